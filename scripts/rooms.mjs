@@ -1,0 +1,24 @@
+// Who may import whom: values, and types only. `app.ts`, `index.ts` and `main.ts` stand outside the rooms.
+export const ROOMS = {
+  base: { values: [], types: [] },
+  identity: { values: ['base'], types: [] },
+  keys: { values: ['base'], types: [] },
+  config: { values: ['base'], types: [] },
+  credentials: { values: ['base', 'identity', 'keys'], types: [] },
+  store: { values: ['base'], types: ['identity'] },
+  upstream: { values: ['base'], types: ['identity', 'door'] },
+  journal: { values: ['base'], types: ['identity', 'door'] },
+  door: { values: ['base'], types: ['identity'] },
+  dialects: { values: ['base', 'identity'], types: ['door'] },
+  cli: { values: ['base', 'config', 'app.ts'], types: [] },
+}
+
+/** Third-party packages and the one place each may be imported from. */
+export const PACKAGES = {
+  commander: /^cli\//,
+  '@clack/prompts': /^cli\//,
+  pino: /^journal\//,
+  'lru-cache': /^(identity|credentials|keys)\//,
+  re2js: /^identity\//,
+  pg: /^store\/postgres\//,
+}

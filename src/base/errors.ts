@@ -1,0 +1,71 @@
+/**
+ * Every failure Cardea can answer with, by code. A row gives the meaning; each dialect spells every row in its own
+ * words, and does not compile while one is missing. Codes are never renamed or reused.
+ */
+export const ERRORS = {
+  // HTTP itself
+  malformed_request: 'The request is not valid HTTP.',
+  ambiguous_header: 'A header that may stand once stands more than once.',
+  invalid_host: 'The Host header is missing or not a host.',
+  invalid_target: 'The request target is not a path of this server.',
+  invalid_url_encoding: 'A % in the target is not followed by two hexadecimal digits, or what it spells is not text.',
+  uri_too_long: 'The request target is too long.',
+  headers_too_large: 'The request headers are too large, or too many.',
+  body_too_large: 'The request body is too large.',
+  request_timeout: 'The request did not arrive in time.',
+  expectation_failed: 'The Expect header asks for something unknown.',
+  method_not_allowed: 'The method is not allowed here.',
+  too_many_connections: 'Too many connections are open.',
+  stopping: 'The server is shutting down.',
+  // what was asked for
+  not_found: 'There is nothing here.',
+  database_not_found: 'There is no such database.',
+  bad_request: 'The request cannot be understood.',
+  invalid_json: 'The body is not JSON in UTF-8.',
+  missing_body: 'The request needs a body.',
+  unsupported_media_type: 'The content type is not accepted here.',
+  conflict: 'Somebody else changed this meanwhile.',
+  // who is asking
+  authentication_required: 'This needs a credential.',
+  credential_refused: 'Name or password is incorrect.',
+  credential_malformed: 'The credential cannot be decoded.',
+  admin_required: 'This needs an administrator.',
+  forbidden: 'You may not do this.',
+  iterations_too_low: 'The stored password has fewer iterations than this server accepts.',
+  iterations_too_high: 'The stored password has more iterations than this server accepts.',
+  password_refused: 'The password does not conform to requirements.',
+  account_locked: 'The account is locked for a while after too many failures.',
+  // what Cardea itself cannot do now
+  overloaded: 'Too much work is waiting.',
+  store_unavailable: 'The store cannot be reached.',
+  internal: 'Something went wrong.',
+} as const satisfies Record<string, string>
+
+export type ErrorCode = keyof typeof ERRORS
+
+export interface RefusalDetails {
+  /** A value the public sentence speaks of (a name, a list of methods). The client sees it: nothing secret. */
+  readonly about?: string
+  /** For the log only. */
+  readonly detail?: string
+  /** When it makes sense to try again; becomes `Retry-After`. */
+  readonly retryAfterSeconds?: number
+  readonly cause?: unknown
+}
+
+/** An expected failure on its way to the client. What it says in public comes from the dialect's table. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly code: ErrorCode
+  readonly about: string | undefined
+  readonly detail: string | undefined
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: ErrorCode, details: RefusalDetails = {}) {
+    super(ERRORS[code], details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.about = details.about
+    this.detail = details.detail
+    this.retryAfterSeconds = details.retryAfterSeconds
+  }
+}
