@@ -1,0 +1,65 @@
+import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
+
+/** The pseudo-random functions of PBKDF2, by the name they are stored under. */
+export const PRFS = {
+  sha: { digest: 'sha1', bytes: 20 },
+  sha224: { digest: 'sha224', bytes: 28 },
+  sha256: { digest: 'sha256', bytes: 32 },
+  sha384: { digest: 'sha384', bytes: 48 },
+  sha512: { digest: 'sha512', bytes: 64 },
+} as const satisfies Record<string, { digest: string; bytes: number }>
+
+export type Prf = keyof typeof PRFS
+
+const PRF_NAMES: ReadonlySet<string> = new Set(Object.keys(PRFS))
+
+export const isPrf = (name: unknown): name is Prf => typeof name === 'string' && PRF_NAMES.has(name)
+
+/** The digests of the multi-model database's salted form, by the name they are stored under. */
+export const METHODS = {
+  sha256: { digest: 'sha256', bytes: 32 },
+  sha1: { digest: 'sha1', bytes: 20 },
+  sha224: { digest: 'sha224', bytes: 28 },
+  sha384: { digest: 'sha384', bytes: 48 },
+  sha512: { digest: 'sha512', bytes: 64 },
+  md5: { digest: 'md5', bytes: 16 },
+} as const satisfies Record<string, { digest: string; bytes: number }>
+
+export type Method = keyof typeof METHODS
+
+const METHOD_NAMES: ReadonlySet<string> = new Set(Object.keys(METHODS))
+
+export const isMethod = (name: unknown): name is Method => typeof name === 'string' && METHOD_NAMES.has(name)
+
+/** What `crypto.pbkdf2` itself can count to. */
+export const MOST_ITERATIONS = 2 ** 31 - 1
+
+export interface Derivation {
+  readonly prf: Prf
+  readonly salt: string | Uint8Array
+  readonly iterations: number
+  /** Length of the key; the digest's own when left out. */
+  readonly keyBytes?: number
+}
+
+const pbkdf2Async = promisify(pbkdf2)
+
+/** PBKDF2 on a thread of the pool. Rejects where the parameters are impossible. */
+export async function derive(password: string | Uint8Array, by: Derivation): Promise<Buffer> {
+  const { digest, bytes } = PRFS[by.prf]
+  return pbkdf2Async(password, by.salt, by.iterations, by.keyBytes ?? bytes, digest)
+}
+
+/** Lower-case hexadecimal digest of the parts, one after the other. */
+export function digestHex(algorithm: string, ...parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash(algorithm)
+  for (const part of parts) hash.update(part)
+  return hash.digest('hex')
+}
+
+export const hmac = (algorithm: string, key: Uint8Array, message: string | Uint8Array): Buffer =>
+  createHmac(algorithm, key).update(message).digest()
+
+/** 16 random bytes as 32 hexadecimal characters; the text itself is the salt. */
+export const createSalt = (): string => randomBytes(16).toString('hex')
