@@ -37,7 +37,12 @@ const NEEDS_DECODING = /[%\x80-\xff]/
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
-/** Standard base64 to bytes, strictly: no foreign character; padding right, or absent. `undefined` where it is not. */
-export function readBase64(text: string): Buffer | undefined {
-  return BASE64.test(text) ? Buffer.from(text, 'base64') : undefined
+/**
+ * Standard base64 to bytes; blanks are skipped, any other foreign character is not. Padding must be right; with
+ * `lax` it may also be absent. `undefined` where the text is none of this.
+ */
+export function readBase64(text: string, padding: 'strict' | 'lax' = 'strict'): Buffer | undefined {
+  const compact = text.replace(/[\t\n\r ]/g, '')
+  if (!BASE64.test(compact)) return undefined
+  return padding === 'strict' && compact.length % 4 !== 0 ? undefined : Buffer.from(compact, 'base64')
 }

@@ -27,6 +27,7 @@ export const ERRORS = {
   conflict: 'Somebody else changed this meanwhile.',
   // who is asking
   authentication_required: 'This needs a credential.',
+  login_required: 'Nobody is signed in.',
   credential_refused: 'Name or password is incorrect.',
   credential_malformed: 'The credential cannot be decoded.',
   admin_required: 'This needs an administrator.',

@@ -1,0 +1,81 @@
+/**
+ * What enters: requests as clients of the document database spell them. What leaves: answers in that database's
+ * words. Nothing here decides who somebody is; it asks.
+ */
+import { Refusal } from '../../base/errors.ts'
+import type { Dialect, Exchange, HeaderPair } from '../../door/exchange.ts'
+import type { Authenticated } from '../../identity/identity.ts'
+import { type CorsRules, corsHeaders } from './cors.ts'
+import { toDocumentWords } from './errors.ts'
+import { readDocumentPath } from './path.ts'
+import { documentRoutes } from './routes.ts'
+import { documentSteps } from './steps.ts'
+import { toJsonReply } from './wire.ts'
+
+/** The options this dialect lives by, as they are now. */
+export interface DocumentSettings {
+  readonly requireValidUser: boolean
+  readonly requireValidUserExceptForUp: boolean
+  readonly adminOnlyAllDbs: boolean
+  readonly maxUriLength: number | undefined
+  readonly validatesHost: boolean
+  readonly validHosts: readonly string[]
+  /** What every 401 challenges with; empty: by the rules. */
+  readonly wwwAuthenticate: string
+  readonly showsVersions: boolean
+  readonly maintenanceMode: 'false' | 'true' | 'nolb'
+  readonly uuid: string
+  /** Displayed names of the credential handlers, in their order. */
+  readonly handlers: readonly string[]
+  readonly cors: CorsRules
+}
+
+export interface DocumentDialectOptions {
+  /** The service's own name as clients know it. */
+  readonly name: string
+  /** The version of the interface told to clients. */
+  readonly version: string
+  readonly product: { readonly name: string; readonly version: string }
+  settings(): DocumentSettings
+  authenticate(exchange: Exchange): Promise<Authenticated>
+}
+
+export function createDocumentDialect(options: DocumentDialectOptions): Dialect {
+  const { name, version, product, settings } = options
+  const challengeHeader = `x-${name.toLowerCase()}-www-authenticate`
+  const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
+  const bodyTimeHeader = `X-${name}-Body-Time`
+
+  return {
+    name: 'document',
+    requestIdHeader: REQUEST_ID,
+    readPath: readDocumentPath,
+    steps: documentSteps(options),
+    routes: documentRoutes(options),
+    otherwise: (exchange) => {
+      const [first] = exchange.path.segments
+      throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
+    },
+    spell: (refusal, exchange) => {
+      const { status, ...body } = toDocumentWords(refusal)
+      return toJsonReply(status, body, [
+        ...(status === 401 ? challenge(settings(), exchange?.header(challengeHeader)) : []),
+        ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
+      ])
+    },
+    standingHeaders: (exchange, reply) => [
+      ['Server', settings().showsVersions ? serverWithVersions : name],
+      ...(exchange ? [[REQUEST_ID, exchange.id] as const, [bodyTimeHeader, String(exchange.bodyMs)] as const] : []),
+      ...(exchange ? corsHeaders(exchange, reply, settings().cors) : []),
+    ],
+  }
+}
+
+const REQUEST_ID = 'X-Couch-Request-ID'
+
+/** A client may choose the challenge (browsers would pop up a dialogue); an option may; else only a closed server challenges. */
+function challenge(settings: DocumentSettings, asked: string | undefined): readonly HeaderPair[] {
+  if (asked !== undefined) return [['WWW-Authenticate', asked]]
+  if (settings.wwwAuthenticate !== '') return [['WWW-Authenticate', settings.wwwAuthenticate]]
+  return settings.requireValidUser ? [['WWW-Authenticate', 'Basic realm="server"']] : []
+}

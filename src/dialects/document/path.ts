@@ -1,0 +1,21 @@
+import { decodePercent, isPercentEncodingValid } from '../../base/encoding.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Path } from '../../door/exchange.ts'
+
+/**
+ * The segments between raw slashes, each decoded once to be judged; the bytes themselves are what is forwarded. `%2F`
+ * inside an id is legal here. Empty and dot segments have no one meaning and are refused; a trailing slash is harmless.
+ */
+export function readDocumentPath(raw: string): Path {
+  const parts = raw.split('/').slice(1)
+  if (parts.at(-1) === '') parts.pop()
+  return { raw, segments: parts.map(readSegment) }
+}
+
+function readSegment(part: string): string {
+  if (!isPercentEncodingValid(part)) throw new Refusal('invalid_url_encoding')
+  const text = decodePercent(part)
+  if (text === undefined || text.includes('\0')) throw new Refusal('invalid_url_encoding')
+  if (text === '' || text === '.' || text === '..') throw new Refusal('invalid_target')
+  return text
+}

@@ -1,0 +1,61 @@
+import { isPercentEncodingValid } from '../../base/encoding.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Exchange, Step } from '../../door/exchange.ts'
+import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
+import { authorize } from './authorize.ts'
+import { answerPreflight } from './cors.ts'
+import type { DocumentSettings } from './dialect.ts'
+
+export interface StepsNeeds {
+  settings(): DocumentSettings
+  authenticate(exchange: Exchange): Promise<Authenticated>
+}
+
+/** The ordered checks of a request. The first five need no credential and tell nothing about anybody. */
+export function documentSteps({ settings, authenticate }: StepsNeeds): readonly Step[] {
+  return [
+    { name: 'host', run: (exchange) => checkHost(exchange, settings()) },
+    { name: 'uri length', run: (exchange) => checkLength(exchange.target, settings().maxUriLength) },
+    { name: 'url encoding', run: checkEncoding },
+    { name: 'path', run: (exchange) => void exchange.path },
+    { name: 'preflight', run: (exchange) => answerPreflight(exchange, settings().cors) },
+    {
+      name: 'authenticate',
+      run: async (exchange) => {
+        exchange.authenticated = await authenticate(exchange)
+        return undefined
+      },
+    },
+    { name: 'valid user', run: (exchange) => requireValidUser(exchange, settings()) },
+    {
+      name: 'authorize',
+      run: (exchange) => {
+        const { identity } = exchange.authenticated ?? ANONYMOUS
+        return void authorize(exchange.method, exchange.path.segments, identity, settings())
+      },
+    },
+  ]
+}
+
+function checkHost(exchange: Exchange, { validatesHost, validHosts }: DocumentSettings): undefined {
+  const host = (exchange.header('host') ?? '').replace(/:\d*$/, '')
+  if (validatesHost && !validHosts.includes(host)) throw new Refusal('invalid_host')
+}
+
+function checkLength(target: string, max: number | undefined): undefined {
+  if (max !== undefined && target.length > max) throw new Refusal('uri_too_long')
+}
+
+function checkEncoding(exchange: Exchange): undefined {
+  if (!isPercentEncodingValid(exchange.target)) throw new Refusal('invalid_url_encoding')
+}
+
+function requireValidUser(exchange: Exchange, settings: DocumentSettings): undefined {
+  const isRequired = settings.requireValidUser || settings.requireValidUserExceptForUp
+  if (!isRequired || (exchange.authenticated ?? ANONYMOUS).by !== null) return
+  const [first, ...rest] = exchange.path.segments
+  const isExact = rest.length === 0
+  if (isExact && first === '_up' && settings.requireValidUserExceptForUp) return
+  if (isExact && first === '_session' && exchange.method === 'POST') return
+  throw new Refusal('authentication_required')
+}

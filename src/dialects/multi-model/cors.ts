@@ -1,0 +1,35 @@
+import type { Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
+import { toEmptyReply } from './wire.ts'
+
+const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
+const EXPOSED = 'etag, content-encoding, content-length, location, server, x-arango-errors, x-arango-async-id'
+
+/** The same for any URL and any caller, so that preflights work; it says nothing about anybody. */
+export function answerOptions(exchange: Exchange): Reply | undefined {
+  if (exchange.method !== 'OPTIONS') return undefined
+  const headers: HeaderPair[] = [['Allow', METHODS]]
+  if (exchange.header('origin') !== undefined) {
+    headers.push(['Access-Control-Allow-Methods', METHODS], ['Access-Control-Max-Age', '1800'])
+    const asked = exchange.header('access-control-request-headers')?.trim() ?? ''
+    if (asked !== '') headers.push(['Access-Control-Allow-Headers', asked])
+  }
+  return toEmptyReply(200, headers)
+}
+
+/** Every origin is echoed; being trusted decides only whether credentials may be sent. */
+export function corsHeaders(exchange: Exchange, trustedOrigins: readonly string[]): readonly HeaderPair[] {
+  const origin = exchange.header('origin')
+  if (origin === undefined) return []
+  return [
+    ['Access-Control-Allow-Origin', origin],
+    ['Access-Control-Allow-Credentials', String(isTrusted(origin, trustedOrigins))],
+    ['Access-Control-Expose-Headers', EXPOSED],
+    ['Vary', 'Origin'],
+  ]
+}
+
+const withoutSlash = (text: string): string => (text.endsWith('/') ? text.slice(0, -1) : text)
+
+function isTrusted(origin: string, trusted: readonly string[]): boolean {
+  return trusted.some((entry) => entry === '*' || entry === 'all' || withoutSlash(entry) === withoutSlash(origin))
+}

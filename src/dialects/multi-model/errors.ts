@@ -1,0 +1,57 @@
+import type { ErrorCode, Refusal } from '../../base/errors.ts'
+
+type Words = {
+  readonly code: number
+  readonly errorNum: number
+  readonly errorMessage: string | ((about: string) => string)
+}
+
+const words = (code: number, errorNum: number, errorMessage: Words['errorMessage']): Words => ({
+  code,
+  errorNum,
+  errorMessage,
+})
+
+/** Every error in the multi-model database's words: status, its own number, its sentence. */
+export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
+  malformed_request: words(400, 400, 'the request is not valid HTTP'),
+  ambiguous_header: words(400, 400, (name) => `the header ${name} may stand only once`),
+  invalid_host: words(400, 400, 'the Host header is missing or not a host'),
+  invalid_target: words(400, 400, 'the request path has no single meaning'),
+  invalid_url_encoding: words(400, 400, 'the request path is not validly encoded'),
+  uri_too_long: words(414, 414, 'the request path is too long'),
+  headers_too_large: words(431, 431, 'the request headers are too large or too many'),
+  body_too_large: words(413, 413, 'the request body is too large'),
+  request_timeout: words(408, 408, 'the request did not arrive in time'),
+  expectation_failed: words(417, 417, 'only 100-continue can be expected'),
+  method_not_allowed: words(405, 405, 'method not supported'),
+  too_many_connections: words(503, 503, 'too many connections are open'),
+  stopping: words(503, 30, 'shutdown in progress'),
+  not_found: words(404, 404, (what) => what),
+  database_not_found: words(404, 1228, 'database not found'),
+  bad_request: words(400, 10, (why) => why),
+  invalid_json: words(400, 600, 'invalid JSON object'),
+  missing_body: words(400, 400, 'invalid JSON'),
+  unsupported_media_type: words(415, 10, (wanted) => `the content type must be ${wanted}`),
+  conflict: words(409, 1200, 'conflict'),
+  authentication_required: words(401, 11, 'not authorized to execute this request'),
+  login_required: words(401, 11, 'not authorized to execute this request'),
+  credential_refused: words(401, 11, 'not authorized to execute this request'),
+  credential_malformed: words(401, 11, 'not authorized to execute this request'),
+  admin_required: words(403, 11, 'forbidden'),
+  forbidden: words(403, 11, 'forbidden'),
+  // A locked account and out-of-range hashes look like wrong credentials at this door.
+  iterations_too_low: words(401, 11, 'not authorized to execute this request'),
+  iterations_too_high: words(401, 11, 'not authorized to execute this request'),
+  account_locked: words(401, 11, 'not authorized to execute this request'),
+  password_refused: words(400, 10, (why) => why),
+  overloaded: words(503, 503, 'too many passwords are waiting to be checked'),
+  store_unavailable: words(503, 503, 'the directory of users cannot be reached'),
+  internal: words(500, 4, 'internal error'),
+}
+
+export function toMultiModelWords(refusal: Refusal): { code: number; errorNum: number; errorMessage: string } {
+  const { code, errorNum, errorMessage } = MULTI_MODEL_ERRORS[refusal.code]
+  const message = typeof errorMessage === 'string' ? errorMessage : errorMessage(refusal.about ?? refusal.message)
+  return { code, errorNum, errorMessage: message }
+}

@@ -1,0 +1,142 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Refusal } from '../base/errors.ts'
+import type { Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import type { BodyLimits } from './body.ts'
+import type { Dialect, Exchange, Handler, Reply } from './exchange.ts'
+import type { TrustRules } from './forwarded.ts'
+import { checkRequest, type GuardLimits } from './guard.ts'
+import { Incoming } from './incoming.ts'
+import { refuse, toParserRefusal } from './refuse.ts'
+import { writeRawReply, writeReply } from './reply.ts'
+import { createRouter, type Router } from './router.ts'
+
+export interface DoorLimits extends GuardLimits, BodyLimits {
+  readonly maxConnections: number
+}
+
+export interface DoorOptions {
+  readonly dialect: Dialect
+  readonly limits: Live<DoorLimits>
+  readonly trust: Live<TrustRules>
+  readonly log: Log
+}
+
+/** Answers requests in one dialect, whatever listener they come from. */
+export interface Door {
+  readonly dialect: Dialect
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** What a listener's parser could not read. */
+  handleBroken(error: { readonly code?: string }, socket: Socket): void
+  admit(socket: Socket): void
+  /** From now on every reply ends its connection, and new requests are refused. */
+  stop(): void
+}
+
+export function createDoor(options: DoorOptions): Door {
+  const { dialect, limits, trust, log } = options
+  const find = createRouter(dialect.routes)
+  const running = createRunning()
+  const surplus = new WeakSet<Socket>()
+  let open = 0
+  let isStopping = false
+
+  const check = (request: IncomingMessage) => {
+    if (isStopping) throw new Refusal('stopping', { retryAfterSeconds: 5 })
+    if (surplus.has(request.socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
+    checkRequest(request, limits.get())
+  }
+
+  return {
+    dialect,
+    async handle(request, response) {
+      // A body that breaks off is told to whoever reads it; without a listener Node would end the process.
+      request.on('error', () => {})
+      const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust: trust.get() })
+      running.add(request.socket, exchange)
+      let isLast = false
+      let reply: Reply
+      try {
+        check(request)
+        reply = await answer(exchange, dialect, find)
+      } catch (error) {
+        isLast = error instanceof Refusal && ENDS_CONNECTION.has(error.code)
+        reply = refuse(error, dialect, exchange, log)
+      }
+      isLast ||= isStopping || running.isBroken(request.socket)
+      writeReply(request, response, { dialect, exchange, reply, isLast })
+      running.remove(request.socket, exchange)
+    },
+    handleBroken(error, socket) {
+      if (running.breakOff(socket)) return
+      if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+      else writeRawReply(socket, dialect, refuse(toParserRefusal(error), dialect, undefined, log))
+    },
+    admit(socket) {
+      open += 1
+      if (open > limits.get().maxConnections) surplus.add(socket)
+      socket.once('close', () => {
+        open -= 1
+      })
+    },
+    stop() {
+      isStopping = true
+    },
+  }
+}
+
+/** The exchanges under way on each connection (several, where a client pipelines). */
+function createRunning() {
+  const sockets = new WeakMap<Socket, Set<Incoming>>()
+  const broken = new WeakSet<Socket>()
+  return {
+    add(socket: Socket, exchange: Incoming) {
+      const exchanges = sockets.get(socket)
+      if (exchanges) exchanges.add(exchange)
+      else sockets.set(socket, new Set([exchange]))
+    },
+    remove: (socket: Socket, exchange: Incoming) => void sockets.get(socket)?.delete(exchange),
+    isBroken: (socket: Socket) => broken.has(socket),
+    /** What follows is not HTTP. Whoever is still under way is told and answers; `false` where nobody is. */
+    breakOff(socket: Socket): boolean {
+      const exchanges = sockets.get(socket)
+      if (!exchanges || exchanges.size === 0) return false
+      broken.add(socket)
+      for (const exchange of exchanges) exchange.breakOff()
+      return true
+    },
+  }
+}
+
+/** After these nothing that follows on the connection can be trusted to be a request. */
+const ENDS_CONNECTION: ReadonlySet<string> = new Set([
+  'malformed_request',
+  'ambiguous_header',
+  'invalid_host',
+  'invalid_target',
+  'uri_too_long',
+  'headers_too_large',
+  'body_too_large',
+  'request_timeout',
+  'too_many_connections',
+  'stopping',
+])
+
+async function answer(exchange: Exchange, dialect: Dialect, find: Router): Promise<Reply> {
+  for (const step of dialect.steps) {
+    const reply = await step.run(exchange)
+    if (reply) return reply
+  }
+  const match = find(exchange.path.segments)
+  if (!match) return dialect.otherwise(exchange)
+  const handler = findHandler(match.route.methods, exchange.method)
+  if (handler) return handler(exchange, match.params)
+  throw new Refusal('method_not_allowed', { about: allowedMethods(match.route).join(',') })
+}
+
+const findHandler = (methods: Readonly<Record<string, Handler>>, method: string): Handler | undefined =>
+  Object.hasOwn(methods, method) ? methods[method] : method === 'HEAD' ? methods['GET'] : undefined
+
+const allowedMethods = (route: { methods: object; allow?: readonly string[] }): readonly string[] =>
+  route.allow ?? Object.keys(route.methods)

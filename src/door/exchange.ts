@@ -1,0 +1,93 @@
+/**
+ * What enters: one HTTP request. What leaves: one reply, as data. Nothing here knows a dialect's words, and nothing
+ * but the door writes to a socket.
+ */
+import type { Refusal } from '../base/errors.ts'
+import type { Authenticated } from '../identity/identity.ts'
+
+/** The far end of a request after the trust decision: everything later asks here, never a header. */
+export interface Client {
+  /** Address of the client; of the nearest peer where nobody trusted speaks for another. Empty on a Unix socket. */
+  readonly address: string
+  readonly scheme: 'http' | 'https'
+  readonly host: string
+  readonly isUnixSocket: boolean
+  /** Whether the peer itself is one of the trusted proxies. */
+  readonly isTrusted: boolean
+}
+
+/** A request path as its dialect reads it. */
+export interface Path {
+  /** The bytes between the start of the target and `?`, as they came. */
+  readonly raw: string
+  /** What stands between slashes, each decoded once; a trailing slash adds nothing. */
+  readonly segments: readonly string[]
+  /** What the dialect took off the front of the path: the database addressed. */
+  readonly scope?: string
+}
+
+export interface Exchange {
+  readonly id: string
+  readonly method: string
+  /** The request target, byte for byte. */
+  readonly target: string
+  /** Read on first use by the dialect's rule; throws a Refusal where the path has no one meaning. */
+  readonly path: Path
+  /** The query without `?`, as it came. */
+  readonly rawQuery: string
+  readonly query: URLSearchParams
+  readonly client: Client
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal
+  /** Set by the authenticating step; anonymous until then. */
+  authenticated: Authenticated | undefined
+  /** Milliseconds spent waiting for the body. */
+  readonly bodyMs: number
+  header(name: string): string | undefined
+  cookie(name: string): string | undefined
+  /** The whole body; `undefined` where the request has none. Refuses what is too large or too slow. */
+  readBody(maxBytes?: number): Promise<Buffer | undefined>
+}
+
+export type HeaderPair = readonly [name: string, value: string]
+
+export interface Reply {
+  readonly status: number
+  readonly headers: readonly HeaderPair[]
+  readonly body?: string | Uint8Array
+}
+
+export type Answer = Reply | Promise<Reply>
+export type Params = Readonly<Record<string, string>>
+export type Handler = (exchange: Exchange, params: Params) => Answer
+
+/** One ordered check of a request. A step that answers ends the request; one that refuses throws. */
+export interface Step {
+  readonly name: string
+  run(exchange: Exchange): Reply | undefined | Promise<Reply | undefined>
+}
+
+export interface Route {
+  /** Segments between slashes; `{name}` takes one of any text. */
+  readonly path: string
+  /** By method. `HEAD` is answered by `GET` where it has no handler of its own. */
+  readonly methods: Readonly<Record<string, Handler>>
+  /** What `Allow` says, where that is not just the methods above. */
+  readonly allow?: readonly string[]
+}
+
+/** The wire form of one door, as data. */
+export interface Dialect {
+  readonly name: string
+  /** The header a client may name its request with, and finds the id in. */
+  readonly requestIdHeader: string
+  readPath(raw: string): Path
+  readonly steps: readonly Step[]
+  readonly routes: readonly Route[]
+  /** A path no route knows. */
+  otherwise(exchange: Exchange): Answer
+  /** An error in this dialect's words. Without an exchange where the request could not be read at all. */
+  spell(refusal: Refusal, exchange: Exchange | undefined): Reply
+  /** The headers every reply of this door carries beside its own. */
+  standingHeaders(exchange: Exchange | undefined, reply: Reply): readonly HeaderPair[]
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage } from 'node:http'
+import { type BlockList, isIP, type Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Client } from './exchange.ts'
+
+/** Who may speak for a client, and in which headers. */
+export interface TrustRules {
+  readonly trusted: BlockList
+  readonly trustsUnixSockets: boolean
+  /** Which family is believed: a proxy that sets one passes the other through as the client sent it. */
+  readonly family: 'auto' | 'x-forwarded' | 'forwarded'
+  readonly hostHeader: string
+  readonly protoHeader: string
+  readonly sslHeader: string
+  /** A header that names the client's address alone; empty: none. */
+  readonly peerHeader: string
+}
+
+/**
+ * The one trust decision. Forwarded headers count only when the peer itself is trusted; of a list the last entry that
+ * is not a trusted proxy is the client, because everything before it is the client's own claim.
+ */
+export function readClient(request: IncomingMessage, rules: TrustRules): Client {
+  const { socket } = request
+  const isUnixSocket = socket.remoteAddress === undefined
+  const peer = plainAddress(socket.remoteAddress ?? '')
+  const isTrusted = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(peer, rules.trusted)
+  const own = { address: peer, scheme: schemeOf(socket), host: request.headers.host ?? '', isUnixSocket, isTrusted }
+  return isTrusted ? { ...own, ...readForwarded(request, rules) } : own
+}
+
+const schemeOf = (socket: Socket | TLSSocket): 'http' | 'https' => ('encrypted' in socket ? 'https' : 'http')
+
+const plainAddress = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)
+
+function isTrustedAddress(address: string, trusted: BlockList): boolean {
+  const family = isIP(address)
+  return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+type Claims = { address?: string; scheme?: 'http' | 'https'; host?: string }
+
+function readForwarded(request: IncomingMessage, rules: TrustRules): Claims {
+  const header = (name: string) => (name === '' ? undefined : joined(request.headers[name.toLowerCase()]))
+  const speaksX = ['x-forwarded-for', rules.protoHeader, rules.hostHeader, rules.sslHeader].some(header)
+  const usesX = rules.family === 'x-forwarded' || (rules.family === 'auto' && speaksX)
+  const claims = usesX ? readXForwarded(header, rules) : readStandard(header('forwarded') ?? '', rules)
+  const peer = header(rules.peerHeader)?.trim()
+  if (peer !== undefined && isIP(peer) !== 0) claims.address = peer
+  return claims
+}
+
+const joined = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value)
+
+function readXForwarded(header: (name: string) => string | undefined, rules: TrustRules): Claims {
+  const claims: Claims = {}
+  const address = findClient(split(header('x-forwarded-for')), rules.trusted)
+  if (address !== undefined) claims.address = address
+  const proto = split(header(rules.protoHeader)).at(-1)?.toLowerCase()
+  if (proto === 'https' || proto === 'http') claims.scheme = proto
+  if (header(rules.sslHeader)?.toLowerCase() === 'on') claims.scheme = 'https'
+  const host = split(header(rules.hostHeader)).at(-1)
+  if (host) claims.host = host
+  return claims
+}
+
+const split = (list: string | undefined): string[] => (list ? list.split(',').map((item) => item.trim()) : [])
+
+/** From the right, the first address that is not a trusted proxy's own; nothing behind a text that is no address. */
+function findClient(addresses: readonly string[], trusted: BlockList): string | undefined {
+  let client: string | undefined
+  for (const text of addresses.toReversed()) {
+    const address = plainAddress(withoutPort(text))
+    if (isIP(address) === 0) return client
+    client = address
+    if (!isTrustedAddress(address, trusted)) return client
+  }
+  return client
+}
+
+function withoutPort(text: string): string {
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(text)
+  if (bracketed) return bracketed[1] as string
+  return /^[\d.]+:\d+$/.test(text) ? text.slice(0, text.lastIndexOf(':')) : text
+}
+
+// RFC 7239: elements by comma, pairs by semicolon, values as tokens or quoted strings.
+const FORWARDED_PAIR = /(?:^|[;,])\s*([A-Za-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]+))|(,)/g
+
+function readStandard(text: string, rules: TrustRules): Claims {
+  const addresses: string[] = []
+  const claims: Claims = {}
+  for (const [, name, quoted, token] of text.matchAll(FORWARDED_PAIR)) {
+    const value = quoted === undefined ? (token ?? '') : quoted.replace(/\\(.)/g, '$1')
+    const key = name?.toLowerCase()
+    if (key === 'for') addresses.push(value)
+    else if (key === 'host') claims.host = value
+    else if (key === 'proto' && /^https?$/i.test(value)) claims.scheme = value.toLowerCase() as 'http' | 'https'
+  }
+  const address = findClient(addresses, rules.trusted)
+  if (address !== undefined) claims.address = address
+  return claims
+}

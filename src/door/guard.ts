@@ -1,0 +1,79 @@
+import type { IncomingMessage } from 'node:http'
+import { Refusal } from '../base/errors.ts'
+
+export interface GuardLimits {
+  readonly maxUriBytes: number
+  readonly maxHeaderBytes: number
+  readonly maxHeaders: number
+}
+
+/**
+ * What Node's parser lets through and must not pass: headers that stand twice (one reader would take the first, another
+ * the last), targets that are not a plain path, a Host that is none.
+ */
+export function checkRequest(request: IncomingMessage, limits: GuardLimits): void {
+  checkMethod(request.method ?? '')
+  checkTarget(request.url ?? '', request.method ?? '', limits.maxUriBytes)
+  checkHeaders(request.rawHeaders, limits)
+  checkHost(request)
+  const { expect } = request.headers
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw new Refusal('expectation_failed')
+}
+
+/** TRACE would hand a credential back to whoever reads the answer; CONNECT asks for a tunnel. */
+const NEVER_ALLOWED = new Set(['TRACE', 'CONNECT'])
+const ALLOWED = 'DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT'
+
+function checkMethod(method: string): void {
+  if (NEVER_ALLOWED.has(method)) throw new Refusal('method_not_allowed', { about: ALLOWED })
+}
+
+// Not in a path or query as it is (RFC 3986): a fragment never travels, and some servers read `\` as `/`.
+const FOREIGN_IN_TARGET = /[#\\\x00-\x20\x7f]/
+
+function checkTarget(target: string, method: string, maxBytes: number): void {
+  if (target.length > maxBytes) throw new Refusal('uri_too_long')
+  if (target === '*' && method === 'OPTIONS') return
+  if (!target.startsWith('/') || FOREIGN_IN_TARGET.test(target)) throw new Refusal('invalid_target')
+}
+
+/** Headers of which a second one changes the meaning for whoever reads the other. */
+const SINGLE = new Set([
+  'authorization',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'forwarded',
+  'host',
+  'origin',
+  'proxy-authorization',
+  'transfer-encoding',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-ssl',
+])
+
+function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: GuardLimits): void {
+  if (raw.length / 2 > maxHeaders) throw new Refusal('headers_too_large')
+  let bytes = 0
+  let seen: Set<string> | undefined
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = (raw[i] as string).toLowerCase()
+    bytes += name.length + (raw[i + 1] as string).length + 4
+    if (!SINGLE.has(name)) continue
+    seen ??= new Set()
+    if (seen.has(name)) throw new Refusal('ambiguous_header', { about: raw[i] as string })
+    seen.add(name)
+  }
+  if (bytes > maxHeaderBytes) throw new Refusal('headers_too_large')
+}
+
+// A registered name or an address, and a port: no user, no path, nothing a URL reader could take for another host.
+const HOST = /^(?:[A-Za-z0-9._~%!$&'()*+,;=-]+|\[[0-9A-Fa-f:.]+\])?(?::\d{0,5})?$/
+
+function checkHost(request: IncomingMessage): void {
+  const host = request.headers.host
+  if (host === undefined && request.httpVersion === '1.0') return
+  if (host === undefined || !HOST.test(host)) throw new Refusal('invalid_host')
+}

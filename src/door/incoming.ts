@@ -1,0 +1,125 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Authenticated } from '../identity/identity.ts'
+import { type BodyLimits, hasBody, readWholeBody } from './body.ts'
+import type { Client, Dialect, Exchange, Path } from './exchange.ts'
+import { readClient, type TrustRules } from './forwarded.ts'
+
+export interface IncomingOptions {
+  readonly dialect: Dialect
+  readonly limits: BodyLimits
+  readonly trust: TrustRules
+}
+
+const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
+let lastId = Math.floor(Math.random() * 2 ** 40)
+
+function nextId(): string {
+  lastId = (lastId + 1) % 2 ** 40
+  return lastId.toString(16).padStart(10, '0')
+}
+
+/** One request on its way through the door. What costs something is worked out on first use, once. */
+export class Incoming implements Exchange {
+  readonly id: string
+  readonly method: string
+  readonly target: string
+  readonly rawQuery: string
+  authenticated: Authenticated | undefined
+  bodyMs = 0
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #options: IncomingOptions
+  readonly #rawPath: string
+  #broken: AbortController | undefined
+  #path: Path | undefined
+  #query: URLSearchParams | undefined
+  #client: Client | undefined
+  #signal: AbortSignal | undefined
+  #cookies: ReadonlyMap<string, string> | undefined
+  #body: Promise<Buffer | undefined> | undefined
+
+  constructor(request: IncomingMessage, response: ServerResponse, options: IncomingOptions) {
+    this.#request = request
+    this.#response = response
+    this.#options = options
+    this.method = request.method ?? ''
+    this.target = request.url ?? ''
+    const question = this.target.indexOf('?')
+    this.#rawPath = question < 0 ? this.target : this.target.slice(0, question)
+    this.rawQuery = question < 0 ? '' : this.target.slice(question + 1)
+    const named = this.header(options.dialect.requestIdHeader)
+    this.id = named !== undefined && CLIENT_REQUEST_ID.test(named) ? named : nextId()
+  }
+
+  get path(): Path {
+    this.#path ??= this.#options.dialect.readPath(this.#rawPath)
+    return this.#path
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.rawQuery)
+    return this.#query
+  }
+
+  get client(): Client {
+    this.#client ??= readClient(this.#request, this.#options.trust)
+    return this.#client
+  }
+
+  get signal(): AbortSignal {
+    if (this.#signal) return this.#signal
+    const controller = new AbortController()
+    this.#response.once('close', () => controller.abort())
+    if (this.#response.destroyed) controller.abort()
+    this.#signal = controller.signal
+    return this.#signal
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name.toLowerCase()]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  cookie(name: string): string | undefined {
+    this.#cookies ??= readCookies(this.header('cookie') ?? '')
+    return this.#cookies.get(name)
+  }
+
+  readBody(maxBytes: number = this.#options.limits.maxBodyBytes): Promise<Buffer | undefined> {
+    this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes: maxBytes })
+    return this.#body
+  }
+
+  async #readOnce(limits: BodyLimits): Promise<Buffer | undefined> {
+    if (!hasBody(this.#request)) return this.header('content-length') === undefined ? undefined : Buffer.alloc(0)
+    const start = performance.now()
+    try {
+      return await readWholeBody(this.#request, this.#response, limits, this.#breaker().signal)
+    } finally {
+      this.bodyMs = Math.round(performance.now() - start)
+    }
+  }
+
+  /** What follows on this connection is not HTTP: whoever waits for the body is told. */
+  breakOff(): void {
+    this.#breaker().abort()
+  }
+
+  #breaker(): AbortController {
+    this.#broken ??= new AbortController()
+    return this.#broken
+  }
+}
+
+// Pairs by `;` or `,`; a value may be quoted with backslash escapes; names that begin with `$` are attributes of
+// RFC 2965, not cookies; of two with one name the first counts.
+const COOKIE_PAIR = /\s*([^=;,\s]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,]*))\s*(?:[;,]|$)/g
+
+function readCookies(header: string): ReadonlyMap<string, string> {
+  const cookies = new Map<string, string>()
+  for (const [, name, quoted, plain] of header.matchAll(COOKIE_PAIR)) {
+    if (name === undefined || name.startsWith('$') || cookies.has(name)) continue
+    cookies.set(name, quoted === undefined ? (plain ?? '').trim() : quoted.replace(/\\(.)/g, '$1'))
+  }
+  return cookies
+}
