@@ -79,6 +79,17 @@ describe('known passwords', () => {
     }
   })
 
+  it('a hash in another spelling or length verifies nothing', async () => {
+    for (const [name, stored, password] of VECTORS) {
+      assert.ok(stored.scheme !== 'unusable')
+      const { hash } = stored
+      for (const other of [hash.toUpperCase(), hash.slice(0, -2), `${hash}00`, `${hash}\n`, '00', '']) {
+        const cheap = 'iterations' in stored && stored.iterations > 1000 ? { iterations: 1000 } : {}
+        assert.equal(await hasher.verify({ ...stored, ...cheap, hash: other }, password, CHEAP), false, name)
+      }
+    }
+  })
+
   it('an unknown user and an unusable password verify nothing', async () => {
     for (const stored of [undefined, document('bcrypt', {}), readDocumentPassword({})]) {
       assert.equal(await hasher.verify(stored, '', CHEAP), false)

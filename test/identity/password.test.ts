@@ -46,8 +46,19 @@ describe('password of a user document, defaults of missing members', () => {
     ],
   ]
   for (const [name, members, expected] of rows) {
-    it(name, () => assert.deepEqual(readDocumentPassword(members), expected))
+    it(`${name}, and the document still shows what was sent`, () => {
+      const password = readDocumentPassword({ ...members, name: 'bob' })
+      assert.deepEqual(password, { ...expected, members })
+      assert.deepEqual(toDocumentMembers(password), members)
+    })
   }
+})
+
+it('members left over from another scheme are shown, and not believed', () => {
+  const members = { ...PBKDF2, password_sha: SHA1 }
+  const password = readDocumentPassword(members)
+  assert.equal(password.scheme === 'pbkdf2' && password.hash, SHA256)
+  assert.deepEqual(toDocumentMembers(password), members)
 })
 
 describe('password of a user document that can never verify', () => {
@@ -74,12 +85,7 @@ describe('password of a user document that can never verify', () => {
     ['iterations beyond counting', { ...PBKDF2, iterations: 2 ** 31 }, 'iterations_too_high'],
     ['iterations absurd', { ...PBKDF2, iterations: 1e300 }, 'iterations_too_high'],
     ['hash missing', without('derived_key'), 'hash'],
-    ['hash in capitals', { ...PBKDF2, derived_key: SHA256.toUpperCase() }, 'hash'],
-    ['hash of another PRF', { ...PBKDF2, derived_key: SHA1 }, 'hash'],
-    ['hash not hexadecimal', { ...PBKDF2, derived_key: `${SHA256.slice(1)}g` }, 'hash'],
-    ['hash with a line end', { ...PBKDF2, derived_key: `${SHA256.slice(1)}\n` }, 'hash'],
     ['hash of another type', { ...PBKDF2, derived_key: { length: 64 } }, 'hash'],
-    ['hash empty', { password_scheme: 'simple', salt: SALT, password_sha: '' }, 'hash'],
     ['simple named, hash missing', { password_scheme: 'simple', salt: SALT }, 'hash'],
     ['salted by an unknown method', { password_scheme: 'salted', salted_method: 'x', salt: '' }, 'method'],
   ]
@@ -117,8 +123,7 @@ describe('authData.simple of a multi-model user', () => {
     ['a method of every object', { ...simple, method: '__proto__' }, 'method'],
     ['no method', { salt: '', hash: SHA256 }, 'method'],
     ['no salt', { method: 'sha256', hash: SHA256 }, 'salt'],
-    ['a hash in capitals', { ...simple, hash: SHA256.toUpperCase() }, 'hash'],
-    ['a hash of another length', { ...simple, hash: SHA1 }, 'hash'],
+    ['a hash of another type', { ...simple, hash: 1 }, 'hash'],
   ]
   for (const [name, value, reason] of rows) {
     it(`${name} never verifies`, () => {

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { decodePercent, readBase64 } from '../../src/base/encoding.ts'
+
+test('percent-decoding undoes encodeURIComponent', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
+      (text) => decodePercent(encodeURIComponent(text)) === text,
+    ),
+  )
+})
+
+test('percent-decoding never throws', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary-ascii' }), (text) =>
+      ['string', 'undefined'].includes(typeof decodePercent(text)),
+    ),
+  )
+})
+
+test('base64 undoes what Buffer writes, with padding and, if lax, without', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => {
+      const text = Buffer.from(bytes).toString('base64')
+      assert.deepEqual(readBase64(text), Buffer.from(bytes))
+      assert.deepEqual(readBase64(text.replaceAll('=', ''), 'lax'), Buffer.from(bytes))
+    }),
+  )
+})
+
+for (const [name, text] of [
+  ['URL-safe alphabet', 'a-_b'],
+  ['padding missing', 'YQ'],
+  ['padding too long', 'YQ==='],
+  ['padding inside', 'YQ==YQ=='],
+  ['one digit', 'YWJjZ'],
+  ['foreign character', 'YW!j'],
+] as const) {
+  test(`no base64: ${name}`, () => assert.equal(readBase64(text), undefined))
+}

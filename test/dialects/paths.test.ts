@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Refusal } from '../../src/base/errors.ts'
+import { readDocumentPath } from '../../src/dialects/document/path.ts'
+import { readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
+
+type Row = [raw: string, expected: string[] | string, scope?: string]
+
+const DOCUMENT: Row[] = [
+  ['/', []],
+  ['/_session', ['_session']],
+  ['/db/', ['db']],
+  ['/%5Fsession', ['_session']],
+  ['/db/a%2Fb', ['db', 'a/b']],
+  ['/db/%C3%A9', ['db', 'é']],
+  ['/db/\xc3\xa9', ['db', 'é']],
+  ['/db/%252e%252e', ['db', '%2e%2e']],
+  ['/db/a+b', ['db', 'a+b']],
+  ['//', 'invalid_target'],
+  ['//db', 'invalid_target'],
+  ['/db//doc', 'invalid_target'],
+  ['/db/./doc', 'invalid_target'],
+  ['/db/../_users', 'invalid_target'],
+  ['/db/%2e%2e/_users', 'invalid_target'],
+  ['/db/%2E', 'invalid_target'],
+  ['/db/%zz', 'invalid_url_encoding'],
+  ['/db/%', 'invalid_url_encoding'],
+  ['/db/%ff', 'invalid_url_encoding'],
+  ['/db/%00', 'invalid_url_encoding'],
+]
+
+const MULTI_MODEL: Row[] = [
+  ['/', [], '_system'],
+  ['/_api/version', ['_api', 'version'], '_system'],
+  ['/_db/shop/_api/version', ['_api', 'version'], 'shop'],
+  ['/_db/caf%C3%A9/_api/version', ['_api', 'version'], 'café'],
+  ['/_db/shop', [], 'shop'],
+  ['/_db', ['_db'], '_system'],
+  ['/my-app/hello%20world', ['my-app', 'hello world'], '_system'],
+  ['/%5fapi/version', 'invalid_target'],
+  ['/_%61pi/version', 'invalid_target'],
+  ['/_op%65n/auth', 'invalid_target'],
+  ['/_open/%2e%2e/_api/version', 'invalid_target'],
+  ['/_open/../_api/version', 'invalid_target'],
+  ['/_open%2f..%2f_api/version', 'invalid_target'],
+  ['/_open%5c..%5c_api', 'invalid_target'],
+  ['//_api/version', 'invalid_target'],
+  ['/./_api/version', 'invalid_target'],
+  ['/_db/a/_db/b/_api', 'invalid_target'],
+  ['/_db//_api', 'invalid_target'],
+  ['/my-app/%0d%0aX', 'invalid_target'],
+  ['/my-app/%00', 'invalid_target'],
+  ['/my-app/%ff', 'invalid_url_encoding'],
+  ['/my-app/%f', 'invalid_url_encoding'],
+]
+
+for (const [dialect, read, rows] of [
+  ['document', readDocumentPath, DOCUMENT],
+  ['multi-model', readMultiModelPath, MULTI_MODEL],
+] as const) {
+  for (const [raw, expected, scope] of rows) {
+    test(`${dialect}: ${JSON.stringify(raw)}`, () => {
+      if (typeof expected === 'string')
+        assert.throws(
+          () => read(raw),
+          (error) => error instanceof Refusal && error.code === expected,
+        )
+      else assert.deepEqual(read(raw), { raw, segments: expected, ...(scope === undefined ? {} : { scope }) })
+    })
+  }
+}
