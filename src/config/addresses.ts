@@ -1,0 +1,170 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { resolve } from 'node:path'
+import { itemsOf, listOf, matching, refuse } from './codecs.ts'
+import type { Codec } from './option.ts'
+
+/** A port, `0` for any free one, or `none`: do not listen. */
+export const port: Codec<number | 'none'> = {
+  expects: 'a port from 0 to 65535, or none',
+  parse: (value) => (value === 'none' ? 'none' : readPort(value, port.expects)),
+  print: String,
+}
+
+function readPort(value: string, expects: string): number {
+  const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
+  return number <= 65535 ? number : refuse(expects)
+}
+
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?$/i
+const ALL_DIGITS = /^[\d.]+$/
+
+/** A host name or address in normal form: no brackets, and nothing that only looks like an IPv4 address. */
+function readHost(value: string, expects: string): string {
+  const inner = /^\[(.*)\]$/.exec(value)?.[1]
+  if (inner !== undefined) return isIPv6(inner) ? inner.toLowerCase() : refuse(expects)
+  if (isIP(value)) return value.toLowerCase()
+  return HOST_NAME.test(value) && !ALL_DIGITS.test(value) ? value.toLowerCase() : refuse(expects)
+}
+
+/** Where a door listens: an address, a host name, or `any`. */
+export const bindAddress: Codec<string> = {
+  expects: 'an IP address, a host name, or any',
+  parse: (value) => readHost(value, bindAddress.expects),
+  print: (value) => value,
+}
+
+export type Endpoint =
+  | { readonly kind: 'tcp' | 'ssl'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string }
+
+const SCHEMES: ReadonlyMap<string, Endpoint['kind']> = new Map([
+  ['tcp', 'tcp'],
+  ['http', 'tcp'],
+  ['ssl', 'ssl'],
+  ['https', 'ssl'],
+  ['unix', 'unix'],
+])
+const ENDPOINT = /^(?:http\+)?([a-z]+):\/\/(.*)$/i
+const HOST_PORT = /^(\[[^\]]*\]|[^:[\]]+)(?::(\d*))?$/
+const ENDPOINTS = 'tcp://host:port, ssl://host:port or unix:///path, several separated by commas, or none'
+const DEFAULT_PORT = '8529'
+
+function readEndpoint(item: string): Endpoint {
+  const [, scheme = '', rest = ''] = ENDPOINT.exec(item) ?? []
+  const kind = SCHEMES.get(scheme.toLowerCase())
+  if (kind === undefined) return refuse(ENDPOINTS)
+  if (kind === 'unix')
+    return rest.startsWith('/') && rest.length > 1 ? Object.freeze({ kind, path: rest }) : refuse(ENDPOINTS)
+  const [, host = '', portText] = HOST_PORT.exec(rest.replace(/\/$/, '')) ?? refuse(ENDPOINTS)
+  const name = readHost(host, ENDPOINTS)
+  return Object.freeze({
+    kind,
+    host: name === 'localhost' ? '127.0.0.1' : name,
+    port: readPort(portText ?? DEFAULT_PORT, ENDPOINTS),
+  })
+}
+
+function printEndpoint(endpoint: Endpoint): string {
+  if (endpoint.kind === 'unix') return `unix://${endpoint.path}`
+  return `${endpoint.kind}://${endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host}:${endpoint.port}`
+}
+
+/** Where the multi-model door listens. The list is empty when the text is `none`. */
+export const endpoints: Codec<readonly Endpoint[]> = {
+  expects: ENDPOINTS,
+  parse: (value) => {
+    const items = itemsOf(value)
+    if (items.length === 0) return refuse(ENDPOINTS)
+    return Object.freeze(isNone(items) ? [] : items.map(readEndpoint))
+  },
+  print: (list) => (list.length === 0 ? 'none' : list.map(printEndpoint).join(', ')),
+  isList: true,
+}
+
+const isNone = (items: readonly string[]): boolean => items.length === 1 && items[0] === 'none'
+
+const PEERS = 'addresses or CIDR ranges separated by commas, loopback, or none'
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
+
+function readPeer(item: string): string {
+  if (item === 'loopback') return item
+  const [address = '', prefix, ...more] = item.split('/')
+  const bits = isIPv4(address) ? 32 : 128
+  if (isIP(address) === 0 || address.includes('%') || more.length > 0) return refuse(PEERS)
+  if (prefix === undefined) return `${address.toLowerCase()}/${bits}`
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits
+    ? `${address.toLowerCase()}/${Number(prefix)}`
+    : refuse(PEERS)
+}
+
+/** Peers that are believed, as words; `expandPeers` gives the ranges. */
+export const peers: Codec<readonly string[]> = {
+  expects: PEERS,
+  parse: (value) => Object.freeze(isNone(itemsOf(value)) ? [] : itemsOf(value).map(readPeer)),
+  print: (list) => (list.length === 0 ? 'none' : list.join(', ')),
+  isList: true,
+  warn: (list) =>
+    list.some((item) => item.endsWith('/0')) ? 'every peer of a whole address family is believed' : undefined,
+}
+
+export interface PeerRanges {
+  readonly ranges: readonly { readonly family: 'ipv4' | 'ipv6'; readonly address: string; readonly prefix: number }[]
+  /** Whether peers on a Unix socket are among them: they are where `loopback` is. */
+  readonly hasUnix: boolean
+}
+
+/** The ranges a list of peers stands for. */
+export function expandPeers(list: readonly string[]): PeerRanges {
+  const ranges = list
+    .flatMap((item) => (item === 'loopback' ? LOOPBACK : [item]))
+    .map((item) => {
+      const [address = '', prefix = ''] = item.split('/')
+      return { family: isIPv4(address) ? ('ipv4' as const) : ('ipv6' as const), address, prefix: Number(prefix) }
+    })
+  return { ranges, hasUnix: list.includes('loopback') }
+}
+
+const URLS = 'http or https URLs without path, user or query, separated by commas'
+
+/** `scheme://host:port` of servers behind Cardea. What is more in a URL would be dropped silently, so it is refused. */
+export const serverUrls: Codec<readonly string[]> = listOf(URLS, (item) => {
+  const url = URL.canParse(item) ? new URL(item) : undefined
+  const isPlain =
+    url !== undefined && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href && !/[?#@]/.test(item)
+  return isPlain ? url.origin : refuse(URLS)
+})
+
+const ORIGINS = 'origins (scheme://host:port) separated by commas, or *'
+const ORIGIN = /^(?:\*|null|[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@\\,]+)$/
+
+export const origins: Codec<readonly string[]> = listOf(ORIGINS, (item) => (ORIGIN.test(item) ? item : refuse(ORIGINS)))
+
+/** As the multi-model database reads them: one trailing slash dropped, `all` is `*`, `none` alone is nobody. */
+export const trustedOrigins: Codec<readonly string[]> = {
+  expects: `${ORIGINS}, all, or none`,
+  parse: (value) => {
+    const items = itemsOf(value)
+    return isNone(items)
+      ? Object.freeze([])
+      : origins.parse(items.map((item) => (item === 'all' ? '*' : item.replace(/\/$/, ''))).join(','))
+  },
+  print: origins.print,
+  isList: true,
+}
+
+/** Domain of a cookie: nothing that could begin another attribute. */
+export const cookieDomain = matching('a domain name, or nothing', /^(?:\.?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)?$/)
+
+const STORE = 'sqlite:path, sqlite::memory: or postgres://…'
+const SQLITE = /^sqlite:(.+)$/s
+
+export const storeUrl: Codec<string> = {
+  expects: STORE,
+  parse: (value) => (SQLITE.test(value) || /^postgres(?:ql)?:\/\/\S+$/.test(value) ? value : refuse(STORE)),
+  print: (value) => value,
+  resolve: (value, folder) => {
+    const [, file] = SQLITE.exec(value) ?? []
+    return file === undefined || file === ':memory:' ? value : `sqlite:${resolve(folder, file)}`
+  },
+  carriesSecret: (value) => !SQLITE.test(value),
+}

@@ -1,0 +1,178 @@
+import { getHashes } from 'node:crypto'
+import { isAbsolute, resolve } from 'node:path'
+import type { Codec } from './option.ts'
+
+/** Fails with what the codec expects. */
+export function refuse(expects: string): never {
+  throw new RangeError(expects)
+}
+
+const CONTROL = /[\x00-\x1f\x7f]/
+const same = (text: string): string => text
+
+/** Any text on one line. */
+export const text: Codec<string> = {
+  expects: 'text without control characters',
+  parse: (value) => (CONTROL.test(value) ? refuse(text.expects) : value),
+  print: same,
+}
+
+/** Text that fits a pattern, or nothing at all. */
+export const matching = (expects: string, pattern: RegExp): Codec<string> => ({
+  expects,
+  parse: (value) => (pattern.test(value) ? value : refuse(expects)),
+  print: same,
+})
+
+export const secretText = (maxBytes: number): Codec<string> => ({
+  expects: `text of at most ${maxBytes} bytes`,
+  parse: (value) => (Buffer.byteLength(value) > maxBytes ? refuse(`text of at most ${maxBytes} bytes`) : value),
+  print: same,
+})
+
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...['true', 'on', '1', 'yes'].map((word) => [word, true] as const),
+  ...['false', 'off', '0', 'no'].map((word) => [word, false] as const),
+])
+
+export const isBooleanWord = (word: string): boolean => BOOLEANS.has(word)
+
+export const boolean: Codec<boolean> = {
+  expects: 'true or false',
+  parse: (value) => BOOLEANS.get(value) ?? refuse(boolean.expects),
+  print: String,
+  isBoolean: true,
+}
+
+/** One of a few words, told apart without regard to case; `aliases` maps other spellings to them. */
+export function oneOf<const W extends string>(
+  words: readonly W[],
+  aliases: Readonly<Record<string, W>> = {},
+): Codec<W> {
+  const known = new Map<string, W>([...Object.entries(aliases), ...words.map((word) => [word, word] as const)])
+  const expects = `one of ${words.map((word) => word || 'nothing').join(', ')}`
+  return { expects, parse: (value) => known.get(value.toLowerCase()) ?? refuse(expects), print: same }
+}
+
+const DECIMAL = /^\+?\d{1,16}$/
+
+export function whole(min: number, max: number = Number.MAX_SAFE_INTEGER): Codec<number> {
+  const expects =
+    max === Number.MAX_SAFE_INTEGER ? `a whole number, at least ${min}` : `a whole number from ${min} to ${max}`
+  const parse = (value: string) => {
+    const number = DECIMAL.test(value) ? Number(value) : Number.NaN
+    return number >= min && number <= max ? number : refuse(expects)
+  }
+  return { expects, parse, print: String }
+}
+
+const FRACTION = /^\+?(?:\d{1,12}(?:\.\d{0,9})?|\.\d{1,9})$/
+
+/** Seconds with a fraction, strictly above `above`; `zero` lets 0 stand for "never". */
+export function seconds(above: number, zero: 'zero' | undefined = undefined): Codec<number> {
+  const expects = `a number of seconds greater than ${above}${zero ? ', or 0' : ''}`
+  const parse = (value: string) => {
+    const number = FRACTION.test(value) ? Number(value) : Number.NaN
+    return number > above || (zero && number === 0) ? number : refuse(expects)
+  }
+  return { expects, parse, print: String }
+}
+
+const SIZE = /^(\d{1,15})([a-z]*)$/
+const UNITS: ReadonlyMap<string, number> = new Map(
+  ['', 'k', 'm', 'g', 't'].flatMap((prefix, power) => [
+    [prefix, 1000 ** power] as const,
+    [`${prefix}b`, 1000 ** power] as const,
+    [`${prefix}ib`, 1024 ** power] as const,
+  ]),
+)
+
+/** A number of bytes: `8388608`, `8MiB`, `64k`. */
+export function size(min: number): Codec<number> {
+  const expects = `a number of bytes, at least ${min}; k, M, G count thousands, KiB, MiB, GiB 1024s`
+  const parse = (value: string) => {
+    const [, digits = '', unit = ''] = SIZE.exec(value.toLowerCase()) ?? []
+    const number = Number(digits || Number.NaN) * (UNITS.get(unit) ?? Number.NaN)
+    return number >= min && number <= Number.MAX_SAFE_INTEGER ? number : refuse(expects)
+  }
+  return { expects, parse, print: String }
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/** A name a header may have (RFC 9110, section 5.1); `optional` allows none. */
+export const headerName = (optional: 'optional' | undefined = undefined): Codec<string> => ({
+  expects: `a header name${optional ? ', or nothing' : ''}`,
+  parse: (value) =>
+    TOKEN.test(value) || (optional && value === '') ? value : refuse(`a header name${optional ? ', or nothing' : ''}`),
+  print: same,
+})
+
+/** What may stand in a header's value: visible ASCII and blanks, so that nothing can end the line. */
+export const headerValue = matching('visible ASCII characters', /^[\x20-\x7e]*$/)
+
+/** Items between commas, white space around them dropped, as are empty ones. */
+export const itemsOf = (value: string): string[] =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
+/** A comma-separated list whose items each pass `read` (which gives the item in normal form, or refuses). */
+export const listOf = (expects: string, read: (item: string) => string): Codec<readonly string[]> => ({
+  expects,
+  parse: (value) => Object.freeze(itemsOf(value).map(read)),
+  print: (items) => items.join(', '),
+  isList: true,
+})
+
+export const words = (expects: string, pattern: RegExp): Codec<readonly string[]> =>
+  listOf(expects, (item) => (pattern.test(item) ? item : refuse(expects)))
+
+const HEADER_LIST = 'header names separated by commas'
+export const headerNames: Codec<readonly string[]> = listOf(HEADER_LIST, (item) =>
+  TOKEN.test(item) ? item.toLowerCase() : refuse(HEADER_LIST),
+)
+
+export const methods: Codec<readonly string[]> = words('HTTP methods separated by commas', TOKEN)
+
+/** A file or folder. Relative ones belong to the folder of the file that names them, else to the working directory. */
+export const path: Codec<string> = {
+  expects: 'a path',
+  parse: (value) => (CONTROL.test(value) ? refuse(path.expects) : value),
+  print: same,
+  resolve: (value, folder) => (value === '' || isAbsolute(value) ? value : resolve(folder, value)),
+}
+
+/** Digest names as the document database knows them, with the names `node:crypto` has for them. */
+export const DIGESTS: ReadonlyMap<string, string> = new Map([
+  ['sha', 'sha1'],
+  ...['sha224', 'sha256', 'sha384', 'sha512', 'ripemd160', 'md5', 'md4'].map((name) => [name, name] as const),
+  ...['224', '256', '384', '512'].map((bits) => [`sha3_${bits}`, `sha3-${bits}`] as const),
+  ['blake2b', 'blake2b512'],
+  ['blake2s', 'blake2s256'],
+])
+
+const WEAK: ReadonlySet<string> = new Set(['md4', 'md5'])
+const isAvailable = (name: string): boolean => getHashes().includes(DIGESTS.get(name) ?? '')
+const DIGEST_LIST = `names of hash algorithms separated by commas, out of ${[...DIGESTS.keys()].join(', ')}`
+
+function readDigest(item: string): string {
+  const isUsable = WEAK.has(item) || (DIGESTS.has(item) && isAvailable(item))
+  return isUsable ? item : refuse(DIGEST_LIST)
+}
+
+export const digests: Codec<readonly string[]> = {
+  ...listOf(DIGEST_LIST, readDigest),
+  parse: (value) => (itemsOf(value).length === 0 ? refuse(DIGEST_LIST) : Object.freeze(itemsOf(value).map(readDigest))),
+  warn: (names) => {
+    const weak = names.filter((name) => WEAK.has(name))
+    return weak.length > 0 ? `${weak.join(' and ')}: weak, and left out where the machine does not offer it` : undefined
+  },
+}
+
+/** The names `node:crypto` has for digests of the table, those this machine offers, in order; never an empty list. */
+export function toDigests(names: readonly string[]): readonly string[] {
+  const usable = names.filter(isAvailable).map((name) => DIGESTS.get(name) ?? name)
+  return usable.length > 0 ? usable : ['sha256']
+}
