@@ -1,4 +1,4 @@
-import { type HashedPassword, isHex } from './password.ts'
+import type { HashedPassword } from './password.ts'
 import { isPrf, MOST_ITERATIONS, PRFS, type Prf } from './password-digest.ts'
 
 export type AdminPasswordReading =
@@ -38,6 +38,11 @@ function readPbkdf2(parts: readonly string[], named: Prf | undefined): HashedPas
   const iterations = readIterations(count)
   return iterations === undefined ? BAD_ITERATIONS : { scheme: 'pbkdf2', prf, iterations, salt, hash }
 }
+
+const LOWER_HEX = /^[0-9a-f]*$/
+
+const isHex = (text: string | undefined, bytes: number): text is string =>
+  text !== undefined && text.length === bytes * 2 && LOWER_HEX.test(text)
 
 const PRF_BY_LENGTH: ReadonlyMap<number | undefined, Prf> = new Map(
   Object.entries(PRFS).flatMap(([name, { bytes }]) => (isPrf(name) ? [[bytes * 2, name]] : [])),

@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
-import type { HashedPassword, Pbkdf2Password, StoredPassword } from './password.ts'
+import type { HashedPassword, Pbkdf2Password, StoredPassword, UsablePassword } from './password.ts'
 import { createSalt, derive, digestHex, METHODS, type Prf } from './password-digest.ts'
 import { createJobQueue } from './password-queue.ts'
 
@@ -84,9 +84,7 @@ async function isPasswordOf(stored: StoredPassword, password: string): Promise<b
   return isSameSecret(await hashAs(stored, password), stored.hash)
 }
 
-type Usable = Exclude<StoredPassword, { scheme: 'unusable' }>
-
-async function hashAs(stored: Usable, password: string): Promise<string> {
+async function hashAs(stored: UsablePassword, password: string): Promise<string> {
   if (stored.scheme === 'simple') return simpleHash(password, stored.salt)
   if (stored.scheme === 'salted') return digestHex(METHODS[stored.method].digest, stored.salt, password)
   if (stored.scheme === 'pbkdf2') return deriveHex(password, stored)

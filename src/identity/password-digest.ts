@@ -63,3 +63,7 @@ export const hmac = (algorithm: string, key: Uint8Array, message: string | Uint8
 
 /** 16 random bytes as 32 hexadecimal characters; the text itself is the salt. */
 export const createSalt = (): string => randomBytes(16).toString('hex')
+
+/** Parts as one text in which each tells its length, so that no two lists of parts read alike. */
+export const frame = (parts: readonly string[]): string =>
+  parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join('')

@@ -3,30 +3,32 @@
  * What cannot be understood becomes an `unusable` password, which never verifies; nothing here throws on data from
  * outside, and nothing here ever sees a password in clear.
  */
-import { isMethod, isPrf, METHODS, type Method, MOST_ITERATIONS, PRFS, type Prf } from './password-digest.ts'
+import { isMethod, isPrf, type Method, MOST_ITERATIONS, type Prf } from './password-digest.ts'
+
+interface Readable {
+  readonly salt: string
+  /** Hexadecimal. Text that no computed hash equals (capitals, another length) is kept and never verifies. */
+  readonly hash: string
+  /** The members of the document it was read from, where Cardea would write them otherwise. */
+  readonly members?: PasswordMembers
+}
 
 /** SHA-1 of password ++ salt: read for old records, never chosen for new ones unless configured. */
-export interface SimplePassword {
+export interface SimplePassword extends Readable {
   readonly scheme: 'simple'
-  readonly salt: string
-  readonly hash: string
 }
 
 /** `simple+pbkdf2` derives from the hexadecimal text of the simple hash, with the same salt. */
-export interface Pbkdf2Password {
+export interface Pbkdf2Password extends Readable {
   readonly scheme: 'pbkdf2' | 'simple+pbkdf2'
   readonly prf: Prf
   readonly iterations: number
-  readonly salt: string
-  readonly hash: string
 }
 
 /** The multi-model database's digest of salt ++ password. */
-export interface SaltedPassword {
+export interface SaltedPassword extends Readable {
   readonly scheme: 'salted'
   readonly method: Method
-  readonly salt: string
-  readonly hash: string
 }
 
 /** Never verifies. `members` are those it was read from, so that writing them back loses nothing. */
@@ -36,7 +38,9 @@ export interface UnusablePassword {
   readonly members: PasswordMembers
 }
 
-export type StoredPassword = SimplePassword | Pbkdf2Password | SaltedPassword | UnusablePassword
+export type UsablePassword = SimplePassword | Pbkdf2Password | SaltedPassword
+
+export type StoredPassword = UsablePassword | UnusablePassword
 
 /** The forms new passwords are hashed to, and the only ones an administrator's can have. */
 export type HashedPassword = SimplePassword | (Pbkdf2Password & { readonly scheme: 'pbkdf2' })
@@ -67,7 +71,7 @@ export const PASSWORD_MEMBERS: ReadonlySet<string> = new Set([
   'salted_hash',
 ])
 
-type Reader = (members: PasswordMembers) => StoredPassword | PasswordFlaw
+type Reader = (members: PasswordMembers) => UsablePassword | PasswordFlaw
 
 const SCHEMES: ReadonlyMap<unknown, Reader> = new Map<unknown, Reader>([
   ['simple', readSimple],
@@ -83,12 +87,17 @@ export function readDocumentPassword(document: PasswordMembers): StoredPassword 
   const { password_scheme: scheme = 'simple' } = members
   const read = SCHEMES.get(scheme)
   const outcome = read ? read(members) : 'scheme'
-  return typeof outcome === 'string' ? unusable(outcome, members) : outcome
+  if (typeof outcome === 'string') return unusable(outcome, members)
+  return isSame(writeMembers(outcome), members) ? outcome : { ...outcome, members }
 }
 
-/** The members a user document shows for this password, in the order in which they are written. */
+/** The members a user document shows: as they were sent, else as Cardea writes them, in that order. */
 export function toDocumentMembers(password: StoredPassword): PasswordMembers {
   if (password.scheme === 'unusable') return password.members
+  return password.members ?? writeMembers(password)
+}
+
+function writeMembers(password: UsablePassword): PasswordMembers {
   const { scheme, salt, hash } = password
   if (scheme === 'simple') return { password_scheme: scheme, salt, password_sha: hash }
   if (scheme === 'salted') return { password_scheme: scheme, salted_method: password.method, salt, salted_hash: hash }
@@ -114,7 +123,7 @@ function readSimple(members: PasswordMembers): SimplePassword | PasswordFlaw {
   // a document without any hash is a user who has no password, not a damaged one
   if (hash === undefined && members['password_scheme'] === undefined) return 'absent'
   if (typeof salt !== 'string') return 'salt'
-  return isHex(hash, PRFS.sha.bytes) ? { scheme: 'simple', salt, hash } : 'hash'
+  return typeof hash === 'string' ? { scheme: 'simple', salt, hash } : 'hash'
 }
 
 function readPbkdf2(scheme: Pbkdf2Password['scheme'], members: PasswordMembers): Pbkdf2Password | PasswordFlaw {
@@ -125,20 +134,14 @@ function readPbkdf2(scheme: Pbkdf2Password['scheme'], members: PasswordMembers):
   if (!isInteger(iterations)) return 'iterations'
   if (iterations < 1) return 'iterations_too_low'
   if (iterations > MOST_ITERATIONS) return 'iterations_too_high'
-  return isHex(hash, PRFS[prf].bytes) ? { scheme, prf, iterations, salt, hash } : 'hash'
+  return typeof hash === 'string' ? { scheme, prf, iterations, salt, hash } : 'hash'
 }
 
 function readSalted(method: unknown, salt: unknown, hash: unknown): SaltedPassword | PasswordFlaw {
   if (!isMethod(method)) return 'method'
   if (typeof salt !== 'string') return 'salt'
-  return isHex(hash, METHODS[method].bytes) ? { scheme: 'salted', method, salt, hash } : 'hash'
+  return typeof hash === 'string' ? { scheme: 'salted', method, salt, hash } : 'hash'
 }
-
-const LOWER_HEX = /^[0-9a-f]*$/
-
-/** Whether this is the lower-case hexadecimal text of so many bytes: what a computed hash can equal. */
-export const isHex = (text: unknown, bytes: number): text is string =>
-  typeof text === 'string' && text.length === bytes * 2 && LOWER_HEX.test(text)
 
 const isInteger = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value)
 
@@ -154,3 +157,6 @@ const unusable = (reason: PasswordFlaw, members: PasswordMembers): UnusablePassw
 function pickMembers(document: PasswordMembers): PasswordMembers {
   return Object.fromEntries(Object.entries(document).filter(([name]) => PASSWORD_MEMBERS.has(name)))
 }
+
+const isSame = (a: PasswordMembers, b: PasswordMembers): boolean =>
+  Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([name, value]) => b[name] === value)
