@@ -1,0 +1,106 @@
+/**
+ * The store over an engine. Calls of the ports enter, steps leave, and nothing that cannot be stored gets past here.
+ */
+import { setImmediate as giveWay } from 'node:timers/promises'
+import type { Store } from '../identity/ports.ts'
+import { isKey, requireKey, requireLimit, requireText } from './limits.ts'
+import { readChange } from './operations/changes.ts'
+import { listUsers, readListed } from './operations/list-users.ts'
+import { endSession, readEnded } from './operations/sessions.ts'
+import { putSetting, readSettings } from './operations/settings.ts'
+import { readStored, writeUsers } from './operations/users.ts'
+import { numberOf } from './rows.ts'
+import { STATEMENTS } from './statements.ts'
+import { type Engine, one } from './steps.ts'
+
+type Users = Pick<Store, 'findUser' | 'listUsers' | 'countUsers' | 'writeUser' | 'importUsers'>
+type Sessions = Pick<Store, 'endSession' | 'listEndedSessions' | 'purgeEnded'>
+type Settings = Pick<Store, 'listSettings' | 'setSetting' | 'unsetSetting'>
+type Changes = Pick<Store, 'sequence' | 'changesSince' | 'onWake'>
+
+export const createStore = (engine: Engine): Store =>
+  Object.freeze({
+    engine: engine.name,
+    ...createUsers(engine),
+    ...createSessions(engine),
+    ...createSettings(engine),
+    ...createChanges(engine),
+    close: () => engine.close(),
+  })
+
+function createUsers(engine: Engine): Users {
+  const importUsers: Users['importUsers'] = async (writes) => {
+    for (const { record } of writes) requireKey(record.name, 'a name')
+    return writes.length === 0 ? [] : engine.transact(() => writeUsers(writes))
+  }
+  return {
+    importUsers,
+    async findUser(name) {
+      if (!isKey(name)) return undefined
+      const [row] = await engine.ask(one(STATEMENTS.findUser, name))
+      return row && readStored(row)
+    },
+    async listUsers(range) {
+      requireLimit(range.limit)
+      return (await engine.ask(listUsers(range))).map(readListed)
+    },
+    countUsers: async () => numberOf((await engine.ask(one(STATEMENTS.readState)))[0], 'users'),
+    async writeUser(write) {
+      const [outcome] = await importUsers([write])
+      if (!outcome) throw new TypeError('A write had no outcome')
+      return outcome
+    },
+  }
+}
+
+function createSessions(engine: Engine): Sessions {
+  return {
+    async endSession(session) {
+      requireKey(session.id, 'the id of a session')
+      requireKey(session.name, 'a name')
+      return engine.transact(() => endSession(session))
+    },
+    async listEndedSessions(after, limit) {
+      requireLimit(limit)
+      return (await engine.ask(one(STATEMENTS.listEnded, after, limit))).map(readEnded)
+    },
+    async purgeEnded(nowSeconds) {
+      let total = 0
+      // in portions with a pause between, so that nobody waits long for the database or for this process
+      for (;;) {
+        await giveWay()
+        const { length } = await engine.ask(one(STATEMENTS.purgeEnded, nowSeconds))
+        total += length
+        if (length === 0) return total
+      }
+    },
+  }
+}
+
+function createSettings(engine: Engine): Settings {
+  return {
+    listSettings: async () => readSettings(await engine.ask(one(STATEMENTS.listSettings))),
+    async setSetting(setting) {
+      requireKey(setting.section, 'a section')
+      requireKey(setting.key, 'an option')
+      requireText(setting.text, 'a setting')
+      return engine.transact(() => putSetting(setting, setting.text))
+    },
+    async unsetSetting(setting) {
+      requireKey(setting.section, 'a section')
+      requireKey(setting.key, 'an option')
+      return engine.transact(() => putSetting(setting, undefined))
+    },
+  }
+}
+
+function createChanges(engine: Engine): Changes {
+  return {
+    sequence: async () => numberOf((await engine.ask(one(STATEMENTS.readState)))[0], 'sequence'),
+    async changesSince(sequence, limit) {
+      requireLimit(limit)
+      return (await engine.ask(one(STATEMENTS.changesSince, sequence, limit))).map(readChange)
+    },
+    onWake: (listener) => engine.onWake(listener),
+  }
+}

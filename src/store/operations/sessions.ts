@@ -1,0 +1,20 @@
+import type { EndedSession } from '../../identity/ports.ts'
+import { numberOf, textOf } from '../rows.ts'
+import { STATEMENTS } from '../statements.ts'
+import { type Operation, one, type Row } from '../steps.ts'
+import { lockState, moveState } from './state.ts'
+
+export function* endSession({ id, name, expiresAt }: EndedSession): Operation<{ readonly sequence: number }> {
+  const state = yield* lockState()
+  const sequence = state.sequence + 1
+  yield one(STATEMENTS.putEnded, id, name, expiresAt, sequence)
+  yield* moveState({ ...state, sequence })
+  return { sequence }
+}
+
+export const readEnded = (row: Row): EndedSession & { readonly sequence: number } => ({
+  id: textOf(row, 'id'),
+  name: textOf(row, 'name'),
+  expiresAt: numberOf(row, 'expires_at'),
+  sequence: numberOf(row, 'sequence'),
+})

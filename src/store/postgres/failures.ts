@@ -1,0 +1,50 @@
+import { DatabaseError } from 'pg'
+import { Refusal } from '../../base/errors.ts'
+import { StoreMisfit } from '../misfit.ts'
+
+/** Undone by the server for the sake of another transaction: serialisation failure, deadlock. */
+const UNDONE = new Set(['40001', '40P01'])
+
+/** The connection has lost its prepared statements, or a migration has changed what they give. */
+const OUTDATED = new Set(['0A000', '26000'])
+
+/**
+ * Classes of SQLSTATE that speak of the server and the way to it: connection, wrong password, no such database, not
+ * writable, out of resources, busy, operator, system.
+ */
+const UNAVAILABLE = new Set(['08', '25', '28', '3D', '53', '55', '57', '58'])
+
+const stateOf = (error: unknown): string | undefined => (error instanceof DatabaseError ? error.code : undefined)
+
+/** Nothing was done and a second attempt may well succeed. */
+export function isUndone(error: unknown): boolean {
+  const state = stateOf(error) ?? ''
+  return UNDONE.has(state) || OUTDATED.has(state)
+}
+
+/** The connection failed; whether the last statement was carried out is unknown. */
+export function isDisconnected(error: unknown): boolean {
+  const state = stateOf(error)
+  return state === undefined ? !isOurs(error) : state.startsWith('08') || state.startsWith('57P')
+}
+
+/** Errors of this program, as opposed to those of the driver, which carry no code for a lost connection. */
+const isOurs = (error: unknown): boolean =>
+  error instanceof Refusal || error instanceof StoreMisfit || error instanceof TypeError || error instanceof RangeError
+
+/** What goes up to the caller. A driver's error may quote whole rows, so only its code and message are kept. */
+export function toFailure(error: unknown): unknown {
+  if (isOurs(error)) return error
+  const state = stateOf(error)
+  const cause = Object.assign(new Error(messageOf(error)), { code: state ?? codeOf(error) })
+  if (state !== undefined && !UNAVAILABLE.has(state.slice(0, 2))) return cause
+  return new Refusal('store_unavailable', { detail: cause.message, cause, retryAfterSeconds: 1 })
+}
+
+function messageOf(error: unknown): string {
+  // a name with several addresses fails with one error for each
+  const first = error instanceof AggregateError ? error.errors[0] : error
+  return first instanceof Error ? first.message : 'unknown failure of the database driver'
+}
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)

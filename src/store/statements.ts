@@ -1,0 +1,59 @@
+import type { Statement } from './steps.ts'
+
+const TEXTS = {
+  findUser: 'SELECT name, sequence, is_live, record FROM cardea_users WHERE name = $1',
+  findVersion: 'SELECT name, sequence, is_live FROM cardea_users WHERE name = $1',
+  putUser: `INSERT INTO cardea_users (name, sequence, is_live, record) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (name) DO UPDATE
+    SET sequence = excluded.sequence, is_live = excluded.is_live, record = excluded.record`,
+
+  readState: 'SELECT sequence, users FROM cardea_state',
+  lockState: 'SELECT sequence, users FROM cardea_state',
+  moveState: 'UPDATE cardea_state SET sequence = $1, users = $2',
+
+  listEnded: `SELECT id, name, expires_at, sequence FROM cardea_ended_sessions
+    WHERE sequence > $1 ORDER BY sequence LIMIT $2`,
+  putEnded: `INSERT INTO cardea_ended_sessions (id, name, expires_at, sequence) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (id) DO UPDATE SET sequence = excluded.sequence, expires_at =
+      CASE WHEN excluded.expires_at > cardea_ended_sessions.expires_at
+        THEN excluded.expires_at ELSE cardea_ended_sessions.expires_at END`,
+  // the outer comparison is not idle: a row extended since the inner one looked must stay
+  purgeEnded: `DELETE FROM cardea_ended_sessions WHERE expires_at <= $1 AND id IN
+    (SELECT id FROM cardea_ended_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,
+
+  // one statement, so that the list and the sequence it is complete to are of one moment
+  listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence,
+      state.sequence AS complete_to
+    FROM cardea_state state
+    LEFT JOIN cardea_settings setting ON setting.value IS NOT NULL OR setting.section = 'admins'
+    ORDER BY setting.section, setting.key`,
+  findSectionSequence: `SELECT coalesce(max(sequence), 0) AS sequence FROM cardea_settings WHERE section = $1`,
+  putSetting: `INSERT INTO cardea_settings (section, key, value, changed_at, sequence) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (section, key) DO UPDATE
+    SET value = excluded.value, changed_at = excluded.changed_at, sequence = excluded.sequence`,
+
+  changesSince: `SELECT sequence, kind, key, is_deleted FROM (
+      SELECT * FROM (SELECT sequence, 'user' AS kind, name AS key, 1 - is_live AS is_deleted
+        FROM cardea_users WHERE sequence > $1 ORDER BY sequence LIMIT $2) AS users
+      UNION ALL
+      SELECT * FROM (SELECT sequence, 'session' AS kind, id AS key, 1 AS is_deleted
+        FROM cardea_ended_sessions WHERE sequence > $1 ORDER BY sequence LIMIT $2) AS sessions
+      UNION ALL
+      SELECT * FROM (SELECT sequence,
+          CASE section WHEN 'admins' THEN 'admin' ELSE 'setting' END AS kind,
+          CASE section WHEN 'admins' THEN key ELSE section || '/' || key END AS key,
+          CASE WHEN value IS NULL THEN 1 ELSE 0 END AS is_deleted
+        FROM cardea_settings WHERE sequence > $1 ORDER BY sequence LIMIT $2) AS settings
+    ) AS changes ORDER BY sequence LIMIT $2`,
+} as const satisfies Record<string, string>
+
+export type StatementName = keyof typeof TEXTS
+
+/** Every fixed statement. Listings of users, whose bounds vary, are made in `operations/list-users.ts`. */
+export const STATEMENTS: { readonly [N in StatementName]: Statement } = Object.freeze(
+  // fromEntries forgets which names it was given
+  Object.fromEntries(Object.entries(TEXTS).map(([name, text]) => [name, { name, text }])) as Record<
+    StatementName,
+    Statement
+  >,
+)
