@@ -133,27 +133,30 @@ describe('new passwords', () => {
   })
 })
 
-describe('time of a refusal', () => {
-  const medianMs = async (stored: StoredPassword | undefined) => {
-    const decoy: HashParameters = { scheme: 'pbkdf2', prf: 'sha256', iterations: 20_000 }
-    const times: number[] = []
-    for (let i = 0; i < 9; i += 1) {
-      const start = performance.now()
-      await hasher.verify(stored, 'wrong', decoy)
-      times.push(performance.now() - start)
-    }
-    return times.sort((a, b) => a - b)[4] as number
+describe('work of a refusal', () => {
+  const decoy: HashParameters = { scheme: 'pbkdf2', prf: 'sha256', iterations: 100_000 }
+
+  /** Processor time of this process, all threads: what others do on the machine does not count. */
+  const workOf = async (stored: StoredPassword | undefined) => {
+    const before = process.cpuUsage()
+    for (let i = 0; i < 5; i += 1) await hasher.verify(stored, 'wrong', decoy)
+    const { user, system } = process.cpuUsage(before)
+    return user + system
   }
 
-  it('an unknown user, an old hash and a new hash take about as long', async () => {
-    const fresh = await hasher.hash('apple', { scheme: 'pbkdf2', prf: 'sha256', iterations: 20_000 })
-    const known = await medianMs(fresh)
-    for (const [name, stored] of [['unknown', undefined], ...VECTORS.slice(0, 4), ['unusable', document('x', {})]] as [
-      string,
-      StoredPassword | undefined,
-    ][]) {
-      const ratio = (await medianMs(stored)) / known
-      assert.ok(ratio > 0.4 && ratio < 2.5, `${name}: ${ratio}`)
+  it('an unknown user, an old hash and a new hash cost about as much', async () => {
+    const known = await workOf(await hasher.hash('apple', decoy))
+    const rows: [string, StoredPassword | undefined][] = [
+      ['unknown user', undefined],
+      ['unusable password', document('bcrypt', {})],
+      ...VECTORS.filter(([name]) => !name.includes('600000')).map(([name, stored]): [string, StoredPassword] => [
+        name,
+        stored,
+      ]),
+    ]
+    for (const [name, stored] of rows) {
+      const ratio = (await workOf(stored)) / known
+      assert.ok(ratio > 0.5 && ratio < 2, `${name}: ${ratio}`)
     }
   })
 })
