@@ -922,6 +922,12 @@ const BY_NAME: ReadonlyMap<string, OptionRow> = new Map(ROWS.map((row) => [row.n
 
 export const findOption = (section: string, key: string): OptionRow | undefined => BY_NAME.get(`${section}.${key}`)
 
+/** `section.key` taken apart. A section of the table has no dot; a key may have one. */
+export function splitName(name: string): { readonly section: string; readonly key: string } {
+  const dot = name.indexOf('.')
+  return { section: name.slice(0, dot), key: name.slice(dot + 1) }
+}
+
 export const isSection = (section: string): section is Section => Object.hasOwn(OPTIONS, section)
 
 const OPEN: ReadonlySet<string> = new Set(OPEN_SECTIONS)

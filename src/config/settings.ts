@@ -1,4 +1,4 @@
-import type { Config, OptionName } from './options.ts'
+import { type Config, findOption, type OptionName } from './options.ts'
 
 /** Where a setting was given. */
 export type Source =
@@ -25,13 +25,12 @@ export interface AdminEntry {
 
 export interface OpenEntry {
   readonly key: string
-  /** What the value is once a file it names is read. Never to be shown. */
+  /** The value; where it was given as a file, what the file says. Never to be shown. */
   readonly text: string
   readonly source: Source
 }
 
-/** What is in force: checked, complete, frozen. */
-export interface Settings {
+export interface SettingsParts {
   readonly values: Config
   /**
    * Administrators as given, in the order of layers (files, run time, environment, flags), so that a name can stand
@@ -43,12 +42,41 @@ export interface Settings {
   readonly open: { readonly jwt_keys: readonly OpenEntry[]; readonly services: readonly OpenEntry[] }
   /** Settings of the emulated servers, and of nobody, which have no effect here. */
   readonly ignored: readonly Assignment[]
-  /** Options that were given and are not in force in this version. */
+  /** Options that were given and that nothing heeds in this version. */
   readonly notInForce: readonly OptionName[]
-  /** Everything that was given, in force or ignored; defaults and administrators are not among it. */
+  /**
+   * The last text given for each setting, ignored ones too; defaults and administrators are not among it. An option
+   * given under an earlier name stands here under both.
+   */
   readonly entries: readonly Assignment[]
+}
+
+/** What is in force: checked, complete, frozen. */
+export interface Settings extends SettingsParts {
   /** The text in force and where it came from: of an option also its default, `undefined` for what nobody gave. */
   find(section: string, key: string): Pick<Assignment, 'text' | 'source'> | undefined
+}
+
+const DEFAULT: Source = Object.freeze({ kind: 'default' })
+
+/** Two names as one, such that no other two give the same. */
+export const joinNames = (section: string, key: string): string => JSON.stringify([section, key])
+
+export function createSettings(parts: SettingsParts): Settings {
+  const given = new Map(parts.entries.map((entry) => [joinNames(entry.section, entry.key), entry]))
+  const find: Settings['find'] = (section, key) => {
+    const entry = given.get(joinNames(section, key))
+    if (entry) return { text: entry.text, source: entry.source }
+    const row = findOption(section, key)
+    return row && { text: row.option.codec.print(row.option.initial), source: DEFAULT }
+  }
+  return freezeDeep({ ...parts, find })
+}
+
+function freezeDeep<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.values(value).forEach(freezeDeep)
+  return Object.freeze(value)
 }
 
 /** `path:line`, `--flag`, the name of a variable. */

@@ -1,0 +1,67 @@
+import { isBooleanWord } from './codecs.ts'
+import { findTarget, type Target } from './foreign.ts'
+import type { Problem } from './problems.ts'
+import type { Assignment } from './settings.ts'
+
+/** A command line, taken apart. */
+export interface Flags {
+  /** `--config` and `-c`, in order. */
+  readonly configs: readonly string[]
+  /** `--section.option`, in order. */
+  readonly flags: readonly Assignment[]
+  /** Everything else, for the command. */
+  readonly rest: readonly string[]
+  /** Flags that lack their value. */
+  readonly problems: readonly Problem[]
+}
+
+const OPTION_FLAG = /^--([^.=]+)\.([^=]+)(?:=(.*))?$/s
+const CONFIG_FLAG = /^(?:--config|-c)(?:=(.*))?$/s
+
+/** Takes the flags that are configuration out of a command line. What stands after `--` is left alone. */
+export function splitFlags(argv: readonly string[]): Flags {
+  const configs: string[] = []
+  const flags: Assignment[] = []
+  const rest: string[] = []
+  const problems: Problem[] = []
+  const words = [...argv]
+  for (let word = words.shift(); word !== undefined; word = words.shift()) {
+    if (word === '--') {
+      rest.push(word, ...words.splice(0))
+      break
+    }
+    const config = CONFIG_FLAG.exec(word)
+    const option = OPTION_FLAG.exec(word)
+    if (!config && !option) {
+      rest.push(word)
+      continue
+    }
+    const name = word.split('=', 1)[0] ?? word
+    const [, section = '', key = ''] = option ?? []
+    const value = config
+      ? (config[1] ?? takeValue(words))
+      : (option?.[3] ?? takeFlagValue(findTarget(section, key), words))
+    if (value === undefined) problems.push({ kind: 'bad-value', place: name, message: 'needs a value' })
+    else if (config) configs.push(value)
+    else flags.push({ section, key, text: value, source: { kind: 'flag', name } })
+  }
+  return { configs, flags, rest, problems }
+}
+
+const isFlag = (word: string | undefined): boolean => word?.startsWith('--') ?? true
+
+/** The next word, unless it is a flag itself: a value that begins with `--` is written after `=`. */
+const takeValue = (words: string[]): string | undefined => (isFlag(words[0]) ? undefined : words.shift())
+
+function takeFlagValue(target: Target, words: string[]): string | undefined {
+  if (target.kind === 'unused') return takeUnusedValue(target.isSwitch, words)
+  // An unknown flag is a problem of its own; whether it lacks a value is not the point.
+  if (target.kind === 'unknown option' || target.kind === 'unknown section') return takeValue(words) ?? ''
+  const isBoolean = target.kind !== 'open' && target.row.option.codec.isBoolean
+  return takeValue(words) ?? (isBoolean ? 'true' : undefined)
+}
+
+function takeUnusedValue(isSwitch: boolean, words: string[]): string {
+  const isValue = isSwitch ? isBooleanWord(words[0] ?? '') : !isFlag(words[0])
+  return isValue ? (words.shift() ?? '') : 'true'
+}

@@ -1,0 +1,107 @@
+// quirk: reference document 11.2. The whole syntax stands here: no continuation lines, quotes, escapes or
+// interpolation. Any text is legal; what cannot be used is passed over, and told where it looks like a mistake.
+
+export interface IniEntry {
+  readonly section: string
+  readonly key: string
+  readonly text: string
+  readonly line: number
+  /** Line of the `[section]` above, which tells a section from its second occurrence. */
+  readonly sectionLine: number
+  /** Where `text` stands in the whole. */
+  readonly start: number
+  readonly end: number
+}
+
+export interface IniSection {
+  readonly name: string
+  readonly line: number
+}
+
+export interface Ini {
+  readonly entries: readonly IniEntry[]
+  readonly sections: readonly IniSection[]
+  /** Lines that were passed over and look as if they were meant to say something. */
+  readonly remarks: readonly { readonly line: number; readonly message: string }[]
+}
+
+const LINE_END = /\r\n|[\n\r\x1a]/g
+const COMMENT = /^[ \t\v\f]*;|[ \t];/
+const BLANKS = ' \t\v\f'
+const BYTE_ORDER_MARK = '\uFEFF'
+
+export function readIni(text: string): Ini {
+  const entries: IniEntry[] = []
+  const sections: IniSection[] = []
+  const remarks: { line: number; message: string }[] = []
+  let line = 0
+  for (const [from, to] of linesOf(text)) {
+    line += 1
+    const [start, end] = contentOf(text, from, to)
+    const said = readLine(text.slice(start, end))
+    const section = sections.at(-1)
+    if (said.kind === 'section') sections.push({ name: said.name, line })
+    else if (said.kind === 'mistake') remarks.push({ line, message: said.message })
+    else if (said.kind === 'pair' && !section)
+      remarks.push({ line, message: 'this stands before any [section] and is ignored' })
+    else if (said.kind === 'pair' && section) {
+      const { key, value, offset } = said
+      const valueStart = start + offset
+      const place = { line, sectionLine: section.line, start: valueStart, end: valueStart + value.length }
+      entries.push({ section: section.name, key, text: value, ...place })
+    }
+  }
+  return { entries, sections, remarks }
+}
+
+function* linesOf(text: string): Generator<readonly [from: number, to: number]> {
+  let from = text.startsWith(BYTE_ORDER_MARK) ? 1 : 0
+  for (const { index, 0: end } of text.matchAll(LINE_END)) {
+    yield [from, index]
+    from = index + end.length
+  }
+  yield [from, text.length]
+}
+
+/** The part of a line without comment and without blanks around it. */
+function contentOf(text: string, from: number, to: number): readonly [start: number, end: number] {
+  const comment = COMMENT.exec(text.slice(from, to))
+  return trimmed(text, from, comment ? from + comment.index : to)
+}
+
+function trimmed(text: string, from: number, to: number): readonly [start: number, end: number] {
+  let [start, end] = [from, to]
+  while (start < end && BLANKS.includes(text[start] ?? '')) start += 1
+  while (end > start && BLANKS.includes(text[end - 1] ?? '')) end -= 1
+  return [start, end]
+}
+
+type Said =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'mistake'; readonly message: string }
+  | { readonly kind: 'section'; readonly name: string }
+  | { readonly kind: 'pair'; readonly key: string; readonly value: string; readonly offset: number }
+
+function readLine(content: string): Said {
+  if (content === '') return { kind: 'nothing' }
+  return content.startsWith('[') ? readSection(content) : readPair(content)
+}
+
+function readSection(content: string): Said {
+  const close = content.indexOf(']')
+  const isWhole = close > 1 && close === content.length - 1
+  if (isWhole) return { kind: 'section', name: content.slice(1, close) }
+  return { kind: 'mistake', message: 'this is no [section]; what follows belongs to the section above' }
+}
+
+function readPair(content: string): Said {
+  const spaced = content.indexOf(' = ')
+  const separator = spaced >= 0 ? spaced : content.indexOf('=')
+  if (separator < 0) return { kind: 'mistake', message: 'a line without = is ignored' }
+  const [keyStart, keyEnd] = trimmed(content, 0, separator)
+  const [start, end] = trimmed(content, separator + (spaced >= 0 ? 3 : 1), content.length)
+  if (keyStart === keyEnd) return { kind: 'mistake', message: 'a line without a name before = is ignored' }
+  // `key =` neither sets nor deletes: what an earlier file says stays.
+  if (start === end) return { kind: 'nothing' }
+  return { kind: 'pair', key: content.slice(keyStart, keyEnd), value: content.slice(start, end), offset: start }
+}

@@ -1,0 +1,114 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { readUtf8 } from '../base/encoding.ts'
+import type { Flags } from './flags.ts'
+import type { IniFile } from './layers.ts'
+import { type Reading, readSettings } from './read.ts'
+import type { Report } from './report.ts'
+import type { RuntimeEntry } from './runtime.ts'
+
+export interface LoadInput {
+  readonly flags: Pick<Flags, 'configs' | 'flags' | 'problems'>
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** What the store holds; nothing before it is open. */
+  readonly runtime?: readonly RuntimeEntry[]
+}
+
+/** Reads every file that was named, then everything else. `--config` stands in place of `CARDEA_CONFIG`. */
+export function loadSettings({ flags, env, cwd, runtime = [] }: LoadInput): Reading {
+  const report: Report = { problems: [...flags.problems], warnings: [] }
+  const named =
+    flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
+  const files = named.flatMap((path) => listFiles(path, cwd, report)).flatMap((path) => loadFile(path, cwd, report))
+  const reading = readSettings({ files, runtime, environment: env, flags: flags.flags, cwd, readSecret })
+  return {
+    settings: reading.settings,
+    problems: [...report.problems, ...reading.problems],
+    warnings: [...report.warnings, ...reading.warnings],
+  }
+}
+
+/** The file itself, or the `*.ini` files of a folder in the byte order of their names. */
+function listFiles(path: string, cwd: string, report: Report): readonly string[] {
+  try {
+    const folder = resolve(cwd, path)
+    if (!statSync(folder).isDirectory()) return [path]
+    const names = readdirSync(folder).filter((name) => name.endsWith('.ini') && !name.startsWith('.'))
+    if (names.length === 0) report.warnings.push(`${path}: there is no *.ini file in this folder`)
+    return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map((name) => join(path, name))
+  } catch (error) {
+    report.problems.push({ kind: 'bad-file', place: path, message: reasonOf(error) })
+    return []
+  }
+}
+
+const MAX_INI_BYTES = 4 * 1024 * 1024
+const MAX_SECRET_BYTES = 1024 * 1024
+
+function loadFile(path: string, cwd: string, report: Report): readonly IniFile[] {
+  try {
+    const bytes = readBounded(resolve(cwd, path), MAX_INI_BYTES)
+    const text = readUtf8(bytes)
+    if (text !== undefined) return [{ path, text, mode: statSync(resolve(cwd, path)).mode }]
+    report.problems.push({
+      kind: 'bad-file',
+      place: `${path}:${findBadLine(bytes)}`,
+      message: 'this line is not UTF-8',
+    })
+  } catch (error) {
+    report.problems.push({ kind: 'bad-file', place: path, message: reasonOf(error) })
+  }
+  return []
+}
+
+function readBounded(path: string, maxBytes: number): Buffer {
+  if (statSync(path).size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
+  return readFileSync(path)
+}
+
+const LINE_ENDS = new Set([0x0a, 0x0d, 0x1a])
+
+/** Number of the first line that is not UTF-8. A line end is never a part of a longer character, so lines can be cut. */
+function findBadLine(bytes: Uint8Array): number {
+  let line = 1
+  let from = 0
+  for (let at = 0; at < bytes.length; at += 1) {
+    if (!LINE_ENDS.has(bytes[at] ?? 0)) continue
+    if (readUtf8(bytes.subarray(from, at)) === undefined) return line
+    if (bytes[at] === 0x0d && bytes[at + 1] === 0x0a) at += 1
+    from = at + 1
+    line += 1
+  }
+  return line
+}
+
+function readSecret(path: string): string {
+  const text = tryReading(path)
+  if (text === undefined) throw new Error('it is not UTF-8')
+  const secret = text.replace(/\r?\n$/, '')
+  if (secret === '') throw new Error('it is empty')
+  return secret
+}
+
+function tryReading(path: string): string | undefined {
+  try {
+    return readUtf8(readBounded(path, MAX_SECRET_BYTES))
+  } catch (error) {
+    throw new Error(reasonOf(error), { cause: error })
+  }
+}
+
+const REASONS: ReadonlyMap<unknown, string> = new Map([
+  ['ENOENT', 'there is no such file'],
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'permission denied'],
+  ['EISDIR', 'it is a folder'],
+  ['ENOTDIR', 'a part of its path is not a folder'],
+  ['ELOOP', 'its links lead in a circle'],
+])
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return REASONS.get(code) ?? (error instanceof Error ? error.message : String(error))
+}

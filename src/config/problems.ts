@@ -1,0 +1,99 @@
+import { FOREIGN_NAMES } from './foreign.ts'
+import { OPEN_SECTIONS, ROWS, splitName } from './options.ts'
+
+/** Something that keeps Cardea from starting, or a change from being made. */
+export interface Problem {
+  readonly kind: 'unknown-option' | 'bad-value' | 'bad-file' | 'conflict'
+  /** `path:line`, `--flag`, the name of a variable. */
+  readonly place: string
+  /** What is wrong, without the place and without any secret. */
+  readonly message: string
+  /** What was probably meant, spelled as it belongs there. */
+  readonly nearest?: string
+}
+
+export function renderProblem({ place, message, nearest }: Problem): string {
+  return `${place}: ${message}${nearest === undefined ? '' : `. Did you mean ${nearest}?`}`
+}
+
+const EXIT_CODES: readonly (readonly [Problem['kind'], number])[] = [
+  ['bad-file', 6],
+  ['unknown-option', 3],
+  ['bad-value', 4],
+  ['conflict', 1],
+]
+
+/** How a command ends that met these problems; 0 where there are none. */
+export function exitCodeOf(problems: readonly Problem[]): number {
+  return EXIT_CODES.find(([kind]) => problems.some((problem) => problem.kind === kind))?.[1] ?? 0
+}
+
+const SHOWN_CHARACTERS = 60
+
+/** A value in a message: on one line, and not endless. */
+export function quote(text: string): string {
+  return JSON.stringify(text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text)
+}
+
+const MAX_COMPARED = 64
+
+/** Edit distance in which two neighbours that changed places count once. */
+export function distance(left: string, right: string): number {
+  const [a, b] = [left.slice(0, MAX_COMPARED), right.slice(0, MAX_COMPARED)]
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= a.length; row += 1) {
+    const now = [row]
+    for (let column = 1; column <= b.length; column += 1) {
+      const cost = a[row - 1] === b[column - 1] ? 0 : 1
+      const isSwapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      now[column] = Math.min(
+        at(last, column) + 1,
+        at(now, column - 1) + 1,
+        at(last, column - 1) + cost,
+        isSwapped ? at(beforeLast, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      )
+    }
+    beforeLast = last
+    last = now
+  }
+  return at(last, b.length)
+}
+
+const at = (numbers: readonly number[], index: number): number => numbers[index] ?? Number.POSITIVE_INFINITY
+
+/** The word closest to what was written, unless all are far from it. */
+export function findNearest(
+  written: string,
+  known: Iterable<string>,
+  tolerance = Math.max(2, Math.floor(written.length / 3)),
+): string | undefined {
+  let best: { readonly word: string; readonly far: number } | undefined
+  for (const word of known) {
+    const far = distance(written.toLowerCase(), word.toLowerCase())
+    if (far <= tolerance && far < (best?.far ?? Number.POSITIVE_INFINITY)) best = { word, far }
+  }
+  return best?.word
+}
+
+/** The nearest option: in its own section first, then one of that name in another. */
+export function findNearestOption(section: string, key: string): { section: string; key: string } | undefined {
+  const own = findNearest(
+    key,
+    ROWS.filter((row) => row.section === section).map((row) => row.key),
+  )
+  if (own !== undefined) return { section, key: own }
+  const elsewhere = findNearest(key, new Set(ROWS.map((row) => row.key)), 2)
+  const row = ROWS.find((candidate) => candidate.key === elsewhere)
+  return row && { section: row.section, key: row.key }
+}
+
+const SECTION_NAMES: ReadonlySet<string> = new Set([
+  ...OPEN_SECTIONS,
+  ...ROWS.map((row) => row.section),
+  ...FOREIGN_NAMES.map((name) => splitName(name).section),
+])
+
+/** The section somebody probably meant who wrote one that nobody knows. */
+export const findNearestSection = (written: string): string | undefined =>
+  findNearest(written.trim(), SECTION_NAMES, written.length < 6 ? 1 : 2)

@@ -1,0 +1,99 @@
+// What files, run time, environment and flags say enters; settings that are complete, checked and frozen leave, with
+// every problem met on the way. No secret may stand in a problem or a warning, and nothing is touched outside.
+
+import { type LayerInput, readLayers } from './layers.ts'
+import { isConcealed } from './option.ts'
+import { findOption, type OptionName, splitName } from './options.ts'
+import type { Problem } from './problems.ts'
+import type { Report } from './report.ts'
+import { type Resolution, resolveOptions } from './resolve.ts'
+import { resolveAdmins, resolveOpen } from './resolve-open.ts'
+import { RULES } from './rules.ts'
+import { isFileReference, type Surroundings } from './secrets.ts'
+import { type Assignment, createSettings, joinNames, renderSource, type Settings } from './settings.ts'
+import { type Sorted, sortOut } from './sort.ts'
+
+export interface ReadInput extends LayerInput, Surroundings {}
+
+export interface Reading {
+  /** Usable only where there are no problems: a bad value is replaced by its default. */
+  readonly settings: Settings
+  readonly problems: readonly Problem[]
+  /** Sentences with their place, about what keeps nothing from starting. */
+  readonly warnings: readonly string[]
+}
+
+export function readSettings(input: ReadInput): Reading {
+  const report: Report = { problems: [], warnings: [] }
+  const layers = readLayers(input, report)
+  const sorted = sortOut(layers.assignments, report)
+  const options = resolveOptions(sorted, input, report)
+  const open = {
+    jwt_keys: resolveOpen('jwt_keys', sorted.open.jwt_keys, input, report),
+    services: resolveOpen('services', sorted.open.services, input, report),
+  }
+  checkRules({ values: options.values, open }, options, report)
+  warnAboutReadableFiles(input, layers.assignments, report)
+  const settings = createSettings({
+    values: options.values,
+    admins: resolveAdmins(sorted.open.admins, input, report),
+    deletedAdmins: layers.deletedAdmins,
+    open,
+    ignored: [...sorted.ignored, ...options.passedOver],
+    notInForce: options.notInForce,
+    entries: collectEntries(sorted, options),
+  })
+  return { settings, problems: report.problems, warnings: report.warnings }
+}
+
+function checkRules(given: Pick<Settings, 'values' | 'open'>, options: Resolution, report: Report): void {
+  for (const rule of RULES) {
+    // What follows from a value that is wrong itself is no news.
+    if (rule.about.some((name) => options.wrong.has(name))) continue
+    const message = rule.check(given)
+    if (message) report.problems.push({ kind: 'conflict', place: placeOf(rule.about, options), message })
+  }
+}
+
+function placeOf(names: readonly OptionName[], options: Resolution): string {
+  const places = names.flatMap((name) => {
+    const source = options.inForce.get(name)?.source
+    return source ? [renderSource(source)] : []
+  })
+  return places.join(', ') || names.join(', ')
+}
+
+function collectEntries(sorted: Sorted, options: Resolution): readonly Assignment[] {
+  const last = new Map<string, Assignment>()
+  const add = (entry: Assignment) => last.set(joinNames(entry.section, entry.key), entry)
+  for (const entry of [...sorted.ignored, ...sorted.foreign, ...sorted.open.jwt_keys, ...sorted.open.services])
+    add(entry)
+  for (const [name, { text, source }] of options.inForce) {
+    const { section, key } = splitName(name)
+    add({ section, key, text, source })
+  }
+  return [...last.values()]
+}
+
+const OTHERS_MAY_READ = 0o044
+const STORED_FORM = /^-(?:hashed-|pbkdf2[-:])/
+
+function warnAboutReadableFiles(input: LayerInput, assignments: readonly Assignment[], report: Report): void {
+  for (const { path, mode = 0 } of input.files) {
+    if ((mode & OTHERS_MAY_READ) === 0) continue
+    const inClear = assignments.find(
+      ({ source, ...entry }) => source.kind === 'file' && source.path === path && isInClear(entry),
+    )
+    if (!inClear) continue
+    const message = `others may read this file, and it holds [${inClear.section}] ${inClear.key} in clear: chmod 600 ${path}`
+    report.warnings.push(`${path}: ${message}`)
+  }
+}
+
+function isInClear({ section, key, text }: Omit<Assignment, 'source'>): boolean {
+  if (isFileReference(text)) return false
+  if (section === 'admins') return !STORED_FORM.test(text)
+  if (section === 'jwt_keys') return key.startsWith('hmac:')
+  const row = findOption(section, key)
+  return row !== undefined && isConcealed(row.option, text)
+}

@@ -1,0 +1,127 @@
+import { isStrictEnough } from './foreign.ts'
+import { isConcealed } from './option.ts'
+import { type Config, OPTIONS, type OptionName, type OptionRow, ROWS } from './options.ts'
+import { quote } from './problems.ts'
+import { complain, type Report, warn } from './report.ts'
+import { expandSecret, folderOf, isFileReference, type Surroundings } from './secrets.ts'
+import type { Assignment } from './settings.ts'
+import type { Sorted } from './sort.ts'
+
+export interface Resolution {
+  readonly values: Config
+  /** What was given and won. */
+  readonly inForce: ReadonlyMap<OptionName, Assignment>
+  /** Options with a value that cannot be read. */
+  readonly wrong: ReadonlySet<OptionName>
+  readonly notInForce: readonly OptionName[]
+  /** Values of earlier sections that would have loosened something. */
+  readonly passedOver: readonly Assignment[]
+}
+
+interface Work {
+  readonly around: Surroundings
+  readonly report: Report
+  readonly inForce: Map<OptionName, Assignment>
+  readonly wrong: Set<OptionName>
+  readonly passedOver: Assignment[]
+}
+
+interface ReadValue {
+  readonly value: unknown
+  readonly assignment: Assignment
+}
+
+/** One value for every row of the table: the last that was given, of an earlier section, or the default. */
+export function resolveOptions(sorted: Sorted, around: Surroundings, report: Report): Resolution {
+  const work: Work = { around, report, inForce: new Map(), wrong: new Set(), passedOver: [] }
+  const values = Object.fromEntries(
+    Object.keys(OPTIONS).map((section) => [section, resolveSection(section, sorted, work)]),
+  )
+  const notInForce = ROWS.filter((row) => row.option.planned && work.inForce.has(row.name)).map((row) => row.name)
+  const { inForce, wrong, passedOver } = work
+  // Built from the table's own rows, one value each, so it has the table's shape.
+  return { values: values as unknown as Config, inForce, wrong, notInForce, passedOver }
+}
+
+function resolveSection(section: string, sorted: Sorted, work: Work): Readonly<Record<string, unknown>> {
+  const rows = ROWS.filter((row) => row.section === section)
+  return Object.fromEntries(rows.map((row) => [row.key, resolveRow(row, sorted, work)]))
+}
+
+function resolveRow(row: OptionRow, sorted: Sorted, work: Work): unknown {
+  const given = dropOverruled(mergeFlags(row, sorted.own.get(row.name) ?? []))
+  const own = given.map((assignment) => readValue(row, assignment, work))
+  const earlier = (sorted.fallback.get(row.name) ?? []).map((assignment) => readValue(row, assignment, work))
+  const chosen = own.length > 0 ? own.at(-1) : chooseEarlier(row, earlier.at(-1), work)
+  if (!chosen) return initialOf(row, work.around.cwd)
+  work.inForce.set(row.name, chosen.assignment)
+  warnAboutValue(row, chosen, work.report)
+  return chosen.value
+}
+
+/** Nobody can mend the run-time layer of a server that does not start, so what a flag overrules there is not looked at. */
+function dropOverruled(own: readonly Assignment[]): readonly Assignment[] {
+  const isPinned = own.some(({ source }) => source.kind === 'flag' || source.kind === 'environment')
+  return isPinned ? own.filter(({ source }) => source.kind !== 'run time') : own
+}
+
+/** Flags of a list add up; of anything else the last one counts. */
+function mergeFlags(row: OptionRow, own: readonly Assignment[]): readonly Assignment[] {
+  const flags = own.filter(({ source }) => source.kind === 'flag')
+  const last = flags.at(-1)
+  if (!row.option.codec.isList || !last || flags.length < 2) return own
+  const text = flags.map((flag) => flag.text).join(', ')
+  return [...own.filter(({ source }) => source.kind !== 'flag'), { ...last, text }]
+}
+
+function readValue(row: OptionRow, assignment: Assignment, work: Work): ReadValue | undefined {
+  const { codec, secret } = row.option
+  const text = secret ? expandSecret(assignment, work.around, work.report) : assignment.text
+  if (text === undefined) {
+    work.wrong.add(row.name)
+    return undefined
+  }
+  try {
+    const resolved = codec.resolve?.(text, folderOf(assignment.source, work.around.cwd)) ?? text
+    return { value: codec.parse(resolved), assignment }
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    const got = isConcealed(row.option, text) ? '' : `, got ${quote(text)}`
+    complain(work.report, 'bad-value', assignment, `expected ${error.message}${got}`)
+    work.wrong.add(row.name)
+    return undefined
+  }
+}
+
+function chooseEarlier(row: OptionRow, last: ReadValue | undefined, work: Work): ReadValue | undefined {
+  if (!last) return undefined
+  if (isStrictEnough(row.name, last.value)) {
+    warn(work.report, last.assignment, `this is read as ${row.name}; write it there`)
+    return last
+  }
+  work.passedOver.push(last.assignment)
+  const { codec, initial } = row.option
+  if (codec.print(last.value) !== codec.print(initial)) {
+    warn(
+      work.report,
+      last.assignment,
+      `this is ignored, because it would loosen ${row.name}; write it there if you want it`,
+    )
+  }
+  return undefined
+}
+
+function initialOf(row: OptionRow, cwd: string): unknown {
+  const { codec, initial } = row.option
+  const text = codec.print(initial)
+  return codec.parse(codec.resolve?.(text, cwd) ?? text)
+}
+
+function warnAboutValue(row: OptionRow, { value, assignment }: ReadValue, report: Report): void {
+  const { source, text } = assignment
+  const warning = row.option.codec.warn?.(value)
+  if (warning) warn(report, assignment, warning)
+  if (source.kind === 'flag' && isConcealed(row.option, text) && !isFileReference(text)) {
+    warn(report, assignment, 'others on this machine can read a command line; @file:path and the environment are safer')
+  }
+}

@@ -1,0 +1,144 @@
+import { isSameSecret } from '../base/compare.ts'
+import { readBase64 } from '../base/encoding.ts'
+import type { Config, OptionName } from './options.ts'
+import type { Settings } from './settings.ts'
+
+export type Given = Pick<Settings, 'values' | 'open'>
+
+/** Something several options must agree on. */
+export interface Rule {
+  readonly about: readonly OptionName[]
+  /** What is wrong, or nothing. */
+  check(given: Given): string | undefined
+}
+
+type OrderedPair = readonly [OptionName, OptionName, (values: Config) => readonly [number, number]]
+
+const ORDERED: readonly OrderedPair[] = [
+  [
+    'auth.minimal-jwt-expiry-time',
+    'auth.maximal-jwt-expiry-time',
+    ({ auth }) => [auth['minimal-jwt-expiry-time'], auth['maximal-jwt-expiry-time']],
+  ],
+  [
+    'chttpd_auth.min_iterations',
+    'chttpd_auth.max_iterations',
+    ({ chttpd_auth: auth }) => [auth.min_iterations, auth.max_iterations],
+  ],
+]
+
+const orderRules = ORDERED.map(
+  ([low, high, pick]): Rule => ({
+    about: [low, high],
+    check: ({ values }) => {
+      const [lower, upper] = pick(values)
+      return lower > upper ? `${low} must not be greater than ${high}` : undefined
+    },
+  }),
+)
+
+export const RULES: readonly Rule[] = [
+  ...orderRules,
+  {
+    about: ['server.jwt-secret-keyfile', 'server.jwt-secret-folder'],
+    check: ({ values: { server } }) =>
+      server['jwt-secret-keyfile'] && server['jwt-secret-folder']
+        ? "please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both."
+        : undefined,
+  },
+  {
+    about: ['upstream.multi-model-secret-keyfile', 'upstream.multi-model-secret-folder'],
+    check: ({ values: { upstream } }) =>
+      upstream['multi-model-secret-keyfile'] && upstream['multi-model-secret-folder']
+        ? 'give upstream.multi-model-secret-keyfile or upstream.multi-model-secret-folder, not both'
+        : undefined,
+  },
+  {
+    about: ['cors.origins', 'cors.credentials'],
+    // `null` is what every sandboxed frame calls itself: as open as `*`.
+    check: ({ values: { cors } }) =>
+      cors.credentials && cors.origins.some((origin) => origin === '*' || origin === 'null')
+        ? 'cors.credentials = true needs origins by name, neither * nor null'
+        : undefined,
+  },
+  {
+    about: ['server.endpoint', 'ssl.keyfile'],
+    check: ({ values }) =>
+      values.server.endpoint.some((endpoint) => endpoint.kind === 'ssl') && values.ssl.keyfile === ''
+        ? 'an ssl:// endpoint needs ssl.keyfile'
+        : undefined,
+  },
+  {
+    about: ['ssl.enable', 'ssl.cert_file', 'ssl.key_file'],
+    check: ({ values: { ssl } }) =>
+      ssl.enable && (ssl.cert_file === '' || ssl.key_file === '')
+        ? 'ssl.enable needs ssl.cert_file and ssl.key_file'
+        : undefined,
+  },
+  {
+    about: ['chttpd.port', 'ssl.enable', 'ssl.port', 'server.endpoint'],
+    check: ({ values: { chttpd, ssl, server } }) => {
+      const hasTls = ssl.enable && ssl.port !== 'none'
+      return chttpd.port === 'none' && !hasTls && server.endpoint.length === 0
+        ? 'both doors are switched off'
+        : undefined
+    },
+  },
+  {
+    about: ['chttpd_auth.x_auth_username', 'chttpd_auth.x_auth_roles', 'chttpd_auth.x_auth_token'],
+    check: ({ values: { chttpd_auth: auth } }) => {
+      const names = [auth.x_auth_username, auth.x_auth_roles, auth.x_auth_token].filter((name) => name !== '')
+      return new Set(names.map((name) => name.toLowerCase())).size < names.length
+        ? 'the headers of proxy authentication must have different names'
+        : undefined
+    },
+  },
+  {
+    about: ['chttpd_auth.secret', 'server.jwt-secret', 'upstream.document-secret'],
+    check: (given) => {
+      const [first, second] = findEqual(secretsOf(given)) ?? []
+      return first && second ? `${first} and ${second} must be different secrets` : undefined
+    },
+  },
+  {
+    about: [
+      'server.jwt-secret-keyfile',
+      'server.jwt-secret-folder',
+      'upstream.multi-model-secret-keyfile',
+      'upstream.multi-model-secret-folder',
+    ],
+    check: ({ values: { server, upstream } }) => {
+      const own = [server['jwt-secret-keyfile'], server['jwt-secret-folder']].filter((path) => path !== '')
+      const theirs = [upstream['multi-model-secret-keyfile'], upstream['multi-model-secret-folder']]
+      return own.some((path) => theirs.includes(path))
+        ? 'the secrets of server.jwt-secret-* and upstream.multi-model-secret-* must be different'
+        : undefined
+    },
+  },
+]
+
+type NamedSecret = readonly [name: string, secret: Uint8Array]
+
+function secretsOf({ values, open }: Given): NamedSecret[] {
+  const inline: NamedSecret[] = [
+    ['chttpd_auth.secret', Buffer.from(values.chttpd_auth.secret)],
+    ['server.jwt-secret', Buffer.from(values.server['jwt-secret'])],
+    ['upstream.document-secret', Buffer.from(values.upstream['document-secret'])],
+  ]
+  const keys = open.jwt_keys
+    .filter(({ key }) => key.startsWith('hmac:'))
+    .map(({ key, text }): NamedSecret => [`[jwt_keys] ${key}`, readBase64(text) ?? Buffer.alloc(0)])
+  return [...inline, ...keys].filter(([, secret]) => secret.length > 0)
+}
+
+/** Two keys of one kind may be alike (an old name kept for a while); secrets of different use may not. */
+function findEqual(secrets: readonly NamedSecret[]): readonly [string, string] | undefined {
+  const isKey = (name: string) => name.startsWith('[')
+  for (const [index, [name, secret]] of secrets.entries()) {
+    const twin = secrets
+      .slice(index + 1)
+      .find(([other, bytes]) => !(isKey(name) && isKey(other)) && isSameSecret(secret, bytes))
+    if (twin) return [name, twin[0]]
+  }
+  return undefined
+}
