@@ -922,6 +922,17 @@ const BY_NAME: ReadonlyMap<string, OptionRow> = new Map(ROWS.map((row) => [row.n
 
 export const findOption = (section: string, key: string): OptionRow | undefined => BY_NAME.get(`${section}.${key}`)
 
+/** The value of a row that is known only at run time. */
+export function findValue(values: Config, { section, key }: OptionRow): unknown {
+  const rows: Readonly<Record<string, unknown>> = values[section]
+  return rows[key]
+}
+
+/** The same values but one, which must come from the codec of that row. */
+export function withValue(values: Config, { section, key }: OptionRow, value: unknown): Config {
+  return { ...values, [section]: { ...values[section], [key]: value } }
+}
+
 /** `section.key` taken apart. A section of the table has no dot; a key may have one. */
 export function splitName(name: string): { readonly section: string; readonly key: string } {
   const dot = name.indexOf('.')

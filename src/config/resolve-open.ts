@@ -34,7 +34,8 @@ function resolvePath({ text, source }: Assignment, { cwd }: Surroundings): strin
   return pathCodec.resolve?.(path, folderOf(source, cwd)) ?? path
 }
 
-function checkKeyName(assignment: Assignment): Problem | undefined {
+/** Whether a name in `[jwt_keys]` says what kind of key it is. */
+export function checkKeyName(assignment: Assignment): Problem | undefined {
   const { key, source } = assignment
   const [kind = '', ...rest] = key.split(':')
   if (KEY_KINDS.some((known) => known === kind) && rest.join(':') !== '') return undefined

@@ -1,0 +1,131 @@
+import { findTarget, type Target } from './foreign.ts'
+import { isConcealed, MASK } from './option.ts'
+import { type OptionRow, withValue } from './options.ts'
+import { findNearestOption, quote } from './problems.ts'
+import { checkKeyName } from './resolve-open.ts'
+import { type Given, RULES } from './rules.ts'
+import { isFileReference } from './secrets.ts'
+import { renderSource, type Settings } from './settings.ts'
+import { isOutOfReach } from './sort.ts'
+
+/** Why a setting cannot be changed at run time. */
+export interface ChangeProblem {
+  readonly kind:
+    | 'invalid-section'
+    | 'invalid-key'
+    | 'invalid-value'
+    | 'unknown-option'
+    | 'bad-value'
+    | 'conflict'
+    | 'masked'
+    | 'pinned'
+    | 'not-settable'
+  /** What is wrong; no secret stands in it. */
+  readonly message: string
+  readonly nearest?: string
+}
+
+const BAD_NAME = /[\x00-\x08\x0a-\x1f\x7f[\]]/
+const BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
+
+/**
+ * Whether `[section] key` may be given `text` over HTTP, or be deleted where that is `undefined`. A section nobody knows
+ * may hold anything, because it has no effect.
+ */
+export function checkChange(
+  settings: Settings,
+  section: string,
+  key: string,
+  text: string | undefined,
+): ChangeProblem | undefined {
+  const target = findTarget(section, key)
+  return (
+    checkForm(section, key, text) ??
+    checkReach(target, section, key) ??
+    checkPin(settings, target, key) ??
+    (text === undefined ? undefined : checkText(settings, target, { section, key, text }))
+  )
+}
+
+// quirk: reference document 10.3. The order and the sentences are those clients know.
+function checkForm(section: string, key: string, text: string | undefined): ChangeProblem | undefined {
+  if (section === '' || BAD_NAME.test(section))
+    return { kind: 'invalid-section', message: 'Invalid configuration section' }
+  if (key === '' || BAD_NAME.test(key)) return { kind: 'invalid-key', message: 'Invalid configuration key' }
+  return text !== undefined && BAD_VALUE.test(text)
+    ? { kind: 'invalid-value', message: 'Invalid configuration value' }
+    : undefined
+}
+
+function checkReach(target: Target, section: string, key: string): ChangeProblem | undefined {
+  if (isOutOfReach(target, { key, source: { kind: 'run time' } })) {
+    return { kind: 'not-settable', message: `[${section}] ${key} cannot be set over HTTP` }
+  }
+  if (target.kind !== 'unknown option') return undefined
+  const near = findNearestOption(section, key)
+  const nearest = near && (near.section === section ? near.key : `[${near.section}] ${near.key}`)
+  return { kind: 'unknown-option', message: `unknown option [${section}] ${key}`, ...(nearest && { nearest }) }
+}
+
+/** What environment or a flag says cannot be overruled from below. Administrators given there only seed. */
+function checkPin(settings: Settings, target: Target, key: string): ChangeProblem | undefined {
+  const source = findSource(settings, target, key)
+  if (source?.kind !== 'environment' && source?.kind !== 'flag') return undefined
+  return { kind: 'pinned', message: `${renderSource(source)} sets this, and cannot be overruled at run time` }
+}
+
+function findSource(settings: Settings, target: Target, key: string): Settings['admins'][number]['source'] | undefined {
+  if (target.kind === 'option') return settings.find(target.row.section, target.row.key)?.source
+  return target.kind === 'open' && target.section !== 'admins' ? settings.find(target.section, key)?.source : undefined
+}
+
+interface Change {
+  readonly section: string
+  readonly key: string
+  readonly text: string
+}
+
+function checkText(settings: Settings, target: Target, change: Change): ChangeProblem | undefined {
+  if (target.kind === 'open') return target.section === 'jwt_keys' ? checkKey(settings, change) : undefined
+  if (target.kind !== 'option' && target.kind !== 'fallback') return undefined
+  const { row } = target
+  if (row.option.secret) {
+    const problem = checkSecret(change.text)
+    if (problem) return problem
+  }
+  try {
+    const values = withValue(settings.values, row, row.option.codec.parse(change.text))
+    return checkRules({ values, open: settings.open }, row)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    const got = isConcealed(row.option, change.text) ? '' : `, got ${quote(change.text)}`
+    return { kind: 'bad-value', message: `[${change.section}] ${change.key}: expected ${error.message}${got}` }
+  }
+}
+
+/** The mask is what a reader was shown, not a secret; and no file can be named over HTTP. */
+function checkSecret(text: string): ChangeProblem | undefined {
+  if (text === MASK)
+    return { kind: 'masked', message: `${MASK} stands for a secret that is not shown; send the secret itself` }
+  return isFileReference(text) ? { kind: 'bad-value', message: 'no file can be named over HTTP' } : undefined
+}
+
+function checkKey(settings: Settings, { key, text }: Change): ChangeProblem | undefined {
+  const source = { kind: 'run time' } as const
+  const misnamed = checkKeyName({ section: 'jwt_keys', key, text, source })
+  if (misnamed)
+    return { kind: 'unknown-option', message: misnamed.message, ...(misnamed.nearest && { nearest: misnamed.nearest }) }
+  const others = settings.open.jwt_keys.filter((entry) => entry.key !== key)
+  const open = { ...settings.open, jwt_keys: [...others, { key, text, source }] }
+  return checkSecret(text) ?? checkRules({ values: settings.values, open }, undefined)
+}
+
+/** Rules that speak of this option; of keys, those about secrets. */
+function checkRules(given: Given, row: OptionRow | undefined): ChangeProblem | undefined {
+  const name = row?.name ?? 'chttpd_auth.secret'
+  for (const rule of RULES) {
+    const message = rule.about.includes(name) ? rule.check(given) : undefined
+    if (message) return { kind: 'conflict', message }
+  }
+  return undefined
+}
