@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import type { Store } from '../../src/identity/ports.ts'
+import type { StoreTests } from './store.ts'
+import { create, createIn, deleteIn, isRefusal, newUser } from './store-values.ts'
+
+const CALLS: readonly [name: string, call: (store: Store) => Promise<unknown>][] = [
+  ['findUser', (store) => store.findUser('alice')],
+  ['listUsers', (store) => store.listUsers({ limit: 1 })],
+  ['countUsers', (store) => store.countUsers()],
+  ['writeUser', (store) => store.writeUser(create('alice'))],
+  ['importUsers', (store) => store.importUsers([create('alice')])],
+  ['endSession', (store) => store.endSession({ id: 'a', name: 'alice', expiresAt: 1 })],
+  ['listEndedSessions', (store) => store.listEndedSessions(0, 1)],
+  ['purgeEnded', (store) => store.purgeEnded(1)],
+  ['listSettings', (store) => store.listSettings()],
+  ['setSetting', (store) => store.setSetting({ section: 's', key: 'k', text: 't', nowSeconds: 1 })],
+  ['unsetSetting', (store) => store.unsetSetting({ section: 's', key: 'k', nowSeconds: 1 })],
+  ['sequence', (store) => store.sequence()],
+  ['changesSince', (store) => store.changesSince(0, 1)],
+]
+
+export const FEED_TESTS: StoreTests = {
+  async 'an empty store has no changes'({ store }) {
+    assert.deepEqual([await store.sequence(), await store.changesSince(0, 10)], [0, []])
+  },
+
+  async 'every kind of change is told in order'({ store }) {
+    await createIn(store, 'alice')
+    await createIn(store, 'bob')
+    await store.endSession({ id: 'cafe', name: 'bob', expiresAt: 10 })
+    await store.setSetting({ section: 'log', key: 'level', text: 'debug', nowSeconds: 1 })
+    await store.setSetting({ section: 'admins', key: 'root', text: 'hash', nowSeconds: 1 })
+    await deleteIn(store, 'bob')
+    await store.unsetSetting({ section: 'admins', key: 'old', nowSeconds: 1 })
+    assert.deepEqual(await store.changesSince(0, 100), [
+      { sequence: 1, kind: 'user', key: 'alice', isDeleted: false },
+      { sequence: 3, kind: 'session', key: 'cafe', isDeleted: true },
+      { sequence: 4, kind: 'setting', key: 'log/level', isDeleted: false },
+      { sequence: 5, kind: 'admin', key: 'root', isDeleted: false },
+      { sequence: 6, kind: 'user', key: 'bob', isDeleted: true },
+      { sequence: 7, kind: 'admin', key: 'old', isDeleted: true },
+    ])
+    assert.equal(await store.sequence(), 7)
+  },
+
+  async 'page by page over all kinds'({ store }) {
+    for (const name of ['a', 'b']) await createIn(store, name)
+    for (const id of ['c', 'd']) await store.endSession({ id, name: 'a', expiresAt: 10 })
+    for (const key of ['e', 'f']) await store.setSetting({ section: 'admins', key, text: '', nowSeconds: 1 })
+    const seen: string[] = []
+    for (let after = 0, page = await store.changesSince(0, 2); page.length > 0; ) {
+      seen.push(...page.map(({ key }) => key))
+      after = page.at(-1)?.sequence ?? after
+      page = await store.changesSince(after, 2)
+    }
+    assert.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f'])
+  },
+
+  async 'a conflict is no change'({ store }) {
+    await createIn(store, 'alice')
+    await store.writeUser(create('alice'))
+    await store.writeUser({ expected: 9, record: newUser('bob') })
+    assert.equal(await store.sequence(), 1)
+  },
+
+  async 'another node sees a change as soon as it was answered'({ store, openAnother }) {
+    const other = await openAnother()
+    for (let i = 1; i <= 20; i += 1) {
+      await createIn(store, `user-${i}`)
+      assert.equal(await other.sequence(), i)
+      assert.equal((await other.findUser(`user-${i}`))?.sequence, i)
+    }
+  },
+
+  async 'a write wakes whoever wants to be woken'({ store }) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = store.onWake(resolve)
+    await createIn(store, 'alice')
+    await promise
+    stop()
+  },
+
+  async 'a closed store refuses every call, and may be closed again'({ store }) {
+    await store.close()
+    await store.close()
+    for (const [name, call] of CALLS) await assert.rejects(call(store), isRefusal('store_unavailable'), name)
+  },
+
+  async 'a schema of the future is refused with a sentence'({ store, place, openAnother }) {
+    await createIn(store, 'alice')
+    await place.execute(`INSERT INTO cardea_migrations (number, name) VALUES (999, 'future')`)
+    await assert.rejects(openAnother(), { name: 'StoreMisfit', message: /schema 999.*newer Cardea/ })
+    assert.equal(await store.countUsers(), 1)
+  },
+}

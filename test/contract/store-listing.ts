@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import type { Bound, Store, UserRange } from '../../src/identity/ports.ts'
+import type { StoreTests } from './store.ts'
+import { create, deleteIn } from './store-values.ts'
+
+/** In the order of their bytes, which is neither that of UTF-16 (last two) nor that of any language. */
+const NAMES = ['B', 'a', 'a!', 'ab', 'b', 'z', 'é', '｡', '🦊']
+
+const at = (name: string): Bound => ({ name, isInclusive: true })
+const beyond = (name: string): Bound => ({ name, isInclusive: false })
+
+const RANGES: readonly [row: string, range: Omit<UserRange, 'limit'> & { limit?: number }, expected: string[]][] = [
+  ['all', {}, NAMES],
+  ['all, descending', { descending: true }, NAMES.toReversed()],
+  ['limit', { limit: 2 }, ['B', 'a']],
+  ['limit, descending', { limit: 2, descending: true }, ['🦊', '｡']],
+  ['from', { from: at('b') }, ['b', 'z', 'é', '｡', '🦊']],
+  ['beyond', { from: beyond('b') }, ['z', 'é', '｡', '🦊']],
+  ['from a name nobody has', { from: at('aa') }, ['ab', 'b', 'z', 'é', '｡', '🦊']],
+  ['to', { to: at('ab') }, ['B', 'a', 'a!', 'ab']],
+  ['to, exclusive', { to: beyond('ab') }, ['B', 'a', 'a!']],
+  ['from and to', { from: at('a'), to: at('b') }, ['a', 'a!', 'ab', 'b']],
+  ['between', { from: beyond('a'), to: beyond('b') }, ['a!', 'ab']],
+  ['one', { from: at('b'), to: at('b') }, ['b']],
+  ['none', { from: at('b'), to: beyond('b') }, []],
+  ['the wrong way round', { from: at('b'), to: at('a') }, []],
+  ['descending from and to', { from: at('b'), to: at('a'), descending: true }, ['b', 'ab', 'a!', 'a']],
+  ['descending between', { from: beyond('b'), to: beyond('a'), descending: true }, ['ab', 'a!']],
+  ['from U+0000 within', { from: at('a\0zzz') }, ['a!', 'ab', 'b', 'z', 'é', '｡', '🦊']],
+  ['to U+0000 within', { to: beyond('a\0') }, ['B', 'a']],
+  ['descending from U+0000 within', { from: beyond('a\0x'), descending: true }, ['a', 'B']],
+  ['from the highest code point', { from: at('\u{10ffff}') }, []],
+  ['to the highest code point', { from: at('é'), to: at('\u{10ffff}') }, ['é', '｡', '🦊']],
+  ['from half a surrogate pair', { from: at('\ud800') }, ['🦊']],
+]
+
+const listed = async (store: Store, range: UserRange): Promise<string[]> =>
+  (await store.listUsers(range)).map(({ record }) => record.name)
+
+export const LISTING_TESTS: StoreTests = {
+  async 'every range has its users, in order of bytes'({ store }) {
+    await store.importUsers(NAMES.toReversed().map(create))
+    for (const [row, range, expected] of RANGES) {
+      assert.deepEqual(await listed(store, { limit: 100, ...range }), expected, row)
+    }
+  },
+
+  async 'tombstones are passed over'({ store }) {
+    await store.importUsers(['a', 'b', 'c', 'd'].map(create))
+    await deleteIn(store, 'b')
+    await deleteIn(store, 'c')
+    assert.deepEqual(await listed(store, { limit: 2 }), ['a', 'd'])
+  },
+
+  async 'page by page gives each user once'({ store }) {
+    const names = Array.from({ length: 25 }, (_, i) => `user-${String(i).padStart(2, '0')}`)
+    await store.importUsers(names.map(create))
+    const seen: string[] = []
+    for (let page = await listed(store, { limit: 10 }); page.length > 0; ) {
+      seen.push(...page)
+      page = await listed(store, { limit: 10, from: beyond(page.at(-1) ?? '') })
+    }
+    assert.deepEqual(seen, names)
+  },
+
+  async 'each comes with its record and version'({ store }) {
+    await store.importUsers(['a', 'b'].map(create))
+    assert.deepEqual(await store.listUsers({ limit: 10 }), [await store.findUser('a'), await store.findUser('b')])
+  },
+
+  async 'a limit is a whole number from 1 to 10000'({ store }) {
+    for (const limit of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 10_001]) {
+      await assert.rejects(store.listUsers({ limit }), RangeError, String(limit))
+      await assert.rejects(store.changesSince(0, limit), RangeError, String(limit))
+      await assert.rejects(store.listEndedSessions(0, limit), RangeError, String(limit))
+    }
+  },
+}

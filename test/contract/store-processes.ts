@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Change, Store } from '../../src/identity/ports.ts'
+import type { StoreTests } from './store.ts'
+
+const WRITER = new URL('./store-writer.ts', import.meta.url).pathname
+
+interface Writer {
+  /** Lets it go, and waits until it is done. Gives what it told. */
+  run(): Promise<{ readonly migrations: number; readonly written: number }>
+}
+
+/** A process that opens the store and writes users of its own, when it is told to begin. */
+async function startWriter(url: string, prefix: string, count: number): Promise<Writer> {
+  const child: ChildProcess = spawn(process.execPath, [WRITER, url, prefix, String(count)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  assert.ok(child.stdout && child.stdin)
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  assert.equal((await lines.next()).value, 'ready')
+  return {
+    async run() {
+      child.stdin?.end('go\n')
+      const exit = once(child, 'exit')
+      const told = await lines.next()
+      assert.deepEqual(await exit, [0, null])
+      return JSON.parse(told.value ?? '')
+    },
+  }
+}
+
+/** Follows the feed without pause, always from the last change it was told, until it has been told so many. */
+async function readAll(store: Store, total: number): Promise<Change[]> {
+  const seen: Change[] = []
+  while (seen.length < total) {
+    const latest = await store.sequence()
+    seen.push(...(await store.changesSince(seen.at(-1)?.sequence ?? 0, 1000)))
+    const reached = seen.at(-1)?.sequence ?? 0
+    assert.ok(reached >= latest, 'the sequence was ahead of its changes')
+    // what was passed over never comes: better to fail than to wait for it
+    assert.ok(reached <= seen.length, 'a change was passed over')
+  }
+  return seen
+}
+
+export const PROCESS_TESTS: StoreTests = {
+  async 'no reader sees a change before an earlier one'({ store, place }) {
+    const [writers, each] = [3, 120]
+    const started = await Promise.all(['a', 'b', 'c'].map((prefix) => startWriter(place.url, prefix, each)))
+    const [seen] = await Promise.all([readAll(store, writers * each), ...started.map((writer) => writer.run())])
+    assert.deepEqual(
+      seen.map(({ sequence }) => sequence),
+      Array.from({ length: writers * each }, (_, i) => i + 1),
+    )
+    assert.equal(new Set(seen.map(({ key }) => key)).size, writers * each)
+    assert.equal(await store.countUsers(), writers * each)
+  },
+
+  async 'processes that start at once migrate once'({ store, place }) {
+    await store.close()
+    for (const table of ['state', 'users', 'ended_sessions', 'settings', 'migrations']) {
+      await place.execute(`DROP TABLE cardea_${table}`)
+    }
+    const started = await Promise.all(['a', 'b', 'c'].map((prefix) => startWriter(place.url, prefix, 1)))
+    const told = await Promise.all(started.map((writer) => writer.run()))
+    assert.deepEqual(told.map(({ migrations }) => migrations).toSorted(), [0, 0, 1])
+    const [row] = await place.execute('SELECT count(*) AS count FROM cardea_users')
+    assert.equal(Number(row?.['count']), 3)
+  },
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import type { StoreTests } from './store.ts'
+import { isRefusal } from './store-values.ts'
+
+const ONE = { id: '11'.repeat(16), name: 'alice', expiresAt: 100 }
+const TWO = { id: '22'.repeat(16), name: 'alice', expiresAt: 200 }
+
+/** 2500 expired sessions at once; a way both engines speak. */
+const MANY_EXPIRED = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+  INSERT INTO cardea_ended_sessions (id, name, expires_at, sequence) SELECT 's' || i, 'bob', 50, 1000000 + i FROM n`
+
+export const SESSION_TESTS: StoreTests = {
+  async 'an ended session is listed'({ store }) {
+    assert.deepEqual(await store.endSession(ONE), { sequence: 1 })
+    assert.deepEqual(await store.endSession(TWO), { sequence: 2 })
+    assert.deepEqual(await store.listEndedSessions(0, 10), [
+      { ...ONE, sequence: 1 },
+      { ...TWO, sequence: 2 },
+    ])
+  },
+
+  async 'page by page, from any change on'({ store }) {
+    for (const session of [ONE, TWO]) await store.endSession(session)
+    assert.deepEqual(await store.listEndedSessions(0, 1), [{ ...ONE, sequence: 1 }])
+    assert.deepEqual(await store.listEndedSessions(1, 1), [{ ...TWO, sequence: 2 }])
+    assert.deepEqual(await store.listEndedSessions(2, 1), [])
+  },
+
+  async 'ended again, the later expiry counts'({ store }) {
+    await store.endSession(ONE)
+    await store.endSession({ ...ONE, expiresAt: 150 })
+    const { sequence } = await store.endSession({ ...ONE, expiresAt: 20 })
+    assert.deepEqual(await store.listEndedSessions(0, 10), [{ ...ONE, expiresAt: 150, sequence }])
+  },
+
+  async 'only what has expired is forgotten'({ store }) {
+    for (const session of [ONE, TWO]) await store.endSession(session)
+    assert.equal(await store.purgeEnded(99), 0)
+    assert.equal(await store.purgeEnded(100), 1)
+    assert.deepEqual(await store.listEndedSessions(0, 10), [{ ...TWO, sequence: 2 }])
+    assert.deepEqual(await store.changesSince(0, 10), [{ sequence: 2, kind: 'session', key: TWO.id, isDeleted: true }])
+  },
+
+  async 'any number is forgotten at once'({ store, place }) {
+    await store.endSession(ONE)
+    await place.execute(MANY_EXPIRED)
+    assert.equal(await store.purgeEnded(60), 2500)
+    assert.deepEqual(await store.listEndedSessions(0, 10), [{ ...ONE, sequence: 1 }])
+  },
+
+  async 'an id no database can hold is refused'({ store }) {
+    await assert.rejects(store.endSession({ ...ONE, id: 'a\0' }), isRefusal('bad_request'))
+    await assert.rejects(store.endSession({ ...ONE, name: 'a\ud800' }), isRefusal('bad_request'))
+    assert.equal(await store.sequence(), 0)
+  },
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import type { Store } from '../../src/identity/ports.ts'
+import type { StoreTests } from './store.ts'
+import { isRefusal, sequenceOf } from './store-values.ts'
+
+const TIMEOUT = { section: 'chttpd_auth', key: 'timeout', nowSeconds: 1000 }
+const ADMIN = { section: 'admins', key: 'root', nowSeconds: 1000 }
+
+const texts = async (store: Store): Promise<(readonly [string, string | undefined])[]> =>
+  (await store.listSettings()).settings.map(({ section, key, text }) => [`${section}/${key}`, text])
+
+const UNSTORABLE: readonly [row: string, change: Partial<typeof TIMEOUT & { text: string }>][] = [
+  ['U+0000 in the text', { text: 'a\0' }],
+  ['half a surrogate pair in the text', { text: '\ud800' }],
+  ['U+0000 in the key', { key: 'a\0' }],
+  ['a key of kilobytes', { key: 'x'.repeat(2000) }],
+  ['U+0000 in the section', { section: 'a\0' }],
+]
+
+export const SETTING_TESTS: StoreTests = {
+  async 'nothing is set at first'({ store }) {
+    assert.deepEqual(await store.listSettings(), { settings: [], sequence: 0 })
+  },
+
+  async 'what is set is listed, with its time and change'({ store }) {
+    await store.setSetting({ ...TIMEOUT, text: '600' })
+    await store.setSetting({ ...TIMEOUT, text: '700', nowSeconds: 1001 })
+    const setting = { section: 'chttpd_auth', key: 'timeout', text: '700', changedAt: 1001, sequence: 2 }
+    assert.deepEqual(await store.listSettings(), { settings: [setting], sequence: 2 })
+  },
+
+  async 'any text is kept as it is'({ store }) {
+    const values = ['', ' ', '-pbkdf2-a,b,1', 'two\nlines', '🦊', 'x'.repeat(100_000)]
+    for (const [i, text] of values.entries()) await store.setSetting({ ...TIMEOUT, key: `key-${i}`, text })
+    assert.deepEqual(
+      (await store.listSettings()).settings.map(({ text }) => text),
+      values,
+    )
+  },
+
+  async 'what is unset is no longer listed'({ store }) {
+    await store.setSetting({ ...TIMEOUT, text: '600' })
+    sequenceOf(await store.unsetSetting(TIMEOUT))
+    assert.deepEqual(await store.listSettings(), { settings: [], sequence: 2 })
+  },
+
+  async 'and can be set again'({ store }) {
+    await store.unsetSetting(TIMEOUT)
+    await store.setSetting({ ...TIMEOUT, text: '600' })
+    assert.deepEqual(await texts(store), [['chttpd_auth/timeout', '600']])
+  },
+
+  async 'a deleted administrator stays as a mark'({ store }) {
+    await store.setSetting({ ...ADMIN, text: 'hash' })
+    await store.unsetSetting({ ...ADMIN, nowSeconds: 1005 })
+    const mark = { section: 'admins', key: 'root', text: undefined, changedAt: 1005, sequence: 2 }
+    assert.deepEqual((await store.listSettings()).settings, [mark])
+  },
+
+  async 'also one the store never had'({ store }) {
+    await store.unsetSetting(ADMIN)
+    assert.deepEqual(await texts(store), [['admins/root', undefined]])
+  },
+
+  async 'and comes back when set'({ store }) {
+    await store.unsetSetting(ADMIN)
+    await store.setSetting({ ...ADMIN, text: 'hash' })
+    assert.deepEqual(await texts(store), [['admins/root', 'hash']])
+  },
+
+  async 'a section changed since is a conflict'({ store }) {
+    const { sequence } = await store.listSettings()
+    const current = sequenceOf(await store.setSetting({ ...ADMIN, key: 'other', text: 'hash' }))
+    const late = { ...ADMIN, text: 'late', unchangedSince: sequence }
+    assert.deepEqual(await store.setSetting(late), { kind: 'conflict', current })
+    assert.deepEqual(await store.unsetSetting(late), { kind: 'conflict', current })
+    assert.deepEqual(await texts(store), [['admins/other', 'hash']])
+    assert.equal(await store.sequence(), current)
+  },
+
+  async 'other sections are not'({ store }) {
+    const { sequence } = await store.listSettings()
+    await store.setSetting({ ...TIMEOUT, text: '600' })
+    sequenceOf(await store.setSetting({ ...ADMIN, text: 'hash', unchangedSince: sequence }))
+  },
+
+  async 'what was unset and is not listed does not stand in the way'({ store }) {
+    await store.setSetting({ ...TIMEOUT, text: '600' })
+    await store.unsetSetting(TIMEOUT)
+    const { sequence } = await store.listSettings()
+    sequenceOf(await store.setSetting({ ...TIMEOUT, text: '700', unchangedSince: sequence }))
+  },
+
+  async 'of many nodes that seed an administrator one does'({ store, openAnother }) {
+    const stores = [store, await openAnother()]
+    const seeds = Array.from({ length: 10 }, (_, i) =>
+      (stores[i % 2] ?? store).setSetting({ ...ADMIN, text: `hash-${i}`, unchangedSince: 0 }),
+    )
+    const outcomes = await Promise.all(seeds)
+    assert.equal(outcomes.filter(({ kind }) => kind === 'written').length, 1)
+    const winner = outcomes.findIndex(({ kind }) => kind === 'written')
+    assert.deepEqual(await texts(store), [['admins/root', `hash-${winner}`]])
+  },
+
+  async 'text no database can hold is refused'({ store }) {
+    for (const [row, change] of UNSTORABLE) {
+      await assert.rejects(store.setSetting({ ...TIMEOUT, text: '600', ...change }), isRefusal('bad_request'), row)
+    }
+    assert.equal(await store.sequence(), 0)
+  },
+}

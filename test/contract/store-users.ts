@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { createUser, type Json, type User } from '../../src/identity/user.ts'
+import type { StoreTests } from './store.ts'
+import { create, createIn, deleteIn, isRefusal, newUser, PASSWORD, sequenceOf, withRoles } from './store-values.ts'
+
+const parsed = (text: string): Json => JSON.parse(text)
+
+/** Everything that JSON columns, object keys and text encodings are known to spoil. */
+const ALICE: User = {
+  ...createUser('alice', PASSWORD),
+  isActive: false,
+  sessionsFrom: { generation: 3, seconds: 1_800_000_000 },
+  document: {
+    revision: `7-${'0'.repeat(32)}`,
+    roles: ['editor', 'ž', '__proto__'],
+    members: [
+      ['2', 'second'],
+      ['1', 'first'],
+      ['__proto__', parsed('{"__proto__":{"isAdmin":true},"b":1,"a":2}')],
+      ['text', 'U+0000 \0, half a pair \ud800, a fox 🦊, \u2028'],
+      ['numbers', [0, -1.5, 1e300, null, true]],
+      ['type', 'user'],
+    ],
+  },
+  multiModel: {
+    grants: new Map([
+      ['*', { level: 'ro', collections: new Map([['*', 'ro']]) }],
+      ['constructor', { level: undefined, collections: new Map([['__proto__', 'rw']]) }],
+      ['__proto__', { level: 'none', collections: new Map() }],
+    ]),
+    extra: { nested: { deep: ['x'] } },
+    config: { theme: 'dark' },
+    tokens: [{ id: 1, name: 't', createdAt: 1, validUntil: 2, fingerprint: 'v1...abcdef', digest: 'd'.repeat(64) }],
+  },
+}
+
+const UNSTORABLE = ['a\0b', 'a\ud800', '\udc00', 'x'.repeat(1025), 'ž'.repeat(600)]
+
+const STORABLE = [
+  `'; DROP TABLE cardea_users; --`,
+  'constructor',
+  '$1',
+  '?1',
+  '%',
+  '\\',
+  'A',
+  'a',
+  'á',
+  'a\u0301',
+  '🦊',
+]
+
+export const USER_TESTS: StoreTests = {
+  async 'a user is found as it was written'({ store }) {
+    const sequence = sequenceOf(await store.writeUser({ expected: 'absent', record: ALICE }))
+    assert.deepEqual(await store.findUser('alice'), { sequence, record: ALICE })
+  },
+
+  async 'nobody is found under a name nobody has'({ store }) {
+    await createIn(store, 'alice')
+    for (const name of ['Alice', 'alice ', 'alic', '', ...UNSTORABLE]) {
+      assert.equal(await store.findUser(name), undefined, JSON.stringify(name))
+    }
+  },
+
+  async 'names that differ in any byte are different users'({ store }) {
+    for (const name of STORABLE) await createIn(store, name)
+    for (const name of STORABLE) assert.deepEqual((await store.findUser(name))?.record, newUser(name))
+    assert.equal(await store.countUsers(), STORABLE.length)
+  },
+
+  async 'a name no database can hold is refused'({ store }) {
+    for (const name of UNSTORABLE) {
+      await assert.rejects(store.writeUser(create(name)), isRefusal('bad_request'), JSON.stringify(name))
+    }
+    assert.equal(await store.sequence(), 0)
+  },
+
+  async 'a name is taken once'({ store }) {
+    const current = await createIn(store, 'alice')
+    assert.deepEqual(await store.writeUser(create('alice')), { kind: 'conflict', current })
+    assert.equal(await store.countUsers(), 1)
+  },
+
+  async 'the version that was read can be replaced'({ store }) {
+    const expected = await createIn(store, 'alice')
+    const record = withRoles(newUser('alice'), 'editor')
+    const sequence = sequenceOf(await store.writeUser({ expected, record }))
+    assert.deepEqual(await store.findUser('alice'), { sequence, record })
+    assert.equal(await store.countUsers(), 1)
+  },
+
+  async 'an older version cannot, and nothing changes'({ store }) {
+    const first = await createIn(store, 'alice')
+    const record = withRoles(newUser('alice'), 'editor')
+    const current = sequenceOf(await store.writeUser({ expected: first, record }))
+    const late = { expected: first, record: withRoles(newUser('alice'), 'late') }
+    assert.deepEqual(await store.writeUser(late), { kind: 'conflict', current })
+    assert.deepEqual(await store.findUser('alice'), { sequence: current, record })
+    assert.equal(await store.sequence(), current)
+  },
+
+  async 'a version of nobody is a conflict'({ store }) {
+    const outcome = await store.writeUser({ expected: 5, record: newUser('alice') })
+    assert.deepEqual(outcome, { kind: 'conflict', current: 'absent' })
+  },
+
+  async 'a deleted user is found as a tombstone and not counted'({ store }) {
+    await createIn(store, 'alice')
+    await createIn(store, 'bob')
+    const sequence = await deleteIn(store, 'alice')
+    const found = await store.findUser('alice')
+    assert.equal(found?.sequence, sequence)
+    assert.equal(found?.record.kind, 'tombstone')
+    assert.equal(await store.countUsers(), 1)
+  },
+
+  async 'a new user of that name must have seen the tombstone'({ store }) {
+    await createIn(store, 'alice')
+    const expected = await deleteIn(store, 'alice')
+    assert.deepEqual(await store.writeUser(create('alice')), { kind: 'conflict', current: expected })
+    sequenceOf(await store.writeUser({ expected, record: newUser('alice') }))
+    assert.equal((await store.findUser('alice'))?.record.kind, 'user')
+    assert.equal(await store.countUsers(), 1)
+  },
+
+  async 'of many who write the same version one succeeds'({ store, openAnother }) {
+    const expected = await createIn(store, 'alice')
+    const stores = [store, await openAnother()]
+    const writes = Array.from({ length: 20 }, (_, i) =>
+      (stores[i % 2] ?? store).writeUser({ expected, record: withRoles(newUser('alice'), `role-${i}`) }),
+    )
+    const outcomes = await Promise.all(writes)
+    const winner = outcomes.findIndex(({ kind }) => kind === 'written')
+    assert.equal(outcomes.filter(({ kind }) => kind === 'written').length, 1)
+    assert.deepEqual((await store.findUser('alice'))?.record, withRoles(newUser('alice'), `role-${winner}`))
+  },
+
+  async 'an import gives each record its outcome'({ store }) {
+    const taken = await createIn(store, 'bob')
+    const outcomes = await store.importUsers([
+      create('alice'),
+      create('bob'),
+      { expected: taken, record: withRoles(newUser('bob'), 'editor') },
+      { expected: 99, record: newUser('carol') },
+      create('dave'),
+    ])
+    assert.deepEqual(outcomes, [
+      { kind: 'written', sequence: 2 },
+      { kind: 'conflict', current: 1 },
+      { kind: 'written', sequence: 3 },
+      { kind: 'conflict', current: 'absent' },
+      { kind: 'written', sequence: 4 },
+    ])
+    assert.deepEqual([await store.countUsers(), await store.sequence()], [3, 4])
+    assert.deepEqual((await store.findUser('bob'))?.record, withRoles(newUser('bob'), 'editor'))
+  },
+
+  async 'within an import later records see earlier ones'({ store }) {
+    const outcomes = await store.importUsers([
+      create('alice'),
+      create('alice'),
+      { expected: 1, record: withRoles(newUser('alice'), 'editor') },
+    ])
+    assert.deepEqual(outcomes, [
+      { kind: 'written', sequence: 1 },
+      { kind: 'conflict', current: 1 },
+      { kind: 'written', sequence: 2 },
+    ])
+    assert.deepEqual(await store.findUser('alice'), { sequence: 2, record: withRoles(newUser('alice'), 'editor') })
+    assert.equal(await store.countUsers(), 1)
+  },
+
+  async 'an import of nothing does nothing'({ store }) {
+    assert.deepEqual(await store.importUsers([]), [])
+    assert.equal(await store.sequence(), 0)
+  },
+
+  async 'an import that fails leaves nothing, and the store goes on'({ store }) {
+    const circular: Record<string, Json> = {}
+    circular['self'] = circular
+    const broken: User = { ...newUser('bob'), multiModel: { ...newUser('bob').multiModel, extra: circular } }
+    await assert.rejects(store.importUsers([create('alice'), { expected: 'absent', record: broken }]), TypeError)
+    await assert.rejects(store.importUsers([create('alice'), create('a\0')]), isRefusal('bad_request'))
+    assert.equal(await store.findUser('alice'), undefined)
+    assert.equal(await createIn(store, 'alice'), 1)
+  },
+
+  async 'a thousand at once are imported'({ store }) {
+    const outcomes = await store.importUsers(Array.from({ length: 1000 }, (_, i) => create(`user-${i}`)))
+    assert.equal(outcomes.filter(({ kind }) => kind === 'written').length, 1000)
+    assert.deepEqual([await store.countUsers(), await store.sequence()], [1000, 1000])
+  },
+
+  async 'what was written is there after a new start'({ store, openAnother }) {
+    await store.writeUser({ expected: 'absent', record: ALICE })
+    await store.close()
+    const again = await openAnother()
+    assert.deepEqual((await again.findUser('alice'))?.record, ALICE)
+    assert.equal(await again.countUsers(), 1)
+  },
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { Refusal } from '../../src/base/errors.ts'
+import type { StoredPassword } from '../../src/identity/password.ts'
+import type { Store, UserWrite, WriteOutcome } from '../../src/identity/ports.ts'
+import { createUser, reviseUser, toTombstone, type User } from '../../src/identity/user.ts'
+
+export const PASSWORD: StoredPassword = {
+  scheme: 'pbkdf2',
+  prf: 'sha256',
+  iterations: 1000,
+  salt: '0123456789abcdef0123456789abcdef',
+  hash: 'a'.repeat(64),
+}
+
+export const newUser = (name: string): User => createUser(name, PASSWORD)
+
+export const withRoles = (user: User, ...roles: string[]): User =>
+  reviseUser(user, { ...user, document: { ...user.document, roles } })
+
+export const create = (name: string): UserWrite => ({ expected: 'absent', record: newUser(name) })
+
+/** The sequence of a write that must succeed. */
+export function sequenceOf(outcome: WriteOutcome): number {
+  if (outcome.kind === 'written') return outcome.sequence
+  return assert.fail(`conflict with ${outcome.current}`)
+}
+
+export const createIn = async (store: Store, name: string): Promise<number> =>
+  sequenceOf(await store.writeUser(create(name)))
+
+export async function deleteIn(store: Store, name: string): Promise<number> {
+  const found = await store.findUser(name)
+  if (found?.record.kind !== 'user') return assert.fail('there is no such user')
+  return sequenceOf(await store.writeUser({ expected: found.sequence, record: toTombstone(found.record, 1000) }))
+}
+
+export const isRefusal =
+  (code: Refusal['code']) =>
+  (error: unknown): boolean =>
+    error instanceof Refusal && error.code === code

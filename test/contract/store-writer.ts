@@ -1,0 +1,21 @@
+/** Opens a store when told to, and writes users: node store-writer.ts <url> <prefix> <count>. */
+import { once } from 'node:events'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { openStore } from '../../src/store/open.ts'
+import { createIn } from './store-values.ts'
+
+const [url = '', prefix = '', count = '0'] = process.argv.slice(2)
+
+console.log('ready')
+await once(process.stdin, 'data')
+let migrations = 0
+const log = {
+  ...SILENT_LOG,
+  info() {
+    migrations += 1
+  },
+}
+const store = await openStore(url, { log })
+for (let i = 0; i < Number(count); i += 1) await createIn(store, `${prefix}-${i}`)
+await store.close()
+console.log(JSON.stringify({ migrations, written: Number(count) }))

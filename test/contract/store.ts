@@ -1,0 +1,68 @@
+/**
+ * What a store must do, once for every engine. A test file gives a way to make an empty place; each test gets its own.
+ */
+import { describe, it } from 'node:test'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import type { Store } from '../../src/identity/ports.ts'
+import { openStore } from '../../src/store/open.ts'
+import { FEED_TESTS } from './store-feed.ts'
+import { LISTING_TESTS } from './store-listing.ts'
+import { PROCESS_TESTS } from './store-processes.ts'
+import { SESSION_TESTS } from './store-sessions.ts'
+import { SETTING_TESTS } from './store-settings.ts'
+import { USER_TESTS } from './store-users.ts'
+
+/** An empty place for a store. */
+export interface StorePlace {
+  readonly url: string
+  execute(sql: string): Promise<readonly Record<string, unknown>[]>
+  remove(): Promise<void>
+}
+
+export interface StoreScene {
+  readonly place: StorePlace
+  readonly store: Store
+  /** A second store at the same place, as another node has it. */
+  openAnother(): Promise<Store>
+}
+
+/** Each test by the behaviour it shows. */
+export type StoreTests = Readonly<Record<string, (scene: StoreScene) => Promise<void>>>
+
+export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
+  users: USER_TESTS,
+  'listing of users': LISTING_TESTS,
+  'ended sessions': SESSION_TESTS,
+  settings: SETTING_TESTS,
+  'change feed': FEED_TESTS,
+  'several processes': PROCESS_TESTS,
+}
+
+export function describeStore(engine: string, createPlace: () => Promise<StorePlace>): void {
+  describe(`store contract: ${engine}`, () => {
+    for (const [group, tests] of Object.entries(STORE_TESTS)) {
+      describe(group, () => {
+        for (const [behaviour, test] of Object.entries(tests)) it(behaviour, () => withScene(createPlace, test))
+      })
+    }
+  })
+}
+
+export async function withScene(
+  createPlace: () => Promise<StorePlace>,
+  test: (scene: StoreScene) => Promise<void>,
+): Promise<void> {
+  const place = await createPlace()
+  const opened: Store[] = []
+  const open = async () => {
+    const store = await openStore(place.url, { log: SILENT_LOG })
+    opened.push(store)
+    return store
+  }
+  try {
+    await test({ place, store: await open(), openAnother: open })
+  } finally {
+    for (const store of opened) await store.close()
+    await place.remove()
+  }
+}
