@@ -1,0 +1,47 @@
+// Writes the files that are derived from the table of options. With --check writes nothing, tells which are stale, and
+// ends with 1 where one is.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { renderDefaultIni, renderOptionsPage } from '../src/config/render.ts'
+
+const root = dirname(import.meta.dirname)
+export const GENERATED = { 'etc/default.ini': renderDefaultIni, 'docs/options.md': renderOptionsPage }
+
+const current = (path) => {
+  try {
+    return readFileSync(join(root, path), 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+const firstDifference = (before, after) => {
+  const [old, now] = [before.split('\n'), after.split('\n')]
+  const line = now.findIndex((text, index) => text !== old[index])
+  const at = line < 0 ? now.length : line
+  return `${at + 1}\n  is        ${old[at] ?? '(nothing)'}\n  should be ${now[at] ?? '(nothing)'}`
+}
+
+/** Paths of generated files that no longer say what the table says, with a hint. */
+export const findStale = () =>
+  Object.entries(GENERATED).flatMap(([path, render]) => {
+    const [before, after] = [current(path), render()]
+    return before === after ? [] : [`${path}:${firstDifference(before, after)}`]
+  })
+
+const write = () => {
+  for (const [path, render] of Object.entries(GENERATED)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), render())
+    console.log(path)
+  }
+}
+
+const check = () => {
+  const stale = findStale()
+  for (const hint of stale) console.error(`stale: ${hint}`)
+  if (stale.length > 0) console.error('Run: node scripts/generate.mjs')
+  process.exitCode = stale.length > 0 ? 1 : 0
+}
+
+if (import.meta.main) process.argv.includes('--check') ? check() : write()

@@ -1,0 +1,75 @@
+import { Command } from 'commander'
+import { describeSettings, renderNotices } from '../config/describe.ts'
+import { loadSettings } from '../config/load.ts'
+import { ROWS } from '../config/options.ts'
+import { exitCodeOf, findNearest, renderProblem } from '../config/problems.ts'
+import type { Reading } from '../config/read.ts'
+import { renderOptionsPage, renderSettings } from '../config/render.ts'
+import type { Settings } from '../config/settings.ts'
+import { type Context, ExitError } from './context.ts'
+
+const UNKNOWN_OPTION = 3
+
+interface ShowOptions {
+  readonly json?: boolean
+  readonly all?: boolean
+}
+
+/** `cardea config`: what a server started with these flags, files and variables would read. */
+export function configCommand(context: Context): Command {
+  const command = new Command('config').description('show and check the configuration')
+  command
+    .command('show')
+    .description('print what was set and where, secrets masked')
+    .option('--all', 'defaults too')
+    .option('--json', 'as JSON')
+    .action((options: ShowOptions) => show(context, options))
+  command
+    .command('get')
+    .description('print one value')
+    .argument('<section.option>', 'its name, as in chttpd.port')
+    .action((name: string) => get(context, name))
+  command
+    .command('check')
+    .description(
+      'print every problem and warning; ends with 6 for a bad file, 3 for an unknown option, 4 for a bad value',
+    )
+    .action(() => check(context))
+  command
+    .command('docs')
+    .description('print the page of all options')
+    .action(() => context.print(renderOptionsPage().trimEnd()))
+  return command
+}
+
+const load = ({ flags, env, cwd }: Context): Reading => loadSettings({ flags, env, cwd })
+
+/** Settings without problems, or the end of the command. */
+function loadSound(context: Context): Settings {
+  const { settings, problems } = load(context)
+  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  return settings
+}
+
+function show(context: Context, { json, all = false }: ShowOptions): void {
+  const settings = loadSound(context)
+  if (!json) return context.print(renderSettings(settings, { all }).trimEnd())
+  const shown = describeSettings(settings).filter((setting) => all || !setting.isDefault)
+  context.print(JSON.stringify(shown, undefined, 2))
+}
+
+function get(context: Context, name: string): void {
+  // Of an administrator given in several layers the last is shown, as of everything else.
+  const shown = describeSettings(loadSound(context)).findLast((setting) => setting.name === name)
+  if (shown) return context.print(shown.value)
+  const names = ROWS.map((row) => row.name)
+  const nearest = findNearest(name, names)
+  throw new ExitError(UNKNOWN_OPTION, `unknown option ${name}${nearest ? `. Did you mean ${nearest}?` : ''}`)
+}
+
+function check(context: Context): void {
+  const { settings, problems, warnings } = load(context)
+  for (const line of [...warnings, ...renderNotices(settings)]) context.print(`warning: ${line}`)
+  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  context.print('The configuration has no problems.')
+}

@@ -1,0 +1,162 @@
+// Everything that is printed from the table: help, the commented default.ini, the page of options, the settings in force.
+import { describeSettings, type ShownSetting } from './describe.ts'
+import { variableOf } from './environment.ts'
+import {
+  isOpenSection,
+  isSection,
+  OPEN_SECTIONS,
+  type OpenSection,
+  type OptionRow,
+  ROWS,
+  SECTIONS,
+  type Section,
+} from './options.ts'
+import type { Settings } from './settings.ts'
+
+const WIDTH = 96
+
+function wrap(text: string, prefix: string): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && prefix.length + last.length + 1 + word.length <= WIDTH)
+      lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines.map((line) => prefix + line)
+}
+
+const SECTION_NAMES = [...new Set(ROWS.map((row) => row.section))]
+const rowsOf = (section: Section): readonly OptionRow[] => ROWS.filter((row) => row.section === section)
+const defaultOf = ({ option }: OptionRow): string => option.codec.print(option.initial)
+
+const KEY_SAMPLES: Readonly<Record<OpenSection, string>> = {
+  admins: 'admin = password',
+  jwt_keys: 'hmac:_default = c2VjcmV0',
+  services: 'shop = /shop http://127.0.0.1:3000 required',
+}
+
+const RELATIVE_PATHS =
+  'A relative path belongs to the folder of the file that names it; from flags and environment, to the working directory.'
+
+/** What is true of a row beside its help, as short sentences. */
+function marksOf({ option }: OptionRow): string[] {
+  return [
+    ...(option.codec.resolve ? [RELATIVE_PATHS] : []),
+    ...(option.reload === 'restart' ? ['Needs a restart.'] : []),
+    ...(option.secret ? ['Secret: @file:path names a file with it.'] : []),
+    ...(option.http ? [] : ['Cannot be set over HTTP.']),
+    ...(option.planned ? ['Not in force yet in this version.'] : []),
+  ]
+}
+
+/** Help of one section, or of all; `undefined` where there is no such section. */
+export function renderHelp(section?: string): string | undefined {
+  if (section === undefined) return [...SECTION_NAMES, ...OPEN_SECTIONS].map(renderSectionHelp).join('\n')
+  return isSection(section) || isOpenSection(section) ? renderSectionHelp(section) : undefined
+}
+
+function renderSectionHelp(section: Section | OpenSection): string {
+  const head = [`[${section}]`, ...wrap(SECTIONS[section], '  '), '']
+  if (isOpenSection(section)) return [...head, `  --${section}.NAME <value>`, ''].join('\n')
+  const rows = rowsOf(section).flatMap((row) => [
+    `  --${row.name} <${row.option.codec.expects}>`,
+    ...wrap([row.option.help, ...marksOf(row), `Default: ${defaultOf(row) || 'empty'}.`].join(' '), '      '),
+    '',
+  ])
+  return [...head, ...rows].join('\n')
+}
+
+const INI_HEAD = `; Every option of Cardea, commented out, with its default. Generated: do not edit; copy what you need into a file of
+; your own. A relative path belongs to the folder of the file that names it. Secrets can be given as @file:path.
+;
+; A comment begins with ; at the beginning of a line, or after a blank. "key =" without a value changes nothing.
+`
+
+/** A file with every row commented out, its help above it. */
+export function renderDefaultIni(): string {
+  const sections = SECTION_NAMES.map((section) =>
+    ['', ...wrap(SECTIONS[section], '; '), `[${section}]`, ...rowsOf(section).flatMap(renderIniRow)].join('\n'),
+  )
+  // Their headers are comments too: the last [admins] of all files counts alone, even an empty one.
+  const open = OPEN_SECTIONS.map((section) =>
+    ['', ...wrap(SECTIONS[section], '; '), `;[${section}]`, `;${KEY_SAMPLES[section]}`].join('\n'),
+  )
+  return `${INI_HEAD}${[...sections, ...open].join('\n')}\n`
+}
+
+function renderIniRow(row: OptionRow): string[] {
+  const value = defaultOf(row)
+  const help = wrap([row.option.help, ...marksOf(row)].join(' '), '; ')
+  return ['', ...help, `; Expects ${row.option.codec.expects}.`, `;${row.key} =${value === '' ? '' : ` ${value}`}`]
+}
+
+const PAGE_HEAD = `# Options
+
+This page is generated from the table of options (\`src/config/options.ts\`).
+
+\`[section] option\` in a file is \`--section.option\` on the command line is \`CARDEA_SECTION__OPTION\` in the environment
+(capitals; every other character becomes \`_\`). A later layer wins over an earlier one:
+
+1. the defaults below;
+2. files: \`--config\`, which can be repeated, or \`CARDEA_CONFIG\` with colons between; a folder means its \`*.ini\` files in
+   the order of their names. The last \`[admins]\` section of all files counts, alone;
+3. run time: what was set over HTTP, kept in the store;
+4. the environment;
+5. flags. A repeated flag of a list adds to it, of anything else the last one counts. A switch may stand alone.
+
+- **Paths.** A relative path, also in \`sqlite:\`, belongs to the folder of the file that names it; from flags and
+  environment, to the working directory.
+- **Secrets** can be given as a file: \`option = @file:path\`, or \`CARDEA_SECTION__OPTION_FILE\`. They are never shown, and a
+  file cannot be named over HTTP.
+- **Takes effect**: *at once* on reload, or at the next *start*.
+- **HTTP**: whether it can be set with \`PUT /_node/_local/_config/section/option\`.
+- **Not in force yet**: read and checked, but nothing heeds it in this version.
+- The earlier sections \`[httpd]\` and \`[couch_httpd_auth]\` count where \`[chttpd]\` and \`[chttpd_auth]\` say nothing, except
+  where that would loosen something. Options of the databases that Cardea does not use, and sections nobody knows, are
+  accepted and listed at start.
+- An unknown option ends the start with code 3, a bad value with 4, a bad file with 6, anything else with 1.
+`
+
+/** The page of all options. */
+export function renderOptionsPage(): string {
+  const sections = SECTION_NAMES.map((section) => {
+    const rows = rowsOf(section).map(renderPageRow)
+    return `\n## ${section}\n\n${escapeCell(SECTIONS[section])}\n\n${TABLE_HEAD}\n${rows.join('\n')}\n`
+  })
+  const open = OPEN_SECTIONS.map(
+    (section) =>
+      `\n## ${section}\n\n${escapeCell(SECTIONS[section])}\n\n    [${section}]\n    ${KEY_SAMPLES[section]}\n`,
+  )
+  return PAGE_HEAD + [...sections, ...open].join('')
+}
+
+const TABLE_HEAD =
+  '| option | meaning | expects | default | takes effect | HTTP | environment |\n|---|---|---|---|---|---|---|'
+
+function renderPageRow(row: OptionRow): string {
+  const { option } = row
+  const marks = [...(option.secret ? ['**Secret.**'] : []), ...(option.planned ? ['*Not in force yet.*'] : [])]
+  const cells = [
+    `\`${row.key}\``,
+    [escapeCell(option.help), ...marks].join(' '),
+    escapeCell(option.codec.expects),
+    defaultOf(row) === '' ? '' : `\`${defaultOf(row)}\``,
+    option.reload === 'live' ? 'at once' : 'start',
+    option.http ? 'yes' : 'no',
+    `\`${variableOf(row.section, row.key)}\``,
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+const escapeCell = (text: string): string => text.replace(/[\\|<>*_[\]]/g, '\\$&')
+
+/** What is in force and where it came from, secrets masked; defaults only where `all` is asked for. */
+export function renderSettings(settings: Settings, { all = false }: { readonly all?: boolean } = {}): string {
+  const shown = describeSettings(settings).filter((setting) => all || !setting.isDefault)
+  return shown.map((setting) => `${renderShown(setting)}\n`).join('')
+}
+
+function renderShown({ name, value, source, note }: ShownSetting): string {
+  return `${name} =${value === '' ? '' : ` ${value}`}  (${note === undefined ? source : `${source}; ${note}`})`
+}
