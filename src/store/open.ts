@@ -8,7 +8,7 @@ export interface StoreOptions {
   readonly log: Log
 }
 
-const ADDRESS = /^(sqlite|postgres|postgresql):(?:\/\/)?(.+)$/s
+const ADDRESS = /^(sqlite|postgres|postgresql):(?:\/\/)?(?!\/*$)(.+)$/s
 
 /** An engine is loaded only when it is used. */
 const ENGINES: ReadonlyMap<string, (url: string, rest: string, log: Log) => Promise<Engine>> = new Map([

@@ -1,5 +1,19 @@
-import { after, before } from 'node:test'
-import { describeStore } from '../contract/store.ts'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { inspect } from 'node:util'
+import { Client } from 'pg'
+import { type Log, SILENT_LOG } from '../../src/base/log.ts'
+import { MIGRATIONS } from '../../src/store/migrations/all.ts'
+import type { Migration } from '../../src/store/migrations/migration.ts'
+import { openStore } from '../../src/store/open.ts'
+import { listUsers } from '../../src/store/operations/list-users.ts'
+import { migratePostgres } from '../../src/store/postgres/migrate.ts'
+import { findBulk, toPostgres } from '../../src/store/postgres/statements.ts'
+import { STATEMENTS } from '../../src/store/statements.ts'
+import { describeStore, type StoreScene, withScene } from '../contract/store.ts'
+import { create, createIn, isRefusal } from '../contract/store-values.ts'
 import { createPostgresPlace } from './places.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
@@ -10,3 +24,173 @@ before(async () => {
 after(() => server.stop())
 
 describeStore('PostgreSQL', () => createPostgresPlace(server))
+
+const scene = (test: (scene: StoreScene) => Promise<void>) => () => withScene(() => createPostgresPlace(server), test)
+
+const endConnections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE pid <> pg_backend_pid() AND application_name = 'cardea'`
+
+describe('a PostgreSQL that fails', () => {
+  it(
+    'connections that break while idle cost nothing',
+    scene(async ({ store, place }) => {
+      await createIn(store, 'alice')
+      await Promise.all([store.findUser('alice'), store.findUser('alice')])
+      await place.execute(endConnections)
+      assert.equal((await store.findUser('alice'))?.sequence, 1)
+    }),
+  )
+
+  it(
+    'a listener whose connection breaks listens again',
+    scene(async ({ store, place }) => {
+      let { promise, resolve } = Promise.withResolvers<void>()
+      store.onWake(() => resolve())
+      await promise
+      ;({ promise, resolve } = Promise.withResolvers<void>())
+      await place.execute(endConnections)
+      await promise
+    }),
+  )
+
+  it(
+    'a server that crashes refuses meanwhile, and goes on afterwards',
+    scene(async ({ store }) => {
+      const sequence = await createIn(store, 'alice')
+      await server.crash()
+      try {
+        await assert.rejects(store.findUser('alice'), isRefusal('store_unavailable'))
+        await assert.rejects(store.writeUser(create('bob')), isRefusal('store_unavailable'))
+      } finally {
+        await server.restart()
+      }
+      assert.equal((await store.findUser('alice'))?.sequence, sequence)
+      assert.equal(await createIn(store, 'bob'), sequence + 1)
+    }),
+  )
+
+  it('a lock that is not given up is not waited for without end', async () => {
+    const place = await createPostgresPlace(server)
+    const store = await openStore(`${place.url}&lock_timeout=50`, { log: SILENT_LOG })
+    const other = new Client({ connectionString: place.url })
+    await other.connect()
+    await other.query('BEGIN; SELECT * FROM cardea_state FOR UPDATE')
+    await assert.rejects(store.writeUser(create('alice')), isRefusal('store_unavailable'))
+    await other.query('ROLLBACK')
+    assert.equal(await createIn(store, 'alice'), 1)
+    await other.end()
+    await store.close()
+  })
+
+  it('a store that cannot be reached is refused, and no secret is told', async () => {
+    const url = server.addressOf('postgres').replace(/:[^:@]+@/, ':hunter2@')
+    const refused = await openStore(url, { log: SILENT_LOG }).catch((error: unknown) => error)
+    assert.ok(isRefusal('store_unavailable')(refused))
+    assert.doesNotMatch(inspect(refused, { depth: 10 }), /hunter2/)
+  })
+
+  it('an address that is none is refused, and not repeated', async () => {
+    const wrong = await openStore('postgres://alice:hunter2@[::x]/db', { log: SILENT_LOG }).catch((e: unknown) => e)
+    assert.ok(wrong instanceof Error && wrong.name === 'StoreMisfit')
+    assert.doesNotMatch(inspect(wrong, { depth: 10 }), /hunter2/)
+  })
+
+  it('nobody at the other end is told at once', async () => {
+    const probe = createServer().listen(0, '127.0.0.1')
+    await once(probe, 'listening')
+    // a listening TCP server has this form of address
+    const { port } = probe.address() as AddressInfo
+    probe.close()
+    await once(probe, 'close')
+    const opening = openStore(`postgres://a:b@127.0.0.1:${port}/c`, { log: SILENT_LOG })
+    await assert.rejects(opening, isRefusal('store_unavailable'))
+  })
+})
+
+describe('a PostgreSQL set up otherwise', () => {
+  const createDatabase = (options: string) => server.execute(server.addressOf('postgres'), `CREATE DATABASE ${options}`)
+
+  it('an encoding that cannot hold every name is refused', async () => {
+    await createDatabase(`ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'`)
+    await assert.rejects(openStore(server.addressOf('ascii'), { log: SILENT_LOG }), { name: 'StoreMisfit' })
+  })
+
+  it('a default isolation of its own and commits that are not waited for', async () => {
+    await createDatabase('strict')
+    const url = server.addressOf('strict')
+    await server.execute(url, 'ALTER DATABASE strict SET default_transaction_isolation = serializable')
+    await server.execute(url, 'ALTER DATABASE strict SET synchronous_commit = off')
+    const warnings: string[] = []
+    const log: Log = { ...SILENT_LOG, warn: (message) => warnings.push(message) }
+    const store = await openStore(url, { log })
+    const sequences = await Promise.all(Array.from({ length: 20 }, (_, i) => createIn(store, `user-${i}`)))
+    assert.equal(new Set(sequences).size, 20)
+    assert.match(warnings.join(), /synchronous_commit/)
+    await store.close()
+  })
+})
+
+describe('migrations of PostgreSQL', () => {
+  const next: Migration = {
+    number: MIGRATIONS.length + 1,
+    name: 'next',
+    sqlite: '',
+    postgres: 'ALTER TABLE cardea_users ADD COLUMN colour text',
+  }
+
+  async function migrate(url: string, known: readonly Migration[]): Promise<void> {
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    try {
+      await migratePostgres(client, known, SILENT_LOG)
+    } finally {
+      await client.end()
+    }
+  }
+
+  it(
+    'keep what is there, and whoever is connected goes on',
+    scene(async ({ store, place }) => {
+      await createIn(store, 'alice')
+      await migrate(place.url, [...MIGRATIONS, next])
+      await migrate(place.url, [...MIGRATIONS, next])
+      const rows = await place.execute('SELECT name, colour FROM cardea_users')
+      assert.deepEqual(rows, [{ name: 'alice', colour: null }])
+      assert.equal((await store.findUser('alice'))?.sequence, 1)
+      assert.equal(await createIn(store, 'bob'), 2)
+    }),
+  )
+
+  it('are undone whole when one fails', async () => {
+    const place = await createPostgresPlace(server)
+    const broken = { ...next, postgres: 'CREATE TABLE half (a text); CREATE TABLE half (a text)' }
+    await assert.rejects(migrate(place.url, [...MIGRATIONS, broken]))
+    const rows = await place.execute(`SELECT to_regclass('cardea_migrations') AS it, to_regclass('half') AS half`)
+    assert.deepEqual(rows, [{ it: null, half: null }])
+  })
+})
+
+describe('statements of PostgreSQL', () => {
+  const bounds = { from: { name: 'a', isInclusive: true }, to: { name: 'b', isInclusive: false }, limit: 1 }
+  const listings = [listUsers({ limit: 1 }), listUsers(bounds), listUsers({ ...bounds, descending: true })]
+  const all = [...Object.values(STATEMENTS), ...listings.map(({ statement }) => statement)]
+  const texts = [
+    ...all.map(({ name, text }) => [name, toPostgres(name, text)] as const),
+    ...['findVersion', 'putUser'].map((name) => [`${name} of many`, findBulk(name)] as const),
+  ]
+
+  it(
+    'read no table from end to end where they can use an index',
+    scene(async ({ place }) => {
+      const client = new Client({ connectionString: place.url })
+      await client.connect()
+      await client.query('SET enable_seqscan = off')
+      for (const [name, text] of texts) {
+        const { rows } = await client.query(`EXPLAIN (GENERIC_PLAN) ${text}`)
+        const plan = rows.map((row) => Object.values(row).join()).join('\n')
+        assert.doesNotMatch(plan, /Seq Scan on cardea_(users|ended_sessions)/, `${name}\n${plan}`)
+      }
+      await client.end()
+    }),
+  )
+})

@@ -1,4 +1,160 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it } from 'node:test'
+import { type Log, SILENT_LOG } from '../../src/base/log.ts'
+import { MIGRATIONS } from '../../src/store/migrations/all.ts'
+import type { Migration } from '../../src/store/migrations/migration.ts'
+import { openStore } from '../../src/store/open.ts'
+import { listUsers } from '../../src/store/operations/list-users.ts'
+import { toSqlite } from '../../src/store/sqlite/engine.ts'
+import { openFile, tuneConnection } from '../../src/store/sqlite/file.ts'
+import { migrateSqlite } from '../../src/store/sqlite/migrate.ts'
+import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore } from '../contract/store.ts'
-import { createSqlitePlace } from './places.ts'
+import { createIn, isRefusal } from '../contract/store-values.ts'
+import { createFolder, createSqlitePlace } from './places.ts'
 
 describeStore('SQLite', createSqlitePlace)
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+function collectWarnings(): { readonly log: Log; readonly warnings: string[] } {
+  const warnings: string[] = []
+  return { log: { ...SILENT_LOG, warn: (message) => warnings.push(message) }, warnings }
+}
+
+describe('a SQLite file', () => {
+  let folder = ''
+  before(() => {
+    folder = createFolder()
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('is made for its owner alone, with the folders above it', async () => {
+    const path = join(folder, 'a/b/store.db')
+    const store = await openStore(`sqlite:${path}`, { log: SILENT_LOG })
+    await createIn(store, 'alice')
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) assert.equal(modeOf(file), 0o600, file)
+    assert.equal(modeOf(join(folder, 'a')), 0o700)
+    await store.close()
+  })
+
+  it('that others can read is closed to them', async () => {
+    const path = join(folder, 'open.db')
+    writeFileSync(path, '')
+    chmodSync(path, 0o644)
+    const { log, warnings } = collectWarnings()
+    await (await openStore(`sqlite:${path}`, { log })).close()
+    assert.equal(modeOf(path), 0o600)
+    assert.equal(warnings.length, 1)
+  })
+
+  it('has a write-ahead log, and every commit reaches the disk', () => {
+    const database = openFile(join(folder, 'wal.db'), SILENT_LOG)
+    tuneConnection(database)
+    const pragma = (name: string) => database.prepare(`PRAGMA ${name}`).get()?.[name]
+    // 2 is FULL
+    assert.deepEqual([pragma('journal_mode'), pragma('synchronous'), pragma('foreign_keys')], ['wal', 2, 1])
+    database.close()
+  })
+
+  it('of something else is left alone', async () => {
+    const path = join(folder, 'other.db')
+    const database = new DatabaseSync(path)
+    database.exec('CREATE TABLE recipes (title TEXT)')
+    database.close()
+    await assert.rejects(openStore(`sqlite:${path}`, { log: SILENT_LOG }), { name: 'StoreMisfit' })
+  })
+
+  it('that is no database is refused', async () => {
+    const path = join(folder, 'text.db')
+    writeFileSync(path, 'this is a text of more than sixteen bytes\n'.repeat(100))
+    await assert.rejects(openStore(`sqlite:${path}`, { log: SILENT_LOG }), isRefusal('store_unavailable'))
+  })
+
+  it('that is a folder is refused', async () => {
+    mkdirSync(join(folder, 'folder.db'))
+    const opening = openStore(`sqlite:${join(folder, 'folder.db')}`, { log: SILENT_LOG })
+    await assert.rejects(opening, isRefusal('store_unavailable'))
+  })
+
+  it('whose name looks like an address of SQLite is a file of that name', async () => {
+    const path = join(folder, 'file:x?mode=memory')
+    await (await openStore(`sqlite://${path}`, { log: SILENT_LOG })).close()
+    assert.equal(modeOf(path), 0o600)
+  })
+
+  it('that another process is writing to is waited for', async () => {
+    const path = join(folder, 'busy.db')
+    const store = await openStore(`sqlite:${path}`, { log: SILENT_LOG })
+    const other = new DatabaseSync(path)
+    other.exec('BEGIN IMMEDIATE')
+    const writing = createIn(store, 'alice')
+    assert.equal(await store.findUser('alice'), undefined)
+    other.exec('COMMIT')
+    other.close()
+    assert.equal(await writing, 1)
+    await store.close()
+  })
+})
+
+describe('SQLite in memory', () => {
+  it('is a store of its own each time', async () => {
+    const stores = await Promise.all([0, 1].map(() => openStore('sqlite::memory:', { log: SILENT_LOG })))
+    const [one, two] = stores
+    assert.ok(one && two)
+    await createIn(one, 'alice')
+    assert.deepEqual([await one.countUsers(), await two.countUsers()], [1, 0])
+    for (const store of stores) await store.close()
+  })
+})
+
+describe('migrations of SQLite', () => {
+  const next: Migration = {
+    number: MIGRATIONS.length + 1,
+    name: 'next',
+    sqlite: 'ALTER TABLE cardea_users ADD COLUMN colour TEXT',
+    postgres: '',
+  }
+
+  it('keep what is there', async () => {
+    const place = await createSqlitePlace()
+    const store = await openStore(place.url, { log: SILENT_LOG })
+    await createIn(store, 'alice')
+    await store.close()
+    const database = new DatabaseSync(place.url.slice('sqlite:'.length))
+    migrateSqlite(database, [...MIGRATIONS, next], SILENT_LOG)
+    migrateSqlite(database, [...MIGRATIONS, next], SILENT_LOG)
+    const row = { ...database.prepare('SELECT name, colour FROM cardea_users').get() }
+    assert.deepEqual(row, { name: 'alice', colour: null })
+    database.close()
+    await place.remove()
+  })
+
+  it('are undone whole when one fails', async () => {
+    const database = new DatabaseSync(':memory:')
+    const broken = { ...next, sqlite: 'CREATE TABLE half (a TEXT); CREATE TABLE half (a TEXT)' }
+    assert.throws(() => migrateSqlite(database, [...MIGRATIONS, broken], SILENT_LOG))
+    assert.deepEqual(database.prepare('SELECT name FROM sqlite_schema').all(), [])
+  })
+})
+
+describe('statements of SQLite', () => {
+  const bounds = { from: { name: 'a', isInclusive: true }, to: { name: 'b', isInclusive: false }, limit: 1 }
+  const listings = [listUsers({ limit: 1 }), listUsers(bounds), listUsers({ ...bounds, descending: true })]
+  const all = [...Object.values(STATEMENTS), ...listings.map(({ statement }) => statement)]
+  const database = new DatabaseSync(':memory:')
+  migrateSqlite(database, MIGRATIONS, SILENT_LOG)
+
+  for (const { name, text } of all) {
+    it(`${name} reads no table from end to end`, () => {
+      const plan = database.prepare(`EXPLAIN QUERY PLAN ${toSqlite(text)}`).all()
+      const steps = plan.map(({ detail }) => String(detail))
+      // the state is one row; the settings are few and listed whole
+      const scans = steps.filter((step) => /^SCAN cardea_(users|ended_sessions)(?! USING INDEX)/.test(step))
+      assert.deepEqual(scans, [])
+    })
+  }
+})

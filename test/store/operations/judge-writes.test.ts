@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { Expected, UserWrite } from '../../../src/identity/ports.ts'
+import { toTombstone } from '../../../src/identity/user.ts'
+import { judgeWrites, type Version } from '../../../src/store/operations/judge-writes.ts'
+import { newUser } from '../../contract/store-values.ts'
+
+const name = fc.constantFrom('a', 'b', 'c')
+const write: fc.Arbitrary<UserWrite> = fc
+  .record({
+    name,
+    isLive: fc.boolean(),
+    expected: fc.oneof(fc.constant<Expected>('absent'), fc.integer({ min: 1, max: 12 })),
+  })
+  .map(({ name: of, isLive, expected }) => ({
+    expected,
+    record: isLive ? newUser(of) : toTombstone(newUser(of), 1),
+  }))
+const known = fc.uniqueArray(
+  fc.tuple(name, fc.record({ sequence: fc.integer({ min: 1, max: 5 }), isLive: fc.boolean() })),
+  {
+    selector: ([of]) => of,
+  },
+)
+
+const countLive = (versions: Iterable<Version>): number => [...versions].filter(({ isLive }) => isLive).length
+
+/** One write at a time, without any batch: what a batch must come to. */
+function judgeOneByOne(before: ReadonlyMap<string, Version>, writes: readonly UserWrite[]) {
+  const versions = new Map(before)
+  let sequence = 5
+  const outcomes = writes.map(({ expected, record }) => {
+    const judged = judgeWrites({ sequence, users: countLive(versions.values()) }, versions, [{ expected, record }])
+    sequence = judged.state.sequence
+    if (judged.accepted.size > 0) versions.set(record.name, { sequence, isLive: record.kind === 'user' })
+    return judged.outcomes[0]
+  })
+  return { outcomes, state: { sequence, users: countLive(versions.values()) } }
+}
+
+describe('judging writes', () => {
+  it('a batch comes to the same as its writes one by one', () => {
+    fc.assert(
+      fc.property(known, fc.array(write, { maxLength: 12 }), (pairs, writes) => {
+        const before = new Map(pairs)
+        const { outcomes, state } = judgeWrites({ sequence: 5, users: countLive(before.values()) }, before, writes)
+        assert.deepEqual({ outcomes, state }, judgeOneByOne(before, writes))
+      }),
+    )
+  })
+
+  it('what is put is the last accepted record of each name, with a sequence of its own', () => {
+    fc.assert(
+      fc.property(known, fc.array(write, { maxLength: 12 }), (pairs, writes) => {
+        const { outcomes, accepted } = judgeWrites({ sequence: 5, users: 0 }, new Map(pairs), writes)
+        const last = new Map<string, { sequence: number; record: UserWrite['record'] }>()
+        for (const [i, outcome] of outcomes.entries()) {
+          const record = writes[i]?.record
+          if (record && outcome.kind === 'written') last.set(record.name, { sequence: outcome.sequence, record })
+        }
+        assert.deepEqual(accepted, last)
+      }),
+    )
+  })
+})

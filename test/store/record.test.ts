@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { GrantLevel, Json, JsonObject, User } from '../../src/identity/user.ts'
+import { readRecord, renderRecord } from '../../src/store/record.ts'
+import { newUser } from '../contract/store-values.ts'
+
+// what JSON can say at all: not -0
+const json = fc.jsonValue({ stringUnit: 'binary' }).map((value): Json => JSON.parse(JSON.stringify(value)))
+const text = fc.string({ unit: 'binary' })
+const level = fc.constantFrom<GrantLevel>('rw', 'ro', 'none')
+const grant = fc
+  .tuple(fc.option(level, { nil: undefined }), fc.array(fc.tuple(text, level)))
+  .map(([of, collections]) => ({ level: of, collections: new Map(collections) }))
+const object = fc.dictionary(text, json).map((value): JsonObject => JSON.parse(JSON.stringify(value)))
+
+const user: fc.Arbitrary<User> = fc
+  .record({
+    roles: fc.array(text),
+    members: fc.array(fc.tuple(text, json)),
+    grants: fc.array(fc.tuple(text, grant)).map((pairs) => new Map(pairs)),
+    extra: object,
+    config: object,
+  })
+  .map(({ roles, members, grants, extra, config }) => ({
+    ...newUser('alice'),
+    document: { ...newUser('alice').document, roles, members },
+    multiModel: { grants, extra, config, tokens: [] },
+  }))
+
+describe('the text of a record', () => {
+  it('gives back every user there can be', () => {
+    fc.assert(fc.property(user, (record) => assert.deepEqual(readRecord('alice', true, renderRecord(record)), record)))
+  })
+
+  it('gives back a tombstone', () => {
+    const record = {
+      kind: 'tombstone',
+      name: 'alice',
+      revision: 'r',
+      sessionsFrom: { generation: 1, seconds: 2 },
+    } as const
+    assert.deepEqual(readRecord('alice', false, renderRecord(record)), record)
+  })
+
+  it('holds nothing a database cannot hold', () => {
+    fc.assert(
+      fc.property(user, (record) => {
+        const rendered = renderRecord(record)
+        assert.ok(rendered.isWellFormed() && !rendered.includes('\0'))
+      }),
+    )
+  })
+})
