@@ -53,18 +53,23 @@ function loadSound(context: Context): Settings {
 
 function show(context: Context, { json, all = false }: ShowOptions): void {
   const settings = loadSound(context)
-  if (!json) return context.print(renderSettings(settings, { all }).trimEnd())
   const shown = describeSettings(settings).filter((setting) => all || !setting.isDefault)
-  context.print(JSON.stringify(shown, undefined, 2))
+  context.print(json ? JSON.stringify(shown, undefined, 2) : renderSettings(settings, { all }).trimEnd())
 }
 
 function get(context: Context, name: string): void {
   // Of an administrator given in several layers the last is shown, as of everything else.
   const shown = describeSettings(loadSound(context)).findLast((setting) => setting.name === name)
-  if (shown) return context.print(shown.value)
-  const names = ROWS.map((row) => row.name)
-  const nearest = findNearest(name, names)
-  throw new ExitError(UNKNOWN_OPTION, `unknown option ${name}${nearest ? `. Did you mean ${nearest}?` : ''}`)
+  if (!shown) throw new ExitError(UNKNOWN_OPTION, renderUnknown(name))
+  context.print(shown.value)
+}
+
+function renderUnknown(name: string): string {
+  const nearest = findNearest(
+    name,
+    ROWS.map((row) => row.name),
+  )
+  return `unknown option ${name}${nearest ? `. Did you mean ${nearest}?` : ''}`
 }
 
 function check(context: Context): void {

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { whole } from '../../src/config/codecs.ts'
+import { variableOf } from '../../src/config/environment.ts'
+import { FOREIGN_NAMES, findTarget } from '../../src/config/foreign.ts'
+import { toWireNames } from '../../src/config/names.ts'
+import { isConcealed, option } from '../../src/config/option.ts'
+import { type Config, findOption, OPEN_SECTIONS, OPTIONS, ROWS, SECTIONS, splitName } from '../../src/config/options.ts'
+import { read } from './reading.ts'
+
+test('every default reads back as itself', () => {
+  for (const { name, option: row } of ROWS) {
+    const text = row.codec.print(row.initial)
+    assert.deepEqual(row.codec.parse(text), row.initial, name)
+  }
+})
+
+test('every default survives the syntax of a file', () => {
+  for (const { section, key, name, option: row } of ROWS) {
+    const text = row.codec.print(row.initial)
+    const { settings, problems } = read({ ini: `[${section}]\n${key} = ${text}\n` })
+    assert.deepEqual(problems, [], name)
+    assert.equal(settings.find(section, key)?.text, text, name)
+  }
+})
+
+test('every row has a help that is a sentence', () => {
+  for (const { name, option: row } of ROWS) assert.match(row.help, /^[A-Za-z].*[.\]]$/, name)
+})
+
+test('no two names share a variable', () => {
+  const names = [...ROWS.map((row) => row.name), ...FOREIGN_NAMES]
+  const variables = names.map((name) => variableOf(splitName(name).section, splitName(name).key))
+  assert.equal(new Set(variables).size, variables.length)
+})
+
+test('no foreign name hides a row of the table', () => {
+  for (const name of FOREIGN_NAMES) {
+    const { section, key } = splitName(name)
+    assert.equal(findOption(section, key), undefined, name)
+    assert.notEqual(findTarget(section, key).kind, 'unknown option', name)
+  }
+})
+
+test('every section has its sentence', () => {
+  assert.deepEqual(new Set(Object.keys(SECTIONS)), new Set([...Object.keys(OPTIONS), ...OPEN_SECTIONS]))
+})
+
+test('what holds files, stores, certificates, upstreams or signing secrets cannot be set over HTTP', () => {
+  const closed = ROWS.filter(
+    ({ section, name, option: row }) =>
+      ['store', 'ssl', 'upstream'].includes(section) || name.startsWith('server.jwt-secret') || row.codec.resolve,
+  )
+  assert.ok(closed.length > 10)
+  for (const { name, option: row } of closed) assert.equal(row.http, false, name)
+})
+
+test('names that lie on the prototype of objects are no options', () => {
+  for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
+    assert.equal(findOption('chttpd', name), undefined)
+    assert.equal(findOption(name, name), undefined)
+    assert.equal(findTarget(name, name).kind, 'unknown section')
+    assert.equal(findTarget('chttpd', name).kind, 'unknown option')
+  }
+})
+
+test('the types of the table are those of its codecs', () => {
+  const { settings } = read({})
+  const port: number | 'none' = settings.values.chttpd.port
+  const sameSite: '' | 'none' | 'lax' | 'strict' = settings.values.chttpd_auth.same_site
+  assert.deepEqual([port, sameSite], [5984, ''])
+  // @ts-expect-error there is no such option
+  const missing: Config['chttpd']['prot'] | undefined = undefined
+  assert.equal(missing, undefined)
+  // @ts-expect-error a default outside the codec's values does not compile
+  option({ codec: whole(1), initial: 'one', reload: 'live', help: '' })
+})
+
+test('a URL is concealed only where it may hold a password, an empty secret never', () => {
+  const url = OPTIONS.store.url
+  assert.equal(isConcealed(url, 'sqlite:data/cardea.db'), false)
+  assert.equal(isConcealed(url, 'postgres://u:p@h/db'), true)
+  assert.equal(isConcealed(OPTIONS.chttpd_auth.secret, ''), false)
+  assert.equal(isConcealed(OPTIONS.chttpd_auth.secret, 'x'), true)
+  assert.equal(isConcealed(OPTIONS.chttpd.port, '1'), false)
+})
+
+test('names on the wire follow from the names of the databases, unless an option gives them', () => {
+  assert.deepEqual(toWireNames(read({}).settings.values), {
+    userNameHeader: 'X-Auth-CouchDB-UserName',
+    rolesHeader: 'X-Auth-CouchDB-Roles',
+    tokenHeader: 'X-Auth-CouchDB-Token',
+    rolesClaim: '_couchdb.roles',
+    userIdPrefix: 'org.couchdb.user:',
+    realm: 'ArangoDB',
+    issuer: 'arangodb',
+  })
+  const given = read({
+    argv: ['--document.name', 'Couch', '--chttpd_auth.x_auth_roles', 'X-What', '--multi-model.name', 'Many'],
+  })
+  const names = toWireNames(given.settings.values)
+  assert.equal(names.userNameHeader, 'X-Auth-Couch-UserName')
+  assert.equal(names.rolesHeader, 'X-What')
+  assert.deepEqual([names.realm, names.issuer], ['Many', 'many'])
+})
