@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { createHasher } from '../../src/identity/hasher.ts'
@@ -101,6 +102,13 @@ describe('queue of jobs', () => {
     last?.end()
     assert.deepEqual(await Promise.all([one, three]), ['first', 'last'])
     assert.deepEqual(started, ['first', 'last'])
+  })
+
+  it('a signal that outlives the wait is let go', async () => {
+    const queue = createJobQueue({ jobs: 1, queue: () => 1 })
+    const { signal } = new AbortController()
+    await Promise.all([queue.run(async () => 'first'), queue.run(async () => 'second', signal)])
+    assert.deepEqual(getEventListeners(signal, 'abort'), [])
   })
 
   it('whoever went away before is not let in', async () => {

@@ -184,6 +184,13 @@ describe('bounds', () => {
     it(`${name}: refused`, () => assert.equal(readPasswordRules(text).kind, 'problem'))
   }
 
+  it('what would unfold without end is refused before it does', () => {
+    for (const text of [`["${'a{1000}'.repeat(1000)}"]`, `["^(?=(?:${'.{31}'.repeat(1000)}){31})"]`]) {
+      const reading = readPasswordRules(text)
+      assert.match(reading.kind === 'problem' ? reading.message : '', /repeats too much/)
+    }
+  })
+
   it('as many rules as allowed, and a long one', () => {
     assert.equal(rulesOf(`[${Array.from({ length: PASSWORD_RULE_LIMITS.rules }, () => '"a"').join(',')}]`).length, 32)
     assert.equal(isAccepted('^.{8,1000}$', 'x'.repeat(1000)), true)
