@@ -51,8 +51,8 @@ function resolveSection(section: string, sorted: Sorted, work: Work): Readonly<R
 function resolveRow(row: OptionRow, sorted: Sorted, work: Work): unknown {
   const given = dropOverruled(mergeFlags(row, sorted.own.get(row.name) ?? []))
   const own = given.map((assignment) => readValue(row, assignment, work))
-  const earlier = (sorted.fallback.get(row.name) ?? []).map((assignment) => readValue(row, assignment, work))
-  const chosen = own.length > 0 ? own.at(-1) : chooseEarlier(row, earlier.at(-1), work)
+  const earlier = (sorted.fallback.get(row.name) ?? []).flatMap((assignment) => readValue(row, assignment, work) ?? [])
+  const chosen = own.length > 0 ? own.at(-1) : chooseEarlier(row, earlier, work)
   if (!chosen) return initialOf(row, work.around.cwd)
   work.inForce.set(row.name, chosen.assignment)
   warnAboutValue(row, chosen, work.report)
@@ -93,23 +93,29 @@ function readValue(row: OptionRow, assignment: Assignment, work: Work): ReadValu
   }
 }
 
-function chooseEarlier(row: OptionRow, last: ReadValue | undefined, work: Work): ReadValue | undefined {
-  if (!last) return undefined
-  if (isStrictEnough(row.name, last.value)) {
-    warn(work.report, last.assignment, `this is read as ${row.name}; write it there`)
-    return last
+/** The last value of each earlier section stands for it; of those, one that loosens nothing. */
+function chooseEarlier(row: OptionRow, earlier: readonly ReadValue[], work: Work): ReadValue | undefined {
+  const bySection = new Map(earlier.map((read) => [read.assignment.section, read]))
+  const { true: strict = [], false: loose = [] } = Object.groupBy(bySection.values(), (read) =>
+    isStrictEnough(row.name, read.value) ? 'true' : 'false',
+  )
+  for (const { value, assignment } of loose) {
+    work.passedOver.push(assignment)
+    if (!isDefault(row, value)) {
+      warn(
+        work.report,
+        assignment,
+        `this is ignored, because it would loosen ${row.name}; write it there if you want it`,
+      )
+    }
   }
-  work.passedOver.push(last.assignment)
-  const { codec, initial } = row.option
-  if (codec.print(last.value) !== codec.print(initial)) {
-    warn(
-      work.report,
-      last.assignment,
-      `this is ignored, because it would loosen ${row.name}; write it there if you want it`,
-    )
-  }
-  return undefined
+  const chosen = strict.at(-1)
+  if (chosen) warn(work.report, chosen.assignment, `this is read as ${row.name}; write it there`)
+  return chosen
 }
+
+const isDefault = ({ option: { codec, initial } }: OptionRow, value: unknown): boolean =>
+  codec.print(value) === codec.print(initial)
 
 function initialOf(row: OptionRow, cwd: string): unknown {
   const { codec, initial } = row.option

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { read } from './reading.ts'
+
+const runtime = (section: string, key: string, text: string | undefined) => ({ section, key, text })
+const ignoredOf = (given: Parameters<typeof read>[0]) => {
+  const { settings, problems } = read(given)
+  assert.deepEqual(problems, [])
+  return settings.ignored.map(({ section, key }) => `${section}.${key}`)
+}
+
+test('options of the databases that have no use here are ignored, wherever they are given', () => {
+  assert.deepEqual(
+    ignoredOf({ ini: '[chttpd]\nserver_options = [{recbuf, undefined}]\n[couchdb]\nmax_document_size = 1' }),
+    ['chttpd.server_options', 'couchdb.max_document_size'],
+  )
+  assert.deepEqual(ignoredOf({ argv: ['--cluster.api-jwt-policy', 'jwt-all', '--server.options-api', 'jwt'] }), [
+    'cluster.api-jwt-policy',
+    'server.options-api',
+  ])
+  assert.deepEqual(ignoredOf({ env: { CARDEA_DATABASE__PASSWORD: 'x' } }), ['database.password'])
+})
+
+test('sections nobody knows are ignored and kept, in files and at run time', () => {
+  const given = { ini: '[mine]\ncolour = blue', runtime: [runtime('other', 'a', '1')] }
+  assert.deepEqual(ignoredOf(given), ['mine.colour', 'other.a'])
+  assert.equal(read(given).settings.find('mine', 'colour')?.text, 'blue')
+  assert.deepEqual(read(given).settings.find('other', 'a'), { text: '1', source: { kind: 'run time' } })
+  assert.equal(read(given).settings.find('mine', 'size'), undefined)
+})
+
+test('a section that is nearly ours is told of', () => {
+  for (const section of ['chtppd', ' chttpd', 'CHTTPD', 'Admins', 'chttpd_auht']) {
+    const { warnings, problems } = read({ ini: `[${section}]\nrequire_valid_user = true` })
+    assert.deepEqual(problems, [])
+    assert.match(warnings.join(), /Did you mean \[(chttpd|admins|chttpd_auth)\]\?/, section)
+  }
+  assert.deepEqual(read({ ini: '[vendor]\nname = x\n[cluster]\nq = 2' }).warnings, [])
+})
+
+test('switching authentication off by its old name is told loudly', () => {
+  const { settings, warnings } = read({ argv: ['--server.disable-authentication'] })
+  assert.equal(settings.values.server.authentication, true)
+  assert.match(warnings.join(), /AUTHENTICATION STAYS ON/)
+})
+
+test('old names count, with a warning', () => {
+  const { settings, warnings } = read({
+    argv: ['--server.authenticate-system-only', 'false', '--tls.keyfile', '/k.pem'],
+  })
+  assert.equal(settings.values.server['authentication-system-only'], false)
+  assert.equal(settings.values.ssl.keyfile, '/k.pem')
+  assert.equal(warnings.length, 2)
+})
+
+test('an old name and the new one follow the order of layers', () => {
+  const { settings } = read({ ini: '[server]\nauthentication-system-only = false\nauthenticate-system-only = true' })
+  assert.equal(settings.values.server['authentication-system-only'], true)
+})
+
+test('earlier sections count where the newer ones say nothing, each use with a warning', () => {
+  const { settings, warnings } = read({
+    ini: '[httpd]\nmax_uri_length = 9\n[couch_httpd_auth]\ntimeout = 7\nsecret = hush',
+  })
+  assert.equal(settings.values.chttpd.max_uri_length, 9)
+  assert.equal(settings.values.chttpd_auth.timeout, 7)
+  assert.equal(settings.values.chttpd_auth.secret, 'hush')
+  assert.equal(warnings.length, 3)
+  assert.ok(!warnings.join().includes('hush'))
+  assert.deepEqual(settings.find('chttpd_auth', 'timeout'), {
+    text: '7',
+    source: { kind: 'file', path: '/etc/cardea/local.ini', line: 4 },
+  })
+})
+
+test('what the newer section says wins, whatever the layer', () => {
+  const { settings, warnings } = read({ ini: '[chttpd_auth]\ntimeout = 5', argv: ['--couch_httpd_auth.timeout', '7'] })
+  assert.equal(settings.values.chttpd_auth.timeout, 5)
+  assert.deepEqual(warnings, [])
+})
+
+const CLOSED: Readonly<Record<string, string>> = {
+  '[httpd]': '[httpd]\nrequire_valid_user = true',
+  '[couch_httpd_auth], where it once stood': '[couch_httpd_auth]\nrequire_valid_user = true',
+  'both, one of them open': '[couch_httpd_auth]\nrequire_valid_user = false\n[httpd]\nrequire_valid_user = true',
+}
+
+for (const [name, ini] of Object.entries(CLOSED)) {
+  test(`a door closed in ${name} is closed`, () =>
+    assert.equal(read({ ini }).settings.values.chttpd.require_valid_user, true))
+}
+
+test('a door closed in both and opened in one stays closed', () => {
+  const ini = '[httpd]\nrequire_valid_user = true\n[couch_httpd_auth]\nrequire_valid_user = false'
+  assert.equal(read({ ini }).settings.values.chttpd.require_valid_user, true)
+})
+
+test('an earlier section loosens nothing', () => {
+  const ini = `[couch_httpd_auth]
+proxy_use_secret = false
+users_db_public = true
+iterations = 10
+password_scheme = simple
+[httpd]
+port = 1
+bind_address = 0.0.0.0
+admin_only_all_dbs = false
+authentication_handlers = {couch_httpd_auth, null_authentication_handler}
+peer_header = X-Peer`
+  const { settings, problems, warnings } = read({ ini })
+  assert.deepEqual(problems, [])
+  const { chttpd, chttpd_auth: auth } = settings.values
+  assert.deepEqual(
+    [auth.proxy_use_secret, auth.users_db_public, auth.iterations, auth.password_scheme],
+    [true, false, 600_000, 'pbkdf2'],
+  )
+  assert.deepEqual(
+    [chttpd.port, chttpd.bind_address, chttpd.admin_only_all_dbs, chttpd.peer_header],
+    [5984, '127.0.0.1', true, ''],
+  )
+  assert.deepEqual(chttpd.authentication_handlers, ['jwt', 'proxy', 'cookie', 'default'])
+  assert.equal(warnings.length, 4)
+  assert.equal(settings.ignored.length, 9)
+})
+
+test('options of our own have no earlier section', () => {
+  const { problems } = read({ ini: '[httpd]\ntrusted_proxies = 0.0.0.0/0\n[couch_httpd_auth]\nallow_sign_up = true' })
+  assert.deepEqual(
+    problems.map(({ kind }) => kind),
+    ['unknown-option', 'unknown-option'],
+  )
+})
+
+test('the run-time layer cannot hold what is not settable there', () => {
+  const given = [
+    runtime('store', 'url', 'sqlite:/elsewhere'),
+    runtime('services', 'shop', '/shop http://a'),
+    runtime('jwt_keys', 'jwks:x', '/etc/passwd'),
+    runtime('server', 'jwt-secret', 'x'),
+  ]
+  const { settings, warnings, problems } = read({ runtime: given })
+  assert.deepEqual(problems, [])
+  assert.equal(warnings.length, given.length)
+  assert.equal(settings.values.store.url, 'sqlite:/srv/data/cardea.db')
+  assert.deepEqual(settings.open, { jwt_keys: [], services: [] })
+})
+
+test('an option at run time that this version does not know stops nothing', () => {
+  const { problems, warnings } = read({ runtime: [runtime('chttpd', 'of_tomorrow', '1')] })
+  assert.deepEqual(problems, [])
+  assert.match(warnings.join(), /of_tomorrow/)
+})
+
+test('a flag mends a bad value at run time', () => {
+  const { problems, settings } = read({ runtime: [runtime('log', 'level', 'loud')], argv: ['--log.level', 'warn'] })
+  assert.deepEqual(problems, [])
+  assert.equal(settings.values.log.level, 'warn')
+})
+
+test('the last [admins] section counts, alone', () => {
+  const files = [
+    { path: 'a.ini', text: '[admins]\nann = 1\n[log]\nlevel = info\n[admins]\nbob = 2' },
+    { path: 'b.ini', text: '[admins]\ncarl = 3\ncarl = 4\ndora = 5' },
+  ]
+  const { settings, warnings } = read({ files })
+  assert.deepEqual(
+    settings.admins.map(({ name, text, source }) => [name, text, source]),
+    [
+      ['carl', '4', { kind: 'file', path: 'b.ini', line: 3 }],
+      ['dora', '5', { kind: 'file', path: 'b.ini', line: 4 }],
+    ],
+  )
+  assert.deepEqual(warnings, [
+    'a.ini:1: this [admins] section does not count: the last one does, at b.ini:1',
+    'a.ini:5: this [admins] section does not count: the last one does, at b.ini:1',
+  ])
+})
+
+test('an empty [admins] section counts too', () => {
+  const { settings, warnings } = read({ ini: '[admins]\nann = 1\n[admins]\n;bob = 2' })
+  assert.deepEqual(settings.admins, [])
+  assert.equal(warnings.length, 1)
+})
+
+test('administrators of every layer are listed, lowest first', () => {
+  const { settings } = read({
+    ini: '[admins]\nann = file',
+    runtime: [runtime('admins', 'ann', '-pbkdf2-x'), runtime('admins', 'gone', undefined)],
+    env: { CARDEA_ADMINS__ann: 'env' },
+    argv: ['--admins.ann', 'flag', '--admins.bob', 'flag'],
+  })
+  assert.deepEqual(
+    settings.admins.map(({ name, source }) => `${name} ${source.kind}`),
+    ['ann file', 'ann run time', 'ann environment', 'ann flag', 'bob flag'],
+  )
+  assert.deepEqual(settings.deletedAdmins, ['gone'])
+})
+
+test('a file others may read is told of when it holds something in clear', () => {
+  const warningsOf = (text: string, mode: number) => read({ files: [{ path: 'a.ini', text, mode }] }).warnings
+  const plain = '[admins]\nann = pw'
+  assert.match(warningsOf(plain, 0o100644).join(), /a\.ini: .*\[admins\] ann in clear: chmod 600 a\.ini/)
+  assert.equal(warningsOf('[chttpd_auth]\nsecret = hush', 0o640).length, 1)
+  assert.equal(warningsOf('[jwt_keys]\nhmac:a = aGk=', 0o604).length, 1)
+  assert.deepEqual(warningsOf(plain, 0o600), [])
+  assert.deepEqual(warningsOf('[admins]\nann = -pbkdf2-a,b,1', 0o644), [])
+  assert.deepEqual(warningsOf('[store]\nurl = sqlite:x.db', 0o644), [])
+})

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { exitCodeOf } from '../../src/config/problems.ts'
+import { renderSource } from '../../src/config/settings.ts'
+import { problemsOf, read } from './reading.ts'
+
+const runtime = (section: string, key: string, text: string) => ({ section, key, text })
+
+test('a later layer wins, and says so', () => {
+  const files = [
+    { path: 'a.ini', text: '[log]\nlevel = debug\nformat = json\n' },
+    { path: 'b.ini', text: '\n[log]\nlevel = warn\n' },
+  ]
+  const sourceOf = (given: Parameters<typeof read>[0]) => {
+    const { settings, problems } = read(given)
+    assert.deepEqual(problems, [])
+    const found = settings.find('log', 'level')
+    assert.equal(found?.text, settings.values.log.level)
+    return found && renderSource(found.source)
+  }
+  const late = [runtime('log', 'level', 'error')]
+  const env = { CARDEA_LOG__LEVEL: 'debug' }
+  assert.equal(sourceOf({}), 'default')
+  assert.equal(sourceOf({ files: files.slice(0, 1) }), 'a.ini:2')
+  assert.equal(sourceOf({ files }), 'b.ini:3')
+  assert.equal(sourceOf({ files, runtime: late }), 'run time')
+  assert.equal(sourceOf({ files, runtime: late, env }), 'CARDEA_LOG__LEVEL')
+  assert.equal(sourceOf({ files, runtime: late, env, argv: ['--log.level', 'info'] }), '--log.level')
+  assert.equal(read({ files }).settings.values.log.format, 'json')
+})
+
+test('of a repeated flag the last counts, of a list all do', () => {
+  const { settings } = read({
+    ini: '[cors]\norigins = http://file\n',
+    argv: ['--chttpd.port', '1', '--cors.origins', 'http://a', '--chttpd.port', '2', '--cors.origins', 'http://b'],
+  })
+  assert.equal(settings.values.chttpd.port, 2)
+  assert.deepEqual(settings.values.cors.origins, ['http://a', 'http://b'])
+  assert.deepEqual(
+    read({ argv: ['--server.endpoint', 'tcp://a:1', '--server.endpoint', 'unix:///b'] }).settings.values.server
+      .endpoint,
+    [
+      { kind: 'tcp', host: 'a', port: 1 },
+      { kind: 'unix', path: '/b' },
+    ],
+  )
+})
+
+const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>[0], problems: readonly string[]]>> = {
+  'an unknown option in a file': [
+    { ini: '[chttpd_auth]\n\ntimout = 5' },
+    ['/etc/cardea/local.ini:3: unknown option [chttpd_auth] timout. Did you mean timeout?'],
+  ],
+  'an option that belongs to another section': [
+    { ini: '[chttpd_auth]\nrequire_valid_user = true' },
+    [
+      '/etc/cardea/local.ini:2: unknown option [chttpd_auth] require_valid_user. Did you mean [chttpd] require_valid_user?',
+    ],
+  ],
+  'an option nobody could have meant': [
+    { ini: '[server]\nzzzzzzzzzzzz = 1' },
+    ['/etc/cardea/local.ini:2: unknown option [server] zzzzzzzzzzzz'],
+  ],
+  'a name in the wrong case': [
+    { ini: '[chttpd]\nPort = 1' },
+    ['/etc/cardea/local.ini:2: unknown option [chttpd] Port. Did you mean port?'],
+  ],
+  'an unknown flag': [
+    { argv: ['--server.sesion-timeout', '5'] },
+    ['--server.sesion-timeout: unknown option. Did you mean --server.session-timeout?'],
+  ],
+  'a flag of an unknown section': [{ argv: ['--rocksdb.x', '5'] }, ['--rocksdb.x: unknown option']],
+  'a bad value in a file': [
+    { ini: '[chttpd]\nport = many' },
+    ['/etc/cardea/local.ini:2: [chttpd] port: expected a port from 0 to 65535, or none, got "many"'],
+  ],
+  'a bad value of a flag': [
+    { argv: ['--server.session-timeout', 'x'] },
+    ['--server.session-timeout: expected a number of seconds greater than 1, got "x"'],
+  ],
+  'a bad value in the environment': [
+    { env: { CARDEA_SERVER__HARDEN: 'True' } },
+    ['CARDEA_SERVER__HARDEN: expected true or false, got "True"'],
+  ],
+  'a bad value that a later layer overrules is still one': [
+    { ini: '[chttpd]\nport = many', argv: ['--chttpd.port', '1'] },
+    ['/etc/cardea/local.ini:2: [chttpd] port: expected a port from 0 to 65535, or none, got "many"'],
+  ],
+  'a bad value in an earlier section': [
+    { ini: '[httpd]\nrequire_valid_user = True' },
+    ['/etc/cardea/local.ini:2: [httpd] require_valid_user: expected true or false, got "True"'],
+  ],
+  'a mistyped key of an earlier section': [
+    { ini: '[httpd]\nrequire_valid_usr = true' },
+    ['/etc/cardea/local.ini:2: unknown option [httpd] require_valid_usr. Did you mean [chttpd] require_valid_user?'],
+  ],
+  'a secret that is too long is not shown': [
+    { argv: ['--server.jwt-secret', 'x'.repeat(65)] },
+    ['--server.jwt-secret: expected text of at most 64 bytes'],
+  ],
+  'a store URL with a password is not shown': [
+    { argv: ['--store.url', 'mysql://u:hush@h'] },
+    [`--store.url: expected sqlite:path, sqlite::memory: or postgres://…`],
+  ],
+  'a long value is cut': [
+    { argv: ['--log.level', 'x'.repeat(99)] },
+    [`--log.level: expected one of debug, info, warn, error, got "${'x'.repeat(60)}…"`],
+  ],
+  'a kind of key nobody knows': [
+    { ini: '[jwt_keys]\nhmca:a = aGk=' },
+    [
+      '/etc/cardea/local.ini:2: [jwt_keys] hmca:a: the name of a key is its kind (hmac, rsa, ec, eddsa, jwks), a colon and its id. Did you mean hmac:a?',
+    ],
+  ],
+  'an empty password': [{ env: { CARDEA_ADMINS__root: '' } }, ['CARDEA_ADMINS__root: a password must not be empty']],
+  'a flag without value': [{ argv: ['--chttpd.port'] }, ['--chttpd.port: needs a value']],
+  'a bad value at run time': [
+    { runtime: [runtime('chttpd', 'port', 'x')] },
+    ['run time: [chttpd] port: expected a port from 0 to 65535, or none, got "x"'],
+  ],
+}
+
+for (const [name, [given, problems]] of Object.entries(PROBLEMS)) {
+  test(name, () => assert.deepEqual(problemsOf(given), problems))
+}
+
+test('all problems are told at once, and the gravest gives the exit code', () => {
+  const { problems } = read({ ini: '[chttpd]\nport = x\nprot = 1\n', argv: ['--log.level', 'x', '--ssl.enable'] })
+  assert.deepEqual(
+    problems.map(({ kind }) => kind),
+    ['unknown-option', 'bad-value', 'bad-value', 'conflict'],
+  )
+  const kinds = ['conflict', 'bad-value', 'unknown-option', 'bad-file'] as const
+  const codes = kinds.map((_, index) =>
+    exitCodeOf(kinds.slice(0, index + 1).map((kind) => ({ kind, place: '', message: '' }))),
+  )
+  assert.deepEqual(codes, [1, 4, 3, 6])
+  assert.equal(exitCodeOf([]), 0)
+})
+
+test('a bad value leaves the default, and rules do not speak of it', () => {
+  const { settings, problems } = read({ argv: ['--cors.credentials', '--cors.origins', 'no origin'] })
+  assert.deepEqual(settings.values.cors.origins, [])
+  assert.equal(problems.length, 1)
+})
+
+test('relative paths belong to the file that names them, else to the working directory', () => {
+  const { settings } = read({ ini: '[server]\njwt-secret-keyfile = keys/a\n[store]\nurl = sqlite:x.db' })
+  assert.equal(settings.values.server['jwt-secret-keyfile'], '/etc/cardea/keys/a')
+  assert.equal(settings.values.store.url, 'sqlite:/etc/cardea/x.db')
+  assert.equal(settings.find('store', 'url')?.text, 'sqlite:x.db')
+  const nested = read({ files: [{ path: 'conf/a.ini', text: '[ssl]\nkeyfile = k.pem' }] })
+  assert.equal(nested.settings.values.ssl.keyfile, '/srv/conf/k.pem')
+  assert.equal(read({ argv: ['--ssl.keyfile', 'k.pem'] }).settings.values.ssl.keyfile, '/srv/k.pem')
+  assert.equal(read({ env: { CARDEA_SSL__KEYFILE: 'k.pem' } }).settings.values.ssl.keyfile, '/srv/k.pem')
+  assert.equal(read({}).settings.values.store.url, 'sqlite:/srv/data/cardea.db')
+})
+
+test('a secret can be a file, from files, flags and environment', () => {
+  const secrets = { '/etc/cardea/s': 'from file', '/srv/s': 'from cwd' }
+  const ini = '[chttpd_auth]\nsecret = @file:s\n[admins]\nroot = @file:s\n[jwt_keys]\nhmac:a = @file:s\n'
+  const { settings, problems } = read({ ini, secrets })
+  assert.deepEqual(problems, [])
+  assert.equal(settings.values.chttpd_auth.secret, 'from file')
+  assert.equal(settings.admins[0]?.text, 'from file')
+  assert.equal(settings.open.jwt_keys[0]?.text, 'from file')
+  assert.equal(settings.find('chttpd_auth', 'secret')?.text, '@file:s')
+  assert.equal(
+    read({ argv: ['--chttpd_auth.secret', '@file:s'], secrets }).settings.values.chttpd_auth.secret,
+    'from cwd',
+  )
+  assert.equal(
+    read({ env: { CARDEA_CHTTPD_AUTH__SECRET_FILE: 's' }, secrets }).settings.values.chttpd_auth.secret,
+    'from cwd',
+  )
+})
+
+test('a secret file that is missing is a bad file', () => {
+  const { problems } = read({ ini: '[chttpd_auth]\nsecret = @file:nowhere' })
+  assert.deepEqual(problems, [
+    {
+      kind: 'bad-file',
+      place: '/etc/cardea/local.ini:2',
+      message: '[chttpd_auth] secret: cannot read "nowhere": there is no such file',
+    },
+  ])
+})
+
+test('no file is read for run time, nor for what is no secret', () => {
+  const secrets = { '/srv/s': 'hush' }
+  const late = read({
+    runtime: [runtime('chttpd_auth', 'secret', '@file:s'), runtime('admins', 'a', '@file:s')],
+    secrets,
+  })
+  assert.deepEqual(
+    late.problems.map(({ kind }) => kind),
+    ['bad-value', 'bad-value'],
+  )
+  assert.deepEqual(late.settings.admins, [])
+  assert.equal(
+    read({ argv: ['--chttpd_auth.password_regexp', '@file:s'], secrets }).settings.values.chttpd_auth.password_regexp,
+    '@file:s',
+  )
+})
+
+test('a password in a flag is a matter for a warning, one in a file is not', () => {
+  const { warnings } = read({ argv: ['--chttpd_auth.secret', 'hush'] })
+  assert.match(warnings.join(), /--chttpd_auth.secret: others on this machine can read/)
+  assert.ok(!warnings.join().includes('hush'))
+  assert.deepEqual(read({ ini: '[chttpd_auth]\nsecret = hush' }).warnings, [])
+})
+
+test('settings are frozen through and through', () => {
+  const { settings } = read({ ini: '[admins]\nroot = pw\n[mine]\na = 1' })
+  const walk = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    assert.ok(Object.isFrozen(value))
+    Object.values(value).forEach(walk)
+  }
+  walk(settings)
+})
+
+test('options that are not in force yet are listed when given', () => {
+  const { settings } = read({ argv: ['--server.harden', '--log.level', 'info'] })
+  assert.deepEqual(settings.notInForce, ['server.harden'])
+})
