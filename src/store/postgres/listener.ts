@@ -39,12 +39,12 @@ export function startListener({ connect, wake, log }: ListenerOptions): Listener
 
 /** Listens until the connection breaks or is no longer wanted. Gives whether it ever listened. Never throws. */
 async function listenOnce(client: Client, wake: () => void, signal: AbortSignal): Promise<boolean> {
-  const over = new Promise<void>((resolve) => {
-    client.on('error', () => resolve())
-    client.on('end', () => resolve())
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  const isOver = () => end()
+  client.on('error', isOver)
+  client.on('end', isOver)
   client.on('notification', wake)
+  signal.addEventListener('abort', isOver)
   const listening = client.connect().then(() => client.query(`LISTEN ${CHANNEL}`))
   try {
     // whoever stops does not wait for a server that does not answer
@@ -52,12 +52,15 @@ async function listenOnce(client: Client, wake: () => void, signal: AbortSignal)
     // what was written before the connection stood made no call
     wake()
     await over
+    await client.end().catch(() => {})
     return true
   } catch {
     listening.catch(() => {})
+    // a polite end would wait for an answer
+    client.connection.stream.destroy()
     return false
   } finally {
     client.removeListener('notification', wake)
-    await client.end().catch(() => {})
+    signal.removeEventListener('abort', isOver)
   }
 }
