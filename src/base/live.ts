@@ -16,3 +16,19 @@ export function createLive<T>(initial: T): LiveCell<T> {
     },
   }
 }
+
+/** A value worked out from another, once each time that one is replaced. */
+export function deriveLive<S, T>(source: Live<S>, toValue: (value: S) => T): Live<T> {
+  let from = source.get()
+  let current = toValue(from)
+  return {
+    get: () => {
+      const now = source.get()
+      if (now !== from) {
+        current = toValue(now)
+        from = now
+      }
+      return current
+    },
+  }
+}

@@ -65,3 +65,17 @@ function takeUnusedValue(isSwitch: boolean, words: string[]): string {
   const isValue = isSwitch ? isBooleanWord(words[0] ?? '') : !isFlag(words[0])
   return isValue ? (words.shift() ?? '') : 'true'
 }
+
+/** Options a program gives, as if they stood on its command line. */
+export function toFlags(
+  options: Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>,
+): readonly Assignment[] {
+  return Object.entries(options).flatMap(([section, values]) =>
+    Object.entries(values).map(([key, value]) => ({
+      section,
+      key,
+      text: String(value),
+      source: { kind: 'flag' as const, name: `--${section}.${key}` },
+    })),
+  )
+}

@@ -199,7 +199,6 @@ export const OPTIONS = {
       initial: 10_000,
       reload: 'live',
       help: 'How many users and verified passwords are remembered in memory.',
-      planned: true,
     }),
     authentication_redirect: option({
       codec: matching(
@@ -329,28 +328,24 @@ export const OPTIONS = {
       initial: 'enforce',
       reload: 'live',
       help: 'Whether too many failures lock an account for its peer, are only logged, or are not counted.',
-      planned: true,
     }),
     threshold: option({
       codec: whole(1),
       initial: 5,
       reload: 'live',
       help: 'Failures after which an account is locked.',
-      planned: true,
     }),
     max_objects: option({
       codec: whole(1),
       initial: 10_000,
       reload: 'live',
       help: 'How many counters are kept.',
-      planned: true,
     }),
     max_lifetime: option({
       codec: whole(1),
       initial: 300_000,
       reload: 'live',
       help: 'Milliseconds from the first failure until its counter is dropped.',
-      planned: true,
     }),
   },
 
@@ -751,7 +746,6 @@ export const OPTIONS = {
       help: 'Where users, sessions and settings are kept: sqlite:path or postgres://…. Not shown where it may hold a password.',
       secret: true,
       http: false,
-      planned: true,
     }),
     'max-staleness': option({
       codec: seconds(0),

@@ -39,7 +39,7 @@ export function createDoor(options: DoorOptions): Door {
   const find = createRouter(dialect.routes)
   const running = createRunning()
   const surplus = new WeakSet<Socket>()
-  let open = 0
+  const open = new Set<Socket>()
   let isStopping = false
 
   const check = (request: IncomingMessage) => {
@@ -65,8 +65,8 @@ export function createDoor(options: DoorOptions): Door {
         reply = refuse(error, dialect, exchange, log)
       }
       isLast ||= isStopping || running.isBroken(request.socket)
-      writeReply(request, response, { dialect, exchange, reply, isLast })
-      running.remove(request.socket, exchange)
+      isLast = writeReply(request, response, { dialect, exchange, reply, isLast })
+      running.remove(request.socket, exchange, isLast)
     },
     handleBroken(error, socket) {
       if (running.breakOff(socket)) return
@@ -74,14 +74,13 @@ export function createDoor(options: DoorOptions): Door {
       else writeRawReply(socket, dialect, refuse(toParserRefusal(error), dialect, undefined, log))
     },
     admit(socket) {
-      open += 1
-      if (open > limits.get().maxConnections) surplus.add(socket)
-      socket.once('close', () => {
-        open -= 1
-      })
+      open.add(socket)
+      if (open.size > limits.get().maxConnections) surplus.add(socket)
+      socket.once('close', () => open.delete(socket))
     },
     stop() {
       isStopping = true
+      for (const socket of open) if (running.isIdle(socket)) socket.destroy()
     },
   }
 }
@@ -90,17 +89,23 @@ export function createDoor(options: DoorOptions): Door {
 function createRunning() {
   const sockets = new WeakMap<Socket, Set<Incoming>>()
   const broken = new WeakSet<Socket>()
+  const ending = new WeakSet<Socket>()
   return {
     add(socket: Socket, exchange: Incoming) {
       const exchanges = sockets.get(socket)
       if (exchanges) exchanges.add(exchange)
       else sockets.set(socket, new Set([exchange]))
     },
-    remove: (socket: Socket, exchange: Incoming) => void sockets.get(socket)?.delete(exchange),
+    remove(socket: Socket, exchange: Incoming, isLast: boolean) {
+      sockets.get(socket)?.delete(exchange)
+      if (isLast) ending.add(socket)
+    },
     isBroken: (socket: Socket) => broken.has(socket),
-    /** What follows is not HTTP. Whoever is still under way is told and answers; `false` where nobody is. */
+    isIdle: (socket: Socket) => !sockets.get(socket)?.size && !ending.has(socket),
+    /** What follows is not HTTP. Whoever is still under way is told and answers; `false` where nobody does. */
     breakOff(socket: Socket): boolean {
       const exchanges = sockets.get(socket)
+      if (ending.has(socket)) return true // answered already; the connection is about to end
       if (!exchanges || exchanges.size === 0) return false
       broken.add(socket)
       for (const exchange of exchanges) exchange.breakOff()

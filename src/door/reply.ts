@@ -17,23 +17,25 @@ export interface Delivery {
   readonly isLast: boolean
 }
 
-/** The only writer of replies. */
-export function writeReply(request: IncomingMessage, response: ServerResponse, delivery: Delivery): void {
-  if (response.headersSent || response.destroyed) return
+/** The only writer of replies. Gives whether the connection ends with this one. */
+export function writeReply(request: IncomingMessage, response: ServerResponse, delivery: Delivery): boolean {
+  if (response.headersSent || response.destroyed) return true
   const { reply, exchange, dialect } = delivery
   const leavesBody = hasUnreadBody(request)
   const headers = headersOf(dialect, exchange, reply)
-  if (delivery.isLast || leavesBody) headers.push('Connection', 'close')
+  const isLast = delivery.isLast || leavesBody
+  if (isLast) headers.push('Connection', 'close')
   response.writeHead(reply.status, headers)
   const body = request.method === 'HEAD' ? undefined : reply.body
   if (!leavesBody) {
     response.end(body)
-    return
+    return isLast
   }
   // The reply is out before the connection is cut: a reset while the client still sends would lose it.
   if (body !== undefined) response.write(body)
   else response.flushHeaders()
   linger(request, () => response.end())
+  return isLast
 }
 
 function headersOf(dialect: Dialect, exchange: Exchange | undefined, reply: Reply): string[] {

@@ -2,16 +2,16 @@ import { type DestinationStream, destination, pino } from 'pino'
 import type { Log, LogFields } from '../base/log.ts'
 
 export interface LogOptions {
-  level(): string
+  readonly level: string
   /** `auto`: text where a person is looking, else one JSON object a line. */
   readonly format: 'auto' | 'text' | 'json'
 }
 
 /** The log of the process, on standard error. */
-export function createLog({ level, format }: LogOptions): Log & { applyLevel(): void } {
+export function createLog({ level, format }: LogOptions): Log & { applyLevel(level: string): void } {
   const isText = format === 'text' || (format === 'auto' && process.stderr.isTTY === true)
   const logger = pino(
-    { level: level(), base: null, serializers: { error: toErrorFields } },
+    { level, base: null, serializers: { error: toErrorFields } },
     isText ? TEXT : destination({ fd: 2, sync: true }),
   )
   const write = (name: 'debug' | 'info' | 'warn' | 'error') => (message: string, fields?: LogFields) =>
@@ -21,8 +21,8 @@ export function createLog({ level, format }: LogOptions): Log & { applyLevel(): 
     info: write('info'),
     warn: write('warn'),
     error: write('error'),
-    applyLevel: () => {
-      logger.level = level()
+    applyLevel: (now) => {
+      logger.level = now
     },
   }
 }

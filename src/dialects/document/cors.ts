@@ -5,46 +5,13 @@ export interface CorsRules {
   /** `*` accepts every origin; otherwise compared letter by letter. */
   readonly origins: readonly string[]
   readonly hasCredentials: boolean
-  /** Empty: the built-in list. */
   readonly headers: readonly string[]
   readonly methods: readonly string[]
   readonly exposedHeaders: readonly string[]
   readonly maxAgeSeconds: number
 }
 
-const METHODS = ['CONNECT', 'COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE']
-const HEADERS = [
-  'accept',
-  'accept-language',
-  'authorization',
-  'content-length',
-  'content-range',
-  'content-type',
-  'destination',
-  'expires',
-  'if-match',
-  'last-modified',
-  'origin',
-  'pragma',
-  'x-couch-full-commit',
-  'x-couch-id',
-  'x-couch-persist',
-  'x-couchdb-www-authenticate',
-  'x-http-method-override',
-  'x-requested-with',
-  'x-couchdb-vhost-path',
-]
-const EXPOSED = [
-  'accept-ranges',
-  'etag',
-  'server',
-  'x-couch-request-id',
-  'x-couch-update-newrev',
-  'x-couchdb-body-time',
-]
 const SIMPLE_RESPONSE_HEADERS = ['cache-control', 'content-language', 'expires', 'last-modified', 'pragma']
-
-const orBuiltIn = (list: readonly string[], builtIn: readonly string[]) => (list.length > 0 ? list : builtIn)
 
 function findAcceptedOrigin(exchange: Exchange, rules: CorsRules): string | undefined {
   if (!rules.isEnabled) return undefined
@@ -57,16 +24,15 @@ function findAcceptedOrigin(exchange: Exchange, rules: CorsRules): string | unde
 export function answerPreflight(exchange: Exchange, rules: CorsRules): Reply | undefined {
   const origin = exchange.method === 'OPTIONS' ? findAcceptedOrigin(exchange, rules) : undefined
   const method = exchange.header('access-control-request-method')
-  const methods = orBuiltIn(rules.methods, METHODS)
-  if (origin === undefined || method === undefined || !methods.includes(method)) return undefined
+  if (origin === undefined || method === undefined || !rules.methods.includes(method)) return undefined
   const asked = exchange.header('access-control-request-headers') ?? ''
-  if (!areHeadersAllowed(asked, orBuiltIn(rules.headers, HEADERS))) return undefined
+  if (!areHeadersAllowed(asked, rules.headers)) return undefined
   return {
     status: 204,
     headers: [
       ['Access-Control-Allow-Origin', origin],
       ['Access-Control-Max-Age', String(rules.maxAgeSeconds)],
-      ['Access-Control-Allow-Methods', methods.join(', ')],
+      ['Access-Control-Allow-Methods', rules.methods.join(', ')],
       ...(rules.hasCredentials ? [CREDENTIALS] : []),
       ['Access-Control-Allow-Headers', asked],
     ],
@@ -86,7 +52,7 @@ export function corsHeaders(exchange: Exchange, reply: Reply, rules: CorsRules):
   const names = reply.headers.map(([name]) => name.toLowerCase())
   if (origin === undefined || names.includes('access-control-allow-origin')) return rules.isEnabled ? [VARY] : []
   const simple = SIMPLE_RESPONSE_HEADERS.filter((name) => names.includes(name))
-  const exposed = ['content-type', ...simple, ...orBuiltIn(rules.exposedHeaders, EXPOSED)]
+  const exposed = ['content-type', ...simple, ...rules.exposedHeaders]
   return [
     ['Access-Control-Allow-Origin', origin],
     ...(rules.hasCredentials ? [CREDENTIALS] : []),

@@ -1,0 +1,101 @@
+/**
+ * The composition root: configuration in, a running Cardea out. This room alone knows every other; it decides nothing
+ * about a request itself.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { deriveLive, type Live } from '../base/live.ts'
+import { renderNotices } from '../config/describe.ts'
+import type { Config } from '../config/options.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Door } from '../door/door.ts'
+import { type Endpoint, type Listener, listen } from '../door/server.ts'
+import { createDoors, type DoorName } from './doors.ts'
+import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
+import { createState, type ReloadReport, StartError, type StateOptions } from './state.ts'
+
+export { ConfigError, StartError } from './state.ts'
+
+export type AppOptions = StateOptions
+
+export interface Addresses {
+  readonly document: readonly string[]
+  readonly multiModel: readonly string[]
+}
+
+export interface App {
+  readonly settings: Live<Settings>
+  listen(): Promise<Addresses>
+  /** What was given and has no effect here, a sentence each. */
+  notices(): readonly string[]
+  handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
+  /** Reads everything, checks everything, then swaps, or keeps what is in force and says why. */
+  reload(): Promise<ReloadReport>
+  /** Stops accepting, finishes what is running within its time, lets go of everything. */
+  close(): Promise<void>
+}
+
+export async function createApp(options: AppOptions): Promise<App> {
+  const state = await createState(options)
+  const settings = deriveLive(state, (inForce) => inForce.settings)
+  const doors = createDoors(state, options.log)
+  const listeners: Listener[] = []
+  const close = async () => {
+    const graceMs = toStopTimeoutMs(settings.get().values)
+    await Promise.all(listeners.splice(0).map((listener) => listener.close(graceMs)))
+    await state.store.close()
+  }
+  return {
+    settings,
+    handle: (request, response, door) => doors[door].handle(request, response),
+    reload: state.reload,
+    notices: () => renderNotices(settings.get()),
+    close,
+    async listen() {
+      const { values } = settings.get()
+      const open = (door: Door, endpoints: readonly Endpoint[]) => openAll(door, endpoints, values, listeners)
+      try {
+        const document = await open(doors.document, toDocumentEndpoints(values))
+        const multiModel = await open(doors['multi-model'], toMultiModelEndpoints(values))
+        return { document, multiModel }
+      } catch (error) {
+        await close()
+        throw error
+      }
+    },
+  }
+}
+
+async function openAll(
+  door: Door,
+  endpoints: readonly Endpoint[],
+  config: Config,
+  opened: Listener[],
+): Promise<string[]> {
+  const urls: string[] = []
+  for (const endpoint of endpoints) {
+    const listener = await listen(door, endpoint, toListenerLimits(config)).catch((error) => {
+      throw new StartError(explainListening(error, endpoint, door.dialect.name), { cause: error })
+    })
+    opened.push(listener)
+    urls.push(listener.url)
+  }
+  return urls
+}
+
+const LISTEN_OPTIONS = new Map([
+  ['document', '--chttpd.port and --chttpd.bind_address'],
+  ['multi-model', '--server.endpoint'],
+])
+
+function explainListening(error: NodeJS.ErrnoException, endpoint: Endpoint, door: string): string {
+  const place = endpoint.kind === 'unix' ? endpoint.path : `${endpoint.host}:${endpoint.port}`
+  const why = LISTEN_FAILURES.get(error.code ?? '') ?? error.message
+  return `The ${door} door cannot listen on ${place}: ${why}. Choose another place with ${LISTEN_OPTIONS.get(door)}.`
+}
+
+const LISTEN_FAILURES = new Map([
+  ['EADDRINUSE', 'something else listens there, perhaps another Cardea'],
+  ['EACCES', 'this needs rights the process does not have'],
+  ['EADDRNOTAVAIL', 'this machine does not have that address'],
+  ['ENOTFOUND', 'that name has no address'],
+])

@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { replaceFile } from '../base/files.ts'
+import { OPTIONS } from '../config/options.ts'
+import { renderAdminPassword } from '../identity/admin-password.ts'
+import { createHasher } from '../identity/hasher.ts'
+
+const CONFIG_FILE = 'local.ini'
+const ADMINISTRATOR = 'admin'
+
+/** Whether a folder holds a configuration. It is written last: a folder without it is not ready. */
+export const isFolderMade = (folder: string): boolean => existsSync(join(folder, CONFIG_FILE))
+
+export interface MadeFolder {
+  readonly folder: string
+  readonly administrator: string
+  /** In clear, to be shown once. */
+  readonly password: string
+}
+
+/** A folder with all a server needs, private to its owner. Keys that are there already are kept. */
+export async function createFolder(folder: string): Promise<MadeFolder> {
+  const password = randomBytes(15).toString('base64url')
+  mkdirSync(join(folder, 'keys', 'tokens'), { recursive: true, mode: 0o700 })
+  // 32 random bytes as 64 hexadecimal digits: the longest secret the multi-model database takes.
+  for (const name of ['cookie', 'tokens/1.key']) writeKey(join(folder, 'keys', name), randomBytes(32).toString('hex'))
+  replaceFile(join(folder, CONFIG_FILE), renderConfig(await hashNew(password)))
+  return { folder, administrator: ADMINISTRATOR, password }
+}
+
+function writeKey(path: string, key: string): void {
+  if (!existsSync(path)) replaceFile(path, key)
+}
+
+async function hashNew(password: string): Promise<string> {
+  const { pbkdf2_prf, iterations } = OPTIONS.chttpd_auth
+  const hasher = createHasher({ queue: () => 1 })
+  const parameters = { scheme: 'pbkdf2', prf: pbkdf2_prf.initial, iterations: iterations.initial } as const
+  return renderAdminPassword(await hasher.hash(password, parameters))
+}
+
+const renderConfig = (
+  administrator: string,
+): string => `; Configuration of this Cardea. etc/default.ini lists every option with its default.
+; Relative paths are relative to this file.
+
+[store]
+url = sqlite:cardea.db
+
+[server]
+jwt-secret-folder = keys/tokens
+
+[chttpd_auth]
+secret = @file:keys/cookie
+
+[couchdb]
+uuid = ${randomBytes(16).toString('hex')}
+
+[admins]
+${ADMINISTRATOR} = ${administrator}
+`

@@ -1,0 +1,110 @@
+// What each room needs of the configuration, in that room's own words.
+import { readFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
+import { expandPeers } from '../config/addresses.ts'
+import type { Config } from '../config/options.ts'
+import type { DocumentSettings } from '../dialects/document/dialect.ts'
+import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
+import type { DoorLimits } from '../door/door.ts'
+import type { TrustRules } from '../door/forwarded.ts'
+import type { Endpoint, ListenerLimits, TlsFiles } from '../door/server.ts'
+import type { HashParameters } from '../identity/hasher.ts'
+
+const toMs = (seconds: number): number => Math.round(seconds * 1000)
+
+export const toDoorLimits = ({ door }: Config): DoorLimits => ({
+  maxConnections: door['max-connections'],
+  maxUriBytes: door['max-uri-bytes'],
+  maxHeaderBytes: door['max-header-bytes'],
+  maxHeaders: door['max-headers'],
+  maxBodyBytes: door['max-body-bytes'],
+  bodyTimeoutMs: toMs(door['body-timeout']),
+  bodyDeadlineMs: toMs(door['body-deadline']),
+})
+
+/** The document database has a limit of its own for bodies; the smaller counts. */
+export const toDocumentDoorLimits = (config: Config): DoorLimits => {
+  const limits = toDoorLimits(config)
+  return { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, config.chttpd.max_http_request_size) }
+}
+
+export const toListenerLimits = ({ door }: Config): ListenerLimits => ({
+  maxHeaderBytes: door['max-header-bytes'],
+  maxConnections: door['max-connections'],
+  headerTimeoutMs: toMs(door['header-timeout']),
+  keepAliveTimeoutMs: toMs(door['keep-alive-timeout']),
+})
+
+export const toStopTimeoutMs = ({ door }: Config): number => toMs(door['stop-timeout'])
+
+export function toTrustRules({ chttpd }: Config): TrustRules {
+  const { ranges, hasUnix } = expandPeers(chttpd.trusted_proxies)
+  const trusted = new BlockList()
+  for (const { address, prefix, family } of ranges) trusted.addSubnet(address, prefix, family)
+  return {
+    trusted,
+    trustsUnixSockets: hasUnix,
+    family: chttpd.forwarded_headers,
+    hostHeader: chttpd.x_forwarded_host,
+    protoHeader: chttpd.x_forwarded_proto,
+    sslHeader: chttpd.x_forwarded_ssl,
+    peerHeader: chttpd.peer_header,
+  }
+}
+
+export const toDocumentSettings = (config: Config, handlers: readonly string[]): DocumentSettings => ({
+  requireValidUser: config.chttpd.require_valid_user,
+  requireValidUserExceptForUp: config.chttpd.require_valid_user_except_for_up,
+  adminOnlyAllDbs: config.chttpd.admin_only_all_dbs,
+  maxUriLength: config.chttpd.max_uri_length || undefined,
+  validatesHost: config.chttpd.validate_host,
+  validHosts: config.chttpd.valid_hosts,
+  wwwAuthenticate: config.chttpd['WWW-Authenticate'],
+  showsVersions: config.chttpd.server_header_versions,
+  maintenanceMode: config.couchdb.maintenance_mode,
+  uuid: config.couchdb.uuid,
+  handlers,
+  cors: {
+    isEnabled: config.chttpd.enable_cors,
+    origins: config.cors.origins,
+    hasCredentials: config.cors.credentials,
+    headers: config.cors.headers,
+    methods: config.cors.methods,
+    exposedHeaders: config.cors.exposed_headers,
+    maxAgeSeconds: config.cors.max_age,
+  },
+})
+
+export const toMultiModelSettings = ({ server, http }: Config): MultiModelSettings => ({
+  authentication: server.authentication,
+  systemOnly: server['authentication-system-only'],
+  unixSockets: server['authentication-unix-sockets'],
+  trustedOrigins: http['trusted-origin'],
+  returnsQueueTime: http['return-queue-time-header'],
+})
+
+export const toHashParameters = ({ chttpd_auth }: Config): HashParameters => ({
+  scheme: 'pbkdf2',
+  prf: chttpd_auth.pbkdf2_prf,
+  iterations: chttpd_auth.iterations,
+})
+
+export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[] {
+  const host = chttpd.bind_address === 'any' ? '::' : chttpd.bind_address
+  const plain: Endpoint[] = chttpd.port === 'none' ? [] : [{ kind: 'tcp', host, port: chttpd.port }]
+  if (!ssl.enable || ssl.port === 'none') return plain
+  return [...plain, { kind: 'tcp', host, port: ssl.port, tls: loadTls(ssl.cert_file, ssl.key_file) }]
+}
+
+export function toMultiModelEndpoints({ server, ssl }: Config): readonly Endpoint[] {
+  return server.endpoint.map((endpoint): Endpoint => {
+    if (endpoint.kind === 'unix') return endpoint
+    const { host, port } = endpoint
+    return { kind: 'tcp', host, port, ...(endpoint.kind === 'ssl' ? { tls: loadTls(ssl.keyfile, ssl.keyfile) } : {}) }
+  })
+}
+
+const loadTls = (certFile: string, keyFile: string): TlsFiles => ({
+  cert: readFileSync(certFile, 'utf8'),
+  key: readFileSync(keyFile, 'utf8'),
+})

@@ -1,0 +1,21 @@
+import type { Flags } from '../config/flags.ts'
+
+/** What a command is given beside its own arguments. */
+export interface Context {
+  /** Options of the configuration found on the command line. */
+  readonly flags: Flags
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  print(text: string): void
+  printError(text: string): void
+}
+
+/** Ends a command with a code of its own and a text for standard error. */
+export class ExitError extends Error {
+  override readonly name = 'ExitError'
+  readonly exitCode: number
+  constructor(exitCode: number, message: string) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}

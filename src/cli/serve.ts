@@ -1,0 +1,85 @@
+import { Command } from 'commander'
+import { type App, ConfigError, createApp, StartError } from '../app/app.ts'
+import { createLog } from '../app/log.ts'
+import { loadSettings } from '../config/load.ts'
+import { exitCodeOf } from '../config/problems.ts'
+import type { RuntimeEntry } from '../config/runtime.ts'
+import { type Context, ExitError } from './context.ts'
+
+/** `cardea serve`: strict. Whatever is missing or wrong is said, and nothing is made up. */
+export function serveCommand(context: Context): Command {
+  return new Command('serve')
+    .description('start the server with this configuration')
+    .action(() => serve(context, context.flags.configs))
+}
+
+/** Serves until a signal ends it. `greet` is printed once both doors are open. */
+export async function serve(
+  context: Context,
+  configs: readonly string[],
+  greet?: (app: Greeting) => string,
+): Promise<void> {
+  const { env, cwd } = context
+  const flags = { ...context.flags, configs }
+  const read = (runtime: readonly RuntimeEntry[]) => loadSettings({ flags, env, cwd, runtime })
+  const first = read([])
+  if (first.problems.length > 0) throw toExit(new ConfigError(first.problems))
+  const { log: options } = first.settings.values
+  const log = createLog(options)
+  try {
+    const app = await createApp({ read, log })
+    const signals = catchSignals()
+    const addresses = await app.listen()
+    for (const notice of app.notices()) log.info(notice)
+    log.info('listening', { ...addresses })
+    if (greet) context.print(greet({ app, addresses }))
+    await signals.run(app, log)
+    log.info('stopped')
+  } catch (error) {
+    throw error instanceof StartError ? toExit(error) : error
+  }
+}
+
+export interface Greeting {
+  readonly app: App
+  readonly addresses: Awaited<ReturnType<App['listen']>>
+}
+
+const toExit = (error: StartError): ExitError =>
+  new ExitError(error instanceof ConfigError ? exitCodeOf(error.problems) : 1, error.message)
+
+/** A terminal, npm and a shell may each pass on the same interrupt; only a later one means "at once". */
+const SAME_SIGNAL_MS = 500
+
+/** Signals count from before the doors open: one that comes early is not lost. */
+function catchSignals() {
+  const stop = Promise.withResolvers<void>()
+  let stoppedAt: number | undefined
+  let onHangUp = () => {}
+  const onStop = (_signal: string, number: number) => {
+    if (stoppedAt !== undefined && performance.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(128 + number)
+    stoppedAt ??= performance.now()
+    stop.resolve()
+  }
+  process
+    .on('SIGTERM', onStop)
+    .on('SIGINT', onStop)
+    .on('SIGHUP', () => onHangUp())
+  return {
+    async run(app: App, log: ReturnType<typeof createLog>) {
+      onHangUp = () => void reload(app, log)
+      await stop.promise
+      log.info('stopping')
+      await app.close()
+    },
+  }
+}
+
+async function reload(app: App, log: ReturnType<typeof createLog>): Promise<void> {
+  const report = await app.reload()
+  for (const problem of report.problems) log.error('configuration not applied', { problem })
+  if (!report.isApplied) return
+  log.applyLevel(app.settings.get().values.log.level)
+  log.info('configuration applied', { changed: report.changed })
+  if (report.needRestart.length > 0) log.warn('these changes wait for a restart', { options: report.needRestart })
+}

@@ -1,0 +1,78 @@
+/**
+ * Cardea as a library: the same doors inside another Node program, or in the tests of one.
+ *
+ * @example
+ * const cardea = await createCardea({ options: { admins: { ada: 'analytical' } } })
+ * const { document } = await cardea.listen()
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Addresses, type App, ConfigError, createApp, StartError } from './app/app.ts'
+import { type Log, SILENT_LOG } from './base/log.ts'
+import { toFlags } from './config/flags.ts'
+import { loadSettings } from './config/load.ts'
+
+export type { Addresses } from './app/app.ts'
+export type { DoorName } from './app/doors.ts'
+export type { Log } from './base/log.ts'
+export { ConfigError, StartError }
+
+/** Options by section and name, as a configuration file has them. */
+export type CardeaOptions = Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>
+
+export interface CreateCardea {
+  readonly options?: CardeaOptions
+  /** Configuration files or folders to read first. */
+  readonly files?: readonly string[]
+  /** Environment to read `CARDEA_…` from; none unless given. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Silent unless given. */
+  readonly log?: Log
+}
+
+export interface Cardea {
+  /** Opens both doors where the options say. */
+  listen(): Promise<Addresses>
+  /** Answers one request of a server of yours, in the words of one door. */
+  handle(request: IncomingMessage, response: ServerResponse, door?: 'document' | 'multi-model'): Promise<void>
+  /** Reads files and environment anew, as SIGHUP does. */
+  reload: App['reload']
+  /** Finishes what is running and lets go of everything. */
+  close(): Promise<void>
+}
+
+/** Throws a `ConfigError` that holds every problem of the options, a `StartError` for whatever else is missing. */
+export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
+  const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
+  const env = given.env ?? {}
+  const app = await createApp({
+    read: (runtime) => loadSettings({ flags, env, cwd: process.cwd(), runtime }),
+    log: given.log ?? SILENT_LOG,
+  })
+  return {
+    listen: app.listen,
+    handle: (request, response, door = 'document') => app.handle(request, response, door),
+    reload: app.reload,
+    close: app.close,
+  }
+}
+
+/** The administrator of `createTestCardea`. */
+export const TEST_ADMINISTRATOR = Object.freeze({ name: 'admin', password: 'adminpw' })
+
+const TEST_OPTIONS: CardeaOptions = {
+  store: { url: 'sqlite::memory:' },
+  chttpd: { port: 0 },
+  server: { endpoint: 'tcp://127.0.0.1:0', 'jwt-secret': 'cardea-test-token-secret' },
+  chttpd_auth: { iterations: 1, secret: 'cardea-test-cookie-secret' },
+  couchdb: { uuid: '0'.repeat(32) },
+  admins: { [TEST_ADMINISTRATOR.name]: TEST_ADMINISTRATOR.password },
+}
+
+/** For tests: nothing on disk, any free ports, few iterations, fixed secrets, one known administrator. Never for real use. */
+export function createTestCardea(given: CreateCardea = {}): Promise<Cardea> {
+  const options: Record<string, CardeaOptions[string]> = { ...TEST_OPTIONS }
+  for (const [section, values] of Object.entries(given.options ?? {})) {
+    options[section] = { ...options[section], ...values }
+  }
+  return createCardea({ ...given, options })
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { openTestDoor } from '../support/door.ts'
+import { request, sendRaw } from '../support/raw.ts'
+
+interface Row {
+  readonly name: string
+  readonly send: string
+  readonly status: number
+  /** The connection must be closed with the answer. */
+  readonly closes?: boolean
+}
+
+const post = (...lines: string[]) => ['POST /echo HTTP/1.1', 'Host: localhost', ...lines].join('\r\n')
+
+const ROWS: Row[] = [
+  { name: 'two Host headers', send: request('/', 'Host: other'), status: 400, closes: true },
+  {
+    name: 'two Authorization headers',
+    send: request('/', 'Authorization: Basic YTpi', 'authorization: Basic YTpj'),
+    status: 400,
+    closes: true,
+  },
+  {
+    name: 'two Content-Type headers',
+    send: request('/', 'Content-Type: a/b', 'Content-Type: a/c'),
+    status: 400,
+    closes: true,
+  },
+  { name: 'no Host header', send: 'GET / HTTP/1.1\r\n\r\n', status: 400, closes: true },
+  { name: 'HTTP/1.0 needs no Host', send: 'GET / HTTP/1.0\r\n\r\n', status: 200 },
+  { name: 'a Host with a path', send: 'GET / HTTP/1.1\r\nHost: a/b\r\n\r\n', status: 400, closes: true },
+  { name: 'a Host with a user', send: 'GET / HTTP/1.1\r\nHost: a@b\r\n\r\n', status: 400, closes: true },
+  { name: 'an absolute target', send: request('http://evil/_admin/server/availability'), status: 400, closes: true },
+  { name: 'a fragment in the target', send: request('/_admin/server/availability#/x'), status: 400, closes: true },
+  { name: 'a backslash in the target', send: request('/_open\\..\\_api'), status: 400, closes: true },
+  { name: 'a star with GET', send: request('*'), status: 400, closes: true },
+  { name: 'TRACE', send: request('/').replace('GET', 'TRACE'), status: 405 },
+  { name: 'CONNECT', send: 'CONNECT evil:443 HTTP/1.1\r\nHost: evil\r\n\r\n', status: 400, closes: true },
+  { name: 'a method nobody knows', send: request('/').replace('GET', 'BREW'), status: 400, closes: true },
+  { name: 'HTTP/2 preface', send: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', status: 400, closes: true },
+  { name: 'rubbish', send: '\x16\x03\x01\x02\x00\x01\x00', status: 400, closes: true },
+  {
+    name: 'Content-Length twice',
+    send: post('Content-Length: 1', 'Content-Length: 1', '', 'a'),
+    status: 400,
+    closes: true,
+  },
+  {
+    name: 'Content-Length and Transfer-Encoding',
+    send: post('Content-Length: 1', 'Transfer-Encoding: chunked', '', '0\r\n\r\n'),
+    status: 400,
+    closes: true,
+  },
+  { name: 'a signed Content-Length', send: post('Content-Length: +1', '', 'a'), status: 400, closes: true },
+  { name: 'a blank before the colon', send: post('X-A : b', '', ''), status: 400, closes: true },
+  { name: 'a folded header', send: post('X-A: b', ' c', '', ''), status: 400, closes: true },
+  { name: 'bare line feeds', send: 'GET / HTTP/1.1\nHost: a\n\n', status: 400, closes: true },
+  { name: 'an unknown transfer coding', send: post('Transfer-Encoding: xchunked', '', ''), status: 400, closes: true },
+  { name: 'a bad chunk', send: post('Transfer-Encoding: chunked', '', 'zz\r\n'), status: 400, closes: true },
+  {
+    name: 'a bad chunk after a good one',
+    send: post('Transfer-Encoding: chunked', '', '1\r\na\r\nzz\r\n'),
+    status: 400,
+    closes: true,
+  },
+  { name: 'a target a little too long', send: request(`/${'a'.repeat(2000)}`), status: 414, closes: true },
+  { name: 'a target far too long', send: request(`/${'a'.repeat(100_000)}`), status: 414, closes: true },
+  { name: 'a header a little too large', send: request('/', `X-A: ${'a'.repeat(8000)}`), status: 431, closes: true },
+  { name: 'a header far too large', send: request('/', `X-A: ${'a'.repeat(300_000)}`), status: 431, closes: true },
+  {
+    name: 'too many headers',
+    send: request('/', ...Array.from({ length: 51 }, (_, i) => `X-${i}: a`)),
+    status: 431,
+    closes: true,
+  },
+  {
+    name: 'far too many headers',
+    send: request('/', ...Array.from({ length: 2100 }, (_, i) => `a${i}:`)),
+    status: 431,
+    closes: true,
+  },
+  { name: 'a body declared too large', send: post('Content-Length: 1001', '', 'a'), status: 413, closes: true },
+  {
+    name: 'a chunked body that grows too large',
+    send: post('Transfer-Encoding: chunked', '', `3e9\r\n${'a'.repeat(1001)}\r\n0\r\n\r\n`),
+    status: 413,
+    closes: true,
+  },
+  { name: 'a body that stops', send: post('Content-Length: 10', '', 'abc'), status: 408, closes: true },
+  { name: 'headers that stop', send: 'GET / HTTP/1.1\r\nHost: a\r\nX-', status: 408, closes: true },
+  { name: 'an expectation nobody knows', send: request('/', 'Expect: miracles'), status: 417 },
+  { name: 'bad percent-encoding', send: request('/%zz'), status: 400 },
+]
+
+for (const dialect of ['document', 'multi-model'] as const) {
+  const door = await openTestDoor({ after }, { dialect })
+
+  for (const row of ROWS) {
+    test(`${dialect}: ${row.name} is ${row.status}`, async () => {
+      const answer = await sendRaw(door.port, row.send, { untilClosed: row.closes ?? false })
+      assert.equal(answer.status, row.status, answer.text.slice(0, 400))
+      if (row.closes) assert.ok(answer.isClosed, 'the connection stays open')
+      if (row.status < 400) return
+      const body = JSON.parse(answer.body)
+      if (dialect === 'document') assert.deepEqual(Object.keys(body), ['error', 'reason'])
+      else assert.equal(body.code, row.status)
+    })
+  }
+}
+
+test('no header vanishes: what stands behind many others is seen', async (t) => {
+  const door = await openTestDoor(t, { limits: { maxHeaders: 2000, maxHeaderBytes: 60_000 } })
+  const filler = Array.from({ length: 1990 }, (_, i) => `a${i}:`)
+  const answer = await sendRaw(door.port, request('/_open/echo', ...filler, 'X-Forwarded-For: 203.0.113.7'))
+  assert.equal(JSON.parse(answer.body).address, '203.0.113.7')
+})

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, statSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openTestDoor } from '../support/door.ts'
+import { request, sendRaw } from '../support/raw.ts'
+
+test('Expect: 100-continue asks for a body that is wanted', async (t) => {
+  const door = await openTestDoor(t)
+  const head = 'POST /_open/echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
+  const socket = connect(door.port, '127.0.0.1')
+  socket.write(head)
+  const [first] = await once(socket, 'data')
+  assert.match(String(first), /^HTTP\/1\.1 100 Continue/)
+  socket.write('abc')
+  const [second] = await once(socket, 'data')
+  assert.match(String(second), /read 3$/)
+  socket.destroy()
+})
+
+test('Expect: 100-continue is not asked for a body nobody wants', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(
+    door.port,
+    'POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
+    { untilClosed: true },
+  )
+  assert.equal(answer.status, 404)
+  assert.ok(answer.isClosed)
+})
+
+test('the refusal of a large body reaches a client that goes on sending', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(
+    door.port,
+    ['POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n', Buffer.alloc(900_000)],
+    { untilClosed: true },
+  )
+  assert.equal(answer.status, 404)
+})
+
+test('a small body nobody read does not cost the connection', async (t) => {
+  const door = await openTestDoor(t)
+  const one = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc'
+  const answer = await sendRaw(door.port, one + request('/', 'Connection: close'), { untilClosed: true })
+  assert.equal(answer.text.match(/HTTP\/1\.1 404/g)?.length, 1)
+  assert.equal(answer.text.match(/HTTP\/1\.1 200/g)?.length, 1)
+})
+
+test('rubbish behind a request does not mix with its answer', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(door.port, `${request('/')}\x00\x01\r\n\r\n`, { untilClosed: true })
+  assert.match(answer.text, /^HTTP\/1\.1 200 OK/)
+  assert.ok(answer.isClosed)
+})
+
+test('past the limit a connection is answered 503, and the others go on', async (t) => {
+  const door = await openTestDoor(t, { limits: { maxConnections: 1 } })
+  const kept = connect(door.port, '127.0.0.1')
+  await once(kept, 'connect')
+  kept.write(request('/'))
+  await once(kept, 'data')
+  const refused = await sendRaw(door.port, request('/'), { untilClosed: true })
+  assert.equal(refused.status, 503)
+  assert.match(refused.head, /^retry-after: 1$/im)
+  kept.write(request('/'))
+  const [again] = await once(kept, 'data')
+  assert.match(String(again), /^HTTP\/1\.1 200/)
+  kept.destroy()
+})
+
+test('stopping finishes what is running and refuses what is new', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  const routes = [
+    {
+      path: '/_open/slow',
+      methods: { GET: async () => gate.promise.then(() => ({ status: 200, headers: [], body: 'done' })) },
+    },
+  ]
+  const door = await openTestDoor(t, { routes })
+  const running = sendRaw(door.port, request('/_open/slow'), { untilClosed: true })
+  const idle = connect(door.port, '127.0.0.1')
+  await once(idle, 'connect')
+  await sendRaw(door.port, request('/')) // the running request is in by now
+  const closed = door.close(5000)
+  await once(idle, 'close')
+  await assert.rejects(once(connect(door.port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
+  gate.resolve()
+  const answer = await running
+  assert.equal(answer.body, 'done')
+  assert.match(answer.head, /^connection: close$/im)
+  await closed
+})
+
+test('stopping does not wait longer than it is given', async (t) => {
+  const routes = [{ path: '/_open/never', methods: { GET: () => new Promise<never>(() => {}) } }]
+  const door = await openTestDoor(t, { routes })
+  const hanging = sendRaw(door.port, request('/_open/never'), { untilClosed: true })
+  await sendRaw(door.port, request('/'))
+  await door.close(50)
+  assert.equal((await hanging).status, 0)
+})
+
+test('a Unix socket: answered, private, and a dead one is replaced', async (t) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'door.sock')
+  await openTestDoor(t, { endpoint: { kind: 'unix', path } })
+  assert.equal(statSync(path).mode & 0o007, 0)
+  const answer = await sendRaw({ path }, request('/_open/echo'))
+  assert.equal(JSON.parse(answer.body).isUnixSocket, true)
+  await assert.rejects(openTestDoor(t, { endpoint: { kind: 'unix', path } }), { code: 'EADDRINUSE' })
+})
+
+test('a failure nobody foresaw is 500, bland, and logged', async (t) => {
+  const logged: unknown[] = []
+  const log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (message: string, fields?: object) => void logged.push([message, fields]),
+  }
+  const routes = [
+    {
+      path: '/_open/broken',
+      methods: {
+        GET: () => {
+          throw new TypeError('secret inside')
+        },
+      },
+    },
+  ]
+  const door = await openTestDoor(t, { routes, log })
+  const answer = await sendRaw(door.port, request('/_open/broken'))
+  assert.equal(answer.status, 500)
+  assert.doesNotMatch(answer.text, /secret/)
+  assert.equal(logged.length, 1)
+})
+
+test('HEAD is GET without its body', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(door.port, request('/_admin/server/availability').replace('GET', 'HEAD'), {
+    waitMs: 200,
+  })
+  assert.equal(answer.status, 200)
+  assert.equal(answer.body, '')
+  assert.match(answer.head, /^content-length: 43$/im)
+})
+
+const COOKIES: [string, string | undefined][] = [
+  ['AuthSession=abc', 'abc'],
+  ['a=b; AuthSession=abc; c=d', 'abc'],
+  ['AuthSession=first; AuthSession=second', 'first'],
+  ['AuthSession="a\\"b"', 'a"b'],
+  ['$AuthSession=x', undefined],
+  ['AuthSession=', ''],
+  ['a=b,AuthSession=abc', 'abc'],
+  ['xAuthSession=abc', undefined],
+]
+
+for (const [header, value] of COOKIES) {
+  test(`cookie: ${header}`, async (t) => {
+    const door = await openTestDoor(t)
+    const answer = await sendRaw(door.port, request('/_open/echo', `Cookie: ${header}`))
+    assert.equal(JSON.parse(answer.body).cookie, value)
+  })
+}

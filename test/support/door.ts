@@ -1,0 +1,132 @@
+import { BlockList } from 'node:net'
+import { createLive } from '../../src/base/live.ts'
+import { type Log, SILENT_LOG } from '../../src/base/log.ts'
+import { createDocumentDialect, type DocumentSettings } from '../../src/dialects/document/dialect.ts'
+import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
+import { createDoor, type DoorLimits } from '../../src/door/door.ts'
+import type { Dialect, Route } from '../../src/door/exchange.ts'
+import { type Endpoint, type ListenerLimits, listen } from '../../src/door/server.ts'
+import { ANONYMOUS } from '../../src/identity/identity.ts'
+
+const DOCUMENT: DocumentSettings = {
+  requireValidUser: false,
+  requireValidUserExceptForUp: false,
+  adminOnlyAllDbs: true,
+  maxUriLength: undefined,
+  validatesHost: false,
+  validHosts: [],
+  wwwAuthenticate: '',
+  showsVersions: true,
+  maintenanceMode: 'false',
+  uuid: '0'.repeat(32),
+  handlers: ['default'],
+  cors: {
+    isEnabled: false,
+    origins: [],
+    hasCredentials: false,
+    headers: [],
+    methods: [],
+    exposedHeaders: [],
+    maxAgeSeconds: 600,
+  },
+}
+
+const MULTI_MODEL: MultiModelSettings = {
+  authentication: true,
+  systemOnly: true,
+  unixSockets: true,
+  trustedOrigins: [],
+  returnsQueueTime: true,
+}
+
+const LIMITS: DoorLimits & ListenerLimits = {
+  maxConnections: 50,
+  maxUriBytes: 2000,
+  maxHeaderBytes: 8000,
+  maxHeaders: 50,
+  maxBodyBytes: 1000,
+  bodyTimeoutMs: 300,
+  bodyDeadlineMs: 600,
+  headerTimeoutMs: 400,
+  keepAliveTimeoutMs: 5000,
+}
+
+/** A route that reads its body and says how long it was. */
+const echo = (path: string): Route => ({
+  path,
+  methods: {
+    POST: async (exchange) => ({ status: 200, headers: [], body: `read ${(await exchange.readBody())?.length}` }),
+    GET: (exchange) => ({
+      status: 200,
+      headers: [],
+      body: JSON.stringify({ ...exchange.client, cookie: exchange.cookie('AuthSession') }),
+    }),
+  },
+})
+
+export interface TestDoorOptions {
+  readonly dialect?: 'document' | 'multi-model'
+  readonly document?: Partial<DocumentSettings>
+  readonly multiModel?: Partial<MultiModelSettings>
+  readonly limits?: Partial<DoorLimits & ListenerLimits>
+  readonly endpoint?: Endpoint
+  readonly routes?: readonly Route[]
+  readonly log?: Log
+}
+
+const IDENTITY = { product: { name: 'Cardea', version: '0.0.0' }, authenticate: async () => ANONYMOUS }
+
+function createDialect({
+  dialect = 'multi-model',
+  document,
+  multiModel,
+  routes = [echo('/_open/echo'), echo('/echo')],
+}: TestDoorOptions): Dialect {
+  const base =
+    dialect === 'document'
+      ? createDocumentDialect({
+          ...IDENTITY,
+          name: 'CouchDB',
+          version: '3.5.2',
+          settings: () => ({ ...DOCUMENT, ...document }),
+        })
+      : createMultiModelDialect({
+          ...IDENTITY,
+          name: 'ArangoDB',
+          version: '3.12.5',
+          settings: () => ({ ...MULTI_MODEL, ...multiModel }),
+        })
+  return { ...base, routes: [...base.routes, ...routes] }
+}
+
+/** What a test or a suite gives to clean up after itself. */
+interface Scope {
+  after(work: () => unknown): void
+}
+
+/** A door of its own on any free port of the loopback, with small limits and one more route; closed with its scope. */
+export async function openTestDoor(scope: Scope, options: TestDoorOptions = {}) {
+  const limits = { ...LIMITS, ...options.limits }
+  const trusted = new BlockList()
+  trusted.addSubnet('127.0.0.0', 8)
+  const rules = {
+    trusted,
+    trustsUnixSockets: true,
+    family: 'auto',
+    hostHeader: 'X-Forwarded-Host',
+    protoHeader: 'X-Forwarded-Proto',
+    sslHeader: 'X-Forwarded-Ssl',
+    peerHeader: '',
+  } as const
+  const door = createDoor({
+    dialect: createDialect(options),
+    limits: createLive(limits),
+    trust: createLive(rules),
+    log: options.log ?? SILENT_LOG,
+  })
+  const listener = await listen(door, options.endpoint ?? { kind: 'tcp', host: '127.0.0.1', port: 0 }, limits)
+  const port = listener.url.startsWith('unix') ? 0 : Number(new URL(listener.url).port)
+  const close = (graceMs = 0) => listener.close(graceMs)
+  scope.after(() => close())
+  return { port, close }
+}
