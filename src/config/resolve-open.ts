@@ -1,5 +1,5 @@
 import { path as pathCodec } from './codecs.ts'
-import { findNearest, type Problem } from './problems.ts'
+import { findNearest, type Problem, renderProblem } from './problems.ts'
 import { complain, type Report } from './report.ts'
 import { expandSecret, folderOf, type Surroundings } from './secrets.ts'
 import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from './settings.ts'
@@ -18,7 +18,9 @@ export function resolveOpen(
   for (const assignment of given) {
     const { key, source } = assignment
     const problem = section === 'jwt_keys' ? checkKeyName(assignment) : undefined
-    if (problem) report.problems.push(problem)
+    // Nobody can mend the run-time layer of a server that does not start.
+    if (problem && source.kind === 'run time') report.warnings.push(`${renderProblem(problem)}; it is ignored`)
+    else if (problem) report.problems.push(problem)
     else if (key.startsWith('jwks:')) last.set(key, { key, text: resolvePath(assignment, around), source })
     else {
       const text = expandSecret(assignment, around, report)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ROWS } from '../../src/config/options.ts'
 import { exitCodeOf } from '../../src/config/problems.ts'
 import { renderSource } from '../../src/config/settings.ts'
 import { problemsOf, read } from './reading.ts'
@@ -220,7 +221,12 @@ test('settings are frozen through and through', () => {
   walk(settings)
 })
 
-test('options that are not in force yet are listed when given', () => {
-  const { settings } = read({ argv: ['--server.harden', '--log.level', 'info'] })
-  assert.deepEqual(settings.notInForce, ['server.harden'])
+test('options that are not in force yet are listed when given, and only then', () => {
+  const planned = ROWS.filter((row) => row.option.planned)
+  const argv = ROWS.map(({ name, option: { codec, initial } }) => `--${name}=${codec.print(initial)}`)
+  assert.deepEqual(
+    read({ argv }).settings.notInForce,
+    planned.map((row) => row.name),
+  )
+  assert.deepEqual(read({}).settings.notInForce, [])
 })

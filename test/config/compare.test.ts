@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { compareSettings } from '../../src/config/compare.ts'
+import { createMemoryLayer } from '../../src/config/runtime.ts'
+import { read } from './reading.ts'
+
+const settingsOf = (ini: string) => read({ ini }).settings
+
+test('live options change, those that need a restart keep their value', () => {
+  const before = settingsOf('[chttpd]\nport = 1\n[log]\nlevel = info')
+  const after = settingsOf('[log]\nlevel = warn\n[chttpd]\nport = 2\n')
+  const { applied, needRestart, settings } = compareSettings(before, after)
+  assert.deepEqual([applied, needRestart], [['log.level'], ['chttpd.port']])
+  assert.equal(settings.values.log.level, 'warn')
+  assert.equal(settings.values.chttpd.port, 1)
+  assert.deepEqual(settings.find('chttpd', 'port'), before.find('chttpd', 'port'))
+  assert.ok(Object.isFrozen(settings.values.chttpd))
+})
+
+test('an option that is no longer given needs a restart as well, and is told each time', () => {
+  const before = settingsOf('[chttpd]\nport = 1')
+  const once = compareSettings(before, settingsOf(''))
+  const twice = compareSettings(once.settings, settingsOf(''))
+  for (const { needRestart, settings } of [once, twice]) {
+    assert.deepEqual(needRestart, ['chttpd.port'])
+    assert.equal(settings.values.chttpd.port, 1)
+    assert.equal(settings.find('chttpd', 'port')?.text, '1')
+  }
+})
+
+test('a given option that goes back to its default has no old text', () => {
+  const { settings } = compareSettings(settingsOf(''), settingsOf('[chttpd]\nport = 2'))
+  assert.deepEqual(settings.find('chttpd', 'port'), { text: '5984', source: { kind: 'default' } })
+})
+
+test('another spelling of the same value is no change', () => {
+  const { applied, needRestart } = compareSettings(
+    settingsOf('[server]\nharden = true'),
+    settingsOf('[server]\nharden = on'),
+  )
+  assert.deepEqual([applied, needRestart], [[], []])
+})
+
+test('entries of the open sections that came, went or changed are named', () => {
+  const before = settingsOf('[admins]\nann = 1\nbob = 2\n[jwt_keys]\nhmac:a = YQ==')
+  const after = settingsOf('[admins]\nann = 1\nbob = 3\ncarl = 4\n[services]\nshop = /shop http://a')
+  assert.deepEqual(
+    new Set(compareSettings(before, after).applied),
+    new Set(['admins.bob', 'admins.carl', 'jwt_keys.hmac:a', 'services.shop']),
+  )
+})
+
+test('an administrator deleted at run time is a change', () => {
+  const before = read({ ini: '[admins]\nann = 1' }).settings
+  const after = read({
+    ini: '[admins]\nann = 1',
+    runtime: [{ section: 'admins', key: 'ann', text: undefined }],
+  }).settings
+  assert.deepEqual(compareSettings(before, after).applied, ['admins.ann'])
+})
+
+test('the layer in memory keeps a mark of deleted administrators, and forgets other settings', async () => {
+  const layer = createMemoryLayer()
+  await layer.set('admins', 'ann', 'x')
+  await layer.set('log', 'level', 'warn')
+  await layer.set('log', 'level', 'info')
+  assert.deepEqual(await layer.list(), [
+    { section: 'admins', key: 'ann', text: 'x' },
+    { section: 'log', key: 'level', text: 'info' },
+  ])
+  await layer.unset('admins', 'ann')
+  await layer.unset('log', 'level')
+  assert.deepEqual(await layer.list(), [{ section: 'admins', key: 'ann', text: undefined }])
+})

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, test } from 'node:test'
+import { splitFlags } from '../../src/config/flags.ts'
+import { loadSettings } from '../../src/config/load.ts'
+import { exitCodeOf, renderProblem } from '../../src/config/problems.ts'
+
+const folders: string[] = []
+after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+function folderWith(files: Readonly<Record<string, string | Uint8Array>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-config-'))
+  folders.push(folder)
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), content, { mode: 0o600 })
+  }
+  return folder
+}
+
+const load = (cwd: string, argv: readonly string[], env: Record<string, string> = {}) =>
+  loadSettings({ flags: splitFlags(argv), env, cwd })
+
+const problemsOf = (cwd: string, argv: readonly string[], env = {}) => load(cwd, argv, env).problems.map(renderProblem)
+
+test('files apply in order, a folder by the byte order of its names', () => {
+  const cwd = folderWith({
+    'd/10-b.ini': '[log]\nlevel = warn',
+    'd/9-a.ini': '[log]\nlevel = error',
+    'd/A.ini': '[log]\nformat = json',
+    'd/.hidden.ini': '[log]\nlevel = debug',
+    'd/note.txt': 'no ini',
+    'last.ini': '[log]\nformat = text',
+  })
+  const { settings, problems, warnings } = load(cwd, ['--config', 'd', '-c', 'last.ini'])
+  assert.deepEqual([problems, warnings], [[], []])
+  assert.deepEqual(settings.values.log, { level: 'error', format: 'text' })
+  assert.deepEqual(settings.find('log', 'level')?.source, { kind: 'file', path: 'd/9-a.ini', line: 2 })
+})
+
+test('the environment names files too, unless a flag does', () => {
+  const cwd = folderWith({
+    'a.ini': '[log]\nlevel = warn',
+    'b.ini': '[log]\nformat = json',
+    'c.ini': '[log]\nlevel = error',
+  })
+  assert.deepEqual(load(cwd, [], { CARDEA_CONFIG: 'a.ini:b.ini' }).settings.values.log, {
+    level: 'warn',
+    format: 'json',
+  })
+  assert.deepEqual(load(cwd, ['-c', 'c.ini'], { CARDEA_CONFIG: 'a.ini:b.ini' }).settings.values.log, {
+    level: 'error',
+    format: 'auto',
+  })
+})
+
+test('links are followed, as mounted secrets need', () => {
+  const cwd = folderWith({ 'real/a.ini': '[log]\nlevel = warn', 'd/none.txt': '' })
+  symlinkSync(join(cwd, 'real/a.ini'), join(cwd, 'd/a.ini'))
+  assert.equal(load(cwd, ['-c', 'd']).settings.values.log.level, 'warn')
+})
+
+test('a file that cannot be read is a bad file, and the others are still read', () => {
+  const cwd = folderWith({
+    'latin.ini': Buffer.from('[log]\r\nlevel = info\r\n; caf\xe9\r\n', 'latin1'),
+    'good.ini': '[chttpd]\nprot = 1',
+    'd/b.ini': '',
+  })
+  symlinkSync(join(cwd, 'gone'), join(cwd, 'd/a.ini'))
+  const argv = ['-c', 'nowhere.ini', '-c', 'latin.ini', '-c', 'd', '-c', 'good.ini']
+  assert.deepEqual(problemsOf(cwd, argv), [
+    'nowhere.ini: there is no such file',
+    'latin.ini:3: this line is not UTF-8',
+    'd/a.ini: there is no such file',
+    'good.ini:2: unknown option [chttpd] prot. Did you mean port?',
+  ])
+  assert.equal(exitCodeOf(load(cwd, argv).problems), 6)
+})
+
+test('an endless file is refused', () => {
+  const cwd = folderWith({ 'big.ini': Buffer.alloc(4 * 1024 * 1024 + 1, '; x\n') })
+  assert.match(problemsOf(cwd, ['-c', 'big.ini']).join(), /larger than/)
+})
+
+test('an empty folder is told of', () => {
+  const cwd = folderWith({ 'd/x.txt': '' })
+  assert.deepEqual(load(cwd, ['-c', 'd']).warnings, ['d: there is no *.ini file in this folder'])
+})
+
+test('a secret file loses its last line end only', () => {
+  const cwd = folderWith({ s: ' hush \n\n', t: 'hush\r\n' })
+  const secretOf = (name: string) =>
+    load(cwd, ['--chttpd_auth.secret', `@file:${name}`]).settings.values.chttpd_auth.secret
+  assert.equal(secretOf('s'), ' hush \n')
+  assert.equal(secretOf('t'), 'hush')
+})
+
+const BAD_SECRETS: Readonly<Record<string, readonly [content: string | Uint8Array | undefined, reason: RegExp]>> = {
+  missing: [undefined, /there is no such file/],
+  empty: ['\n', /it is empty/],
+  binary: [Uint8Array.of(0xff, 0xfe), /not UTF-8/],
+  endless: [Buffer.alloc(1024 * 1024 + 1, 'x'), /larger than/],
+}
+
+for (const [name, [content, reason]] of Object.entries(BAD_SECRETS)) {
+  test(`a secret file that is ${name} is a bad file`, () => {
+    const cwd = folderWith(content === undefined ? {} : { s: content })
+    const { problems } = load(cwd, [], { CARDEA_ADMINS__root_FILE: 's' })
+    assert.deepEqual(
+      problems.map(({ kind, place }) => [kind, place]),
+      [['bad-file', 'CARDEA_ADMINS__root_FILE']],
+    )
+    assert.match(problems[0]?.message ?? '', reason)
+  })
+}
+
+test('a folder is no secret', () => {
+  const cwd = folderWith({ 'd/x': '' })
+  assert.match(problemsOf(cwd, ['--chttpd_auth.secret', '@file:d']).join(), /it is a folder/)
+})
+
+test('the mode of a file is looked at', () => {
+  const cwd = folderWith({ 'a.ini': '[admins]\nroot = pw' })
+  chmodSync(join(cwd, 'a.ini'), 0o640)
+  assert.match(load(cwd, ['-c', 'a.ini']).warnings.join(), /chmod 600 a\.ini/)
+})
+
+test('flags without a value are problems here too', () => {
+  assert.deepEqual(problemsOf('/', ['--config']), ['--config: needs a value'])
+})

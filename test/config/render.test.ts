@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describeSettings, renderNotices, toShownText } from '../../src/config/describe.ts'
+import { readIni } from '../../src/config/ini.ts'
+import { ROWS } from '../../src/config/options.ts'
+import { renderDefaultIni, renderHelp, renderOptionsPage, renderSettings } from '../../src/config/render.ts'
+import { read } from './reading.ts'
+
+const uncomment = (ini: string) => ini.replace(/^;(?=[^ ;\n])/gm, '')
+
+test('the shipped file says nothing', () => {
+  const { entries, remarks } = readIni(renderDefaultIni())
+  assert.deepEqual([entries, remarks], [[], []])
+})
+
+test('with every row uncommented the shipped file says the defaults', () => {
+  const { settings, problems, warnings } = read({ ini: uncomment(renderDefaultIni()) })
+  assert.deepEqual([problems, warnings], [[], []])
+  const expected = { ...read({}).settings.values, store: { ...settings.values.store } }
+  assert.deepEqual(settings.values, expected)
+  assert.equal(settings.values.store.url, 'sqlite:/etc/cardea/data/cardea.db')
+  assert.deepEqual(settings.ignored, [])
+})
+
+test('every row stands on the page, in the help and in the file', () => {
+  const [page, help, ini] = [renderOptionsPage(), renderHelp() ?? '', renderDefaultIni()]
+  for (const { key, name } of ROWS) {
+    assert.ok(page.includes(`| \`${key}\` |`), name)
+    assert.ok(help.includes(`--${name} <`), name)
+    assert.ok(ini.includes(`\n;${key} =`), name)
+  }
+})
+
+test('every row of the page has the same number of cells', () => {
+  const rows = renderOptionsPage()
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+  const widths = new Set(rows.map((row) => row.split(/(?<!\\)\|/).length))
+  assert.deepEqual([...widths], [9])
+})
+
+test('help of one section is that section', () => {
+  const help = renderHelp('ssl') ?? ''
+  assert.match(help, /^\[ssl\]/)
+  assert.ok(help.includes('--ssl.port') && !help.includes('--chttpd.port'))
+  assert.match(help, /relative path/)
+  assert.match(renderHelp('admins') ?? '', /--admins\.NAME/)
+  for (const section of ['nothing', '__proto__', 'constructor', ''])
+    assert.equal(renderHelp(section), undefined, section)
+})
+
+const SECRETIVE = {
+  ini: '[admins]\nroot = hush\n[jwt_keys]\nhmac:a = aHVzaA==\n[mine]\ndb_password = hush\nplain = seen\n',
+  env: {
+    CARDEA_CHTTPD_AUTH__SECRET: 'hush-cookie',
+    CARDEA_STORE__URL: 'postgres://u:hush@h/db',
+    CARDEA_DATABASE__PASSWORD: 'hush',
+  },
+  argv: [
+    '--upstream.document-secret',
+    'hush-upstream',
+    '--server.jwt-secret',
+    'hush-token',
+    '--services.shop',
+    '/shop http://a',
+  ],
+}
+
+test('no secret is shown, anywhere', () => {
+  const { settings, problems, warnings } = read(SECRETIVE)
+  const all = [
+    renderSettings(settings, { all: true }),
+    JSON.stringify(describeSettings(settings)),
+    ...renderNotices(settings),
+  ]
+  for (const text of [...all, JSON.stringify(problems), ...warnings]) assert.doesNotMatch(text, /hush|aHVzaA/)
+})
+
+test('what is in force is shown with its source', () => {
+  const { settings } = read(SECRETIVE)
+  const lines = renderSettings(settings).replaceAll('; not in force yet', '').trimEnd().split('\n')
+  assert.deepEqual(lines, [
+    'chttpd_auth.secret = ***  (CARDEA_CHTTPD_AUTH__SECRET)',
+    'server.jwt-secret = ***  (--server.jwt-secret)',
+    'store.url = ***  (CARDEA_STORE__URL)',
+    'upstream.document-secret = ***  (--upstream.document-secret)',
+    'admins.root = ***  (/etc/cardea/local.ini:2)',
+    'jwt_keys.hmac:a = ***  (/etc/cardea/local.ini:4)',
+    'services.shop = /shop http://a  (--services.shop)',
+    'mine.db_password = ***  (/etc/cardea/local.ini:6; ignored)',
+    'mine.plain = seen  (/etc/cardea/local.ini:7; ignored)',
+    'database.password = ***  (CARDEA_DATABASE__PASSWORD; ignored)',
+  ])
+  assert.match(renderSettings(settings, { all: true }), /^chttpd\.port = 5984 {2}\(default\)$/m)
+})
+
+test('what has no effect is summed up for the log', () => {
+  const { settings } = read({ ini: '[mine]\na = 1' })
+  assert.deepEqual(renderNotices(settings), ['ignored, because Cardea does not use it: [mine] a'])
+  assert.deepEqual(renderNotices({ ...settings, ignored: [], notInForce: ['server.harden'] }), [
+    'not in force yet in this version: server.harden',
+  ])
+  assert.deepEqual(renderNotices(read({}).settings), [])
+})
+
+test('a text as given is shown unless it is a secret', () => {
+  assert.equal(toShownText({ section: 'chttpd', key: 'port', text: '1' }), '1')
+  assert.equal(toShownText({ section: 'chttpd_auth', key: 'secret', text: 'x' }), '***')
+  assert.equal(toShownText({ section: 'chttpd_auth', key: 'secret', text: '@file:x' }), '@file:x')
+  assert.equal(toShownText({ section: 'jwt_keys', key: 'rsa:a', text: 'x' }), '***')
+  assert.equal(toShownText({ section: 'couch_httpd_auth', key: 'secret', text: 'x' }), '***')
+})

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { findOption, splitName } from '../../src/config/options.ts'
+import { RULES } from '../../src/config/rules.ts'
+import { problemsOf } from './reading.ts'
+
+const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem: RegExp]>> = {
+  'a keyfile and a folder': [
+    ['--server.jwt-secret-keyfile', 'a', '--server.jwt-secret-folder', 'b'],
+    /^--server.jwt-secret-keyfile, --server.jwt-secret-folder: please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both\.$/,
+  ],
+  'a keyfile and a folder for the upstream': [
+    ['--upstream.multi-model-secret-keyfile', 'a', '--upstream.multi-model-secret-folder', 'b'],
+    /not both/,
+  ],
+  'credentials for every origin': [
+    ['--cors.origins', '*', '--cors.credentials'],
+    /^--cors.origins, --cors.credentials: /,
+  ],
+  'credentials for sandboxed frames': [['--cors.origins', 'null', '--cors.credentials'], /origins by name/],
+  'lifetimes that leave nothing': [
+    ['--auth.minimal-jwt-expiry-time', '3601'],
+    /^--auth.minimal-jwt-expiry-time: .*greater/,
+  ],
+  'iterations that leave nothing': [
+    ['--chttpd_auth.min_iterations', '2', '--chttpd_auth.max_iterations', '1'],
+    /greater/,
+  ],
+  'TLS without a key at the multi-model door': [['--server.endpoint', 'tcp://a:1, ssl://b:2'], /needs ssl\.keyfile/],
+  'TLS without a key at the document door': [['--ssl.enable', '--ssl.cert_file', 'a'], /ssl\.key_file/],
+  'no door at all': [['--chttpd.port', 'none', '--server.endpoint', 'none'], /both doors/],
+  'headers of one name': [
+    ['--chttpd_auth.x_auth_roles', 'X-A', '--chttpd_auth.x_auth_token', 'x-a'],
+    /different names/,
+  ],
+  'a cookie secret that signs tokens': [
+    ['--chttpd_auth.secret', 'hush', '--server.jwt-secret', 'hush'],
+    /must be different secrets$/,
+  ],
+  'a key that is the cookie secret': [
+    ['--chttpd_auth.secret', 'hush', '--jwt_keys.hmac:a', 'aHVzaA=='],
+    /\[jwt_keys\] hmac:a/,
+  ],
+  'a file that signs for both': [
+    ['--server.jwt-secret-keyfile', 'a', '--upstream.multi-model-secret-keyfile', './a'],
+    /must be different/,
+  ],
+}
+
+for (const [name, [argv, problem]] of Object.entries(BROKEN)) {
+  test(`refused: ${name}`, () => {
+    const problems = problemsOf({ argv })
+    assert.equal(problems.length, 1, problems.join('\n'))
+    assert.match(problems[0] ?? '', problem)
+    assert.ok(!problems[0]?.includes('hush'))
+  })
+}
+
+const SOUND: Readonly<Record<string, readonly string[]>> = {
+  'all origins without credentials': ['--cors.origins', '*'],
+  'one origin with credentials': ['--cors.origins', 'https://a', '--cors.credentials'],
+  'fewer iterations than users must have': ['--chttpd_auth.iterations', '10', '--chttpd_auth.min_iterations', '100'],
+  'an inline secret beside a folder': ['--server.jwt-secret', 'x', '--server.jwt-secret-folder', 'b'],
+  'the document door with TLS alone': [
+    ...['--chttpd.port', 'none', '--server.endpoint', 'none'],
+    ...['--ssl.enable', '--ssl.cert_file', 'a', '--ssl.key_file', 'b'],
+  ],
+  'one door': ['--chttpd.port', 'none'],
+  'two names of one key': ['--jwt_keys.hmac:a', 'aHVzaA==', '--jwt_keys.hmac:b', 'aHVzaA=='],
+  'an endpoint with TLS and its key': ['--server.endpoint', 'ssl://b:2', '--ssl.keyfile', 'a'],
+}
+
+for (const [name, argv] of Object.entries(SOUND)) {
+  test(`sound: ${name}`, () => assert.deepEqual(problemsOf({ argv }), []))
+}
+
+test('rules speak of options that exist', () => {
+  for (const name of RULES.flatMap((rule) => rule.about)) {
+    assert.ok(findOption(splitName(name).section, splitName(name).key), name)
+  }
+})
