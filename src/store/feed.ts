@@ -5,6 +5,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Change, ChangeFeed } from '../identity/ports.ts'
+import { createNap } from './nap.ts'
 import { delayMsOf } from './retry.ts'
 
 const MOST_AT_ONCE = 1000
@@ -39,55 +40,81 @@ export interface Follower {
   stop(): Promise<void>
 }
 
+export const followChanges = (feed: ChangeFeed, options: FollowOptions): Follower => new FeedFollower(feed, options)
+
 type Waiter = PromiseWithResolvers<void>
 
-export function followChanges(feed: ChangeFeed, options: FollowOptions): Follower {
-  const { pollMs = 250, onStale, clock } = options
-  const nap = createNap()
-  let position = options.from
-  let lastGoodMs = clock.nowMs()
-  let waiters: Waiter[] = []
-  let isStopped = false
+class FeedFollower implements Follower {
+  readonly #feed: ChangeFeed
+  readonly #options: FollowOptions
+  readonly #nap = createNap()
+  readonly #running: Promise<void>
+  readonly #endOfWake: () => void
+  #position: number
+  #lastGoodMs: number
+  #waiters: Waiter[] = []
+  #isStopped = false
 
-  const stalenessMs = () => Math.max(0, clock.nowMs() - lastGoodMs)
-  const round = async (): Promise<void> => {
-    const startedMs = clock.nowMs()
-    position = await advance(feed, position, options)
-    lastGoodMs = startedMs
+  constructor(feed: ChangeFeed, options: FollowOptions) {
+    this.#feed = feed
+    this.#options = options
+    this.#position = options.from
+    this.#lastGoodMs = options.clock.nowMs()
+    this.#endOfWake = feed.onWake(this.#nap.wake)
+    this.#running = this.#run()
   }
-  const run = async (): Promise<void> => {
-    for (let failures = 0; !isStopped; ) {
-      // whoever comes from here on waits for the next round: this one may read before their write
-      const served = waiters
-      waiters = []
-      nap.begin()
-      const outcome = await settle(round())
-      failures = outcome ? failures + 1 : 0
-      if (outcome) onStale({ error: outcome.error, ageMs: stalenessMs() })
-      for (const waiter of served) outcome ? waiter.reject(outcome.error) : waiter.resolve()
-      if (!isStopped) await nap.sleep(failures === 0 ? pollMs : backOffMs(pollMs, failures))
+
+  position(): number {
+    return this.#position
+  }
+
+  stalenessMs(): number {
+    return Math.max(0, this.#options.clock.nowMs() - this.#lastGoodMs)
+  }
+
+  catchUp(): Promise<void> {
+    if (this.#isStopped) return Promise.reject(stopped())
+    const waiter: Waiter = Promise.withResolvers()
+    this.#waiters.push(waiter)
+    this.#nap.wake()
+    return waiter.promise
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#endOfWake()
+    this.#nap.wake()
+    await this.#running
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(stopped())
+  }
+
+  async #run(): Promise<void> {
+    const { pollMs = 250 } = this.#options
+    for (let failures = 0; !this.#isStopped; ) {
+      failures = (await this.#serve()) ? 0 : failures + 1
+      if (!this.#isStopped) await this.#nap.sleep(failures === 0 ? pollMs : backOffMs(pollMs, failures))
     }
   }
-  const endOfWake = feed.onWake(nap.wake)
-  const running = run()
 
-  return {
-    position: () => position,
-    stalenessMs,
-    catchUp() {
-      const waiter: Waiter = Promise.withResolvers()
-      if (isStopped) waiter.reject(stopped())
-      else waiters.push(waiter)
-      nap.wake()
-      return waiter.promise
-    },
-    async stop() {
-      isStopped = true
-      endOfWake()
-      nap.wake()
-      await running
-      for (const waiter of waiters.splice(0)) waiter.reject(stopped())
-    },
+  /** One poll, for whoever waits by now: who comes later may have written after it began to read. */
+  async #serve(): Promise<boolean> {
+    const served = this.#waiters.splice(0)
+    this.#nap.begin()
+    try {
+      await this.#poll()
+      for (const waiter of served) waiter.resolve()
+      return true
+    } catch (error) {
+      this.#options.onStale({ error, ageMs: this.stalenessMs() })
+      for (const waiter of served) waiter.reject(error)
+      return false
+    }
+  }
+
+  async #poll(): Promise<void> {
+    const startedMs = this.#options.clock.nowMs()
+    this.#position = await advance(this.#feed, this.#position, this.#options)
+    this.#lastGoodMs = startedMs
   }
 }
 
@@ -109,43 +136,7 @@ async function advance(feed: ChangeFeed, from: number, { onChange, onReset }: Fo
   return position
 }
 
-const settle = (promise: Promise<void>): Promise<{ readonly error: unknown } | undefined> =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => ({ error }),
-  )
-
 const backOffMs = (pollMs: number, failures: number): number =>
   delayMsOf({ firstDelayMs: pollMs, mostDelayMs: Math.max(pollMs, MOST_BACK_OFF_MS) }, failures)
 
 const stopped = (): Refusal => new Refusal('store_unavailable', { detail: 'nobody follows the changes any longer' })
-
-interface Nap {
-  /** Calls from here on count for the next sleep. */
-  begin(): void
-  /** Until the time has passed, or somebody calls or has called since `begin`. */
-  sleep(ms: number): Promise<void>
-  wake(): void
-}
-
-function createNap(): Nap {
-  let isCalled = false
-  let rouse = () => {}
-  return {
-    begin() {
-      isCalled = false
-    },
-    sleep: (ms) =>
-      new Promise((resolve) => {
-        const timer = setTimeout(resolve, isCalled ? 0 : ms)
-        rouse = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      }),
-    wake() {
-      isCalled = true
-      rouse()
-    },
-  }
-}
