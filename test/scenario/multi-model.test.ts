@@ -1,0 +1,247 @@
+import { ADMIN, basic, runScenarios, type Scenario } from '../support/scenario.ts'
+
+const GATE = { error: true, code: 401, errorNum: 11, errorMessage: 'not authorized to execute this request' }
+const OFF = { server: { authentication: false } }
+const EVERYTHING = { server: { 'authentication-system-only': false } }
+const ALLOW = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
+const VERSION = { server: 'arango', license: 'community', version: '3.12.5' }
+const CHALLENGES = 'Bearer token_type="JWT", realm="ArangoDB"\nBasic realm="ArangoDB"'
+const origin = { Origin: 'https://app.example' }
+
+const SCENARIOS: Scenario[] = [
+  ...[
+    '/_api/version',
+    '/_admin/version',
+    '/_admin/status',
+    '/_admin/server/jwt',
+    '/_api/user',
+    '/_openfoo',
+    '/_open',
+    '/_admin/aardvark',
+    '/_db/_system/_api/version',
+    '/_api/version?x=/_open/auth',
+    '/_admin/server/availability/x',
+  ].map((path) => ({
+    name: `${path} needs a credential`,
+    send: { path },
+    status: 401,
+    headers: { 'www-authenticate': CHALLENGES },
+    json: GATE,
+  })),
+  { name: 'Basic opens', send: { path: '/_api/version', headers: ADMIN }, status: 200, json: VERSION },
+  {
+    name: 'the scheme in any case, with more blanks',
+    send: { path: '/_api/version', headers: { Authorization: ADMIN.Authorization.replace('Basic ', 'bAsIc   ') } },
+    status: 200,
+    json: VERSION,
+  },
+  {
+    name: 'base64 without padding',
+    send: { path: '/_api/version', headers: { Authorization: ADMIN.Authorization.replaceAll('=', '') } },
+    status: 200,
+  },
+  ...[
+    'Basic',
+    'Basic ',
+    'Basic !!!',
+    'Basic\tYWRtaW46YWRtaW5wdw==',
+    'Digest x',
+    'Bearer x.y.z',
+    basic('admin', 'wrong'),
+    basic('nobody', 'adminpw'),
+    basic('', ''),
+    'Basic YWRtaW4=',
+  ].map((value) => ({
+    name: `${JSON.stringify(value)} opens nothing`,
+    send: { path: '/_api/version', headers: { Authorization: value } },
+    status: 401,
+    json: GATE,
+  })),
+  {
+    name: 'a wrong credential leaves open paths open',
+    send: { path: '/_admin/server/availability', headers: { Authorization: basic('admin', 'wrong') } },
+    status: 200,
+    json: { error: false, code: 200, mode: 'default' },
+  },
+  {
+    name: 'X-Omit-Www-Authenticate',
+    send: { path: '/_api/version', headers: { 'X-Omit-Www-Authenticate': 'any' } },
+    status: 401,
+    headers: { 'www-authenticate': undefined },
+    json: GATE,
+  },
+  {
+    name: 'X-Omit-Www-Authenticate, empty',
+    send: { path: '/_api/version', headers: { 'X-Omit-Www-Authenticate': '' } },
+    status: 401,
+    headers: { 'www-authenticate': undefined },
+  },
+  {
+    name: 'another realm',
+    options: { 'multi-model': { name: 'OtherDB' } },
+    send: { path: '/_api/version' },
+    status: 401,
+    headers: { 'www-authenticate': /realm="OtherDB"/, server: 'OtherDB' },
+  },
+  {
+    name: 'standing headers',
+    send: { path: '/_admin/server/availability' },
+    status: 200,
+    headers: {
+      'content-type': 'application/json',
+      server: 'ArangoDB',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-cache, no-store, must-revalidate, pre-check=0, post-check=0, max-age=0, s-maxage=0',
+      pragma: 'no-cache',
+      expires: '0',
+      'content-security-policy': "frame-ancestors 'self'; form-action 'self';",
+      'strict-transport-security': 'max-age=31536000 ; includeSubDomains',
+      'x-arango-queue-time-seconds': '0.000000',
+      'x-request-id': /^[0-9a-f]{10}$/,
+    },
+  },
+  {
+    name: 'no queue time',
+    options: { http: { 'return-queue-time-header': false } },
+    send: { path: '/' },
+    status: 200,
+    headers: { 'x-arango-queue-time-seconds': undefined },
+  },
+  {
+    name: 'availability is for GET',
+    send: { method: 'POST', path: '/_admin/server/availability' },
+    status: 405,
+    headers: { allow: 'GET' },
+    json: { error: true, code: 405, errorNum: 405, errorMessage: 'method not supported' },
+  },
+  {
+    name: 'an unknown path, for an administrator',
+    send: { path: '/_api/nothing', headers: ADMIN },
+    status: 404,
+    json: { error: true, code: 404, errorNum: 404, errorMessage: "unknown path '/_api/nothing'" },
+  },
+  {
+    name: 'a path with two meanings',
+    send: { path: '/_open/..%2f_api/version' },
+    status: 400,
+    json: { error: true, code: 400, errorNum: 400, errorMessage: 'the request path has no single meaning' },
+  },
+
+  { name: 'system only: an application needs none', send: { path: '/my-app/hello' }, status: 404 },
+  { name: 'system only: the root needs none', send: { path: '/' }, status: 200 },
+  {
+    name: 'everything: an application needs one',
+    options: EVERYTHING,
+    send: { path: '/my-app/hello' },
+    status: 401,
+    json: GATE,
+  },
+  { name: 'everything: the root needs one', options: EVERYTHING, send: { path: '/' }, status: 401, json: GATE },
+  {
+    name: 'everything: an application with one',
+    options: EVERYTHING,
+    send: { path: '/my-app/hello', headers: ADMIN },
+    status: 404,
+  },
+  {
+    name: 'everything: availability stays open',
+    options: EVERYTHING,
+    send: { path: '/_admin/server/availability' },
+    status: 200,
+  },
+  { name: 'off: nothing asks', options: OFF, send: { path: '/_api/version' }, status: 200, json: VERSION },
+  {
+    name: 'off: no token is issued',
+    options: OFF,
+    send: { method: 'POST', path: '/_open/auth', body: '{}' },
+    status: 404,
+  },
+  {
+    name: 'off: a wrong credential does not matter',
+    options: OFF,
+    send: { path: '/_api/version', headers: { Authorization: basic('admin', 'wrong') } },
+    status: 200,
+  },
+  {
+    name: 'a database nobody has looks like one the caller may not enter',
+    send: { path: '/_db/nothing/_open/auth' },
+    status: 401,
+    json: GATE,
+  },
+  {
+    name: 'a database nobody has, for an administrator',
+    send: { path: '/_db/nothing/_api/version', headers: ADMIN },
+    status: 404,
+    json: { error: true, code: 404, errorNum: 1228, errorMessage: 'database not found' },
+  },
+
+  ...['/', '/_api/version', '/_admin/server/jwt', '/my-app', '/_db/nothing/x', '//x/..', '/_open/%2e%2e'].map(
+    (path) => ({
+      name: `OPTIONS ${path} is always answered`,
+      send: { method: 'OPTIONS', path, headers: { Authorization: 'Basic rubbish' } },
+      status: 200,
+      headers: {
+        allow: ALLOW,
+        'content-length': '0',
+        'content-type': 'text/plain',
+        'www-authenticate': undefined,
+        'access-control-allow-origin': undefined,
+      },
+      text: '',
+    }),
+  ),
+  {
+    name: 'OPTIONS with everything closed',
+    options: EVERYTHING,
+    send: { method: 'OPTIONS', path: '/' },
+    status: 200,
+    headers: { allow: ALLOW },
+  },
+  {
+    name: 'a preflight',
+    send: {
+      method: 'OPTIONS',
+      path: '/_api/version',
+      headers: {
+        ...origin,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': ' authorization ',
+      },
+    },
+    status: 200,
+    headers: {
+      'access-control-allow-origin': 'https://app.example',
+      'access-control-allow-methods': ALLOW,
+      'access-control-allow-headers': 'authorization',
+      'access-control-max-age': '1800',
+      'access-control-allow-credentials': 'false',
+    },
+  },
+  {
+    name: 'every answer echoes the origin, a refusal too',
+    send: { path: '/_api/version', headers: origin },
+    status: 401,
+    headers: {
+      'access-control-allow-origin': 'https://app.example',
+      'access-control-allow-credentials': 'false',
+      'access-control-expose-headers':
+        'etag, content-encoding, content-length, location, server, x-arango-errors, x-arango-async-id',
+    },
+  },
+  ...[
+    ['https://app.example', 'true'],
+    ['https://app.example/', 'true'],
+    ['all', 'true'],
+    ['*', 'true'],
+    ['https://other.example', 'false'],
+    ['none', 'false'],
+  ].map(([trusted, credentials]) => ({
+    name: `trusted origin ${trusted}`,
+    options: { http: { 'trusted-origin': trusted as string } },
+    send: { path: '/', headers: origin },
+    status: 200,
+    headers: { 'access-control-allow-credentials': credentials },
+  })),
+]
+
+runScenarios('multiModel', SCENARIOS)
