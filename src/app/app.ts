@@ -11,9 +11,10 @@ import type { Door } from '../door/door.ts'
 import { type Endpoint, type Listener, listen } from '../door/server.ts'
 import { createDoors, type DoorName } from './doors.ts'
 import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
-import { createState, type ReloadReport, StartError, type StateOptions } from './state.ts'
+import { StartError } from './start-error.ts'
+import { createState, type ReloadReport, type StateOptions } from './state.ts'
 
-export { ConfigError, StartError } from './state.ts'
+export { ConfigError, StartError } from './start-error.ts'
 
 export type AppOptions = StateOptions
 

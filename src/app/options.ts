@@ -1,6 +1,7 @@
 // What each room needs of the configuration, in that room's own words.
 import { readFileSync } from 'node:fs'
 import { BlockList } from 'node:net'
+import { createSecureContext } from 'node:tls'
 import { expandPeers } from '../config/addresses.ts'
 import type { Config } from '../config/options.ts'
 import type { DocumentSettings } from '../dialects/document/dialect.ts'
@@ -9,6 +10,7 @@ import type { DoorLimits } from '../door/door.ts'
 import type { TrustRules } from '../door/forwarded.ts'
 import type { Endpoint, ListenerLimits, TlsFiles } from '../door/server.ts'
 import type { HashParameters } from '../identity/hasher.ts'
+import { StartError } from './start-error.ts'
 
 const toMs = (seconds: number): number => Math.round(seconds * 1000)
 
@@ -93,18 +95,33 @@ export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[
   const host = chttpd.bind_address === 'any' ? '::' : chttpd.bind_address
   const plain: Endpoint[] = chttpd.port === 'none' ? [] : [{ kind: 'tcp', host, port: chttpd.port }]
   if (!ssl.enable || ssl.port === 'none') return plain
-  return [...plain, { kind: 'tcp', host, port: ssl.port, tls: loadTls(ssl.cert_file, ssl.key_file) }]
+  return [
+    ...plain,
+    { kind: 'tcp', host, port: ssl.port, tls: loadTls(ssl.cert_file, ssl.key_file, 'ssl.cert_file and ssl.key_file') },
+  ]
 }
 
 export function toMultiModelEndpoints({ server, ssl }: Config): readonly Endpoint[] {
   return server.endpoint.map((endpoint): Endpoint => {
     if (endpoint.kind === 'unix') return endpoint
     const { host, port } = endpoint
-    return { kind: 'tcp', host, port, ...(endpoint.kind === 'ssl' ? { tls: loadTls(ssl.keyfile, ssl.keyfile) } : {}) }
+    return {
+      kind: 'tcp',
+      host,
+      port,
+      ...(endpoint.kind === 'ssl' ? { tls: loadTls(ssl.keyfile, ssl.keyfile, 'ssl.keyfile') } : {}),
+    }
   })
 }
 
-const loadTls = (certFile: string, keyFile: string): TlsFiles => ({
-  cert: readFileSync(certFile, 'utf8'),
-  key: readFileSync(keyFile, 'utf8'),
-})
+/** Reads and tries the files, so that what is wrong with them is said by the name of the option. */
+function loadTls(certFile: string, keyFile: string, names: string): TlsFiles {
+  try {
+    const files = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
+    createSecureContext(files)
+    return files
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new StartError(`The certificate or key of ${names} cannot be used: ${why}`, { cause: error })
+  }
+}

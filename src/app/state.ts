@@ -4,7 +4,6 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { compareSettings } from '../config/compare.ts'
-import { type Problem, renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
 import type { RuntimeEntry, RuntimeLayer } from '../config/runtime.ts'
 import type { Settings } from '../config/settings.ts'
@@ -15,6 +14,7 @@ import { openStore } from '../store/open.ts'
 import { enforceAdministrators } from './administrators.ts'
 import { toHashParameters } from './options.ts'
 import { createStoredLayer } from './runtime.ts'
+import { ConfigError, StartError } from './start-error.ts'
 
 export interface StateOptions {
   /** Reads every layer anew; the run-time layer is given. */
@@ -44,20 +44,6 @@ export interface State extends Live<InForce> {
   readonly hasher: Hasher
   readonly store: Store
   reload(): Promise<ReloadReport>
-}
-
-/** What keeps Cardea from starting, with a sentence for whoever starts it. */
-export class StartError extends Error {
-  override readonly name = 'StartError'
-}
-
-/** The configuration has problems: all of them. */
-export class ConfigError extends StartError {
-  readonly problems: readonly Problem[]
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(renderProblem).join('\n'))
-    this.problems = problems
-  }
 }
 
 const NO_ADMINISTRATOR = `No administrator is configured, so nobody could manage this server: not starting.
