@@ -17,7 +17,7 @@ interface ShowOptions {
 
 /** `cardea config`: what a server started with these flags, files and variables would read. */
 export function configCommand(context: Context): Command {
-  const command = new Command('config').description('show and check the configuration')
+  const command = new Command('config').description('show and check the configuration').exitOverride()
   command
     .command('show')
     .description('print what was set and where, secrets masked')

@@ -66,7 +66,7 @@ const at = (numbers: readonly number[], index: number): number => numbers[index]
 export function findNearest(
   written: string,
   known: Iterable<string>,
-  tolerance = Math.max(2, Math.floor(written.length / 3)),
+  tolerance = Math.min(5, Math.max(2, Math.floor(written.length / 3))),
 ): string | undefined {
   let best: { readonly word: string; readonly far: number } | undefined
   for (const word of known) {

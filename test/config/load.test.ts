@@ -31,7 +31,8 @@ test('files apply in order, a folder by the byte order of its names', () => {
   const cwd = folderWith({
     'd/10-b.ini': '[log]\nlevel = warn',
     'd/9-a.ini': '[log]\nlevel = error',
-    'd/A.ini': '[log]\nformat = json',
+    'd/B.ini': '[log]\nformat = json\n[cors]\nmax_age = 1',
+    'd/a.ini': '[cors]\nmax_age = 2',
     'd/.hidden.ini': '[log]\nlevel = debug',
     'd/note.txt': 'no ini',
     'last.ini': '[log]\nformat = text',
@@ -39,6 +40,7 @@ test('files apply in order, a folder by the byte order of its names', () => {
   const { settings, problems, warnings } = load(cwd, ['--config', 'd', '-c', 'last.ini'])
   assert.deepEqual([problems, warnings], [[], []])
   assert.deepEqual(settings.values.log, { level: 'error', format: 'text' })
+  assert.equal(settings.values.cors.max_age, 2)
   assert.deepEqual(settings.find('log', 'level')?.source, { kind: 'file', path: 'd/9-a.ini', line: 2 })
 })
 
