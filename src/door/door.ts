@@ -65,8 +65,12 @@ export function createDoor(options: DoorOptions): Door {
         reply = refuse(error, dialect, exchange, log)
       }
       isLast ||= isStopping || running.isBroken(request.socket)
-      isLast = writeReply(request, response, { dialect, exchange, reply, isLast })
-      running.remove(request.socket, exchange, isLast)
+      const { socket } = request
+      const delivered = writeReply(request, response, { dialect, exchange, reply, isLast })
+      if (delivered.isLast) running.end(socket)
+      // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
+      if (delivered.isFeed || response.closed) running.remove(socket, exchange)
+      else response.once('close', () => running.remove(socket, exchange))
     },
     handleBroken(error, socket) {
       if (running.breakOff(socket)) return
@@ -96,10 +100,13 @@ function createRunning() {
       if (exchanges) exchanges.add(exchange)
       else sockets.set(socket, new Set([exchange]))
     },
-    remove(socket: Socket, exchange: Incoming, isLast: boolean) {
-      sockets.get(socket)?.delete(exchange)
-      if (isLast) ending.add(socket)
+    remove(socket: Socket, exchange: Incoming) {
+      const exchanges = sockets.get(socket)
+      exchanges?.delete(exchange)
+      if (exchanges?.size === 0 && broken.has(socket)) socket.end()
     },
+    /** The reply under way is the last of this connection. */
+    end: (socket: Socket) => void ending.add(socket),
     isBroken: (socket: Socket) => broken.has(socket),
     isIdle: (socket: Socket) => !sockets.get(socket)?.size && !ending.has(socket),
     /** What follows is not HTTP. Whoever is still under way is told and answers; `false` where nobody does. */

@@ -54,8 +54,11 @@ export type HeaderPair = readonly [name: string, value: string]
 export interface Reply {
   readonly status: number
   readonly headers: readonly HeaderPair[]
-  readonly body?: string | Uint8Array
+  /** In one piece, or piece by piece as it comes: a feed. A feed is ended with `return` when its client goes away. */
+  readonly body?: string | Uint8Array | Feed
 }
+
+export type Feed = AsyncIterable<string | Uint8Array>
 
 export type Answer = Reply | Promise<Reply>
 export type Params = Readonly<Record<string, string>>

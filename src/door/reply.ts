@@ -1,7 +1,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { hasBody } from './body.ts'
-import type { Dialect, Exchange, Reply } from './exchange.ts'
+import type { Dialect, Exchange, Feed, Reply } from './exchange.ts'
 
 /** What is left of a refused body is read and thrown away up to here; then the connection is cut. */
 const LINGER = { bytes: 1 << 20, ms: 2000 }
@@ -17,9 +19,15 @@ export interface Delivery {
   readonly isLast: boolean
 }
 
-/** The only writer of replies. Gives whether the connection ends with this one. */
-export function writeReply(request: IncomingMessage, response: ServerResponse, delivery: Delivery): boolean {
-  if (response.headersSent || response.destroyed) return true
+export interface Delivered {
+  /** The connection ends with this reply. */
+  readonly isLast: boolean
+  readonly isFeed: boolean
+}
+
+/** The only writer of replies. */
+export function writeReply(request: IncomingMessage, response: ServerResponse, delivery: Delivery): Delivered {
+  if (response.headersSent || response.destroyed) return { isLast: true, isFeed: false }
   const { reply, exchange, dialect } = delivery
   const leavesBody = hasUnreadBody(request)
   const headers = headersOf(dialect, exchange, reply)
@@ -27,15 +35,19 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   if (isLast) headers.push('Connection', 'close')
   response.writeHead(reply.status, headers)
   const body = request.method === 'HEAD' ? undefined : reply.body
+  if (isFeed(body)) {
+    void writeFeed(response, body)
+    return { isLast, isFeed: true }
+  }
   if (!leavesBody) {
     response.end(body)
-    return isLast
+    return { isLast, isFeed: false }
   }
   // The reply is out before the connection is cut: a reset while the client still sends would lose it.
   if (body !== undefined) response.write(body)
   else response.flushHeaders()
   linger(request, () => response.end())
-  return isLast
+  return { isLast, isFeed: false }
 }
 
 function headersOf(dialect: Dialect, exchange: Exchange | undefined, reply: Reply): string[] {
@@ -43,8 +55,20 @@ function headersOf(dialect: Dialect, exchange: Exchange | undefined, reply: Repl
   for (const [name, value] of reply.headers) flat.push(name, value)
   for (const [name, value] of dialect.standingHeaders(exchange, reply)) flat.push(name, value)
   const hasNoBody = reply.status === 204 || reply.status === 304
-  if (!hasNoBody) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
+  if (!hasNoBody && !isFeed(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
   return flat
+}
+
+const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' && Symbol.asyncIterator in body
+
+/** Pieces go out as the client takes them. A feed that fails breaks the connection: the client must not take it for whole. */
+async function writeFeed(response: ServerResponse, feed: Feed): Promise<void> {
+  response.flushHeaders()
+  try {
+    await pipeline(Readable.from(feed, { objectMode: true, highWaterMark: 1 }), response)
+  } catch {
+    response.destroy()
+  }
 }
 
 function hasUnreadBody(request: IncomingMessage): boolean {
@@ -73,5 +97,5 @@ export function writeRawReply(socket: Socket, dialect: Dialect, reply: Reply): v
   const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status] ?? ''}`, `Date: ${new Date().toUTCString()}`]
   const headers = headersOf(dialect, undefined, reply)
   for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`)
-  socket.end(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n${reply.body ?? ''}`)
+  socket.end(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n${typeof reply.body === 'string' ? reply.body : ''}`)
 }

@@ -138,6 +138,40 @@ test('a failure nobody foresaw is 500, bland, and logged', async (t) => {
   assert.equal(logged.length, 1)
 })
 
+test('a feed goes out piece by piece, and ends when its client goes', async (t) => {
+  const ended = Promise.withResolvers<void>()
+  async function* count() {
+    try {
+      for (let i = 0; ; i += 1) {
+        yield `${i}\n`
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    } finally {
+      ended.resolve()
+    }
+  }
+  const routes = [{ path: '/_open/feed', methods: { GET: () => ({ status: 200, headers: [], body: count() }) } }]
+  const door = await openTestDoor(t, { routes })
+  const socket = connect(door.port, '127.0.0.1')
+  socket.write(request('/_open/feed'))
+  const [head] = await once(socket, 'data')
+  assert.match(String(head), /^transfer-encoding: chunked$/im)
+  socket.destroy()
+  await ended.promise
+})
+
+test('a feed that fails breaks the connection', async (t) => {
+  async function* fail() {
+    yield 'begun'
+    throw new Error('lost')
+  }
+  const routes = [{ path: '/_open/feed', methods: { GET: () => ({ status: 200, headers: [], body: fail() }) } }]
+  const door = await openTestDoor(t, { routes })
+  const answer = await sendRaw(door.port, request('/_open/feed'), { untilClosed: true })
+  assert.match(answer.text, /begun/)
+  assert.doesNotMatch(answer.text, /\r\n0\r\n\r\n$/)
+})
+
 test('HEAD is GET without its body', async (t) => {
   const door = await openTestDoor(t)
   const answer = await sendRaw(door.port, request('/_admin/server/availability').replace('GET', 'HEAD'), {
