@@ -2,11 +2,11 @@ import { findTarget, type Target } from './foreign.ts'
 import { isConcealed, MASK } from './option.ts'
 import { type OptionRow, withValue } from './options.ts'
 import { findNearestOption, quote } from './problems.ts'
-import { checkKeyName } from './resolve-open.ts'
+import { checkKeyName } from './reading/resolve-open.ts'
+import { isFileReference } from './reading/secrets.ts'
+import { isOutOfReach } from './reading/sort.ts'
 import { type Given, RULES } from './rules.ts'
-import { isFileReference } from './secrets.ts'
 import { renderSource, type Settings } from './settings.ts'
-import { isOutOfReach } from './sort.ts'
 
 /** Why a setting cannot be changed at run time. */
 export interface ChangeProblem {

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readUtf8 } from '../base/encoding.ts'
 import type { Flags } from './flags.ts'
-import type { IniFile } from './layers.ts'
 import { type Reading, readSettings } from './read.ts'
-import type { Report } from './report.ts'
+import type { IniFile } from './reading/layers.ts'
+import type { Report } from './reading/report.ts'
 import type { RuntimeEntry } from './runtime.ts'
 
 export interface LoadInput {

@@ -1,17 +1,17 @@
 // What files, run time, environment and flags say enters; settings that are complete, checked and frozen leave, with
 // every problem met on the way. No secret may stand in a problem or a warning, and nothing is touched outside.
 
-import { type LayerInput, readLayers } from './layers.ts'
 import { isConcealed } from './option.ts'
 import { findOption, type OptionName, splitName } from './options.ts'
 import type { Problem } from './problems.ts'
-import type { Report } from './report.ts'
-import { type Resolution, resolveOptions } from './resolve.ts'
-import { resolveAdmins, resolveOpen } from './resolve-open.ts'
+import { type LayerInput, readLayers } from './reading/layers.ts'
+import type { Report } from './reading/report.ts'
+import { type Resolution, resolveOptions } from './reading/resolve.ts'
+import { resolveAdmins, resolveOpen } from './reading/resolve-open.ts'
+import { isFileReference, type Surroundings } from './reading/secrets.ts'
+import { type Sorted, sortOut } from './reading/sort.ts'
 import { RULES } from './rules.ts'
-import { isFileReference, type Surroundings } from './secrets.ts'
 import { type Assignment, createSettings, joinNames, renderSource, type Settings } from './settings.ts'
-import { type Sorted, sortOut } from './sort.ts'
 
 export interface ReadInput extends LayerInput, Surroundings {}
 

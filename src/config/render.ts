@@ -1,6 +1,5 @@
 // Everything that is printed from the table: help, the commented default.ini, the page of options, the settings in force.
 import { describeSettings, type ShownSetting } from './describe.ts'
-import { variableOf } from './environment.ts'
 import {
   isOpenSection,
   isSection,
@@ -11,6 +10,7 @@ import {
   SECTIONS,
   type Section,
 } from './options.ts'
+import { variableOf } from './reading/environment.ts'
 import type { Settings } from './settings.ts'
 
 const WIDTH = 96

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkChange } from '../../src/config/change.ts'
 import { ROWS } from '../../src/config/options.ts'
-import { read } from './reading.ts'
+import { read } from './given.ts'
 
 const { settings } = read({
   ini: '[cors]\norigins = *\n[chttpd_auth]\nsecret = hush\n',

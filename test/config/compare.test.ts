@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compareSettings } from '../../src/config/compare.ts'
 import { createMemoryLayer } from '../../src/config/runtime.ts'
-import { read } from './reading.ts'
+import { read } from './given.ts'
 
 const settingsOf = (ini: string) => read({ ini }).settings
 

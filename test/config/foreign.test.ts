@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { read } from './reading.ts'
+import { read } from './given.ts'
 
 const runtime = (section: string, key: string, text: string | undefined) => ({ section, key, text })
 const ignoredOf = (given: Parameters<typeof read>[0]) => {

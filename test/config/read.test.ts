@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ROWS } from '../../src/config/options.ts'
 import { exitCodeOf } from '../../src/config/problems.ts'
 import { renderSource } from '../../src/config/settings.ts'
-import { problemsOf, read } from './reading.ts'
+import { problemsOf, read } from './given.ts'
 
 const runtime = (section: string, key: string, text: string) => ({ section, key, text })
 

@@ -4,7 +4,7 @@ import { describeSettings, renderNotices, toShownText } from '../../src/config/d
 import { readIni } from '../../src/config/ini.ts'
 import { ROWS } from '../../src/config/options.ts'
 import { renderDefaultIni, renderHelp, renderOptionsPage, renderSettings } from '../../src/config/render.ts'
-import { read } from './reading.ts'
+import { read } from './given.ts'
 
 const uncomment = (ini: string) => ini.replace(/^;(?=[^ ;\n])/gm, '')
 

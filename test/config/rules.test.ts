@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findOption, splitName } from '../../src/config/options.ts'
 import { RULES } from '../../src/config/rules.ts'
-import { problemsOf } from './reading.ts'
+import { problemsOf } from './given.ts'
 
 const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem: RegExp]>> = {
   'a keyfile and a folder': [

@@ -1,8 +1,8 @@
-import { path as pathCodec } from './codecs.ts'
-import { findNearest, type Problem, renderProblem } from './problems.ts'
+import { path as pathCodec } from '../codecs.ts'
+import { findNearest, type Problem, renderProblem } from '../problems.ts'
+import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from '../settings.ts'
 import { complain, type Report } from './report.ts'
 import { expandSecret, folderOf, type Surroundings } from './secrets.ts'
-import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from './settings.ts'
 
 /** Kinds of key in `[jwt_keys]`: the part of a name before its first colon. */
 export const KEY_KINDS = ['hmac', 'rsa', 'ec', 'eddsa', 'jwks'] as const

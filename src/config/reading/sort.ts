@@ -1,9 +1,9 @@
+import { findTarget, type Target } from '../foreign.ts'
+import type { OpenSection, OptionName } from '../options.ts'
+import { findNearestOption, findNearestSection } from '../problems.ts'
+import { type Assignment, renderSource, type Source } from '../settings.ts'
 import { variableOf } from './environment.ts'
-import { findTarget, type Target } from './foreign.ts'
-import type { OpenSection, OptionName } from './options.ts'
-import { findNearestOption, findNearestSection } from './problems.ts'
 import { type Report, warn } from './report.ts'
-import { type Assignment, renderSource, type Source } from './settings.ts'
 
 /** Everything given, by what it means here; lowest layer first. */
 export interface Sorted {

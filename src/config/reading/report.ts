@@ -1,5 +1,5 @@
-import type { Problem } from './problems.ts'
-import { type Assignment, renderSource } from './settings.ts'
+import type { Problem } from '../problems.ts'
+import { type Assignment, renderSource } from '../settings.ts'
 
 /** What was met while reading. */
 export interface Report {

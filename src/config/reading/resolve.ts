@@ -1,10 +1,10 @@
-import { isStrictEnough } from './foreign.ts'
-import { isConcealed } from './option.ts'
-import { type Config, OPTIONS, type OptionName, type OptionRow, ROWS } from './options.ts'
-import { quote } from './problems.ts'
+import { isStrictEnough } from '../foreign.ts'
+import { isConcealed } from '../option.ts'
+import { type Config, OPTIONS, type OptionName, type OptionRow, ROWS } from '../options.ts'
+import { quote } from '../problems.ts'
+import type { Assignment } from '../settings.ts'
 import { complain, type Report, warn } from './report.ts'
 import { expandSecret, folderOf, isFileReference, type Surroundings } from './secrets.ts'
-import type { Assignment } from './settings.ts'
 import type { Sorted } from './sort.ts'
 
 export interface Resolution {

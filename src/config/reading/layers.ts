@@ -1,8 +1,8 @@
+import { type Ini, type IniEntry, readIni } from '../ini.ts'
+import type { RuntimeEntry } from '../runtime.ts'
+import type { Assignment } from '../settings.ts'
 import { readEnvironment } from './environment.ts'
-import { type Ini, type IniEntry, readIni } from './ini.ts'
 import type { Report } from './report.ts'
-import type { RuntimeEntry } from './runtime.ts'
-import type { Assignment } from './settings.ts'
 
 export interface IniFile {
   readonly path: string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readEnvironment, variableOf } from '../../src/config/environment.ts'
-import { renderProblem } from '../../src/config/problems.ts'
+import { renderProblem } from '../../../src/config/problems.ts'
+import { readEnvironment, variableOf } from '../../../src/config/reading/environment.ts'
 
 const given = (environment: Record<string, string>) =>
   readEnvironment(environment).assignments.map(({ section, key, text }) => `${section}.${key}=${text}`)

@@ -1,8 +1,8 @@
-import { FOREIGN_NAMES } from './foreign.ts'
-import { OPEN_SECTIONS, ROWS, splitName } from './options.ts'
-import { findNearest, type Problem } from './problems.ts'
+import { FOREIGN_NAMES } from '../foreign.ts'
+import { OPEN_SECTIONS, ROWS, splitName } from '../options.ts'
+import { findNearest, type Problem } from '../problems.ts'
+import type { Assignment } from '../settings.ts'
 import { toFileReference } from './secrets.ts'
-import type { Assignment } from './settings.ts'
 
 const PREFIX = 'CARDEA_'
 const FILE_SUFFIX = '_FILE'

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
-import { quote } from './problems.ts'
+import { quote } from '../problems.ts'
+import type { Assignment, Source } from '../settings.ts'
 import { complain, type Report } from './report.ts'
-import type { Assignment, Source } from './settings.ts'
 
 /** What reading needs of the world outside. */
 export interface Surroundings {
