@@ -4,9 +4,9 @@ import type { Log } from '../base/log.ts'
 import { rewriteAdmin } from '../config/admin-file.ts'
 import type { RuntimeLayer } from '../config/runtime.ts'
 import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
-import { readAdminPassword, renderAdminPassword } from '../identity/admin-password.ts'
 import { chooseAdministrators, type LayeredText, readAdministrators } from '../identity/administrators.ts'
-import type { Hasher, HashParameters } from '../identity/hasher.ts'
+import { readAdminPassword, renderAdminPassword } from '../identity/password/admin-password.ts'
+import type { Hasher, HashParameters } from '../identity/password/hasher.ts'
 import type { Account } from '../identity/sign-in.ts'
 
 export interface AdministratorNeeds {

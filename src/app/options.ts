@@ -9,7 +9,7 @@ import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import type { DoorLimits } from '../door/door.ts'
 import type { TrustRules } from '../door/forwarded.ts'
 import type { Endpoint, ListenerLimits, TlsFiles } from '../door/server.ts'
-import type { HashParameters } from '../identity/hasher.ts'
+import type { HashParameters } from '../identity/password/hasher.ts'
 import { StartError } from './start-error.ts'
 
 const toMs = (seconds: number): number => Math.round(seconds * 1000)

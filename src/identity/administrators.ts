@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readAdminPassword } from './admin-password.ts'
 import { ADMIN_ROLE } from './identity.ts'
+import { readAdminPassword } from './password/admin-password.ts'
 import type { Account } from './sign-in.ts'
 import { checkName } from './user.ts'
 

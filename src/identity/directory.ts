@@ -7,7 +7,7 @@
  * that breaks a rule, `overloaded` where too much hashing waits, `store_unavailable` where the store cannot be reached.
  */
 
-import type { StoredPassword } from './password.ts'
+import type { StoredPassword } from './password/password.ts'
 import type { EndedSession, UserRange } from './ports.ts'
 import type { Account } from './sign-in.ts'
 import type { DocumentPayload, GrantLevel, MultiModelPayload, User, UserRecord } from './user.ts'

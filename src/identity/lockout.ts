@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { type Log, SILENT_LOG } from '../base/log.ts'
 import { createLiveCache } from './live-cache.ts'
-import { digestHex, frame } from './password-digest.ts'
+import { digestHex, frame } from './password/password-digest.ts'
 
 export interface LockoutOptions {
   readonly mode: () => 'enforce' | 'warn' | 'off'

@@ -1,9 +1,9 @@
 import { Refusal } from '../base/errors.ts'
-import type { Hasher, HashParameters } from './hasher.ts'
 import type { Identity } from './identity.ts'
 import type { Lockout } from './lockout.ts'
-import type { StoredPassword } from './password.ts'
-import type { PasswordMemory } from './password-memory.ts'
+import type { Hasher, HashParameters } from './password/hasher.ts'
+import type { StoredPassword } from './password/password.ts'
+import type { PasswordMemory } from './password/password-memory.ts'
 
 /** Somebody who can sign in with a password. */
 export interface Account extends Identity {

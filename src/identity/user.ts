@@ -3,7 +3,7 @@
  * here changes what it was given, and a revision or a session generation never goes back.
  */
 import { createHash } from 'node:crypto'
-import type { StoredPassword } from './password.ts'
+import type { StoredPassword } from './password/password.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Refusal } from '../../src/base/errors.ts'
-import type { StoredPassword } from '../../src/identity/password.ts'
+import type { StoredPassword } from '../../src/identity/password/password.ts'
 import type { Store, UserWrite, WriteOutcome } from '../../src/identity/ports.ts'
 import { createUser, reviseUser, toTombstone, type User } from '../../src/identity/user.ts'
 

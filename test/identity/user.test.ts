@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { StoredPassword } from '../../src/identity/password.ts'
+import type { StoredPassword } from '../../src/identity/password/password.ts'
 import {
   checkName,
   checkRole,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { derive, hmac, type Prf } from '../../src/identity/password-digest.ts'
+import { derive, hmac, type Prf } from '../../../src/identity/password/password-digest.ts'
 
 interface Case {
   readonly tcId: number
@@ -26,7 +26,7 @@ interface File<T> {
 }
 
 function load<T>(name: string): File<T> {
-  return JSON.parse(readFileSync(new URL(`../fixtures/vectors/${name}_test.json`, import.meta.url), 'utf8'))
+  return JSON.parse(readFileSync(new URL(`../../fixtures/vectors/${name}_test.json`, import.meta.url), 'utf8'))
 }
 
 const bytes = (hex: string) => Buffer.from(hex, 'hex')

@@ -1,5 +1,5 @@
-import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
+import { type Clock, SYSTEM_CLOCK } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
 
 export interface JobQueueOptions {
   /** How many jobs run at once. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readAdminPassword, renderAdminPassword } from '../../src/identity/admin-password.ts'
-import type { HashedPassword } from '../../src/identity/password.ts'
+import { readAdminPassword, renderAdminPassword } from '../../../src/identity/password/admin-password.ts'
+import type { HashedPassword } from '../../../src/identity/password/password.ts'
 
 const SALT = '1112283cf988a34f124200a050d308a1'
 const hex = (digits: number) => '0a'.repeat(digits / 2)

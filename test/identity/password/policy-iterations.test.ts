@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readDocumentPassword, readSimpleAuthData } from '../../src/identity/password.ts'
-import { checkIterations } from '../../src/identity/policy-iterations.ts'
+import { readDocumentPassword, readSimpleAuthData } from '../../../src/identity/password/password.ts'
+import { checkIterations } from '../../../src/identity/password/policy-iterations.ts'
 
 const limits = { min: 100, max: 1000 }
 const pbkdf2 = (iterations: unknown, scheme = 'pbkdf2') =>

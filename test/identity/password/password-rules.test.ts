@@ -5,7 +5,7 @@ import {
   PASSWORD_RULE_LIMITS,
   type PasswordRules,
   readPasswordRules,
-} from '../../src/identity/password-rules.ts'
+} from '../../../src/identity/password/password-rules.ts'
 
 const REFUSED = 'Password does not conform to requirements.'
 

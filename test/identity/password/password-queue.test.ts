@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
-import { Refusal } from '../../src/base/errors.ts'
-import { createHasher } from '../../src/identity/hasher.ts'
-import { createJobQueue } from '../../src/identity/password-queue.ts'
+import { Refusal } from '../../../src/base/errors.ts'
+import { createHasher } from '../../../src/identity/password/hasher.ts'
+import { createJobQueue } from '../../../src/identity/password/password-queue.ts'
 
 /** A job that ends when it is told to. */
 function createJob(name: string, log: string[]) {

@@ -1,4 +1,4 @@
-import { readUtf8 } from '../base/encoding.ts'
+import { readUtf8 } from '../../base/encoding.ts'
 import { createPasswordExpression, type PasswordExpression } from './password-expression.ts'
 import { type RuleTerm, readRuleTerms, TermProblem } from './password-terms.ts'
 

@@ -1,4 +1,4 @@
-import { Refusal } from '../base/errors.ts'
+import { Refusal } from '../../base/errors.ts'
 import type { StoredPassword } from './password.ts'
 
 export interface IterationLimits {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { isSameSecret } from '../base/compare.ts'
-import { createLiveCache } from './live-cache.ts'
+import { isSameSecret } from '../../base/compare.ts'
+import { createLiveCache } from '../live-cache.ts'
 import { frame, hmac } from './password-digest.ts'
 
 /**

@@ -3,8 +3,8 @@
  * passwords and yes or no leave. No answer may tell by its time whether a name exists.
  */
 import { availableParallelism } from 'node:os'
-import type { Clock } from '../base/clock.ts'
-import { isSameSecret } from '../base/compare.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isSameSecret } from '../../base/compare.ts'
 import type { HashedPassword, Pbkdf2Password, StoredPassword, UsablePassword } from './password.ts'
 import { createSalt, derive, digestHex, METHODS, type Prf } from './password-digest.ts'
 import { createJobQueue } from './password-queue.ts'

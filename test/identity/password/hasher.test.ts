@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readAdminPassword } from '../../src/identity/admin-password.ts'
-import { createHasher, defaultJobs, type HashParameters } from '../../src/identity/hasher.ts'
-import { readDocumentPassword, readSimpleAuthData, type StoredPassword } from '../../src/identity/password.ts'
+import { readAdminPassword } from '../../../src/identity/password/admin-password.ts'
+import { createHasher, defaultJobs, type HashParameters } from '../../../src/identity/password/hasher.ts'
+import {
+  readDocumentPassword,
+  readSimpleAuthData,
+  type StoredPassword,
+} from '../../../src/identity/password/password.ts'
 
 const SALT = '1112283cf988a34f124200a050d308a1'
 const CHEAP: HashParameters = { scheme: 'pbkdf2', prf: 'sha', iterations: 1 }
@@ -71,7 +75,7 @@ describe('known passwords', () => {
   }
 
   it('every method of the salted form verifies what it digests', async () => {
-    const { digestHex, METHODS } = await import('../../src/identity/password-digest.ts')
+    const { digestHex, METHODS } = await import('../../../src/identity/password/password-digest.ts')
     for (const [method, { digest }] of Object.entries(METHODS)) {
       const stored = readSimpleAuthData({ method, salt: 'ab', hash: digestHex(digest, 'ab', 'pässword') })
       assert.equal(await hasher.verify(stored, 'pässword', CHEAP), true, method)

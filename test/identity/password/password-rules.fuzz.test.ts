@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { createPasswordExpression } from '../../src/identity/password-expression.ts'
-import { checkPassword, PASSWORD_RULE_LIMITS, readPasswordRules } from '../../src/identity/password-rules.ts'
-import { readRuleTerms } from '../../src/identity/password-terms.ts'
+import { createPasswordExpression } from '../../../src/identity/password/password-expression.ts'
+import {
+  checkPassword,
+  PASSWORD_RULE_LIMITS,
+  readPasswordRules,
+} from '../../../src/identity/password/password-rules.ts'
+import { readRuleTerms } from '../../../src/identity/password/password-terms.ts'
 
 const quote = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 
