@@ -5,7 +5,7 @@ import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { compareSettings } from '../config/compare.ts'
 import type { Reading } from '../config/read.ts'
-import type { RuntimeEntry, RuntimeLayer } from '../config/runtime.ts'
+import type { RuntimeEntry } from '../config/runtime.ts'
 import type { Settings } from '../config/settings.ts'
 import { createHasher, type Hasher } from '../identity/password/hasher.ts'
 import type { Store } from '../identity/ports.ts'
@@ -13,7 +13,7 @@ import type { Account } from '../identity/sign-in.ts'
 import { openStore } from '../store/open.ts'
 import { enforceAdministrators } from './administrators.ts'
 import { toHashParameters } from './options.ts'
-import { createStoredLayer } from './runtime.ts'
+import { createStoredLayer, type StoredLayer } from './runtime.ts'
 import { ConfigError, StartError } from './start-error.ts'
 
 export interface StateOptions {
@@ -23,7 +23,7 @@ export interface StateOptions {
 }
 
 interface StateNeeds extends StateOptions {
-  readonly runtime: RuntimeLayer
+  readonly runtime: StoredLayer
 }
 
 export interface InForce {
@@ -43,6 +43,7 @@ export interface ReloadReport {
 export interface State extends Live<InForce> {
   readonly hasher: Hasher
   readonly store: Store
+  readonly runtime: StoredLayer
   reload(): Promise<ReloadReport>
 }
 
@@ -106,7 +107,7 @@ async function bringIntoForce(options: StateNeeds, store: Store): Promise<State>
       return { isApplied: false, problems: error.message.split('\n'), changed: [], needRestart: [] }
     }
   }
-  return { get: inForce.get, hasher, store, reload: singleFlight(reload) }
+  return { get: inForce.get, hasher, store, runtime: options.runtime, reload: singleFlight(reload) }
 }
 
 /** A reload asked for while one runs is the next one: it must see what was written meanwhile. */

@@ -20,6 +20,9 @@ export const ERRORS = {
   // what was asked for
   not_found: 'There is nothing here.',
   database_not_found: 'There is no such database.',
+  node_not_found: 'There is no such node.',
+  option_not_found: 'Nothing is set by that name.',
+  section_protected: 'This section of the configuration cannot be changed over HTTP.',
   bad_request: 'The request cannot be understood.',
   invalid_json: 'The body is not JSON in UTF-8.',
   missing_body: 'The request needs a body.',

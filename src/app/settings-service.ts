@@ -1,0 +1,79 @@
+import { Refusal } from '../base/errors.ts'
+import { type ChangeProblem, checkChange } from '../config/change.ts'
+import { toShownText } from '../config/describe.ts'
+import type { State } from './state.ts'
+
+export interface ChangeOptions {
+  /** For this process alone, until it ends or reads its configuration anew. */
+  readonly isVolatile?: boolean
+}
+
+/** Changes of the configuration while Cardea runs. When one has answered, it is in force. Secrets come out masked. */
+export interface SettingsService {
+  /** By section, then key: what was set, in files, at run time, in the environment or by flags. */
+  list(): Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** Gives what was there before, as it may be shown; `''` for nothing. */
+  set(section: string, key: string, text: string, options?: ChangeOptions): Promise<string>
+  /** Back to the layers below. Throws `option_not_found` where nothing is set. */
+  unset(section: string, key: string, options?: ChangeOptions): Promise<string>
+  /** Reads everything anew; what was set for this process alone is gone. */
+  reload(): Promise<void>
+}
+
+export function createSettingsService(state: State): SettingsService {
+  const shown = (section: string, key: string): string | undefined => {
+    const entry = state
+      .get()
+      .settings.entries.find((candidate) => candidate.section === section && candidate.key === key)
+    return entry && toShownText(entry)
+  }
+  const check = (section: string, key: string, text: string | undefined) => {
+    const problem = checkChange(state.get().settings, section, key, text)
+    if (problem) throw toRefusal(problem)
+  }
+  const layer = ({ isVolatile = false }: ChangeOptions = {}) => (isVolatile ? state.runtime.volatile : state.runtime)
+
+  return {
+    list: () => listShown(state),
+    async set(section, key, text, options) {
+      check(section, key, text)
+      const before = shown(section, key) ?? ''
+      await layer(options).set(section, key, text)
+      await apply(state)
+      return before
+    },
+    async unset(section, key, options) {
+      check(section, key, undefined)
+      const before = shown(section, key)
+      if (before === undefined) throw new Refusal('option_not_found')
+      await layer(options).unset(section, key)
+      await apply(state)
+      return before
+    },
+    async reload() {
+      state.runtime.dropVolatile()
+      await apply(state)
+    },
+  }
+}
+
+function listShown(state: State): Record<string, Record<string, string>> {
+  const sections: Record<string, Record<string, string>> = Object.create(null)
+  for (const entry of state.get().settings.entries) {
+    const section = sections[entry.section] ?? Object.create(null)
+    section[entry.key] = toShownText(entry)
+    sections[entry.section] = section
+  }
+  return sections
+}
+
+async function apply(state: State): Promise<void> {
+  const { isApplied, problems } = await state.reload()
+  if (!isApplied)
+    throw new Refusal('bad_request', { about: `The configuration was not applied. ${problems.join(' ')}` })
+}
+
+function toRefusal({ kind, message, nearest }: ChangeProblem): Refusal {
+  const about = nearest === undefined ? message : `${message}. Did you mean ${nearest}?`
+  return new Refusal(kind === 'not-settable' ? 'forbidden' : 'bad_request', { about })
+}

@@ -1,0 +1,184 @@
+import { readUtf8 } from '../../base/encoding.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
+import { toJsonReply } from './wire.ts'
+
+/** What the configuration endpoints need of the server. Secrets come masked. */
+export interface NodeSettings {
+  /** By section, then key: what was set, defaults left out. */
+  list(): Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** Gives what was there before, as it may be shown; `''` for nothing. */
+  set(section: string, key: string, text: string, options: { readonly isVolatile: boolean }): Promise<string>
+  /** The same; throws `option_not_found` where nothing is set. */
+  unset(section: string, key: string, options: { readonly isVolatile: boolean }): Promise<string>
+  reload(): Promise<void>
+}
+
+export interface NodeAdministrators {
+  listAdministrators(): readonly { readonly name: string; readonly text: string }[]
+  setAdministrator(
+    name: string,
+    password: { readonly password: string } | { readonly stored: string },
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<string>
+  removeAdministrator(name: string): Promise<string>
+}
+
+export interface NodeRouteOptions {
+  readonly nodeName: string
+  readonly configuration: NodeSettings
+  readonly administrators: NodeAdministrators
+  /** Names of the hash algorithms this installation supports. */
+  supportedHashes(): readonly string[]
+}
+
+/** Sections through which an administrator could once run programs. Nothing in them is ever used, or changed. */
+const PROTECTED = new Set([
+  'daemons',
+  'external',
+  'feature_flags',
+  'httpd_db_handlers',
+  'httpd_design_handlers',
+  'httpd_global_handlers',
+  'native_query_servers',
+  'os_daemons',
+  'query_servers',
+])
+
+/** `/_node/…`: who this node is, and its configuration. The path is an administrator's by the rules for paths. */
+export function nodeRoutes(options: NodeRouteOptions): readonly Route[] {
+  const { nodeName, configuration } = options
+  const here =
+    (handler: Handler): Handler =>
+    (exchange, params) => {
+      requireNode(params['node'], nodeName)
+      return handler(exchange, params)
+    }
+  const name = here(() => toJsonReply(200, { name: nodeName }))
+  const config = '/_node/{node}/_config'
+  return [
+    { path: '/_node', methods: { GET: incomplete, POST: incomplete, PUT: incomplete, DELETE: incomplete } },
+    { path: '/_node/{node}', methods: { GET: name, POST: name, PUT: name, DELETE: name } },
+    { path: '/_node/{node}/_versions', methods: { GET: here(() => versions(options)) } },
+    { path: config, methods: { GET: here(() => toJsonReply(200, listAll(options))) } },
+    { path: `${config}/_reload`, methods: { POST: here(() => reload(configuration)) } },
+    { path: `${config}/{section}`, methods: { GET: here((_exchange, params) => getSection(params, options)) } },
+    {
+      path: `${config}/{section}/{key}`,
+      methods: {
+        GET: here((_exchange, params) => getValue(params, options)),
+        PUT: here((exchange, params) => putValue(exchange, params, options)),
+        DELETE: here((exchange, params) => deleteValue(exchange, params, options)),
+      },
+    },
+  ]
+}
+
+function requireNode(asked: string | undefined, own: string): void {
+  if (asked !== '_local' && asked !== own) throw new Refusal('node_not_found', { about: asked ?? '' })
+}
+
+const incomplete: Handler = () => {
+  throw new Refusal('bad_request', { about: 'Incomplete path to _node request' })
+}
+
+function versions({ supportedHashes }: NodeRouteOptions): Reply {
+  const { node, openssl, icu, unicode } = process.versions
+  return toJsonReply(200, {
+    javascript_engine: { name: 'v8', version: process.versions.v8 },
+    // Clients look for the list under this name; the runtime itself is Node.
+    erlang: { version: `node ${node}, openssl ${openssl}`, supported_hashes: supportedHashes() },
+    collation_driver: {
+      name: 'libicu',
+      library_version: icu,
+      collator_version: '',
+      collation_algorithm_version: unicode,
+    },
+  })
+}
+
+const adminTexts = ({ administrators }: NodeRouteOptions): Record<string, string> =>
+  Object.fromEntries(administrators.listAdministrators().map(({ name, text }) => [name, text]))
+
+function listAll(options: NodeRouteOptions): Record<string, unknown> {
+  return { ...options.configuration.list(), admins: adminTexts(options) }
+}
+
+function findSection(section: string | undefined, options: NodeRouteOptions): Readonly<Record<string, string>> {
+  if (section === 'admins') return adminTexts(options)
+  const all = options.configuration.list()
+  return section !== undefined && Object.hasOwn(all, section) ? (all[section] ?? {}) : {}
+}
+
+const getSection = ({ section }: Params, options: NodeRouteOptions): Reply =>
+  toJsonReply(200, findSection(section, options))
+
+function getValue({ section, key = '' }: Params, options: NodeRouteOptions): Reply {
+  const values = findSection(section, options)
+  if (!Object.hasOwn(values, key)) throw new Refusal('option_not_found')
+  return toJsonReply(200, values[key])
+}
+
+async function putValue(
+  exchange: Exchange,
+  { section = '', key = '' }: Params,
+  options: NodeRouteOptions,
+): Promise<Reply> {
+  if (PROTECTED.has(section)) throw new Refusal('section_protected')
+  const text = await readText(exchange)
+  if (section === 'admins') return putAdministrator(exchange, key, text, options)
+  const isVolatile = exchange.header('x-couch-persist') === 'false'
+  return toJsonReply(200, await options.configuration.set(section, key, text.trim(), { isVolatile }))
+}
+
+async function putAdministrator(
+  exchange: Exchange,
+  name: string,
+  text: string,
+  options: NodeRouteOptions,
+): Promise<Reply> {
+  const raw = exchange.query.get('raw')
+  if (raw !== null && raw !== 'true' && raw !== 'false') {
+    throw new Refusal('bad_request', { about: `Bad value for 'raw' option: ${raw}` })
+  }
+  const password = raw === 'true' ? { stored: text.trim() } : { password: text }
+  return toJsonReply(200, await options.administrators.setAdministrator(name, password, { signal: exchange.signal }))
+}
+
+async function deleteValue(
+  exchange: Exchange,
+  { section = '', key = '' }: Params,
+  options: NodeRouteOptions,
+): Promise<Reply> {
+  if (PROTECTED.has(section)) throw new Refusal('section_protected')
+  if (section === 'admins') return deleteAdministrator(key, options)
+  const isVolatile = exchange.header('x-couch-persist') === 'false'
+  return toJsonReply(200, await options.configuration.unset(section, key, { isVolatile }))
+}
+
+async function deleteAdministrator(name: string, options: NodeRouteOptions): Promise<Reply> {
+  if (!Object.hasOwn(adminTexts(options), name)) throw new Refusal('option_not_found')
+  return toJsonReply(200, await options.administrators.removeAdministrator(name))
+}
+
+async function reload(configuration: NodeSettings): Promise<Reply> {
+  await configuration.reload()
+  return toJsonReply(200, { ok: true })
+}
+
+/** The body as a JSON string. Its content type is not looked at. */
+async function readText(exchange: Exchange): Promise<string> {
+  const bytes = await exchange.readBody()
+  if (bytes === undefined) throw new Refusal('missing_body')
+  const value = readJsonValue(readUtf8(bytes))
+  if (typeof value !== 'string') throw new Refusal('bad_request', { about: 'a JSON string expected' })
+  return value
+}
+
+function readJsonValue(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '')
+  } catch {
+    throw new Refusal('invalid_json')
+  }
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import { Refusal } from '../../base/errors.ts'
+import type { Exchange, Reply, Route } from '../../door/exchange.ts'
+import { ANONYMOUS } from '../../identity/identity.ts'
+import { toJsonReply } from './wire.ts'
+
+export interface ServerRouteOptions {
+  readonly nodeName: string
+  /** Name of the one database there is where nothing stands behind this door. */
+  readonly usersDatabase: string
+  /** What `GET` of that database tells. */
+  usersInfo(): Promise<unknown>
+}
+
+const MOST_UUIDS = 1000
+
+/** The small answers clients and monitors need of a server that holds no databases of its own. */
+export function serverRoutes(options: ServerRouteOptions): readonly Route[] {
+  const { nodeName, usersDatabase, usersInfo } = options
+  const databasesInfo = async (names: readonly unknown[]) =>
+    toJsonReply(200, await Promise.all(names.map((key) => describeDatabase(key, usersDatabase, usersInfo))))
+  return [
+    {
+      path: '/_membership',
+      methods: { GET: () => toJsonReply(200, { all_nodes: [nodeName], cluster_nodes: [nodeName] }) },
+    },
+    { path: '/_all_dbs', methods: { GET: () => toJsonReply(200, [usersDatabase]) }, allow: ['GET', 'HEAD'] },
+    {
+      path: '/_dbs_info',
+      methods: {
+        GET: () => databasesInfo([usersDatabase]),
+        POST: async (exchange) => databasesInfo(await readKeys(exchange)),
+      },
+      allow: ['GET', 'HEAD', 'POST'],
+    },
+    { path: '/_uuids', methods: { GET: uuids }, allow: ['GET'] },
+    { path: '/_active_tasks', methods: { GET: activeTasks }, allow: ['GET', 'HEAD'] },
+  ]
+}
+
+async function describeDatabase(key: unknown, known: string, info: () => Promise<unknown>): Promise<unknown> {
+  return key === known ? { key, info: await info() } : { key, error: 'not_found' }
+}
+
+const MOST_KEYS = 100
+
+async function readKeys(exchange: Exchange): Promise<readonly unknown[]> {
+  const bytes = await exchange.readBody()
+  if (bytes === undefined) throw new Refusal('missing_body')
+  const { keys } = readObject(bytes)
+  if (!Array.isArray(keys)) throw new Refusal('bad_request', { about: '`keys` member must exist.' })
+  if (keys.length > MOST_KEYS)
+    throw new Refusal('bad_request', { about: '`keys` member must not exceed the configured maximum' })
+  return keys
+}
+
+function readObject(bytes: Buffer): { keys?: unknown } {
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString())
+  } catch {
+    throw new Refusal('invalid_json')
+  }
+  if (typeof value !== 'object' || value === null)
+    throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
+  return value
+}
+
+function uuids(exchange: Exchange): Reply {
+  const count = Number(exchange.query.get('count') ?? 1)
+  if (!Number.isInteger(count) || count < 0)
+    throw new Refusal('bad_request', { about: 'count must be a non-negative integer' })
+  if (count > MOST_UUIDS) throw new Refusal('bad_request', { about: 'count parameter too large' })
+  const list = Array.from({ length: count }, () => randomBytes(16).toString('hex'))
+  return {
+    status: 200,
+    headers: [
+      ['Cache-Control', 'must-revalidate, no-cache'],
+      ['Content-Type', 'application/json'],
+      ['Expires', 'Mon, 01 Jan 1990 00:00:00 GMT'],
+      ['Pragma', 'no-cache'],
+    ],
+    body: `${JSON.stringify({ uuids: list })}\n`,
+  }
+}
+
+function activeTasks(exchange: Exchange): Reply {
+  if (!(exchange.authenticated ?? ANONYMOUS).identity.isAdmin) throw new Refusal('admin_required')
+  return toJsonReply(200, [])
+}
