@@ -16,8 +16,15 @@ export interface DoorLimits extends GuardLimits, BodyLimits {
   readonly maxConnections: number
 }
 
+/** Requests whose path begins with this segment, spelled plainly, speak another dialect from beginning to end. */
+export interface Mount {
+  readonly segment: string
+  readonly dialect: Dialect
+}
+
 export interface DoorOptions {
   readonly dialect: Dialect
+  readonly mounts?: readonly Mount[]
   readonly limits: Live<DoorLimits>
   readonly trust: Live<TrustRules>
   readonly log: Log
@@ -36,7 +43,7 @@ export interface Door {
 
 export function createDoor(options: DoorOptions): Door {
   const { dialect, limits, trust, log } = options
-  const find = createRouter(dialect.routes)
+  const chooseSpeaker = createSpeakers(dialect, options.mounts ?? [])
   const running = createRunning()
   const surplus = new WeakSet<Socket>()
   const open = new Set<Socket>()
@@ -53,13 +60,15 @@ export function createDoor(options: DoorOptions): Door {
     async handle(request, response) {
       // A body that breaks off is told to whoever reads it; without a listener Node would end the process.
       request.on('error', () => {})
+      const speaker = chooseSpeaker(request.url ?? '')
+      const { dialect } = speaker
       const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust: trust.get() })
       running.add(request.socket, exchange)
       let isLast = false
       let reply: Reply
       try {
         check(request)
-        reply = await answer(exchange, dialect, find)
+        reply = await answer(exchange, speaker)
       } catch (error) {
         isLast = error instanceof Refusal && ENDS_CONNECTION.has(error.code)
         reply = refuse(error, dialect, exchange, log)
@@ -135,7 +144,24 @@ const ENDS_CONNECTION: ReadonlySet<string> = new Set([
   'stopping',
 ])
 
-async function answer(exchange: Exchange, dialect: Dialect, find: Router): Promise<Reply> {
+interface Speaker {
+  readonly dialect: Dialect
+  readonly find: Router
+}
+
+/** Decided on the raw target, so that nothing a dialect takes off or decodes can lead past a mount, or into one. */
+function createSpeakers(dialect: Dialect, mounts: readonly Mount[]): (target: string) => Speaker {
+  const toSpeaker = (speaks: Dialect): Speaker => ({ dialect: speaks, find: createRouter(speaks.routes) })
+  const own = toSpeaker(dialect)
+  const mounted = mounts.map((mount) => ({ prefix: `/${mount.segment}`, speaker: toSpeaker(mount.dialect) }))
+  const isUnder = (target: string, prefix: string) =>
+    target.startsWith(prefix) && ENDS_SEGMENT.has(target.charAt(prefix.length))
+  return (target) => mounted.find(({ prefix }) => isUnder(target, prefix))?.speaker ?? own
+}
+
+const ENDS_SEGMENT: ReadonlySet<string> = new Set(['', '/', '?'])
+
+async function answer(exchange: Exchange, { dialect, find }: Speaker): Promise<Reply> {
   for (const step of dialect.steps) {
     const reply = await step.run(exchange)
     if (reply) return reply

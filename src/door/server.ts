@@ -13,7 +13,8 @@ import type { Door } from './door.ts'
 /** Where a door listens. */
 export type Endpoint =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls?: TlsFiles }
-  | { readonly kind: 'unix'; readonly path: string }
+  /** `mode`: who may connect, as of a file; the owner and its group unless given. */
+  | { readonly kind: 'unix'; readonly path: string; readonly mode?: number }
 
 /** PEM texts, read at start. */
 export interface TlsFiles {
@@ -83,20 +84,31 @@ async function bind(server: Server, endpoint: Endpoint): Promise<void> {
     rmSync(endpoint.path) // left behind by a process that was killed
     await bindOnce(server, endpoint)
   }
-  if (endpoint.kind === 'unix') chmodSync(endpoint.path, 0o660)
+  if (endpoint.kind === 'unix') chmodSync(endpoint.path, modeOf(endpoint))
 }
+
+const modeOf = ({ mode = 0o660 }: { readonly mode?: number }): number => mode
 
 function bindOnce(server: Server, endpoint: Endpoint): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(
-      endpoint.kind === 'unix' ? { path: endpoint.path } : { host: endpoint.host, port: endpoint.port },
-      () => {
-        server.off('error', reject)
-        resolve()
-      },
-    )
+    const ready = () => {
+      server.off('error', reject)
+      resolve()
+    }
+    if (endpoint.kind === 'unix') bindPrivately(server, endpoint, ready)
+    else server.listen({ host: endpoint.host, port: endpoint.port }, ready)
   })
+}
+
+/** Node makes the socket within this call: nobody the mode keeps out can connect before it is set. */
+function bindPrivately(server: Server, endpoint: Extract<Endpoint, { kind: 'unix' }>, ready: () => void): void {
+  const before = process.umask(0o777 & ~modeOf(endpoint))
+  try {
+    server.listen({ path: endpoint.path }, ready)
+  } finally {
+    process.umask(before)
+  }
 }
 
 function isAlive(path: string): Promise<boolean> {

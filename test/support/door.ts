@@ -3,7 +3,7 @@ import { createLive } from '../../src/base/live.ts'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { createDocumentDialect, type DocumentSettings } from '../../src/dialects/document/dialect.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
-import { createDoor, type DoorLimits } from '../../src/door/door.ts'
+import { createDoor, type DoorLimits, type Mount } from '../../src/door/door.ts'
 import type { Dialect, Route } from '../../src/door/exchange.ts'
 import { type Endpoint, type ListenerLimits, listen } from '../../src/door/server.ts'
 import { ANONYMOUS } from '../../src/identity/identity.ts'
@@ -71,6 +71,7 @@ export interface TestDoorOptions {
   readonly limits?: Partial<DoorLimits & ListenerLimits>
   readonly endpoint?: Endpoint
   readonly routes?: readonly Route[]
+  readonly mounts?: readonly Mount[]
   readonly log?: Log
 }
 
@@ -120,6 +121,7 @@ export async function openTestDoor(scope: Scope, options: TestDoorOptions = {}) 
   } as const
   const door = createDoor({
     dialect: createDialect(options),
+    mounts: options.mounts ?? [],
     limits: createLive(limits),
     trust: createLive(rules),
     log: options.log ?? SILENT_LOG,
