@@ -1,4 +1,4 @@
-import { Refusal } from '../base/errors.ts'
+import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
 import type { State } from './state.ts'
@@ -75,5 +75,17 @@ async function apply(state: State): Promise<void> {
 
 function toRefusal({ kind, message, nearest }: ChangeProblem): Refusal {
   const about = nearest === undefined ? message : `${message}. Did you mean ${nearest}?`
-  return new Refusal(kind === 'not-settable' ? 'forbidden' : 'bad_request', { about })
+  return new Refusal(CODES[kind], { about })
+}
+
+const CODES: Readonly<Record<ChangeProblem['kind'], ErrorCode>> = {
+  'invalid-section': 'bad_request',
+  'invalid-key': 'bad_request',
+  'invalid-value': 'option_refused',
+  'unknown-option': 'option_unknown',
+  'bad-value': 'option_refused',
+  conflict: 'option_refused',
+  masked: 'option_refused',
+  pinned: 'option_refused',
+  'not-settable': 'forbidden',
 }

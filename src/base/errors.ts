@@ -22,6 +22,8 @@ export const ERRORS = {
   database_not_found: 'There is no such database.',
   node_not_found: 'There is no such node.',
   option_not_found: 'Nothing is set by that name.',
+  option_unknown: 'There is no such option.',
+  option_refused: 'The option cannot have this value.',
   section_protected: 'This section of the configuration cannot be changed over HTTP.',
   bad_request: 'The request cannot be understood.',
   invalid_json: 'The body is not JSON in UTF-8.',

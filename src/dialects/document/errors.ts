@@ -23,6 +23,8 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   database_not_found: words(404, 'not_found', 'Database does not exist.'),
   node_not_found: words(404, 'not_found', (name) => `no such node: ${name}`),
   option_not_found: words(404, 'not_found', 'unknown_config_value'),
+  option_unknown: words(400, 'bad_request', (why) => why),
+  option_refused: words(400, 'bad_request', (why) => why),
   section_protected: words(403, 'forbidden', 'Config section blacklisted for modification over HTTP API.'),
   bad_request: words(400, 'bad_request', (why) => why),
   invalid_json: words(400, 'bad_request', 'invalid UTF-8 JSON'),

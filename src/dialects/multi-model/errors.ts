@@ -31,6 +31,8 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   database_not_found: words(404, 1228, 'database not found'),
   node_not_found: words(404, 404, (name) => `unknown server '${name}'`),
   option_not_found: words(404, 404, 'unknown option'),
+  option_unknown: words(400, 10, (why) => why),
+  option_refused: words(400, 10, (why) => why),
   section_protected: words(403, 11, 'forbidden'),
   bad_request: words(400, 10, (why) => why),
   invalid_json: words(400, 600, 'invalid JSON object'),

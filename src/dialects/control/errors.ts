@@ -1,0 +1,63 @@
+import { ERRORS, type ErrorCode, type Refusal } from '../../base/errors.ts'
+
+/** `speaks`: what the refusal is about is a whole sentence, and says more than the table. */
+type Row = { readonly status: number; readonly speaks?: true }
+
+const row = (status: number): Row => ({ status })
+const speaking = (status: number): Row => ({ status, speaks: true })
+
+/** Every error under its own code. */
+export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
+  malformed_request: row(400),
+  ambiguous_header: row(400),
+  invalid_host: row(400),
+  invalid_target: row(400),
+  invalid_url_encoding: row(400),
+  uri_too_long: row(414),
+  headers_too_large: row(431),
+  body_too_large: row(413),
+  request_timeout: row(408),
+  expectation_failed: row(417),
+  method_not_allowed: row(405),
+  too_many_connections: row(503),
+  stopping: row(503),
+  not_found: speaking(404),
+  database_not_found: row(404),
+  node_not_found: row(404),
+  option_not_found: row(404),
+  option_unknown: speaking(400),
+  option_refused: speaking(400),
+  section_protected: row(403),
+  bad_request: speaking(400),
+  invalid_json: row(400),
+  missing_body: row(400),
+  unsupported_media_type: row(415),
+  unsupported_encoding: row(415),
+  conflict: speaking(409),
+  authentication_required: row(401),
+  login_required: row(401),
+  credential_refused: row(401),
+  credential_malformed: row(401),
+  claim_missing: row(401),
+  token_refused: row(401),
+  admin_required: row(403),
+  forbidden: speaking(403),
+  iterations_too_low: row(401),
+  iterations_too_high: row(401),
+  password_refused: speaking(400),
+  account_locked: row(403),
+  overloaded: row(503),
+  store_unavailable: row(503),
+  internal: row(500),
+}
+
+export interface ControlWords {
+  readonly error: ErrorCode
+  readonly reason: string
+}
+
+/** The body of an error, the same over HTTP and without. */
+export function toControlWords({ code, about }: Refusal): ControlWords {
+  const reason = CONTROL_ERRORS[code].speaks ? (about ?? ERRORS[code]) : ERRORS[code]
+  return { error: code, reason }
+}

@@ -1,0 +1,60 @@
+import type { AdministratorDirectory, UserDirectory } from '../../identity/directory.ts'
+
+/** What one call brings: what stood in its path, its query, and its body as it was read from JSON. */
+export interface Call {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly body: unknown
+  /** Aborted when the caller no longer waits. */
+  readonly signal?: AbortSignal
+}
+
+/** One thing that can be asked of Cardea, whoever asks: a request, or a command that has opened the store itself. */
+export interface Operation<R> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below `/_cardea/api`. */
+  readonly path: string
+  run(needs: ControlNeeds, call: Call): R | Promise<R>
+}
+
+/** One setting as it may be shown. */
+export interface ShownSetting {
+  readonly name: string
+  readonly value: string
+  readonly source: string
+  readonly isDefault: boolean
+  readonly note?: string
+}
+
+export interface ControlSettings {
+  /** Everything in force, defaults too; secrets masked. */
+  list(): readonly ShownSetting[]
+  /** Throws a `Refusal` for what cannot be set. When it has answered, the setting is in force, or waits for a restart. */
+  set(section: string, key: string, text: string): Promise<SettingChange>
+  /** Back to what files, environment and defaults say. */
+  unset(section: string, key: string): Promise<SettingChange>
+}
+
+export interface SettingChange {
+  readonly name: string
+  /** As it may be shown; empty for nothing. */
+  readonly previous: string
+  readonly value: string
+  readonly needsRestart: boolean
+}
+
+/** Of this node. */
+export interface Health {
+  readonly product: string
+  readonly version: string
+  readonly pid: number
+  readonly store: string
+  /** Age of what is known of changes made elsewhere. */
+  readonly stalenessMs: number
+}
+
+export interface ControlNeeds {
+  readonly directory: UserDirectory & AdministratorDirectory
+  readonly settings: ControlSettings
+  health(): Health
+}

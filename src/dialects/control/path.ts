@@ -1,0 +1,17 @@
+import { decodePercent } from '../../base/encoding.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Path } from '../../door/exchange.ts'
+
+/** The segments between raw slashes, each decoded once: a name may hold `/`, written `%2F`. */
+export function readControlPath(raw: string): Path {
+  const parts = raw.split('/').slice(1)
+  if (parts.at(-1) === '') parts.pop()
+  return { raw, segments: parts.map(readSegment) }
+}
+
+function readSegment(part: string): string {
+  const text = decodePercent(part)
+  if (text === undefined) throw new Refusal('invalid_url_encoding')
+  if (text === '' || text === '.' || text === '..') throw new Refusal('invalid_target')
+  return text
+}

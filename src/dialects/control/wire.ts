@@ -1,0 +1,28 @@
+import { readUtf8 } from '../../base/encoding.ts'
+import { Refusal } from '../../base/errors.ts'
+import { readJson } from '../../base/json.ts'
+import type { Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
+
+const JSON_HEADERS: readonly HeaderPair[] = [['Content-Type', 'application/json']]
+
+export const toJsonReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply => ({
+  status,
+  headers: [...JSON_HEADERS, ...headers],
+  body: `${JSON.stringify(value)}\n`,
+})
+
+const JSON_TYPE = /^application\/json(?:;|$)/i
+
+/** The body as JSON; `undefined` where there is none. */
+export async function readJsonBody(exchange: Exchange): Promise<unknown> {
+  const bytes = await exchange.readBody()
+  if (bytes === undefined || bytes.length === 0) return undefined
+  // A form of a foreign page cannot send this type without asking first.
+  if (!JSON_TYPE.test(exchange.header('content-type') ?? '')) {
+    throw new Refusal('unsupported_media_type', { about: 'application/json' })
+  }
+  const text = readUtf8(bytes)
+  const reading = text === undefined ? undefined : readJson(text, { noDuplicates: true })
+  if (reading?.kind !== 'json') throw new Refusal('invalid_json')
+  return reading.value
+}
