@@ -1,4 +1,4 @@
-import type { ErrorCode, Refusal } from '../../base/errors.ts'
+import { ERRORS, type ErrorCode, type Refusal } from '../../base/errors.ts'
 
 type Words = {
   readonly code: number
@@ -40,14 +40,24 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   unsupported_media_type: words(415, 10, (wanted) => `the content type must be ${wanted}`),
   unsupported_encoding: words(415, 10, (coding) => `the content encoding ${coding} is not supported`),
   conflict: words(409, 1200, 'conflict'),
+  bad_parameter: words(400, 400, (why) => why),
+  user_not_found: words(404, 1703, 'user not found'),
+  user_exists: words(409, 1702, 'duplicate user'),
+  user_name_refused: words(400, 1700, 'invalid user name'),
+  name_taken: words(409, 1207, 'duplicate name'),
+  system_database_only: words(403, 1230, 'operation only allowed in system database'),
+  secret_unreadable: words(400, 34, (why) => why),
   authentication_required: words(401, 11, 'not authorized to execute this request'),
   login_required: words(401, 11, 'not authorized to execute this request'),
   credential_refused: words(401, 11, 'not authorized to execute this request'),
   credential_malformed: words(401, 11, 'not authorized to execute this request'),
   claim_missing: words(401, 11, 'not authorized to execute this request'),
   token_refused: words(401, 11, 'not authorized to execute this request'),
+  sign_in_refused: words(401, 401, 'Wrong credentials'),
+  no_users_here: words(401, 401, 'This server does not support users'),
+  somebody_elses: words(403, 403, 'forbidden'),
   admin_required: words(403, 11, 'forbidden'),
-  forbidden: words(403, 11, 'forbidden'),
+  forbidden: words(403, 11, (why) => (why === ERRORS.forbidden ? 'forbidden' : why)),
   // A locked account and out-of-range hashes look like wrong credentials at this door.
   iterations_too_low: words(401, 11, 'not authorized to execute this request'),
   iterations_too_high: words(401, 11, 'not authorized to execute this request'),
