@@ -8,10 +8,29 @@ export function initCommand(context: Context): Command {
     .description('make a folder with a configuration, an administrator and keys')
     .argument('[folder]', 'where', 'data')
     .action(async (folder: string) => {
+      requireNoOptions(context)
       if (isFolderMade(folder)) throw new ExitError(1, `${folder} has a configuration already: nothing was changed.`)
-      context.print(renderMade(await createFolder(folder)))
+      context.print(renderMade(await makeFolder(folder)))
       context.print(`\nStart it with\n  cardea serve --config ${folder}`)
     })
+}
+
+/** Options given here would be lost: the folder's own file is where they belong. */
+function requireNoOptions({ flags: { flags, configs } }: Context): void {
+  const given = [...configs.map(() => '--config'), ...flags.map(({ section, key }) => `--${section}.${key}`)]
+  if (given.length === 0) return
+  throw new ExitError(
+    1,
+    `init takes no options of the configuration: ${given.join(', ')}. Give them to serve or start.`,
+  )
+}
+
+export async function makeFolder(folder: string): ReturnType<typeof createFolder> {
+  try {
+    return await createFolder(folder)
+  } catch (error) {
+    throw new ExitError(1, `${folder} cannot be made: ${error instanceof Error ? error.message : String(error)}`)
+  }
 }
 
 /** The password is shown here and nowhere else. */

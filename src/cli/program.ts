@@ -10,6 +10,8 @@ import { startCommand } from './start.ts'
 
 /** Runs one command and gives its exit code. */
 export async function runCommand(argv: readonly string[]): Promise<number> {
+  // Who reads the output may leave early; that is no failure of the command.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   const flags = splitFlags(argv)
   const context: Context = {
     flags,
@@ -24,7 +26,7 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
     await createProgram(context).parseAsync([...flags.rest], { from: 'user' })
     return 0
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode
+    if (error instanceof CommanderError) return error.code === 'commander.unknownOption' ? 3 : error.exitCode
     if (!(error instanceof ExitError)) throw error
     context.printError(error.message)
     return error.exitCode

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { createFolder, isFolderMade } from '../app/folder.ts'
+import { isFolderMade } from '../app/folder.ts'
 import type { Context } from './context.ts'
-import { renderMade } from './init.ts'
+import { makeFolder, renderMade } from './init.ts'
 import { type Greeting, serve } from './serve.ts'
 
 /** `cardea start`: `init` where needed, then `serve`. */
@@ -10,23 +10,29 @@ export function startCommand(context: Context): Command {
     .description('init where needed, then serve')
     .argument('[folder]', 'where the configuration and the store are', 'data')
     .action(async (folder: string) => {
-      const made = isFolderMade(folder) ? undefined : await createFolder(folder)
+      const made = isFolderMade(folder) ? undefined : await makeFolder(folder)
       if (made) context.print(`${renderMade(made)}\n`)
       await serve(context, [folder, ...context.flags.configs], (greeting) => renderGreeting(greeting, made?.password))
     })
 }
 
 function renderGreeting({ addresses }: Greeting, password = 'PASSWORD'): string {
-  const document = addresses.document[0]
-  const multiModel = addresses.multiModel[0]
+  const document = addresses.document[0] && renderCurl(addresses.document[0])
+  const multiModel = addresses.multiModel[0] && renderCurl(addresses.multiModel[0])
   const places = [
     ...addresses.document.map((url) => `  document door     ${url}`),
     ...addresses.multiModel.map((url) => `  multi-model door  ${url}`),
   ]
   const commands = [
-    document && `  curl ${document}/_up`,
-    document && `  curl -u 'admin:${password}' ${document}/_session`,
-    multiModel && `  curl -u 'admin:${password}' ${multiModel}/_api/version`,
+    document && `  ${document}/_up`,
+    document && `  ${document}/_session -u 'admin:${password}'`,
+    multiModel && `  ${multiModel}/_api/version -u 'admin:${password}'`,
   ].filter(Boolean)
   return `Cardea is open:\n${places.join('\n')}\n\nTry:\n${commands.join('\n')}\n\nStop with Ctrl-C.`
 }
+
+/** A command to which a path is added. */
+const renderCurl = (address: string): string =>
+  address.startsWith(UNIX) ? `curl --unix-socket ${address.slice(UNIX.length)} http://localhost` : `curl ${address}`
+
+const UNIX = 'unix://'

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { IN_MEMORY, makeFolder, run, start } from '../support/process.ts'
+
+interface Row {
+  readonly row: string
+  readonly args: readonly string[]
+  /** The text of bad.ini in the working folder, given by --config. */
+  readonly file?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly code: number
+  readonly says: readonly RegExp[]
+}
+
+const ROWS: readonly Row[] = [
+  {
+    row: 'an unknown flag, with the nearest',
+    args: ['serve', '--chttpd.prot', '1'],
+    code: 3,
+    says: [/^--chttpd\.prot: unknown option\. Did you mean --chttpd\.port\?$/m],
+  },
+  {
+    row: 'an unknown option of a file, with its line and the nearest',
+    args: ['serve'],
+    file: '[chttpd_auth]\n\ntimout = 5\n',
+    code: 3,
+    says: [/^bad\.ini:3: unknown option \[chttpd_auth\] timout\. Did you mean timeout\?$/m],
+  },
+  {
+    row: 'an unknown variable',
+    args: ['serve'],
+    env: { CARDEA_CHTTPD__PROT: '1' },
+    code: 3,
+    says: [/^CARDEA_CHTTPD__PROT: unknown option\. Did you mean CARDEA_CHTTPD__PORT\?$/m],
+  },
+  { row: 'an option of no section', args: ['serve', '--prot'], code: 3, says: [/unknown option '--prot'/] },
+  {
+    row: 'a bad value of a flag',
+    args: ['serve', '--chttpd.port', 'x'],
+    code: 4,
+    says: [/^--chttpd\.port: .*"x"$/m],
+  },
+  {
+    row: 'a bad value of a file',
+    args: ['serve'],
+    file: '[chttpd]\nport = 70000\n',
+    code: 4,
+    says: [/^bad\.ini:2: \[chttpd\] port: /m],
+  },
+  { row: 'a flag without its value', args: ['serve', '--chttpd.port'], code: 4, says: [/^--chttpd\.port: /m] },
+  {
+    row: 'a file that is not there',
+    args: ['serve', '--config', 'nowhere.ini'],
+    code: 6,
+    says: [/^nowhere\.ini: there is no such file$/m],
+  },
+  {
+    row: 'a secret file that is not there',
+    args: ['serve', '--chttpd_auth.secret', '@file:nowhere'],
+    code: 6,
+    says: [/^--chttpd_auth\.secret: cannot read "nowhere": there is no such file$/m],
+  },
+  {
+    row: 'all problems at once, a bad file first',
+    args: ['serve', '--config', 'nowhere.ini', '--chttpd.prot', '1', '--chttpd.port', 'x'],
+    code: 6,
+    says: [/^nowhere\.ini: /m, /^--chttpd\.prot: /m, /^--chttpd\.port: /m],
+  },
+  {
+    row: 'no administrator',
+    args: ['serve', ...IN_MEMORY],
+    code: 1,
+    says: [/^No administrator is configured/m, /cardea init/, /\[admins\]/, /CARDEA_ADMINS__NAME/],
+  },
+  {
+    row: 'a store that cannot be opened',
+    args: ['serve', '--admins.ada', 'pw', '--store.url', 'sqlite:bad.ini/store.db'],
+    file: '',
+    code: 1,
+    says: [/^The store cannot be opened: .*bad\.ini.*--store\.url/m],
+  },
+  {
+    row: 'an address this machine does not have',
+    args: ['serve', ...IN_MEMORY, '--admins.ada', 'pw', '--chttpd.bind_address', '192.0.2.1'],
+    code: 1,
+    says: [/^The document door cannot listen on 192\.0\.2\.1:0: this machine does not have that address\./m],
+  },
+  { row: 'a command nobody knows', args: ['serv'], code: 1, says: [/unknown command 'serv'/, /Did you mean serve\?/] },
+  { row: 'a folder that cannot be made', args: ['init', 'bad.ini'], file: '', code: 1, says: [/^bad\.ini /m] },
+  {
+    row: 'options of the configuration given to init',
+    args: ['init', 'new', '--admins.ada', 'pw'],
+    code: 1,
+    says: [/^init takes no options of the configuration: --admins\.ada/],
+  },
+  { row: 'the configuration checked alone', args: ['config', 'check', '--chttpd.prot', '1'], code: 3, says: [/port/] },
+]
+
+describe('a command that cannot do its work says why, and ends with', () => {
+  for (const { row, args, file, env, code, says } of ROWS) {
+    it(`${code}: ${row}`, async (t) => {
+      const cwd = makeFolder(t)
+      if (file !== undefined) writeFileSync(join(cwd, 'bad.ini'), file, { mode: 0o600 })
+      const config = file ? ['--config', 'bad.ini'] : []
+      const ended = await run(t, [...args, ...config], { cwd, ...(env && { env }) })
+      assert.equal(ended.code, code, ended.stderr)
+      for (const pattern of says) assert.match(ended.stderr, pattern)
+      assert.doesNotMatch(ended.stderr, /^ {4}at /m, 'a person is not shown a stack')
+    })
+  }
+})
+
+it('a port that is taken is a sentence and 1', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.after(() => other.close())
+  await new Promise((resolve) => other.once('listening', resolve))
+  const address = other.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  for (const flags of [
+    ['--chttpd.port', `${port}`],
+    ['--server.endpoint', `tcp://127.0.0.1:${port}`],
+  ]) {
+    const ended = await run(t, ['serve', ...IN_MEMORY, '--admins.ada', 'pw', ...flags])
+    assert.equal(ended.code, 1)
+    assert.match(
+      ended.stderr,
+      new RegExp(`door cannot listen on 127\\.0\\.0\\.1:${port}: something else listens there`),
+    )
+    assert.doesNotMatch(ended.stderr, /^ {4}at /m)
+  }
+})
+
+it('what was asked for ends with 0', async (t) => {
+  for (const [args, pattern] of [
+    [['--version'], /^Cardea \d+\.\d+\.\d+\n$/],
+    [['--help'], /^Usage: cardea/],
+    [['--help-chttpd'], /--chttpd\.port/],
+    [['config', 'check'], /no problems/],
+  ] as const) {
+    const ended = await run(t, args)
+    assert.equal(ended.code, 0, ended.stderr)
+    assert.match(ended.stdout, pattern)
+  }
+})
+
+it('a reader who leaves early is no failure', async (t) => {
+  const started = start(t, ['config', 'docs'])
+  started.child.stdout?.destroy()
+  const { code, signal } = await started.ended
+  assert.deepEqual({ code, signal, stderr: started.stderr() }, { code: 0, signal: null, stderr: '' })
+})

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+export const CARDEA = join(ROOT, 'bin', 'cardea')
+
+/** Any free ports: what every test that serves gives. */
+export const FREE_PORTS = ['--chttpd.port', '0', '--server.endpoint', 'tcp://127.0.0.1:0']
+/** Nothing on disk, and hashes that cost nothing. */
+export const IN_MEMORY = [...FREE_PORTS, '--store.url', 'sqlite::memory:', '--chttpd_auth.iterations', '1']
+
+/** What a test or a suite gives to clean up after itself. */
+export interface Scope {
+  after(work: () => unknown): void
+}
+
+export function makeFolder(scope: Scope): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-process-'))
+  scope.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export interface StartOptions {
+  /** The program and its first arguments; by default this Node with the command of the checkout. */
+  readonly command?: readonly string[]
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** An open file the process finds as /dev/fd/3. */
+  readonly file?: number
+}
+
+export interface Ending {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+export interface Started {
+  readonly child: ChildProcess
+  readonly stdout: () => string
+  readonly stderr: () => string
+  /** How it ended, once everybody who could write to its output has. */
+  readonly ended: Promise<Ending>
+  /** Waits until the output, both streams, has this; fails when it ends before. */
+  says(pattern: RegExp): Promise<RegExpExecArray>
+  /** Waits for open doors. */
+  doors(): Promise<{ readonly document: string; readonly multiModel: string }>
+}
+
+/** Only what a process of ours needs: nothing of the one who runs the tests may change a result. */
+export const bareEnvironment = (): Record<string, string> => ({ PATH: process.env['PATH'] ?? '', HOME: tmpdir() })
+
+/** Starts a process that cannot outlive the scope. */
+export function start(scope: Scope, args: readonly string[], options: StartOptions = {}): Started {
+  const [program = '', ...first] = options.command ?? [process.execPath, CARDEA]
+  const child = spawn(program, [...first, ...args], {
+    cwd: options.cwd ?? tmpdir(),
+    env: { ...bareEnvironment(), ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe', ...(options.file === undefined ? [] : [options.file])] as StdioOptions,
+  })
+  scope.after(() => child.kill('SIGKILL'))
+  const output = collect(child)
+  const ended = once(child, 'close').then(([code, signal]): Ending => ({ code, signal }))
+  const says = (pattern: RegExp) => waitFor(child, ended, output, pattern)
+  return {
+    child,
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
+    ended,
+    says,
+    async doors() {
+      const [line] = await says(/^\{.*"msg":"listening"\}$/m)
+      const { document, multiModel } = JSON.parse(line)
+      return { document: document[0], multiModel: multiModel[0] }
+    },
+  }
+}
+
+type Output = { stdout: string; stderr: string }
+
+function collect(child: ChildProcess): Output {
+  const output: Output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (text) => {
+      output[name] += text
+      child.emit('said')
+    })
+  }
+  return output
+}
+
+function waitFor(
+  child: ChildProcess,
+  ended: Promise<Ending>,
+  output: Output,
+  pattern: RegExp,
+): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      const found = pattern.exec(output.stdout) ?? pattern.exec(output.stderr)
+      if (!found) return
+      child.off('said', look)
+      resolve(found)
+    }
+    child.on('said', look)
+    look()
+    void ended.then(({ code, signal }) =>
+      reject(new Error(`ended with ${signal ?? code} before it said ${pattern}:\n${output.stdout}${output.stderr}`)),
+    )
+  })
+}
+
+/** Runs to the end. */
+export async function run(scope: Scope, args: readonly string[], options: StartOptions = {}) {
+  const started = start(scope, args, options)
+  const ending = await started.ended
+  return { ...ending, stdout: started.stdout(), stderr: started.stderr() }
+}
+
+/** Ends it the polite way, and wants it to end well. */
+export async function stop({ child, ended, stderr }: Started): Promise<void> {
+  child.kill('SIGTERM')
+  const { code, signal } = await ended
+  assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr())
+}
+
+const basicOf = (user: readonly [string, string]) => `Basic ${Buffer.from(user.join(':')).toString('base64')}`
+
+/** The status and body of a GET; with a name and password by Basic. */
+export async function get(url: string, user?: readonly [name: string, password: string]) {
+  const headers = { connection: 'close', ...(user ? { authorization: basicOf(user) } : {}) }
+  const response = await fetch(url, { headers })
+  return { status: response.status, body: await response.text() }
+}
+
+/** Whether a name and password are accepted at a document door. */
+export const signsIn = async (door: string, user: readonly [name: string, password: string]): Promise<boolean> =>
+  (await get(`${door}/_session`, user)).status === 200
