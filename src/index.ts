@@ -7,9 +7,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Addresses, type App, ConfigError, createApp, StartError } from './app/app.ts'
+import { openConfiguration } from './app/load.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { toFlags } from './config/flags.ts'
-import { loadSettings } from './config/load.ts'
 
 export type { Addresses } from './app/app.ts'
 export type { DoorName } from './app/doors.ts'
@@ -45,7 +45,7 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
   const app = await createApp({
-    read: (runtime) => loadSettings({ flags, env, cwd: process.cwd(), runtime }),
+    load: () => openConfiguration({ flags, env, cwd: process.cwd() }),
     log: given.log ?? SILENT_LOG,
   })
   return {

@@ -4,35 +4,58 @@ import type { Log } from '../base/log.ts'
 import { rewriteAdmin } from '../config/admin-file.ts'
 import type { RuntimeLayer } from '../config/runtime.ts'
 import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
-import { chooseAdministrators, type LayeredText, readAdministrators } from '../identity/administrators.ts'
+import {
+  type AdministratorChanges,
+  type AdministratorsReading,
+  chooseAdministrators,
+  type LayeredText,
+  readAdministrators,
+} from '../identity/administrators.ts'
 import { readAdminPassword, renderAdminPassword } from '../identity/password/admin-password.ts'
 import type { Hasher, HashParameters } from '../identity/password/hasher.ts'
-import type { Account } from '../identity/sign-in.ts'
+import { checkPassword, type PasswordRules } from '../identity/password/password-rules.ts'
 
-export interface AdministratorNeeds {
+export interface HashingNeeds {
   readonly runtime: RuntimeLayer
   readonly hasher: Hasher
   readonly parameters: HashParameters
+  readonly rules: PasswordRules
   readonly log: Log
 }
 
 type Entry = AdminEntry & LayeredText
 
-/** The accounts in force, by name. One malformed entry is reported and left out; the others stand. */
-export async function enforceAdministrators(
-  settings: Settings,
-  needs: AdministratorNeeds,
-): Promise<ReadonlyMap<string, Account>> {
-  const entries = settings.admins.map(toLayered)
-  const chosen = chooseAdministrators(entries, settings.deletedAdmins)
-  const { plain } = readAdministrators(chosen)
-  const hashed = new Map<string, Entry>()
-  for (const entry of plain) hashed.set(entry.name, await hashEntry(entry, entries, needs))
-  const { accounts, malformed } = readAdministrators(chosen.map((entry) => hashed.get(entry.name) ?? entry))
+type Administrators = Pick<Settings, 'admins' | 'deletedAdmins'>
+
+/** Puts the hash of every password in clear into the run-time layer, where it is not there yet. Gives how many. */
+export async function hashAdministrators(
+  { admins, deletedAdmins }: Administrators,
+  needs: HashingNeeds,
+): Promise<number> {
+  const entries = admins.map(toLayered)
+  const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
+  let hashed = 0
+  for (const entry of plain) if (await hashEntry(entry, entries, needs)) hashed += 1
+  return hashed
+}
+
+/**
+ * Who is an administrator now. What is in clear in a file has been hashed before; seen again it is no new intent, and
+ * only seeds, so that what was changed or deleted at run time stays so.
+ */
+export function findAdministrators(
+  { admins, deletedAdmins }: Administrators,
+  changes: AdministratorChanges,
+): AdministratorsReading<Entry> {
+  const entries = admins.map(toLayered).map((entry) => (isInClear(entry) ? toSeed(entry) : entry))
+  return readAdministrators(chooseAdministrators(entries, deletedAdmins), changes)
+}
+
+/** One malformed entry is reported and left out; the others stand. */
+export function reportMalformed({ malformed }: AdministratorsReading<Entry>, log: Log): void {
   for (const { entry, reason } of malformed) {
-    needs.log.error('administrator refused', { name: entry.name, place: renderSource(entry.source), reason })
+    log.error('administrator refused', { name: entry.name, place: renderSource(entry.source), reason })
   }
-  return accounts
 }
 
 function toLayered(entry: AdminEntry): Entry {
@@ -40,26 +63,37 @@ function toLayered(entry: AdminEntry): Entry {
   return { ...entry, layer: kind === 'default' ? 'file' : kind }
 }
 
-async function hashEntry(entry: Entry, all: readonly Entry[], needs: AdministratorNeeds): Promise<Entry> {
+const toSeed = (entry: Entry): Entry => (entry.layer === 'file' ? { ...entry, layer: 'environment' } : entry)
+
+const isInClear = ({ text }: Entry): boolean => readAdminPassword(text).kind === 'plain'
+
+async function hashEntry(entry: Entry, all: readonly Entry[], needs: HashingNeeds): Promise<boolean> {
   const kept = all.find(({ name, layer }) => name === entry.name && layer === 'run time')
-  const text = kept && (await isSamePassword(kept.text, entry.text, needs)) ? kept.text : await hash(entry.text, needs)
-  await needs.runtime.set('admins', entry.name, text)
+  const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, needs))
+  const text = isKept ? kept.text : await hash(entry, needs)
+  // writing it again would end the sessions of that name at every start
+  if (!isKept) await needs.runtime.set('admins', entry.name, text)
   if (entry.source.kind === 'file') writeBack(entry, text, needs.log)
-  return { ...entry, text }
+  return !isKept
 }
 
 /** Clear text in a file nobody could rewrite: the hash made of it earlier is kept, and with it the salt. */
 async function isSamePassword(
   stored: string,
   password: string,
-  { hasher, parameters }: AdministratorNeeds,
+  { hasher, parameters }: HashingNeeds,
 ): Promise<boolean> {
   const reading = readAdminPassword(stored)
   return reading.kind === 'stored' && (await hasher.verify(reading.password, password, parameters))
 }
 
-const hash = async (password: string, { hasher, parameters }: AdministratorNeeds): Promise<string> =>
-  renderAdminPassword(await hasher.hash(password, parameters))
+async function hash({ name, text, source }: Entry, { hasher, parameters, rules, log }: HashingNeeds): Promise<string> {
+  if (checkPassword(rules, text) !== undefined) {
+    const place = renderSource(source)
+    log.warn('password of an administrator does not conform to chttpd_auth.password_regexp', { name, place })
+  }
+  return renderAdminPassword(await hasher.hash(text, parameters))
+}
 
 function writeBack(entry: Entry, text: string, log: Log): void {
   const problem = rewriteAdmin(entry, text)

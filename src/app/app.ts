@@ -9,6 +9,8 @@ import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Door } from '../door/door.ts'
 import { type Endpoint, type Listener, listen } from '../door/server.ts'
+import type { Directory } from '../identity/directory.ts'
+import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName } from './doors.ts'
 import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
 import { StartError } from './start-error.ts'
@@ -25,6 +27,7 @@ export interface Addresses {
 
 export interface App {
   readonly settings: Live<Settings>
+  readonly directory: Directory
   listen(): Promise<Addresses>
   /** What was given and has no effect here, a sentence each. */
   notices(): readonly string[]
@@ -38,15 +41,21 @@ export interface App {
 export async function createApp(options: AppOptions): Promise<App> {
   const state = await createState(options)
   const settings = deriveLive(state, (inForce) => inForce.settings)
-  const doors = createDoors(state, options.log)
+  const directory = await openDirectory(state, options.log).catch(async (error) => {
+    await state.store.close()
+    throw error
+  })
+  const doors = createDoors(state, directory, options.log)
   const listeners: Listener[] = []
   const close = async () => {
     const graceMs = toStopTimeoutMs(settings.get().values)
     await Promise.all(listeners.splice(0).map((listener) => listener.close(graceMs)))
+    await directory.close()
     await state.store.close()
   }
   return {
     settings,
+    directory,
     handle: (request, response, door) => doors[door].handle(request, response),
     reload: state.reload,
     notices: () => renderNotices(settings.get()),

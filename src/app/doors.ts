@@ -3,23 +3,24 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { PasswordCheck } from '../credentials/basic.ts'
 import type { Door } from '../door/door.ts'
+import type { Directory } from '../identity/directory.ts'
 import { createLockout } from '../identity/lockout.ts'
 import { createPasswordMemory } from '../identity/password/password-memory.ts'
 import { createSignIn } from '../identity/sign-in.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
-import { toHashParameters } from './options.ts'
+import { toDecoy, toIterationLimits } from './options.ts'
 import type { State } from './state.ts'
 
 export type DoorName = 'document' | 'multi-model'
 export type Doors = Readonly<Record<DoorName, Door>>
 
-export function createDoors(state: State, log: Log): Doors {
-  const check = createPasswordCheck(state, log)
+export function createDoors(state: State, directory: Directory, log: Log): Doors {
+  const check = createPasswordCheck(state, directory, log)
   return { document: createDocumentDoor(state, check, log), 'multi-model': createMultiModelDoor(state, check, log) }
 }
 
-function createPasswordCheck(state: State, log: Log): PasswordCheck {
+function createPasswordCheck(state: State, directory: Directory, log: Log): PasswordCheck {
   const config = () => state.get().settings.values
   const lockout = createLockout({
     mode: () => config().chttpd_auth_lockout.mode,
@@ -30,11 +31,13 @@ function createPasswordCheck(state: State, log: Log): PasswordCheck {
     log,
   })
   const signIn = createSignIn({
-    findAccount: async (name) => state.get().administrators.get(name),
+    findAccount: directory.findAccount,
+    onPassword: directory.upgradeHash,
     hasher: state.hasher,
     memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
     lockout,
-    parameters: () => toHashParameters(config()),
+    decoy: () => toDecoy(config()),
+    limits: () => toIterationLimits(config()),
   })
   return (name, password, source) => signIn({ name, password, peer: source.client.address, signal: source.signal })
 }

@@ -9,7 +9,10 @@ import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import type { DoorLimits } from '../door/door.ts'
 import type { TrustRules } from '../door/forwarded.ts'
 import type { Endpoint, ListenerLimits, TlsFiles } from '../door/server.ts'
+import type { DirectorySettings } from '../identity/directory/needs.ts'
 import type { HashParameters } from '../identity/password/hasher.ts'
+import { type PasswordRules, readPasswordRules } from '../identity/password/password-rules.ts'
+import type { IterationLimits } from '../identity/password/policy-iterations.ts'
 import { StartError } from './start-error.ts'
 
 const toMs = (seconds: number): number => Math.round(seconds * 1000)
@@ -86,9 +89,32 @@ export const toMultiModelSettings = ({ server, http }: Config): MultiModelSettin
 })
 
 export const toHashParameters = ({ chttpd_auth }: Config): HashParameters => ({
-  scheme: 'pbkdf2',
+  scheme: chttpd_auth.password_scheme,
   prf: chttpd_auth.pbkdf2_prf,
   iterations: chttpd_auth.iterations,
+})
+
+/** Nobody's password costs the same whatever the scheme, or the time would tell old hashes from names nobody has. */
+export const toDecoy = (config: Config): HashParameters => ({ ...toHashParameters(config), scheme: 'pbkdf2' })
+
+export const toIterationLimits = ({ chttpd_auth }: Config): IterationLimits => ({
+  min: chttpd_auth.min_iterations,
+  max: chttpd_auth.max_iterations,
+})
+
+/** The configuration was refused if this cannot be read. */
+export function toPasswordRules({ chttpd_auth }: Config): PasswordRules {
+  const reading = readPasswordRules(chttpd_auth.password_regexp)
+  if (reading.kind === 'problem') throw new TypeError(reading.message)
+  return reading.rules
+}
+
+export const toDirectorySettings = (config: Config): DirectorySettings => ({
+  parameters: toHashParameters(config),
+  rules: toPasswordRules(config),
+  upgradesHashes: config.chttpd_auth.upgrade_hash_on_auth,
+  cacheSize: config.chttpd_auth.auth_cache_size,
+  maxStalenessMs: toMs(config.store['max-staleness']),
 })
 
 export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[] {

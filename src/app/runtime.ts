@@ -2,9 +2,19 @@ import type { Clock } from '../base/clock.ts'
 import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createMemoryLayer, type RuntimeEntry, type RuntimeLayer } from '../config/runtime.ts'
-import type { SettingStore, WriteOutcome } from '../identity/ports.ts'
+import type { AdministratorChanges } from '../identity/administrators.ts'
+import type { Setting, SettingStore, WriteOutcome } from '../identity/ports.ts'
+
+export interface RuntimeReading {
+  readonly entries: readonly RuntimeEntry[]
+  /** The change up to which the entries are complete. */
+  readonly sequence: number
+  /** When each administrator was last made, changed or deleted. */
+  readonly changes: AdministratorChanges
+}
 
 export interface StoredLayer extends RuntimeLayer {
+  read(): Promise<RuntimeReading>
   /** On top of what is stored, for this process alone and until it ends or reads its configuration anew. */
   readonly volatile: RuntimeLayer
   dropVolatile(): void
@@ -14,18 +24,21 @@ export interface StoredLayer extends RuntimeLayer {
 export function createStoredLayer(store: SettingStore, clock: Clock): StoredLayer {
   const change = (section: string, key: string) => ({ section, key, nowSeconds: nowSeconds(clock) })
   let passing = createMemoryLayer()
+  const read = async (): Promise<RuntimeReading> => {
+    const { settings, sequence } = await store.listSettings()
+    const own = await passing.list()
+    return { entries: [...withoutThose(settings, own), ...own], sequence, changes: toChanges(settings) }
+  }
   return {
-    list: async () => [
-      ...withoutThose((await store.listSettings()).settings, await passing.list()),
-      ...(await passing.list()),
-    ],
+    read,
+    list: async () => (await read()).entries,
     async set(section, key, text) {
       requireWritten(await store.setSetting({ ...change(section, key), text }))
-      await passing.unset(section, key)
+      passing.forget(section, key)
     },
     async unset(section, key) {
       requireWritten(await store.unsetSetting(change(section, key)))
-      await passing.unset(section, key)
+      passing.forget(section, key)
     },
     volatile: {
       list: () => passing.list(),
@@ -37,6 +50,13 @@ export function createStoredLayer(store: SettingStore, clock: Clock): StoredLaye
     },
   }
 }
+
+const toChanges = (settings: readonly Setting[]): AdministratorChanges =>
+  new Map(
+    settings
+      .filter(({ section }) => section === 'admins')
+      .map(({ key, sequence, changedAt }) => [key, { sequence, seconds: changedAt }]),
+  )
 
 function withoutThose(entries: readonly RuntimeEntry[], others: readonly RuntimeEntry[]): readonly RuntimeEntry[] {
   return entries.filter(({ section, key }) => !others.some((other) => other.section === section && other.key === key))

@@ -1,7 +1,7 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
-import type { State } from './state.ts'
+import type { ReloadReport, State } from './state.ts'
 
 export interface ChangeOptions {
   /** For this process alone, until it ends or reads its configuration anew. */
@@ -39,7 +39,7 @@ export function createSettingsService(state: State): SettingsService {
       check(section, key, text)
       const before = shown(section, key) ?? ''
       await layer(options).set(section, key, text)
-      await apply(state)
+      requireApplied(await state.refresh())
       return before
     },
     async unset(section, key, options) {
@@ -47,12 +47,12 @@ export function createSettingsService(state: State): SettingsService {
       const before = shown(section, key)
       if (before === undefined) throw new Refusal('option_not_found')
       await layer(options).unset(section, key)
-      await apply(state)
+      requireApplied(await state.refresh())
       return before
     },
     async reload() {
       state.runtime.dropVolatile()
-      await apply(state)
+      requireApplied(await state.reload())
     },
   }
 }
@@ -67,8 +67,7 @@ function listShown(state: State): Record<string, Record<string, string>> {
   return sections
 }
 
-async function apply(state: State): Promise<void> {
-  const { isApplied, problems } = await state.reload()
+function requireApplied({ isApplied, problems }: ReloadReport): void {
   if (!isApplied)
     throw new Refusal('bad_request', { about: `The configuration was not applied. ${problems.join(' ')}` })
 }

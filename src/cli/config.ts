@@ -1,6 +1,6 @@
 import { Command } from 'commander'
+import { loadConfiguration } from '../app/load.ts'
 import { describeSettings, renderNotices } from '../config/describe.ts'
-import { loadSettings } from '../config/load.ts'
 import { ROWS } from '../config/options.ts'
 import { exitCodeOf, findNearest, renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
@@ -42,7 +42,7 @@ export function configCommand(context: Context): Command {
   return command
 }
 
-const load = ({ flags, env, cwd }: Context): Reading => loadSettings({ flags, env, cwd })
+const load = ({ flags, env, cwd }: Context): Reading => loadConfiguration({ flags, env, cwd })
 
 /** Settings without problems, or the end of the command. */
 function loadSound(context: Context): Settings {

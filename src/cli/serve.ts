@@ -1,9 +1,8 @@
 import { Command } from 'commander'
 import { type App, ConfigError, createApp, StartError } from '../app/app.ts'
+import { openConfiguration } from '../app/load.ts'
 import { createLog } from '../app/log.ts'
-import { loadSettings } from '../config/load.ts'
 import { exitCodeOf } from '../config/problems.ts'
-import type { RuntimeEntry } from '../config/runtime.ts'
 import { type Context, ExitError } from './context.ts'
 
 /** `cardea serve`: strict. Whatever is missing or wrong is said, and nothing is made up. */
@@ -21,13 +20,13 @@ export async function serve(
 ): Promise<void> {
   const { env, cwd } = context
   const flags = { ...context.flags, configs }
-  const read = (runtime: readonly RuntimeEntry[]) => loadSettings({ flags, env, cwd, runtime })
-  const first = read([])
+  const load = () => openConfiguration({ flags, env, cwd })
+  const first = load()([])
   if (first.problems.length > 0) throw toExit(new ConfigError(first.problems))
   const { log: options } = first.settings.values
   const log = createLog(options)
   try {
-    const app = await createApp({ read, log })
+    const app = await createApp({ load, log })
     const signals = catchSignals()
     const addresses = await app.listen()
     for (const notice of app.notices()) log.info(notice)

@@ -5,8 +5,7 @@ import { findNearestOption, quote } from './problems.ts'
 import { checkKeyName } from './reading/resolve-open.ts'
 import { isFileReference } from './reading/secrets.ts'
 import { isOutOfReach } from './reading/sort.ts'
-import { type Given, RULES } from './rules.ts'
-import { renderSource, type Settings } from './settings.ts'
+import { type Given, renderSource, type Settings } from './settings.ts'
 
 /** Why a setting cannot be changed at run time. */
 export interface ChangeProblem {
@@ -95,7 +94,7 @@ function checkText(settings: Settings, target: Target, change: Change): ChangePr
   }
   try {
     const values = withValue(settings.values, row, row.option.codec.parse(change.text))
-    return checkRules({ values, open: settings.open }, row)
+    return checkRules(settings, { values, open: settings.open }, row)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     const got = isConcealed(row.option, change.text) ? '' : `, got ${quote(change.text)}`
@@ -117,15 +116,15 @@ function checkKey(settings: Settings, { key, text }: Change): ChangeProblem | un
     return { kind: 'unknown-option', message: misnamed.message, ...(misnamed.nearest && { nearest: misnamed.nearest }) }
   const others = settings.open.jwt_keys.filter((entry) => entry.key !== key)
   const open = { ...settings.open, jwt_keys: [...others, { key, text, source }] }
-  return checkSecret(text) ?? checkRules({ values: settings.values, open }, undefined)
+  return checkSecret(text) ?? checkRules(settings, { values: settings.values, open }, undefined)
 }
 
 /** Rules that speak of this option; of keys, those about secrets. */
-function checkRules(given: Given, row: OptionRow | undefined): ChangeProblem | undefined {
+function checkRules({ rules }: Settings, given: Given, row: OptionRow | undefined): ChangeProblem | undefined {
   const name = row?.name ?? 'chttpd_auth.secret'
-  for (const rule of RULES) {
+  for (const rule of rules) {
     const message = rule.about.includes(name) ? rule.check(given) : undefined
-    if (message) return { kind: 'conflict', message }
+    if (message) return { kind: rule.kind ?? 'conflict', message }
   }
   return undefined
 }

@@ -6,26 +6,48 @@ import { type Reading, readSettings } from './read.ts'
 import type { IniFile } from './reading/layers.ts'
 import type { Report } from './reading/report.ts'
 import type { RuntimeEntry } from './runtime.ts'
+import type { Rule } from './settings.ts'
 
 export interface LoadInput {
   readonly flags: Pick<Flags, 'configs' | 'flags' | 'problems'>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** What the store holds; nothing before it is open. */
-  readonly runtime?: readonly RuntimeEntry[]
+  /** Beside those of the table. */
+  readonly rules?: readonly Rule[]
 }
 
-/** Reads every file that was named, then everything else. `--config` stands in place of `CARDEA_CONFIG`. */
-export function loadSettings({ flags, env, cwd, runtime = [] }: LoadInput): Reading {
+/** Everything that is set, with what the store holds; with nothing before it is open. */
+export type SettingsReader = (runtime: readonly RuntimeEntry[]) => Reading
+
+export const loadSettings = (input: LoadInput): Reading => openSettings(input)([])
+
+/**
+ * Reads every file that was named, once: however often it is asked with another run-time layer, it sees no later edit of
+ * a file. `--config` stands in place of `CARDEA_CONFIG`.
+ */
+export function openSettings({ flags, env, cwd, rules = [] }: LoadInput): SettingsReader {
   const report: Report = { problems: [...flags.problems], warnings: [] }
   const named =
     flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
   const files = named.flatMap((path) => listFiles(path, cwd, report)).flatMap((path) => loadFile(path, cwd, report))
-  const reading = readSettings({ files, runtime, environment: env, flags: flags.flags, cwd, readSecret })
-  return {
-    settings: reading.settings,
-    problems: [...report.problems, ...reading.problems],
-    warnings: [...report.warnings, ...reading.warnings],
+  const around = { files, environment: env, flags: flags.flags, cwd, rules, readSecret: once(readSecret) }
+  return (runtime) => {
+    const reading = readSettings({ ...around, runtime })
+    return {
+      settings: reading.settings,
+      problems: [...report.problems, ...reading.problems],
+      warnings: [...report.warnings, ...reading.warnings],
+    }
+  }
+}
+
+/** The same text for the same path, whatever becomes of the file. A failure is not kept. */
+function once(read: (path: string) => string): (path: string) => string {
+  const known = new Map<string, string>()
+  return (path) => {
+    const text = known.get(path) ?? read(path)
+    known.set(path, text)
+    return text
   }
 }
 

@@ -11,9 +11,20 @@ import { resolveAdmins, resolveOpen } from './reading/resolve-open.ts'
 import { isFileReference, type Surroundings } from './reading/secrets.ts'
 import { type Sorted, sortOut } from './reading/sort.ts'
 import { RULES } from './rules.ts'
-import { type Assignment, createSettings, joinNames, renderSource, type Settings } from './settings.ts'
+import {
+  type Assignment,
+  createSettings,
+  type Given,
+  joinNames,
+  type Rule,
+  renderSource,
+  type Settings,
+} from './settings.ts'
 
-export interface ReadInput extends LayerInput, Surroundings {}
+export interface ReadInput extends LayerInput, Surroundings {
+  /** Beside those of the table. */
+  readonly rules?: readonly Rule[]
+}
 
 export interface Reading {
   /** Usable only where there are no problems: a bad value is replaced by its default. */
@@ -32,7 +43,8 @@ export function readSettings(input: ReadInput): Reading {
     jwt_keys: resolveOpen('jwt_keys', sorted.open.jwt_keys, input, report),
     services: resolveOpen('services', sorted.open.services, input, report),
   }
-  checkRules({ values: options.values, open }, options, report)
+  const rules = [...RULES, ...(input.rules ?? [])]
+  checkRules(rules, { values: options.values, open }, options, report)
   warnAboutReadableFiles(input, layers.assignments, report)
   const settings = createSettings({
     values: options.values,
@@ -42,16 +54,17 @@ export function readSettings(input: ReadInput): Reading {
     ignored: [...sorted.ignored, ...options.passedOver],
     notInForce: options.notInForce,
     entries: collectEntries(sorted, options),
+    rules,
   })
   return { settings, problems: report.problems, warnings: report.warnings }
 }
 
-function checkRules(given: Pick<Settings, 'values' | 'open'>, options: Resolution, report: Report): void {
-  for (const rule of RULES) {
+function checkRules(rules: readonly Rule[], given: Given, options: Resolution, report: Report): void {
+  for (const rule of rules) {
     // What follows from a value that is wrong itself is no news.
     if (rule.about.some((name) => options.wrong.has(name))) continue
     const message = rule.check(given)
-    if (message) report.problems.push({ kind: 'conflict', place: placeOf(rule.about, options), message })
+    if (message) report.problems.push({ kind: rule.kind ?? 'conflict', place: placeOf(rule.about, options), message })
   }
 }
 

@@ -1,16 +1,7 @@
 import { isSameSecret } from '../base/compare.ts'
 import { readBase64 } from '../base/encoding.ts'
 import type { Config, OptionName } from './options.ts'
-import type { Settings } from './settings.ts'
-
-export type Given = Pick<Settings, 'values' | 'open'>
-
-/** Something several options must agree on. */
-export interface Rule {
-  readonly about: readonly OptionName[]
-  /** What is wrong, or nothing. */
-  check(given: Given): string | undefined
-}
+import type { Given, Rule } from './settings.ts'
 
 type OrderedPair = readonly [OptionName, OptionName, (values: Config) => readonly [number, number]]
 

@@ -13,8 +13,13 @@ export interface RuntimeLayer {
   unset(section: string, key: string): Promise<void>
 }
 
+export interface MemoryLayer extends RuntimeLayer {
+  /** As if nothing had been said of it here: no mark stays either. */
+  forget(section: string, key: string): void
+}
+
 /** A layer that ends with the process. */
-export function createMemoryLayer(): RuntimeLayer {
+export function createMemoryLayer(): MemoryLayer {
   const entries = new Map<string, RuntimeEntry>()
   const keyOf = (section: string, key: string) => JSON.stringify([section, key])
   return {
@@ -26,5 +31,6 @@ export function createMemoryLayer(): RuntimeLayer {
       if (section === 'admins') entries.set(keyOf(section, key), { section, key, text: undefined })
       else entries.delete(keyOf(section, key))
     },
+    forget: (section, key) => void entries.delete(keyOf(section, key)),
   }
 }

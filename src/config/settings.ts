@@ -49,6 +49,20 @@ export interface SettingsParts {
    * given under an earlier name stands here under both.
    */
   readonly entries: readonly Assignment[]
+  /** What has been asked of them, and will be of every change. */
+  readonly rules: readonly Rule[]
+}
+
+/** What rules look at. */
+export type Given = Pick<SettingsParts, 'values' | 'open'>
+
+/** Something several options must agree on, or that only those who use an option can judge. */
+export interface Rule {
+  readonly about: readonly OptionName[]
+  /** Left out: options that do not go together. `bad-value`: what is wrong is the value of one. */
+  readonly kind?: 'bad-value'
+  /** What is wrong, or nothing. */
+  check(given: Given): string | undefined
 }
 
 /** What is in force: checked, complete, frozen. */

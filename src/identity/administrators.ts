@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { ADMIN_ROLE } from './identity.ts'
+import type { Account } from './account.ts'
+import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
 import { readAdminPassword } from './password/admin-password.ts'
-import type { Account } from './sign-in.ts'
-import { checkName } from './user.ts'
+import { frame } from './password/password-digest.ts'
+import { checkName, type SessionsFrom } from './user.ts'
 
 export interface AdministratorText {
   readonly name: string
@@ -10,9 +11,19 @@ export interface AdministratorText {
   readonly text: string
 }
 
+export interface AdministratorAccount extends Account, AdministratorText {}
+
+/** The last time a name was made, changed or deleted as an administrator at run time. */
+export interface AdministratorChange {
+  readonly sequence: number
+  readonly seconds: number
+}
+
+export type AdministratorChanges = ReadonlyMap<string, AdministratorChange>
+
 export interface AdministratorsReading<T extends AdministratorText> {
   /** Those who can sign in. */
-  readonly accounts: ReadonlyMap<string, Account>
+  readonly accounts: ReadonlyMap<string, AdministratorAccount>
   /** Still in clear text: to be hashed before they count. */
   readonly plain: readonly T[]
   /** Refused, each with a reason that quotes nothing of the password. The others are not affected. */
@@ -20,8 +31,11 @@ export interface AdministratorsReading<T extends AdministratorText> {
 }
 
 /** Sorts the entries of `[admins]`: one that cannot be right never keeps the others from signing in. */
-export function readAdministrators<T extends AdministratorText>(entries: readonly T[]): AdministratorsReading<T> {
-  const accounts = new Map<string, Account>()
+export function readAdministrators<T extends AdministratorText>(
+  entries: readonly T[],
+  changes: AdministratorChanges,
+): AdministratorsReading<T> {
+  const accounts = new Map<string, AdministratorAccount>()
   const plain: T[] = []
   const malformed: { entry: T; reason: string }[] = []
   for (const entry of entries) {
@@ -30,18 +44,38 @@ export function readAdministrators<T extends AdministratorText>(entries: readonl
     if (flaw) malformed.push({ entry, reason: `this cannot be a name: ${flaw.replaceAll('_', ' ')}` })
     else if (reading.kind === 'plain') plain.push(entry)
     else if (reading.kind === 'malformed') malformed.push({ entry, reason: reading.reason })
-    else accounts.set(entry.name, toAccount(entry, reading.password))
+    else accounts.set(entry.name, toAccount(entry, reading.password, changes.get(entry.name)))
   }
   return { accounts, plain, malformed }
 }
 
-const toAccount = ({ name, text }: AdministratorText, password: Account['password']): Account => ({
+const toAccount = (
+  { name, text }: AdministratorText,
+  password: Account['password'],
+  change: AdministratorChange | undefined,
+): AdministratorAccount => ({
   name,
+  text,
   roles: [ADMIN_ROLE],
   isAdmin: true,
+  grants: NO_GRANTS,
   password,
   version: createHash('sha256').update(text).digest('base64url'),
+  sessionsFrom: toSessionsFrom(text, change),
 })
+
+/** Above every generation a user can reach, so that a session never passes from one to the other. */
+const LOWEST_GENERATION = 2 ** 48
+
+/** Nobody counts the changes of a file, so the generation is drawn from what is in force and when it was written. */
+function toSessionsFrom(text: string, { sequence, seconds }: AdministratorChange = NEVER): SessionsFrom {
+  const digest = createHash('sha256')
+    .update(frame([text, String(sequence)]))
+    .digest()
+  return { generation: LOWEST_GENERATION + digest.readUIntBE(0, 6), seconds }
+}
+
+const NEVER: AdministratorChange = Object.freeze({ sequence: 0, seconds: 0 })
 
 /** Where an entry of `[admins]` was given. */
 export type AdministratorLayer = 'file' | 'run time' | 'environment' | 'flag'

@@ -7,9 +7,9 @@
  * that breaks a rule, `overloaded` where too much hashing waits, `store_unavailable` where the store cannot be reached.
  */
 
+import type { Account } from './account.ts'
 import type { StoredPassword } from './password/password.ts'
 import type { EndedSession, UserRange } from './ports.ts'
-import type { Account } from './sign-in.ts'
 import type { DocumentPayload, GrantLevel, MultiModelPayload, User, UserRecord } from './user.ts'
 
 /** The `_rev` of the document that was seen, or whatever there is. */
@@ -152,6 +152,11 @@ export interface AccountDirectory {
    * as long as what is known is younger than the limit, the store is not needed.
    */
   findAccount(name: string): Promise<Account | undefined>
+  /**
+   * Hashes the password of a user anew where it is stored in another form than the configured one, salt kept, sessions
+   * too. In the background: whether it works out is nobody's concern, and it is tried again at the next sign-in.
+   */
+  upgradeHash(account: Account, password: string): void
 }
 
 export interface Directory extends UserDirectory, AdministratorDirectory, SessionDirectory, AccountDirectory {

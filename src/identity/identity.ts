@@ -1,3 +1,5 @@
+import type { Grant } from './user.ts'
+
 /** Who is asking. */
 export interface Identity {
   /** `null`: anonymous, or a superuser token that names nobody. */
@@ -5,6 +7,8 @@ export interface Identity {
   readonly roles: readonly string[]
   /** An administrator: a name in `[admins]`, or whoever a trusted credential gives the role `_admin`. */
   readonly isAdmin: boolean
+  /** What a user may reach at the multi-model door, by database. An administrator needs none. */
+  readonly grants: ReadonlyMap<string, Grant>
 }
 
 /** An identity, and the handler that vouches for it (`null`: nobody did, the request is anonymous). */
@@ -15,7 +19,9 @@ export interface Authenticated {
 
 export const ADMIN_ROLE = '_admin'
 
+export const NO_GRANTS: Identity['grants'] = new Map()
+
 export const ANONYMOUS: Authenticated = Object.freeze({
-  identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false }),
+  identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false, grants: NO_GRANTS }),
   by: null,
 })

@@ -1,25 +1,21 @@
 import { Refusal } from '../base/errors.ts'
-import type { Identity } from './identity.ts'
-import type { Lockout } from './lockout.ts'
+import type { Account } from './account.ts'
+import type { Lockout, LockoutKey } from './lockout.ts'
 import type { Hasher, HashParameters } from './password/hasher.ts'
-import type { StoredPassword } from './password/password.ts'
 import type { PasswordMemory } from './password/password-memory.ts'
-
-/** Somebody who can sign in with a password. */
-export interface Account extends Identity {
-  readonly name: string
-  readonly password: StoredPassword
-  /** Changes whenever the stored password does. */
-  readonly version: string
-}
+import { checkIterations, type IterationLimits } from './password/policy-iterations.ts'
 
 export interface SignInNeeds {
   findAccount(name: string): Promise<Account | undefined>
+  /** Told of every password that was right. */
+  onPassword(account: Account, password: string): void
   readonly hasher: Hasher
   readonly memory: PasswordMemory
   readonly lockout: Lockout
-  /** How new passwords are hashed: what the password of nobody costs. */
-  parameters(): HashParameters
+  /** What the password of nobody costs: as much as that of somebody. */
+  decoy(): HashParameters
+  /** For users; administrators are not asked. */
+  limits(): IterationLimits
 }
 
 export interface Attempt {
@@ -32,27 +28,54 @@ export interface Attempt {
 /** Whose name and password these are; `undefined`: nobody's. An unknown name looks and costs like a wrong password. */
 export type SignIn = (attempt: Attempt) => Promise<Account | undefined>
 
-export function createSignIn({ findAccount, hasher, memory, lockout, parameters }: SignInNeeds): SignIn {
-  return async ({ name, password, peer, signal }) => {
-    const account = await findAccount(name)
-    const key = { peer, name, salt: saltOf(account) }
-    requireUnlocked(lockout, key)
-    if (account && memory.isRemembered(name, account.version, password)) return account
-    const isRight = await hasher.verify(account?.password, password, parameters(), signal)
-    // Guesses sent side by side all passed the first question.
-    requireUnlocked(lockout, key)
-    if (!isRight || !account) {
-      lockout.countFailure(key)
-      return undefined
+/** A password verified while it was being changed is verified once more; whose changes faster than that, waits. */
+const MOST_TURNS = 3
+
+export function createSignIn(needs: SignInNeeds): SignIn {
+  const { findAccount, memory, lockout } = needs
+  return async (attempt) => {
+    const { name, password, peer } = attempt
+    let account = await findAccount(name)
+    for (let turn = 1; turn <= MOST_TURNS; turn += 1) {
+      const key = { peer, name, salt: saltOf(account) }
+      const isRight = await verify(needs, attempt, account, key)
+      const now = isRight === 'remembered' ? account : await findAccount(name)
+      if (now?.version !== account?.version) {
+        account = now
+        continue
+      }
+      if (!isRight || !now) return void lockout.countFailure(key)
+      memory.remember(name, now.version, password)
+      needs.onPassword(now, password)
+      return now
     }
-    memory.remember(name, account.version, password)
-    return account
+    throw new Refusal('overloaded', { detail: 'the password changed again and again', retryAfterSeconds: 1 })
   }
+}
+
+async function verify(
+  { hasher, memory, lockout, decoy, limits }: SignInNeeds,
+  { name, password, signal }: Attempt,
+  account: Account | undefined,
+  key: LockoutKey,
+): Promise<boolean | 'remembered'> {
+  requireUnlocked(lockout, key)
+  if (account && !account.isAdmin) requireIterations(account, limits())
+  if (account && memory.isRemembered(name, account.version, password)) return 'remembered'
+  const isRight = await hasher.verify(account?.password, password, decoy(), signal)
+  // Guesses sent side by side all passed the first question.
+  requireUnlocked(lockout, key)
+  return isRight
 }
 
 const saltOf = (account: Account | undefined): string =>
   account && 'salt' in account.password ? account.password.salt : ''
 
-function requireUnlocked(lockout: Lockout, key: Parameters<Lockout['isLocked']>[0]): void {
+function requireUnlocked(lockout: Lockout, key: LockoutKey): void {
   if (lockout.isLocked(key)) throw new Refusal('account_locked')
+}
+
+function requireIterations({ password }: Account, limits: IterationLimits): void {
+  const refusal = checkIterations(password, limits)
+  if (refusal) throw refusal
 }

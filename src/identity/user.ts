@@ -93,7 +93,10 @@ export function checkRole(role: string): RoleFlaw | undefined {
   return role.includes(',') ? 'comma' : checkWord(role)
 }
 
-function checkWord(word: string): Exclude<RoleFlaw, 'comma'> | undefined {
+export type WordFlaw = Exclude<RoleFlaw, 'comma'>
+
+/** What names, roles, databases and collections have in common. */
+export function checkWord(word: string): WordFlaw | undefined {
   if (word === '') return 'empty'
   // first the cheap bound: a UTF-16 unit is at least one byte
   if (word.length > MOST_BYTES || Buffer.byteLength(word) > MOST_BYTES) return 'too_long'

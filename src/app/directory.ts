@@ -1,0 +1,36 @@
+// The directory, wired: over the store, with the options and administrators in force.
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { createDirectory } from '../identity/directory/create.ts'
+import type { Administration } from '../identity/directory/needs.ts'
+import type { Directory } from '../identity/directory.ts'
+import { followChanges } from '../store/feed.ts'
+import { toDirectorySettings } from './options.ts'
+import type { State } from './state.ts'
+
+export function openDirectory(state: State, log: Log): Promise<Directory> {
+  const { store, hasher } = state
+  const settings = deriveLive(
+    deriveLive(state, (inForce) => inForce.settings.values),
+    toDirectorySettings,
+  )
+  return createDirectory({
+    store,
+    hasher,
+    administration: toAdministration(state),
+    settings: settings.get,
+    follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
+    clock: SYSTEM_CLOCK,
+    log,
+  })
+}
+
+const toAdministration = (state: State): Administration => ({
+  accounts: () => state.get().administrators,
+  changedAt: (name) => state.get().administratorChanges.get(name)?.seconds,
+  sequence: () => state.get().sequence,
+  refresh: async () => {
+    await state.refresh()
+  },
+})

@@ -1,0 +1,106 @@
+// Works out what is to be in force, from files, environment, flags and what the store holds.
+import { randomBytes } from 'node:crypto'
+import type { Log } from '../base/log.ts'
+import { compareSettings } from '../config/compare.ts'
+import type { SettingsReader } from '../config/load.ts'
+import { renderProblem } from '../config/problems.ts'
+import type { Reading } from '../config/read.ts'
+import { createSettings, type Settings } from '../config/settings.ts'
+import type { AdministratorAccount, AdministratorChanges } from '../identity/administrators.ts'
+import type { Hasher } from '../identity/password/hasher.ts'
+import { findAdministrators, hashAdministrators, reportMalformed } from './administrators.ts'
+import { toHashParameters, toPasswordRules } from './options.ts'
+import type { StoredLayer } from './runtime.ts'
+import { ConfigError, StartError } from './start-error.ts'
+
+/** Settings and administrators, as of one moment. */
+export interface InForce {
+  readonly settings: Settings
+  readonly administrators: ReadonlyMap<string, AdministratorAccount>
+  readonly administratorChanges: AdministratorChanges
+  /** The change up to which the run-time layer is known. */
+  readonly sequence: number
+}
+
+export interface Prepared {
+  readonly next: InForce
+  readonly problems: readonly string[]
+  readonly changed: readonly string[]
+  readonly needRestart: readonly string[]
+}
+
+export interface PrepareNeeds {
+  readonly runtime: StoredLayer
+  readonly hasher: Hasher
+  readonly log: Log
+}
+
+interface Seen {
+  readonly reading: Reading
+  readonly changes: AdministratorChanges
+  readonly sequence: number
+}
+
+const NO_ADMINISTRATOR = `No administrator is configured, so nobody could manage this server: not starting.
+Make one, with any of these:
+  cardea init                       makes a folder with a configuration and an administrator
+  [admins] in a configuration file  name = password (hashed at start)
+  --admins.NAME PASSWORD            or CARDEA_ADMINS__NAME in the environment`
+
+/** Everything anew: passwords in clear are hashed, what Cardea makes up itself is made. Any problem throws. */
+export async function prepareAll(
+  reader: SettingsReader,
+  needs: PrepareNeeds,
+  before: InForce | undefined,
+): Promise<Prepared> {
+  const first = await readSound(reader, needs)
+  const isDone = !(await makeUp(first.reading.settings, needs, before === undefined))
+  const seen = isDone ? first : await readSound(reader, needs)
+  for (const warning of seen.reading.warnings) needs.log.warn(warning)
+  const prepared = compare(seen, seen.reading.settings, before)
+  if (prepared.next.administrators.size === 0) throw new StartError(NO_ADMINISTRATOR)
+  reportMalformed(findAdministrators(seen.reading.settings, seen.changes), needs.log)
+  return prepared
+}
+
+/**
+ * The run-time layer anew, files as they were read. A setting this node cannot use keeps all of them as they are, but
+ * never an administrator from being changed or deleted.
+ */
+export async function prepareRuntime(reader: SettingsReader, needs: PrepareNeeds, before: InForce): Promise<Prepared> {
+  const seen = await readAll(reader, needs)
+  const problems = seen.reading.problems.map(renderProblem)
+  const { admins, deletedAdmins } = seen.reading.settings
+  const settings =
+    problems.length === 0 ? seen.reading.settings : createSettings({ ...before.settings, admins, deletedAdmins })
+  return { ...compare(seen, settings, before), problems }
+}
+
+async function readAll(reader: SettingsReader, { runtime }: PrepareNeeds): Promise<Seen> {
+  const { entries, changes, sequence } = await runtime.read()
+  return { reading: reader(entries), changes, sequence }
+}
+
+async function readSound(reader: SettingsReader, needs: PrepareNeeds): Promise<Seen> {
+  const seen = await readAll(reader, needs)
+  if (seen.reading.problems.length > 0) throw new ConfigError(seen.reading.problems)
+  return seen
+}
+
+/** Gives whether anything was written. */
+async function makeUp(settings: Settings, { runtime, hasher, log }: PrepareNeeds, isFirst: boolean): Promise<boolean> {
+  const { values } = settings
+  const isNameless = isFirst && values.couchdb.uuid === ''
+  if (isNameless) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
+  const [parameters, rules] = [toHashParameters(values), toPasswordRules(values)]
+  const hashed = await hashAdministrators(settings, { runtime, hasher, parameters, rules, log })
+  return isNameless || hashed > 0
+}
+
+function compare({ changes, sequence }: Seen, fresh: Settings, before: InForce | undefined): Prepared {
+  const compared = before ? compareSettings(before.settings, fresh) : { settings: fresh, applied: [], needRestart: [] }
+  const { settings, applied, needRestart } = compared
+  const { accounts } = findAdministrators(settings, changes)
+  const next = { settings, administrators: accounts, administratorChanges: changes, sequence }
+  return { next, problems: [], changed: applied, needRestart }
+}

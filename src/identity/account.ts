@@ -1,0 +1,28 @@
+import { ADMIN_ROLE, type Identity } from './identity.ts'
+import type { StoredPassword } from './password/password.ts'
+import { digestHex } from './password/password-digest.ts'
+import type { SessionsFrom, User } from './user.ts'
+
+/** Somebody who can sign in with a password. */
+export interface Account extends Identity {
+  readonly name: string
+  readonly password: StoredPassword
+  /** Changes whenever the stored password does. */
+  readonly version: string
+  /** Only sessions of this generation are live. */
+  readonly sessionsFrom: SessionsFrom
+}
+
+/** Who signs in as this user. Only `[admins]` makes an administrator, whatever a record says. */
+export const toAccount = ({ name, document, multiModel, password, sessionsFrom }: User): Account => ({
+  name,
+  roles: document.roles.filter((role) => role !== ADMIN_ROLE),
+  isAdmin: false,
+  grants: multiModel.grants,
+  password,
+  version: toVersion(password),
+  sessionsFrom,
+})
+
+/** A text that is another one for another stored password. */
+export const toVersion = (password: StoredPassword): string => digestHex('sha256', JSON.stringify(password))

@@ -1,0 +1,67 @@
+import { nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { AdministratorDirectory, NewAdministratorPassword } from '../directory.ts'
+import { readAdminPassword, renderAdminPassword } from '../password/admin-password.ts'
+import { requireName } from './check-user.ts'
+import type { Listeners } from './listeners.ts'
+import type { DirectoryNeeds } from './needs.ts'
+import type { NewPasswords } from './new-passwords.ts'
+
+export interface AdministratorParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'clock'> {
+  readonly passwords: NewPasswords
+  readonly listeners: Listeners
+}
+
+const SECTION = 'admins'
+const MOST_ATTEMPTS = 100
+
+export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
+  const { store, administration, clock, listeners } = parts
+  const change = (key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
+  const bringIntoForce = async (name: string) => {
+    await administration.refresh()
+    listeners.tell({ kind: 'account', name })
+  }
+  return {
+    listAdministrators: () => [...administration.accounts().values()].map(({ name, text }) => ({ name, text })),
+    isAdministrator: (name) => administration.accounts().has(name),
+    async setAdministrator(name, password, { signal } = {}) {
+      requireName(name)
+      const text = await toText(parts, password, signal)
+      await store.setSetting({ ...change(name), text })
+      await bringIntoForce(name)
+      return text
+    },
+    async removeAdministrator(name) {
+      for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+        const removed = requireOther(parts, name)
+        // of two nodes that each remove one of the last two, the second must see that it removes the last
+        const outcome = await store.unsetSetting({ ...change(name), unchangedSince: administration.sequence() })
+        await bringIntoForce(name)
+        if (outcome.kind === 'written') return removed
+      }
+      throw new Refusal('conflict')
+    },
+  }
+}
+
+/** The stored form of this one, if somebody is left without it. */
+function requireOther({ administration }: AdministratorParts, name: string): string {
+  const accounts = administration.accounts()
+  const own = accounts.get(name)
+  if (!own) throw new Refusal('not_found')
+  if (accounts.size === 1) throw new Refusal('forbidden', { about: 'The last administrator cannot be deleted.' })
+  return own.text
+}
+
+async function toText(
+  { passwords }: AdministratorParts,
+  given: NewAdministratorPassword,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  if ('password' in given) return renderAdminPassword(await passwords.hash(given.password, signal))
+  const reading = readAdminPassword(given.stored)
+  if (reading.kind === 'stored') return given.stored
+  const about = reading.kind === 'plain' ? 'This is not a stored form of a password.' : reading.reason
+  throw new Refusal('bad_request', { about })
+}

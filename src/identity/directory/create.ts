@@ -1,0 +1,48 @@
+/**
+ * The directory, put together. Requests for users, administrators and sessions enter; what the store answers, judged by
+ * the rules, leaves. Nothing remembered may outlive a change that was heard of.
+ */
+import type { Directory } from '../directory.ts'
+import { createFindAccount } from './accounts.ts'
+import { createAdministrators } from './administrators.ts'
+import { createEndedSessions } from './ended-sessions.ts'
+import { createImportUsers } from './import-users.ts'
+import { createKnowledge } from './knowledge.ts'
+import { createListeners } from './listeners.ts'
+import type { DirectoryNeeds } from './needs.ts'
+import { createNewPasswords } from './new-passwords.ts'
+import { createSessions } from './sessions.ts'
+import { createUpgrade } from './upgrade.ts'
+import { createUserMemory } from './user-memory.ts'
+import { createUserWriter } from './user-writer.ts'
+import { createUsers } from './users.ts'
+
+/** Answers when everything that ended before is known. */
+export async function createDirectory(needs: DirectoryNeeds): Promise<Directory> {
+  const { store, hasher, settings, clock } = needs
+  const memory = createUserMemory(store, () => settings().cacheSize)
+  const writer = createUserWriter(store, memory)
+  const listeners = createListeners(needs.log)
+  const ended = createEndedSessions(store, clock)
+  await ended.pull()
+
+  const parts = { ...needs, memory, writer, listeners, ended, passwords: createNewPasswords(hasher, settings) }
+  const knowledge = createKnowledge(needs, parts)
+  const findAccount = createFindAccount({ ...parts, knowledge })
+  const upgrade = createUpgrade(parts)
+  const users = createUsers(parts)
+  return {
+    ...users,
+    importUsers: createImportUsers({ ...parts, users }),
+    ...createAdministrators(parts),
+    ...createSessions({ ...parts, knowledge, findAccount }),
+    findAccount,
+    upgradeHash: upgrade.begin,
+    stalenessMs: knowledge.stalenessMs,
+    catchUp: knowledge.catchUp,
+    async close() {
+      await upgrade.settled()
+      await knowledge.close()
+    },
+  }
+}

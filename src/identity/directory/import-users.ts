@@ -1,0 +1,97 @@
+import { nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { ImportOutcome, UserDirectory, UserDraft } from '../directory.ts'
+import type { StoredPassword } from '../password/password.ts'
+import type { Stored, UserWrite } from '../ports.ts'
+import { settle, toNewUser, toReplacement } from './settle.ts'
+import type { UserMemory } from './user-memory.ts'
+import { requireDraft, type UserParts, type Users } from './users.ts'
+
+export interface ImportParts extends UserParts {
+  readonly users: Pick<Users, 'changeUser'>
+  readonly memory: UserMemory
+}
+
+type OnTaken = 'keep' | 'replace'
+
+/** A write and what it will have been, or an outcome that needs none. */
+type Plan =
+  | { readonly kind: 'write'; readonly write: UserWrite; readonly planned: Planned }
+  | { readonly kind: 'done'; readonly outcome: ImportOutcome }
+
+interface Planned {
+  readonly draft: UserDraft
+  readonly password: StoredPassword
+  readonly done: 'created' | 'replaced'
+}
+
+export const createImportUsers =
+  (parts: ImportParts): UserDirectory['importUsers'] =>
+  async (drafts, onTaken) => {
+    const plans: Plan[] = []
+    // one after the other: passwords in clear must not take all places where passwords are hashed
+    for (const draft of drafts) plans.push(await plan(parts, draft, onTaken).catch(toRefused))
+    const outcomes = await writeAll(parts, plans)
+    const settled: ImportOutcome[] = []
+    for (const [index, step] of plans.entries()) {
+      const outcome = step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(parts, step, onTaken)))
+      const name = drafts[index]?.name
+      if (name !== undefined && isChange(outcome)) parts.listeners.tell({ kind: 'account', name })
+      settled.push(outcome)
+    }
+    return settled
+  }
+
+const isChange = ({ kind }: ImportOutcome): boolean => kind === 'created' || kind === 'replaced'
+
+async function plan(parts: ImportParts, draft: UserDraft, onTaken: OnTaken): Promise<Plan> {
+  requireDraft(parts, draft)
+  const stored = await parts.store.findUser(draft.name)
+  const isTaken = stored?.record.kind === 'user'
+  if (isTaken && onTaken === 'keep') return { kind: 'done', outcome: { kind: 'kept' } }
+  const password = await parts.passwords.toStored(draft.password, undefined)
+  const planned: Planned = { draft, password, done: isTaken ? 'replaced' : 'created' }
+  return { kind: 'write', write: toWrite(planned, stored, nowSeconds(parts.clock)), planned }
+}
+
+function toWrite({ draft, password }: Planned, stored: Stored | undefined, now: number): UserWrite {
+  const before = stored?.record
+  const record =
+    before?.kind === 'user'
+      ? settle(before, toReplacement(draft, password, before), now)
+      : toNewUser(draft, password, before)
+  return { expected: stored?.sequence ?? 'absent', record }
+}
+
+/** What has been written, all at once. */
+async function writeAll({ store, memory }: ImportParts, plans: readonly Plan[]): Promise<Map<Plan, ImportOutcome>> {
+  const steps = plans.filter((step) => step.kind === 'write')
+  const done = new Map<Plan, ImportOutcome>()
+  try {
+    const outcomes = await store.importUsers(steps.map(({ write }) => write))
+    for (const [index, step] of steps.entries()) {
+      if (outcomes[index]?.kind === 'written') done.set(step, { kind: step.planned.done })
+    }
+    return done
+  } finally {
+    for (const { write } of steps) memory.forget(write.record.name)
+  }
+}
+
+/** Somebody was faster, or the name stands twice in the import: it is taken by now. */
+async function retry({ users }: ImportParts, step: Plan, onTaken: OnTaken): Promise<ImportOutcome> {
+  if (step.kind === 'done') return step.outcome
+  if (onTaken === 'keep') return { kind: 'kept' }
+  const { draft, password } = step.planned
+  try {
+    await users.changeUser(draft.name, 'any', (user) => toReplacement(draft, password, user))
+    return { kind: 'replaced' }
+  } catch (error) {
+    return toRefused(error).outcome
+  }
+}
+
+function toRefused(error: unknown): Plan & { kind: 'done' } {
+  if (!(error instanceof Refusal) || error.code === 'store_unavailable') throw error
+  return { kind: 'done', outcome: { kind: 'refused', error } }
+}

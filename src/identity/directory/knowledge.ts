@@ -1,0 +1,76 @@
+import { Refusal } from '../../base/errors.ts'
+import type { Change } from '../ports.ts'
+import type { EndedSessions } from './ended-sessions.ts'
+import type { Listeners } from './listeners.ts'
+import type { DirectoryNeeds, Follower } from './needs.ts'
+import type { UserMemory } from './user-memory.ts'
+
+/** How fresh what this node remembers is, and what keeps it so. */
+export interface Knowledge {
+  stalenessMs(): number
+  /** Throws `store_unavailable` where what is known is too old and nothing newer can be had. */
+  requireFresh(): Promise<void>
+  catchUp(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface KnowledgeParts {
+  readonly memory: UserMemory
+  readonly ended: EndedSessions
+  readonly listeners: Listeners
+}
+
+const MS_BETWEEN_WARNINGS = 10_000
+
+export function createKnowledge(needs: DirectoryNeeds, parts: KnowledgeParts): Knowledge {
+  const { administration, clock, log } = needs
+  let warnedAtMs = Number.NEGATIVE_INFINITY
+  const follower = needs.follow({
+    from: administration.sequence(),
+    onChange: (changes) => learn(changes, needs, parts),
+    onReset: () => beginAnew(needs, parts),
+    onStale({ error, ageMs }) {
+      if (clock.nowMs() - warnedAtMs < MS_BETWEEN_WARNINGS) return
+      warnedAtMs = clock.nowMs()
+      log.warn('the store cannot be asked for changes', { ageMs, error })
+    },
+  })
+  return {
+    stalenessMs: () => follower.stalenessMs(),
+    async requireFresh() {
+      if (follower.stalenessMs() > needs.settings().maxStalenessMs) await catchUp(follower)
+    },
+    catchUp: () => catchUp(follower),
+    close: () => follower.stop(),
+  }
+}
+
+async function catchUp(follower: Follower): Promise<void> {
+  try {
+    await follower.catchUp()
+  } catch (error) {
+    throw error instanceof Refusal ? error : new Refusal('store_unavailable', { cause: error })
+  }
+}
+
+/** Takes in changes made anywhere, this node included. First what cannot fail: the rest is told again if it does. */
+async function learn(changes: readonly Change[], needs: DirectoryNeeds, parts: KnowledgeParts): Promise<void> {
+  const { memory, ended, listeners } = parts
+  for (const { kind, key, sequence } of changes) if (kind === 'user') memory.forget(key, sequence)
+  const sessions = changes.some(({ kind }) => kind === 'session') ? await ended.pull() : []
+  if (changes.some((change) => isNewSetting(change, needs))) await needs.administration.refresh()
+  for (const { kind, key } of changes) {
+    if (kind === 'user' || kind === 'admin') listeners.tell({ kind: 'account', name: key })
+  }
+  for (const { id, name } of sessions) listeners.tell({ kind: 'session', id, name })
+}
+
+const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryNeeds): boolean =>
+  (kind === 'setting' || kind === 'admin') && sequence > administration.sequence()
+
+async function beginAnew({ administration }: DirectoryNeeds, parts: KnowledgeParts): Promise<void> {
+  parts.memory.clear()
+  await parts.ended.reset()
+  await administration.refresh()
+  parts.listeners.tell({ kind: 'everything' })
+}

@@ -1,0 +1,55 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { AdministratorAccount } from '../administrators.ts'
+import type { Hasher, HashParameters } from '../password/hasher.ts'
+import type { PasswordRules } from '../password/password-rules.ts'
+import type { Change, Store } from '../ports.ts'
+
+/** What the directory is built from. */
+export interface DirectoryNeeds {
+  readonly store: Store
+  readonly hasher: Hasher
+  readonly administration: Administration
+  /** The options in force; asked each time. */
+  settings(): DirectorySettings
+  /** Follows the changes of the store. */
+  follow(options: FollowNeeds): Follower
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface DirectorySettings {
+  /** How new passwords are hashed. */
+  readonly parameters: HashParameters
+  readonly rules: PasswordRules
+  /** Whether a password stored otherwise is hashed anew when it is next seen. */
+  readonly upgradesHashes: boolean
+  /** How many users are remembered. */
+  readonly cacheSize: number
+  /** How long what is known counts while the store is silent. */
+  readonly maxStalenessMs: number
+}
+
+/** The administrators in force, which belong to the configuration. */
+export interface Administration {
+  accounts(): ReadonlyMap<string, AdministratorAccount>
+  /** When a name was last made, changed or deleted as an administrator, in seconds; `undefined`: never at run time. */
+  changedAt(name: string): number | undefined
+  /** The change up to which all this, and every setting, is known. */
+  sequence(): number
+  /** Reads the run-time layer anew. Throws only where the store cannot be reached. */
+  refresh(): Promise<void>
+}
+
+export interface FollowNeeds {
+  readonly from: number
+  readonly onChange: (changes: readonly Change[]) => Promise<void>
+  readonly onReset: () => Promise<void>
+  readonly onStale: (failure: { readonly error: unknown; readonly ageMs: number }) => void
+}
+
+export interface Follower {
+  stalenessMs(): number
+  catchUp(): Promise<void>
+  stop(): Promise<void>
+}

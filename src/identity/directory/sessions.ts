@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { type Clock, nowSeconds } from '../../base/clock.ts'
+import type { AccountDirectory, ForeignToken, Session, SessionDirectory } from '../directory.ts'
+import type { EndedSessions } from './ended-sessions.ts'
+import type { Knowledge } from './knowledge.ts'
+import type { Listeners } from './listeners.ts'
+import type { Administration } from './needs.ts'
+import type { UserMemory } from './user-memory.ts'
+
+export interface SessionParts extends Pick<AccountDirectory, 'findAccount'> {
+  readonly administration: Administration
+  readonly memory: UserMemory
+  readonly knowledge: Knowledge
+  readonly ended: EndedSessions
+  readonly listeners: Listeners
+  readonly clock: Clock
+}
+
+const ID_BYTES = 16
+
+export function createSessions(parts: SessionParts): SessionDirectory {
+  const { ended, listeners, clock } = parts
+  return {
+    createSession: ({ name, sessionsFrom: { generation } }) => ({
+      id: randomBytes(ID_BYTES).toString('base64url'),
+      name,
+      generation,
+      issuedAt: nowSeconds(clock),
+    }),
+    isSessionLive: (session) => isSessionLive(parts, session),
+    isForeignTokenLive: (token) => isForeignTokenLive(parts, token),
+    async endSession(session) {
+      await ended.end(session)
+      listeners.tell({ kind: 'session', id: session.id, name: session.name })
+    },
+    onEnded: listeners.add,
+  }
+}
+
+/** A session that began elsewhere a moment ago may rest on a change not yet heard of here. */
+async function isSessionLive(parts: SessionParts, session: Session): Promise<boolean> {
+  if (await isLiveAsKnown(parts, session)) return true
+  if (parts.ended.has(session.id) || !isNewerThanKnown(parts, session)) return false
+  try {
+    await parts.knowledge.catchUp()
+  } catch {
+    // what is known stands
+    return false
+  }
+  return isLiveAsKnown(parts, session)
+}
+
+async function isLiveAsKnown({ ended, findAccount }: SessionParts, session: Session): Promise<boolean> {
+  // first the account: finding it may bring news of what has ended
+  const account = await findAccount(session.name)
+  return !ended.has(session.id) && account?.sessionsFrom.generation === session.generation
+}
+
+function isNewerThanKnown({ clock, knowledge }: SessionParts, { issuedAt }: Session): boolean {
+  const knownSeconds = Math.floor((clock.nowMs() - knowledge.stalenessMs()) / 1000)
+  return issuedAt >= knownSeconds
+}
+
+/** What somebody else issued has no generation, so only its time tells whether it is older than what ended. */
+async function isForeignTokenLive(parts: SessionParts, { name, issuedAt }: ForeignToken): Promise<boolean> {
+  const { administration, memory, knowledge } = parts
+  await knowledge.requireFresh()
+  const { record } = await memory.find(name, 'remember nobody')
+  const isAdministrator = administration.accounts().has(name)
+  if (record?.kind === 'user' && !record.isActive && !isAdministrator) return false
+  const from = Math.max(administration.changedAt(name) ?? 0, record?.sessionsFrom.seconds ?? 0)
+  return from === 0 || (issuedAt !== undefined && issuedAt > from)
+}

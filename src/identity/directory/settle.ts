@@ -1,0 +1,40 @@
+import type { UserDraft } from '../directory.ts'
+import type { StoredPassword } from '../password/password.ts'
+import { createUser, endSessions, reviseUser, type Tombstone, type User } from '../user.ts'
+
+/** The first user of a name, or the first after a deleted one. */
+export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
+  return reviseUser(before, fill(createUser(draft.name, password, before), draft))
+}
+
+/** What a draft makes of a user that is there: everything but name and history. */
+export const toReplacement = (draft: UserDraft, password: StoredPassword, before: User): User =>
+  fill({ ...before, password }, draft)
+
+function fill(user: User, { isActive = true, roles = [], members = [], multiModel = {} }: UserDraft): User {
+  return {
+    ...user,
+    isActive,
+    document: { ...user.document, roles, members },
+    multiModel: { ...NOTHING_GRANTED, ...multiModel },
+  }
+}
+
+const NOTHING_GRANTED: User['multiModel'] = Object.freeze({ grants: new Map(), extra: {}, config: {}, tokens: [] })
+
+/** `after` as it may stand in the place of `before`: with that one's name and history, and sessions ended where due. */
+export function settle(before: User, after: User, nowSeconds: number): User {
+  const isEnding = !isSamePassword(before.password, after.password) || (before.isActive && !after.isActive)
+  const sessionsFrom = isEnding ? endSessions(before.sessionsFrom, nowSeconds) : before.sessionsFrom
+  return reviseUser(before, { ...after, kind: 'user', name: before.name, sessionsFrom })
+}
+
+/** The order of members says nothing. */
+const isSamePassword = (a: StoredPassword, b: StoredPassword): boolean => renderSorted(a) === renderSorted(b)
+
+const renderSorted = (value: object): string =>
+  JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  )

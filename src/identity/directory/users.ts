@@ -1,0 +1,99 @@
+import { nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { ExpectedRevision, UserDirectory, UserDraft } from '../directory.ts'
+import { withGrant } from '../grants.ts'
+import { endSessions, toTombstone, type User, type UserRecord } from '../user.ts'
+import { requireGrants, requireName, requireRoles } from './check-user.ts'
+import type { Listeners } from './listeners.ts'
+import type { DirectoryNeeds } from './needs.ts'
+import type { NewPasswords } from './new-passwords.ts'
+import { settle, toNewUser } from './settle.ts'
+import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
+
+export interface UserParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'clock'> {
+  readonly writer: UserWriter
+  readonly passwords: NewPasswords
+  readonly listeners: Listeners
+}
+
+export type Users = Omit<UserDirectory, 'importUsers'>
+
+export function createUsers(parts: UserParts): Users {
+  const changeUser = createChangeUser(parts)
+  const edit = (name: string, change: (user: User) => User) => changeUser(name, 'any', change)
+  return {
+    ...createReaders(parts),
+    changeUser,
+    createUser: (draft, { signal } = {}) => createUser(parts, draft, signal),
+    setPassword: (name, password, { expected = 'any', ...options } = {}) =>
+      changeUser(name, expected, (user) => user, { password, ...options }),
+    setActive: (name, isActive) => edit(name, (user) => ({ ...user, isActive })),
+    setRoles: (name, roles) => edit(name, (user) => ({ ...user, document: { ...user.document, roles } })),
+    setGrant: (name, database, level, collection) =>
+      edit(name, (user) => ({
+        ...user,
+        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, { database, collection }) },
+      })),
+    signOut: (name) =>
+      rewrite(parts, name, 'any', (user, now) => ({ ...user, sessionsFrom: endSessions(user.sessionsFrom, now) })),
+    removeUser: async (name, expected) => (await rewrite(parts, name, expected, toTombstone)).revision,
+  }
+}
+
+const createReaders = ({ store }: UserParts): Pick<Users, 'findUser' | 'findRecord' | 'listUsers' | 'countUsers'> => ({
+  async findUser(name) {
+    const record = (await store.findUser(name))?.record
+    return record?.kind === 'user' ? record : undefined
+  },
+  findRecord: async (name) => (await store.findUser(name))?.record,
+  listUsers: async (range) => (await store.listUsers(range)).map(({ record }) => record),
+  countUsers: () => store.countUsers(),
+})
+
+/** Puts something in the place of a user, and says so. */
+async function rewrite<R extends UserRecord>(
+  { writer, clock, listeners }: UserParts,
+  name: string,
+  expected: ExpectedRevision,
+  change: (user: User, nowSeconds: number) => R,
+): Promise<R> {
+  const record = await writer.write(name, (stored) => change(requireUser(stored, expected), nowSeconds(clock)))
+  listeners.tell({ kind: 'account', name })
+  return record
+}
+
+const createChangeUser =
+  (parts: UserParts): Users['changeUser'] =>
+  async (name, expected, change, { password: given, signal } = {}) => {
+    // hashing is dear: not for somebody who is not there
+    if (given) requireUser(await parts.store.findUser(name), expected)
+    const password = given && (await parts.passwords.toStored(given, signal))
+    return rewrite(parts, name, expected, (user, now) => {
+      const changed = requireSound(change(user))
+      return settle(user, password ? { ...changed, password } : changed, now)
+    })
+  }
+
+export function requireSound(user: User): User {
+  requireRoles(user.document.roles)
+  requireGrants(user.multiModel.grants)
+  return user
+}
+
+async function createUser(parts: UserParts, draft: UserDraft, signal: AbortSignal | undefined): Promise<User> {
+  const { name } = draft
+  requireDraft(parts, draft)
+  requireFree(await parts.store.findUser(name))
+  const password = await parts.passwords.toStored(draft.password, signal)
+  const user = await parts.writer.write(name, (stored) => toNewUser(draft, password, requireFree(stored)))
+  parts.listeners.tell({ kind: 'account', name })
+  return user
+}
+
+/** Whether such a user can be, before anybody looks whether the name is free. */
+export function requireDraft({ administration }: UserParts, { name, roles = [], multiModel }: UserDraft): void {
+  requireName(name)
+  requireRoles(roles)
+  requireGrants(multiModel?.grants ?? new Map())
+  if (administration.accounts().has(name)) throw new Refusal('conflict')
+}

@@ -1,0 +1,65 @@
+import type { Grant, GrantLevel } from './user.ts'
+
+type Grants = ReadonlyMap<string, Grant>
+
+const ALL = '*'
+const SYSTEM_DATABASE = '_system'
+
+const ORDER: readonly (GrantLevel | undefined)[] = [undefined, 'none', 'ro', 'rw']
+
+const best = (levels: readonly (GrantLevel | undefined)[]): GrantLevel | undefined =>
+  ORDER.findLast((level) => levels.includes(level))
+
+const levelOf = (grants: Grants, database: string): GrantLevel | undefined => grants.get(database)?.level
+
+/** The grants with this one put in, or taken away where the level is `undefined`. */
+export function withGrant(
+  grants: Grants,
+  level: GrantLevel | undefined,
+  { database, collection }: { readonly database: string; readonly collection: string | undefined },
+): Grants {
+  const before = grants.get(database) ?? { level: undefined, collections: new Map<string, GrantLevel>() }
+  const after =
+    collection === undefined
+      ? { ...before, level }
+      : { ...before, collections: withEntry(before.collections, collection, level) }
+  const isEmpty = after.level === undefined && after.collections.size === 0
+  return withEntry(grants, database, isEmpty ? undefined : after)
+}
+
+function withEntry<V>(entries: ReadonlyMap<string, V>, key: string, value: V | undefined): ReadonlyMap<string, V> {
+  const copy = new Map(entries)
+  if (value === undefined) copy.delete(key)
+  else copy.set(key, value)
+  return copy
+}
+
+/** What these grants allow on a database: its own entry, else the better of the defaults. */
+export function resolveDatabaseLevel(grants: Grants, database: string): GrantLevel {
+  return levelOf(grants, database) ?? best([levelOf(grants, ALL), levelOf(grants, SYSTEM_DATABASE)]) ?? 'none'
+}
+
+/** What these grants allow on a collection: its own entry, else the best of all that is more general. */
+export function resolveCollectionLevel(grants: Grants, database: string, collection: string): GrantLevel {
+  if (collection.startsWith('_')) return resolveSystemCollection(grants, database, collection)
+  const own = grants.get(database)?.collections
+  const general = [
+    levelOf(grants, database),
+    own?.get(ALL),
+    levelOf(grants, SYSTEM_DATABASE),
+    levelOf(grants, ALL),
+    grants.get(ALL)?.collections.get(ALL),
+  ]
+  return own?.get(collection) ?? best(general) ?? 'none'
+}
+
+/** Collections of the server itself follow their database, but for these. */
+const SYSTEM_COLLECTIONS: ReadonlyMap<string, GrantLevel> = new Map([
+  ['_queues', 'ro'],
+  ['_frontend', 'rw'],
+])
+
+function resolveSystemCollection(grants: Grants, database: string, collection: string): GrantLevel {
+  if (database === SYSTEM_DATABASE && collection === '_users') return 'none'
+  return SYSTEM_COLLECTIONS.get(collection) ?? resolveDatabaseLevel(grants, database)
+}
