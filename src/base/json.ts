@@ -1,0 +1,67 @@
+export type JsonReading =
+  | { readonly kind: 'json'; readonly value: unknown }
+  | { readonly kind: 'refused'; readonly reason: 'not_json' | 'duplicate_name' }
+
+const NOT_JSON: JsonReading = Object.freeze({ kind: 'refused', reason: 'not_json' })
+const DUPLICATE_NAME: JsonReading = Object.freeze({ kind: 'refused', reason: 'duplicate_name' })
+
+/**
+ * Reads JSON text. With `noDuplicates`, an object that names a member twice is refused at any depth: two parsers
+ * would not agree on which of the two counts.
+ */
+export function readJson(
+  text: string,
+  { noDuplicates = false }: { readonly noDuplicates?: boolean } = {},
+): JsonReading {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return NOT_JSON
+  }
+  // the parser itself decides which names are the same, escapes included: of each such name it kept only one
+  return noDuplicates && countWritten(text) !== countKept(value) ? DUPLICATE_NAME : { kind: 'json', value }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+
+/** Members as the text has them: in valid JSON, one for each colon outside a string. */
+function countWritten(text: string): number {
+  let members = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === COLON) members += 1
+    else if (code === QUOTE) at = findClosingQuote(text, at)
+  }
+  return members
+}
+
+function findClosingQuote(text: string, opening: number): number {
+  let at = opening + 1
+  while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+  return at
+}
+
+/** Members as the value has them. A list instead of recursion: depth comes from outside. */
+function countKept(value: unknown): number {
+  let members = 0
+  const waiting: unknown[] = [value]
+  while (waiting.length > 0) {
+    const next = waiting.pop()
+    if (typeof next !== 'object' || next === null) continue
+    const inside: unknown[] = Array.isArray(next) ? next : Object.values(next)
+    if (!Array.isArray(next)) members += inside.length
+    for (const item of inside) if (typeof item === 'object' && item !== null) waiting.push(item)
+  }
+  return members
+}
+
+/** Whether a value read from JSON is an object: neither null nor an array. */
+export const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A member the object has itself. What its prototype has (`constructor`, `toString`) was never in the text. */
+export const findMember = (object: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.hasOwn(object, name) ? object[name] : undefined

@@ -1,0 +1,51 @@
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { isSameSecret } from '../base/compare.ts'
+
+/** The secrets of cookies and proxy tokens: the current one signs, those before it verify for one more timeout. */
+export interface CookieSecrets {
+  /** `undefined` where none is configured. */
+  current(): Buffer | undefined
+  /** All that verify now, the current one first. */
+  living(): readonly Buffer[]
+  /** Takes a new secret; the empty text takes the current one away. The same again changes nothing. */
+  replace(secret: string): void
+}
+
+interface Retired {
+  readonly secret: Buffer
+  readonly until: number
+}
+
+interface State {
+  readonly current: Buffer | undefined
+  readonly retired: readonly Retired[]
+}
+
+export interface CookieSecretsOptions {
+  readonly secret: string
+  /** How long what a secret signed can live, in seconds. */
+  readonly timeoutSeconds: () => number
+  readonly clock: Clock
+}
+
+export function createCookieSecrets({ secret, timeoutSeconds, clock }: CookieSecretsOptions): CookieSecrets {
+  let state: State = { current: toSecret(secret), retired: [] }
+  const isAlive = ({ until }: Retired) => nowSeconds(clock) < until
+  return {
+    current: () => state.current,
+    living: () => {
+      const { current, retired } = state
+      return [...(current ? [current] : []), ...retired.filter(isAlive).map((old) => old.secret)]
+    },
+    replace: (text) => {
+      const next = toSecret(text)
+      const { current } = state
+      if (current === next || (current && next && isSameSecret(current, next))) return
+      const until = nowSeconds(clock) + timeoutSeconds()
+      const others = [...(current ? [{ secret: current, until }] : []), ...state.retired].filter(isAlive)
+      state = { current: next, retired: others.filter((old) => !next || !isSameSecret(old.secret, next)) }
+    },
+  }
+}
+
+const toSecret = (text: string): Buffer | undefined => (text === '' ? undefined : Buffer.from(text))

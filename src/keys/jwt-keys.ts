@@ -1,0 +1,101 @@
+import { readBase64 } from '../base/encoding.ts'
+import type { Algorithm } from './algorithms.ts'
+import { createHmacKey, isKeyFor, type KeyProblem, toKeyProblem, type VerificationKey, versionOf } from './key.ts'
+import { readJwkSet } from './material/jwk.ts'
+import { readPublicPem } from './material/pem.ts'
+import type { FoundKeys, TokenHeader } from './token.ts'
+
+/** One line of `[jwt_keys]`: `<kind>:<kid>` and its text. */
+export interface JwtKeyEntry {
+  readonly key: string
+  readonly text: string
+}
+
+export interface JwtKeys {
+  /** Changes with any key, so that what is remembered of verified tokens can be kept apart by it. */
+  readonly version: string
+  /** Lines that are no keys, and keys of a set that were passed over. Nothing in here is secret. */
+  readonly problems: readonly { readonly name: string; readonly reason: string }[]
+  /** The key a token asks for by its algorithm and `kid`. */
+  find(algorithm: Algorithm, header: TokenHeader): FoundKeys
+}
+
+/** The `kid` of a token that names none. */
+const DEFAULT_KID = '_default'
+
+type Found = VerificationKey | KeyProblem
+type ReadEntry = (text: string, kid: string) => Found
+
+const READERS: ReadonlyMap<string, ReadEntry> = new Map<string, ReadEntry>([
+  ['hmac', readHmac],
+  ['rsa', (text, kid) => readPublicPem(text, 'rsa', { kid })],
+  ['ec', (text, kid) => readPublicPem(text, 'ec', { kid })],
+  ['eddsa', (text, kid) => readPublicPem(text, 'eddsa', { kid })],
+])
+
+function readHmac(text: string, kid: string): Found {
+  const secret = readBase64(text)
+  return secret === undefined ? toKeyProblem('invalid') : createHmacKey(secret, { kid })
+}
+
+/**
+ * The keys of `[jwt_keys]`. A line that is no key is kept as such: a token that asks for it is told so, and the
+ * others verify all the same. A key named by its own line wins over one of the same name in a set.
+ */
+export function readJwtKeys(entries: readonly JwtKeyEntry[]): JwtKeys {
+  const problems: { name: string; reason: string }[] = []
+  const byName = new Map<string, Found>()
+  const lines = entries.filter(({ key }) => !key.startsWith(SET))
+  for (const entry of lines) addLine(entry, byName, problems)
+  for (const entry of entries) if (entry.key.startsWith(SET)) addSet(entry, byName, problems)
+  return Object.freeze({
+    version: toVersion(byName),
+    problems,
+    find: (algorithm: Algorithm, header: TokenHeader) => findIn(byName, algorithm, header),
+  })
+}
+
+const SET = 'jwks:'
+
+type Problems = { name: string; reason: string }[]
+
+function addLine({ key, text }: JwtKeyEntry, byName: Map<string, Found>, problems: Problems): void {
+  const colon = key.indexOf(':')
+  const read = READERS.get(key.slice(0, Math.max(colon, 0)))
+  if (read === undefined) {
+    problems.push({ name: key, reason: 'expected hmac:, rsa:, ec:, eddsa: or jwks: before the name' })
+    return
+  }
+  const found = read(text, key.slice(colon + 1))
+  if (found.kind === 'problem') problems.push({ name: key, reason: found.reason })
+  byName.set(key, found)
+}
+
+function addSet({ key, text }: JwtKeyEntry, byName: Map<string, Found>, problems: Problems): void {
+  const set = readJwkSet(text, { secrets: true })
+  if (set.kind === 'problem') {
+    problems.push({ name: key, reason: set.reason })
+    return
+  }
+  for (const { index, problem } of set.ignored) problems.push({ name: key, reason: `key ${index}: ${problem.reason}` })
+  for (const found of set.keys) {
+    const name = `${found.kind}:${found.kid ?? DEFAULT_KID}`
+    if (byName.has(name)) problems.push({ name: key, reason: `another key is named ${name} already` })
+    else byName.set(name, found)
+  }
+}
+
+function findIn(byName: ReadonlyMap<string, Found>, algorithm: Algorithm, { kid }: TokenHeader): FoundKeys {
+  if (kid !== undefined && typeof kid !== 'string') return { kind: 'refused', reason: 'invalid_kid' }
+  const found = byName.get(`${algorithm.kind}:${kid ?? DEFAULT_KID}`)
+  if (found === undefined) return { kind: 'refused', reason: 'unknown_kid' }
+  if (found.kind === 'problem') return { kind: 'refused', reason: 'bad_key', problem: found }
+  return isKeyFor(found, algorithm)
+    ? { kind: 'keys', keys: [found] }
+    : { kind: 'refused', reason: 'bad_key', problem: toKeyProblem('wrong_algorithm') }
+}
+
+const toVersion = (byName: ReadonlyMap<string, Found>): string =>
+  versionOf([...byName].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([name, found]) => [name, toLabel(found)]))
+
+const toLabel = (found: Found): string => (found.kind === 'problem' ? found.code : found.version)

@@ -1,0 +1,169 @@
+/**
+ * Keys that verify, as values. Key material in any of its texts enters through the readers beside this file, a key
+ * bound to its kind, curve and size leaves. A text or a public key must never become an HMAC secret here.
+ */
+import { createHash, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
+import { type Algorithm, CURVES, type Curve, type EcCurve, type EdCurve, MINIMUM_RSA_BITS } from './algorithms.ts'
+import { isRocaModulus } from './material/roca.ts'
+
+interface AnyKey {
+  readonly key: KeyObject
+  /** The only algorithm it may be used with, where it says so. */
+  readonly alg?: string
+  readonly kid?: string
+  /** Digest of the material and of what binds it. Differs whenever any of these does. */
+  readonly version: string
+}
+
+export interface HmacKey extends AnyKey {
+  readonly kind: 'hmac'
+  readonly bytes: number
+}
+
+export interface RsaKey extends AnyKey {
+  readonly kind: 'rsa'
+  readonly bits: number
+}
+
+export interface EcKey extends AnyKey {
+  readonly kind: 'ec'
+  readonly curve: EcCurve
+}
+
+export interface EdKey extends AnyKey {
+  readonly kind: 'eddsa'
+  readonly curve: EdCurve
+}
+
+export type VerificationKey = HmacKey | RsaKey | EcKey | EdKey
+
+/** Why something is no key, in words that may be shown. The first three are those the document database has. */
+const KEY_PROBLEMS = {
+  invalid: 'Not a valid key',
+  not_rsa: 'not an RSA public key',
+  not_ec: 'not an EC public key',
+  not_eddsa: 'not an EdDSA public key',
+  empty_secret: 'the secret is empty',
+  short_secret: 'the secret is shorter than its algorithm asks for',
+  public_secret: 'a public key or PEM text is no secret',
+  private_key: 'a private key stands where a public key belongs',
+  unknown_curve: 'the curve is not supported',
+  short_rsa: `an RSA key needs at least ${MINIMUM_RSA_BITS} bits`,
+  weak_rsa: 'the RSA key is known to be weak',
+  foreign_use: 'the key is not meant for verifying signatures',
+  wrong_algorithm: 'the key is not for this algorithm',
+  secret_not_allowed: 'a secret is not accepted here',
+} as const satisfies Record<string, string>
+
+export type KeyProblemCode = keyof typeof KEY_PROBLEMS
+
+export interface KeyProblem {
+  readonly kind: 'problem'
+  readonly code: KeyProblemCode
+  readonly reason: string
+}
+
+export const toKeyProblem = (code: KeyProblemCode): KeyProblem => ({
+  kind: 'problem',
+  code,
+  reason: KEY_PROBLEMS[code],
+})
+
+/** What a key may be given along with its material. */
+export interface KeyNames {
+  readonly alg?: string
+  readonly kid?: string
+}
+
+/** Whether this key may be used with this algorithm at all (RFC 8725 3.1). */
+export function isKeyFor(key: VerificationKey, algorithm: Algorithm): boolean {
+  if (key.kind !== algorithm.kind) return false
+  if (key.alg !== undefined && key.alg !== algorithm.name) return false
+  return !('curve' in key) || algorithm.curves.includes(key.curve)
+}
+
+/** Length of every signature this key and algorithm make. */
+export function signatureBytesOf(key: VerificationKey, algorithm: Algorithm): number | undefined {
+  if (key.kind === 'rsa') return Math.ceil(key.bits / 8)
+  return 'curve' in key ? CURVES.get(key.curve)?.signatureBytes : algorithm.signatureBytes
+}
+
+/** An HMAC secret. Whatever anybody may know (a public key, in PEM or DER) is refused. */
+export function createHmacKey(secret: Uint8Array, names: KeyNames = {}): HmacKey | KeyProblem {
+  if (secret.byteLength === 0) return toKeyProblem('empty_secret')
+  if (isPemLike(secret) || isPublicDer(secret)) return toKeyProblem('public_secret')
+  const version = versionOf(['hmac', names.alg ?? '', names.kid ?? ''], secret)
+  return Object.freeze({ kind: 'hmac', key: createSecretKey(secret), bytes: secret.byteLength, version, ...names })
+}
+
+/** Whether bytes have a mark of PEM. One is enough: half a PEM text is no better secret than a whole one. */
+export function isPemLike(bytes: Uint8Array): boolean {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return view.includes('-----BEGIN') || view.includes('-----END')
+}
+
+function isPublicDer(bytes: Uint8Array): boolean {
+  const key = Buffer.from(bytes)
+  return (['spki', 'pkcs1'] as const).some((type) => attempt(() => createPublicKey({ key, format: 'der', type })))
+}
+
+/** Runs something of `node:crypto` that throws on material it cannot use. */
+export function attempt<T>(action: () => T): T | undefined {
+  try {
+    return action()
+  } catch {
+    return undefined
+  }
+}
+
+type Classify = (key: KeyObject, names: KeyNames) => VerificationKey | KeyProblem
+
+const CLASSIFIERS: ReadonlyMap<string | undefined, Classify> = new Map<string, Classify>([
+  ['rsa', toRsaKey],
+  ['ec', toEcKey],
+  ['ed25519', (key, names) => toEdKey(key, 'Ed25519', names)],
+  ['ed448', (key, names) => toEdKey(key, 'Ed448', names)],
+])
+
+/** A public key read by `node:crypto`, bound to its kind; what is too small, weak or unknown is refused. */
+export function toVerificationKey(key: KeyObject, names: KeyNames = {}): VerificationKey | KeyProblem {
+  return CLASSIFIERS.get(key.asymmetricKeyType)?.(key, names) ?? toKeyProblem('invalid')
+}
+
+// OpenSSL refuses to verify with more; refused when read, the operator hears of it
+const MOST_RSA_BITS = 16_384
+
+function toRsaKey(key: KeyObject, names: KeyNames): RsaKey | KeyProblem {
+  const { modulusLength: bits = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+  if (bits < MINIMUM_RSA_BITS) return toKeyProblem('short_rsa')
+  if (bits > MOST_RSA_BITS || publicExponent < 3n || publicExponent % 2n === 0n) return toKeyProblem('invalid')
+  return isRocaModulus(modulusOf(key)) ? toKeyProblem('weak_rsa') : bind(key, { kind: 'rsa', bits }, names)
+}
+
+const modulusOf = (key: KeyObject): bigint =>
+  BigInt(`0x${Buffer.from(key.export({ format: 'jwk' }).n ?? '', 'base64url').toString('hex') || '0'}`)
+
+function toEcKey(key: KeyObject, names: KeyNames): EcKey | KeyProblem {
+  const curve = findCurve(key.asymmetricKeyDetails?.namedCurve)
+  return isEcCurve(curve) ? bind(key, { kind: 'ec', curve }, names) : toKeyProblem('unknown_curve')
+}
+
+const findCurve = (nodeName: string | undefined): Curve | undefined =>
+  CURVES.values().find((row) => row.nodeName === nodeName)?.curve
+
+const isEcCurve = (curve: Curve | undefined): curve is EcCurve => curve?.startsWith('P-') === true
+
+const toEdKey = (key: KeyObject, curve: EdCurve, names: KeyNames): EdKey => bind(key, { kind: 'eddsa', curve }, names)
+
+function bind<T extends { readonly kind: string }>(key: KeyObject, about: T, names: KeyNames) {
+  const material = key.export({ format: 'der', type: 'spki' })
+  const version = versionOf([about.kind, names.alg ?? '', names.kid ?? ''], material)
+  return Object.freeze({ ...about, key, version, ...names })
+}
+
+/** Digest of parts of which each tells its length, so that no two lists of parts read alike. */
+export function versionOf(labels: readonly string[], material: Uint8Array = new Uint8Array()): string {
+  const hash = createHash('sha256')
+  for (const label of labels) hash.update(`${Buffer.byteLength(label)}:${label}`)
+  return hash.update(material).digest('hex')
+}

@@ -1,0 +1,90 @@
+import { findMember } from '../base/json.ts'
+import { findNumber } from './claims.ts'
+import type { Claims } from './token.ts'
+
+/** The values `typ` may have at the multi-model door. */
+export const MULTI_MODEL_TYPES: readonly string[] = ['JWT']
+
+interface AnyMultiModelToken {
+  readonly exp: number | undefined
+  /** Paths it may be used for, each literally; `undefined`: all. */
+  readonly allowedPaths: readonly string[] | undefined
+}
+
+export interface UserClaims extends AnyMultiModelToken {
+  readonly kind: 'user'
+  readonly name: string
+  readonly iat: number | undefined
+  readonly jti: string | undefined
+}
+
+export interface SuperuserClaims extends AnyMultiModelToken {
+  readonly kind: 'superuser'
+  readonly serverId: string
+}
+
+export type MultiModelFlaw =
+  | 'iss'
+  | 'preferred_username'
+  | 'server_id'
+  | 'no_identity'
+  | 'exp'
+  | 'expired'
+  | 'allowed_paths'
+
+export interface RefusedMultiModelClaims {
+  readonly kind: 'refused'
+  /** For the log: clients are never told. */
+  readonly reason: MultiModelFlaw
+}
+
+export interface MultiModelRules {
+  readonly issuer: string
+  readonly nowSeconds: number
+}
+
+type Identity = Pick<UserClaims, 'kind' | 'name'> | Pick<SuperuserClaims, 'kind' | 'serverId'>
+
+/** What verified claims say at the multi-model door. Whether the user exists is for the directory. */
+export function readMultiModelClaims(
+  claims: Claims,
+  rules: MultiModelRules,
+): UserClaims | SuperuserClaims | RefusedMultiModelClaims {
+  if (findMember(claims, 'iss') !== rules.issuer) return refuse('iss')
+  const identity = readIdentity(claims)
+  if (identity.kind === 'refused') return identity
+  const flaw = checkExpiry(claims, rules.nowSeconds) ?? checkPaths(claims)
+  if (flaw) return refuse(flaw)
+  const common = { exp: findNumber(claims, 'exp'), allowedPaths: findPaths(claims) }
+  if (identity.kind === 'superuser') return { ...identity, ...common }
+  const jti = findMember(claims, 'jti')
+  return { ...identity, ...common, iat: findNumber(claims, 'iat'), jti: typeof jti === 'string' ? jti : undefined }
+}
+
+const refuse = (reason: MultiModelFlaw): RefusedMultiModelClaims => ({ kind: 'refused', reason })
+
+/** A user's name, present at all, decides: a token with both is never more than that user's. */
+function readIdentity(claims: Claims): Identity | RefusedMultiModelClaims {
+  const [name, serverId] = [findMember(claims, 'preferred_username'), findMember(claims, 'server_id')]
+  if (name !== undefined) {
+    return typeof name === 'string' && name !== '' ? { kind: 'user', name } : refuse('preferred_username')
+  }
+  if (serverId === undefined) return refuse('no_identity')
+  return typeof serverId === 'string' ? { kind: 'superuser', serverId } : refuse('server_id')
+}
+
+function checkExpiry(claims: Claims, nowSeconds: number): MultiModelFlaw | undefined {
+  if (findMember(claims, 'exp') === undefined) return undefined
+  const exp = findNumber(claims, 'exp')
+  if (exp === undefined) return 'exp'
+  return exp === 0 || nowSeconds >= exp ? 'expired' : undefined
+}
+
+const checkPaths = (claims: Claims): MultiModelFlaw | undefined =>
+  findMember(claims, 'allowed_paths') !== undefined && findPaths(claims) === undefined ? 'allowed_paths' : undefined
+
+function findPaths(claims: Claims): readonly string[] | undefined {
+  const paths = findMember(claims, 'allowed_paths')
+  if (!Array.isArray(paths) || paths.length === 0) return undefined
+  return paths.every((path) => typeof path === 'string') ? paths : undefined
+}

@@ -1,0 +1,186 @@
+/**
+ * The secrets of the multi-model door: option, file or folder in, one whole key ring or one reason out. The numbers
+ * and sentences are those of that database.
+ */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { describeFileError, type FolderListing, listSecretFiles, loadSmallFile } from './files/secret-folder.ts'
+import { createRing, type KeyRing, type RingKey, type RingSigner } from './ring.ts'
+import { createRandomSecret, readSecret, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
+
+export interface SecretSource {
+  readonly secret?: string | undefined
+  readonly keyfile?: string | undefined
+  readonly folder?: string | undefined
+}
+
+export interface LoadedRing {
+  readonly kind: 'ring'
+  readonly ring: KeyRing
+  /** `random`: nothing was configured; the ring is lost when the process ends. */
+  readonly source: 'folder' | 'keyfile' | 'secret' | 'random'
+  readonly warnings: readonly string[]
+}
+
+export interface RingProblem {
+  readonly kind: 'refused'
+  readonly errorNum: number
+  readonly message: string
+}
+
+export type RingLoad = LoadedRing | RingProblem
+
+const BAD_PARAMETER = 10
+const CANNOT_READ_FILE = 34
+
+const refuse = (errorNum: number, message: string): RingProblem => ({ kind: 'refused', errorNum, message })
+
+/** The ring to start with. Files win over an inline secret; without any of them a secret is made at random. */
+export async function loadSecretRing(from: SecretSource): Promise<RingLoad> {
+  if (from.keyfile && from.folder) return refuse(BAD_PARAMETER, BOTH)
+  if (from.keyfile || from.folder) return withInlineWarning(from, await reloadSecretRing(from))
+  if (from.secret) return toInlineRing(Buffer.from(from.secret), 'secret')
+  return toInlineRing(createRandomSecret(randomBytes), 'random')
+}
+
+const BOTH = "please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both."
+
+/** The ring as the files have it now. Neither an inline nor a random secret can be read again. */
+export async function reloadSecretRing({ keyfile, folder }: SecretSource): Promise<RingLoad> {
+  if (folder) return loadFolder(folder)
+  return keyfile ? loadKeyfile(keyfile) : refuse(BAD_PARAMETER, 'no JWT secret file was specified')
+}
+
+function withInlineWarning({ secret }: SecretSource, load: RingLoad): RingLoad {
+  if (!secret || load.kind === 'refused') return load
+  return { ...load, warnings: [...load.warnings, 'server.jwt-secret is not used: the secrets come from files'] }
+}
+
+function toInlineRing(bytes: Buffer, source: 'secret' | 'random'): RingLoad {
+  const read = readSecret(bytes)
+  if (read.kind !== 'signer') return refuseSecret(read, 'server.jwt-secret', KEYFILE_IS_PUBLIC)
+  return { kind: 'ring', ring: createRing(read.signer), source, warnings: warnShort(read, 'server.jwt-secret') }
+}
+
+async function loadKeyfile(path: string): Promise<RingLoad> {
+  const bytes = await loadBytes(path, path)
+  if ('kind' in bytes) return bytes
+  const read = readSecret(trim(bytes))
+  if (read.kind !== 'signer') return refuseSecret(read, path, KEYFILE_IS_PUBLIC)
+  return { kind: 'ring', ring: createRing(read.signer), source: 'keyfile', warnings: warnShort(read, path) }
+}
+
+const TAIL = 'please make sure the file/directory is readable for the arangod process and user'
+
+const refuseFile = (path: string, error: unknown): RingProblem =>
+  refuse(CANNOT_READ_FILE, `unable to read content of jwt-secret file '${path}': ${describeFileError(error)}. ${TAIL}`)
+
+const refuseFolder = (path: string, error: unknown): RingProblem =>
+  refuse(
+    CANNOT_READ_FILE,
+    `unable to read content of jwt-secret-folder '${path}': ${describeFileError(error)}. ${TAIL}`,
+  )
+
+async function loadBytes(path: Buffer | string, shown: string): Promise<Buffer | RingProblem> {
+  try {
+    return await loadSmallFile(path)
+  } catch (error) {
+    return refuseFile(shown, error)
+  }
+}
+
+const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d
+
+/** Without space, tab, CR and LF at both ends. Everything else is key material. */
+export function trim(bytes: Buffer): Buffer {
+  let [from, to] = [0, bytes.length]
+  while (from < to && isBlank(bytes[from])) from += 1
+  while (to > from && isBlank(bytes[to - 1])) to -= 1
+  return bytes.subarray(from, to)
+}
+
+const PRIVATE_NEEDED = 'but a private key is required for signing JWT tokens needed for intra-cluster communication'
+const KEYFILE_IS_PUBLIC = `JWT secret keyfile contains an ES256 public key, ${PRIVATE_NEEDED}`
+const FIRST_IS_PUBLIC = `First JWT secret file (active secret) contains an ES256 public key, ${PRIVATE_NEEDED}. Public keys can only be used as passive secrets for verification.`
+
+function refuseSecret(read: Exclude<Secret, { kind: 'signer' }>, place: string, isPublic: string): RingProblem {
+  const messages = {
+    empty: `the JWT secret of '${place}' is empty`,
+    too_long: 'Given JWT secret too long. Max length is 64',
+    not_ec: 'PEM file detected but does not contain a valid EC key',
+    public: isPublic,
+  } as const
+  return refuse(BAD_PARAMETER, messages[read.kind])
+}
+
+const warnShort = (read: Secret, place: string): readonly string[] =>
+  read.kind === 'signer' && read.isShort
+    ? [`the JWT secret of '${place}' is shorter than ${SHORT_SECRET_BYTES} bytes and can be guessed from a token`]
+    : []
+
+const MOST_TRIES = 5
+
+/** Reads a folder until it stayed as it was meanwhile: a mounted secret is exchanged between one file and the next. */
+async function loadFolder(folder: string): Promise<RingLoad> {
+  let before = await list(folder)
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const load = 'errorNum' in before ? before : await loadListed(before, folder)
+    const after = await list(folder)
+    if (stateOf(before) === stateOf(after)) return load
+    before = after
+  }
+  return refuse(CANNOT_READ_FILE, `jwt-secret-folder '${folder}' keeps changing while it is read`)
+}
+
+async function list(folder: string): Promise<FolderListing | RingProblem> {
+  try {
+    return await listSecretFiles(folder)
+  } catch (error) {
+    return refuseFolder(folder, error)
+  }
+}
+
+const stateOf = (listing: FolderListing | RingProblem): string =>
+  'errorNum' in listing ? listing.message : listing.files.map(({ name, state }) => `${name}\n${state}`).join('\n')
+
+interface NamedSecret {
+  readonly path: string
+  readonly secret: Secret
+}
+
+async function loadListed({ files, warnings }: FolderListing, folder: string): Promise<RingLoad> {
+  const secrets: NamedSecret[] = []
+  for (const { path, name } of files) {
+    const shown = join(folder, name)
+    const bytes = await loadBytes(path, shown)
+    if ('kind' in bytes) return bytes
+    secrets.push({ path: shown, secret: readSecret(trim(bytes)) })
+  }
+  return toFolderRing(secrets, warnings)
+}
+
+function toFolderRing([active, ...others]: readonly NamedSecret[], warnings: readonly string[]): RingLoad {
+  if (active === undefined) return refuse(BAD_PARAMETER, 'empty JWT secrets directory')
+  if (active.secret.kind !== 'signer') return refuseSecret(active.secret, active.path, FIRST_IS_PUBLIC)
+  const long = others.find(({ secret }) => secret.kind === 'too_long')
+  if (long?.secret.kind === 'too_long') return refuseSecret(long.secret, long.path, FIRST_IS_PUBLIC)
+  const all = [...warnings, ...[active, ...others].flatMap(warnAbout)]
+  const ring = createRing(
+    active.secret.signer,
+    others.flatMap(({ secret }) => toRingKeys(secret)),
+  )
+  return { kind: 'ring', ring, source: 'folder', warnings: all }
+}
+
+/** As a key that only verifies; what is empty or no EC key is passed over. */
+function toRingKeys(secret: Secret): readonly RingKey[] {
+  if (secret.kind === 'signer') return [toRingKey(secret.signer)]
+  return secret.kind === 'public' ? [secret.key] : []
+}
+
+const toRingKey = ({ key, sha256 }: RingSigner): RingKey => ({ key: key.verifying, sha256 })
+
+const warnAbout = ({ secret, path }: NamedSecret): readonly string[] =>
+  secret.kind === 'not_ec'
+    ? [`'${path}' is not used: PEM file detected but does not contain a valid EC key`]
+    : warnShort(secret, path)

@@ -1,0 +1,58 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { createHmacKey, type EcKey, isPemLike, toVerificationKey } from './key.ts'
+import { findPrivateKey, findPublicKey, readPem } from './material/pem.ts'
+import { type RingKey, type RingSigner, sha256Hex } from './ring.ts'
+import { toEcSigningKey, toHmacSigningKey } from './signing-key.ts'
+
+/** What a secret's bytes turn out to be. */
+export type Secret =
+  | { readonly kind: 'signer'; readonly signer: RingSigner; readonly isShort: boolean }
+  | { readonly kind: 'public'; readonly key: RingKey }
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'too_long' }
+  | { readonly kind: 'not_ec' }
+
+const MOST_SECRET_BYTES = 64
+
+/** Below this a secret can be guessed offline from one token (RFC 7518 3.2). It still works. */
+export const SHORT_SECRET_BYTES = 32
+
+/** Raw bytes of an HMAC secret, or the PEM text of an EC key on P-256. Nothing is decoded or trimmed. */
+export function readSecret(bytes: Buffer): Secret {
+  if (bytes.length === 0) return { kind: 'empty' }
+  return isPemLike(bytes) ? readEcSecret(bytes) : readHmacSecret(bytes)
+}
+
+function readHmacSecret(bytes: Buffer): Secret {
+  if (bytes.length > MOST_SECRET_BYTES) return { kind: 'too_long' }
+  const key = createHmacKey(bytes, { alg: 'HS256' })
+  // the DER of a public key: as little a secret as its PEM
+  if (key.kind === 'problem') return { kind: 'not_ec' }
+  const signer = { key: toHmacSigningKey(key), sha256: sha256Hex(bytes) }
+  return { kind: 'signer', signer, isShort: bytes.length < SHORT_SECRET_BYTES }
+}
+
+function readEcSecret(bytes: Buffer): Secret {
+  const sha256 = sha256Hex(bytes)
+  // `openssl ecparam -genkey` writes the curve in a block of its own before the key
+  const [block, ...others] = readPem(bytes.toString('latin1')).filter(({ label }) => label !== 'EC PARAMETERS')
+  if (block === undefined || others.length > 0) return { kind: 'not_ec' }
+  const privateKey = findPrivateKey(block)
+  const publicKey = privateKey ? createPublicKey(privateKey) : findPublicKey(block)
+  const verifying = publicKey && findP256(publicKey)
+  if (verifying === undefined) return { kind: 'not_ec' }
+  if (privateKey === undefined) return { kind: 'public', key: { key: verifying, sha256 } }
+  return { kind: 'signer', signer: { key: toEcSigningKey(privateKey, verifying), sha256 }, isShort: false }
+}
+
+function findP256(key: KeyObject): EcKey | undefined {
+  const made = toVerificationKey(key, { alg: 'ES256' })
+  return made.kind === 'ec' && made.curve === 'P-256' ? made : undefined
+}
+
+/** As many random bytes as a secret may have. None is zero, so that it also lives through text. */
+export function createRandomSecret(randomBytes: (size: number) => Buffer): Buffer {
+  const bytes: number[] = []
+  while (bytes.length < MOST_SECRET_BYTES) bytes.push(...randomBytes(MOST_SECRET_BYTES).filter((byte) => byte !== 0))
+  return Buffer.from(bytes.slice(0, MOST_SECRET_BYTES))
+}
