@@ -228,21 +228,18 @@ export const OPTIONS = {
       initial: 1,
       reload: 'live',
       help: 'Users whose password was hashed with fewer iterations are refused.',
-      planned: true,
     }),
     max_iterations: option({
       codec: whole(1, MAX_ITERATIONS),
       initial: MAX_ITERATIONS,
       reload: 'live',
       help: 'Users whose password was hashed with more iterations are refused.',
-      planned: true,
     }),
     password_scheme: option({
       codec: oneOf(['pbkdf2', 'simple']),
       initial: 'pbkdf2',
       reload: 'live',
       help: 'How new passwords are hashed. simple is a single SHA-1, for old clients only.',
-      planned: true,
     }),
     pbkdf2_prf: option({
       codec: oneOf(['sha', 'sha224', 'sha256', 'sha384', 'sha512']),
@@ -255,14 +252,12 @@ export const OPTIONS = {
       initial: true,
       reload: 'live',
       help: 'Whether a password stored in another form than the configured one is hashed anew at the next sign-in.',
-      planned: true,
     }),
     password_regexp: option({
       codec: text,
       initial: '',
       reload: 'live',
       help: 'Expressions a new password must all match: ["regex", {"regex", "reason"}].',
-      planned: true,
     }),
     proxy_use_secret: option({
       codec: boolean,
@@ -753,7 +748,6 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Seconds a node lives on what it knows when the store cannot be reached.',
       http: false,
-      planned: true,
     }),
   },
 
