@@ -10,6 +10,7 @@ import type { Settings } from '../config/settings.ts'
 import type { Door } from '../door/door.ts'
 import { type Endpoint, type Listener, listen } from '../door/server.ts'
 import type { Directory } from '../identity/directory.ts'
+import { createControlNeeds, openControlSocket } from './control.ts'
 import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName } from './doors.ts'
 import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
@@ -18,7 +19,10 @@ import { createState, type ReloadReport, type StateOptions } from './state.ts'
 
 export { ConfigError, StartError } from './start-error.ts'
 
-export type AppOptions = StateOptions
+export interface AppOptions extends StateOptions {
+  /** Where the configuration is: the place of the control socket where the store is no file. */
+  readonly folder?: string | undefined
+}
 
 export interface Addresses {
   readonly document: readonly string[]
@@ -45,7 +49,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     await state.store.close()
     throw error
   })
-  const doors = createDoors(state, directory, options.log)
+  const control = createControlNeeds(state, directory)
+  const doors = createDoors(state, directory, control, options.log)
   const listeners: Listener[] = []
   const close = async () => {
     const graceMs = toStopTimeoutMs(settings.get().values)
@@ -66,6 +71,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       try {
         const document = await open(doors.document, toDocumentEndpoints(values))
         const multiModel = await open(doors['multi-model'], toMultiModelEndpoints(values))
+        const socket = await openControlSocket(state, { needs: control, folder: options.folder, log: options.log })
+        if (socket) listeners.push(socket)
         return { document, multiModel }
       } catch (error) {
         await close()

@@ -2,6 +2,7 @@
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { PasswordCheck } from '../credentials/basic.ts'
+import type { ControlNeeds } from '../dialects/control/operation.ts'
 import type { Door } from '../door/door.ts'
 import type { Directory } from '../identity/directory.ts'
 import { createLockout } from '../identity/lockout.ts'
@@ -12,12 +13,23 @@ import { createMultiModelDoor } from './multi-model-door.ts'
 import { toDecoy, toIterationLimits } from './options.ts'
 import type { State } from './state.ts'
 
+/** What each door is wired from. */
+export interface DoorParts {
+  readonly state: State
+  readonly check: PasswordCheck
+  readonly control: ControlNeeds
+  readonly log: Log
+}
+
 export type DoorName = 'document' | 'multi-model'
 export type Doors = Readonly<Record<DoorName, Door>>
 
-export function createDoors(state: State, directory: Directory, log: Log): Doors {
+export function createDoors(state: State, directory: Directory, control: ControlNeeds, log: Log): Doors {
   const check = createPasswordCheck(state, directory, log)
-  return { document: createDocumentDoor(state, check, log), 'multi-model': createMultiModelDoor(state, check, log) }
+  return {
+    document: createDocumentDoor({ state, check, control, log }),
+    'multi-model': createMultiModelDoor({ state, check, control, log }),
+  }
 }
 
 function createPasswordCheck(state: State, directory: Directory, log: Log): PasswordCheck {

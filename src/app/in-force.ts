@@ -33,6 +33,7 @@ export interface PrepareNeeds {
   readonly runtime: StoredLayer
   readonly hasher: Hasher
   readonly log: Log
+  readonly mayLackAdministrator: boolean
 }
 
 interface Seen {
@@ -44,6 +45,7 @@ interface Seen {
 const NO_ADMINISTRATOR = `No administrator is configured, so nobody could manage this server: not starting.
 Make one, with any of these:
   cardea init                       makes a folder with a configuration and an administrator
+  cardea admin add NAME             asks for the password and keeps its hash in the store
   [admins] in a configuration file  name = password (hashed at start)
   --admins.NAME PASSWORD            or CARDEA_ADMINS__NAME in the environment`
 
@@ -58,7 +60,8 @@ export async function prepareAll(
   const seen = isDone ? first : await readSound(reader, needs)
   for (const warning of seen.reading.warnings) needs.log.warn(warning)
   const prepared = compare(seen, seen.reading.settings, before)
-  if (prepared.next.administrators.size === 0) throw new StartError(NO_ADMINISTRATOR)
+  const hasNone = prepared.next.administrators.size === 0
+  if (hasNone && !needs.mayLackAdministrator) throw new StartError(NO_ADMINISTRATOR)
   reportMalformed(findAdministrators(seen.reading.settings, seen.changes), needs.log)
   return prepared
 }

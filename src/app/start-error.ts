@@ -5,6 +5,9 @@ export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
+/** Somebody else works on the store. */
+export class StoreBusy extends StartError {}
+
 /** The configuration has problems: all of them. */
 export class ConfigError extends StartError {
   readonly problems: readonly Problem[]

@@ -5,15 +5,20 @@ import type { Log } from '../base/log.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { createHasher, type Hasher } from '../identity/password/hasher.ts'
 import type { Store } from '../identity/ports.ts'
+import { lockStore, type StoreLock } from '../store/lock.ts'
 import { openStore } from '../store/open.ts'
 import { type InForce, type Prepared, type PrepareNeeds, prepareAll, prepareRuntime } from './in-force.ts'
 import { createStoredLayer, type StoredLayer } from './runtime.ts'
-import { ConfigError, StartError } from './start-error.ts'
+import { ConfigError, StartError, StoreBusy } from './start-error.ts'
 
 export interface StateOptions {
   /** Reads the files anew; what it gives reads every other layer too. */
   load(): SettingsReader
   readonly log: Log
+  /** For who manages the store and serves nobody: an administrator may be what is to be made. */
+  readonly mayLackAdministrator?: boolean
+  /** How long to wait for who else works on the store; a few seconds unless given. */
+  readonly lockWaitMs?: number
 }
 
 export interface ReloadReport {
@@ -44,7 +49,7 @@ export async function createState(options: StateOptions): Promise<State> {
   const first = reader([])
   if (first.problems.length > 0) throw new ConfigError(first.problems)
   const { values } = first.settings
-  const store = await openNamedStore(values.store.url, options.log)
+  const store = await openNamedStore(values.store.url, options)
   try {
     return await bringIntoForce(options, store, { reader, queue: values.hashing.queue })
   } catch (error) {
@@ -53,12 +58,28 @@ export async function createState(options: StateOptions): Promise<State> {
   }
 }
 
-async function openNamedStore(url: string, log: Log): Promise<Store> {
+/** A command that is at work on a store will soon be done; another server will not. */
+const LOCK_WAIT_MS = 3000
+
+async function openNamedStore(url: string, { log, lockWaitMs = LOCK_WAIT_MS }: StateOptions): Promise<Store> {
   try {
-    return await openStore(url, { log })
+    const lock = await lockStore(url, lockWaitMs)
+    if (!lock) throw new StoreBusy('Another Cardea works on this store. Stop it, or give this one a store of its own')
+    return await openLocked(url, lock, log)
   } catch (error) {
+    if (error instanceof StartError) throw error
     const why = error instanceof Error ? error.message : String(error)
     throw new StartError(`The store cannot be opened: ${why} (see --store.url)`, { cause: error })
+  }
+}
+
+async function openLocked(url: string, lock: StoreLock, log: Log): Promise<Store> {
+  try {
+    const store = await openStore(url, { log })
+    return { ...store, close: () => store.close().finally(lock.release) }
+  } catch (error) {
+    lock.release()
+    throw error
   }
 }
 
@@ -67,13 +88,15 @@ interface Beginning {
   readonly queue: number
 }
 
-async function bringIntoForce({ load, log }: StateOptions, store: Store, first: Beginning): Promise<State> {
+async function bringIntoForce(options: StateOptions, store: Store, first: Beginning): Promise<State> {
+  const { load, log, mayLackAdministrator = false } = options
   let { reader } = first
   let queue = () => first.queue
   const needs: PrepareNeeds = {
     runtime: createStoredLayer(store, SYSTEM_CLOCK),
     hasher: createHasher({ queue: () => queue() }),
     log,
+    mayLackAdministrator,
   }
   const inForce = createLive((await prepareAll(reader, needs, undefined)).next)
   queue = () => inForce.get().settings.values.hashing.queue

@@ -1,0 +1,90 @@
+// The control API, wired: at both doors for administrators, and on a socket for whoever owns the process.
+import { deriveLive } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { PRODUCT } from '../base/product.ts'
+import { describeSettings, toShownText } from '../config/describe.ts'
+import { findOption } from '../config/options.ts'
+import { type ControlDialectOptions, createControlDialect } from '../dialects/control/dialect.ts'
+import type { ControlNeeds, ControlSettings, SettingChange } from '../dialects/control/operation.ts'
+import { CONTROL_SEGMENT } from '../dialects/control/routes.ts'
+import { createDoor, type Mount } from '../door/door.ts'
+import { type Listener, listen } from '../door/server.ts'
+import type { Directory } from '../identity/directory.ts'
+import { ANONYMOUS, type Authenticated } from '../identity/identity.ts'
+import { findSocketPath, isSocketPathSafe } from './control-socket.ts'
+import { toDoorLimits, toListenerLimits, toTrustRules } from './options.ts'
+import { createSettingsService } from './settings-service.ts'
+import type { State } from './state.ts'
+
+export const createControlNeeds = (state: State, directory: Directory): ControlNeeds => ({
+  directory,
+  settings: createControlSettings(state),
+  health: () => ({
+    product: PRODUCT.name,
+    version: PRODUCT.version,
+    pid: process.pid,
+    store: state.store.engine,
+    stalenessMs: directory.stalenessMs(),
+  }),
+})
+
+function createControlSettings(state: State): ControlSettings {
+  const service = createSettingsService(state)
+  const describe = (section: string, key: string, previous: string, text: string): SettingChange => ({
+    name: `${section}.${key}`,
+    previous,
+    value: toShownText({ section, key, text }),
+    needsRestart: findOption(section, key)?.option.reload === 'restart',
+  })
+  return {
+    list: () => describeSettings(state.get().settings),
+    set: async (section, key, text) => describe(section, key, await service.set(section, key, text), text),
+    async unset(section, key) {
+      const previous = await service.unset(section, key)
+      return describe(section, key, previous, state.get().settings.find(section, key)?.text ?? '')
+    },
+  }
+}
+
+/** At a door it takes the credentials that door takes. */
+export const mountControl = (needs: ControlNeeds, authenticate: ControlDialectOptions['authenticate']): Mount => ({
+  segment: CONTROL_SEGMENT,
+  dialect: createControlDialect({ ...needs, authenticate }),
+})
+
+/** Who may open the socket may do everything: its file is the owner's alone. */
+const OWNER: Authenticated = Object.freeze({
+  identity: Object.freeze({ ...ANONYMOUS.identity, isAdmin: true }),
+  by: 'socket',
+})
+
+const OWNER_ALONE = 0o600
+
+export interface ControlSocketOptions {
+  readonly needs: ControlNeeds
+  /** Where the configuration is. */
+  readonly folder: string | undefined
+  readonly log: Log
+}
+
+/** Without it the server works as well, and commands need `--url`: so what keeps it from opening is only reported. */
+export async function openControlSocket(state: State, options: ControlSocketOptions): Promise<Listener | undefined> {
+  const { needs, folder, log } = options
+  const config = deriveLive(state, ({ settings }) => settings.values)
+  const seed = { storeUrl: config.get().store.url, folder }
+  const path = findSocketPath(seed)
+  if (path === undefined) return undefined
+  const door = createDoor({
+    dialect: createControlDialect({ ...needs, authenticate: async () => OWNER }),
+    limits: deriveLive(config, toDoorLimits),
+    trust: deriveLive(config, toTrustRules),
+    log,
+  })
+  try {
+    if (!isSocketPathSafe(path, seed)) throw new Error('its folder is not private to the owner')
+    return await listen(door, { kind: 'unix', path, mode: OWNER_ALONE }, toListenerLimits(config.get()))
+  } catch (error) {
+    log.warn('no control socket: commands need --url', { path, error })
+    return undefined
+  }
+}
