@@ -1,6 +1,7 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
+import type { RuntimeLayer } from '../config/runtime.ts'
 import type { ReloadReport, State } from './state.ts'
 
 export interface ChangeOptions {
@@ -32,22 +33,30 @@ export function createSettingsService(state: State): SettingsService {
     if (problem) throw toRefusal(problem)
   }
   const layer = ({ isVolatile = false }: ChangeOptions = {}) => (isVolatile ? state.runtime.volatile : state.runtime)
+  /** What cannot be applied is taken back: left in the store, it would keep every node from its next start. */
+  const change = async (into: RuntimeLayer, section: string, key: string, text: string | undefined) => {
+    const before = (await into.list()).find((entry) => entry.section === section && entry.key === key)?.text
+    await put(into, section, key, text)
+    const report = await state.refresh()
+    if (report.isApplied) return
+    await put(into, section, key, before)
+    await state.refresh()
+    requireApplied(report)
+  }
 
   return {
     list: () => listShown(state),
     async set(section, key, text, options) {
       check(section, key, text)
       const before = shown(section, key) ?? ''
-      await layer(options).set(section, key, text)
-      requireApplied(await state.refresh())
+      await change(layer(options), section, key, text)
       return before
     },
     async unset(section, key, options) {
       check(section, key, undefined)
       const before = shown(section, key)
       if (before === undefined) throw new Refusal('option_not_found')
-      await layer(options).unset(section, key)
-      requireApplied(await state.refresh())
+      await change(layer(options), section, key, undefined)
       return before
     },
     async reload() {
@@ -56,6 +65,9 @@ export function createSettingsService(state: State): SettingsService {
     },
   }
 }
+
+const put = (into: RuntimeLayer, section: string, key: string, text: string | undefined): Promise<void> =>
+  text === undefined ? into.unset(section, key) : into.set(section, key, text)
 
 function listShown(state: State): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = Object.create(null)

@@ -52,7 +52,10 @@ export const USER_OPERATIONS = {
   'user.remove': {
     method: 'DELETE',
     path: '/users/{name}',
-    run: async ({ directory }, call) => ({ revision: await directory.removeUser(nameOf(call), 'any') }),
+    async run({ directory }, call) {
+      const name = nameOf(call)
+      return { name, revision: await directory.removeUser(name, 'any') }
+    },
   },
   'user.set-password': {
     method: 'PUT',
