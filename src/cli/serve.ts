@@ -4,6 +4,7 @@ import { openConfiguration } from '../app/load.ts'
 import { createLog } from '../app/log.ts'
 import { exitCodeOf } from '../config/problems.ts'
 import { type Context, ExitError } from './context.ts'
+import { catchSignals } from './signals.ts'
 
 /** `cardea serve`: strict. Whatever is missing or wrong is said, and nothing is made up. */
 export function serveCommand(context: Context): Command {
@@ -25,15 +26,20 @@ export async function serve(
   if (first.problems.length > 0) throw toExit(new ConfigError(first.problems))
   const { log: options } = first.settings.values
   const log = createLog(options)
+  const signals = catchSignals()
   try {
     const app = await createApp({ load, log })
-    const signals = catchSignals()
+    const stopped = signals.waitForStop()
     const addresses = await app.listen()
     for (const notice of app.notices()) log.info(notice)
     log.info('listening', { ...addresses })
     if (greet) context.print(greet({ app, addresses }))
-    await signals.run(app, log)
+    signals.onHangUp(() => void reload(app, log))
+    await stopped
+    log.info('stopping')
+    await app.close()
     log.info('stopped')
+    signals.endSoon()
   } catch (error) {
     throw error instanceof StartError ? toExit(error) : error
   }
@@ -46,33 +52,6 @@ export interface Greeting {
 
 const toExit = (error: StartError): ExitError =>
   new ExitError(error instanceof ConfigError ? exitCodeOf(error.problems) : 1, error.message)
-
-/** A terminal, npm and a shell may each pass on the same interrupt; only a later one means "at once". */
-const SAME_SIGNAL_MS = 500
-
-/** Signals count from before the doors open: one that comes early is not lost. */
-function catchSignals() {
-  const stop = Promise.withResolvers<void>()
-  let stoppedAt: number | undefined
-  let onHangUp = () => {}
-  const onStop = (_signal: string, number: number) => {
-    if (stoppedAt !== undefined && performance.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(128 + number)
-    stoppedAt ??= performance.now()
-    stop.resolve()
-  }
-  process
-    .on('SIGTERM', onStop)
-    .on('SIGINT', onStop)
-    .on('SIGHUP', () => onHangUp())
-  return {
-    async run(app: App, log: ReturnType<typeof createLog>) {
-      onHangUp = () => void reload(app, log)
-      await stop.promise
-      log.info('stopping')
-      await app.close()
-    },
-  }
-}
 
 async function reload(app: App, log: ReturnType<typeof createLog>): Promise<void> {
   const report = await app.reload()

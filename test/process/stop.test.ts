@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { pbkdf2Sync } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { it, type TestContext } from 'node:test'
+import { IN_MEMORY, ROOT, type Started, start, stop } from '../support/process.ts'
+import { request, sendRaw } from '../support/raw.ts'
+
+const basic = (name: string, password: string) =>
+  `Authorization: Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
+
+const portOf = (url: string) => Number(new URL(url).port)
+
+/** About a second of hashing wherever this runs: the time of a request that is under way. */
+function makeSlowAdmin(): string {
+  const begun = performance.now()
+  pbkdf2Sync('pw', 'salt', 200_000, 32, 'sha256')
+  const iterations = Math.ceil((200_000 * 1000) / (performance.now() - begun))
+  return `-pbkdf2-${pbkdf2Sync('pw', 'salt', iterations, 32, 'sha256').toString('hex')},salt,${iterations}`
+}
+
+const SLOW = makeSlowAdmin()
+
+/** Of a request nobody lives to see answered. */
+const ENDLESS = `-pbkdf2-${'0'.repeat(64)},salt,2147483647`
+
+function serve(t: TestContext, ...flags: string[]): Started {
+  return start(t, ['serve', ...IN_MEMORY, ...flags])
+}
+
+/** Sends a request, and another behind it: when that is answered the first is under way. */
+async function sendSlowly(port: number): Promise<Promise<Awaited<ReturnType<typeof sendRaw>>>[]> {
+  const slow = sendRaw(port, request('/_session', basic('slow', 'pw')), { untilClosed: true, waitMs: 60_000 })
+  await sendRaw(port, request('/_up'))
+  return [slow]
+}
+
+const isRefused = async (port: number): Promise<boolean> => {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return false
+  } catch {
+    return true
+  } finally {
+    socket.destroy()
+  }
+}
+
+it('SIGTERM lets what is running finish, and takes nothing new', async (t) => {
+  const cardea = serve(t, '--admins.slow', SLOW)
+  const doors = await cardea.doors()
+  const [slow] = await sendSlowly(portOf(doors.document))
+  cardea.child.kill('SIGTERM')
+  await cardea.says(/"msg":"stopping"/)
+  for (const door of [doors.document, doors.multiModel]) while (!(await isRefused(portOf(door))));
+  assert.doesNotMatch(cardea.stderr(), /"msg":"stopped"/)
+  const answer = await slow
+  assert.equal(answer?.status, 200)
+  assert.match(answer?.head ?? '', /^connection: close$/im)
+  assert.deepEqual(await cardea.ended, { code: 0, signal: null })
+  assert.match(cardea.stderr(), /"msg":"stopped"/)
+})
+
+it('SIGINT stops as SIGTERM does; several at the same moment are one', async (t) => {
+  const cardea = serve(t, '--admins.slow', SLOW)
+  const [slow] = await sendSlowly(portOf((await cardea.doors()).document))
+  for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM'] as const) cardea.child.kill(signal)
+  assert.equal((await slow)?.status, 200)
+  assert.deepEqual(await cardea.ended, { code: 0, signal: null })
+})
+
+it('connections nobody uses do not hold a stop', async (t) => {
+  const keyfile = join(ROOT, 'test', 'fixtures', 'tls', 'both.pem')
+  const tls = ['--server.endpoint', 'ssl://127.0.0.1:0', '--ssl.keyfile', keyfile]
+  const cardea = serve(t, '--admins.ada', 'pw', '--door.stop-timeout', '1', ...tls)
+  const { document, multiModel } = await cardea.doors()
+  const open = async (url: string, bytes: string): Promise<Socket> => {
+    const socket = connect(portOf(url), '127.0.0.1')
+    t.after(() => socket.destroy())
+    await once(socket, 'connect')
+    socket.on('error', () => {})
+    socket.write(bytes)
+    return socket
+  }
+  for (const bytes of ['', 'GET /']) await open(document, bytes)
+  await open(multiModel, '') // and no handshake ever
+  await once(await open(document, request('/_up')), 'data')
+  await stop(cardea)
+})
+
+it('a stop waits no longer than door.stop-timeout for who does not finish', async (t) => {
+  const cardea = serve(t, '--admins.ada', 'pw', '--door.stop-timeout', '0.1')
+  const port = portOf((await cardea.doors()).document)
+  // A refused body that never comes: the door lingers for it.
+  const slow = connect(port, '127.0.0.1')
+  t.after(() => slow.destroy())
+  slow.write('POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n')
+  await once(slow, 'data')
+  const begun = performance.now()
+  await stop(cardea)
+  assert.ok(performance.now() - begun < 1500, 'the door alone would have waited two seconds')
+})
+
+it('work that cannot be interrupted does not hold a stop either', async (t) => {
+  const cardea = serve(t, '--admins.slow', ENDLESS, '--door.stop-timeout', '0.1')
+  const [never] = await sendSlowly(portOf((await cardea.doors()).document))
+  cardea.child.kill('SIGTERM')
+  await cardea.says(/"msg":"stopped"/)
+  assert.deepEqual(await cardea.ended, { code: null, signal: 'SIGTERM' })
+  assert.equal((await never)?.status, 0)
+})
+
+it('a second signal ends at once', async (t) => {
+  const cardea = serve(t, '--admins.slow', ENDLESS, '--door.stop-timeout', '600')
+  await sendSlowly(portOf((await cardea.doors()).document))
+  cardea.child.kill('SIGTERM')
+  await cardea.says(/"msg":"stopping"/)
+  // Those within half a second of the first are taken for the same: one every turn, until one is late enough.
+  const again = setInterval(() => cardea.child.kill('SIGINT'), 50)
+  t.after(() => clearInterval(again))
+  assert.deepEqual(await cardea.ended, { code: null, signal: 'SIGINT' })
+  assert.doesNotMatch(cardea.stderr(), /"msg":"stopped"/)
+})
