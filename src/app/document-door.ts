@@ -1,6 +1,7 @@
 // The document door, wired: its dialect, its own ordered credentials, and the live options it needs.
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
+import { listDigests } from '../config/codecs.ts'
 import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
@@ -11,8 +12,9 @@ import type { Exchange } from '../door/exchange.ts'
 import { mountControl } from './control.ts'
 import type { DoorParts } from './doors.ts'
 import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
+import { createSettingsService } from './settings-service.ts'
 
-export function createDocumentDoor({ state, check, control, log }: DoorParts): Door {
+export function createDocumentDoor({ state, directory, check, control, log }: DoorParts): Door {
   const config = deriveLive(state, ({ settings }) => settings.values)
   const catalogue = new Map<string, CredentialHandler>([['default', createBasicHandler(DOCUMENT_BASIC, check)]])
   const handlers = deriveLive(config, ({ chttpd }) =>
@@ -24,7 +26,7 @@ export function createDocumentDoor({ state, check, control, log }: DoorParts): D
       handlers.get().map(({ name }) => name),
     ),
   )
-  const { document } = config.get()
+  const { document, node } = config.get()
   const identify = (exchange: Exchange) => authenticate(exchange, handlers.get())
   const dialect = createDocumentDialect({
     name: document.name,
@@ -32,6 +34,20 @@ export function createDocumentDoor({ state, check, control, log }: DoorParts): D
     product: PRODUCT,
     settings: settings.get,
     authenticate: identify,
+    node: {
+      nodeName: node.name,
+      configuration: createSettingsService(state),
+      administrators: directory,
+      supportedHashes: listDigests,
+    },
+    server: {
+      nodeName: node.name,
+      usersDatabase: config.get().chttpd_auth.authentication_db,
+      usersInfo: async () => ({
+        db_name: config.get().chttpd_auth.authentication_db,
+        doc_count: await directory.countUsers(),
+      }),
+    },
   })
   return createDoor({
     dialect,

@@ -8,6 +8,7 @@ import type { Directory } from '../identity/directory.ts'
 import { createLockout } from '../identity/lockout.ts'
 import { createPasswordMemory } from '../identity/password/password-memory.ts'
 import { createSignIn } from '../identity/sign-in.ts'
+import { createTotpCheck } from '../identity/totp.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { toDecoy, toIterationLimits } from './options.ts'
@@ -16,6 +17,7 @@ import type { State } from './state.ts'
 /** What each door is wired from. */
 export interface DoorParts {
   readonly state: State
+  readonly directory: Directory
   readonly check: PasswordCheck
   readonly control: ControlNeeds
   readonly log: Log
@@ -27,8 +29,8 @@ export type Doors = Readonly<Record<DoorName, Door>>
 export function createDoors(state: State, directory: Directory, control: ControlNeeds, log: Log): Doors {
   const check = createPasswordCheck(state, directory, log)
   return {
-    document: createDocumentDoor({ state, check, control, log }),
-    'multi-model': createMultiModelDoor({ state, check, control, log }),
+    document: createDocumentDoor({ state, directory, check, control, log }),
+    'multi-model': createMultiModelDoor({ state, directory, check, control, log }),
   }
 }
 
@@ -48,6 +50,7 @@ function createPasswordCheck(state: State, directory: Directory, log: Log): Pass
     hasher: state.hasher,
     memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
     lockout,
+    codes: createTotpCheck(SYSTEM_CLOCK),
     decoy: () => toDecoy(config()),
     limits: () => toIterationLimits(config()),
   })

@@ -176,3 +176,6 @@ export function toDigests(names: readonly string[]): readonly string[] {
   const usable = names.filter(isAvailable).map((name) => DIGESTS.get(name) ?? name)
   return usable.length > 0 ? usable : ['sha256']
 }
+
+/** The digests of the table that this machine offers. */
+export const listDigests = (): readonly string[] => [...DIGESTS.keys()].filter(isAvailable)

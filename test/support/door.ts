@@ -75,6 +75,16 @@ export interface TestDoorOptions {
   readonly log?: Log
 }
 
+const NOTHING = async () => ''
+
+const NODE = {
+  nodeName: 'cardea@127.0.0.1',
+  configuration: { list: () => ({}), set: NOTHING, unset: NOTHING, reload: async () => {} },
+  administrators: { listAdministrators: () => [], setAdministrator: NOTHING, removeAdministrator: NOTHING },
+  supportedHashes: () => ['sha256'],
+}
+const SERVER = { nodeName: NODE.nodeName, usersDatabase: '_users', usersInfo: async () => ({}) }
+
 const IDENTITY = { product: { name: 'Cardea', version: '0.0.0' }, authenticate: async () => ANONYMOUS }
 
 function createDialect({
@@ -90,6 +100,8 @@ function createDialect({
           name: 'CouchDB',
           version: '3.5.2',
           settings: () => ({ ...DOCUMENT, ...document }),
+          node: NODE,
+          server: SERVER,
         })
       : createMultiModelDialect({
           ...IDENTITY,

@@ -7,8 +7,10 @@ import type { Dialect, Exchange, HeaderPair } from '../../door/exchange.ts'
 import type { Authenticated } from '../../identity/identity.ts'
 import { type CorsRules, corsHeaders } from './cors.ts'
 import { toDocumentWords } from './errors.ts'
+import type { NodeRouteOptions } from './node.ts'
 import { readDocumentPath } from './path.ts'
 import { documentRoutes } from './routes.ts'
+import type { ServerRouteOptions } from './server-routes.ts'
 import { documentSteps } from './steps.ts'
 import { toJsonReply } from './wire.ts'
 
@@ -38,6 +40,8 @@ export interface DocumentDialectOptions {
   readonly product: { readonly name: string; readonly version: string }
   settings(): DocumentSettings
   authenticate(exchange: Exchange): Promise<Authenticated>
+  readonly node: NodeRouteOptions
+  readonly server: ServerRouteOptions
 }
 
 export function createDocumentDialect(options: DocumentDialectOptions): Dialect {

@@ -2,6 +2,8 @@ import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Reply, Route } from '../../door/exchange.ts'
 import { ANONYMOUS } from '../../identity/identity.ts'
 import type { DocumentDialectOptions, DocumentSettings } from './dialect.ts'
+import { nodeRoutes } from './node.ts'
+import { serverRoutes } from './server-routes.ts'
 import { toJsonReply } from './wire.ts'
 
 export function documentRoutes(options: DocumentDialectOptions): readonly Route[] {
@@ -10,6 +12,8 @@ export function documentRoutes(options: DocumentDialectOptions): readonly Route[
     { path: '/', methods: { GET: () => welcome(options) }, allow: ['GET', 'HEAD'] },
     { path: '/_up', methods: { GET: () => up(settings()) }, allow: ['GET', 'HEAD'] },
     { path: '/_session', methods: { GET: (exchange) => session(exchange, settings()) }, allow: ['GET', 'HEAD'] },
+    ...nodeRoutes(options.node),
+    ...serverRoutes(options.server),
   ]
 }
 
