@@ -3,6 +3,7 @@
  * about a request itself.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { deriveLive, type Live } from '../base/live.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Config } from '../config/options.ts'
@@ -52,16 +53,22 @@ export async function createApp(options: AppOptions): Promise<App> {
   const control = createControlNeeds(state, directory)
   const doors = createDoors(state, directory, control, options.log)
   const listeners: Listener[] = []
-  const close = async () => {
+  const running = new Set<Promise<void>>()
+  const close = once(async () => {
     const graceMs = toStopTimeoutMs(settings.get().values)
-    await Promise.all(listeners.splice(0).map((listener) => listener.close(graceMs)))
+    for (const door of Object.values(doors)) door.stop()
+    await Promise.all([...listeners.map((listener) => listener.close(graceMs)), waitFor(running, graceMs)])
     await directory.close()
     await state.store.close()
-  }
+  })
   return {
     settings,
     directory,
-    handle: (request, response, door) => doors[door].handle(request, response),
+    handle(request, response, door) {
+      const run = doors[door].handle(request, response).finally(() => running.delete(run))
+      running.add(run)
+      return run
+    },
     reload: state.reload,
     notices: () => renderNotices(settings.get()),
     close,
@@ -80,6 +87,22 @@ export async function createApp(options: AppOptions): Promise<App> {
       }
     },
   }
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let only: Promise<T> | undefined
+  return () => {
+    only ??= work()
+    return only
+  }
+}
+
+/** Until all of it is done, but no longer than this. */
+async function waitFor(work: Iterable<Promise<unknown>>, mostMs: number): Promise<void> {
+  const done = new AbortController()
+  const late = pause(mostMs, undefined, { signal: done.signal }).catch(() => {})
+  await Promise.race([Promise.allSettled(work), late])
+  done.abort()
 }
 
 async function openAll(

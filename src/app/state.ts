@@ -1,5 +1,6 @@
 // What is in force: settings and administrators as one value, replaced as a whole.
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
 import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { SettingsReader } from '../config/load.ts'
@@ -68,9 +69,14 @@ async function openNamedStore(url: string, { log, lockWaitMs = LOCK_WAIT_MS }: S
     return await openLocked(url, lock, log)
   } catch (error) {
     if (error instanceof StartError) throw error
-    const why = error instanceof Error ? error.message : String(error)
-    throw new StartError(`The store cannot be opened: ${why} (see --store.url)`, { cause: error })
+    throw new StartError(`The store cannot be opened: ${reasonOf(error)} (see --store.url)`, { cause: error })
   }
+}
+
+/** For whoever runs the server, so with the detail a client does not see. */
+function reasonOf(error: unknown): string {
+  const detail = error instanceof Refusal && error.detail !== undefined ? ` ${error.detail}` : ''
+  return `${error instanceof Error ? error.message : String(error)}${detail}`
 }
 
 async function openLocked(url: string, lock: StoreLock, log: Log): Promise<Store> {
@@ -108,8 +114,9 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
       reader = fresh
       return apply(prepared)
     } catch (error) {
-      if (!(error instanceof StartError)) throw error
-      return { isApplied: false, problems: error.message.split('\n'), changed: [], needRestart: [] }
+      // Whatever it is (a store that does not answer, too much work waiting), what is in force stays.
+      const reason = error instanceof StartError ? error.message : `it could not be read: ${reasonOf(error)}`
+      return { isApplied: false, problems: reason.split('\n'), changed: [], needRestart: [] }
     }
   }
   const refresh = async (): Promise<ReloadReport> => {
