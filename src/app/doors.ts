@@ -7,7 +7,7 @@ import type { Door } from '../door/door.ts'
 import type { Directory } from '../identity/directory.ts'
 import { createLockout } from '../identity/lockout.ts'
 import { createPasswordMemory } from '../identity/password/password-memory.ts'
-import { createSignIn } from '../identity/sign-in.ts'
+import { createSignIn, type SignIn } from '../identity/sign-in.ts'
 import { createTotpCheck } from '../identity/totp.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
@@ -18,6 +18,8 @@ import type { State } from './state.ts'
 export interface DoorParts {
   readonly state: State
   readonly directory: Directory
+  readonly signIn: SignIn
+  /** The same for a name and a password alone. */
   readonly check: PasswordCheck
   readonly control: ControlNeeds
   readonly log: Log
@@ -27,14 +29,16 @@ export type DoorName = 'document' | 'multi-model'
 export type Doors = Readonly<Record<DoorName, Door>>
 
 export function createDoors(state: State, directory: Directory, control: ControlNeeds, log: Log): Doors {
-  const check = createPasswordCheck(state, directory, log)
+  const signIn = createSharedSignIn(state, directory, log)
+  const check: PasswordCheck = (name, password, { client, signal }) =>
+    signIn({ name, password, peer: client.address, signal })
   return {
-    document: createDocumentDoor({ state, directory, check, control, log }),
-    'multi-model': createMultiModelDoor({ state, directory, check, control, log }),
+    document: createDocumentDoor({ state, directory, signIn, check, control, log }),
+    'multi-model': createMultiModelDoor({ state, directory, signIn, check, control, log }),
   }
 }
 
-function createPasswordCheck(state: State, directory: Directory, log: Log): PasswordCheck {
+function createSharedSignIn(state: State, directory: Directory, log: Log): SignIn {
   const config = () => state.get().settings.values
   const lockout = createLockout({
     mode: () => config().chttpd_auth_lockout.mode,
@@ -44,7 +48,7 @@ function createPasswordCheck(state: State, directory: Directory, log: Log): Pass
     clock: SYSTEM_CLOCK,
     log,
   })
-  const signIn = createSignIn({
+  return createSignIn({
     findAccount: directory.findAccount,
     onPassword: directory.upgradeHash,
     hasher: state.hasher,
@@ -54,5 +58,4 @@ function createPasswordCheck(state: State, directory: Directory, log: Log): Pass
     decoy: () => toDecoy(config()),
     limits: () => toIterationLimits(config()),
   })
-  return (name, password, source) => signIn({ name, password, peer: source.client.address, signal: source.signal })
 }

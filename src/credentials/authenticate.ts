@@ -12,7 +12,10 @@ export async function authenticate(
   for (const handler of handlers) {
     const verdict = await handler.read(source)
     if (verdict.kind === 'refused') throw verdict.error
-    if (verdict.kind === 'accepted') return { identity: verdict.identity, by: handler.name }
+    if (verdict.kind === 'accepted') {
+      const { kind: _kind, ...accepted } = verdict
+      return { ...accepted, by: handler.name }
+    }
   }
   return ANONYMOUS
 }

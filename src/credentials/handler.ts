@@ -1,19 +1,26 @@
 import type { Refusal } from '../base/errors.ts'
-import type { Identity } from '../identity/identity.ts'
+import type { Authenticated } from '../identity/identity.ts'
 
 /** Where a credential is read from. The door's exchange happens to satisfy it. */
 export interface CredentialSource {
   /** Aborted when the caller no longer waits. */
   readonly signal: AbortSignal
-  readonly client: { readonly address: string }
+  readonly client: { readonly address: string; readonly isTrusted: boolean }
   header(name: string): string | undefined
+  /** Whether a header stands more than once. */
+  isRepeated(name: string): boolean
   cookie(name: string): string | undefined
 }
 
 export type Verdict =
   | { readonly kind: 'absent'; readonly note?: string } // nothing here for me: ask the next
-  | { readonly kind: 'accepted'; readonly identity: Identity }
+  | AcceptedCredential
   | { readonly kind: 'refused'; readonly error: Refusal } // present but wrong: stop
+
+/** Who it is, and what else is to be known of the credential. */
+export interface AcceptedCredential extends Omit<Authenticated, 'by'> {
+  readonly kind: 'accepted'
+}
 
 export interface CredentialHandler {
   readonly name: string

@@ -44,6 +44,8 @@ export interface Exchange {
   /** Milliseconds spent waiting for the body. */
   readonly bodyMs: number
   header(name: string): string | undefined
+  /** Whether a header stands more than once. `header` gives all of them as one text. */
+  isRepeated(name: string): boolean
   cookie(name: string): string | undefined
   /** The whole body; `undefined` where the request has none. Refuses what is too large or too slow. */
   readBody(maxBytes?: number): Promise<Buffer | undefined>

@@ -80,6 +80,10 @@ export class Incoming implements Exchange {
     return Array.isArray(value) ? value.join(', ') : value
   }
 
+  isRepeated(name: string): boolean {
+    return (this.#request.headersDistinct[name.toLowerCase()]?.length ?? 0) > 1
+  }
+
   cookie(name: string): string | undefined {
     this.#cookies ??= readCookies(this.header('cookie') ?? '')
     return this.#cookies.get(name)

@@ -1,7 +1,7 @@
 import { ADMIN_ROLE, type Identity } from './identity.ts'
 import type { StoredPassword } from './password/password.ts'
 import { digestHex } from './password/password-digest.ts'
-import type { SessionsFrom, User } from './user.ts'
+import type { AccessToken, Json, SessionsFrom, User } from './user.ts'
 
 /** Somebody who can sign in with a password. */
 export interface Account extends Identity {
@@ -11,6 +11,10 @@ export interface Account extends Identity {
   readonly version: string
   /** Only sessions of this generation are live. */
   readonly sessionsFrom: SessionsFrom
+  /** The member `totp` of the document. Whoever has one, of whatever form, needs a code beside the password. */
+  readonly totp?: Json | undefined
+  /** What is as good as the password at the multi-model door. */
+  readonly tokens?: readonly AccessToken[]
 }
 
 /** Who signs in as this user. Only `[admins]` makes an administrator, whatever a record says. */
@@ -22,6 +26,8 @@ export const toAccount = ({ name, document, multiModel, password, sessionsFrom }
   password,
   version: toVersion(password),
   sessionsFrom,
+  totp: document.members.find(([member]) => member === 'totp')?.[1],
+  tokens: multiModel.tokens,
 })
 
 /** A text that is another one for another stored password. */

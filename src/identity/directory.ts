@@ -123,6 +123,8 @@ export interface Session {
 /** What is known of a token somebody else issued. `issuedAt` is its `iat`. */
 export interface ForeignToken {
   readonly name: string
+  /** Of a session opened with it. */
+  readonly id?: string
   readonly issuedAt: number | undefined
 }
 

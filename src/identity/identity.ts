@@ -1,3 +1,5 @@
+import type { CarriedSession, TokenOrigin } from './carrier.ts'
+import type { Session } from './directory.ts'
 import type { Grant } from './user.ts'
 
 /** Who is asking. */
@@ -9,12 +11,31 @@ export interface Identity {
   readonly isAdmin: boolean
   /** What a user may reach at the multi-model door, by database. An administrator needs none. */
   readonly grants: ReadonlyMap<string, Grant>
+  /** A token signed with the deployment's own secret that names nobody: above every grant. */
+  readonly isSuperuser?: boolean
 }
 
 /** An identity, and the handler that vouches for it (`null`: nobody did, the request is anonymous). */
 export interface Authenticated {
   readonly identity: Identity
   readonly by: string | null
+  /** The session the request came with. */
+  readonly session?: CarriedSession
+  /** Set where a token of somebody else's making is all that stands behind the identity. */
+  readonly origin?: TokenOrigin
+  readonly bearer?: BearerToken
+}
+
+/** The token of the multi-model door a request came with. */
+export interface BearerToken {
+  /** Of a token issued here. */
+  readonly session: Session | undefined
+  /** Seconds since the epoch. */
+  readonly expiresAt: number | undefined
+  /** Until when it can be renewed: it may rest on something that ends. */
+  readonly renewableUntil: number | undefined
+  /** Paths it is good for, each to the letter; `undefined`: all. */
+  readonly allowedPaths: readonly string[] | undefined
 }
 
 export const ADMIN_ROLE = '_admin'

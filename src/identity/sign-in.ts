@@ -4,6 +4,7 @@ import type { Lockout, LockoutKey } from './lockout.ts'
 import type { Hasher, HashParameters } from './password/hasher.ts'
 import type { PasswordMemory } from './password/password-memory.ts'
 import { checkIterations, type IterationLimits } from './password/policy-iterations.ts'
+import { readTotp, type TotpCheck } from './totp.ts'
 
 export interface SignInNeeds {
   findAccount(name: string): Promise<Account | undefined>
@@ -12,6 +13,7 @@ export interface SignInNeeds {
   readonly hasher: Hasher
   readonly memory: PasswordMemory
   readonly lockout: Lockout
+  readonly codes: TotpCheck
   /** What the password of nobody costs: as much as that of somebody. */
   decoy(): HashParameters
   /** For users; administrators are not asked. */
@@ -22,6 +24,8 @@ export interface Attempt {
   readonly name: string
   readonly password: string
   readonly peer: string
+  /** The one-time code. Left out where none can be given: then who has a second factor does not come in. */
+  readonly code?: string
   readonly signal?: AbortSignal
 }
 
@@ -44,7 +48,10 @@ export function createSignIn(needs: SignInNeeds): SignIn {
         account = now
         continue
       }
-      if (!isRight || !now) return void lockout.countFailure(key)
+      // codes are guessed side by side too
+      requireUnlocked(lockout, key)
+      // a wrong code counts and looks like a wrong password, else it would tell that the password was right
+      if (!isRight || !now || !isCodeRight(now, attempt, needs.codes)) return void lockout.countFailure(key)
       memory.remember(name, now.version, password)
       needs.onPassword(now, password)
       return now
@@ -66,6 +73,12 @@ async function verify(
   // Guesses sent side by side all passed the first question.
   requireUnlocked(lockout, key)
   return isRight
+}
+
+function isCodeRight({ name, totp: member }: Account, { code }: Attempt, codes: TotpCheck): boolean {
+  if (member === undefined) return true
+  const totp = readTotp(member)
+  return totp !== undefined && code !== undefined && codes.spend(name, totp, code)
 }
 
 const saltOf = (account: Account | undefined): string =>

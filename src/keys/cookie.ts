@@ -125,7 +125,7 @@ function findForm({ head, tail }: ReadCookie, rules: CookieRules): Form | undefi
 const DIGEST_BYTES = new Map<string, number | undefined>()
 
 /** Length of a digest; `undefined` where this machine does not offer it. Names come from the configuration only. */
-function digestBytesOf(algorithm: string): number | undefined {
+export function digestBytesOf(algorithm: string): number | undefined {
   if (!DIGEST_BYTES.has(algorithm)) DIGEST_BYTES.set(algorithm, measureDigest(algorithm))
   return DIGEST_BYTES.get(algorithm)
 }

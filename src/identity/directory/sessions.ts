@@ -62,9 +62,10 @@ function isNewerThanKnown({ clock, knowledge }: SessionParts, { issuedAt }: Sess
 }
 
 /** What somebody else issued has no generation, so only its time tells whether it is older than what ended. */
-async function isForeignTokenLive(parts: SessionParts, { name, issuedAt }: ForeignToken): Promise<boolean> {
-  const { administration, memory, knowledge } = parts
+async function isForeignTokenLive(parts: SessionParts, { name, issuedAt, id }: ForeignToken): Promise<boolean> {
+  const { administration, memory, knowledge, ended } = parts
   await knowledge.requireFresh()
+  if (id !== undefined && ended.has(id)) return false
   const { record } = await memory.find(name, 'remember nobody')
   const isAdministrator = administration.accounts().has(name)
   if (record?.kind === 'user' && !record.isActive && !isAdministrator) return false

@@ -1,0 +1,119 @@
+// Sessions of whoever is in the directory: the cookie names them, and their record says the rest.
+import { createHash } from 'node:crypto'
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Account } from '../identity/account.ts'
+import type { RenewedSession } from '../identity/carrier.ts'
+import type { Directory } from '../identity/directory.ts'
+import {
+  type CookieRules,
+  isRenewalDue,
+  mintCookie,
+  type ReadCookie,
+  SESSION_ID_BYTES,
+  type VerifiedCookie,
+  verifyCookie,
+} from '../keys/cookie.ts'
+import type { CookieSecrets } from '../keys/cookie-secrets.ts'
+import { type CookieSettings, lastExpiry } from './cookie-settings.ts'
+import { isName } from './foreign-identity.ts'
+import type { AcceptedCredential } from './handler.ts'
+
+export interface AccountSessionNeeds {
+  readonly secrets: CookieSecrets
+  settings(): CookieSettings
+  /** That of now first. */
+  timeouts(): readonly number[]
+  readonly directory: Pick<Directory, 'findAccount' | 'createSession' | 'isSessionLive' | 'isForeignTokenLive'>
+  readonly clock: Clock
+}
+
+export interface AccountSessions {
+  open(account: Account): RenewedSession
+  /** `undefined`: not genuine, over, or ended. */
+  find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
+}
+
+export function createAccountSessions(needs: AccountSessionNeeds): AccountSessions {
+  const { directory, clock } = needs
+  return {
+    open: (account) => mint(account, directory.createSession(account).id, needs),
+    async find(cookie) {
+      const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
+      const session = account && verify(cookie, account, needs)
+      if (!account || !session || !(await isLive(session, account, needs))) return undefined
+      const { id, issuedAt } = session
+      const now = nowSeconds(clock)
+      return {
+        kind: 'accepted',
+        identity: account,
+        session: {
+          id,
+          name: account.name,
+          expiresAt: lastExpiry(issuedAt, now, needs.timeouts()),
+          renew: () => renew(account, session, needs),
+        },
+      }
+    },
+  }
+}
+
+interface FoundSession {
+  readonly id: string
+  readonly issuedAt: number
+  readonly isClassic: boolean
+}
+
+const saltOf = ({ password }: Account): string => ('salt' in password ? password.salt : '')
+
+/**
+ * What binds a cookie of ours beside the secret. The generation, so that it ends with it where the salt stays; the
+ * timeout, see there.
+ */
+const bindingOf = (account: Account, timeoutSeconds: number): string =>
+  `${saltOf(account)}:${account.sessionsFrom.generation}:${timeoutSeconds}`
+
+function mint(account: Account, id: string, { secrets, settings, clock }: AccountSessionNeeds): RenewedSession {
+  const secret = secrets.current()
+  if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a cookie with' })
+  const { timeoutSeconds, algorithms } = settings()
+  const cookie = { name: account.name, issuedAt: nowSeconds(clock), id: Buffer.from(id, 'base64url') }
+  const salt = bindingOf(account, timeoutSeconds)
+  return { value: mintCookie(cookie, { secret, salt, algorithm: algorithms[0] }), maxAgeSeconds: timeoutSeconds }
+}
+
+function renew(account: Account, { id, issuedAt }: FoundSession, needs: AccountSessionNeeds) {
+  const { timeoutSeconds } = needs.settings()
+  const isDue = isRenewalDue(issuedAt, nowSeconds(needs.clock), timeoutSeconds)
+  return isDue && needs.secrets.current() ? mint(account, id, needs) : undefined
+}
+
+function verify(cookie: ReadCookie, account: Account, needs: AccountSessionNeeds): FoundSession | undefined {
+  const { timeoutSeconds: current, algorithms } = needs.settings()
+  const rules = { secrets: needs.secrets.living(), algorithms, nowSeconds: nowSeconds(needs.clock) }
+  for (const timeout of needs.timeouts()) {
+    const timeoutSeconds = Math.min(timeout, current)
+    const own = check(cookie, { ...rules, salt: bindingOf(account, timeout), timeoutSeconds })
+    if (own?.id) return { id: own.id.toString('base64url'), issuedAt: own.issuedAt, isClassic: false }
+  }
+  // without a salt the key would be the bare secret, and a proxy's token for some name could pass for a cookie
+  const classic = saltOf(account) && check(cookie, { ...rules, salt: saltOf(account), timeoutSeconds: current })
+  return classic && !classic.id ? { id: classicIdOf(cookie), issuedAt: classic.issuedAt, isClassic: true } : undefined
+}
+
+function check(cookie: ReadCookie, rules: CookieRules): VerifiedCookie | undefined {
+  const verdict = verifyCookie(cookie, rules)
+  return verdict.kind === 'verified' ? verdict : undefined
+}
+
+/** A classic cookie names no session: what it says stands for one, so that it can be ended and renewed like any other. */
+const classicIdOf = ({ head, tail }: ReadCookie): string =>
+  createHash('sha256').update(head).update(tail).digest().subarray(0, SESSION_ID_BYTES).toString('base64url')
+
+async function isLive({ id, issuedAt, isClassic }: FoundSession, account: Account, needs: AccountSessionNeeds) {
+  const { name, sessionsFrom } = account
+  const session = { id, name, generation: sessionsFrom.generation, issuedAt }
+  if (!(await needs.directory.isSessionLive(session))) return false
+  // no generation is bound to it, so only its time tells whether it is older than what ended
+  return !isClassic || needs.directory.isForeignTokenLive({ name, issuedAt })
+}

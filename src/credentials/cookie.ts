@@ -1,0 +1,52 @@
+import { Refusal } from '../base/errors.ts'
+import { type ReadCookie, readCookie } from '../keys/cookie.ts'
+import type { AccountSessions } from './account-session.ts'
+import {
+  ABSENT,
+  type AcceptedCredential,
+  type CredentialHandler,
+  type CredentialSource,
+  type Verdict,
+} from './handler.ts'
+import { isTokenCookie } from './token-cookie.ts'
+import type { TokenSessions } from './token-session.ts'
+
+const NAME = 'AuthSession'
+
+export interface CookieForms {
+  readonly accounts: Pick<AccountSessions, 'find'>
+  readonly tokens: Pick<TokenSessions, 'find'>
+}
+
+/**
+ * The cookie of a session. An ambient credential: browsers send it unasked, so one that does not verify, is over or
+ * ended says nothing. Only one that is no cookie of ours at all is refused, so that it gets cleared.
+ */
+export function createCookieHandler(forms: CookieForms): CredentialHandler {
+  return {
+    name: 'cookie',
+    async read(source): Promise<Verdict> {
+      const value = source.cookie(NAME)
+      if (value === undefined || value === '') return ABSENT
+      const cookie = readCookie(value)
+      if (!cookie) return { kind: 'refused', error: MALFORMED }
+      return (await find(cookie, forms)) ?? ABSENT
+    },
+  }
+}
+
+/** The session of a request's cookie, whoever else vouches for the request. */
+export async function findSession(
+  source: CredentialSource,
+  forms: CookieForms,
+): Promise<AcceptedCredential | undefined> {
+  const cookie = readCookie(source.cookie(NAME) ?? '')
+  return cookie && find(cookie, forms)
+}
+
+const find = (cookie: ReadCookie, { accounts, tokens }: CookieForms): Promise<AcceptedCredential | undefined> =>
+  isTokenCookie(cookie) ? tokens.find(cookie) : accounts.find(cookie)
+
+const MALFORMED = new Refusal('credential_malformed', {
+  about: 'Malformed AuthSession cookie. Please clear your cookies.',
+})

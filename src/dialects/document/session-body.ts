@@ -1,0 +1,97 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { decodePercent, readUtf8 } from '../../base/encoding.ts'
+import { Refusal } from '../../base/errors.ts'
+import { isJsonObject, readJson } from '../../base/json.ts'
+import type { Exchange } from '../../door/exchange.ts'
+
+/** What a client sends to sign in. */
+export interface SignInBody {
+  /** `undefined`: nobody was named. */
+  readonly name: string | undefined
+  readonly password: string
+  /** The one-time code. */
+  readonly token: string
+}
+
+type Fields = ReadonlyMap<string, string>
+
+/** A sign-in is small, whatever other bodies may be. */
+const MAX_BYTES = 1 << 20
+
+const READERS: ReadonlyMap<string, (body: Buffer | undefined) => Fields> = new Map([
+  ['application/x-www-form-urlencoded', readForm],
+  ['application/json', readObject],
+])
+
+const WANTED = [...READERS.keys()].map((type) => `'${type}'`).join(' or ')
+
+export const hasBody = (exchange: Exchange): boolean =>
+  Number(exchange.header('content-length') ?? 0) > 0 || exchange.header('transfer-encoding') !== undefined
+
+export async function readSignInBody(exchange: Exchange): Promise<SignInBody> {
+  const [type = ''] = (exchange.header('content-type') ?? '').split(';')
+  const read = READERS.get(type.trim().toLowerCase())
+  if (!read) throw new Refusal('unsupported_media_type', { about: WANTED })
+  const fields = read(await decode(await exchange.readBody(MAX_BYTES), exchange.header('content-encoding')))
+  return { name: findName(fields), password: fields.get('password') ?? '', token: fields.get('token') ?? '' }
+}
+
+function findName(fields: Fields): string | undefined {
+  const [name, username] = [fields.get('name'), fields.get('username')]
+  if (name !== undefined && username !== undefined && name !== username) {
+    throw new Refusal('bad_request', { about: 'request body contains different usernames' })
+  }
+  return name ?? username
+}
+
+const unzip = promisify(gunzip)
+
+async function decode(body: Buffer | undefined, encoding = 'identity'): Promise<Buffer | undefined> {
+  const coding = encoding.trim().toLowerCase()
+  if (body === undefined || coding === 'identity') return body
+  if (coding !== 'gzip') throw new Refusal('unsupported_encoding', { about: encoding })
+  try {
+    return await unzip(body, { maxOutputLength: MAX_BYTES })
+  } catch (error) {
+    const isTooLarge = error instanceof RangeError
+    if (isTooLarge) throw new Refusal('body_too_large')
+    throw new Refusal('bad_request', { about: 'Request body is not properly gzipped.' })
+  }
+}
+
+function readObject(body: Buffer | undefined): Fields {
+  if (body === undefined) throw new Refusal('missing_body')
+  const reading = readJson(readUtf8(body) ?? '', { noDuplicates: true })
+  if (reading.kind === 'refused' && reading.reason === 'duplicate_name') {
+    throw new Refusal('bad_request', { about: 'request body names a member twice' })
+  }
+  if (reading.kind === 'refused') throw new Refusal('invalid_json')
+  if (!isJsonObject(reading.value)) {
+    throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
+  }
+  return new Map(Object.entries(reading.value).map(([name, value]) => [name, requireText(value)]))
+}
+
+function requireText(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw new Refusal('bad_request', { about: 'every member of the request body must be a string' })
+}
+
+/** Pairs by `&` or `;`; of two with one name the first counts. */
+function readForm(body: Buffer | undefined): Fields {
+  const fields = new Map<string, string>()
+  for (const pair of (body?.toString('latin1') ?? '').split(/[&;]/)) {
+    const equals = pair.indexOf('=')
+    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
+    const key = readFormText(name)
+    if (!fields.has(key)) fields.set(key, readFormText(value))
+  }
+  return fields
+}
+
+function readFormText(text: string): string {
+  const decoded = decodePercent(text.replaceAll('+', ' '))
+  if (decoded === undefined) throw new Refusal('bad_request', { about: 'the form is not percent-encoded UTF-8' })
+  return decoded
+}
