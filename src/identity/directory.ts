@@ -10,7 +10,7 @@
 import type { Account } from './account.ts'
 import type { StoredPassword } from './password/password.ts'
 import type { EndedSession, UserRange } from './ports.ts'
-import type { DocumentPayload, GrantLevel, MultiModelPayload, User, UserRecord } from './user.ts'
+import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionsFrom, User, UserRecord } from './user.ts'
 
 /** The `_rev` of the document that was seen, or whatever there is. */
 export type ExpectedRevision = string | 'any'
@@ -33,6 +33,10 @@ export interface UserDraft {
   readonly roles?: DocumentPayload['roles']
   readonly members?: DocumentPayload['members']
   readonly multiModel?: Partial<MultiModelPayload>
+  /** The revision a user had elsewhere. It counts where the name was never used here. */
+  readonly revision?: string
+  /** What had ended elsewhere stays ended. */
+  readonly sessionsFrom?: SessionsFrom
 }
 
 export interface ChangeOptions {
@@ -42,10 +46,15 @@ export interface ChangeOptions {
   readonly signal?: AbortSignal
 }
 
-/** What became of one draft of an import. `kept`: the name was taken, and nothing was changed. */
+/** What became of one draft of an import. `kept`: the name was taken, or all is as the draft says: nothing was changed. */
 export type ImportOutcome =
   | { readonly kind: 'created' | 'replaced' | 'kept' }
   | { readonly kind: 'refused'; readonly error: Error }
+
+export interface ImportOptions {
+  /** Nothing is written: the outcomes are those there would be. */
+  readonly isTrial?: boolean
+}
 
 export interface UserDirectory {
   /** As the store has it now, active or not. */
@@ -78,7 +87,11 @@ export interface UserDirectory {
   /** Answers with the revision of the deletion. */
   removeUser(name: string, expected: ExpectedRevision): Promise<string>
   /** All drafts at once, each with its own outcome, in their order. Some hundred at a time. */
-  importUsers(drafts: readonly UserDraft[], onTaken: 'keep' | 'replace'): Promise<readonly ImportOutcome[]>
+  importUsers(
+    drafts: readonly UserDraft[],
+    onTaken: 'keep' | 'replace',
+    options?: ImportOptions,
+  ): Promise<readonly ImportOutcome[]>
 }
 
 export interface SetPasswordOptions {

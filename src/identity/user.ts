@@ -114,6 +114,12 @@ export const endSessions = (before: SessionsFrom, nowSeconds: number): SessionsF
   seconds: Math.max(before.seconds, nowSeconds),
 })
 
+/** What has ended by either. */
+export const laterOf = (a: SessionsFrom, b: SessionsFrom): SessionsFrom => ({
+  generation: Math.max(a.generation, b.generation),
+  seconds: Math.max(a.seconds, b.seconds),
+})
+
 export interface Revision {
   readonly number: number
   readonly digest: string

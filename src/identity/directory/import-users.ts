@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { ImportOutcome, UserDirectory, UserDraft } from '../directory.ts'
 import type { StoredPassword } from '../password/password.ts'
 import type { Stored, UserWrite } from '../ports.ts'
-import { settle, toNewUser, toReplacement } from './settle.ts'
+import { settle, toNewUser, toReplacement, withEnded } from './settle.ts'
 import type { UserMemory } from './user-memory.ts'
 import { requireDraft, type UserParts, type Users } from './users.ts'
 
@@ -27,10 +28,12 @@ interface Planned {
 
 export const createImportUsers =
   (parts: ImportParts): UserDirectory['importUsers'] =>
-  async (drafts, onTaken) => {
+  async (drafts, onTaken, { isTrial = false } = {}) => {
+    const toStored = isTrial ? tryPassword : storePassword
     const plans: Plan[] = []
     // one after the other: passwords in clear must not take all places where passwords are hashed
-    for (const draft of drafts) plans.push(await plan(parts, draft, onTaken).catch(toRefused))
+    for (const draft of drafts) plans.push(await plan(parts, draft, onTaken, toStored).catch(toRefused))
+    if (isTrial) return plans.map(toTrialOutcome)
     const outcomes = await writeAll(parts, plans)
     const settled: ImportOutcome[] = []
     for (const [index, step] of plans.entries()) {
@@ -44,21 +47,40 @@ export const createImportUsers =
 
 const isChange = ({ kind }: ImportOutcome): boolean => kind === 'created' || kind === 'replaced'
 
-async function plan(parts: ImportParts, draft: UserDraft, onTaken: OnTaken): Promise<Plan> {
+const KEPT: Plan = Object.freeze({ kind: 'done', outcome: Object.freeze({ kind: 'kept' }) })
+
+async function plan(parts: ImportParts, draft: UserDraft, onTaken: OnTaken, toStored: ToStored): Promise<Plan> {
   requireDraft(parts, draft)
   const stored = await parts.store.findUser(draft.name)
   const isTaken = stored?.record.kind === 'user'
-  if (isTaken && onTaken === 'keep') return { kind: 'done', outcome: { kind: 'kept' } }
-  const password = await parts.passwords.toStored(draft.password, undefined)
+  if (isTaken && onTaken === 'keep') return KEPT
+  const password = await toStored(parts, draft)
   const planned: Planned = { draft, password, done: isTaken ? 'replaced' : 'created' }
-  return { kind: 'write', write: toWrite(planned, stored, nowSeconds(parts.clock)), planned }
+  const write = toWrite(planned, stored, nowSeconds(parts.clock))
+  // an import that is begun again must not move what it has done already
+  return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write, planned }
 }
+
+type ToStored = (parts: ImportParts, draft: UserDraft) => Promise<StoredPassword>
+
+const storePassword: ToStored = ({ passwords }, { password }) => passwords.toStored(password, undefined)
+
+/** Judges a password in clear and leaves it at that: hashing is dear. */
+const tryPassword: ToStored = async ({ passwords }, { password }) => {
+  passwords.judge(password)
+  return password && 'stored' in password ? password.stored : TRIED
+}
+
+const TRIED: StoredPassword = Object.freeze({ scheme: 'unusable', reason: 'absent', members: Object.freeze({}) })
+
+const toTrialOutcome = (step: Plan): ImportOutcome =>
+  step.kind === 'done' ? step.outcome : { kind: step.planned.done }
 
 function toWrite({ draft, password }: Planned, stored: Stored | undefined, now: number): UserWrite {
   const before = stored?.record
   const record =
     before?.kind === 'user'
-      ? settle(before, toReplacement(draft, password, before), now)
+      ? withEnded(settle(before, toReplacement(draft, password, before), now), draft)
       : toNewUser(draft, password, before)
   return { expected: stored?.sequence ?? 'absent', record }
 }

@@ -1,11 +1,18 @@
 import type { UserDraft } from '../directory.ts'
 import type { StoredPassword } from '../password/password.ts'
-import { createUser, endSessions, reviseUser, type Tombstone, type User } from '../user.ts'
+import { createUser, endSessions, laterOf, reviseUser, type Tombstone, type User } from '../user.ts'
 
 /** The first user of a name, or the first after a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
-  return reviseUser(before, fill(createUser(draft.name, password, before), draft))
+  const user = withEnded(reviseUser(before, fill(createUser(draft.name, password, before), draft)), draft)
+  // a revision from elsewhere must not stand below one there was here
+  if (before || draft.revision === undefined) return user
+  return { ...user, document: { ...user.document, revision: draft.revision } }
 }
+
+/** What had ended elsewhere has ended here. */
+export const withEnded = (user: User, { sessionsFrom }: UserDraft): User =>
+  sessionsFrom ? { ...user, sessionsFrom: laterOf(user.sessionsFrom, sessionsFrom) } : user
 
 /** What a draft makes of a user that is there: everything but name and history. */
 export const toReplacement = (draft: UserDraft, password: StoredPassword, before: User): User =>

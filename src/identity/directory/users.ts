@@ -95,5 +95,5 @@ export function requireDraft({ administration }: UserParts, { name, roles = [], 
   requireName(name)
   requireRoles(roles)
   requireGrants(multiModel?.grants ?? new Map())
-  if (administration.accounts().has(name)) throw new Refusal('conflict')
+  if (administration.accounts().has(name)) throw new Refusal('conflict', { about: 'An administrator has this name.' })
 }
