@@ -11,6 +11,7 @@ import { Incoming } from './incoming.ts'
 import { refuse, toParserRefusal } from './refuse.ts'
 import { writeRawReply, writeReply } from './reply.ts'
 import { createRouter, type Router } from './router.ts'
+import { createRunning } from './running.ts'
 
 export interface DoorLimits extends GuardLimits, BodyLimits {
   readonly maxConnections: number
@@ -55,31 +56,41 @@ export function createDoor(options: DoorOptions): Door {
     checkRequest(request, limits.get())
   }
 
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    // A body that breaks off is told to whoever reads it; without a listener Node would end the process.
+    request.on('error', () => {})
+    const { socket } = request
+    const speaker = chooseSpeaker(request.url ?? '')
+    const { dialect } = speaker
+    const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust: trust.get() })
+    running.add(socket, exchange)
+    let isLast = false
+    let reply: Reply
+    try {
+      check(request)
+      reply = await answer(exchange, speaker)
+    } catch (error) {
+      isLast = error instanceof Refusal && ENDS_CONNECTION.has(error.code)
+      reply = refuse(error, dialect, exchange, log)
+    }
+    isLast ||= isStopping || running.isBroken(socket)
+    const delivered = writeReply(request, response, { dialect, exchange, reply, isLast })
+    if (delivered.isLast) running.end(socket)
+    // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
+    if (delivered.isFeed || response.closed) running.remove(socket, exchange)
+    else response.once('close', () => running.remove(socket, exchange))
+  }
+
   return {
     dialect,
     async handle(request, response) {
-      // A body that breaks off is told to whoever reads it; without a listener Node would end the process.
-      request.on('error', () => {})
-      const speaker = chooseSpeaker(request.url ?? '')
-      const { dialect } = speaker
-      const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust: trust.get() })
-      running.add(request.socket, exchange)
-      let isLast = false
-      let reply: Reply
       try {
-        check(request)
-        reply = await answer(exchange, speaker)
+        await serve(request, response)
       } catch (error) {
-        isLast = error instanceof Refusal && ENDS_CONNECTION.has(error.code)
-        reply = refuse(error, dialect, exchange, log)
+        // Not even a refusal could be spelled. One request is lost; the process must not be.
+        log.error('a request could not be answered', { error })
+        response.destroy()
       }
-      isLast ||= isStopping || running.isBroken(request.socket)
-      const { socket } = request
-      const delivered = writeReply(request, response, { dialect, exchange, reply, isLast })
-      if (delivered.isLast) running.end(socket)
-      // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
-      if (delivered.isFeed || response.closed) running.remove(socket, exchange)
-      else response.once('close', () => running.remove(socket, exchange))
     },
     handleBroken(error, socket) {
       if (running.breakOff(socket)) return
@@ -94,38 +105,6 @@ export function createDoor(options: DoorOptions): Door {
     stop() {
       isStopping = true
       for (const socket of open) if (running.isIdle(socket)) socket.destroy()
-    },
-  }
-}
-
-/** The exchanges under way on each connection (several, where a client pipelines). */
-function createRunning() {
-  const sockets = new WeakMap<Socket, Set<Incoming>>()
-  const broken = new WeakSet<Socket>()
-  const ending = new WeakSet<Socket>()
-  return {
-    add(socket: Socket, exchange: Incoming) {
-      const exchanges = sockets.get(socket)
-      if (exchanges) exchanges.add(exchange)
-      else sockets.set(socket, new Set([exchange]))
-    },
-    remove(socket: Socket, exchange: Incoming) {
-      const exchanges = sockets.get(socket)
-      exchanges?.delete(exchange)
-      if (exchanges?.size === 0 && broken.has(socket)) socket.end()
-    },
-    /** The reply under way is the last of this connection. */
-    end: (socket: Socket) => void ending.add(socket),
-    isBroken: (socket: Socket) => broken.has(socket),
-    isIdle: (socket: Socket) => !sockets.get(socket)?.size && !ending.has(socket),
-    /** What follows is not HTTP. Whoever is still under way is told and answers; `false` where nobody does. */
-    breakOff(socket: Socket): boolean {
-      const exchanges = sockets.get(socket)
-      if (ending.has(socket)) return true // answered already; the connection is about to end
-      if (!exchanges || exchanges.size === 0) return false
-      broken.add(socket)
-      for (const exchange of exchanges) exchange.breakOff()
-      return true
     },
   }
 }
