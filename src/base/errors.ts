@@ -31,6 +31,13 @@ export const ERRORS = {
   unsupported_media_type: 'The content type is not accepted here.',
   unsupported_encoding: 'The content encoding is not accepted here.',
   conflict: 'Somebody else changed this meanwhile.',
+  // what was asked for of the document door
+  database_exists: 'There is a database of that name already.',
+  deleted: 'This was deleted.',
+  query_invalid: 'A parameter of the query cannot be understood.',
+  document_invalid: 'The document has a member it cannot have.',
+  document_id_invalid: 'This cannot be the id of a document.',
+  document_too_large: 'The document is too large.',
   // what was asked for of the multi-model door
   bad_parameter: 'A parameter of the request is missing or wrong.',
   user_not_found: 'There is no such user.',
