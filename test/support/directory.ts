@@ -1,0 +1,146 @@
+import type { Clock } from '../../src/base/clock.ts'
+import { Refusal } from '../../src/base/errors.ts'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { readAdministrators } from '../../src/identity/administrators.ts'
+import { createDirectory } from '../../src/identity/directory/create.ts'
+import type { Administration, DirectorySettings } from '../../src/identity/directory/needs.ts'
+import type { Directory } from '../../src/identity/directory.ts'
+import { createHasher } from '../../src/identity/password/hasher.ts'
+import type { SettingList, Store } from '../../src/identity/ports.ts'
+import { followChanges } from '../../src/store/feed.ts'
+import { openStore } from '../../src/store/open.ts'
+
+/** Time that moves when it is told to. */
+export interface TestClock extends Clock {
+  advance(seconds: number): void
+}
+
+export const START_SECONDS = 1_800_000_000
+
+export function createTestClock(): TestClock {
+  let nowMs = START_SECONDS * 1000
+  return {
+    nowMs: () => nowMs,
+    advance: (seconds) => {
+      nowMs += seconds * 1000
+    },
+  }
+}
+
+/** Longer than any test: nothing is heard of but by `catchUp`. */
+const NEVER_MS = 3_600_000
+
+export interface TestNodeOptions {
+  /** `sqlite::memory:` unless given. */
+  readonly url?: string
+  readonly settings?: Partial<DirectorySettings>
+  readonly clock?: Clock
+  /** Left out: never by itself. */
+  readonly pollMs?: number
+}
+
+export interface TestNode {
+  readonly directory: Directory
+  /** The store itself, whether or not the line to it is cut. */
+  readonly store: Store
+  readonly clock: Clock
+  /** From now on the directory reaches the store no more. */
+  cut(): void
+  mend(): void
+  /** Questions put to the store since the last time. */
+  countQuestions(): number
+  close(): Promise<void>
+}
+
+const SETTINGS: DirectorySettings = {
+  parameters: { scheme: 'pbkdf2', prf: 'sha256', iterations: 2 },
+  rules: [],
+  upgradesHashes: true,
+  cacheSize: 100,
+  maxStalenessMs: 60_000,
+}
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+/** A directory over a store of its own or a shared one, with the administrators the store holds. */
+export async function openTestNode(scope: Scope, options: TestNodeOptions = {}): Promise<TestNode> {
+  const store = await openStore(options.url ?? 'sqlite::memory:', { log: SILENT_LOG })
+  const clock = options.clock ?? createTestClock()
+  const line = createLine(options.pollMs === undefined ? { ...store, onWake: () => () => {} } : store)
+  const directory = await createDirectory({
+    store: line.store,
+    hasher: createHasher({ queue: () => 1000 }),
+    administration: await createAdministration(line.store),
+    settings: () => ({ ...SETTINGS, ...options.settings }),
+    follow: (needs) => followChanges(line.store, { ...needs, clock, pollMs: options.pollMs ?? NEVER_MS }),
+    clock,
+    log: SILENT_LOG,
+  })
+  let isClosed = false
+  const close = async () => {
+    if (isClosed) return
+    isClosed = true
+    await directory.close()
+    await store.close()
+  }
+  scope.after(close)
+  return { directory, store, clock, cut: line.cut, mend: line.mend, countQuestions: line.countQuestions, close }
+}
+
+/** The administrators of the store alone: here there are no files. */
+async function createAdministration(store: Store): Promise<Administration> {
+  const read = ({ settings, sequence }: SettingList) => {
+    const admins = settings.filter(({ section }) => section === 'admins')
+    const changes = new Map(admins.map((entry) => [entry.key, { sequence: entry.sequence, seconds: entry.changedAt }]))
+    const entries = admins.flatMap(({ key, text }) => (text === undefined ? [] : [{ name: key, text }]))
+    return { accounts: readAdministrators(entries, changes).accounts, changes, sequence }
+  }
+  let known = read(await store.listSettings())
+  return {
+    accounts: () => known.accounts,
+    changedAt: (name) => known.changes.get(name)?.seconds,
+    sequence: () => known.sequence,
+    refresh: async () => {
+      known = read(await store.listSettings())
+    },
+  }
+}
+
+/** The store behind a line that can be cut. */
+function createLine(store: Store) {
+  let isCut = false
+  let questions = 0
+  const guard =
+    (operation: (...args: never[]) => unknown) =>
+    async (...args: never[]) => {
+      questions += 1
+      if (isCut) throw new Refusal('store_unavailable')
+      return operation(...args)
+    }
+  const guarded = Object.entries(store).map(([name, member]) =>
+    typeof member === 'function' && name !== 'onWake' ? [name, guard(member)] : [name, member],
+  )
+  return {
+    // every operation has kept its name and form
+    store: Object.fromEntries(guarded) as Store,
+    cut: () => {
+      isCut = true
+    },
+    mend: () => {
+      isCut = false
+    },
+    countQuestions: () => {
+      const count = questions
+      questions = 0
+      return count
+    },
+  }
+}
+
+/** Says whether something was refused with this code. */
+export const isRefused =
+  (code: Refusal['code']) =>
+  (error: unknown): boolean =>
+    error instanceof Refusal && error.code === code
