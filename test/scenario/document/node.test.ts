@@ -1,0 +1,363 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
+import { ADMIN, type Answer, basic, type Sent, send } from '../../support/scenario.ts'
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+/** A server of the test's own, and a way to speak to its configuration as an administrator. */
+async function open(scope: Scope, options: CardeaOptions = {}, files: readonly string[] = []) {
+  const cardea = await createTestCardea({ options, files })
+  scope.after(() => cardea.close())
+  const [url = ''] = (await cardea.listen()).document
+  const ask = (sent: Sent): Promise<Answer> => send(url, sent)
+  const config = (method: string, path: string, value?: unknown, headers: Record<string, string> = {}) =>
+    ask({
+      method,
+      path: `/_node/_local/_config${path}`,
+      headers: { ...ADMIN, ...headers },
+      ...(value === undefined ? {} : { body: JSON.stringify(value) }),
+    })
+  return { ask, config, close: () => cardea.close() }
+}
+
+const json = ({ body }: Answer) => JSON.parse(body)
+const refusal = (answer: Answer) => [answer.status, json(answer).error, json(answer).reason]
+
+test('GET admins maps each name to its stored hashed password', async (t) => {
+  const { config } = await open(t)
+  assert.match(json(await config('GET', '/admins')).admin, /^-pbkdf2-[0-9a-f]{64},[0-9a-f]{32},1$/)
+})
+
+test('PUT admins hashes the password, answers the stored value, and it signs in at once', async (t) => {
+  const { ask, config } = await open(t)
+  const answer = await config('PUT', '/admins/carol', 'christmas')
+  assert.equal(answer.status, 200)
+  assert.match(json(answer), /^-pbkdf2-[0-9a-f]{64},[0-9a-f]{32},1$/)
+  assert.equal((await ask({ path: '/_session', headers: { Authorization: basic('carol', 'christmas') } })).status, 200)
+})
+
+test('PUT admins with raw=true stores a hashed string as given', async (t) => {
+  const { ask, config } = await open(t)
+  const stored = '-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,1112283cf988a34f124200a050d308a1'
+  assert.equal(json(await config('PUT', '/admins/old?raw=true', stored)), stored)
+  assert.equal((await ask({ path: '/_session', headers: { Authorization: basic('old', 'apple') } })).status, 200)
+})
+
+test('raw=true with another string is refused, and without raw the same string is a password', async (t) => {
+  const { ask, config } = await open(t)
+  const stored = '-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,1112283cf988a34f124200a050d308a1'
+  assert.equal((await config('PUT', '/admins/x?raw=true', 'not stored')).status, 400)
+  assert.equal((await config('PUT', '/admins/x?raw=maybe', 'x')).status, 400)
+  assert.notEqual(json(await config('PUT', '/admins/x', stored)), stored)
+  assert.equal((await ask({ path: '/_session', headers: { Authorization: basic('x', stored) } })).status, 200)
+})
+
+test('DELETE admins answers the removed value and ends the administrator at once', async (t) => {
+  const { ask, config } = await open(t)
+  const stored = json(await config('PUT', '/admins/carol', 'christmas'))
+  assert.equal(json(await config('DELETE', '/admins/carol')), stored)
+  assert.equal((await ask({ path: '/_session', headers: { Authorization: basic('carol', 'christmas') } })).status, 401)
+  assert.deepEqual(refusal(await config('DELETE', '/admins/carol')), [404, 'not_found', 'unknown_config_value'])
+})
+
+test('the last administrator stays', async (t) => {
+  const { config } = await open(t)
+  assert.equal((await config('DELETE', '/admins/admin')).status, 403)
+  assert.equal((await config('GET', '/admins')).status, 200)
+})
+
+test('an administrator who was deleted stays so after a restart, though a file still has one', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-'))
+  const file = join(folder, 'local.ini')
+  const options = { store: { url: `sqlite:${join(folder, 'cardea.db')}` } }
+  writeFileSync(file, '[admins]\ncarol = christmas ; a comment\n', { mode: 0o600 })
+  const first = await open(t, options, [file])
+  assert.match(readFileSync(file, 'utf8'), /^\[admins\]\ncarol = -pbkdf2-\S+ ; a comment\n$/)
+  assert.equal((await first.config('DELETE', '/admins/carol')).status, 200)
+  await first.close()
+  const second = await open(t, options, [file])
+  assert.deepEqual(Object.keys(json(await second.config('GET', '/admins'))), ['admin'])
+})
+
+test('a change holds at once, answers the previous value, and survives a restart', async (t) => {
+  const url = `sqlite:${join(mkdtempSync(join(tmpdir(), 'cardea-')), 'cardea.db')}`
+  const first = await open(t, { store: { url } })
+  assert.equal(json(await first.config('PUT', '/chttpd/require_valid_user', 'true')), '')
+  assert.equal((await first.ask({ path: '/' })).status, 401)
+  assert.equal(json(await first.config('PUT', '/chttpd/require_valid_user', 'false')), 'true')
+  assert.equal((await first.ask({ path: '/' })).status, 200)
+  await first.config('PUT', '/chttpd/require_valid_user', 'true')
+  await first.close()
+  const second = await open(t, { store: { url } })
+  assert.equal((await second.ask({ path: '/' })).status, 401)
+  assert.equal(json(await second.config('DELETE', '/chttpd/require_valid_user')), 'true')
+  assert.equal((await second.ask({ path: '/' })).status, 200)
+})
+
+test('X-Couch-Persist: false holds in this process until the configuration is read anew', async (t) => {
+  const { ask, config } = await open(t)
+  await config('PUT', '/couchdb/maintenance_mode', 'true', { 'X-Couch-Persist': 'false' })
+  assert.equal((await ask({ path: '/_up' })).status, 404)
+  assert.deepEqual(json(await config('POST', '/_reload')), { ok: true })
+  assert.equal((await ask({ path: '/_up' })).status, 200)
+})
+
+test('secrets are masked everywhere, and the mask is not taken for one', async (t) => {
+  const { config } = await open(t)
+  await config('PUT', '/jwt_keys/hmac:_default', 'c2VjcmV0LXRoYXQtbm9ib2R5LXNob3VsZC1zZWU=')
+  assert.equal(json(await config('GET', '/chttpd_auth/secret')), '***')
+  const all = await config('GET', '')
+  assert.doesNotMatch(all.body, /cardea-test|c2VjcmV0|adminpw/)
+  assert.equal((await config('PUT', '/jwt_keys/hmac:_default', '***')).status, 400)
+})
+
+test('an option that a flag pins says so', async (t) => {
+  const { config } = await open(t, { chttpd: { enable_cors: false } })
+  const answer = await config('PUT', '/chttpd/enable_cors', 'true')
+  assert.equal(answer.status, 400)
+  assert.match(json(answer).reason, /--chttpd\.enable_cors/)
+})
+
+interface Row {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly body?: string
+  readonly expect: [status: number, error: string, reason: string | RegExp]
+}
+
+const ROWS: Row[] = [
+  {
+    name: 'an unknown option names the nearest',
+    method: 'PUT',
+    path: '/_node/_local/_config/chttpd_auth/timout',
+    body: '"5"',
+    expect: [400, 'bad_request', /Did you mean timeout\?/],
+  },
+  {
+    name: 'a bad value says what was expected',
+    method: 'PUT',
+    path: '/_node/_local/_config/chttpd_auth/timeout',
+    body: '"soon"',
+    expect: [400, 'bad_request', /expected .*got "soon"/],
+  },
+  {
+    name: 'a location of files',
+    method: 'PUT',
+    path: '/_node/_local/_config/server/jwt-secret-keyfile',
+    body: '"/etc/passwd"',
+    expect: [403, 'forbidden', /cannot be set over HTTP/],
+  },
+  {
+    name: 'the store',
+    method: 'PUT',
+    path: '/_node/_local/_config/store/url',
+    body: '"sqlite:/tmp/x"',
+    expect: [403, 'forbidden', /cannot be set over HTTP/],
+  },
+  {
+    name: 'certificates',
+    method: 'PUT',
+    path: '/_node/_local/_config/ssl/keyfile',
+    body: '"/tmp/x"',
+    expect: [403, 'forbidden', /cannot be set over HTTP/],
+  },
+  {
+    name: 'what stands behind a door',
+    method: 'PUT',
+    path: '/_node/_local/_config/upstream/document',
+    body: '"http://10.0.0.1"',
+    expect: [403, 'forbidden', /cannot be set over HTTP/],
+  },
+  {
+    name: 'services',
+    method: 'PUT',
+    path: '/_node/_local/_config/services/app',
+    body: '"/x http://127.0.0.1:1"',
+    expect: [403, 'forbidden', /cannot be set over HTTP/],
+  },
+  {
+    name: 'a file for a secret',
+    method: 'PUT',
+    path: '/_node/_local/_config/jwt_keys/hmac:x',
+    body: '"@file:/etc/passwd"',
+    expect: [400, 'bad_request', /file/],
+  },
+  {
+    name: 'a protected section',
+    method: 'PUT',
+    path: '/_node/_local/_config/os_daemons/x',
+    body: '"y"',
+    expect: [403, 'forbidden', 'Config section blacklisted for modification over HTTP API.'],
+  },
+  {
+    name: 'a protected section cannot be deleted from either',
+    method: 'DELETE',
+    path: '/_node/_local/_config/query_servers/x',
+    expect: [403, 'forbidden', /blacklisted/],
+  },
+  {
+    name: 'a line feed in a value',
+    method: 'PUT',
+    path: '/_node/_local/_config/mine/x',
+    body: '"a\\n[admins]\\nb = c"',
+    expect: [400, 'bad_request', 'Invalid configuration value'],
+  },
+  {
+    name: 'a bracket in a section',
+    method: 'PUT',
+    path: '/_node/_local/_config/%5Badmins%5D/x',
+    body: '"a"',
+    expect: [400, 'bad_request', 'Invalid configuration section'],
+  },
+  {
+    name: 'a control character in a key',
+    method: 'PUT',
+    path: '/_node/_local/_config/mine/%01',
+    body: '"a"',
+    expect: [400, 'bad_request', 'Invalid configuration key'],
+  },
+  {
+    name: 'a number',
+    method: 'PUT',
+    path: '/_node/_local/_config/mine/x',
+    body: '5',
+    expect: [400, 'bad_request', 'a JSON string expected'],
+  },
+  {
+    name: 'broken JSON',
+    method: 'PUT',
+    path: '/_node/_local/_config/mine/x',
+    body: '"open',
+    expect: [400, 'bad_request', 'invalid UTF-8 JSON'],
+  },
+  {
+    name: 'no body',
+    method: 'PUT',
+    path: '/_node/_local/_config/mine/x',
+    expect: [400, 'bad_request', /Missing request body|invalid UTF-8 JSON/],
+  },
+  {
+    name: 'a name that cannot be one',
+    method: 'PUT',
+    path: '/_node/_local/_config/admins/_x',
+    body: '"pw"',
+    expect: [400, 'bad_request', /./],
+  },
+  {
+    name: 'an unknown key',
+    method: 'GET',
+    path: '/_node/_local/_config/chttpd/nothing',
+    expect: [404, 'not_found', 'unknown_config_value'],
+  },
+  {
+    name: 'a key every object has',
+    method: 'GET',
+    path: '/_node/_local/_config/admins/constructor',
+    expect: [404, 'not_found', 'unknown_config_value'],
+  },
+  {
+    name: 'an unknown key to delete',
+    method: 'DELETE',
+    path: '/_node/_local/_config/mine/nothing',
+    expect: [404, 'not_found', 'unknown_config_value'],
+  },
+  {
+    name: 'an unknown node',
+    method: 'GET',
+    path: '/_node/nowhere@127.0.0.1/_config',
+    expect: [404, 'not_found', 'no such node: nowhere@127.0.0.1'],
+  },
+  {
+    name: 'half a path',
+    method: 'GET',
+    path: '/_node',
+    expect: [400, 'bad_request', 'Incomplete path to _node request'],
+  },
+  { name: 'a deeper path', method: 'GET', path: '/_node/_local/_config/a/b/c', expect: [404, 'not_found', 'missing'] },
+  {
+    name: 'another method',
+    method: 'PUT',
+    path: '/_node/_local/_config/mine',
+    body: '""',
+    expect: [405, 'method_not_allowed', 'Only GET allowed'],
+  },
+  {
+    name: 'another method of a value',
+    method: 'POST',
+    path: '/_node/_local/_config/mine/x',
+    body: '""',
+    expect: [405, 'method_not_allowed', 'Only GET,PUT,DELETE allowed'],
+  },
+  {
+    name: 'reloading is for POST',
+    method: 'GET',
+    path: '/_node/_local/_config/_reload',
+    expect: [405, 'method_not_allowed', 'Only POST allowed'],
+  },
+]
+
+test('what cannot be changed, and how it is said', async (t) => {
+  const { ask } = await open(t)
+  for (const { name, method, path, body, expect } of ROWS) {
+    await t.test(name, async () => {
+      const [status, error, reason] = refusal(
+        await ask({ method, path, headers: ADMIN, ...(body === undefined ? {} : { body }) }),
+      )
+      assert.deepEqual([status, error], expect.slice(0, 2), reason)
+      if (expect[2] instanceof RegExp) assert.match(reason, expect[2])
+      else assert.equal(reason, expect[2])
+    })
+  }
+})
+
+test('the configuration is for administrators', async (t) => {
+  const { ask } = await open(t)
+  for (const path of [
+    '/_node/_local/_config',
+    '/_node/_local/_config/admins',
+    '/_node/_local/_versions',
+    '/_node/_local',
+    '/%5Fnode/_local/_config/admins',
+  ]) {
+    assert.deepEqual(refusal(await ask({ path })), [401, 'unauthorized', 'You are not a server admin.'], path)
+  }
+})
+
+test('the node says its name, under _local and its own', async (t) => {
+  const { ask } = await open(t, { node: { name: 'one@127.0.0.1' } })
+  for (const name of ['_local', 'one@127.0.0.1']) {
+    assert.deepEqual(json(await ask({ path: `/_node/${name}`, headers: ADMIN })), { name: 'one@127.0.0.1' })
+  }
+})
+
+test('_versions tells the hash algorithms this installation supports', async (t) => {
+  const { ask, config } = await open(t)
+  const { erlang } = json(await ask({ path: '/_node/_local/_versions', headers: ADMIN }))
+  assert.ok(erlang.supported_hashes.includes('sha256'))
+  for (const name of erlang.supported_hashes) {
+    assert.equal((await config('PUT', '/chttpd_auth/hash_algorithms', name)).status, 200, name)
+  }
+})
+
+test('small answers of a server without databases', async (t) => {
+  const { ask } = await open(t)
+  const get = async (path: string) => json(await ask({ path, headers: ADMIN }))
+  assert.deepEqual(await get('/_all_dbs'), ['_users'])
+  assert.deepEqual(await get('/_membership'), { all_nodes: ['cardea@127.0.0.1'], cluster_nodes: ['cardea@127.0.0.1'] })
+  assert.deepEqual(await get('/_active_tasks'), [])
+  assert.equal((await get('/_uuids?count=3')).uuids.length, 3)
+  assert.match((await get('/_uuids')).uuids[0], /^[0-9a-f]{32}$/)
+  assert.equal((await ask({ path: '/_uuids?count=1001' })).status, 400)
+  assert.equal((await ask({ path: '/_uuids?count=x' })).status, 400)
+  assert.equal((await ask({ path: '/_active_tasks' })).status, 401)
+  assert.equal((await get('/_dbs_info'))[0].key, '_users')
+  const info = await ask({ method: 'POST', path: '/_dbs_info', headers: ADMIN, body: '{"keys":["_users","x"]}' })
+  assert.deepEqual(json(info)[1], { key: 'x', error: 'not_found' })
+})
