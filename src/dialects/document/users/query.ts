@@ -1,0 +1,77 @@
+import { readUtf8 } from '../../../base/encoding.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { isJsonObject, readJson } from '../../../base/json.ts'
+import type { Exchange } from '../../../door/exchange.ts'
+
+/** Deeper than any document is, and less deep than what a stack takes. */
+const MOST_DEPTH = 100
+
+type Parameters = Pick<URLSearchParams, 'get' | 'has'>
+
+const refuse = (about: string): Refusal => new Refusal('query_invalid', { about })
+
+export function readFlag(query: Parameters, name: string, initial = false): boolean {
+  const text = query.get(name)
+  if (text === null) return initial
+  if (text === 'true' || text === 'false') return text === 'true'
+  throw refuse(`Invalid boolean parameter: ${JSON.stringify(text)}`)
+}
+
+const WHOLE = /^\d{1,15}$/
+
+export function readWhole(query: Parameters, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === null) return undefined
+  if (WHOLE.test(text)) return Number(text)
+  throw refuse(`Invalid value for ${name}: ${JSON.stringify(text)}`)
+}
+
+/** A parameter that is spelled in JSON; `undefined` where it is not given. */
+export function readJsonParameter(query: Parameters, name: string): unknown {
+  const text = query.get(name)
+  if (text === null) return undefined
+  const reading = readJson(text)
+  if (reading.kind === 'refused' || !isStorable(reading.value)) throw refuse(`Invalid JSON in parameter ${name}`)
+  return reading.value
+}
+
+/** The body as JSON in which no object names a member twice. */
+export async function readJsonBody(exchange: Exchange): Promise<unknown> {
+  const bytes = await exchange.readBody()
+  if (bytes === undefined) throw new Refusal('missing_body')
+  const text = readUtf8(bytes)
+  if (text === undefined) throw new Refusal('invalid_json')
+  const reading = readJson(text, { noDuplicates: true })
+  if (reading.kind === 'refused' && reading.reason === 'not_json') throw new Refusal('invalid_json')
+  if (reading.kind === 'refused') throw new Refusal('bad_request', { about: 'A member stands in an object twice.' })
+  if (!isStorable(reading.value)) {
+    throw new Refusal('bad_request', { about: 'The body nests too deep, or holds a number beyond all bounds.' })
+  }
+  return reading.value
+}
+
+export async function readObjectBody(exchange: Exchange): Promise<Readonly<Record<string, unknown>>> {
+  const value = await readJsonBody(exchange)
+  if (isJsonObject(value)) return value
+  throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
+}
+
+/** A form of another site can send other types with the cookies of this one, not this. */
+export function requireJsonType(exchange: Exchange): void {
+  const [type] = (exchange.header('content-type') ?? '').split(';')
+  if (type?.trim() !== 'application/json') {
+    throw new Refusal('unsupported_media_type', { about: 'application/json' })
+  }
+}
+
+/** Whether writing a value out again gives the same value. A list instead of recursion: depth comes from outside. */
+function isStorable(value: unknown): boolean {
+  const waiting: [value: unknown, depth: number][] = [[value, 0]]
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const [item, depth] = next
+    if (depth > MOST_DEPTH || (typeof item === 'number' && !Number.isFinite(item))) return false
+    if (typeof item !== 'object' || item === null) continue
+    for (const inner of Object.values(item)) waiting.push([inner, depth + 1])
+  }
+  return true
+}

@@ -1,0 +1,59 @@
+import { Refusal } from '../../../../base/errors.ts'
+import type { Exchange, Reply } from '../../../../door/exchange.ts'
+import { readRevision } from '../../../../identity/user.ts'
+import { toJsonReply } from '../../wire.ts'
+import type { UsersNeeds } from '../needs.ts'
+import { readObjectBody, requireJsonType } from '../query.ts'
+import { whoAsks } from './get.ts'
+import { findLeaf } from './leaf.ts'
+
+interface Difference {
+  readonly id: string
+  readonly missing: readonly string[]
+  readonly ancestor: string | undefined
+}
+
+const MOST_DOCUMENTS = 10_000
+
+/** Which of the revisions somebody has are not here, each with what is here instead. */
+export async function revisionsDiff(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
+  const rows = (await findDifferences(exchange, needs)).map(({ id, missing, ancestor }) => [
+    id,
+    ancestor === undefined ? { missing } : { missing, possible_ancestors: [ancestor] },
+  ])
+  return toJsonReply(200, Object.fromEntries(rows))
+}
+
+/** The older spelling of the same question. */
+export async function missingRevisions(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
+  const rows = (await findDifferences(exchange, needs)).map(({ id, missing }) => [id, missing])
+  return toJsonReply(200, { missing_revs: Object.fromEntries(rows) })
+}
+
+async function findDifferences(exchange: Exchange, needs: UsersNeeds): Promise<readonly Difference[]> {
+  requireJsonType(exchange)
+  const asked = Object.entries(await readObjectBody(exchange))
+  if (asked.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+  const who = whoAsks(exchange)
+  const differences: Difference[] = []
+  for (const [id, list] of asked) {
+    const revisions = readRevisions(list)
+    const own = (await findLeaf(needs, id, who))?.revision
+    const missing = revisions.filter((revision) => revision !== own)
+    if (missing.length > 0) differences.push({ id, missing, ancestor: findAncestor(own, missing) })
+  }
+  return differences
+}
+
+function readRevisions(list: unknown): readonly string[] {
+  const isRight = (revision: unknown): revision is string =>
+    typeof revision === 'string' && readRevision(revision) !== undefined
+  if (Array.isArray(list) && list.every(isRight)) return list
+  throw new Refusal('bad_request', { about: 'Invalid rev format' })
+}
+
+function findAncestor(own: string | undefined, missing: readonly string[]): string | undefined {
+  const number = readRevision(own ?? '')?.number
+  if (number === undefined) return undefined
+  return missing.some((revision) => (readRevision(revision)?.number ?? 0) > number) ? own : undefined
+}

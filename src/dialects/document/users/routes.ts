@@ -1,0 +1,87 @@
+/**
+ * What enters: requests to the database of users, as clients of the document database spell them. What leaves: the
+ * users of the directory as documents. Nothing is kept here but the notes of replicators.
+ */
+import type { Exchange, Handler, Params, Reply, Route } from '../../../door/exchange.ts'
+import { toJsonReply } from '../wire.ts'
+import { getChanges } from './changes/feed.ts'
+import { deleteDatabase, ensureFullCommit, getSecurity, putDatabase, putSecurity, usersInfo } from './database.ts'
+import { createLocalDocuments, deleteLocal, getLocal, putLocal } from './local.ts'
+import type { UsersNeeds } from './needs.ts'
+import { requireJsonType } from './query.ts'
+import { allDocs } from './reading/all-docs.ts'
+import { bulkGet } from './reading/bulk-get.ts'
+import { getDocument } from './reading/get.ts'
+import { missingRevisions, revisionsDiff } from './reading/revisions-diff.ts'
+import { bulkDocs } from './writing/bulk-docs.ts'
+import { deleteDocument, postDocument, putDocument } from './writing/put.ts'
+
+export function usersRoutes(needs: UsersNeeds): readonly Route[] {
+  const below = (path: string) => `/${needs.database}${path}`
+  const given =
+    (work: (exchange: Exchange, needs: UsersNeeds) => Promise<Reply>): Handler =>
+    (exchange) =>
+      work(exchange, needs)
+  return [
+    {
+      path: below(''),
+      methods: {
+        GET: async () => toJsonReply(200, await usersInfo(needs)),
+        PUT: putDatabase,
+        DELETE: given(deleteDatabase),
+        POST: given(postDocument),
+      },
+      allow: ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'],
+    },
+    {
+      path: below('/_all_docs'),
+      methods: { GET: given(allDocs), POST: given(allDocs) },
+      allow: ['GET', 'HEAD', 'POST'],
+    },
+    {
+      path: below('/_changes'),
+      methods: { GET: given(getChanges), POST: given(getChanges) },
+      allow: ['GET', 'HEAD', 'POST'],
+    },
+    { path: below('/_bulk_docs'), methods: { POST: given(bulkDocs) } },
+    { path: below('/_bulk_get'), methods: { POST: given(bulkGet) } },
+    { path: below('/_revs_diff'), methods: { POST: given(revisionsDiff) } },
+    { path: below('/_missing_revs'), methods: { POST: given(missingRevisions) } },
+    { path: below('/_ensure_full_commit'), methods: { POST: commit } },
+    { path: below('/_security'), methods: { GET: getSecurity, PUT: putSecurity }, allow: ['PUT', 'GET'] },
+    ...documentRoutes(needs, below),
+  ]
+}
+
+const commit: Handler = (exchange) => {
+  requireJsonType(exchange)
+  return ensureFullCommit()
+}
+
+/** An id with a slash stands as it is (`_design/_auth`) or encoded, in one segment. */
+function documentRoutes(needs: UsersNeeds, below: (path: string) => string): readonly Route[] {
+  const methods = createDocumentMethods(needs)
+  const at = (toId: (params: Params) => string): Route['methods'] =>
+    Object.fromEntries(
+      Object.entries(methods).map(([method, work]) => [method, (exchange, params) => work(exchange, toId(params))]),
+    )
+  return [
+    { path: below('/{id}'), methods: at(({ id = '' }) => id), allow: ALLOWED },
+    { path: below('/_design/{name}'), methods: at(({ name = '' }) => `_design/${name}`), allow: ALLOWED },
+    { path: below('/_local/{name}'), methods: at(({ name = '' }) => `_local/${name}`), allow: ALLOWED },
+  ]
+}
+
+const ALLOWED = ['DELETE', 'GET', 'HEAD', 'PUT']
+
+type Work = (exchange: Exchange, id: string) => Reply | Promise<Reply>
+
+function createDocumentMethods(needs: UsersNeeds): Readonly<Record<string, Work>> {
+  const local = createLocalDocuments()
+  const isLocal = (id: string) => id.startsWith('_local/')
+  return {
+    GET: (exchange, id) => (isLocal(id) ? getLocal(exchange, id, local) : getDocument(exchange, id, needs)),
+    PUT: (exchange, id) => (isLocal(id) ? putLocal(exchange, id, local) : putDocument(exchange, id, needs)),
+    DELETE: (exchange, id) => (isLocal(id) ? deleteLocal(id, local) : deleteDocument(exchange, id, needs)),
+  }
+}

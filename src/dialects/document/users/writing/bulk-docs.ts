@@ -1,0 +1,66 @@
+import { Refusal } from '../../../../base/errors.ts'
+import { findMember } from '../../../../base/json.ts'
+import type { Exchange, Reply } from '../../../../door/exchange.ts'
+import { ANONYMOUS, type Authenticated } from '../../../../identity/identity.ts'
+import { toDocumentWords } from '../../errors.ts'
+import { toJsonReply } from '../../wire.ts'
+import { readId } from '../document/id.ts'
+import { readSent, type SentDocument } from '../document/sent.ts'
+import type { UsersNeeds } from '../needs.ts'
+import { readObjectBody, requireJsonType } from '../query.ts'
+import { CLOSED_TO_REPLICATION } from './put.ts'
+import { writeDocument } from './write.ts'
+
+const MOST_DOCUMENTS = 10_000
+
+/** Many documents, one after the other, each with its own outcome. */
+export async function bulkDocs(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
+  requireJsonType(exchange)
+  const who = exchange.authenticated ?? ANONYMOUS
+  // one at a time is enough to sign up, and hashing is dear
+  if (who.by === null) throw new Refusal('authentication_required')
+  const documents = readDocuments(await readObjectBody(exchange))
+  requireOwn(documents, who, needs)
+  const outcomes: unknown[] = []
+  for (const sent of documents) {
+    if (exchange.signal.aborted) break
+    outcomes.push(await writeOne(needs, sent, who, exchange.signal))
+  }
+  return toJsonReply(201, outcomes)
+}
+
+function readDocuments(body: Readonly<Record<string, unknown>>): readonly SentDocument[] {
+  const docs = findMember(body, 'docs')
+  if (!Array.isArray(docs)) throw new Refusal('bad_request', { about: '`docs` parameter must be an array.' })
+  if (docs.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+  if (findMember(body, 'new_edits') === false) throw new Refusal('forbidden', { about: CLOSED_TO_REPLICATION })
+  if (findMember(body, 'all_or_nothing') === true) {
+    throw new Refusal('bad_request', { about: 'all_or_nothing is not supported.' })
+  }
+  return docs.map(readSent)
+}
+
+/** quirk: reference document 9.2: one document of somebody else and the whole request is refused. */
+function requireOwn(documents: readonly SentDocument[], { identity }: Authenticated, { prefix }: UsersNeeds): void {
+  if (identity.isAdmin) return
+  for (const { id = '' } of documents) {
+    const target = readId(id, prefix)
+    if (target.kind !== 'user' || target.name !== identity.name) throw new Refusal('not_found')
+  }
+}
+
+async function writeOne(
+  needs: UsersNeeds,
+  sent: SentDocument,
+  who: Authenticated,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { id = '' } = sent
+  try {
+    return { ok: true, ...(await writeDocument(needs, { id, sent, who, signal })) }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const { error: word, reason } = toDocumentWords(error)
+    return { id, error: word, reason }
+  }
+}
