@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Addresses, type App, ConfigError, createApp, StartError } from './app/app.ts'
-import { openConfiguration } from './app/load.ts'
+import { findConfigFolder, openConfiguration } from './app/load.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { toFlags } from './config/flags.ts'
 
@@ -47,6 +47,7 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   const app = await createApp({
     load: () => openConfiguration({ flags, env, cwd: process.cwd() }),
     log: given.log ?? SILENT_LOG,
+    folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })
   return {
     listen: app.listen,

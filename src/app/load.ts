@@ -1,4 +1,6 @@
 // Reads the configuration, with the rules that only the rooms which use an option know.
+import { statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { type LoadInput, openSettings, type SettingsReader } from '../config/load.ts'
 import type { Reading } from '../config/read.ts'
 import type { Rule } from '../config/settings.ts'
@@ -21,3 +23,11 @@ export const openConfiguration = (input: Omit<LoadInput, 'rules'>): SettingsRead
 
 /** Everything but the run-time layer, which is in the store. */
 export const loadConfiguration = (input: Omit<LoadInput, 'rules'>): Reading => openConfiguration(input)([])
+
+/** The folder of the configuration that was named first. */
+export function findConfigFolder({ flags, env, cwd }: Omit<LoadInput, 'rules'>): string | undefined {
+  const [first] = flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':')
+  if (!first) return undefined
+  const path = resolve(cwd, first)
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path)
+}

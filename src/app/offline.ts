@@ -1,10 +1,14 @@
 // The same directory and settings without any door: what commands work on while no server runs.
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { Refusal } from '../base/errors.ts'
 import { toControlWords } from '../dialects/control/errors.ts'
 import type { Call } from '../dialects/control/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/control/operations.ts'
+import { findStoreFile } from '../store/place.ts'
 import { createControlNeeds } from './control.ts'
 import { openDirectory } from './directory.ts'
+import { StartError } from './start-error.ts'
 import { createState, type StateOptions } from './state.ts'
 
 /** What became of an operation, in the words a server would have used. */
@@ -17,8 +21,16 @@ export interface Offline {
   close(): Promise<void>
 }
 
+/** A store is made beside its configuration, but not in the middle of nowhere: there, another one was meant. */
+function requirePlace(load: StateOptions['load']): void {
+  const file = findStoreFile(load()([]).settings.values.store.url)
+  if (file === undefined || existsSync(dirname(file))) return
+  throw new StartError(`There is no store at ${file}. Name the configuration of the server with --config.`)
+}
+
 /** Holds the store's lock until it is closed. Throws `StoreBusy` where somebody else works on it. */
 export async function openOffline(options: Pick<StateOptions, 'load' | 'log'>): Promise<Offline> {
+  requirePlace(options.load)
   const state = await createState({ ...options, mayLackAdministrator: true, lockWaitMs: 0 })
   const directory = await openDirectory(state, options.log).catch(async (error) => {
     await state.store.close()

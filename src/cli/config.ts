@@ -7,6 +7,7 @@ import type { Reading } from '../config/read.ts'
 import { renderOptionsPage, renderSettings } from '../config/render.ts'
 import type { Settings } from '../config/settings.ts'
 import { type Context, ExitError } from './context.ts'
+import { addSettingCommands } from './setting.ts'
 
 const UNKNOWN_OPTION = 3
 
@@ -17,7 +18,7 @@ interface ShowOptions {
 
 /** `cardea config`: what a server started with these flags, files and variables would read. */
 export function configCommand(context: Context): Command {
-  const command = new Command('config').description('show and check the configuration').exitOverride()
+  const command = new Command('config').description('show, check and change the configuration').exitOverride()
   command
     .command('show')
     .description('print what was set and where, secrets masked')
@@ -39,6 +40,7 @@ export function configCommand(context: Context): Command {
     .command('docs')
     .description('print the page of all options')
     .action(() => context.print(renderOptionsPage().trimEnd()))
+  addSettingCommands(command, context)
   return command
 }
 

@@ -2,11 +2,15 @@ import { Command, CommanderError } from 'commander'
 import { PRODUCT } from '../base/product.ts'
 import { splitFlags } from '../config/flags.ts'
 import { renderHelp } from '../config/render.ts'
+import { adminCommand } from './admin.ts'
 import { configCommand } from './config.ts'
 import { type Context, ExitError } from './context.ts'
+import { EXIT, EXIT_CODES_HELP } from './exit-codes.ts'
+import { hashCommand } from './hash.ts'
 import { initCommand } from './init.ts'
 import { serveCommand } from './serve.ts'
 import { startCommand } from './start.ts'
+import { userCommand } from './user.ts'
 
 /** Runs one command and gives its exit code. */
 export async function runCommand(argv: readonly string[]): Promise<number> {
@@ -26,12 +30,14 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
     await createProgram(context).parseAsync([...flags.rest], { from: 'user' })
     return 0
   } catch (error) {
-    if (error instanceof CommanderError) return error.code === 'commander.unknownOption' ? 3 : error.exitCode
+    if (error instanceof CommanderError) return exitCodeOfUse(error)
     if (!(error instanceof ExitError)) throw error
     context.printError(error.message)
     return error.exitCode
   }
 }
+
+const COMMANDS = [startCommand, serveCommand, initCommand, userCommand, adminCommand, hashCommand, configCommand]
 
 function createProgram(context: Context): Command {
   const program = new Command('cardea')
@@ -40,10 +46,16 @@ function createProgram(context: Context): Command {
     .option('-c, --config <path>', 'read this file, or the *.ini files of this folder; may be repeated')
     .addHelpText('after', HELP_TAIL)
     .exitOverride()
-  for (const command of [startCommand, serveCommand, initCommand, configCommand]) {
+  for (const command of COMMANDS) {
     program.addCommand(command(context).exitOverride())
   }
   return program
+}
+
+/** Help that was asked for is no error; help instead of a command is. */
+function exitCodeOfUse({ code, exitCode }: CommanderError): number {
+  if (exitCode === 0) return 0
+  return code === 'commander.unknownOption' ? EXIT.unknownOption : EXIT.usage
 }
 
 const HELP_TAIL = `
@@ -52,7 +64,7 @@ CARDEA_SECTION__OPTION in the environment.
   --help-<section>     the options of one section (--help-server, --help-chttpd, …)
   --help-all           every option
 
-Exit codes: 0 well, 1 something else, 3 an unknown option, 4 a bad value, 6 a bad configuration file.`
+${EXIT_CODES_HELP}`
 
 const findHelpSection = (words: readonly string[]): string | undefined =>
   words.find((word) => word.startsWith('--help-'))?.slice('--help-'.length)

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { type App, ConfigError, createApp, StartError } from '../app/app.ts'
-import { openConfiguration } from '../app/load.ts'
+import { findConfigFolder, openConfiguration } from '../app/load.ts'
 import { createLog } from '../app/log.ts'
 import { exitCodeOf } from '../config/problems.ts'
 import { type Context, ExitError } from './context.ts'
@@ -28,7 +28,7 @@ export async function serve(
   const log = createLog(options)
   const signals = catchSignals()
   try {
-    const app = await createApp({ load, log })
+    const app = await createApp({ load, log, folder: findConfigFolder({ flags, env, cwd }) })
     const stopped = signals.waitForStop()
     const addresses = await app.listen()
     for (const notice of app.notices()) log.info(notice)

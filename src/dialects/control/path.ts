@@ -12,6 +12,7 @@ export function readControlPath(raw: string): Path {
 function readSegment(part: string): string {
   const text = decodePercent(part)
   if (text === undefined) throw new Refusal('invalid_url_encoding')
-  if (text === '' || text === '.' || text === '..') throw new Refusal('invalid_target')
+  // Encoded, dots are a name: this path is judged here and goes nowhere else.
+  if (text === '' || part === '.' || part === '..') throw new Refusal('invalid_target')
   return text
 }

@@ -1,0 +1,30 @@
+import type { Config } from '../config/options.ts'
+import { renderAdminPassword } from '../identity/password/admin-password.ts'
+import { createHasher } from '../identity/password/hasher.ts'
+import { toDocumentMembers } from '../identity/password/password.ts'
+import { isPrf, MOST_ITERATIONS, PRFS } from '../identity/password/password-digest.ts'
+import { toHashParameters } from './options.ts'
+
+/** `document`: members of a user document. `admin`: for `[admins]` here. `prf`: for `[admins]` of the document database. */
+export const HASH_FORMS = ['document', 'admin', 'prf'] as const
+export type HashForm = (typeof HASH_FORMS)[number]
+
+export { MOST_ITERATIONS }
+export const HASH_PRFS: readonly string[] = Object.keys(PRFS)
+
+export interface HashOptions {
+  readonly form: HashForm
+  /** What the configuration says unless given. */
+  readonly prf: string | undefined
+  readonly iterations: number | undefined
+}
+
+/** A password in the form something stores it in. */
+export async function hashPassword(password: string, options: HashOptions, config: Config): Promise<unknown> {
+  const configured = toHashParameters(config)
+  const { prf = configured.prf, iterations = configured.iterations, form } = options
+  if (!isPrf(prf)) throw new TypeError('There is no such pseudo-random function')
+  const stored = await createHasher({ queue: () => 1 }).hash(password, { scheme: 'pbkdf2', prf, iterations })
+  if (form === 'document') return toDocumentMembers(stored)
+  return renderAdminPassword(stored, form === 'prf' ? 'prf' : 'plain-prefix')
+}

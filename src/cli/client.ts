@@ -1,0 +1,160 @@
+/**
+ * Who carries out a command: a running server, found by its socket or named with `--url`; or, where none runs, this
+ * process over the store, which it then holds alone. A server that runs and does not answer is an error: nothing is
+ * ever changed behind its back.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../app/control-socket.ts'
+import { findConfigFolder, openConfiguration } from '../app/load.ts'
+import { createLog } from '../app/log.ts'
+import { type Offline, type Outcome, openOffline } from '../app/offline.ts'
+import { CONTROL_PREFIX, OPERATIONS, type OperationName, type OperationResult } from '../app/operations.ts'
+import { ConfigError, StartError, StoreBusy } from '../app/start-error.ts'
+import { exitCodeOf } from '../config/problems.ts'
+import { chooseConfigs } from './choose-configs.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { readControlError, type Server, sendControl } from './http-control.ts'
+import { type RemoteOptions, readRemote } from './remote.ts'
+
+export interface CallInput {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+export interface Control {
+  /** Throws a `ControlFailure` for what was refused. */
+  call<N extends OperationName>(name: N, input?: CallInput): Promise<OperationResult<N>>
+  close(): Promise<void>
+}
+
+/** An operation was refused. The same code and reason whoever carried it out. */
+export class ControlFailure extends Error {
+  override readonly name = 'ControlFailure'
+  readonly code: string
+  constructor(code: string, reason: string) {
+    super(reason)
+    this.code = code
+  }
+}
+
+export async function openControl(context: Context, options: RemoteOptions): Promise<Control> {
+  const remote = await readRemote(context, options)
+  return remote ? createRemoteControl(remote) : findOrOpen(context)
+}
+
+/** Servers take a moment to open their socket, and commands to let go of the store. */
+const WAIT_MS = 10_000
+const AGAIN_MS = 100
+
+async function findOrOpen(context: Context): Promise<Control> {
+  const { load, seed } = readPlace(context)
+  const until = performance.now() + WAIT_MS
+  for (;;) {
+    const server = await findServer(seed)
+    if (server) return createRemoteControl(server)
+    const offline = await tryOffline(load)
+    if (offline) return createLocalControl(offline)
+    if (performance.now() > until) throw new ExitError(EXIT.failed, BUSY)
+    await pause(AGAIN_MS)
+  }
+}
+
+const BUSY = `Another process holds the store and does not answer: a server that starts, stops or hangs, or another command.
+Nothing was changed. Try again, stop that process, or name a server with --url.`
+
+function readPlace(context: Context) {
+  const { env, cwd } = context
+  const input = { flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd }
+  const load = () => openConfiguration(input)
+  const { settings, problems } = load()([])
+  if (problems.length > 0) throw toExit(new ConfigError(problems))
+  const seed: SocketSeed = { storeUrl: settings.values.store.url, folder: findConfigFolder(input) }
+  return { load, seed }
+}
+
+const toExit = (error: StartError): ExitError =>
+  new ExitError(error instanceof ConfigError ? exitCodeOf(error.problems) : EXIT.failed, error.message)
+
+/** `undefined`: somebody else works on the store. */
+async function tryOffline(load: () => ReturnType<typeof openConfiguration>): Promise<Offline | undefined> {
+  try {
+    // What a start would remark on is not news to who manages users.
+    return await openOffline({ load, log: createLog({ level: 'error', format: 'auto' }) })
+  } catch (error) {
+    if (error instanceof StoreBusy) return undefined
+    throw error instanceof StartError ? toExit(error) : error
+  }
+}
+
+const ANSWER_MS = 5000
+
+/** Nobody listens, or nobody any longer. */
+const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENOTSOCK', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
+
+async function findServer(seed: SocketSeed): Promise<Server | undefined> {
+  const path = findSocketPath(seed)
+  if (path === undefined || !isSocketPathSafe(path, seed)) return undefined
+  const server: Server = { kind: 'socket', path }
+  const target = `${CONTROL_PREFIX}${OPERATIONS.health.path}`
+  try {
+    const { status } = await sendControl(server, { method: 'GET', target, timeoutMs: ANSWER_MS })
+    return status === 200 ? server : undefined
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (ABSENT.has(code)) return undefined
+    throw new ExitError(EXIT.failed, `${explainSilence(code, path)}\nNothing was changed.`)
+  }
+}
+
+const explainSilence = (code: unknown, path: string): string =>
+  code === 'EACCES' || code === 'EPERM'
+    ? `A server may be running, but ${path} is another user's: run this as that user, or use --url.`
+    : `A server is running, but does not answer at ${path}.`
+
+const NOTHING = Object.freeze({})
+
+function createLocalControl(offline: Offline): Control {
+  const run = (name: OperationName, { params = NOTHING, query = NOTHING, body }: CallInput) =>
+    offline.run(name, { params, query: new URLSearchParams(query), body })
+  return { call: createCall(run), close: () => offline.close() }
+}
+
+const CALL_MS = 120_000
+
+function createRemoteControl(server: Server): Control {
+  const run = async (name: OperationName, input: CallInput): Promise<Outcome> => {
+    const { method } = OPERATIONS[name]
+    const request = { method, target: toTarget(OPERATIONS[name].path, input), timeoutMs: CALL_MS, body: input.body }
+    const { status, value } = await sendControl(server, request).catch((error) => {
+      throw new ExitError(EXIT.failed, `The server at ${placeOf(server)} cannot be reached: ${error.message}`)
+    })
+    if (status === 200 && value !== undefined) return { kind: 'done', value }
+    const error = readControlError(value)
+    if (error) return { kind: 'refused', ...error }
+    throw new ExitError(EXIT.failed, `What answers at ${placeOf(server)} is not the control API of Cardea (${status}).`)
+  }
+  return { call: createCall(run), close: async () => {} }
+}
+
+const placeOf = (server: Server): string => (server.kind === 'socket' ? server.path : server.url.origin)
+
+const createCall =
+  (run: (name: OperationName, input: CallInput) => Promise<Outcome>): Control['call'] =>
+  async <N extends OperationName>(name: N, input: CallInput = {}) => {
+    const outcome = await run(name, input)
+    if (outcome.kind === 'refused') throw new ControlFailure(outcome.error, outcome.reason)
+    // one table on both sides says what this is
+    return outcome.value as OperationResult<N>
+  }
+
+function toTarget(path: string, { params = {}, query = {} }: CallInput): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeSegment(params[name] ?? ''))
+  const search = new URLSearchParams(query).toString()
+  return `${CONTROL_PREFIX}${filled}${search === '' ? '' : `?${search}`}`
+}
+
+/** A name may be dots alone, which as a segment would mean another place. */
+const encodeSegment = (text: string): string =>
+  /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)

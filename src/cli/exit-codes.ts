@@ -1,0 +1,31 @@
+/** How a command can end. The same numbers whether a server answered or the store was opened. */
+export const EXIT = Object.freeze({
+  failed: 1,
+  usage: 2,
+  unknownOption: 3,
+  badValue: 4,
+  notFound: 5,
+  badFile: 6,
+  conflict: 7,
+})
+
+const BY_CODE: ReadonlyMap<string, number> = new Map([
+  ['not_found', EXIT.notFound],
+  ['option_not_found', EXIT.notFound],
+  ['conflict', EXIT.conflict],
+  ['option_unknown', EXIT.unknownOption],
+  ['option_refused', EXIT.badValue],
+])
+
+/** For an error of the control API, by its code. */
+export const exitCodeOfError = (code: string): number => BY_CODE.get(code) ?? EXIT.failed
+
+export const EXIT_CODES_HELP = `Exit codes:
+  0  well
+  1  something else
+  2  wrong use of a command
+  3  an unknown option of the configuration
+  4  a bad value of an option
+  5  not found: no such user, administrator or setting
+  6  a bad configuration file
+  7  conflict: the name is taken, or somebody else changed it meanwhile`

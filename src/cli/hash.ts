@@ -1,0 +1,49 @@
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { HASH_FORMS, HASH_PRFS, type HashForm, hashPassword, MOST_ITERATIONS } from '../app/hash.ts'
+import { loadConfiguration } from '../app/load.ts'
+import { exitCodeOf, renderProblem } from '../config/problems.ts'
+import { chooseConfigs } from './choose-configs.ts'
+import { type Context, ExitError } from './context.ts'
+import { withExitCodes } from './manage.ts'
+import { readSecret } from './passwords.ts'
+
+interface Options {
+  readonly form: HashForm
+  readonly prf?: string
+  readonly iterations?: number
+  readonly passwordStdin?: boolean
+  readonly json?: boolean
+}
+
+/** `cardea hash`: a password as it is stored, to be put into a file or document by hand. */
+export function hashCommand(context: Context): Command {
+  return withExitCodes(
+    new Command('hash')
+      .description('print a password as it is stored; asks for it')
+      .addOption(new Option('--form <form>', FORM_HELP).choices(HASH_FORMS).default('admin'))
+      .addOption(new Option('--prf <name>', 'pseudo-random function; that of the configuration').choices(HASH_PRFS))
+      .option('--iterations <count>', 'how dear a guess is; that of the configuration', readIterations)
+      .option('--password-stdin', 'read the password from standard input instead of asking for it')
+      .option('--json', 'print JSON')
+      .action((options: Options) => hash(context, options)),
+  )
+}
+
+const FORM_HELP =
+  'admin: for [admins] of Cardea; prf: for [admins] of the document database; document: members of a user document'
+
+function readIterations(text: string): number {
+  const count = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0
+  if (count < 1 || count > MOST_ITERATIONS) throw new InvalidArgumentError(`A number from 1 to ${MOST_ITERATIONS}.`)
+  return count
+}
+
+async function hash(context: Context, { form, prf, iterations, passwordStdin = false, json }: Options): Promise<void> {
+  const { env, cwd } = context
+  const reading = loadConfiguration({ flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd })
+  const { problems, settings } = reading
+  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  const secret = { what: 'Password', fromInput: passwordStdin, flag: '--password-stdin', isNew: true }
+  const stored = await hashPassword(await readSecret(secret), { form, prf, iterations }, settings.values)
+  context.print(json || typeof stored !== 'string' ? JSON.stringify(stored, undefined, 2) : stored)
+}

@@ -1,0 +1,60 @@
+// What all commands share that manage users, administrators and settings.
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Control } from './client.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT_CODES_HELP, exitCodeOfError } from './exit-codes.ts'
+import type { RemoteOptions } from './remote.ts'
+
+export interface ManageOptions extends RemoteOptions {
+  readonly json?: boolean
+}
+
+export const withManageOptions = (command: Command): Command =>
+  command
+    .option('--json', 'print JSON')
+    .option('--url <url>', 'a running server, as http://127.0.0.1:5984; unless given, it is found, or the store opened')
+    .option('--as <name>', 'with --url: the administrator to sign in as (default: admin)')
+    .option('--credentials <file>', 'with --url: a file that holds name:password; unless given, it is asked for')
+
+export const withExitCodes = (command: Command): Command => command.addHelpText('after', `\n${EXIT_CODES_HELP}`)
+
+/** Sentences for errors this command can explain better than a server that does not know the command. */
+export type Explanations = ReadonlyMap<string, string>
+
+/** Opens, works, closes. What was refused ends the command with its code. */
+export async function manage<T>(
+  context: Context,
+  options: ManageOptions,
+  work: (control: Control) => Promise<T>,
+  explanations: Explanations = new Map(),
+): Promise<T> {
+  const { ControlFailure, openControl } = await import('./client.ts')
+  const control = await openControl(context, options)
+  try {
+    return await work(control)
+  } catch (error) {
+    if (!(error instanceof ControlFailure)) throw error
+    const reason = explanations.get(error.code) ?? error.message
+    const text = options.json ? JSON.stringify({ error: error.code, reason }) : reason
+    throw new ExitError(exitCodeOfError(error.code), text)
+  } finally {
+    await control.close()
+  }
+}
+
+/** The result as JSON where that is asked for, else as a sentence or table. */
+export function report(context: Context, { json }: ManageOptions, value: unknown, text: () => string): void {
+  context.print(json ? JSON.stringify(value, undefined, 2) : text())
+}
+
+/** A name of somebody or something. */
+export function readName(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must not be empty.')
+  return text
+}
+
+/** For flags that may be repeated. */
+export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  value,
+]

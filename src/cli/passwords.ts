@@ -1,0 +1,66 @@
+// Secrets enter here: from a terminal, where nothing of them is shown, or from standard input. Never from an argument,
+// which every user of the machine can read.
+import type { Readable, Writable } from 'node:stream'
+import { readUtf8 } from '../base/encoding.ts'
+import { ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+
+export interface Terminal {
+  readonly input: Readable & { readonly isTTY?: boolean }
+  /** Standard error, so that standard output holds the result alone. */
+  readonly output: Writable
+}
+
+const TERMINAL: Terminal = { input: process.stdin, output: process.stderr }
+
+export interface SecretOptions {
+  /** What is asked for, as `Password of ann`. */
+  readonly what: string
+  /** Taken from standard input instead of being asked for. */
+  readonly fromInput: boolean
+  /** The flag that does so, for who has no terminal. */
+  readonly flag: string
+  /** Asked for twice, as nobody sees what was typed. */
+  readonly isNew: boolean
+}
+
+export async function readSecret(options: SecretOptions, terminal: Terminal = TERMINAL): Promise<string> {
+  if (options.fromInput) return readInput(terminal.input, options.what)
+  if (!terminal.input.isTTY) throw new ExitError(EXIT.usage, `There is no terminal to ask on: use ${options.flag}.`)
+  const secret = await ask(options.what, terminal)
+  if (options.isNew && (await ask(`${options.what}, again`, terminal)) !== secret) {
+    throw new ExitError(1, 'The two are not the same: nothing was changed.')
+  }
+  return secret
+}
+
+async function ask(message: string, { input, output }: Terminal): Promise<string> {
+  const { isCancel, password } = await import('@clack/prompts')
+  const answer = await password({
+    message,
+    // not even how long it is
+    mask: '',
+    input,
+    output,
+    validate: (value) => (value ? undefined : 'It must not be empty.'),
+  })
+  if (isCancel(answer)) throw new ExitError(1, 'Given up: nothing was changed.')
+  return answer
+}
+
+const MOST_BYTES = 65_536
+
+/** All of standard input, but for one line end. */
+async function readInput(input: Readable, what: string): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of input) {
+    chunks.push(Buffer.from(chunk))
+    bytes += chunk.length
+    if (bytes > MOST_BYTES) throw new ExitError(1, `${what}: standard input holds more than ${MOST_BYTES} bytes.`)
+  }
+  const secret = readUtf8(Buffer.concat(chunks))?.replace(/\r?\n$/, '')
+  if (secret === undefined) throw new ExitError(1, `${what}: standard input is not UTF-8.`)
+  if (secret === '') throw new ExitError(1, `${what}: standard input is empty.`)
+  return secret
+}

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import type { Server } from './http-control.ts'
+import { readSecret } from './passwords.ts'
+
+export interface RemoteOptions {
+  readonly url?: string
+  readonly as?: string
+  readonly credentials?: string
+}
+
+/** The server `--url` names, and how to sign in there; `undefined` where it was not given. */
+export async function readRemote(context: Context, options: RemoteOptions): Promise<Server | undefined> {
+  if (options.url === undefined) return undefined
+  const url = readUrl(options.url)
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+    context.printError(`warning: ${url.origin} is not encrypted, and the password travels with every request`)
+  }
+  const pair = options.credentials === undefined ? await askPair(options, url) : readPair(options.credentials, context)
+  return { kind: 'url', url, authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
+}
+
+const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+
+function readUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  // The text is not repeated: it may hold a password.
+  if (!url || !/^https?:$/.test(url.protocol)) throw usage('--url must be http://host:port or https://host:port')
+  if (url.username !== '' || url.password !== '')
+    throw usage('--url holds no name or password: see --as and --credentials')
+  if (url.pathname !== '/' || url.search !== '') throw usage('--url ends with the port')
+  return url
+}
+
+const usage = (message: string): ExitError => new ExitError(EXIT.usage, message)
+
+async function askPair({ as: name = 'admin' }: RemoteOptions, { host }: URL): Promise<string> {
+  const what = `Password of the administrator ${name} at ${host}`
+  return `${name}:${await readSecret({ what, fromInput: false, flag: '--credentials', isNew: false })}`
+}
+
+/** `name:password` on the first line. */
+function readPair(path: string, { cwd }: Context): string {
+  const [line = ''] = readWhole(resolve(cwd, path)).split(/\r?\n/, 1)
+  if (!line.includes(':')) throw new ExitError(EXIT.failed, `${path} does not hold name:password on its first line`)
+  return line
+}
+
+function readWhole(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new ExitError(EXIT.failed, `${path} cannot be read: ${error instanceof Error ? error.message : error}`)
+  }
+}

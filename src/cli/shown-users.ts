@@ -1,0 +1,84 @@
+import type { ShownUser } from '../app/operations.ts'
+import type { Control } from './client.ts'
+import type { Context } from './context.ts'
+import type { ManageOptions } from './manage.ts'
+import { renderFacts, renderTable } from './table.ts'
+
+export const renderUser = (user: ShownUser): string =>
+  renderFacts([
+    ['name', user.name],
+    ['can sign in', user.active ? 'yes' : 'no: disabled'],
+    ['password', user.password ?? 'none'],
+    ['roles', user.roles.join(', ') || 'none'],
+    ['grants', renderGrants(user) || 'none'],
+    ['access tokens', String(user.accessTokens)],
+    ['revision', user.revision],
+  ])
+
+const renderGrants = ({ grants }: ShownUser): string =>
+  Object.entries(grants)
+    .flatMap(([database, { level, collections = {} }]) => [
+      ...(level ? [`${database} ${level}`] : []),
+      ...Object.entries(collections).map(([collection, each]) => `${database}/${collection} ${each}`),
+    ])
+    .join(', ')
+
+const HEADINGS = ['NAME', 'ACTIVE', 'ROLES', 'GRANTS']
+
+const toRow = (user: ShownUser): readonly string[] => [
+  user.name,
+  user.active ? 'yes' : 'no',
+  user.roles.join(','),
+  renderGrants(user),
+]
+
+const MOST_AT_ONCE = 1000
+
+/** Page by page: a directory of a million users is printed in the memory of a thousand. */
+export async function listUsers(
+  control: Control,
+  context: Context,
+  { json, limit }: ManageOptions & { readonly limit?: number },
+): Promise<void> {
+  const printer = json ? createJsonPrinter(context) : createTablePrinter(context)
+  let left = limit ?? Number.POSITIVE_INFINITY
+  let after: string | undefined
+  do {
+    const query = { limit: String(Math.min(left, MOST_AT_ONCE)), ...(after !== undefined && { after }) }
+    const { users, next } = await control.call('user.list', { query })
+    printer.page(users)
+    left -= users.length
+    after = left > 0 ? next : undefined
+  } while (after !== undefined)
+  printer.end()
+}
+
+interface Printer {
+  page(users: readonly ShownUser[]): void
+  end(): void
+}
+
+function createTablePrinter({ print }: Context): Printer {
+  let pages = 0
+  return {
+    page(users) {
+      const lines = renderTable(HEADINGS, users.map(toRow)).split('\n')
+      pages += 1
+      print((pages === 1 ? lines : lines.slice(1)).join('\n'))
+    },
+    end: () => {},
+  }
+}
+
+/** One array, as if it had been there whole. */
+function createJsonPrinter({ print }: Context): Printer {
+  let isFirst = true
+  return {
+    page(users) {
+      if (users.length === 0) return
+      print(`${isFirst ? '[' : ','}${users.map((user) => JSON.stringify(user)).join(',\n')}`)
+      isFirst = false
+    },
+    end: () => print(isFirst ? '[]' : ']'),
+  }
+}

@@ -1,0 +1,19 @@
+const CONTROL = /\p{Cc}|\p{Cf}/gu
+
+/** Text from elsewhere on a terminal: nothing in it may move the cursor or change what is read. */
+export const toPrintable = (text: string): string =>
+  text.replace(CONTROL, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+
+/** Rows in columns under their headings. The last column is as wide as it is. */
+export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [headings, ...rows.map((row) => row.map(toPrintable))]
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)))
+  const renderRow = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
+  return cells.map((row) => renderRow(row).trimEnd()).join('\n')
+}
+
+/** A name and its value on each line. */
+export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
+  const width = Math.max(...facts.map(([name]) => name.length))
+  return facts.map(([name, value]) => `${name.padEnd(width)}  ${toPrintable(value)}`.trimEnd()).join('\n')
+}

@@ -1,0 +1,208 @@
+import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import type { ShownUser } from '../app/operations.ts'
+import type { Control } from './client.ts'
+import type { Context } from './context.ts'
+import {
+  collect,
+  type Explanations,
+  type ManageOptions,
+  manage,
+  readName,
+  report,
+  withExitCodes,
+  withManageOptions,
+} from './manage.ts'
+import { readSecret } from './passwords.ts'
+import { listUsers, renderUser } from './shown-users.ts'
+
+interface PasswordOptions extends ManageOptions {
+  readonly passwordStdin?: boolean
+}
+
+interface AddOptions extends PasswordOptions {
+  /** `false` with `--no-password`. */
+  readonly password: boolean
+  readonly role?: readonly string[]
+  readonly grant?: readonly Grant[]
+  readonly disabled?: boolean
+}
+
+interface RolesOptions extends ManageOptions {
+  readonly add?: readonly string[]
+  readonly remove?: readonly string[]
+  readonly none?: boolean
+}
+
+interface Grant {
+  readonly database: string
+  readonly level: string
+}
+
+const NAME = new Argument('<name>', 'of the user').argParser(readName)
+const STDIN = new Option('--password-stdin', 'read the password from standard input instead of asking for it')
+const LEVELS = ['rw', 'ro', 'none']
+
+/** `cardea user`: the users of both doors. */
+export function userCommand(context: Context): Command {
+  const command = withExitCodes(new Command('user').description('manage users').exitOverride())
+  const sub = (name: string, description: string) =>
+    withExitCodes(withManageOptions(command.command(name).description(description)))
+  const simple = (name: string, description: string, run: (name: string, options: ManageOptions) => Promise<void>) =>
+    sub(name, description).addArgument(NAME).action(run)
+
+  sub('add', 'make a user; asks for the password')
+    .addArgument(NAME)
+    .addOption(STDIN)
+    .option('--no-password', 'one that cannot sign in with a password')
+    .option('--role <role>', 'may be repeated', collect)
+    .option('--grant <database=level>', `at the multi-model door: ${LEVELS.join(', ')}; may be repeated`, collectGrants)
+    .option('--disabled', 'one that cannot sign in yet')
+    .action((name: string, options: AddOptions) => add(context, name, options))
+  simple('show', 'print one user', (name, options) => show(context, name, options))
+  sub('list', 'print all users, in the order of their names')
+    .option('--limit <count>', 'no more than these', readLimit)
+    .action((options: ManageOptions & { readonly limit?: number }) => list(context, options))
+  simple('set-password', 'asks for a new password; ends all sessions of the user', (name, options) =>
+    setPassword(context, name, options),
+  ).addOption(STDIN)
+  sub('roles', 'print the roles of a user, or change them')
+    .addArgument(NAME)
+    .argument('[roles...]', 'in place of those there are')
+    .option('--add <role>', 'beside those there are; may be repeated', collect)
+    .option('--remove <role>', 'may be repeated', collect)
+    .option('--none', 'take all away')
+    .action((name: string, roles: readonly string[], options: RolesOptions) => setRoles(context, name, roles, options))
+  sub('grant', 'what a user may do at the multi-model door')
+    .addArgument(NAME)
+    .argument('<database>', '* for all', readName)
+    .addArgument(
+      new Argument('<level>', 'remove leaves it to the grants that are more general').choices([...LEVELS, 'remove']),
+    )
+    .option('--collection <name>', 'on this collection alone; * for all', readName)
+    .action((name: string, database: string, level: string, options: GrantOptions) =>
+      setGrant(context, name, { database, level }, options),
+    )
+  simple('disable', 'no sign-in any longer; ends all sessions', (name, options) =>
+    setActive(context, name, options, false),
+  )
+  simple('enable', 'sign-in again', (name, options) => setActive(context, name, options, true))
+  simple('sign-out', 'end all sessions and tokens of a user', (name, options) => signOut(context, name, options))
+  simple('remove', 'delete a user', (name, options) => remove(context, name, options))
+  return command
+}
+
+interface GrantOptions extends ManageOptions {
+  readonly collection?: string
+}
+
+function collectGrants(text: string, before: readonly Grant[] | undefined): readonly Grant[] {
+  const at = text.lastIndexOf('=')
+  const [database, level] = [text.slice(0, at), text.slice(at + 1)]
+  if (at < 1 || !LEVELS.includes(level)) throw new InvalidArgumentError(`database=level, one of ${LEVELS.join(', ')}.`)
+  return [...(before ?? []), { database, level }]
+}
+
+function readLimit(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('A whole number from 1 on.')
+  return Number(text)
+}
+
+const explain = (name: string): Explanations =>
+  new Map([
+    ['not_found', `There is no user ${name}.`],
+    ['conflict', `The name ${name} is taken, by a user or an administrator.`],
+  ])
+
+/** One operation on one user, and what to say when it is done. */
+function change(
+  context: Context,
+  name: string,
+  options: ManageOptions,
+  work: (control: Control) => Promise<ShownUser>,
+): { say(sentence: (user: ShownUser) => string): Promise<void> } {
+  return {
+    async say(sentence) {
+      const user = await manage(context, options, work, explain(name))
+      report(context, options, user, () => sentence(user))
+    },
+  }
+}
+
+const readPassword = (name: string, { passwordStdin = false }: PasswordOptions): Promise<string> =>
+  readSecret({
+    what: `Password of ${name}`,
+    fromInput: passwordStdin,
+    flag: '--password-stdin',
+    isNew: true,
+  })
+
+async function add(context: Context, name: string, options: AddOptions): Promise<void> {
+  const password = options.password ? await readPassword(name, options) : undefined
+  const body = {
+    name,
+    ...(password !== undefined && { password }),
+    ...(options.role && { roles: options.role }),
+    ...(options.grant && { grants: options.grant }),
+    ...(options.disabled && { active: false }),
+  }
+  await change(context, name, options, (control) => control.call('user.add', { body })).say(() => `Made ${name}.`)
+}
+
+const show = (context: Context, name: string, options: ManageOptions): Promise<void> =>
+  change(context, name, options, (control) => control.call('user.show', { params: { name } })).say(renderUser)
+
+const list = (context: Context, options: ManageOptions & { readonly limit?: number }): Promise<void> =>
+  manage(context, options, (control) => listUsers(control, context, options))
+
+async function setPassword(context: Context, name: string, options: PasswordOptions): Promise<void> {
+  const password = await readPassword(name, options)
+  const call = { params: { name }, body: { password } }
+  await change(context, name, options, (control) => control.call('user.set-password', call)).say(
+    () => `${name} has a new password; all sessions have ended.`,
+  )
+}
+
+async function setRoles(
+  context: Context,
+  name: string,
+  roles: readonly string[],
+  options: RolesOptions,
+): Promise<void> {
+  const isChange = roles.length > 0 || options.none || options.add || options.remove
+  const body = {
+    ...((roles.length > 0 || options.none) && { roles }),
+    ...(options.add && { add: options.add }),
+    ...(options.remove && { remove: options.remove }),
+  }
+  const params = { name }
+  await change(context, name, options, (control) =>
+    isChange ? control.call('user.set-roles', { params, body }) : control.call('user.show', { params }),
+  ).say((user) => user.roles.join('\n') || `${name} has no roles.`)
+}
+
+async function setGrant(
+  context: Context,
+  name: string,
+  { database, level }: Grant,
+  { collection, ...options }: GrantOptions,
+): Promise<void> {
+  const body = { database, level: level === 'remove' ? null : level, ...(collection && { collection }) }
+  const call = { params: { name }, body }
+  await change(context, name, options, (control) => control.call('user.set-grant', call)).say(renderUser)
+}
+
+const setActive = (context: Context, name: string, options: ManageOptions, active: boolean): Promise<void> =>
+  change(context, name, options, (control) =>
+    control.call('user.set-active', { params: { name }, body: { active } }),
+  ).say(() => (active ? `${name} can sign in.` : `${name} can no longer sign in; all sessions have ended.`))
+
+const signOut = (context: Context, name: string, options: ManageOptions): Promise<void> =>
+  change(context, name, options, (control) => control.call('user.sign-out', { params: { name } })).say(
+    () => `All sessions of ${name} have ended.`,
+  )
+
+async function remove(context: Context, name: string, options: ManageOptions): Promise<void> {
+  const call = { params: { name } }
+  const removed = await manage(context, options, (control) => control.call('user.remove', call), explain(name))
+  report(context, options, removed, () => `Deleted ${name}.`)
+}
