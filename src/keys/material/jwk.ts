@@ -119,7 +119,7 @@ export function readJwkSet(text: string, trust: JwkTrust = { secrets: false }): 
   const read = members.map((member) => readJwk(member, trust))
   const keys = read.filter((key) => key.kind !== 'problem')
   const ignored = read.flatMap((problem, index) => (problem.kind === 'problem' ? [{ index, problem }] : []))
-  const reason = checkSet(keys, ignored)
+  const reason = checkSet(keys, ignored) ?? checkNames(members, ignored)
   return reason === undefined ? { kind: 'set', keys, ignored } : refuse(reason)
 }
 
@@ -135,7 +135,14 @@ function findMembers(text: string): readonly unknown[] | undefined {
 function checkSet(keys: readonly VerificationKey[], ignored: JwkSet['ignored']): string | undefined {
   if (ignored.some(({ problem }) => problem.code === 'private_key')) return 'the set holds a private key'
   if (keys.length === 0) return 'the set has no key to verify with'
-  if (new Set(keys.map(({ kid }) => kid)).size < keys.length) return 'two keys of the set have the same kid'
   const secrets = keys.filter(({ kind }) => kind === 'hmac').length
   return secrets > 0 && secrets < keys.length ? 'the set mixes secrets and public keys' : undefined
+}
+
+/** A key that cannot be used takes its name all the same: who wrote the set meant one of the two. */
+function checkNames(members: readonly unknown[], ignored: JwkSet['ignored']): string | undefined {
+  const foreign = new Set(ignored.filter(({ problem }) => problem.code === 'foreign_use').map(({ index }) => index))
+  const own = members.filter((_, index) => !foreign.has(index)).filter(isJsonObject)
+  const names = own.map((member) => findMember(member, 'kid'))
+  return new Set(names).size < names.length ? 'two keys of the set have the same kid' : undefined
 }

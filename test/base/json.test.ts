@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { findMember, isJsonObject, readJson } from '../../src/base/json.ts'
+
+const read = (text: string) => {
+  const reading = readJson(text, { noDuplicates: true })
+  return reading.kind === 'json' ? reading.value : reading.reason
+}
+
+describe('JSON without duplicate names', () => {
+  const refused: [string, string][] = [
+    ['a name twice', '{"a":1,"a":1}'],
+    ['a name twice, one of them escaped', '{"a":1,"\\u0061":2}'],
+    ['deep inside', '[{"x":[{"roles":[],"y":1,"roles":["_admin"]}]}]'],
+    ['the name of the prototype twice', '{"__proto__":1,"__proto__":2}'],
+    ['the empty name twice', '{"":1,"":2}'],
+    ['names that look like numbers', '{"1":1,"1":2}'],
+  ]
+  for (const [name, text] of refused) it(`refuses ${name}`, () => assert.equal(read(text), 'duplicate_name'))
+
+  const accepted: [string, string][] = [
+    ['a colon inside a text', '{"a":"b:c\\":","d":":"}'],
+    ['a backslash before the closing quote', '{"a\\\\":1,"b":"\\\\"}'],
+    ['the same name in two objects', '{"a":{"a":1},"b":{"a":1}}'],
+    ['names of the prototype', '{"__proto__":1,"constructor":2,"toString":3}'],
+    ['no object at all', '[1,"a:b",null]'],
+    ['no member', '{}'],
+  ]
+  for (const [name, text] of accepted) it(`reads ${name}`, () => assert.deepEqual(read(text), JSON.parse(text)))
+
+  it('lets the last one count where duplicates are allowed', () => {
+    assert.deepEqual(readJson('{"a":1,"a":2}'), { kind: 'json', value: { a: 2 } })
+  })
+
+  it('reads whatever JSON.stringify writes, and refuses it with one member doubled', () => {
+    const value = fc.jsonValue({ maxDepth: 4 })
+    fc.assert(
+      fc.property(value, fc.string(), value, (inner, name, other) => {
+        assert.deepEqual(read(JSON.stringify([inner])), JSON.parse(JSON.stringify([inner])))
+        const member = (part: unknown) => `${JSON.stringify(name)}:${JSON.stringify(part)}`
+        assert.equal(read(`{${member(inner)},${member(other)}}`), 'duplicate_name')
+      }),
+    )
+  })
+
+  it('is total', () => {
+    fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => void readJson(text, { noDuplicates: true })))
+  })
+
+  it('does not run out of stack', () => {
+    const depth = 100_000
+    assert.equal(readJson('['.repeat(depth) + ']'.repeat(depth), { noDuplicates: true }).kind, 'json')
+  })
+})
+
+describe('members', () => {
+  it('finds only what the object itself has', () => {
+    const object = JSON.parse('{"a":1,"__proto__":2}')
+    assert.deepEqual(
+      ['a', '__proto__', 'constructor', 'toString'].map((name) => findMember(object, name)),
+      [1, 2, undefined, undefined],
+    )
+  })
+  it('tells objects from arrays and null', () => {
+    assert.deepEqual([{}, [], null, 1, 'a'].map(isJsonObject), [true, false, false, false, false])
+  })
+})
