@@ -88,7 +88,7 @@ const ROWS: readonly Row[] = [
     code: 1,
     says: [/^The document door cannot listen on 192\.0\.2\.1:0: this machine does not have that address\./m],
   },
-  { row: 'a command nobody knows', args: ['serv'], code: 1, says: [/unknown command 'serv'/, /Did you mean serve\?/] },
+  { row: 'a command nobody knows', args: ['serv'], code: 2, says: [/unknown command 'serv'/, /Did you mean serve\?/] },
   { row: 'a folder that cannot be made', args: ['init', 'bad.ini'], file: '', code: 1, says: [/^bad\.ini /m] },
   {
     row: 'options of the configuration given to init',
