@@ -7,12 +7,14 @@ import { createBasicHandler } from '../credentials/basic.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
+import { usersInfo } from '../dialects/document/users/database.ts'
 import { createDoor, type Door } from '../door/door.ts'
 import type { Exchange } from '../door/exchange.ts'
 import { mountControl } from './control.ts'
 import type { DoorParts } from './doors.ts'
 import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
 import { createSettingsService } from './settings-service.ts'
+import { createUsersNeeds } from './users-database.ts'
 
 export function createDocumentDoor({ state, directory, check, control, log }: DoorParts): Door {
   const config = deriveLive(state, ({ settings }) => settings.values)
@@ -27,6 +29,7 @@ export function createDocumentDoor({ state, directory, check, control, log }: Do
     ),
   )
   const { document, node } = config.get()
+  const users = createUsersNeeds(state, directory)
   const identify = (exchange: Exchange) => authenticate(exchange, handlers.get())
   const dialect = createDocumentDialect({
     name: document.name,
@@ -42,12 +45,10 @@ export function createDocumentDoor({ state, directory, check, control, log }: Do
     },
     server: {
       nodeName: node.name,
-      usersDatabase: config.get().chttpd_auth.authentication_db,
-      usersInfo: async () => ({
-        db_name: config.get().chttpd_auth.authentication_db,
-        doc_count: await directory.countUsers(),
-      }),
+      usersDatabase: users.database,
+      usersInfo: () => usersInfo(users),
     },
+    users,
   })
   return createDoor({
     dialect,

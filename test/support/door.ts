@@ -2,6 +2,7 @@ import { BlockList } from 'node:net'
 import { createLive } from '../../src/base/live.ts'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { createDocumentDialect, type DocumentSettings } from '../../src/dialects/document/dialect.ts'
+import type { UsersNeeds } from '../../src/dialects/document/users/needs.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
 import { createDoor, type DoorLimits, type Mount } from '../../src/door/door.ts'
 import type { Dialect, Route } from '../../src/door/exchange.ts'
@@ -83,6 +84,30 @@ const NODE = {
   administrators: { listAdministrators: () => [], setAdministrator: NOTHING, removeAdministrator: NOTHING },
   supportedHashes: () => ['sha256'],
 }
+const NEVER = () => {
+  throw new TypeError('nobody writes here')
+}
+
+const NO_USERS: UsersNeeds = {
+  database: '_users',
+  prefix: 'org.couchdb.user:',
+  settings: () => ({ publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }),
+  uuid: () => '0'.repeat(32),
+  directory: {
+    findRecord: async () => undefined,
+    listUsers: async () => [],
+    countUsers: async () => 0,
+    createUser: NEVER,
+    changeUser: NEVER,
+    removeUser: NEVER,
+    onEnded: () => () => {},
+  },
+  changes: {
+    sequence: async () => 0,
+    since: async () => ({ changes: [], position: 0, isEnd: true }),
+    onWake: () => () => {},
+  },
+}
 const SERVER = { nodeName: NODE.nodeName, usersDatabase: '_users', usersInfo: async () => ({}) }
 
 const IDENTITY = { product: { name: 'Cardea', version: '0.0.0' }, authenticate: async () => ANONYMOUS }
@@ -102,6 +127,7 @@ function createDialect({
           settings: () => ({ ...DOCUMENT, ...document }),
           node: NODE,
           server: SERVER,
+          users: NO_USERS,
         })
       : createMultiModelDialect({
           ...IDENTITY,

@@ -12,6 +12,7 @@ import { readDocumentPath } from './path.ts'
 import { documentRoutes } from './routes.ts'
 import type { ServerRouteOptions } from './server-routes.ts'
 import { documentSteps } from './steps.ts'
+import type { UsersNeeds } from './users/needs.ts'
 import { toJsonReply } from './wire.ts'
 
 /** The options this dialect lives by, as they are now. */
@@ -42,6 +43,7 @@ export interface DocumentDialectOptions {
   authenticate(exchange: Exchange): Promise<Authenticated>
   readonly node: NodeRouteOptions
   readonly server: ServerRouteOptions
+  readonly users: UsersNeeds
 }
 
 export function createDocumentDialect(options: DocumentDialectOptions): Dialect {

@@ -4,6 +4,7 @@ import { ANONYMOUS } from '../../identity/identity.ts'
 import type { DocumentDialectOptions, DocumentSettings } from './dialect.ts'
 import { nodeRoutes } from './node.ts'
 import { serverRoutes } from './server-routes.ts'
+import { usersRoutes } from './users/routes.ts'
 import { toJsonReply } from './wire.ts'
 
 export function documentRoutes(options: DocumentDialectOptions): readonly Route[] {
@@ -14,6 +15,7 @@ export function documentRoutes(options: DocumentDialectOptions): readonly Route[
     { path: '/_session', methods: { GET: (exchange) => session(exchange, settings()) }, allow: ['GET', 'HEAD'] },
     ...nodeRoutes(options.node),
     ...serverRoutes(options.server),
+    ...usersRoutes(options.users),
   ]
 }
 

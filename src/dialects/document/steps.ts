@@ -5,14 +5,16 @@ import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 import { authorize } from './authorize.ts'
 import { answerPreflight } from './cors.ts'
 import type { DocumentSettings } from './dialect.ts'
+import type { UsersNeeds } from './users/needs.ts'
 
 export interface StepsNeeds {
   settings(): DocumentSettings
   authenticate(exchange: Exchange): Promise<Authenticated>
+  readonly users: Pick<UsersNeeds, 'database' | 'settings'>
 }
 
 /** The ordered checks of a request. The first five need no credential and tell nothing about anybody. */
-export function documentSteps({ settings, authenticate }: StepsNeeds): readonly Step[] {
+export function documentSteps({ settings, authenticate, users }: StepsNeeds): readonly Step[] {
   return [
     { name: 'host', run: (exchange) => checkHost(exchange, settings()) },
     { name: 'uri length', run: (exchange) => checkLength(exchange.target, settings().maxUriLength) },
@@ -31,7 +33,7 @@ export function documentSteps({ settings, authenticate }: StepsNeeds): readonly 
       name: 'authorize',
       run: (exchange) => {
         const { identity } = exchange.authenticated ?? ANONYMOUS
-        return void authorize(exchange.method, exchange.path.segments, identity, settings())
+        return void authorize(exchange.method, exchange.path.segments, identity, { ...settings(), users })
       },
     },
   ]
