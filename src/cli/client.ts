@@ -45,7 +45,7 @@ export async function openControl(context: Context, options: RemoteOptions): Pro
 }
 
 /** Servers take a moment to open their socket, and commands to let go of the store. */
-const WAIT_MS = 10_000
+const WAIT_MS = 5000
 const AGAIN_MS = 100
 
 async function findOrOpen(context: Context): Promise<Control> {

@@ -30,6 +30,8 @@ export interface StartOptions {
   readonly command?: readonly string[]
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  /** What it finds on standard input; nothing at all unless given. */
+  readonly input?: string
   /** An open file the process finds as /dev/fd/3. */
   readonly file?: number
 }
@@ -60,8 +62,14 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
   const child = spawn(program, [...first, ...args], {
     cwd: options.cwd ?? tmpdir(),
     env: { ...bareEnvironment(), ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe', ...(options.file === undefined ? [] : [options.file])] as StdioOptions,
+    stdio: [
+      options.input === undefined ? 'ignore' : 'pipe',
+      'pipe',
+      'pipe',
+      ...(options.file === undefined ? [] : [options.file]),
+    ] as StdioOptions,
   })
+  child.stdin?.on('error', () => {}).end(options.input) // it may end without reading
   scope.after(() => child.kill('SIGKILL'))
   const output = collect(child)
   const ended = once(child, 'close').then(([code, signal]): Ending => ({ code, signal }))

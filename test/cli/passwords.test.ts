@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { PassThrough, Readable } from 'node:stream'
+import { test } from 'node:test'
+import { ExitError } from '../../src/cli/context.ts'
+import { readSecret } from '../../src/cli/passwords.ts'
+
+const ASKED = { what: 'Password of ann', fromInput: false, flag: '--password-stdin', isNew: true }
+
+/** A terminal at which each answer is typed once its question is there. */
+function createTerminal(answers: readonly string[]) {
+  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => input })
+  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 })
+  let shown = ''
+  let asked = 0
+  const questions = ['Password of ann', 'Password of ann, again']
+  output.on('data', (chunk) => {
+    shown += chunk
+    const question = questions[asked]
+    if (question === undefined || !shown.includes(question)) return
+    const answer = answers[asked]
+    asked += 1
+    setImmediate(() => input.write(answer))
+  })
+  return { terminal: { input, output }, shown: () => shown }
+}
+
+test('a new password is asked for twice, and nothing of it is shown, not even its length', async () => {
+  const { terminal, shown } = createTerminal(['opensesame\r', 'opensesame\r'])
+  assert.equal(await readSecret(ASKED, terminal), 'opensesame')
+  assert.match(shown(), /again/)
+  assert.doesNotMatch(shown(), /opens|sesame|[•▪*]{2}/)
+})
+
+test('two that differ are refused', async () => {
+  const { terminal } = createTerminal(['one\r', 'two\r'])
+  await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: /not the same/ })
+})
+
+test('one that is known is asked for once', async () => {
+  const { terminal, shown } = createTerminal(['known\r'])
+  assert.equal(await readSecret({ ...ASKED, isNew: false }, terminal), 'known')
+  assert.doesNotMatch(shown(), /again|known/)
+})
+
+test('who interrupts changes nothing', async () => {
+  const { terminal } = createTerminal(['\x03'])
+  await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: /Given up/ })
+})
+
+test('without a terminal the flag is named', async () => {
+  const terminal = { input: Readable.from([]), output: new PassThrough() }
+  await assert.rejects(readSecret(ASKED, terminal), { exitCode: 2, message: /--password-stdin/ })
+})
+
+const INPUTS: readonly { readonly name: string; readonly given: string | Buffer; readonly secret?: string }[] = [
+  { name: 'one line end is not part of it', given: 'pass\n', secret: 'pass' },
+  { name: 'nor one of another system', given: 'pass\r\n', secret: 'pass' },
+  { name: 'a second one is', given: 'pass\n\n', secret: 'pass\n' },
+  { name: 'blanks are', given: ' pass ', secret: ' pass ' },
+  { name: 'nothing is refused', given: '' },
+  { name: 'an empty line is refused', given: '\n' },
+  { name: 'bytes that are no text are refused', given: Buffer.from([0xff, 0xfe]) },
+  { name: 'too much is refused', given: 'x'.repeat(70_000) },
+]
+
+for (const { name, given, secret } of INPUTS) {
+  test(`standard input: ${name}`, async () => {
+    const terminal = { input: Readable.from([Buffer.from(given)]), output: new PassThrough() }
+    const reading = readSecret({ ...ASKED, fromInput: true }, terminal)
+    if (secret === undefined)
+      await assert.rejects(reading, (error) => error instanceof ExitError && error.exitCode === 1)
+    else assert.equal(await reading, secret)
+  })
+}
