@@ -61,6 +61,7 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
   const [program = '', ...first] = options.command ?? [process.execPath, CARDEA]
   const child = spawn(program, [...first, ...args], {
     cwd: options.cwd ?? tmpdir(),
+    detached: true, // a group of its own, to be ended whole
     env: { ...bareEnvironment(), ...options.env },
     stdio: [
       options.input === undefined ? 'ignore' : 'pipe',
@@ -69,8 +70,12 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
       ...(options.file === undefined ? [] : [options.file]),
     ] as StdioOptions,
   })
+<<<<<<< ours
   child.stdin?.on('error', () => {}).end(options.input) // it may end without reading
   scope.after(() => child.kill('SIGKILL'))
+=======
+  scope.after(() => killGroup(child))
+>>>>>>> theirs
   const output = collect(child)
   const ended = once(child, 'close').then(([code, signal]): Ending => ({ code, signal }))
   const says = (pattern: RegExp) => waitFor(child, ended, output, pattern)
@@ -85,6 +90,14 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
       const { document, multiModel } = JSON.parse(line)
       return { document: document[0], multiModel: multiModel[0] }
     },
+  }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // all of it has ended
   }
 }
 

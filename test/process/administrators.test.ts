@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { createHash, pbkdf2Sync } from 'node:crypto'
+import { chmodSync, closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { FREE_PORTS, IN_MEMORY, makeFolder, type Started, signsIn, start, stop } from '../support/process.ts'
+
+const derive = (digest: string, bytes: number) => pbkdf2Sync('pw', 'salt', 10, bytes, digest).toString('hex')
+
+/** Every stored form, for the password `pw`. */
+const FORMS: readonly [name: string, text: string][] = [
+  ['hashed', `-hashed-${createHash('sha1').update('pwsalt').digest('hex')},salt`],
+  ['sha1-by-length', `-pbkdf2-${derive('sha1', 20)},salt,10`],
+  ['sha224-by-length', `-pbkdf2-${derive('sha224', 28)},salt,10`],
+  ['sha256-by-length', `-pbkdf2-${derive('sha256', 32)},salt,10`],
+  ['sha384-by-length', `-pbkdf2-${derive('sha384', 48)},salt,10`],
+  ['sha512-by-length', `-pbkdf2-${derive('sha512', 64)},salt,10`],
+  ['sha1-by-name', `-pbkdf2:sha-${derive('sha1', 20)},salt,10`],
+  ['sha256-by-name', `-pbkdf2:sha256-${derive('sha256', 32)},salt,10`],
+  ['sha512-by-name', `-pbkdf2:sha512-${derive('sha512', 64)},salt,10`],
+  ['clear', 'pw'],
+]
+
+/** Entries that cannot be right; nobody signs in with them, and the others do. */
+const MALFORMED: readonly [name: string, text: string][] = [
+  ['no-iterations', `-pbkdf2-${derive('sha256', 32)},salt`],
+  ['zero-iterations', `-pbkdf2-${derive('sha256', 32)},salt,0`],
+  ['no-salt', '-hashed-0123456789'],
+  ['odd-length', '-pbkdf2-abc,salt,10'],
+  ['upper-case', `-pbkdf2-${derive('sha256', 32).toUpperCase()},salt,10`],
+]
+
+const write = (path: string, entries: readonly [string, string][]) =>
+  writeFileSync(path, `[admins]\n${entries.map((entry) => entry.join(' = ')).join('\n')}\n`, { mode: 0o600 })
+
+const serve = (t: Parameters<typeof start>[0], path: string, ...flags: string[]): Started =>
+  start(t, ['serve', '--config', path, ...IN_MEMORY, ...flags])
+
+it('every stored form signs in; a malformed entry is named, refused, and hinders nobody', async (t) => {
+  const path = join(makeFolder(t), 'a.ini')
+  write(path, [...MALFORMED, ...FORMS])
+  const cardea = serve(t, path)
+  const { document } = await cardea.doors()
+  for (const [name] of FORMS) {
+    assert.ok(await signsIn(document, [name, 'pw']), name)
+    assert.ok(!(await signsIn(document, [name, 'wrong'])), name)
+  }
+  for (const [name, text] of MALFORMED) {
+    assert.match(cardea.stderr(), new RegExp(`"name":"${name}".*"msg":"administrator refused"`))
+    assert.ok(!(await signsIn(document, [name, 'pw'])), name)
+    assert.ok(!(await signsIn(document, [name, text])), `${name}: its text is no password`)
+  }
+  assert.doesNotMatch(cardea.stderr(), new RegExp(derive('sha256', 32), 'i'), 'no hash in the log')
+  await stop(cardea)
+})
+
+describe('clear text in a file', () => {
+  const TEXT = '; ours\r\n[chttpd]\r\n\r\n[admins] \r\n; who\r\nada =  se cret ; the first\r\n\tbob\t=\tx\r\n'
+
+  it('is hashed at start and written back; every other byte stays', async (t) => {
+    const path = join(makeFolder(t), 'a.ini')
+    writeFileSync(path, TEXT, { mode: 0o640 })
+    const cardea = serve(t, path)
+    const { document } = await cardea.doors()
+    assert.ok(await signsIn(document, ['ada', 'se cret']))
+    const after = readFileSync(path, 'utf8')
+    const stored = /ada = {2}(-pbkdf2-[0-9a-f]{64},[0-9a-f]+,1) ; the first\r/.exec(after)?.[1] ?? ''
+    assert.ok(stored, after)
+    const bob = /\tbob\t=\t(-pbkdf2-\S+)\r/.exec(after)?.[1] ?? ''
+    assert.equal(after.replace(stored, 'se cret').replace(bob, 'x'), TEXT)
+    assert.equal(statSync(path).mode & 0o777, 0o640)
+    await stop(cardea)
+
+    const again = serve(t, path)
+    assert.ok(await signsIn((await again.doors()).document, ['ada', 'se cret']))
+    assert.equal(readFileSync(path, 'utf8'), after)
+    await stop(again)
+  })
+
+  it('that others may read is warned about', async (t) => {
+    const path = join(makeFolder(t), 'a.ini')
+    writeFileSync(path, TEXT)
+    chmodSync(path, 0o644)
+    const cardea = serve(t, path)
+    await cardea.doors()
+    assert.match(cardea.stderr(), /others may read this file.*chmod 600/)
+    await stop(cardea)
+    chmodSync(path, 0o600)
+    const quiet = serve(t, path)
+    await quiet.doors()
+    assert.doesNotMatch(quiet.stderr(), /others may read/)
+    await stop(quiet)
+  })
+
+  it('that cannot be rewritten warns, works, and keeps its hash at the next start', async (t) => {
+    const folder = makeFolder(t)
+    const gone = join(folder, 'gone.ini')
+    writeFileSync(gone, '[admins]\nada = secret\n', { mode: 0o600 })
+    // A file that has lost its name: it can be read through the descriptor, and not be replaced.
+    const file = openSync(gone, 'r')
+    t.after(() => closeSync(file))
+    rmSync(gone)
+    const flags = [...FREE_PORTS, '--store.url', `sqlite:${join(folder, 'store.db')}`, '--chttpd_auth.iterations', '1']
+    const hashes: string[] = []
+    for (const round of ['first', 'second']) {
+      const cardea = start(t, ['serve', '--config', '/dev/fd/3', ...flags], { file })
+      const { document } = await cardea.doors()
+      assert.match(cardea.stderr(), /"name":"ada".*"msg":"password of an administrator stays in clear text/, round)
+      assert.ok(await signsIn(document, ['ada', 'secret']), round)
+      hashes.push(await readHash(document))
+      await stop(cardea)
+    }
+    assert.equal(hashes[0], hashes[1])
+  })
+
+  async function readHash(document: string): Promise<string> {
+    const headers = { authorization: `Basic ${Buffer.from('ada:secret').toString('base64')}` }
+    const response = await fetch(`${document}/_node/_local/_config/admins/ada`, { headers })
+    assert.equal(response.status, 200)
+    return response.text()
+  }
+})
+
+it('the last [admins] section applies, over several files', async (t) => {
+  const folder = makeFolder(t)
+  write(join(folder, '1.ini'), [['first', 'pw']])
+  write(join(folder, '2.ini'), [['second', 'pw']])
+  writeFileSync(join(folder, '3.ini'), '[chttpd]\n[admins]\nearly = pw\n[admins]\nthird = pw\n', { mode: 0o600 })
+  const cardea = serve(t, folder)
+  const { document } = await cardea.doors()
+  for (const [name, isThere] of [
+    ['first', false],
+    ['second', false],
+    ['early', false],
+    ['third', true],
+  ] as const) {
+    assert.equal(await signsIn(document, [name, 'pw']), isThere, name)
+  }
+  assert.match(cardea.stderr(), /1\.ini:1: .*does not count.*3\.ini:4/)
+  assert.match(readFileSync(join(folder, '1.ini'), 'utf8'), /first = pw/, 'what does not count is left alone')
+  await stop(cardea)
+})
+
+const SEEDS: readonly [row: string, give: (password: string) => { flags: string[]; env: Record<string, string> }][] = [
+  ['a flag', (password) => ({ flags: ['--admins.ada', password], env: {} })],
+  ['the environment', (password) => ({ flags: [], env: { CARDEA_ADMINS__ada: password } })],
+]
+
+for (const [row, give] of SEEDS) {
+  it(`${row} only seeds an administrator: what is in force stays`, async (t) => {
+    const folder = makeFolder(t)
+    const path = join(folder, 'a.ini')
+    write(path, [['fileadmin', 'file']])
+    const store = ['--store.url', `sqlite:${join(folder, 'store.db')}`, '--chttpd_auth.iterations', '1']
+    for (const password of ['one', 'two']) {
+      const { flags, env } = give(password)
+      const args = ['serve', '--config', path, ...FREE_PORTS, ...store, ...flags]
+      const cardea = start(t, args, { env: { ...env, CARDEA_ADMINS__fileadmin: 'env' } })
+      const { document } = await cardea.doors()
+      assert.ok(await signsIn(document, ['ada', 'one']), `given ${password}`)
+      assert.ok(!(await signsIn(document, ['ada', 'two'])), `given ${password}`)
+      assert.ok(await signsIn(document, ['fileadmin', 'file']), 'of the file')
+      assert.ok(!(await signsIn(document, ['fileadmin', 'env'])), 'of the file')
+      await stop(cardea)
+    }
+  })
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { it, type TestContext } from 'node:test'
+import { get, IN_MEMORY, makeFolder, type Started, signsIn, start, stop } from '../support/process.ts'
+
+const BEFORE = '[chttpd]\nrequire_valid_user = false\n[document]\nname = CouchDB\n[admins]\nada = one\n'
+
+interface Scene {
+  readonly cardea: Started
+  readonly document: string
+  /** Writes the file anew, hangs up, and gives the line that answers. */
+  reload(text: string): Promise<string>
+}
+
+async function serve(t: TestContext): Promise<Scene> {
+  const path = join(makeFolder(t), 'a.ini')
+  writeFileSync(path, BEFORE, { mode: 0o600 })
+  const cardea = start(t, ['serve', '--config', path, ...IN_MEMORY])
+  const { document } = await cardea.doors()
+  let answers = 0
+  return {
+    cardea,
+    document,
+    async reload(text) {
+      writeFileSync(path, text)
+      cardea.child.kill('SIGHUP')
+      answers += 1
+      const all = new RegExp(`(?:[^]*?"msg":"configuration (?:not )?applied"){${answers}}`)
+      const [said] = await cardea.says(all)
+      return said.split('\n').at(-1) ?? ''
+    },
+  }
+}
+
+it('a live option changes, an administrator too, and what waits for a restart is named', async (t) => {
+  const { cardea, document, reload } = await serve(t)
+  assert.equal((await get(document)).status, 200)
+  const line = await reload(
+    '[chttpd]\nrequire_valid_user = true\n[document]\nname = Other\n[admins]\nada = two\nbob = three\n',
+  )
+  assert.match(line, /"chttpd\.require_valid_user"/)
+  await cardea.says(/"options":\["document\.name"\],"msg":"these changes wait for a restart"/)
+  assert.equal((await get(document)).status, 401, 'in force')
+  assert.ok(await signsIn(document, ['ada', 'two']))
+  assert.ok(!(await signsIn(document, ['ada', 'one'])))
+  assert.ok(await signsIn(document, ['bob', 'three']))
+  assert.match((await get(document, ['ada', 'two'])).body, /^\{"couchdb"/, 'not in force before a restart')
+  await stop(cardea)
+})
+
+const BAD: readonly [row: string, text: string, says: RegExp][] = [
+  ['an unknown option', '[chttpd]\nrequire_valid_user = true\nprot = 1\n[admins]\nada = two\n', /a\.ini:3: .*prot/],
+  ['a bad value', '[chttpd]\nrequire_valid_user = true\nport = x\n[admins]\nada = two\n', /a\.ini:3: /],
+  [
+    'a rule over several options',
+    '[chttpd]\nrequire_valid_user = true\n[cors]\norigins = *\ncredentials = true\n',
+    /cors/,
+  ],
+]
+
+for (const [row, text, says] of BAD) {
+  it(`${row} keeps everything as it was, and is said`, async (t) => {
+    const { cardea, document, reload } = await serve(t)
+    const line = await reload(text)
+    assert.match(line, /"msg":"configuration not applied"/)
+    assert.match(line, says)
+    assert.equal((await get(document)).status, 200, 'nothing of it is in force')
+    assert.ok(await signsIn(document, ['ada', 'one']))
+    await reload(BEFORE.replace('false', 'true'))
+    assert.equal((await get(document)).status, 401, 'the next good one is')
+    await stop(cardea)
+  })
+}
+
+it('an administrator given by flag stays through a reload', async (t) => {
+  const cardea = start(t, ['serve', '--admins.ada', 'one', ...IN_MEMORY])
+  const { document } = await cardea.doors()
+  cardea.child.kill('SIGHUP')
+  await cardea.says(/"msg":"configuration applied"/)
+  assert.ok(await signsIn(document, ['ada', 'one']))
+  await stop(cardea)
+})
+
+it('the level of the log changes', async (t) => {
+  const { cardea, reload } = await serve(t)
+  await reload(`[log]\nlevel = info\n${BEFORE}`)
+  await reload(`[log]\nlevel = debug\n${BEFORE}`)
+  await stop(cardea)
+  assert.match(cardea.stderr(), /"log\.level"/)
+})
+
+it('hang-ups while it starts neither end it nor are lost', async (t) => {
+  const path = join(makeFolder(t), 'a.ini')
+  writeFileSync(path, BEFORE, { mode: 0o600 })
+  // Long enough to be met while it hashes: the first line of the log is out before.
+  const flags = ['--config', path, ...IN_MEMORY.slice(0, -1), '3000000', '--log.level', 'debug', '--chttpd.prots', '1']
+  const cardea = start(t, ['serve', ...flags.slice(0, -2)])
+  await cardea.says(/"msg":"store migrated"/)
+  cardea.child.kill('SIGHUP')
+  await cardea.doors()
+  await cardea.says(/"msg":"configuration applied"/)
+  await stop(cardea)
+})

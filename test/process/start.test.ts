@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { FREE_PORTS, get, makeFolder, ROOT, run, signsIn, start, stop } from '../support/process.ts'
+
+const readPassword = (text: string): string => /^ {2}password {2}(\S+)$/m.exec(text)?.[1] ?? ''
+
+/** Files of a folder that others may read, write or enter. */
+const openToOthers = (folder: string): string[] =>
+  ['.', ...readdirSync(folder, { recursive: true }).map(String)].filter(
+    (name) => (statSync(join(folder, name)).mode & 0o077) !== 0,
+  )
+
+describe('start', () => {
+  it('makes a folder on first use, and the second start uses it', async (t) => {
+    const folder = join(makeFolder(t), 'new', 'data')
+    const first = start(t, ['start', folder, ...FREE_PORTS])
+    const doors = await first.doors()
+    await first.says(/Stop with Ctrl-C/)
+    const password = readPassword(first.stdout())
+    assert.ok(password.length >= 20)
+    assert.deepEqual(openToOthers(folder), [], 'for its owner alone')
+    assert.ok(existsSync(join(folder, 'keys', 'cookie')))
+    assert.doesNotMatch(readFileSync(join(folder, 'local.ini'), 'utf8'), new RegExp(password))
+    assert.equal((await get(`${doors.document}/_up`)).status, 200)
+    assert.equal((await get(`${doors.multiModel}/_api/version`, ['admin', password])).status, 200)
+    await stop(first)
+
+    const second = start(t, ['start', folder, ...FREE_PORTS])
+    const { document } = await second.doors()
+    await second.says(/Stop with Ctrl-C/)
+    assert.doesNotMatch(second.stdout(), /password {2}/)
+    assert.ok(await signsIn(document, ['admin', password]), 'the password of the first start')
+    assert.ok(!(await signsIn(document, ['admin', 'other'])))
+    await stop(second)
+  })
+
+  it('says where the doors are, and three commands that work', async (t) => {
+    const cardea = start(t, ['start', makeFolder(t), ...FREE_PORTS])
+    const doors = await cardea.doors()
+    const [, tries = ''] = await cardea.says(/\nTry:\n((?:.|\n)*?)\n\n/)
+    assert.match(cardea.stdout(), new RegExp(`document door +${doors.document}\n`))
+    assert.match(cardea.stdout(), new RegExp(`multi-model door +${doors.multiModel}\n`))
+    const commands = tries.split('\n').map((line) => /^ {2}curl (\S+)(?: -u '(\S+):(\S+)')?$/.exec(line))
+    assert.equal(commands.length, 3)
+    for (const command of commands) {
+      assert.ok(command, tries)
+      const [, url = '', name, password] = command
+      const answer = await get(url, name && password ? [name, password] : undefined)
+      assert.equal(answer.status, 200, url)
+    }
+    await stop(cardea)
+  })
+
+  it('spells the commands for a Unix socket', async (t) => {
+    const folder = makeFolder(t)
+    const path = join(folder, 'door.sock')
+    const cardea = start(t, [
+      'start',
+      join(folder, 'data'),
+      '--chttpd.port',
+      'none',
+      '--server.endpoint',
+      `unix://${path}`,
+    ])
+    await cardea.says(/curl --unix-socket \S+door\.sock http:\/\/localhost\/_api\/version/)
+    await stop(cardea)
+  })
+
+  it('npm start does the same, and passes signals on', async (t) => {
+    const folder = join(makeFolder(t), 'data')
+    const cardea = start(t, [folder, ...FREE_PORTS], { command: ['npm', 'start', '--'], cwd: ROOT })
+    const { document } = await cardea.doors()
+    assert.equal((await get(`${document}/_up`)).status, 200)
+    await stop(cardea)
+    assert.match(cardea.stderr(), /"msg":"stopped"/)
+  })
+})
+
+describe('init', () => {
+  it('makes a folder for serve, once', async (t) => {
+    const folder = join(makeFolder(t), 'data')
+    const made = await run(t, ['init', folder])
+    assert.equal(made.code, 0, made.stderr)
+    const before = readFileSync(join(folder, 'local.ini'), 'utf8')
+    const again = await run(t, ['init', folder])
+    assert.equal(again.code, 1)
+    assert.match(again.stderr, /nothing was changed/)
+    assert.equal(readFileSync(join(folder, 'local.ini'), 'utf8'), before)
+
+    const cardea = start(t, ['serve', '--config', folder, ...FREE_PORTS])
+    const { document } = await cardea.doors()
+    assert.ok(await signsIn(document, ['admin', readPassword(made.stdout)]))
+    await stop(cardea)
+  })
+
+  it('no two folders have anything secret in common', async (t) => {
+    const folder = makeFolder(t)
+    const contents = []
+    for (const name of ['a', 'b']) {
+      await run(t, ['init', join(folder, name)])
+      for (const file of ['keys/cookie', 'keys/tokens/1.key']) {
+        contents.push(readFileSync(join(folder, name, file), 'utf8'))
+      }
+    }
+    assert.equal(new Set(contents).size, 4)
+    for (const content of contents) assert.match(content, /^[0-9a-f]{64}$/)
+  })
+})
+
+it('a second server on the same folder is refused with a sentence', async (t) => {
+  const folder = join(makeFolder(t), 'data')
+  const first = start(t, ['start', folder, ...FREE_PORTS])
+  await first.doors()
+  const second = await run(t, ['start', folder, ...FREE_PORTS])
+  assert.equal(second.code, 1, second.stderr)
+  assert.doesNotMatch(second.stderr, /^ {4}at /m)
+  await stop(first)
+})
