@@ -70,12 +70,8 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
       ...(options.file === undefined ? [] : [options.file]),
     ] as StdioOptions,
   })
-<<<<<<< ours
   child.stdin?.on('error', () => {}).end(options.input) // it may end without reading
-  scope.after(() => child.kill('SIGKILL'))
-=======
   scope.after(() => killGroup(child))
->>>>>>> theirs
   const output = collect(child)
   const ended = once(child, 'close').then(([code, signal]): Ending => ({ code, signal }))
   const says = (pattern: RegExp) => waitFor(child, ended, output, pattern)
