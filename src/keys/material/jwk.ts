@@ -62,7 +62,8 @@ function isBoundRight(key: VerificationKey): boolean {
 }
 
 function readOnCurve(jwk: Members, kind: 'ec' | 'eddsa', names: KeyNames): VerificationKey | KeyProblem {
-  const row = CURVES.get(String(findMember(jwk, 'crv')))
+  const curve = findMember(jwk, 'crv')
+  const row = typeof curve === 'string' ? CURVES.get(curve) : undefined
   if (row?.kind !== kind) return toKeyProblem('unknown_curve')
   const coordinates = pick(jwk, kind === 'ec' ? ['x', 'y'] : ['x'])
   // RFC 7518 6.2.1.2: the length is that of the curve, zeros in front included

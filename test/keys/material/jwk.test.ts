@@ -41,6 +41,7 @@ describe('JSON Web Keys', () => {
     ['a name that is no text', { ...ec, kid: {} }, 'invalid'],
     ['a kind nobody knows', { ...ec, kty: 'constructor' }, 'invalid'],
     ['a curve nobody knows', { ...ec, crv: '__proto__' }, 'unknown_curve'],
+    ['a curve that cannot become a text', { ...ec, crv: { toString: 1, valueOf: 1 } }, 'unknown_curve'],
     ['a curve of another kind', { ...ec, crv: 'Ed25519' }, 'unknown_curve'],
     ['another curve', { ...ec, crv: 'P-384' }, 'invalid'],
     ['a point beside the curve', { ...ec, y: ec['x'] }, 'invalid'],
