@@ -1,8 +1,8 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretSource } from '../secret-files.ts'
-import { shareNext } from '../share-next.ts'
 import { findFileState, listSecretFiles } from './secret-folder.ts'
+import { shareNext } from './share-next.ts'
 
 export interface WatchOptions {
   /** How often to look without being told: not every file system tells. */
