@@ -123,3 +123,11 @@ it('a second signal ends at once', async (t) => {
   assert.deepEqual(await cardea.ended, { code: null, signal: 'SIGINT' })
   assert.doesNotMatch(cardea.stderr(), /"msg":"stopped"/)
 })
+
+it('a signal while it starts ends it well, before anybody is let in', async (t) => {
+  const cardea = serve(t, '--admins.ada', 'pw', '--chttpd_auth.iterations', '3000000')
+  await cardea.says(/"msg":"store migrated"/)
+  cardea.child.kill('SIGTERM')
+  assert.deepEqual(await cardea.ended, { code: 0, signal: null })
+  assert.doesNotMatch(cardea.stderr(), /"msg":"listening"/)
+})

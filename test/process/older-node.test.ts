@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { CARDEA, get, IN_MEMORY, makeFolder, ROOT, run, type Scope, type Started, start } from '../support/process.ts'
+
+const NEEDED: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node.replace('>=', '')
+
+const versionOf = (node: string): string => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1)
+
+function isOlder(version: string): boolean {
+  const [[major = 0, minor = 0], [needMajor = 0, needMinor = 0]] = [version, NEEDED].map((text) =>
+    text.split('.').map(Number),
+  ) as [number[], number[]]
+  return major < needMajor || (major === needMajor && minor < needMinor)
+}
+
+/** Says that it is older, and is not. Only what it starts knows its real version. */
+const PRETENDER = 'Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})'
+
+/** The Node of this machine where it is too old for Cardea, else this one in its place. */
+function findOlder(): { readonly command: readonly string[]; readonly version: string } {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const node = join(folder, 'node')
+    if (folder.includes('node_modules') || !existsSync(node)) continue
+    const version = versionOf(node)
+    if (isOlder(version)) return { command: [node], version }
+  }
+  return { command: [process.execPath, '--import', `data:text/javascript,${PRETENDER}`], version: '20.0.0' }
+}
+
+const OLDER = findOlder()
+
+const startOlder = (scope: Scope, args: readonly string[], bin = CARDEA): Started =>
+  start(scope, args, { command: [...OLDER.command, bin] })
+
+const serve = (scope: Scope): Started => startOlder(scope, ['serve', ...IN_MEMORY, '--admins.ada', 'pw'])
+
+/** The process that the older Node has started. */
+function findChild({ child }: Started): number {
+  const text = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+  return Number(text.trim().split(' ')[0])
+}
+
+describe(`on Node ${OLDER.version}`, () => {
+  it('a checkout starts with the Node it brings; arguments, output and exit codes carry over', async (t) => {
+    const rows: readonly [args: string[], code: number, says: RegExp][] = [
+      [['--version'], 0, /^Cardea \d/],
+      [['serve', '--chttpd.prot', '1'], 3, /--chttpd\.prot: unknown option/],
+      [['serve', '--chttpd.port', 'x'], 4, /--chttpd\.port: /],
+      [['config', 'get', 'chttpd.port', '--chttpd.port', '17'], 0, /^17$/m],
+    ]
+    for (const [args, code, says] of rows) {
+      const ended = await run(t, args, { command: [...OLDER.command, CARDEA] })
+      assert.deepEqual([ended.code, ended.signal], [code, null], ended.stderr)
+      assert.match(ended.stdout + ended.stderr, says)
+    }
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`${signal} ends both, well`, async (t) => {
+      const cardea = serve(t)
+      const { document } = await cardea.doors()
+      assert.equal((await get(`${document}/_up`)).status, 200)
+      cardea.child.kill(signal)
+      assert.deepEqual(await cardea.ended, { code: 0, signal: null })
+      assert.match(cardea.stderr(), /"msg":"stopped"/)
+    })
+  }
+
+  it('SIGHUP is passed on', async (t) => {
+    const cardea = serve(t)
+    await cardea.doors()
+    cardea.child.kill('SIGHUP')
+    await cardea.says(/"msg":"configuration applied"/)
+    cardea.child.kill('SIGTERM')
+    assert.deepEqual(await cardea.ended, { code: 0, signal: null })
+  })
+
+  it('who is killed takes the server along, which stops in order', async (t) => {
+    const cardea = serve(t)
+    await cardea.doors()
+    cardea.child.kill('SIGKILL')
+    assert.deepEqual(await cardea.ended, { code: null, signal: 'SIGKILL' }) // and nobody holds the output any more
+    assert.match(cardea.stderr(), /"msg":"stopped"/)
+  })
+
+  it('also when it is killed before the server has begun', async (t) => {
+    const cardea = serve(t)
+    while (findChild(cardea) === 0) await new Promise(setImmediate)
+    cardea.child.kill('SIGKILL')
+    assert.equal((await cardea.ended).signal, 'SIGKILL')
+  })
+
+  it('a server that is killed is told to whoever waits', async (t) => {
+    const cardea = serve(t)
+    await cardea.doors()
+    process.kill(findChild(cardea), 'SIGKILL')
+    assert.deepEqual(await cardea.ended, { code: null, signal: 'SIGKILL' })
+  })
+})
+
+describe(`on Node ${OLDER.version} a package says what it needs where`, () => {
+  const rows: readonly [row: string, bring: (folder: string) => void, says: RegExp][] = [
+    ['it brings no Node', () => {}, new RegExp(`; this is ${OLDER.version}\\.$`, 'm')],
+    ['the one it brings cannot run', (folder) => writeFileSync(join(folder, 'node'), 'x', { mode: 0o644 }), /EACCES/],
+    [
+      'the one it brings is too old as well',
+      (folder) => writeFileSync(join(folder, 'node'), oldNode(), { mode: 0o755 }),
+      new RegExp(`; this is ${OLDER.version}\\.$`, 'm'),
+    ],
+  ]
+
+  const oldNode = () => `#!/bin/sh\nexec ${OLDER.command.map((word) => `'${word}'`).join(' ')} "$@"\n`
+
+  for (const [row, bring, says] of rows) {
+    it(row, async (t) => {
+      const folder = makeFolder(t)
+      for (const name of ['bin', 'package.json']) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+      const own = join(folder, 'node_modules', 'node')
+      mkdirSync(join(own, 'bin'), { recursive: true })
+      if (row !== 'it brings no Node') writeFileSync(join(own, 'package.json'), '{"name":"node","version":"1.0.0"}')
+      bring(join(own, 'bin'))
+      const started = startOlder(t, ['--version'], join(folder, 'bin', 'cardea'))
+      assert.deepEqual(await started.ended, { code: 1, signal: null })
+      assert.match(started.stderr(), new RegExp(`^Cardea needs Node ${NEEDED} or later`))
+      assert.match(started.stderr(), says)
+      assert.match(started.stderr(), /npm ci/)
+      assert.equal(started.stderr().match(/Cardea needs/g)?.length, 1)
+    })
+  }
+})
+
+it('a link to the command works as the command', async (t) => {
+  const link = join(makeFolder(t), 'cardea')
+  symlinkSync(CARDEA, link)
+  const ended = await run(t, ['--version'], { command: [process.execPath, link] })
+  assert.equal(ended.code, 0, ended.stderr)
+})
