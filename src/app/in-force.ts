@@ -71,7 +71,9 @@ export async function prepareAll(
  * never an administrator from being changed or deleted.
  */
 export async function prepareRuntime(reader: SettingsReader, needs: PrepareNeeds, before: InForce): Promise<Prepared> {
-  const seen = await readAll(reader, needs)
+  const first = await readAll(reader, needs)
+  const isDone = first.reading.problems.length > 0 || !(await makeUpSecret(first.reading.settings, needs))
+  const seen = isDone ? first : await readAll(reader, needs)
   const problems = seen.reading.problems.map(renderProblem)
   const { admins, deletedAdmins } = seen.reading.settings
   const settings =
@@ -91,13 +93,24 @@ async function readSound(reader: SettingsReader, needs: PrepareNeeds): Promise<S
 }
 
 /** Gives whether anything was written. */
-async function makeUp(settings: Settings, { runtime, hasher, log }: PrepareNeeds, isFirst: boolean): Promise<boolean> {
+async function makeUp(settings: Settings, needs: PrepareNeeds, isFirst: boolean): Promise<boolean> {
+  const { runtime, hasher, log } = needs
   const { values } = settings
   const isNameless = isFirst && values.couchdb.uuid === ''
   if (isNameless) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
+  const isSecretMade = await makeUpSecret(settings, needs)
   const [parameters, rules] = [toHashParameters(values), toPasswordRules(values)]
   const hashed = await hashAdministrators(settings, { runtime, hasher, parameters, rules, log })
-  return isNameless || hashed > 0
+  return isNameless || isSecretMade || hashed > 0
+}
+
+/** The secret of cookies, where nobody gave one: one for all nodes, kept until somebody does. */
+async function makeUpSecret(settings: Settings, { runtime }: PrepareNeeds): Promise<boolean> {
+  const { source } = settings.find('chttpd_auth', 'secret') ?? {}
+  const isPinned = source?.kind === 'environment' || source?.kind === 'flag'
+  if (isPinned || settings.values.chttpd_auth.secret !== '') return false
+  await runtime.set('chttpd_auth', 'secret', randomBytes(32).toString('hex'))
+  return true
 }
 
 function compare({ changes, sequence }: Seen, fresh: Settings, before: InForce | undefined): Prepared {

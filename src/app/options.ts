@@ -4,6 +4,7 @@ import { BlockList } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { expandPeers } from '../config/addresses.ts'
 import type { Config } from '../config/options.ts'
+import type { Settings } from '../config/settings.ts'
 import type { DocumentSettings } from '../dialects/document/dialect.ts'
 import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import type { DoorLimits } from '../door/door.ts'
@@ -57,36 +58,63 @@ export function toTrustRules({ chttpd }: Config): TrustRules {
   }
 }
 
-export const toDocumentSettings = (config: Config, handlers: readonly string[]): DocumentSettings => ({
-  requireValidUser: config.chttpd.require_valid_user,
-  requireValidUserExceptForUp: config.chttpd.require_valid_user_except_for_up,
-  adminOnlyAllDbs: config.chttpd.admin_only_all_dbs,
-  maxUriLength: config.chttpd.max_uri_length || undefined,
-  validatesHost: config.chttpd.validate_host,
-  validHosts: config.chttpd.valid_hosts,
-  wwwAuthenticate: config.chttpd['WWW-Authenticate'],
-  showsVersions: config.chttpd.server_header_versions,
-  maintenanceMode: config.couchdb.maintenance_mode,
-  uuid: config.couchdb.uuid,
-  handlers,
-  cors: {
-    isEnabled: config.chttpd.enable_cors,
-    origins: config.cors.origins,
-    hasCredentials: config.cors.credentials,
-    headers: config.cors.headers,
-    methods: config.cors.methods,
-    exposedHeaders: config.cors.exposed_headers,
-    maxAgeSeconds: config.cors.max_age,
-  },
-})
+/** A value somebody gave, as opposed to one that stands in the table. */
+const findGiven = (settings: Settings, section: string, key: string): string | undefined => {
+  const found = settings.find(section, key)
+  return found === undefined || found.source.kind === 'default' ? undefined : found.text
+}
 
-export const toMultiModelSettings = ({ server, http }: Config): MultiModelSettings => ({
+export const toDocumentSettings = (settings: Settings): DocumentSettings => {
+  const { values: config } = settings
+  return {
+    requireValidUser: config.chttpd.require_valid_user,
+    requireValidUserExceptForUp: config.chttpd.require_valid_user_except_for_up,
+    adminOnlyAllDbs: config.chttpd.admin_only_all_dbs,
+    maxUriLength: config.chttpd.max_uri_length || undefined,
+    validatesHost: config.chttpd.validate_host,
+    validHosts: config.chttpd.valid_hosts,
+    wwwAuthenticate: config.chttpd['WWW-Authenticate'],
+    showsVersions: config.chttpd.server_header_versions,
+    maintenanceMode: config.couchdb.maintenance_mode,
+    uuid: config.couchdb.uuid,
+    handlers: config.chttpd.authentication_handlers,
+    authenticationDb: findGiven(settings, 'chttpd_auth', 'authentication_db'),
+    authenticationRedirect: config.chttpd_auth.authentication_redirect,
+    cookie: {
+      timeoutSeconds: config.chttpd_auth.timeout,
+      isPersistent: config.chttpd_auth.allow_persistent_cookies,
+      domain: config.chttpd_auth.cookie_domain,
+      sameSite: config.chttpd_auth.same_site,
+    },
+    cors: {
+      isEnabled: config.chttpd.enable_cors,
+      origins: config.cors.origins,
+      hasCredentials: config.cors.credentials,
+      headers: config.cors.headers,
+      methods: config.cors.methods,
+      exposedHeaders: config.cors.exposed_headers,
+      maxAgeSeconds: config.cors.max_age,
+    },
+  }
+}
+
+export const toMultiModelSettings = ({ server, auth, http, couchdb }: Config): MultiModelSettings => ({
   authentication: server.authentication,
   systemOnly: server['authentication-system-only'],
   unixSockets: server['authentication-unix-sockets'],
+  role: server.role,
+  isHardened: server.harden,
+  uuid: couchdb.uuid,
+  sessionTimeoutSeconds: server['session-timeout'],
+  minimalExpirySeconds: auth['minimal-jwt-expiry-time'],
+  maximalExpirySeconds: auth['maximal-jwt-expiry-time'],
   trustedOrigins: http['trusted-origin'],
   returnsQueueTime: http['return-queue-time-header'],
 })
+
+/** `undefined`: a verified password counts as long as it is the same. */
+export const toBasicAgeMs = ({ server }: Config): number | undefined =>
+  server['authentication-timeout'] === 0 ? undefined : toMs(server['authentication-timeout'])
 
 export const toHashParameters = ({ chttpd_auth }: Config): HashParameters => ({
   scheme: chttpd_auth.password_scheme,

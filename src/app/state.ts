@@ -42,6 +42,8 @@ export interface State extends Live<InForce> {
    * all settings as they are, administrators excepted.
    */
   refresh(): Promise<ReloadReport>
+  /** Told each time what is in force was replaced. Must not throw. */
+  onChange(listener: (inForce: InForce) => void): void
 }
 
 /** Opens the store the configuration names, then brings everything into force. */
@@ -127,8 +129,10 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
   }
   const apply = ({ next, ...report }: Prepared): ReloadReport => {
     inForce.set(next)
+    for (const listener of listeners) listener(next)
     return { isApplied: report.problems.length === 0, ...report }
   }
+  const listeners: ((inForce: InForce) => void)[] = []
   const inTurn = createTurns()
   return {
     get: inForce.get,
@@ -137,6 +141,7 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     runtime: needs.runtime,
     reload: () => inTurn(reload),
     refresh: () => inTurn(refresh),
+    onChange: (listener) => void listeners.push(listener),
   }
 }
 

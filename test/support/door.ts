@@ -1,9 +1,13 @@
 import { BlockList } from 'node:net'
+import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
+import { Refusal } from '../../src/base/errors.ts'
 import { createLive } from '../../src/base/live.ts'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { createDocumentDialect, type DocumentSettings } from '../../src/dialects/document/dialect.ts'
+import type { SessionService } from '../../src/dialects/document/session.ts'
 import type { UsersNeeds } from '../../src/dialects/document/users/needs.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
+import { standInRoutes } from '../../src/dialects/multi-model/routes.ts'
 import { createDoor, type DoorLimits, type Mount } from '../../src/door/door.ts'
 import type { Dialect, Route } from '../../src/door/exchange.ts'
 import { type Endpoint, type ListenerLimits, listen } from '../../src/door/server.ts'
@@ -21,6 +25,9 @@ const DOCUMENT: DocumentSettings = {
   maintenanceMode: 'false',
   uuid: '0'.repeat(32),
   handlers: ['default'],
+  authenticationDb: undefined,
+  authenticationRedirect: '',
+  cookie: { timeoutSeconds: 600, isPersistent: true, domain: '', sameSite: '' },
   cors: {
     isEnabled: false,
     origins: [],
@@ -36,6 +43,12 @@ const MULTI_MODEL: MultiModelSettings = {
   authentication: true,
   systemOnly: true,
   unixSockets: true,
+  role: 'single',
+  isHardened: false,
+  uuid: '0'.repeat(32),
+  sessionTimeoutSeconds: 3600,
+  minimalExpirySeconds: 10,
+  maximalExpirySeconds: 3600,
   trustedOrigins: [],
   returnsQueueTime: true,
 }
@@ -112,6 +125,16 @@ const SERVER = { nodeName: NODE.nodeName, usersDatabase: '_users', usersInfo: as
 
 const IDENTITY = { product: { name: 'Cardea', version: '0.0.0' }, authenticate: async () => ANONYMOUS }
 
+const ONE_DATABASE = { exists: (name: string) => name === '_system', list: async () => ['_system'] }
+
+const NO_SESSIONS: SessionService = {
+  signIn: async () => undefined,
+  openForToken: () => {
+    throw new TypeError('nobody is let in here')
+  },
+  end: async () => {},
+}
+
 function createDialect({
   dialect = 'multi-model',
   document,
@@ -125,6 +148,8 @@ function createDialect({
           name: 'CouchDB',
           version: '3.5.2',
           settings: () => ({ ...DOCUMENT, ...document }),
+          sessions: NO_SESSIONS,
+          clock: SYSTEM_CLOCK,
           node: NODE,
           server: SERVER,
           users: NO_USERS,
@@ -132,8 +157,17 @@ function createDialect({
       : createMultiModelDialect({
           ...IDENTITY,
           name: 'ArangoDB',
-          version: '3.12.5',
           settings: () => ({ ...MULTI_MODEL, ...multiModel }),
+          databases: ONE_DATABASE,
+          routes: standInRoutes({
+            ...IDENTITY,
+            version: '3.12.5',
+            settings: () => ({ ...MULTI_MODEL, ...multiModel }),
+            databases: ONE_DATABASE,
+          }),
+          otherwise: () => {
+            throw new Refusal('not_found')
+          },
         })
   return { ...base, routes: [...base.routes, ...routes] }
 }

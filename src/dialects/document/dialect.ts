@@ -2,6 +2,7 @@
  * What enters: requests as clients of the document database spell them. What leaves: answers in that database's
  * words. Nothing here decides who somebody is; it asks.
  */
+import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Dialect, Exchange, HeaderPair } from '../../door/exchange.ts'
 import type { Authenticated } from '../../identity/identity.ts'
@@ -11,12 +12,13 @@ import type { NodeRouteOptions } from './node.ts'
 import { readDocumentPath } from './path.ts'
 import { documentRoutes } from './routes.ts'
 import type { ServerRouteOptions } from './server-routes.ts'
+import { renewingHeaders, type SessionService, type SessionSettings } from './session.ts'
 import { documentSteps } from './steps.ts'
 import type { UsersNeeds } from './users/needs.ts'
 import { toJsonReply } from './wire.ts'
 
 /** The options this dialect lives by, as they are now. */
-export interface DocumentSettings {
+export interface DocumentSettings extends SessionSettings {
   readonly requireValidUser: boolean
   readonly requireValidUserExceptForUp: boolean
   readonly adminOnlyAllDbs: boolean
@@ -28,8 +30,6 @@ export interface DocumentSettings {
   readonly showsVersions: boolean
   readonly maintenanceMode: 'false' | 'true' | 'nolb'
   readonly uuid: string
-  /** Displayed names of the credential handlers, in their order. */
-  readonly handlers: readonly string[]
   readonly cors: CorsRules
 }
 
@@ -41,6 +41,8 @@ export interface DocumentDialectOptions {
   readonly product: { readonly name: string; readonly version: string }
   settings(): DocumentSettings
   authenticate(exchange: Exchange): Promise<Authenticated>
+  readonly sessions: SessionService
+  readonly clock: Clock
   readonly node: NodeRouteOptions
   readonly server: ServerRouteOptions
   readonly users: UsersNeeds
@@ -73,6 +75,7 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
       ['Server', settings().showsVersions ? serverWithVersions : name],
       ...(exchange ? [[REQUEST_ID, exchange.id] as const, [bodyTimeHeader, String(exchange.bodyMs)] as const] : []),
       ...(exchange ? corsHeaders(exchange, reply, settings().cors) : []),
+      ...(exchange ? renewingHeaders(exchange, reply, options) : []),
     ],
   }
 }

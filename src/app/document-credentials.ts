@@ -1,0 +1,127 @@
+// How one shows at the document door who one is: its handlers in their order, and the sessions behind its cookie.
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive } from '../base/live.ts'
+import { toDigests } from '../config/codecs.ts'
+import { toWireNames } from '../config/names.ts'
+import type { Config } from '../config/options.ts'
+import { type AccountSessions, createAccountSessions } from '../credentials/account-session.ts'
+import { authenticate } from '../credentials/authenticate.ts'
+import { createBasicHandler } from '../credentials/basic.ts'
+import { createCookieHandler, findSession } from '../credentials/cookie.ts'
+import { type CookieSettings, createTimeouts } from '../credentials/cookie-settings.ts'
+import type { CredentialHandler } from '../credentials/handler.ts'
+import { createJwtHandler, type JwtNeeds } from '../credentials/jwt.ts'
+import { createProxyHandler, type ProxyHeaderNames } from '../credentials/proxy-headers.ts'
+import { createTokenSessions, type TokenSessions } from '../credentials/token-session.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
+import type { SessionService } from '../dialects/document/session.ts'
+import type { Exchange } from '../door/exchange.ts'
+import type { Authenticated } from '../identity/identity.ts'
+import { readRolesPath } from '../keys/claims.ts'
+import { isProxyToken } from '../keys/cookie.ts'
+import { findKeyVersion, followKeys, followSecret } from './document-keys.ts'
+import type { DoorParts } from './doors.ts'
+
+export interface DocumentCredentials {
+  identify(exchange: Exchange): Promise<Authenticated>
+  readonly sessions: SessionService
+}
+
+type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn' | 'check' | 'log'>
+
+export function createDocumentCredentials(parts: Parts): DocumentCredentials {
+  const base = createBase(parts)
+  const forms = createForms(parts, base)
+  const catalogue = createCatalogue(parts, base, forms)
+  const handlers = deriveLive(parts.state, ({ settings }) =>
+    settings.values.chttpd.authentication_handlers.flatMap((name) => catalogue.get(name) ?? []),
+  )
+  return {
+    identify: (exchange) => authenticate(exchange, handlers.get()),
+    sessions: createSessionService(parts, forms),
+  }
+}
+
+type Base = ReturnType<typeof createBase>
+
+const createBase = ({ state, log }: Parts) => ({
+  secrets: followSecret(state),
+  keys: followKeys(state, log),
+  rules: deriveLive(state, ({ settings }) => toRules(settings.values)),
+})
+
+interface Rules {
+  readonly cookie: CookieSettings
+  readonly headers: ProxyHeaderNames
+  readonly claims: ReturnType<JwtNeeds['rules']>
+}
+
+function toRules(config: Config): Rules {
+  const { chttpd_auth: auth, jwt_auth: jwt } = config
+  const names = toWireNames(config)
+  const [first = 'sha256', ...others] = toDigests(auth.hash_algorithms)
+  const path = jwt.roles_claim_path
+  return {
+    cookie: { timeoutSeconds: auth.timeout, algorithms: [first, ...others] },
+    headers: { username: names.userNameHeader, roles: names.rolesHeader, token: names.tokenHeader },
+    claims: {
+      required: jwt.required_claims,
+      roles: path === '' ? { kind: 'claim', name: names.rolesClaim } : readRolesPath(path),
+    },
+  }
+}
+
+interface Forms {
+  readonly accounts: AccountSessions
+  readonly tokens: TokenSessions
+}
+
+function createForms({ state, directory }: Parts, { secrets, keys, rules }: Base): Forms {
+  const cookies = {
+    secrets,
+    directory,
+    settings: () => rules.get().cookie,
+    timeouts: createTimeouts(() => state.get().settings.values.chttpd_auth.timeout, SYSTEM_CLOCK),
+    findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(keys.get(), algorithm, kid),
+    clock: SYSTEM_CLOCK,
+  }
+  return { accounts: createAccountSessions(cookies), tokens: createTokenSessions(cookies) }
+}
+
+function createCatalogue({ state, directory, check }: Parts, { secrets, keys, rules }: Base, forms: Forms) {
+  const handlers: readonly CredentialHandler[] = [
+    createJwtHandler({
+      keys: keys.get,
+      rules: () => rules.get().claims,
+      isForeignTokenLive: directory.isForeignTokenLive,
+      clock: SYSTEM_CLOCK,
+    }),
+    createProxyHandler({
+      names: () => rules.get().headers,
+      usesSecret: () => state.get().settings.values.chttpd_auth.proxy_use_secret,
+      isToken: (name, token) =>
+        isProxyToken(token, name, { secrets: secrets.living(), algorithms: rules.get().cookie.algorithms }),
+      // a proxy speaks of now, so nothing that ended earlier concerns it
+      isWelcome: (name) => directory.isForeignTokenLive({ name, issuedAt: Number.POSITIVE_INFINITY }),
+    }),
+    createCookieHandler(forms),
+    createBasicHandler(DOCUMENT_BASIC, check),
+  ]
+  return new Map(handlers.map((handler) => [handler.name, handler]))
+}
+
+const createSessionService = ({ signIn, directory }: Parts, forms: Forms): SessionService => ({
+  async signIn({ name, password, token }, { client, signal }) {
+    const account = await signIn({ name, password, code: token, peer: client.address, signal })
+    return account && { identity: account, cookie: forms.accounts.open(account) }
+  },
+  openForToken({ identity, origin }) {
+    if (identity.name === null || origin === undefined) throw new TypeError('no token stands behind this request')
+    return { identity, cookie: forms.tokens.open({ name: identity.name, roles: identity.roles, origin }) }
+  },
+  async end(exchange) {
+    // another credential may have been asked first; the cookie goes all the same
+    const session = exchange.authenticated?.session ?? (await findSession(exchange, forms))?.session
+    if (session) await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+  },
+})

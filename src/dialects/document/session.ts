@@ -1,0 +1,141 @@
+import type { Clock } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Exchange, HeaderPair, Reply, Route } from '../../door/exchange.ts'
+import { ANONYMOUS, type Authenticated, type Identity } from '../../identity/identity.ts'
+import { toDocumentWords } from './errors.ts'
+import { hasBody, readSignInBody } from './session-body.ts'
+import {
+  type CookieContent,
+  type CookieContext,
+  type CookieSettings,
+  renderClearingCookie,
+  renderSessionCookie,
+  setsSessionCookie,
+} from './session-cookie.ts'
+import { listsHtml, readLocalPath } from './session-redirect.ts'
+import { toJsonReply } from './wire.ts'
+
+export interface SessionSettings {
+  /** Displayed names of the credential handlers, in their order. */
+  readonly handlers: readonly string[]
+  /** The database of users, where somebody chose its name. */
+  readonly authenticationDb: string | undefined
+  /** Where a sign-in leads whoever asks for a page; empty: nowhere. */
+  readonly authenticationRedirect: string
+  readonly cookie: CookieSettings
+}
+
+export interface Credentials {
+  readonly name: string
+  readonly password: string
+  /** The one-time code; empty: none was sent. */
+  readonly token: string
+}
+
+/** Somebody, and the cookie that lets them in from now on. */
+export interface OpenedSession {
+  readonly identity: Identity
+  readonly cookie: CookieContent
+}
+
+export interface SessionService {
+  /** Begins a session; `undefined`: these are nobody's credentials. */
+  signIn(credentials: Credentials, exchange: Exchange): Promise<OpenedSession | undefined>
+  /** Begins a session for a token that was accepted. It ends with the token at the latest. */
+  openForToken(authenticated: Authenticated): OpenedSession
+  /** Ends every session the request carries. */
+  end(exchange: Exchange): Promise<void>
+}
+
+export interface SessionOptions {
+  settings(): SessionSettings
+  readonly sessions: SessionService
+  readonly clock: Clock
+}
+
+/** `/_session`: who is signed in, signing in, signing out. */
+export function sessionRoutes(options: SessionOptions): readonly Route[] {
+  return [
+    {
+      path: '/_session',
+      methods: {
+        GET: (exchange) => tell(exchange, options.settings()),
+        POST: (exchange) => signIn(exchange, options),
+        DELETE: (exchange) => signOut(exchange, options),
+      },
+      allow: ['GET', 'HEAD', 'POST', 'DELETE'],
+    },
+  ]
+}
+
+function tell(exchange: Exchange, { handlers, authenticationDb }: SessionSettings): Reply {
+  const { identity, by } = exchange.authenticated ?? ANONYMOUS
+  if (identity.name === null && exchange.query.get('basic') === 'true') throw new Refusal('login_required')
+  return toJsonReply(200, {
+    ok: true,
+    userCtx: { name: identity.name, roles: identity.roles },
+    info: {
+      authentication_handlers: handlers,
+      ...(by === null ? {} : { authenticated: by }),
+      ...(authenticationDb === undefined ? {} : { authentication_db: authenticationDb }),
+    },
+  })
+}
+
+async function signIn(exchange: Exchange, options: SessionOptions): Promise<Reply> {
+  // both are judged before anybody is let in: a sign-in that leads elsewhere is none
+  const next = findPath(exchange, 'next')
+  const fail = findPath(exchange, 'fail')
+  const opened = await open(exchange, options.sessions)
+  const context = contextOf(exchange, options)
+  if (!opened) {
+    const { status, ...body } = toDocumentWords(new Refusal('credential_refused'))
+    return redirectTo(fail, toJsonReply(status, body, [renderClearingCookie(context)]))
+  }
+  const { identity, cookie } = opened
+  const body = { ok: true, name: identity.name, roles: identity.roles }
+  const page = listsHtml(exchange.header('accept')) ? options.settings().authenticationRedirect : ''
+  return redirectTo(next ?? (page || undefined), toJsonReply(200, body, [renderSessionCookie(cookie, context)]))
+}
+
+async function open(exchange: Exchange, sessions: SessionService): Promise<OpenedSession | undefined> {
+  const authenticated = exchange.authenticated ?? ANONYMOUS
+  const isByToken = authenticated.origin !== undefined && authenticated.session === undefined
+  if (isByToken && !hasBody(exchange)) return sessions.openForToken(authenticated)
+  const { name, password, token } = await readSignInBody(exchange)
+  if (name !== undefined) return sessions.signIn({ name, password, token }, exchange)
+  if (isByToken) return sessions.openForToken(authenticated)
+  throw new Refusal('bad_request', { about: 'request body must contain a username' })
+}
+
+async function signOut(exchange: Exchange, options: SessionOptions): Promise<Reply> {
+  const next = findPath(exchange, 'next')
+  await options.sessions.end(exchange)
+  const cleared = renderClearingCookie(contextOf(exchange, options))
+  return redirectTo(next, toJsonReply(200, { ok: true }, [cleared]))
+}
+
+function findPath(exchange: Exchange, name: string): string | undefined {
+  const path = exchange.query.get(name)
+  return path === null ? undefined : readLocalPath(path)
+}
+
+/** The body goes with it all the same: whoever does not follow finds there what became of the request. */
+const redirectTo = (path: string | undefined, reply: Reply): Reply =>
+  path === undefined ? reply : { ...reply, status: 302, headers: [...reply.headers, ['Location', path]] }
+
+const contextOf = (exchange: Exchange, { settings, clock }: Omit<SessionOptions, 'sessions'>): CookieContext => ({
+  settings: settings().cookie,
+  isSecure: exchange.client.scheme === 'https',
+  nowMs: clock.nowMs(),
+})
+
+/** On any reply, errors too: a session that has used up some of its time is carried on. */
+export function renewingHeaders(
+  exchange: Exchange,
+  reply: Reply,
+  options: Omit<SessionOptions, 'sessions'>,
+): readonly HeaderPair[] {
+  const renewed = setsSessionCookie(reply.headers) ? undefined : exchange.authenticated?.session?.renew?.()
+  return renewed ? [renderSessionCookie(renewed, contextOf(exchange, options))] : []
+}
