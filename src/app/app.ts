@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { deriveLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
@@ -16,7 +17,8 @@ import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName } from './doors.ts'
 import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
 import { StartError } from './start-error.ts'
-import { createState, type ReloadReport, type StateOptions } from './state.ts'
+import { createState, type ReloadReport, type State, type StateOptions } from './state.ts'
+import { openTokenSecrets, type TokenSecrets } from './token-secrets.ts'
 
 export { ConfigError, StartError } from './start-error.ts'
 
@@ -46,18 +48,16 @@ export interface App {
 export async function createApp(options: AppOptions): Promise<App> {
   const state = await createState(options)
   const settings = deriveLive(state, (inForce) => inForce.settings)
-  const directory = await openDirectory(state, options.log).catch(async (error) => {
-    await state.store.close()
-    throw error
-  })
+  const { directory, tokenSecrets } = await openParts(state, options.log)
   const control = createControlNeeds(state, directory)
-  const doors = createDoors(state, directory, control, options.log)
+  const doors = createDoors({ state, directory, tokenSecrets, control, log: options.log })
   const listeners: Listener[] = []
   const running = new Set<Promise<void>>()
   const close = once(async () => {
     const graceMs = toStopTimeoutMs(settings.get().values)
     for (const door of Object.values(doors)) door.stop()
     await Promise.all([...listeners.map((listener) => listener.close(graceMs)), waitFor(running, graceMs)])
+    tokenSecrets.ring.stop()
     await directory.close()
     await state.store.close()
   })
@@ -69,7 +69,12 @@ export async function createApp(options: AppOptions): Promise<App> {
       running.add(run)
       return run
     },
-    reload: state.reload,
+    async reload() {
+      const report = await state.reload()
+      // said in the log where it fails; the secrets in force stay
+      if (tokenSecrets.hasFiles) await tokenSecrets.ring.reload()
+      return report
+    },
     notices: () => renderNotices(settings.get()),
     close,
     async listen() {
@@ -86,6 +91,18 @@ export async function createApp(options: AppOptions): Promise<App> {
         throw error
       }
     },
+  }
+}
+
+async function openParts(state: State, log: Log): Promise<{ directory: Directory; tokenSecrets: TokenSecrets }> {
+  let tokenSecrets: TokenSecrets | undefined
+  try {
+    tokenSecrets = await openTokenSecrets(() => state.get().settings, log)
+    return { tokenSecrets, directory: await openDirectory(state, log) }
+  } catch (error) {
+    tokenSecrets?.ring.stop()
+    await state.store.close()
+    throw error
   }
 }
 

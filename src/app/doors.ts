@@ -13,6 +13,7 @@ import { createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { toDecoy, toIterationLimits } from './options.ts'
 import type { State } from './state.ts'
+import type { TokenSecrets } from './token-secrets.ts'
 
 /** What each door is wired from. */
 export interface DoorParts {
@@ -22,20 +23,19 @@ export interface DoorParts {
   /** The same for a name and a password alone. */
   readonly check: PasswordCheck
   readonly control: ControlNeeds
+  readonly tokenSecrets: TokenSecrets
   readonly log: Log
 }
 
 export type DoorName = 'document' | 'multi-model'
 export type Doors = Readonly<Record<DoorName, Door>>
 
-export function createDoors(state: State, directory: Directory, control: ControlNeeds, log: Log): Doors {
-  const signIn = createSharedSignIn(state, directory, log)
+export function createDoors(given: Omit<DoorParts, 'signIn' | 'check'>): Doors {
+  const signIn = createSharedSignIn(given.state, given.directory, given.log)
   const check: PasswordCheck = (name, password, { client, signal }) =>
     signIn({ name, password, peer: client.address, signal })
-  return {
-    document: createDocumentDoor({ state, directory, signIn, check, control, log }),
-    'multi-model': createMultiModelDoor({ state, directory, signIn, check, control, log }),
-  }
+  const parts = { ...given, signIn, check }
+  return { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
 }
 
 function createSharedSignIn(state: State, directory: Directory, log: Log): SignIn {

@@ -1,40 +1,85 @@
 // The multi-model door, wired: its dialect, its own ordered credentials, and the live options it needs.
+import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
+import { createBearerHandler } from '../credentials/bearer.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
 import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
-import { createMultiModelDialect } from '../dialects/multi-model/dialect.ts'
+import { createMultiModelDialect, type MultiModelSettings } from '../dialects/multi-model/dialect.ts'
+import { createOtherwise, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
+import type { Secrets } from '../dialects/multi-model/secrets.ts'
 import { createDoor, type Door } from '../door/door.ts'
 import type { Exchange } from '../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../identity/identity.ts'
+import { describeRing } from '../keys/ring.ts'
 import { mountControl } from './control.ts'
 import type { DoorParts } from './doors.ts'
-import { toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
+import { createGrantedDatabases } from './granted-databases.ts'
+import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
+import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
+import type { TokenSecrets } from './token-secrets.ts'
 
-export function createMultiModelDoor({ state, check, control, log }: DoorParts): Door {
+export function createMultiModelDoor(parts: DoorParts): Door {
+  const { state, directory, control, log } = parts
   const config = deriveLive(state, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
-  const handlers = [createBasicHandler(MULTI_MODEL_BASIC, check)]
-  const { 'multi-model': names } = config.get()
-  const identify = (exchange: Exchange) => authenticateOrNobody(exchange, handlers)
-  const dialect = createMultiModelDialect({
-    name: names.name,
-    version: names.version,
-    product: PRODUCT,
+  const { name, version } = config.get()['multi-model']
+  const signIns = createMultiModelSignIns({
+    ...parts,
+    ring: parts.tokenSecrets.ring.get,
+    issuer: name.toLowerCase(),
     settings: settings.get,
-    authenticate: identify,
+    basicAgeMs: () => toBasicAgeMs(config.get()),
+    clock: SYSTEM_CLOCK,
   })
+  const databases = createGrantedDatabases({
+    directory,
+    hasUpstream: () => config.get().upstream['multi-model'].length > 0,
+    clock: SYSTEM_CLOCK,
+  })
+  const shared = { directory, databases, settings: settings.get, nowSeconds: () => nowSeconds(SYSTEM_CLOCK) }
+  const identify = createIdentify(parts, signIns, settings.get)
+  const auth = { ...shared, signIns }
+  const isPassword = async (name: string, password: string, exchange: Exchange) =>
+    (await signIns.check(name, password, exchange)) !== undefined
+  const routes = [
+    ...ownRoutes({ auth, users: { ...shared, isPassword }, tokens: shared, secrets: toSecrets(parts.tokenSecrets) }),
+    ...standInRoutes({ ...shared, version, product: PRODUCT }),
+  ]
+  const otherwise = createOtherwise(auth)
   return createDoor({
-    dialect,
-    mounts: [mountControl(control, identify)],
+    dialect: createMultiModelDialect({ ...shared, name, authenticate: identify, routes, otherwise }),
+    mounts: [mountControl(control, async (exchange) => withoutPaths(await identify(exchange)))],
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,
   })
 }
+
+/** A token that is good for some paths is good for no other dialect's. */
+const withoutPaths = (authenticated: Authenticated): Authenticated =>
+  authenticated.bearer?.allowedPaths === undefined ? authenticated : ANONYMOUS
+
+function createIdentify(parts: DoorParts, signIns: MultiModelSignIns, settings: () => MultiModelSettings) {
+  const knowsUsers = () => settings().role === 'single'
+  const bearer = createBearerHandler({
+    directory: parts.directory,
+    ring: parts.tokenSecrets.ring.get,
+    cache: parts.tokenSecrets.cache,
+    issuer: parts.state.get().settings.values['multi-model'].name.toLowerCase(),
+    knowsUsers,
+    clock: SYSTEM_CLOCK,
+  })
+  const basic = createBasicHandler(MULTI_MODEL_BASIC, signIns.check)
+  return (exchange: Exchange): Promise<Authenticated> =>
+    authenticateOrNobody(exchange, knowsUsers() && !isSignIn(exchange) ? [bearer, basic] : [bearer])
+}
+
+/** Drivers send some password along where they sign in with another: it would be hashed, and counted, for nothing. */
+const isSignIn = ({ path }: Exchange): boolean => path.segments[0] === '_open'
 
 /** At this door a refused credential only leaves the caller unknown; what Cardea itself cannot do is still said. */
 async function authenticateOrNobody(
@@ -50,3 +95,12 @@ async function authenticateOrNobody(
 }
 
 const CANNOT_NOW: ReadonlySet<string> = new Set(['overloaded', 'store_unavailable', 'internal'])
+
+const toSecrets = ({ ring }: TokenSecrets): Secrets => ({
+  describe: () => describeRing(ring.get()),
+  async reload() {
+    const load = await ring.reload()
+    if (load.kind === 'ring') return { kind: 'reloaded' }
+    return { kind: 'kept', errorNum: load.errorNum, reason: load.message }
+  },
+})

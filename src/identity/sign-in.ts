@@ -26,6 +26,8 @@ export interface Attempt {
   readonly peer: string
   /** The one-time code. Left out where none can be given: then who has a second factor does not come in. */
   readonly code?: string
+  /** How long ago the password may have been verified for that to count; left out: as long as it is the same. */
+  readonly maxAgeMs?: number
   readonly signal?: AbortSignal
 }
 
@@ -52,7 +54,7 @@ export function createSignIn(needs: SignInNeeds): SignIn {
       requireUnlocked(lockout, key)
       // a wrong code counts and looks like a wrong password, else it would tell that the password was right
       if (!isRight || !now || !isCodeRight(now, attempt, needs.codes)) return void lockout.countFailure(key)
-      memory.remember(name, now.version, password)
+      if (isRight !== 'remembered') memory.remember(name, now.version, password)
       needs.onPassword(now, password)
       return now
     }
@@ -62,13 +64,13 @@ export function createSignIn(needs: SignInNeeds): SignIn {
 
 async function verify(
   { hasher, memory, lockout, decoy, limits }: SignInNeeds,
-  { name, password, signal }: Attempt,
+  { name, password, maxAgeMs, signal }: Attempt,
   account: Account | undefined,
   key: LockoutKey,
 ): Promise<boolean | 'remembered'> {
   requireUnlocked(lockout, key)
   if (account && !account.isAdmin) requireIterations(account, limits())
-  if (account && memory.isRemembered(name, account.version, password)) return 'remembered'
+  if (account && memory.isRemembered(name, account.version, password, maxAgeMs)) return 'remembered'
   const isRight = await hasher.verify(account?.password, password, decoy(), signal)
   // Guesses sent side by side all passed the first question.
   requireUnlocked(lockout, key)

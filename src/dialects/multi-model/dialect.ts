@@ -2,35 +2,36 @@
  * What enters: requests as drivers of the multi-model database spell them. What leaves: answers in that database's
  * words. Nothing here decides who somebody is; it asks.
  */
-import { Refusal } from '../../base/errors.ts'
-import type { Dialect, Exchange, HeaderPair } from '../../door/exchange.ts'
-import type { Authenticated } from '../../identity/identity.ts'
+import type { Answer, Dialect, Exchange, HeaderPair, Route } from '../../door/exchange.ts'
+import type { AuthSettings } from './auth.ts'
 import { corsHeaders } from './cors.ts'
 import { toMultiModelWords } from './errors.ts'
 import type { GateSettings } from './gate.ts'
 import { readMultiModelPath } from './path.ts'
-import { multiModelRoutes } from './routes.ts'
-import { multiModelSteps } from './steps.ts'
+import type { StatusSettings } from './status.ts'
+import { multiModelSteps, type StepsNeeds } from './steps.ts'
 import { toJsonReply } from './wire.ts'
 
-/** The options this dialect lives by, as they are now. */
-export interface MultiModelSettings extends GateSettings {
+/** The options the headers of every reply live by, as they are now. */
+export interface HeaderSettings {
   readonly trustedOrigins: readonly string[]
   readonly returnsQueueTime: boolean
 }
 
-export interface MultiModelDialectOptions {
+/** Everything this dialect lives by. */
+export type MultiModelSettings = HeaderSettings & GateSettings & AuthSettings & StatusSettings
+
+export interface MultiModelDialectOptions extends StepsNeeds {
   /** The service's own name as clients know it: the realm of challenges. */
   readonly name: string
-  /** The version of the interface told to clients. */
-  readonly version: string
-  readonly product: { readonly name: string; readonly version: string }
-  settings(): MultiModelSettings
-  authenticate(exchange: Exchange): Promise<Authenticated>
+  settings(): HeaderSettings & GateSettings
+  readonly routes: readonly Route[]
+  /** A path no route knows. */
+  otherwise(exchange: Exchange): Answer
 }
 
 export function createMultiModelDialect(options: MultiModelDialectOptions): Dialect {
-  const { name, settings } = options
+  const { name, settings, routes, otherwise } = options
   const challenges: readonly HeaderPair[] = [
     ['Www-Authenticate', `Bearer token_type="JWT", realm="${name}"`],
     ['Www-Authenticate', `Basic realm="${name}"`],
@@ -42,18 +43,16 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     requestIdHeader: REQUEST_ID,
     readPath: readMultiModelPath,
     steps: multiModelSteps(options),
-    routes: multiModelRoutes(options),
-    otherwise: (exchange) => {
-      throw new Refusal('not_found', { about: `unknown path '/${exchange.path.segments.join('/')}'` })
-    },
+    routes,
+    otherwise,
     spell: (refusal, exchange) => {
-      const words = toMultiModelWords(refusal)
-      const isChallenged = words.code === 401 && exchange?.header('x-omit-www-authenticate') === undefined
-      return toJsonReply(words.code, { error: true, ...words }, [
+      const { code, ...words } = toMultiModelWords(refusal)
+      const isMethod = refusal.code === 'method_not_allowed'
+      const status = isMethod && exchange && CALLS_METHODS_BAD.test(exchange.target) ? 400 : code
+      const isChallenged = status === 401 && exchange?.header('x-omit-www-authenticate') === undefined
+      return toJsonReply(status, { error: true, code: status, ...words }, [
         ...(isChallenged ? challenges : []),
-        ...(refusal.code === 'method_not_allowed'
-          ? [['Allow', (refusal.about ?? '').replaceAll(',', ', ')] as const]
-          : []),
+        ...(isMethod ? [['Allow', (refusal.about ?? '').replaceAll(',', ', ')] as const] : []),
       ])
     },
     standingHeaders: (exchange) => [
@@ -63,6 +62,9 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     ],
   }
 }
+
+// quirk: reference multi-model 7.2, 7.4: a method these do not know is a bad request there
+const CALLS_METHODS_BAD = /^(?:\/_db\/[^/]+)?\/_api\/(?:user|token)(?:[/?]|$)/
 
 const REQUEST_ID = 'X-Request-Id'
 const QUEUE_TIME: HeaderPair = ['X-Arango-Queue-Time-Seconds', '0.000000']

@@ -1,6 +1,8 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange } from '../../door/exchange.ts'
-import { ANONYMOUS } from '../../identity/identity.ts'
+import { resolveDatabaseLevel } from '../../identity/grants.ts'
+import { ANONYMOUS, type Authenticated, type Identity } from '../../identity/identity.ts'
+import type { GrantLevel } from '../../identity/user.ts'
 import { SYSTEM_DATABASE } from './path.ts'
 
 export interface GateSettings {
@@ -12,6 +14,13 @@ export interface GateSettings {
   readonly unixSockets: boolean
 }
 
+/** Which databases there are. */
+export interface Databases {
+  exists(name: string): boolean | Promise<boolean>
+  /** By name, the system database included. */
+  list(): Promise<readonly string[]>
+}
+
 /** Whether a path asks for a credential, decided once, on its normal form. */
 export function needsCredential(segments: readonly string[], settings: GateSettings): boolean {
   if (!settings.authentication) return false
@@ -21,16 +30,41 @@ export function needsCredential(segments: readonly string[], settings: GateSetti
   return first?.startsWith('_') ? true : !settings.systemOnly
 }
 
-export function passGate(exchange: Exchange, settings: GateSettings): void {
-  const { identity, by } = exchange.authenticated ?? ANONYMOUS
-  const isExempt = !settings.unixSockets && exchange.client.isUnixSocket
-  const { segments, scope } = exchange.path
-  const mayEnter = by !== null && identity.isAdmin
-  const isKnown = scope === SYSTEM_DATABASE
-  if (mayEnter || isExempt || !settings.authentication) {
-    if (!isKnown) throw new Refusal('database_not_found')
+/** Whether this request needs no credential, whatever it asks for. */
+export const isExempt = (exchange: Exchange, settings: GateSettings): boolean =>
+  !settings.authentication || (!settings.unixSockets && exchange.client.isUnixSocket)
+
+/** What an identity may do on a database. Whoever stands above all grants may do everything. */
+export const levelOn = (identity: Identity, database: string): GrantLevel =>
+  identity.isAdmin || identity.isSuperuser ? 'rw' : resolveDatabaseLevel(identity.grants, database)
+
+export async function passGate(exchange: Exchange, settings: GateSettings, databases: Databases): Promise<void> {
+  const authenticated = exchange.authenticated ?? ANONYMOUS
+  const { raw, segments, scope = SYSTEM_DATABASE } = exchange.path
+  const isFree = isExempt(exchange, settings)
+  if (!isFree && !isPathAllowed(raw, authenticated)) throw new Refusal('authentication_required')
+  const isThere = await databases.exists(scope)
+  if (isFree || mayEnter(authenticated, scope)) {
+    if (!isThere) throw new Refusal('database_not_found')
     return
   }
   // A name that does not exist looks like one the caller may not enter, so that names cannot be probed.
-  if (!isKnown || needsCredential(segments, settings)) throw new Refusal('authentication_required')
+  const isOpen = !needsCredential(segments, settings) || isOwnAffair(segments, authenticated)
+  if (!isThere || !isOpen) throw new Refusal('authentication_required')
+}
+
+/** A token may be good for some paths only, to the letter: without the database, without the query. */
+const isPathAllowed = (raw: string, { bearer }: Authenticated): boolean =>
+  bearer?.allowedPaths === undefined || bearer.allowedPaths.includes(withoutDatabase(raw))
+
+const withoutDatabase = (raw: string): string => raw.replace(/^\/_db\/[^/]+/, '') || '/'
+
+const mayEnter = ({ identity, by }: Authenticated, database: string): boolean =>
+  by !== null && levelOn(identity, database) !== 'none'
+
+/** What everybody may ask for who is known at all: about themselves, which the routes decide. */
+function isOwnAffair(segments: readonly string[], { by }: Authenticated): boolean {
+  if (by === null || segments[0] !== '_api') return false
+  const isAboutUser = segments[1] === 'user' || segments[1] === 'token'
+  return (isAboutUser && segments.length > 2) || segments.join('/') === '_api/cluster/endpoints'
 }

@@ -1,16 +1,52 @@
-import type { Reply, Route } from '../../door/exchange.ts'
-import type { MultiModelDialectOptions } from './dialect.ts'
-import { toJsonReply } from './wire.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Answer, Exchange, Route } from '../../door/exchange.ts'
+import { type AuthNeeds, authMethods, authRoutes } from './auth.ts'
+import { type DatabasesNeeds, databasesRoutes } from './databases.ts'
+import { type Secrets, secretsRoutes } from './secrets.ts'
+import { type StatusNeeds, statusRoutes } from './status.ts'
+import { type TokensNeeds, tokensRoutes } from './tokens.ts'
+import { refuseParts, type UsersNeeds, usersRoutes } from './users/routes.ts'
 
-export function multiModelRoutes({ version, product }: MultiModelDialectOptions): readonly Route[] {
-  const getVersion = (): Reply => toJsonReply(200, { server: 'arango', license: 'community', version })
-  return [
-    { path: '/', methods: { GET: () => toJsonReply(200, { error: false, code: 200, product: product.name }) } },
-    { path: '/_api/version', methods: { GET: getVersion } },
-    { path: '/_admin/version', methods: { GET: getVersion } },
-    {
-      path: '/_admin/server/availability',
-      methods: { GET: () => toJsonReply(200, { error: false, code: 200, mode: 'default' }) },
-    },
-  ]
+export interface RoutesNeeds {
+  readonly auth: AuthNeeds
+  readonly users: UsersNeeds
+  readonly tokens: TokensNeeds
+  readonly secrets: Secrets
+}
+
+/** What is Cardea's to answer, whatever stands behind the door. */
+export const ownRoutes = ({ auth, users, tokens, secrets }: RoutesNeeds): readonly Route[] => [
+  ...authRoutes(auth),
+  ...usersRoutes(users),
+  ...tokensRoutes(tokens),
+  ...secretsRoutes(secrets),
+]
+
+/** What an upstream would answer, where there is none. */
+export const standInRoutes = (needs: StatusNeeds & DatabasesNeeds): readonly Route[] => [
+  ...statusRoutes(needs),
+  ...databasesRoutes(needs),
+]
+
+/** What stands below a path that is Cardea's is Cardea's too. Everything else is unknown. */
+export function createOtherwise(auth: AuthNeeds): (exchange: Exchange) => Answer {
+  const methods = authMethods(auth)
+  const below = new Map<string, (exchange: Exchange) => Answer>([
+    // quirk: reference multi-model 1.1: any path below signs in
+    ['_open/auth', (exchange) => answerBy(methods, exchange)],
+    ['_api/user', refuseParts],
+    ['_api/token', refuseParts],
+  ])
+  return (exchange) => {
+    const { segments } = exchange.path
+    const answer = below.get(segments.slice(0, 2).join('/'))
+    if (answer) return answer(exchange)
+    throw new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
+  }
+}
+
+function answerBy(methods: Route['methods'], exchange: Exchange): Answer {
+  const handler = Object.hasOwn(methods, exchange.method) ? methods[exchange.method] : undefined
+  if (handler) return handler(exchange, {})
+  throw new Refusal('method_not_allowed', { about: Object.keys(methods).join(',') })
 }

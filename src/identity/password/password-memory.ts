@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type Clock, SYSTEM_CLOCK } from '../../base/clock.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import { createLiveCache } from '../live-cache.ts'
 import { frame, hmac } from './password-digest.ts'
@@ -10,24 +11,31 @@ import { frame, hmac } from './password-digest.ts'
 export interface PasswordMemory {
   /** Call only after the stored password of this version verified. `version` changes whenever that does. */
   remember(name: string, version: string, password: string): void
-  /** `false` says nothing about the password: verify it. */
-  isRemembered(name: string, version: string, password: string): boolean
+  /** `false` says nothing about the password: verify it. What was verified longer ago than `maxAgeMs` does not count. */
+  isRemembered(name: string, version: string, password: string, maxAgeMs?: number): boolean
   forget(name: string): void
   clear(): void
 }
 
+interface Remembered {
+  readonly digest: Buffer
+  readonly verifiedAtMs: number
+}
+
 /** One password a name is remembered; `size` says of how many names, and 0 switches the memory off. */
-export function createPasswordMemory(size: () => number): PasswordMemory {
+export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_CLOCK): PasswordMemory {
   const key = randomBytes(32)
-  const digests = createLiveCache<Buffer>(size)
+  const digests = createLiveCache<Remembered>(size)
   const digest = (...parts: readonly string[]) => hmac('sha256', key, frame(parts))
   return {
-    remember: (name, version, password) => digests.set(name, digest(name, version, password)),
-    isRemembered: (name, version, password) => {
+    remember: (name, version, password) =>
+      digests.set(name, { digest: digest(name, version, password), verifiedAtMs: clock.nowMs() }),
+    isRemembered: (name, version, password, maxAgeMs = Number.POSITIVE_INFINITY) => {
       // computed also where nothing is remembered, so that the time does not tell who signed in lately
       const asked = digest(name, version, password)
       const known = digests.get(name)
-      return known !== undefined && isSameSecret(asked, known)
+      const isYoung = known !== undefined && clock.nowMs() - known.verifiedAtMs < maxAgeMs
+      return isYoung && isSameSecret(asked, known.digest)
     },
     forget: digests.delete,
     clear: digests.clear,

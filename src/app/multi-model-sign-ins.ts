@@ -1,0 +1,129 @@
+// Signing in at the multi-model door: with a password or an access token, for one request or for a token.
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import type { CredentialSource } from '../credentials/handler.ts'
+import { toIssuedClaims } from '../credentials/issued-token.ts'
+import type { AuthSettings, SignIns } from '../dialects/multi-model/auth.ts'
+import { findActiveToken, findTokenUser } from '../identity/access-token.ts'
+import type { Account } from '../identity/account.ts'
+import type { Directory, Session } from '../identity/directory.ts'
+import type { BearerToken } from '../identity/identity.ts'
+import type { SignIn } from '../identity/sign-in.ts'
+import { type KeyRing, signWithRing } from '../keys/ring.ts'
+
+export interface SignInsNeeds {
+  readonly directory: Directory
+  readonly signIn: SignIn
+  ring(): KeyRing
+  readonly issuer: string
+  settings(): AuthSettings
+  /** How long a verified password counts for Basic; `undefined`: as long as it is the same. */
+  basicAgeMs(): number | undefined
+  readonly clock: Clock
+}
+
+export interface MultiModelSignIns extends SignIns {
+  /** Whose name and password these are, for one request. */
+  check(name: string, password: string, source: CredentialSource): Promise<Account | undefined>
+}
+
+interface Admitted {
+  readonly account: Account
+  /** Of the access token it rests on. */
+  readonly until: number | undefined
+}
+
+export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns {
+  const { directory, clock } = needs
+  const now = () => nowSeconds(clock)
+  return {
+    async check(name, password, source) {
+      const maxAgeMs = needs.basicAgeMs()
+      const age = maxAgeMs === undefined ? {} : { maxAgeMs }
+      return (await admit(needs, { name, password, source, ...age }))?.account
+    },
+    async signIn({ name, password, code }, lifetimeSeconds, source) {
+      const admitted = await admit(needs, { name, password, code, source })
+      if (!admitted) return undefined
+      const { account, until } = admitted
+      const session = directory.createSession(account)
+      return issue(needs, { session, until, expiresAt: now() + lifetimeSeconds, allowedPaths: undefined })
+    },
+    async renew(name, { session, renewableUntil: until, allowedPaths }, lifetimeSeconds) {
+      const expiresAt = now() + lifetimeSeconds
+      return issue(needs, { session: session ?? (await open(directory, name)), until, expiresAt, allowedPaths })
+    },
+    end: ({ session, expiresAt }) => end(needs, session, expiresAt),
+  }
+}
+
+interface Credentials {
+  readonly name: string
+  readonly password: string
+  readonly code?: string
+  readonly source: CredentialSource
+  readonly maxAgeMs?: number
+}
+
+async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Promise<Admitted | undefined> {
+  // first, because it costs nothing: a password would be hashed, and its failure counted
+  const byToken = await admitByToken(needs, given)
+  if (byToken || given.name === '') return byToken
+  try {
+    const account = await needs.signIn({ ...given, peer: source.client.address, signal: source.signal })
+    return account && { account, until: undefined }
+  } catch (error) {
+    if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined
+    throw error
+  }
+}
+
+/** At this door these look like a wrong password. */
+const LOOKS_WRONG: ReadonlySet<string> = new Set(['account_locked', 'iterations_too_low', 'iterations_too_high'])
+
+/** An access token in place of the password. The name may be left out. Who has a second factor cannot come in so. */
+async function admitByToken(
+  { directory, clock }: SignInsNeeds,
+  { name, password }: Pick<Credentials, 'name' | 'password'>,
+): Promise<Admitted | undefined> {
+  const user = findTokenUser(password)
+  if (user === undefined || (name !== '' && name !== user)) return undefined
+  const account = await directory.findAccount(user)
+  if (!account || account.isAdmin || account.totp !== undefined) return undefined
+  const token = findActiveToken(account.tokens ?? [], password, nowSeconds(clock))
+  return token && { account, until: token.validUntil }
+}
+
+interface Issue {
+  readonly session: Session
+  readonly expiresAt: number
+  readonly until: number | undefined
+  readonly allowedPaths: readonly string[] | undefined
+}
+
+function issue({ ring, issuer, clock }: SignInsNeeds, { session, expiresAt, until, allowedPaths }: Issue): string {
+  const claims = toIssuedClaims({
+    session,
+    issuer,
+    issuedAt: nowSeconds(clock),
+    expiresAt: Math.min(expiresAt, until ?? expiresAt),
+    renewableUntil: until,
+    allowedPaths,
+  })
+  return signWithRing(ring(), claims)
+}
+
+/** For a token somebody else made: from here on it is one of ours. */
+async function open(directory: Directory, name: string): Promise<Session> {
+  const account = await directory.findAccount(name)
+  if (!account) throw new Refusal('user_not_found')
+  return directory.createSession(account)
+}
+
+/** No copy of the session is accepted later than this one, or than one renewed just now. */
+async function end(needs: SignInsNeeds, session: Session, expiresAt: BearerToken['expiresAt']): Promise<void> {
+  const { sessionTimeoutSeconds, maximalExpirySeconds } = needs.settings()
+  const renewed = nowSeconds(needs.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
+  const last = Math.ceil(Math.max(expiresAt ?? 0, renewed))
+  await needs.directory.endSession({ id: session.id, name: session.name, expiresAt: last })
+}

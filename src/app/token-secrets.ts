@@ -1,0 +1,80 @@
+// The secrets that sign and verify tokens of the multi-model door: loaded at start, then as their files change.
+import type { Log } from '../base/log.ts'
+import type { Config } from '../config/options.ts'
+import type { Settings } from '../config/settings.ts'
+import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
+import { type KeyRing, sha256Hex } from '../keys/ring.ts'
+import { loadSecretRing, type RingLoad, reloadSecretRing, type SecretSource } from '../keys/secret-files.ts'
+import type { Claims } from '../keys/token.ts'
+import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
+import { StartError } from './start-error.ts'
+
+export interface TokenSecrets {
+  readonly ring: LiveRing
+  /** What is remembered of verified tokens; a reload empties it. */
+  readonly cache: TokenCache<Claims>
+  /** Whether there are files that can be read again. */
+  readonly hasFiles: boolean
+}
+
+export const toSecretSource = ({ server }: Config): SecretSource => ({
+  secret: server['jwt-secret'],
+  keyfile: server['jwt-secret-keyfile'],
+  folder: server['jwt-secret-folder'],
+})
+
+/** Places of files are those of the start, whatever the configuration says later. */
+export async function openTokenSecrets(settings: () => Settings, log: Log): Promise<TokenSecrets> {
+  const { values } = settings()
+  const source = toSecretSource(values)
+  const check = (load: RingLoad) => refuseShared(load, settings())
+  const first = check(await loadSecretRing(source))
+  if (first.kind === 'refused') throw new StartError(first.message)
+  report(first, log)
+  const cache = createTokenCache<Claims>()
+  const hasFiles = Boolean(source.keyfile || source.folder)
+  const ring = createLiveRing({
+    initial: first.ring,
+    load: async () => check(await reloadSecretRing(source)),
+    onReload: (load) => {
+      if (load.kind === 'ring') cache.clear()
+      reportReload(load, log)
+    },
+    ...(hasFiles && values.server['jwt-secret-watch'] ? { watch: { source } } : {}),
+  })
+  return { ring, cache, hasFiles }
+}
+
+/** A secret that also does something else would let one kind of proof pass for another. */
+function refuseShared(load: RingLoad, { values, open }: Settings): RingLoad {
+  const other = load.kind === 'ring' ? findShared(load.ring, values, open) : undefined
+  if (other === undefined) return load
+  return { kind: 'refused', errorNum: 10, message: `a secret of tokens is also ${other}: they must be different` }
+}
+
+function findShared({ verifying }: KeyRing, values: Config, open: Settings['open']): string | undefined {
+  const others: (readonly [string, Uint8Array])[] = [
+    ['chttpd_auth.secret', Buffer.from(values.chttpd_auth.secret)],
+    ['upstream.document-secret', Buffer.from(values.upstream['document-secret'])],
+    ...open.jwt_keys
+      .filter(({ key }) => key.startsWith('hmac:'))
+      .map(({ key, text }) => [`[jwt_keys] ${key}`, Buffer.from(text, 'base64')] as const),
+  ]
+  const digests = new Set(verifying.map(({ sha256 }) => sha256))
+  return others.find(([, secret]) => secret.length > 0 && digests.has(sha256Hex(secret)))?.[0]
+}
+
+function report(load: Extract<RingLoad, { kind: 'ring' }>, log: Log): void {
+  if (load.source === 'random') log.info('no secret for tokens is configured: one was made, and ends with this process')
+  if (load.source === 'secret') log.warn('server.jwt-secret is insecure: use server.jwt-secret-keyfile instead')
+  for (const warning of load.warnings) log.warn(warning)
+}
+
+function reportReload(load: RingLoad, log: Log): void {
+  if (load.kind === 'refused') {
+    log.error('secrets of tokens not reloaded', { reason: load.message })
+    return
+  }
+  log.info('secrets of tokens reloaded', { keys: load.ring.verifying.length })
+  for (const warning of load.warnings) log.warn(warning)
+}

@@ -1,0 +1,44 @@
+// Tokens of the multi-model door that Cardea issues: made and read side by side, so that the two cannot drift.
+import { findMember } from '../base/json.ts'
+import type { Session } from '../identity/directory.ts'
+import type { BearerToken } from '../identity/identity.ts'
+import type { UserClaims } from '../keys/multi-model-claims.ts'
+import type { Claims } from '../keys/token.ts'
+
+/** Cardea's own claims: the generation of the account, and until when the token can be renewed. */
+const GENERATION = 'cdg'
+const RENEWABLE_UNTIL = 'cdu'
+
+export interface IssuedToken {
+  readonly session: Session
+  readonly issuer: string
+  readonly issuedAt: number
+  readonly expiresAt: number
+  readonly renewableUntil: number | undefined
+  readonly allowedPaths: readonly string[] | undefined
+}
+
+/** The claims the multi-model database puts into a token, in its order, then those that make it one session's. */
+export const toIssuedClaims = (token: IssuedToken): Claims => ({
+  preferred_username: token.session.name,
+  iss: token.issuer,
+  iat: token.issuedAt,
+  exp: token.expiresAt,
+  ...(token.allowedPaths ? { allowed_paths: token.allowedPaths } : {}),
+  jti: token.session.id,
+  [GENERATION]: token.session.generation,
+  ...(token.renewableUntil === undefined ? {} : { [RENEWABLE_UNTIL]: token.renewableUntil }),
+})
+
+/** What verified claims say of the token. A session only where all of it is there: else somebody else issued it. */
+export function readBearerToken(claims: Claims, { name, exp, iat, jti, allowedPaths }: UserClaims): BearerToken {
+  const generation = findMember(claims, GENERATION)
+  const until = findMember(claims, RENEWABLE_UNTIL)
+  const isIssued = jti !== undefined && iat !== undefined && typeof generation === 'number'
+  return {
+    session: isIssued ? { id: jti, name, generation, issuedAt: iat } : undefined,
+    expiresAt: exp,
+    renewableUntil: typeof until === 'number' ? until : undefined,
+    allowedPaths,
+  }
+}

@@ -1,0 +1,65 @@
+import { readUtf8 } from '../../base/encoding.ts'
+import { Refusal } from '../../base/errors.ts'
+import { isJsonObject, readJson } from '../../base/json.ts'
+import type { Exchange } from '../../door/exchange.ts'
+
+export type Members = Readonly<Record<string, unknown>>
+
+export type BodyReading =
+  | { readonly kind: 'object'; readonly members: Members }
+  /** There is none, or it is in a form nobody asked for, which counts as none. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'not json'; readonly reason: string }
+  | { readonly kind: 'not an object' }
+
+/** The body as an object that names no member twice. Whoever reads it decides what else means. */
+export async function readBody(exchange: Exchange): Promise<BodyReading> {
+  if (!isJson(exchange)) return { kind: 'none' }
+  const bytes = await exchange.readBody()
+  if (bytes === undefined || bytes.length === 0) return { kind: 'none' }
+  const text = readUtf8(bytes)
+  if (text === undefined) return { kind: 'not json', reason: 'the body is not UTF-8' }
+  const reading = readJson(text, { noDuplicates: true })
+  if (reading.kind === 'refused') return { kind: 'not json', reason: REASONS[reading.reason] }
+  if (isTooDeep(reading.value)) return { kind: 'not json', reason: `the body is nested deeper than ${MOST_DEPTH}` }
+  return isJsonObject(reading.value) ? { kind: 'object', members: reading.value } : { kind: 'not an object' }
+}
+
+const MOST_DEPTH = 100
+
+/** Whoever writes it out again works member by member, each inside the other: there must be an end. */
+function isTooDeep(value: unknown): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MOST_DEPTH) return true
+    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
+  }
+  return false
+}
+
+const REASONS = {
+  not_json: 'the body is not JSON',
+  duplicate_name: 'the body names a member twice',
+}
+
+/** The members of the body, where nothing but an object will do. */
+export async function readMembers(exchange: Exchange): Promise<Members> {
+  const body = await readBody(exchange)
+  if (body.kind === 'object') return body.members
+  throw new Refusal('bad_request', { about: body.kind === 'not json' ? body.reason : 'the body must be a JSON object' })
+}
+
+const OWN_BINARY = 'application/x-velocypack'
+
+/**
+ * Only JSON is read. Another type counts as no body, as the real server has it: what a form of another site can send
+ * with a browser's remembered password is not JSON.
+ */
+function isJson(exchange: Exchange): boolean {
+  const encoding = (exchange.header('content-encoding') ?? 'identity').trim().toLowerCase()
+  if (encoding !== 'identity') throw new Refusal('unsupported_encoding', { about: encoding })
+  const [type = ''] = (exchange.header('content-type') ?? 'application/json').split(';')
+  const name = type.trim().toLowerCase()
+  if (name === OWN_BINARY) throw new Refusal('unsupported_media_type', { about: 'application/json' })
+  return name === 'application/json' || name === ''
+}

@@ -1,0 +1,67 @@
+// The small answers drivers and tools ask for before anything else, where no upstream gives them.
+import { Refusal } from '../../base/errors.ts'
+import type { Exchange, Handler, Reply, Route } from '../../door/exchange.ts'
+import type { GateSettings } from './gate.ts'
+import { mayReadAll } from './rights.ts'
+import { toJsonReply, toMergedReply } from './wire.ts'
+
+export interface StatusSettings extends GateSettings {
+  readonly role: 'single' | 'dbserver' | 'agent'
+  /** Versions and figures are for who manages the server. */
+  readonly isHardened: boolean
+  /** Names this deployment. */
+  readonly uuid: string
+}
+
+export interface StatusNeeds {
+  /** The version of the interface told to clients. */
+  readonly version: string
+  readonly product: { readonly name: string; readonly version: string }
+  settings(): StatusSettings
+}
+
+export function statusRoutes(needs: StatusNeeds): readonly Route[] {
+  const { product, settings } = needs
+  const get = (path: string, handler: Handler): Route => ({ path, methods: { GET: handler } })
+  const version: Handler = (exchange) => showVersion(needs, exchange)
+  return [
+    get('/', () => toMergedReply(200, { product: product.name })),
+    get('/_api/version', version),
+    get('/_admin/version', version),
+    get('/_admin/status', (exchange) => showStatus(needs, exchange)),
+    get('/_admin/server/availability', () => toMergedReply(200, { mode: 'default' })),
+    get('/_admin/server/mode', () => toMergedReply(200, { mode: 'default' })),
+    get('/_admin/server/role', () => toMergedReply(200, { role: ROLES[settings().role] })),
+    get('/_admin/server/id', () => toMergedReply(200, { id: `${PREFIXES[settings().role]}-${settings().uuid}` })),
+  ]
+}
+
+const ROLES = { single: 'SINGLE', dbserver: 'PRIMARY', agent: 'AGENT' } as const
+const PREFIXES = { single: 'SNGL', dbserver: 'PRMR', agent: 'AGNT' } as const
+
+const SERVER = { server: 'arango', license: 'community' }
+
+function showVersion({ version, product, settings }: StatusNeeds, exchange: Exchange): Reply {
+  if (settings().isHardened && !mayReadAll(exchange, settings())) return toJsonReply(200, SERVER)
+  const isDetailed = exchange.query.get('details') === 'true'
+  const details = { 'server-version': version, mode: 'server', 'served-by': `${product.name} ${product.version}` }
+  return toJsonReply(200, { ...SERVER, version, ...(isDetailed ? { details } : {}) })
+}
+
+function showStatus({ version, settings }: StatusNeeds, exchange: Exchange): Reply {
+  if (settings().isHardened && !mayReadAll(exchange, settings())) throw new Refusal('forbidden')
+  return toJsonReply(200, {
+    ...SERVER,
+    mode: 'server',
+    operationMode: 'server',
+    version,
+    foxxApi: false,
+    serverInfo: {
+      role: ROLES[settings().role],
+      maintenance: false,
+      readOnly: false,
+      writeOpsEnabled: true,
+      progress: { phase: 'in wait', feature: '', recoveryTick: 0 },
+    },
+  })
+}

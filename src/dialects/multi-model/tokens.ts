@@ -1,0 +1,122 @@
+import { Refusal } from '../../base/errors.ts'
+import { findMember } from '../../base/json.ts'
+import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
+import { createAccessToken, isTokenActive } from '../../identity/access-token.ts'
+import type { AdministratorDirectory, UserDirectory } from '../../identity/directory.ts'
+import { type AccessToken, checkWord, type User } from '../../identity/user.ts'
+import { type Members, readMembers } from './body.ts'
+import type { GateSettings } from './gate.ts'
+import { isSelfOrManager, requireReader } from './rights.ts'
+import { aboutUser } from './users/wire.ts'
+import { toEmptyReply, toJsonReply } from './wire.ts'
+
+export interface TokensNeeds {
+  readonly directory: UserDirectory & AdministratorDirectory
+  settings(): GateSettings
+  nowSeconds(): number
+}
+
+type Work = (needs: TokensNeeds, exchange: Exchange, params: Params) => Promise<Reply>
+
+/** Access tokens: extra passwords users give to their programs. */
+export function tokensRoutes(needs: TokensNeeds): readonly Route[] {
+  const by =
+    (work: Work): Handler =>
+    (exchange, params) =>
+      work(needs, exchange, params)
+  return [
+    { path: '/_api/token', methods: { GET: missing('user'), POST: missing('user'), DELETE: missing('user') } },
+    { path: '/_api/token/{user}', methods: { GET: by(listTokens), POST: by(createToken), DELETE: missing('id') } },
+    { path: '/_api/token/{user}/{id}', methods: { DELETE: by(removeToken) } },
+  ]
+}
+
+const missing = (name: string) => (): never => {
+  throw new Refusal('bad_parameter', { about: `path parameter '${name}' is missing` })
+}
+
+async function listTokens(needs: TokensNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
+  requireReader(exchange, needs.settings(), name)
+  const tokens = await findTokens(needs, name)
+  return toJsonReply(200, { tokens: tokens.map((token) => toShown(token, needs.nowSeconds())) })
+}
+
+async function findTokens({ directory }: TokensNeeds, name: string): Promise<readonly AccessToken[]> {
+  if (directory.isAdministrator(name)) return []
+  const user = await directory.findUser(name)
+  if (!user) throw new Refusal('user_not_found')
+  return user.multiModel.tokens
+}
+
+/** The text is not among it: it is shown once, to whoever made it. */
+const toShown = (token: AccessToken, nowSeconds: number): object => ({
+  id: token.id,
+  name: token.name,
+  valid_until: token.validUntil,
+  created_at: token.createdAt,
+  fingerprint: token.fingerprint,
+  active: isTokenActive(token, nowSeconds),
+})
+
+async function createToken(needs: TokensNeeds, exchange: Exchange, { user = '' }: Params): Promise<Reply> {
+  requireChangeable(needs, exchange, user)
+  const members = await readMembers(exchange)
+  const name = readName(members)
+  const now = needs.nowSeconds()
+  const { text, token } = createAccessToken({ user, name, createdAt: now, validUntil: readValidUntil(members) })
+  const changed = await aboutUser(needs.directory.changeUser(user, 'any', (before) => withToken(before, token)))
+  const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
+  // somebody else may have deleted it already; that it was made is true all the same
+  return toJsonReply(200, { ...toShown(kept ?? { id: 0, ...token }, now), token: text })
+}
+
+/** Each travels with the record of its user, and users make them themselves. */
+const MOST_TOKENS = 100
+
+function withToken(user: User, token: Omit<AccessToken, 'id'>): User {
+  const { tokens } = user.multiModel
+  if (tokens.some(({ name }) => name === token.name)) throw new Refusal('name_taken')
+  if (tokens.length >= MOST_TOKENS) throw bad(`a user has no more than ${MOST_TOKENS} tokens`)
+  const id = Math.max(0, ...tokens.map((other) => other.id)) + 1
+  return withTokens(user, [...tokens, { id, ...token }])
+}
+
+const withTokens = (user: User, tokens: readonly AccessToken[]): User => ({
+  ...user,
+  multiModel: { ...user.multiModel, tokens },
+})
+
+const bad = (about: string): Refusal => new Refusal('bad_request', { about })
+
+function readName(members: Members): string {
+  const name = findMember(members, 'name') ?? ''
+  if (name === '') throw bad("'name' must not be empty")
+  const flaw = typeof name === 'string' ? checkWord(name) : 'not_text'
+  if (typeof name !== 'string' || flaw) throw bad(`'name' cannot be this: ${flaw?.replaceAll('_', ' ')}`)
+  return name
+}
+
+function readValidUntil(members: Members): number {
+  const until = findMember(members, 'valid_until')
+  if (typeof until !== 'number') return 0
+  const seconds = Math.trunc(until)
+  if (!Number.isSafeInteger(seconds) || seconds < 0) throw bad("'valid_until' is out of range")
+  return seconds
+}
+
+async function removeToken(needs: TokensNeeds, exchange: Exchange, { user = '', id = '' }: Params): Promise<Reply> {
+  requireChangeable(needs, exchange, user)
+  if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { about: "path parameter 'id' is not a number" })
+  const without = (before: User) =>
+    withTokens(
+      before,
+      before.multiModel.tokens.filter((token) => token.id !== Number(id)),
+    )
+  await aboutUser(needs.directory.changeUser(user, 'any', without))
+  return toEmptyReply(200)
+}
+
+function requireChangeable({ directory }: TokensNeeds, exchange: Exchange, name: string): void {
+  if (!isSelfOrManager(exchange, name)) throw new Refusal('somebody_elses')
+  if (directory.isAdministrator(name)) throw new Refusal('forbidden')
+}

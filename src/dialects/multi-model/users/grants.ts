@@ -1,0 +1,104 @@
+import { Refusal } from '../../../base/errors.ts'
+import type { Exchange, Params, Reply } from '../../../door/exchange.ts'
+import { resolveCollectionLevel, resolveDatabaseLevel } from '../../../identity/grants.ts'
+import type { Grant, GrantLevel } from '../../../identity/user.ts'
+import { readMembers } from '../body.ts'
+import { SYSTEM_DATABASE } from '../path.ts'
+import { requireManager, requireReader } from '../rights.ts'
+import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
+import { readGrant } from './input.ts'
+import type { UsersNeeds } from './routes.ts'
+import { aboutUser } from './wire.ts'
+import { ROOT, requireChangeable } from './write.ts'
+
+type Grants = ReadonlyMap<string, Grant>
+
+const ALL = '*'
+
+/** An administrator may do everything, everywhere. */
+const EVERYTHING: Grants = new Map([[ALL, { level: 'rw', collections: new Map([[ALL, 'rw']]) }]])
+
+async function findGrants({ directory }: UsersNeeds, name: string): Promise<Grants | undefined> {
+  if (directory.isAdministrator(name)) return EVERYTHING
+  return (await directory.findUser(name))?.multiModel.grants
+}
+
+export async function listDatabases(needs: UsersNeeds, exchange: Exchange, { user = '' }: Params): Promise<Reply> {
+  requireReader(exchange, needs.settings(), user)
+  const grants = await findGrants(needs, user)
+  if (!grants) throw new Refusal('user_not_found')
+  const names = await listNames(needs, grants)
+  if (exchange.query.get('full') === 'true') return toWrappedReply(toConfigured(names, grants))
+  const levels = names.map((name) => [name, resolveDatabaseLevel(grants, name)] as const)
+  return toWrappedReply(Object.fromEntries(levels.filter(([, level]) => level !== 'none')))
+}
+
+async function listNames({ databases }: UsersNeeds, grants: Grants): Promise<readonly string[]> {
+  const own = [...grants.keys()].filter((name) => name !== ALL)
+  return [...new Set([...(await databases.list()), ...own])].toSorted()
+}
+
+/** What was granted, not what follows from it. */
+function toConfigured(names: readonly string[], grants: Grants): object {
+  const entries = names.map((name) => {
+    const { level, collections } = grants.get(name) ?? NOTHING
+    const all = collections.get(ALL) ?? 'undefined'
+    const granted = Object.fromEntries([...collections, [ALL, all]])
+    return [name, { permission: level ?? 'undefined', collections: granted }] as const
+  })
+  return Object.fromEntries([...entries, [ALL, { permission: grants.get(ALL)?.level ?? 'undefined' }]])
+}
+
+const NOTHING: Grant = { level: undefined, collections: new Map() }
+
+export async function getLevel(needs: UsersNeeds, exchange: Exchange, params: Params): Promise<Reply> {
+  const { user = '', database = '', collection } = params
+  requireReader(exchange, needs.settings(), user)
+  if (collection !== undefined) await requireDatabase(needs, database)
+  // quirk: reference multi-model 7.2: somebody who is not there has the level none
+  const grants = (await findGrants(needs, user)) ?? new Map()
+  return toWrappedReply(
+    collection === undefined
+      ? resolveDatabaseLevel(grants, database)
+      : resolveCollectionLevel(grants, database, collection),
+  )
+}
+
+export async function setLevel(needs: UsersNeeds, exchange: Exchange, params: Params): Promise<Reply> {
+  const { user = '', database = '', collection } = params
+  requireManager(exchange)
+  requireChangeable(needs, exchange, user)
+  const level = readGrant(await readMembers(exchange))
+  requireRootStays(user, database, collection, level)
+  if (collection !== undefined) await requireDatabase(needs, database)
+  await aboutUser(needs.directory.setGrant(user, database, level, collection))
+  const place = collection === undefined ? database : `${database}/${collection}`
+  return toMergedReply(200, Object.fromEntries([[place, level]]))
+}
+
+export async function clearLevel(needs: UsersNeeds, exchange: Exchange, params: Params): Promise<Reply> {
+  const { user = '', database = '', collection } = params
+  requireManager(exchange)
+  requireChangeable(needs, exchange, user)
+  requireRootStays(user, database, collection, undefined)
+  if (collection !== undefined) await requireDatabase(needs, database)
+  await aboutUser(needs.directory.setGrant(user, database, undefined, collection))
+  return toDoneReply(202)
+}
+
+/** Collections are granted in a database that is there; a database can be granted before it is. */
+async function requireDatabase({ databases }: UsersNeeds, database: string): Promise<void> {
+  if (database !== ALL && !(await databases.exists(database))) throw new Refusal('database_not_found')
+}
+
+// quirk: reference multi-model 7.2
+function requireRootStays(
+  user: string,
+  database: string,
+  collection: string | undefined,
+  level: GrantLevel | undefined,
+): void {
+  const isSystem = database === SYSTEM_DATABASE && collection === undefined
+  if (user !== ROOT || !isSystem || level === 'rw') return
+  throw new Refusal('forbidden', { about: "Cannot lower access level of 'root' to _system" })
+}

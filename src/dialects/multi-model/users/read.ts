@@ -1,0 +1,71 @@
+import { Refusal } from '../../../base/errors.ts'
+import type { Exchange, Feed, Params, Reply } from '../../../door/exchange.ts'
+import type { User } from '../../../identity/user.ts'
+import { requireReader } from '../rights.ts'
+import { toMergedReply } from '../wire.ts'
+import type { UsersNeeds } from './routes.ts'
+import { toAdministratorObject, toUserObject, type UserObject } from './wire.ts'
+
+export async function getUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
+  requireReader(exchange, needs.settings(), name)
+  if (needs.directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
+  const user = await needs.directory.findUser(name)
+  if (!user) throw new Refusal('user_not_found')
+  return toMergedReply(200, toUserObject(user))
+}
+
+/** All of them, piece by piece: a directory may be larger than what fits into memory. */
+export async function listUsers({ directory, settings }: UsersNeeds, exchange: Exchange): Promise<Reply> {
+  requireReader(exchange, settings())
+  const administrators = directory.listAdministrators().map(({ name }) => name)
+  // The first page is there before the reply begins, so that a store that is gone still gets its own answer.
+  const first = await directory.listUsers({ limit: PAGE })
+  const users = renderUsers(mergeNames(readPages(first, directory), administrators))
+  return { status: 200, headers: [['Content-Type', 'application/json']], body: users }
+}
+
+const PAGE = 500
+
+type Lister = Pick<UsersNeeds['directory'], 'listUsers'>
+
+async function* readPages(first: readonly User[], directory: Lister): AsyncGenerator<readonly User[]> {
+  let page = first
+  yield page
+  while (page.length === PAGE) {
+    const last = page.at(-1)?.name ?? ''
+    page = await directory.listUsers({ from: { name: last, isInclusive: false }, limit: PAGE })
+    yield page
+  }
+}
+
+/** Administrators among the users, each name once, in the order of their bytes. */
+async function* mergeNames(
+  pages: AsyncIterable<readonly User[]>,
+  administrators: readonly string[],
+): AsyncGenerator<readonly UserObject[]> {
+  const waiting = administrators.toSorted(compareBytes)
+  for await (const page of pages) {
+    const objects: UserObject[] = []
+    for (const user of page) {
+      while (waiting[0] !== undefined && compareBytes(waiting[0], user.name) < 0) objects.push(shift(waiting))
+      objects.push(waiting[0] === user.name ? shift(waiting) : toUserObject(user))
+    }
+    yield objects
+  }
+  yield waiting.map(toAdministratorObject)
+}
+
+const shift = (names: string[]): UserObject => toAdministratorObject(names.shift() ?? '')
+
+const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+async function* renderUsers(pages: AsyncIterable<readonly UserObject[]>): Feed {
+  yield '{"error":false,"code":200,"result":['
+  let separator = ''
+  for await (const objects of pages) {
+    if (objects.length === 0) continue
+    yield separator + objects.map((object) => JSON.stringify(object)).join(',')
+    separator = ','
+  }
+  yield ']}'
+}

@@ -1,0 +1,62 @@
+import { Refusal } from '../../../base/errors.ts'
+import type { Exchange, Handler, Params, Reply, Route } from '../../../door/exchange.ts'
+import type { AdministratorDirectory, UserDirectory } from '../../../identity/directory.ts'
+import type { Databases, GateSettings } from '../gate.ts'
+import { clearConfig, getConfig, setConfig } from './config.ts'
+import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
+import { getUser, listUsers } from './read.ts'
+import { changeUser, checkPassword, createUser, removeUser, replaceUser } from './write.ts'
+
+export interface UsersNeeds {
+  readonly directory: UserDirectory & AdministratorDirectory
+  readonly databases: Databases
+  settings(): GateSettings
+  /** Whether this is the password of that user; a failure counts for the lockout. */
+  isPassword(name: string, password: string, exchange: Exchange): Promise<boolean>
+}
+
+type Work = (needs: UsersNeeds, exchange: Exchange, params: Params) => Promise<Reply>
+
+/** The API of users: `/_api/user` and everything below. */
+export function usersRoutes(needs: UsersNeeds): readonly Route[] {
+  const by =
+    (work: Work): Handler =>
+    (exchange, params) =>
+      work(needs, exchange, params)
+  const level = { GET: by(getLevel), PUT: by(setLevel), DELETE: by(clearLevel) }
+  return [
+    {
+      path: '/_api/user',
+      methods: {
+        GET: by(listUsers),
+        POST: by(createUser),
+        PUT: refuseParts,
+        PATCH: refuseParts,
+        DELETE: refuseParts,
+      },
+    },
+    {
+      path: '/_api/user/{user}',
+      methods: {
+        GET: by(getUser),
+        POST: by(checkPassword),
+        PUT: by(replaceUser),
+        PATCH: by(changeUser),
+        DELETE: by(removeUser),
+      },
+    },
+    { path: '/_api/user/{user}/database', methods: { GET: by(listDatabases) } },
+    { path: '/_api/user/{user}/database/{database}', methods: level },
+    { path: '/_api/user/{user}/database/{database}/{collection}', methods: level },
+    { path: '/_api/user/{user}/config', methods: { GET: by(getConfig), DELETE: by(clearConfig) } },
+    {
+      path: '/_api/user/{user}/config/{key}',
+      methods: { GET: by(getConfig), PUT: by(setConfig), DELETE: by(clearConfig) },
+    },
+  ]
+}
+
+/** Too many segments, or too few. */
+export function refuseParts(): never {
+  throw new Refusal('bad_request', { about: 'the path has too many or too few parts' })
+}

@@ -1,0 +1,94 @@
+import { Refusal } from '../../../base/errors.ts'
+import { findMember } from '../../../base/json.ts'
+import type { Exchange, Params, Reply } from '../../../door/exchange.ts'
+import { checkName, type User } from '../../../identity/user.ts'
+import { readMembers } from '../body.ts'
+import { isSelfOrManager, requireKnown, requireManager } from '../rights.ts'
+import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
+import { readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
+import { merge } from './merge.ts'
+import type { UsersNeeds } from './routes.ts'
+import { aboutUser, toUserObject } from './wire.ts'
+
+export async function createUser({ directory }: UsersNeeds, exchange: Exchange): Promise<Reply> {
+  requireManager(exchange)
+  const members = await readMembers(exchange)
+  const name = findMember(members, 'user')
+  if (typeof name !== 'string' || checkName(name) !== undefined) throw new Refusal('user_name_refused')
+  const { passwd = '', active = true, extra = {} } = readUserInput(members)
+  const draft = { name, password: { password: passwd }, isActive: active, multiModel: { extra: requireSmall(extra) } }
+  try {
+    return toMergedReply(201, toUserObject(await directory.createUser(draft, { signal: exchange.signal })))
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'conflict') throw new Refusal('user_exists', { cause: error })
+    throw error
+  }
+}
+
+/** Puts a user like a new one in the place of the old: grants, settings and access tokens are gone. */
+export async function replaceUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
+  requireChangeable(needs, exchange, name)
+  const { passwd = '', active = true, extra = {} } = readUserInput(await readMembers(exchange))
+  requireSmall(extra)
+  const change = (user: User): User => ({
+    ...user,
+    isActive: active,
+    multiModel: { grants: new Map(), extra, config: {}, tokens: [] },
+  })
+  return write(needs, exchange, { name, change, password: passwd })
+}
+
+export async function changeUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
+  requireChangeable(needs, exchange, name)
+  const input = readUserChange(await readMembers(exchange))
+  return write(needs, exchange, { name, change: (user) => withChange(user, input), password: input.passwd })
+}
+
+const withChange = (user: User, { active, extra }: UserInput): User => ({
+  ...user,
+  isActive: active ?? user.isActive,
+  multiModel: {
+    ...user.multiModel,
+    extra: extra ? requireSmall(merge(user.multiModel.extra, extra)) : user.multiModel.extra,
+  },
+})
+
+interface Change {
+  readonly name: string
+  readonly password: string | undefined
+  change(user: User): User
+}
+
+async function write({ directory }: UsersNeeds, { signal }: Exchange, { name, password, change }: Change) {
+  const options = password === undefined ? { signal } : { password: { password }, signal }
+  return toMergedReply(200, toUserObject(await aboutUser(directory.changeUser(name, 'any', change, options))))
+}
+
+/** Administrators are not this API's to change. */
+export function requireChangeable({ directory }: UsersNeeds, exchange: Exchange, name: string): void {
+  if (!isSelfOrManager(exchange, name)) throw new Refusal('forbidden')
+  if (directory.isAdministrator(name)) throw new Refusal('forbidden')
+}
+
+// quirk: reference multi-model 7.2: this name stays
+export const ROOT = 'root'
+
+export async function removeUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
+  requireManager(exchange)
+  requireChangeable(needs, exchange, name)
+  if (name === ROOT) throw new Refusal('forbidden')
+  await aboutUser(needs.directory.removeUser(name, 'any'))
+  return toDoneReply(202)
+}
+
+/** Whether a password is the right one. It is a sign-in in all but name, and counts as one. */
+export async function checkPassword(
+  { isPassword }: UsersNeeds,
+  exchange: Exchange,
+  { user: name = '' }: Params,
+): Promise<Reply> {
+  requireKnown(exchange)
+  const password = readPassword(await readMembers(exchange))
+  if (!(await isPassword(name, password, exchange))) throw new Refusal('user_not_found')
+  return toWrappedReply(true)
+}
