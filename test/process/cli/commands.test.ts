@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { it } from 'node:test'
+import { ADMIN_PASSWORD, type Ended, type Managed, makeManaged } from '../../support/managed.ts'
+import { stop } from '../../support/process.ts'
+
+interface Row {
+  readonly args: readonly string[]
+  readonly input?: string
+  readonly code: number
+  /** On standard output where it goes well, else on standard error. */
+  readonly says?: RegExp | string
+}
+
+const PASSWORDS = { ann: 'the-password-of-ann', new: 'the-new-password', root: 'the-password-of-root' }
+
+const ROWS: readonly Row[] = [
+  { args: ['user', 'list'], code: 0, says: 'NAME  ACTIVE  ROLES  GRANTS\n' },
+  { args: ['user', 'list', '--json'], code: 0, says: '[]\n' },
+  {
+    args: ['user', 'add', 'ann', '--password-stdin', '--role', 'a', '--role', 'b', '--grant', 'shop=rw'],
+    input: `${PASSWORDS.ann}\n`,
+    code: 0,
+    says: 'Made ann.\n',
+  },
+  { args: ['user', 'add', 'ann', '--password-stdin'], input: 'x', code: 7, says: /^The name ann is taken/ },
+  { args: ['user', 'add', 'ann', '--no-password', '--json'], code: 7, says: /^\{"error":"conflict","reason":/ },
+  { args: ['user', 'add', 'admin', '--no-password'], code: 7, says: /^The name admin is taken/ },
+  { args: ['user', 'add', 'b:c', '--no-password'], code: 1, says: /^The name must not hold a colon\.$/m },
+  { args: ['user', 'add', 'bob', '--no-password', '--role', '_admin'], code: 1, says: /^A role must not begin/ },
+  { args: ['user', 'add', '..', '--no-password', '--disabled', '--json'], code: 0, says: /"active": false/ },
+  { args: ['user', 'show', '..'], code: 0, says: /^can sign in +no: disabled$/m },
+  { args: ['user', 'show', 'ann'], code: 0, says: /^grants +shop rw$/m },
+  { args: ['user', 'show', 'ann', '--json'], code: 0, says: /"password": "pbkdf2 sha256 1"/ },
+  { args: ['user', 'show', 'nobody'], code: 5, says: 'There is no user nobody.\n' },
+  { args: ['user', 'show', 'nobody', '--json'], code: 5, says: /^\{"error":"not_found",/ },
+  { args: ['user', 'set-password', 'ann', '--password-stdin'], input: PASSWORDS.new, code: 0, says: /^ann has a new/ },
+  { args: ['user', 'set-password', 'nobody', '--password-stdin'], input: PASSWORDS.new, code: 5 },
+  { args: ['user', 'roles', 'ann'], code: 0, says: 'a\nb\n' },
+  { args: ['user', 'roles', 'ann', 'x', 'y'], code: 0, says: 'x\ny\n' },
+  { args: ['user', 'roles', 'ann', '--add', 'z', '--remove', 'x'], code: 0, says: 'y\nz\n' },
+  { args: ['user', 'roles', 'ann', 'a,b'], code: 1, says: /^A role must not hold a comma\.$/m },
+  { args: ['user', 'roles', 'ann', '--none'], code: 0, says: 'ann has no roles.\n' },
+  {
+    args: ['user', 'grant', 'ann', 'shop', 'ro', '--collection', 'orders'],
+    code: 0,
+    says: /shop rw, shop\/orders ro$/m,
+  },
+  { args: ['user', 'grant', 'ann', 'shop', 'remove'], code: 0, says: /^grants +shop\/orders ro$/m },
+  { args: ['user', 'grant', 'ann', '*', 'none', '--json'], code: 0, says: /"\*": \{\s+"level": "none"/ },
+  { args: ['user', 'disable', 'ann'], code: 0, says: /^ann can no longer sign in/ },
+  { args: ['user', 'list'], code: 0, says: /^ann +no /m },
+  { args: ['user', 'enable', 'ann'], code: 0, says: 'ann can sign in.\n' },
+  { args: ['user', 'sign-out', 'ann'], code: 0, says: 'All sessions of ann have ended.\n' },
+  { args: ['user', 'list', '--limit', '1', '--json'], code: 0, says: /^\[\{"name":"\.\.".*\}\n\]\n$/ },
+  { args: ['user', 'remove', 'ann'], code: 0, says: 'Deleted ann.\n' },
+  { args: ['user', 'remove', 'ann'], code: 5 },
+  { args: ['admin', 'list'], code: 0, says: 'NAME   PASSWORD\nadmin  pbkdf2 sha256 1\n' },
+  { args: ['admin', 'remove', 'admin'], code: 1, says: 'The last administrator cannot be deleted.\n' },
+  { args: ['admin', 'add', 'root', '--password-stdin'], input: PASSWORDS.root, code: 0, says: /^root is an/ },
+  { args: ['admin', 'add', 'root', '--password-stdin'], input: 'x', code: 7, says: /--replace/ },
+  { args: ['admin', 'add', 'root', '--replace', '--password-stdin'], input: PASSWORDS.new, code: 0 },
+  { args: ['admin', 'list', '--json'], code: 0, says: /"name": "root"/ },
+  { args: ['admin', 'remove', 'nobody'], code: 5, says: 'There is no administrator nobody.\n' },
+  { args: ['admin', 'remove', 'root'], code: 0 },
+  { args: ['config', 'set', 'chttpd_auth.timeout', '99'], code: 0, says: 'chttpd_auth.timeout = 99\n' },
+  { args: ['config', 'set', 'chttpd_auth.timeout', '98', '--json'], code: 0, says: /"previous": "99"/ },
+  { args: ['config', 'set', 'chttpd.bind_address', '127.0.0.1'], code: 0, says: /from the next start on/ },
+  { args: ['config', 'set', 'chttpd_auth.timout', '99'], code: 3, says: /Did you mean timeout\?$/m },
+  { args: ['config', 'set', 'chttpd_auth.timeout', 'x'], code: 4, says: /expected a whole number/ },
+  {
+    args: ['config', 'set', 'store.url', '--value-stdin'],
+    input: 'sqlite:x',
+    code: 1,
+    says: /cannot be set over HTTP/,
+  },
+  { args: ['config', 'set', 'chttpd_auth.secret', '--value-stdin'], input: PASSWORDS.new, code: 0, says: /= \*\*\*$/m },
+  { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 0 },
+  { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 5, says: 'chttpd_auth.timeout is not set.\n' },
+]
+
+/** Wrong use is told before anybody is asked. */
+const MISUSE: readonly Row[] = [
+  { args: ['user', 'add', 'bob'], code: 2, says: /--password-stdin/ },
+  { args: ['user', 'add', ''], code: 2 },
+  { args: ['user', 'add', 'bob', 'secret'], code: 2, says: /too many arguments/ },
+  { args: ['user', 'add', 'bob', '--password', 'secret'], code: 3, says: /unknown option '--password'/ },
+  { args: ['user', 'add', 'bob', '--no-password', '--grant', 'shop'], code: 2 },
+  { args: ['user', 'add', 'bob', '--no-password', '--grant', 'shop=all'], code: 2 },
+  { args: ['user', 'grant', 'ann', 'shop', 'all'], code: 2, says: /Allowed choices/ },
+  { args: ['user', 'list', '--limit', '0'], code: 2 },
+  { args: ['config', 'set', 'chttpd_auth.secret', 'hush'], code: 2, says: /is a secret/ },
+  { args: ['config', 'set', 'admins.eve', 'secret'], code: 2, says: /cardea admin add eve/ },
+  { args: ['config', 'set', 'timeout', '1'], code: 2 },
+  { args: ['config', 'set', 'chttpd_auth.timeout'], code: 2, says: /is missing/ },
+  { args: ['user'], code: 2 },
+  { args: ['user', 'add', '--help'], code: 0, says: /Exit codes:\n {2}0 {2}well/ },
+]
+
+async function runRow({ cardea }: Managed, { args, input, code, says }: Row): Promise<Ended> {
+  const ended = await cardea(args, input)
+  const row = `cardea ${args.join(' ')}\n${ended.stdout}${ended.stderr}`
+  assert.equal(ended.code, code, row)
+  const text = code === 0 ? ended.stdout : ended.stderr
+  if (typeof says === 'string') assert.equal(text, says, row)
+  else if (says) assert.match(text, says, row)
+  return ended
+}
+
+/** One after the other; what they print is given back to be compared. */
+async function runRows(managed: Managed): Promise<readonly Ended[]> {
+  const endings: Ended[] = []
+  for (const row of ROWS) endings.push(await runRow(managed, row))
+  return endings
+}
+
+const SECRETS = [...Object.values(PASSWORDS), ADMIN_PASSWORD]
+
+it('every command gives the same result over a store that rests and through a server that runs, and shows no password', async (t) => {
+  const [resting, served] = [makeManaged(t), makeManaged(t)]
+  const server = await served.serve()
+  const [alone, through] = await Promise.all([runRows(resting), runRows(served)])
+  assert.deepEqual(through, alone)
+  await stop(server)
+  for (const trace of [...resting.traces, ...served.traces, server.stdout(), server.stderr()]) {
+    for (const secret of SECRETS) assert.ok(!trace.includes(secret), `a password in: ${trace.slice(0, 300)}`)
+  }
+})
+
+it('wrong use ends with 2, an unknown option with 3, and help with 0', async (t) => {
+  const managed = makeManaged(t)
+  await Promise.all(MISUSE.map((row) => runRow(managed, row)))
+  assert.deepEqual(readdirSync(managed.folder), ['local.ini'], 'no store was opened')
+})
+
+const FORMS = [
+  { form: 'admin', stored: /^-pbkdf2-[0-9a-f]{40},[0-9a-f]+,7\n$/ },
+  { form: 'prf', stored: /^-pbkdf2:sha-[0-9a-f]{40},[0-9a-f]+,7\n$/ },
+  { form: 'document', stored: /"pbkdf2_prf": "sha",\n(?:.*\n)*.*"iterations": 7,/ },
+]
+
+it('hash prints each stored form, and takes the password from standard input alone', async (t) => {
+  const managed = makeManaged(t)
+  const words = ['hash', '--password-stdin', '--prf', 'sha', '--iterations', '7']
+  for (const { form, stored } of FORMS) {
+    const { stdout, code } = await managed.cardea([...words, '--form', form], PASSWORDS.ann)
+    assert.equal(code, 0)
+    assert.match(stdout, stored)
+  }
+  assert.match((await managed.cardea(['hash', '--password-stdin'], 'x')).stdout, /^-pbkdf2-[0-9a-f]{64},[0-9a-f]+,1\n$/)
+  assert.equal((await managed.cardea(['hash', 'password'])).code, 2)
+  assert.equal((await managed.cardea(['hash', '--form', 'other'])).code, 2)
+  assert.equal((await managed.cardea(['hash', '--iterations', '0'])).code, 2)
+  assert.equal((await managed.cardea(['hash'])).code, 2)
+})

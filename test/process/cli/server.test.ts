@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { lockStore } from '../../../src/store/lock.ts'
+import { ADMIN_PASSWORD, makeManaged } from '../../support/managed.ts'
+import { get, makeFolder, run, signsIn, start, stop } from '../../support/process.ts'
+
+it('what a command changes through a running server holds at both doors when it has ended', async (t) => {
+  const { cardea, serve } = makeManaged(t)
+  const { document, multiModel } = await serve()
+  const ann = ['ann', 'pw'] as const
+  await cardea(['user', 'add', 'ann', '--password-stdin', '--grant', '_system=rw'], 'pw')
+  assert.equal(await signsIn(document, ann), true)
+  assert.equal((await get(`${multiModel}/_api/version`, ann)).status, 200)
+  await cardea(['user', 'roles', 'ann', 'cook'])
+  assert.match((await get(`${document}/_session`, ann)).body, /"roles":\["cook"\]/)
+  await cardea(['user', 'grant', 'ann', '_system', 'none'])
+  assert.equal((await get(`${multiModel}/_api/version`, ann)).status, 401)
+  await cardea(['user', 'set-password', 'ann', '--password-stdin'], 'new')
+  assert.equal(await signsIn(document, ann), false)
+  assert.equal(await signsIn(document, ['ann', 'new']), true)
+  await cardea(['user', 'disable', 'ann'])
+  assert.equal(await signsIn(document, ['ann', 'new']), false)
+  await cardea(['admin', 'add', 'root', '--password-stdin'], 'rootpw')
+  assert.equal((await get(`${multiModel}/_api/version`, ['root', 'rootpw'])).status, 200)
+  await cardea(['admin', 'remove', 'admin'])
+  assert.equal(await signsIn(document, ['admin', ADMIN_PASSWORD]), false)
+  assert.equal((await get(document)).status, 200)
+  await cardea(['config', 'set', 'chttpd.require_valid_user', 'true'])
+  assert.equal((await get(document)).status, 401)
+  await cardea(['config', 'unset', 'chttpd.require_valid_user'])
+  assert.equal((await get(document)).status, 200)
+})
+
+it('what was changed over a store that rests holds when the server starts', async (t) => {
+  const { cardea, serve } = makeManaged(t)
+  await cardea(['user', 'add', 'ann', '--password-stdin'], 'pw')
+  await cardea(['admin', 'add', 'root', '--password-stdin'], 'rootpw')
+  await cardea(['admin', 'remove', 'admin'])
+  await cardea(['config', 'set', 'chttpd.require_valid_user', 'true'])
+  const { document } = await serve()
+  assert.equal(await signsIn(document, ['ann', 'pw']), true)
+  assert.equal(await signsIn(document, ['root', 'rootpw']), true)
+  assert.equal(await signsIn(document, ['admin', ADMIN_PASSWORD]), false)
+  assert.equal((await get(document)).status, 401)
+})
+
+it('the first administrator can be made before there is any', async (t) => {
+  const { cardea, serve } = makeManaged(
+    t,
+    '[store]\nurl = sqlite:cardea.db\n[chttpd]\nport = 0\n[server]\nendpoint = tcp://127.0.0.1:0\n',
+  )
+  assert.equal((await cardea(['admin', 'list', '--json'])).stdout, '[]\n')
+  assert.equal((await cardea(['admin', 'add', 'ada', '--password-stdin'], 'pw')).code, 0)
+  assert.equal(await signsIn((await serve()).document, ['ada', 'pw']), true)
+})
+
+describe('--url', () => {
+  it('speaks to a server at either door, as an administrator', async (t) => {
+    const { cardea, serve, folder } = makeManaged(t)
+    const { document, multiModel } = await serve()
+    const file = (text: string) => {
+      const path = join(folder, 'credentials')
+      writeFileSync(path, text, { mode: 0o600 })
+      return path
+    }
+    const own = file(`admin:${ADMIN_PASSWORD}\n`)
+    for (const url of [document, multiModel]) {
+      const { stdout } = await cardea(['admin', 'list', '--json', '--url', url, '--credentials', own])
+      assert.match(stdout, /"name": "admin"/)
+    }
+    await cardea(['user', 'add', 'ann', '--password-stdin', '--url', document, '--credentials', own], 'pw')
+    assert.equal(await signsIn(document, ['ann', 'pw']), true)
+    const args = (text: string) => ['user', 'list', '--url', document, '--credentials', file(text)]
+    const refused = [
+      { row: 'a wrong password', text: 'admin:wrong', says: /incorrect/ },
+      { row: 'no administrator', text: 'ann:pw', says: /needs an administrator/ },
+      { row: 'no credential at all', text: 'nothing', says: /name:password/ },
+    ]
+    for (const { row, text, says } of refused) {
+      const { code, stderr } = await cardea(args(text))
+      assert.equal(code, 1, row)
+      assert.match(stderr, says, row)
+    }
+  })
+
+  it('is refused where it holds a password, or is none', async (t) => {
+    const { cardea } = makeManaged(t)
+    for (const url of ['http://admin:pw@127.0.0.1:1', 'localhost:5984', 'ftp://x', 'http://127.0.0.1:1/path']) {
+      const { code, stderr } = await cardea(['user', 'list', '--url', url])
+      assert.equal(code, 2, url)
+      assert.doesNotMatch(stderr, /pw/)
+    }
+    const { code, stderr } = await cardea(['user', 'list', '--url', 'http://127.0.0.1:1'])
+    assert.equal(code, 2)
+    assert.match(stderr, /no terminal.*--credentials/)
+  })
+
+  it('says so where nobody answers, or something else does', async (t) => {
+    const { cardea, folder } = makeManaged(t)
+    const credentials = join(folder, 'credentials')
+    writeFileSync(credentials, 'admin:pw')
+    const stranger = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi'))
+    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
+    t.after(() => stranger.close())
+    const address = stranger.address()
+    const port = typeof address === 'object' ? address?.port : 0
+    const to = (place: string) => cardea(['user', 'list', '--url', place, '--credentials', credentials])
+    const nobody = await to('http://127.0.0.1:1')
+    assert.equal(nobody.code, 1)
+    assert.match(nobody.stderr, /cannot be reached/)
+    const other = await to(`http://127.0.0.1:${port}`)
+    assert.equal(other.code, 1)
+    assert.match(other.stderr, /not the control API/)
+  })
+})
+
+describe('nothing works behind a running server', { concurrency: true }, () => {
+  it('a server that runs and does not answer is an error', async (t) => {
+    const { cardea, serve } = makeManaged(t)
+    const server = await serve()
+    server.child.kill('SIGSTOP')
+    const { code, stderr } = await cardea(['user', 'add', 'ann', '--no-password'])
+    assert.equal(code, 1)
+    assert.match(stderr, /A server is running, but does not answer/)
+    server.child.kill('SIGCONT')
+    assert.equal((await cardea(['user', 'list', '--json'])).stdout, '[]\n')
+  })
+
+  it('a store that another process holds is an error, for commands and for servers', async (t) => {
+    const { cardea, folder } = makeManaged(t)
+    const lock = await lockStore(`sqlite:${join(folder, 'cardea.db')}`, 0)
+    assert.ok(lock)
+    const [command, server] = await Promise.all([cardea(['user', 'list']), cardea(['serve'])])
+    assert.equal(command.code, 1)
+    assert.match(command.stderr, /Another process holds the store/)
+    assert.equal(server.code, 1)
+    assert.match(server.stderr, /Another Cardea works on this store/)
+    lock.release()
+    assert.equal((await cardea(['user', 'list'])).code, 0)
+  })
+
+  it('a second server on the same store does not start', async (t) => {
+    const { cardea, serve } = makeManaged(t)
+    await serve()
+    assert.equal((await cardea(['serve'])).code, 1)
+    assert.equal((await cardea(['user', 'list'])).code, 0, 'the first is not disturbed')
+  })
+
+  it('commands at the same moment wait for each other, and lose nothing', async (t) => {
+    const { cardea } = makeManaged(t)
+    const names = ['a', 'b', 'c', 'd']
+    const ended = await Promise.all(names.map((name) => cardea(['user', 'add', name, '--no-password'])))
+    assert.deepEqual(
+      ended.map(({ code }) => code),
+      [0, 0, 0, 0],
+      ended.map(({ stderr }) => stderr).join(''),
+    )
+    const listed: { name: string }[] = JSON.parse((await cardea(['user', 'list', '--json'])).stdout)
+    assert.deepEqual(
+      listed.map(({ name }) => name),
+      names,
+    )
+  })
+
+  it('after a server was killed its socket and lock are in nobody’s way', async (t) => {
+    const { cardea, serve, folder } = makeManaged(t)
+    const server = await serve()
+    server.child.kill('SIGKILL')
+    await server.ended
+    assert.ok(existsSync(join(folder, 'cardea.db.sock')))
+    assert.equal((await cardea(['user', 'add', 'ann', '--no-password'])).code, 0)
+    await serve()
+    assert.equal((await cardea(['user', 'show', 'ann'])).code, 0)
+  })
+})
+
+it('the socket is its owner’s alone, and gone with the server', async (t) => {
+  const { serve, folder } = makeManaged(t)
+  const socket = join(folder, 'cardea.db.sock')
+  chmodSync(folder, 0o755)
+  const server = await serve()
+  assert.equal(statSync(socket).mode & 0o777, 0o600)
+  await stop(server)
+  assert.equal(existsSync(socket), false)
+})
+
+it('too long a path finds its server too', async (t) => {
+  const folder = join(makeFolder(t), 'x'.repeat(120))
+  mkdirSync(folder)
+  const { cardea, serve } = makeManaged(
+    t,
+    `[store]\nurl = sqlite:${folder}/cardea.db\n[chttpd]\nport = 0\n[server]\nendpoint = none\n[admins]\nadmin = pw\n`,
+  )
+  const server = await serve()
+  assert.equal(existsSync(join(folder, 'cardea.db.sock')), false)
+  assert.equal((await cardea(['user', 'add', 'ann', '--no-password'])).code, 0)
+  await stop(server)
+  assert.equal((await cardea(['user', 'show', 'ann'])).code, 0)
+})
+
+it('without --config a command finds what cardea start made, and makes nothing where there is nothing', async (t) => {
+  const cwd = makeFolder(t)
+  const nowhere = await run(t, ['user', 'list'], { cwd })
+  assert.equal(nowhere.code, 1)
+  assert.match(nowhere.stderr, /There is no store at .*--config/)
+  assert.equal(existsSync(join(cwd, 'data')), false)
+  const server = start(t, ['start', '--chttpd.port', '0', '--server.endpoint', 'none'], { cwd })
+  await server.says(/"msg":"listening"/)
+  assert.match((await run(t, ['admin', 'list'], { cwd })).stdout, /^admin /m)
+  await stop(server)
+  assert.match((await run(t, ['admin', 'list'], { cwd })).stdout, /^admin /m)
+})

@@ -1,0 +1,62 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder, run, type Scope, type Started, start } from './process.ts'
+
+export const ADMIN_PASSWORD = 'the-password-of-admin'
+
+const CONFIG = `[store]
+url = sqlite:cardea.db
+[chttpd]
+port = 0
+[server]
+endpoint = tcp://127.0.0.1:0
+[chttpd_auth]
+iterations = 1
+secret = a-secret-of-cookies
+[admins]
+admin = ${ADMIN_PASSWORD}
+`
+
+/** What commands print, for whoever looks for what must not be there. */
+export interface Managed {
+  readonly folder: string
+  /** Everything any process of this folder has printed, and every argument it was given. */
+  readonly traces: string[]
+  /** `cardea …` with the configuration of this folder. */
+  cardea(args: readonly string[], input?: string): Promise<Ended>
+  serve(): Promise<Serving>
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Serving extends Started {
+  readonly document: string
+  readonly multiModel: string
+}
+
+/** A folder with a configuration: cheap hashes, free ports, one administrator. */
+export function makeManaged(scope: Scope, config = CONFIG): Managed {
+  const folder = makeFolder(scope)
+  writeFileSync(join(folder, 'local.ini'), config, { mode: 0o600 })
+  const traces: string[] = []
+  const options = { cwd: folder }
+  return {
+    folder,
+    traces,
+    async cardea(args, input) {
+      const words = [...args, '--config', folder]
+      const { code, stdout, stderr } = await run(scope, words, { ...options, ...(input !== undefined && { input }) })
+      traces.push(words.join(' '), stdout, stderr)
+      return { code, stdout, stderr }
+    },
+    async serve() {
+      const server = start(scope, ['serve', '--config', folder, '--log.level', 'debug'], options)
+      void server.ended.then(() => traces.push(server.stdout(), server.stderr()))
+      return { ...server, ...(await server.doors()) }
+    },
+  }
+}
