@@ -38,21 +38,26 @@ export function requireWriter(who: Identity, target: DocumentId, settings: Users
 /** Handlers that saw the password, or a session that began with it. */
 const PASSWORD_HANDLERS: ReadonlySet<string | null> = new Set(['default', 'cookie'])
 
+/** A session can also have begun with a token. */
+const hasShownPassword = ({ by, origin }: Authenticated): boolean => PASSWORD_HANDLERS.has(by) && origin === undefined
+
 export interface OwnChange {
   readonly old: User | undefined
   readonly isDeletion: boolean
+  /** The password itself, or the second factor beside it. */
   readonly setsPassword: boolean
   /** Whether what is sent of the stored password is what is there: nothing, where there was nobody. */
   readonly keepsPassword: boolean
 }
 
 /** What somebody who is no administrator may do to a document of their own, or to one they sign up with. */
-export function requireOwnChange({ identity, by }: Authenticated, change: OwnChange, settings: UsersSettings): void {
+export function requireOwnChange(who: Authenticated, change: OwnChange, settings: UsersSettings): void {
+  const { identity } = who
   if (identity.isAdmin) return
   const { old, isDeletion, setsPassword, keepsPassword } = change
   if (!old && !settings.allowsSignUp) throw forbidden('Only _admin may create user documents.')
   const isGrave = isDeletion || setsPassword
-  if (isGrave && identity.name !== null && !PASSWORD_HANDLERS.has(by)) {
+  if (isGrave && identity.name !== null && !hasShownPassword(who)) {
     throw forbidden('Sign in with the password to change it, or to delete the user document.')
   }
   if (!isDeletion && !keepsPassword) throw forbidden('Only _admin may change the members of a stored password.')
