@@ -6,18 +6,29 @@
  * const { document } = await cardea.listen()
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Addresses, type App, ConfigError, createApp, StartError } from './app/app.ts'
+import { type Addresses, ConfigError, createApp, StartError } from './app/app.ts'
+import type { DoorName } from './app/doors.ts'
 import { findConfigFolder, openConfiguration } from './app/load.ts'
+import type { ReloadReport } from './app/state.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { toFlags } from './config/flags.ts'
+import type { Config, OpenSection } from './config/options.ts'
 
 export type { Addresses } from './app/app.ts'
 export type { DoorName } from './app/doors.ts'
-export type { Log } from './base/log.ts'
+export type { ReloadReport } from './app/state.ts'
+export type { Log, LogFields } from './base/log.ts'
+export type { Problem } from './config/problems.ts'
 export { ConfigError, StartError }
 
+/** What may be written for a value of this type: lists and places as text, as in a file. */
+type Written<T> = T extends boolean | string ? T : T extends number ? number | string : string
+
+type OwnOptions = { readonly [S in keyof Config]?: { readonly [K in keyof Config[S]]?: Written<Config[S][K]> } }
+type OpenOptions = { readonly [S in OpenSection]?: Readonly<Record<string, string>> }
+
 /** Options by section and name, as a configuration file has them. */
-export type CardeaOptions = Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>
+export type CardeaOptions = OwnOptions & OpenOptions
 
 export interface CreateCardea {
   readonly options?: CardeaOptions
@@ -33,9 +44,9 @@ export interface Cardea {
   /** Opens both doors where the options say. */
   listen(): Promise<Addresses>
   /** Answers one request of a server of yours, in the words of one door. */
-  handle(request: IncomingMessage, response: ServerResponse, door?: 'document' | 'multi-model'): Promise<void>
+  handle(request: IncomingMessage, response: ServerResponse, door?: DoorName): Promise<void>
   /** Reads files and environment anew, as SIGHUP does. */
-  reload: App['reload']
+  reload(): Promise<ReloadReport>
   /** Finishes what is running and lets go of everything. */
   close(): Promise<void>
 }
@@ -71,9 +82,8 @@ const TEST_OPTIONS: CardeaOptions = {
 
 /** For tests: nothing on disk, any free ports, few iterations, fixed secrets, one known administrator. Never for real use. */
 export function createTestCardea(given: CreateCardea = {}): Promise<Cardea> {
-  const options: Record<string, CardeaOptions[string]> = { ...TEST_OPTIONS }
-  for (const [section, values] of Object.entries(given.options ?? {})) {
-    options[section] = { ...options[section], ...values }
-  }
-  return createCardea({ ...given, options })
+  const merged: Record<string, object> = { ...TEST_OPTIONS }
+  for (const [section, values] of Object.entries(given.options ?? {}))
+    merged[section] = { ...merged[section], ...values }
+  return createCardea({ ...given, options: merged })
 }

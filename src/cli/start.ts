@@ -17,22 +17,22 @@ export function startCommand(context: Context): Command {
 }
 
 function renderGreeting({ addresses }: Greeting, password = 'PASSWORD'): string {
-  const document = addresses.document[0] && renderCurl(addresses.document[0])
-  const multiModel = addresses.multiModel[0] && renderCurl(addresses.multiModel[0])
+  const [document] = addresses.document
+  const [multiModel] = addresses.multiModel
   const places = [
     ...addresses.document.map((url) => `  document door     ${url}`),
     ...addresses.multiModel.map((url) => `  multi-model door  ${url}`),
   ]
   const commands = [
-    document && `  ${document}/_up`,
-    document && `  ${document}/_session -u 'admin:${password}'`,
-    multiModel && `  ${multiModel}/_api/version -u 'admin:${password}'`,
+    document && `  curl ${renderPlace(document)}/_up`,
+    document && `  curl -u 'admin:${password}' ${renderPlace(document)}/_session`,
+    multiModel && `  curl -u 'admin:${password}' ${renderPlace(multiModel)}/_api/version`,
   ].filter(Boolean)
   return `Cardea is open:\n${places.join('\n')}\n\nTry:\n${commands.join('\n')}\n\nStop with Ctrl-C.`
 }
 
-/** A command to which a path is added. */
-const renderCurl = (address: string): string =>
-  address.startsWith(UNIX) ? `curl --unix-socket ${address.slice(UNIX.length)} http://localhost` : `curl ${address}`
+/** The address as curl takes it, for a path to be added. */
+const renderPlace = (address: string): string =>
+  address.startsWith(UNIX) ? `--unix-socket ${address.slice(UNIX.length)} http://localhost` : address
 
 const UNIX = 'unix://'

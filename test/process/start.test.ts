@@ -42,11 +42,11 @@ describe('start', () => {
     const [, tries = ''] = await cardea.says(/\nTry:\n((?:.|\n)*?)\n\n/)
     assert.match(cardea.stdout(), new RegExp(`document door +${doors.document}\n`))
     assert.match(cardea.stdout(), new RegExp(`multi-model door +${doors.multiModel}\n`))
-    const commands = tries.split('\n').map((line) => /^ {2}curl (\S+)(?: -u '(\S+):(\S+)')?$/.exec(line))
+    const commands = tries.split('\n').map((line) => /^ {2}curl(?: -u '(\S+):(\S+)')? (\S+)$/.exec(line))
     assert.equal(commands.length, 3)
     for (const command of commands) {
       assert.ok(command, tries)
-      const [, url = '', name, password] = command
+      const [, name, password, url = ''] = command
       const answer = await get(url, name && password ? [name, password] : undefined)
       assert.equal(answer.status, 200, url)
     }
@@ -64,7 +64,7 @@ describe('start', () => {
       '--server.endpoint',
       `unix://${path}`,
     ])
-    await cardea.says(/curl --unix-socket \S+door\.sock http:\/\/localhost\/_api\/version/)
+    await cardea.says(/curl -u \S+ --unix-socket \S+door\.sock http:\/\/localhost\/_api\/version/)
     await stop(cardea)
   })
 

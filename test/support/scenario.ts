@@ -20,9 +20,12 @@ export interface Answer {
   readonly body: string
 }
 
+/** Those of the emulated servers too, which the types of the library keep from a program. */
+export type AnyOptions = Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>
+
 export interface Scenario {
   readonly name: string
-  readonly options?: CardeaOptions
+  readonly options?: AnyOptions
   readonly send: Sent
   readonly status: number
   /** By lower-case name: the text, an expression, or `undefined` for absent. */
@@ -56,8 +59,8 @@ export function send(base: string, { method = 'GET', path, headers = {}, body }:
 
 type Running = Promise<{ readonly document: string; readonly multiModel: string; close(): Promise<void> }>
 
-async function start(options: CardeaOptions): Running {
-  const cardea = await createTestCardea({ options })
+async function start(options: AnyOptions): Running {
+  const cardea = await createTestCardea({ options: options as CardeaOptions })
   const { document, multiModel } = await cardea.listen()
   return { document: document[0] ?? '', multiModel: multiModel[0] ?? '', close: cardea.close }
 }
