@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { createTestCardea } from '../../src/index.ts'
+import { ADMIN, basic, type DoorName, runScenarios, type Scenario, send } from '../support/scenario.ts'
+
+const API = '/_cardea/api'
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+const NOBODY = { error: 'authentication_required', reason: 'This needs a credential.' }
+
+const post = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) => ({
+  method: 'POST',
+  path: `${API}${path}`,
+  headers: { ...ADMIN, ...JSON_TYPE, ...headers },
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+})
+
+const refused = (name: string, body: unknown, status: number, error: string, reason?: string): Scenario => ({
+  name: `a body refused: ${name}`,
+  send: post('/users', body),
+  status,
+  ...(reason === undefined ? {} : { json: { error, reason } }),
+})
+
+const ROWS: readonly Scenario[] = [
+  {
+    name: 'nobody is asked who they are',
+    send: { path: `${API}/users` },
+    status: 401,
+    headers: { 'www-authenticate': 'Basic realm="Cardea", charset="UTF-8"', 'cache-control': 'no-store' },
+    json: NOBODY,
+  },
+  {
+    name: 'a program that says it is one is not challenged',
+    send: { path: `${API}/users`, headers: { 'X-Cardea-Control': '1' } },
+    status: 401,
+    headers: { 'www-authenticate': undefined },
+  },
+  {
+    name: 'a wrong password opens nothing',
+    send: { path: `${API}/users`, headers: { Authorization: basic('admin', 'wrong') } },
+    status: 401,
+  },
+  {
+    name: 'nor does an open server',
+    options: { server: { authentication: false } },
+    send: { path: `${API}/users` },
+    status: 401,
+    json: NOBODY,
+  },
+  {
+    name: 'an administrator is answered',
+    send: { path: `${API}/users`, headers: ADMIN },
+    status: 200,
+    headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
+    json: { users: [] },
+  },
+  {
+    name: 'a page of another origin is refused, whatever its credential',
+    send: post('/users', { name: 'eve' }, { Origin: 'https://evil.example' }),
+    status: 403,
+    headers: { 'access-control-allow-origin': undefined },
+    json: { error: 'forbidden', reason: 'A request of a browser needs the header X-Cardea-Control.' },
+  },
+  {
+    name: 'so is a cookie',
+    send: { path: `${API}/users`, headers: { ...ADMIN, Cookie: 'AuthSession=x' } },
+    status: 403,
+  },
+  {
+    name: 'a page that could set the header is of this origin',
+    send: { path: `${API}/users`, headers: { ...ADMIN, Origin: 'http://127.0.0.1', 'X-Cardea-Control': '1' } },
+    status: 200,
+  },
+  {
+    name: 'a preflight is not answered with leave',
+    send: {
+      method: 'OPTIONS',
+      path: `${API}/users`,
+      headers: { Origin: 'https://evil.example', 'Access-Control-Request-Headers': 'x-cardea-control' },
+    },
+    status: 403,
+    headers: { 'access-control-allow-origin': undefined, 'access-control-allow-headers': undefined },
+  },
+  {
+    name: 'a method nobody has',
+    send: { method: 'PATCH', path: `${API}/users`, headers: ADMIN },
+    status: 405,
+    headers: { allow: 'GET,POST' },
+  },
+  { name: 'a path nobody has', send: { path: `${API}/nothing`, headers: ADMIN }, status: 404 },
+  { name: 'a user nobody has', send: { path: `${API}/users/nobody`, headers: ADMIN }, status: 404 },
+  { name: 'the segment alone', send: { path: '/_cardea', headers: ADMIN }, status: 404 },
+  { name: 'an encoding that is none', send: { path: `${API}/users/%FF`, headers: ADMIN }, status: 400 },
+  { name: 'a dot segment', send: { path: `${API}/users/../users`, headers: ADMIN }, status: 400 },
+  refused('no JSON', '{', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
+  refused('a member twice', '{"name":"a","name":"b"}', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
+  refused('no object', [], 400, 'bad_request', 'The body must be an object.'),
+  refused('no name', {}, 400, 'bad_request', 'name is missing.'),
+  refused('a name that is none', { name: 1 }, 400, 'bad_request', 'name must be a text.'),
+  refused('an inherited name of a member', { name: 'x', constructor: 1 }, 400, 'bad_request'),
+  refused('a member nobody knows', { name: 'x', rols: [] }, 400, 'bad_request'),
+  refused('roles that are none', { name: 'x', roles: [1] }, 400, 'bad_request', 'roles must be a list of texts.'),
+  refused('a level nobody knows', { name: 'x', grants: [{ database: 'd', level: 'all' }] }, 400, 'bad_request'),
+  {
+    name: 'a body of another type',
+    send: { ...post('/users', { name: 'x' }), headers: { ...ADMIN, 'Content-Type': 'text/plain' } },
+    status: 415,
+  },
+  { name: 'no body', send: { method: 'POST', path: `${API}/users`, headers: ADMIN }, status: 400 },
+  { name: 'a limit that is none', send: { path: `${API}/users?limit=0`, headers: ADMIN }, status: 400 },
+  {
+    name: 'administrators are not set as settings',
+    send: {
+      ...post('/settings/admins/eve', { value: 'pw' }),
+      method: 'PUT',
+    },
+    status: 403,
+  },
+  {
+    name: 'a secret is not shown',
+    send: { path: `${API}/settings`, headers: ADMIN },
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+  },
+]
+
+const DOORS: readonly DoorName[] = ['document', 'multiModel']
+
+for (const door of DOORS) {
+  runScenarios(
+    door,
+    ROWS.map((row) => ({ ...row, name: `${door}: ${row.name}` })),
+  )
+}
+
+test('a user is no administrator, whatever grants and roles', async (t) => {
+  const cardea = await createTestCardea()
+  t.after(cardea.close)
+  const { document, multiModel } = await cardea.listen()
+  const grants = [{ database: '*', level: 'rw' }]
+  const made = await send(document[0] ?? '', post('/users', { name: 'ann', password: 'pw', roles: ['admin'], grants }))
+  assert.equal(made.status, 200, made.body)
+  const headers = { Authorization: basic('ann', 'pw') }
+  for (const url of [...document, ...multiModel]) {
+    const { status, body } = await send(url, { path: `${API}/users`, headers })
+    assert.equal(status, 403)
+    assert.equal(JSON.parse(body).error, 'admin_required')
+  }
+})
+
+test('neither a password nor its hash is in any answer', async (t) => {
+  const cardea = await createTestCardea()
+  t.after(cardea.close)
+  const url = (await cardea.listen()).document[0] ?? ''
+  await send(url, post('/users', { name: 'ann', password: 'opensesame' }))
+  for (const path of ['/users', '/users/ann', '/administrators', '/settings', '/health']) {
+    const { status, body } = await send(url, { path: `${API}${path}`, headers: ADMIN })
+    assert.equal(status, 200, path)
+    assert.doesNotMatch(body, /opensesame|adminpw|-pbkdf2-|derived_key|test-cookie-secret|test-token-secret/, path)
+  }
+})
+
+test('pages follow each other, and the last says so', async (t) => {
+  const cardea = await createTestCardea()
+  t.after(cardea.close)
+  const url = (await cardea.listen()).document[0] ?? ''
+  const names = ['a', 'a/b', 'ä', '.', 'z%2Fz']
+  for (const name of names) assert.equal((await send(url, post('/users', { name }))).status, 200, name)
+  const seen: string[] = []
+  let after: string | undefined
+  do {
+    const path = `${API}/users?limit=2${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`
+    const page = JSON.parse((await send(url, { path, headers: ADMIN })).body)
+    seen.push(...page.users.map(({ name }: { name: string }) => name))
+    after = page.next
+  } while (after !== undefined)
+  assert.deepEqual(seen, [...names].sort())
+  for (const name of ['a/b', 'ä', 'z%2Fz']) {
+    const { body } = await send(url, { path: `${API}/users/${encodeURIComponent(name)}`, headers: ADMIN })
+    assert.equal(JSON.parse(body).name, name)
+  }
+  assert.equal((await send(url, { path: `${API}/users/%2E`, headers: ADMIN })).status, 200)
+})
+
+const PATHS = [
+  '/health',
+  '/users',
+  '/users/{}',
+  '/users/{}/password',
+  '/users/{}/roles',
+  '/users/{}/grants',
+  '/users/{}/active',
+  '/users/{}/sign-out',
+  '/administrators',
+  '/administrators/{}',
+  '/settings',
+  '/settings/{}/{}',
+  '/{}',
+]
+
+const MEMBERS = [
+  'name',
+  'password',
+  'roles',
+  'add',
+  'active',
+  'grants',
+  'database',
+  'level',
+  'stored',
+  'value',
+  '__proto__',
+]
+
+const anyBody = fc.oneof(
+  fc.string(),
+  fc.json(),
+  fc
+    .dictionary(fc.constantFrom(...MEMBERS), fc.oneof(fc.jsonValue(), fc.string()))
+    .map((value) => JSON.stringify(value)),
+)
+
+const anyRequest = fc.record({
+  method: fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'),
+  path: fc
+    .tuple(
+      fc.constantFrom(...PATHS),
+      fc.string({ unit: 'grapheme' }),
+      fc.constantFrom('', '?limit=x', '?after=%00', '?&&'),
+    )
+    .map(([path, text, query]) => `${API}${path.replaceAll('{}', encodeURIComponent(text.toWellFormed()))}${query}`),
+  body: anyBody,
+})
+
+test('no request is answered with 5xx, and none hangs', async (t) => {
+  const cardea = await createTestCardea()
+  t.after(cardea.close)
+  const { document, multiModel } = await cardea.listen()
+  const urls = [document[0] ?? '', multiModel[0] ?? '']
+  await fc.assert(
+    fc.asyncProperty(anyRequest, fc.constantFrom(...urls), async ({ method, path, body }, url) => {
+      const { status, body: answer } = await send(url, { method, path, headers: { ...ADMIN, ...JSON_TYPE }, body })
+      assert.ok(status < 500, `${status} ${answer}`)
+    }),
+    { numRuns: 500 },
+  )
+})
