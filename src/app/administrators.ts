@@ -2,7 +2,6 @@
 // node finds it and, for files, where the clear text stood.
 import type { Log } from '../base/log.ts'
 import { rewriteAdmin } from '../config/admin-file.ts'
-import type { RuntimeLayer } from '../config/runtime.ts'
 import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
 import {
   type AdministratorChanges,
@@ -14,9 +13,10 @@ import {
 import { readAdminPassword, renderAdminPassword } from '../identity/password/admin-password.ts'
 import type { Hasher, HashParameters } from '../identity/password/hasher.ts'
 import { checkPassword, type PasswordRules } from '../identity/password/password-rules.ts'
+import type { StoredLayer } from './runtime.ts'
 
 export interface HashingNeeds {
-  readonly runtime: RuntimeLayer
+  readonly runtime: Pick<StoredLayer, 'seedAdministrator'>
   readonly hasher: Hasher
   readonly parameters: HashParameters
   readonly rules: PasswordRules
@@ -72,7 +72,7 @@ async function hashEntry(entry: Entry, all: readonly Entry[], needs: HashingNeed
   const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, needs))
   const text = isKept ? kept.text : await hash(entry, needs)
   // writing it again would end the sessions of that name at every start
-  if (!isKept) await needs.runtime.set('admins', entry.name, text)
+  if (!isKept) await needs.runtime.seedAdministrator(entry.name, text)
   if (entry.source.kind === 'file') writeBack(entry, text, needs.log)
   return !isKept
 }

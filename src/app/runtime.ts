@@ -3,7 +3,7 @@ import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createMemoryLayer, type RuntimeEntry, type RuntimeLayer } from '../config/runtime.ts'
 import type { AdministratorChanges } from '../identity/administrators.ts'
-import type { Setting, SettingStore, WriteOutcome } from '../identity/ports.ts'
+import type { Setting, SettingStore, UserStore, WriteOutcome } from '../identity/ports.ts'
 
 export interface RuntimeReading {
   readonly entries: readonly RuntimeEntry[]
@@ -14,6 +14,11 @@ export interface RuntimeReading {
 }
 
 export interface StoredLayer extends RuntimeLayer {
+  /**
+   * An administrator the configuration brings. Where nobody ever had the name there is nothing it could end, so tokens
+   * somebody made for it beforehand are good.
+   */
+  seedAdministrator(name: string, text: string): Promise<void>
   read(): Promise<RuntimeReading>
   /** On top of what is stored, for this process alone and until it ends or reads its configuration anew. */
   readonly volatile: RuntimeLayer
@@ -21,7 +26,7 @@ export interface StoredLayer extends RuntimeLayer {
 }
 
 /** The run-time layer of the configuration, kept in the store: every node has it, and a restart does not end it. */
-export function createStoredLayer(store: SettingStore, clock: Clock): StoredLayer {
+export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUser'>, clock: Clock): StoredLayer {
   const change = (section: string, key: string) => ({ section, key, nowSeconds: nowSeconds(clock) })
   let passing = createMemoryLayer()
   const read = async (): Promise<RuntimeReading> => {
@@ -40,6 +45,13 @@ export function createStoredLayer(store: SettingStore, clock: Clock): StoredLaye
       requireWritten(await store.unsetSetting(change(section, key)))
       passing.forget(section, key)
     },
+    async seedAdministrator(name, text) {
+      const { settings } = await store.listSettings()
+      const isKnown = settings.some(({ section, key }) => section === ADMINS && key === name)
+      const isNew = !isKnown && (await store.findUser(name)) === undefined
+      const seed = { ...change(ADMINS, name), ...(isNew ? { nowSeconds: NEVER } : {}), text }
+      requireWritten(await store.setSetting(seed))
+    },
     volatile: {
       list: () => passing.list(),
       set: (section, key, text) => passing.set(section, key, text),
@@ -51,10 +63,13 @@ export function createStoredLayer(store: SettingStore, clock: Clock): StoredLaye
   }
 }
 
+const ADMINS = 'admins'
+const NEVER = 0
+
 const toChanges = (settings: readonly Setting[]): AdministratorChanges =>
   new Map(
     settings
-      .filter(({ section }) => section === 'admins')
+      .filter(({ section }) => section === ADMINS)
       .map(({ key, sequence, changedAt }) => [key, { sequence, seconds: changedAt }]),
   )
 
