@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import {
+  type Cardea,
+  ConfigError,
+  type CreateCardea,
+  createCardea,
+  createTestCardea,
+  StartError,
+  TEST_ADMINISTRATOR,
+} from '../src/index.ts'
+import { get, makeFolder, signsIn } from './support/process.ts'
+
+const ADMIN = [TEST_ADMINISTRATOR.name, TEST_ADMINISTRATOR.password] as const
+
+async function open(t: TestContext, given: CreateCardea = {}): Promise<Cardea> {
+  const cardea = await createTestCardea(given)
+  t.after(() => cardea.close())
+  return cardea
+}
+
+describe('the library', () => {
+  it('opens both doors, and closes them', async (t) => {
+    const cardea = await open(t)
+    const { document, multiModel } = await cardea.listen()
+    assert.equal((await get(`${document[0]}/_up`)).status, 200)
+    assert.equal((await get(`${multiModel[0]}/_api/version`, ADMIN)).status, 200)
+    await cardea.close()
+    await assert.rejects(get(`${document[0]}/_up`))
+    await assert.rejects(get(`${multiModel[0]}/_admin/server/availability`))
+  })
+
+  it('may be closed twice, and before it listens', async () => {
+    const cardea = await createTestCardea()
+    await Promise.all([cardea.close(), cardea.close()])
+    await cardea.close()
+  })
+
+  it('answers for a server of somebody else, in the words of one door', async (t) => {
+    const cardea = await open(t)
+    const server = createServer((request, response) => {
+      void cardea.handle(request, response, request.headers.host?.startsWith('localhost') ? 'document' : 'multi-model')
+    }).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    assert.equal((await get(`http://localhost:${port}/_up`)).status, 200)
+    assert.match((await get(`http://127.0.0.1:${port}/nowhere`)).body, /"errorNum"/)
+    await cardea.close()
+    assert.equal((await get(`http://localhost:${port}/_up`)).status, 503, 'closed')
+  })
+
+  it('lets a request handed in finish before it closes', async (t) => {
+    const cardea = await open(t, { options: { chttpd_auth: { iterations: 300_000 } } })
+    const begun = Promise.withResolvers<void>()
+    const server = createServer((request, response) => {
+      void cardea.handle(request, response)
+      begun.resolve()
+    }).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const answer = signsIn(`http://127.0.0.1:${port}`, ADMIN)
+    await begun.promise
+    await cardea.close()
+    assert.ok(await answer)
+  })
+
+  it('reads files, and reads them anew', async (t) => {
+    const path = join(makeFolder(t), 'a.ini')
+    writeFileSync(path, '[chttpd]\nrequire_valid_user = false\n', { mode: 0o600 })
+    const cardea = await open(t, { files: [path] })
+    const { document } = await cardea.listen()
+    assert.equal((await get(`${document[0]}/`)).status, 200)
+    writeFileSync(path, '[chttpd]\nrequire_valid_user = true\n')
+    assert.deepEqual(await cardea.reload(), {
+      isApplied: true,
+      problems: [],
+      changed: ['chttpd.require_valid_user'],
+      needRestart: [],
+    })
+    assert.equal((await get(`${document[0]}/`)).status, 401)
+    writeFileSync(path, '[chttpd]\nrequire_valid_user = perhaps\n')
+    const report = await cardea.reload()
+    assert.equal(report.isApplied, false)
+    assert.match(report.problems.join(), /a\.ini:2: /)
+    assert.equal((await get(`${document[0]}/`)).status, 401)
+  })
+
+  it('reads the environment only where it is given', async (t) => {
+    const env = { CARDEA_CHTTPD__REQUIRE_VALID_USER: 'true' }
+    for (const [given, status] of [[{}, 200] as const, [{ env }, 401] as const]) {
+      const { document } = await (await open(t, given)).listen()
+      assert.equal((await get(`${document[0]}/`)).status, status)
+    }
+  })
+
+  it('says everything that is wrong at once', async () => {
+    // What a program without types may give.
+    const options = JSON.parse('{"chttpd":{"prot":1,"port":"x"},"__proto__":{"a":1}}')
+    await assert.rejects(createCardea({ options }), (error) => {
+      assert.ok(error instanceof ConfigError)
+      assert.ok(error instanceof StartError)
+      assert.deepEqual(
+        error.problems.map(({ kind, place }) => `${kind} ${place}`),
+        ['unknown-option --chttpd.prot', 'unknown-option --__proto__.a', 'bad-value --chttpd.port'],
+      )
+      return true
+    })
+  })
+
+  it('leaves nothing open where it cannot start', async (t) => {
+    const first = await open(t)
+    const { document } = await first.listen()
+    const port = Number(new URL(document[0] ?? '').port)
+    const second = await open(t, { options: { chttpd: { port } } })
+    await assert.rejects(second.listen(), StartError)
+    await assert.rejects(
+      createCardea({ options: { store: { url: 'sqlite::memory:' } } }),
+      (error) => error instanceof StartError && /No administrator/.test(error.message),
+    )
+  })
+})
+
+it('the library for tests is quick and leaves nothing on disk', async (t) => {
+  const here = process.cwd()
+  t.after(() => process.chdir(here))
+  process.chdir(makeFolder(t))
+  await (await open(t)).close() // what is loaded once
+  const begun = performance.now()
+  const cardea = await open(t)
+  const { document } = await cardea.listen()
+  assert.ok(await signsIn(document[0] ?? '', ADMIN))
+  const took = performance.now() - begun
+  assert.ok(took < 500, `${took} ms`)
+  assert.equal(existsSync('data'), false)
+})

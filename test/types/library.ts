@@ -1,0 +1,77 @@
+// Compiles, and wrong code does not: `tsc` complains where an error that is expected here does not come.
+import { createServer } from 'node:http'
+import {
+  type Addresses,
+  type Cardea,
+  type CardeaOptions,
+  ConfigError,
+  createCardea,
+  createTestCardea,
+  type Log,
+  type ReloadReport,
+  StartError,
+  TEST_ADMINISTRATOR,
+} from '../../src/index.ts'
+
+export async function useWell(log: Log): Promise<void> {
+  const cardea: Cardea = await createCardea({
+    options: {
+      store: { url: 'sqlite::memory:' },
+      chttpd: { port: 0, require_valid_user: true, authentication_handlers: 'cookie, default' },
+      server: { endpoint: 'tcp://127.0.0.1:0', 'session-timeout': 60 },
+      chttpd_auth: { same_site: 'strict', iterations: 10 },
+      door: { 'max-body-bytes': '8 MiB' },
+      admins: { ada: 'analytical' },
+      jwt_keys: { 'hmac:_default': 'c2VjcmV0' },
+    },
+    files: ['etc/local.ini'],
+    env: process.env,
+    log,
+  })
+  const { document, multiModel }: Addresses = await cardea.listen()
+  const urls: readonly string[] = [...document, ...multiModel]
+  createServer((request, response) => void cardea.handle(request, response)).close()
+  createServer((request, response) => void cardea.handle(request, response, 'multi-model')).close()
+  const { isApplied, problems, changed, needRestart }: ReloadReport = await cardea.reload()
+  log.info('reloaded', { isApplied, problems, changed, needRestart, urls })
+  await cardea.close()
+}
+
+export async function useInTests(): Promise<string> {
+  const cardea = await createTestCardea({ options: { chttpd: { require_valid_user: true } } })
+  await cardea.close()
+  return `${TEST_ADMINISTRATOR.name}:${TEST_ADMINISTRATOR.password}`
+}
+
+export function explain(error: unknown): readonly string[] {
+  if (error instanceof ConfigError) return error.problems.map(({ place, message }) => `${place}: ${message}`)
+  return error instanceof StartError ? [error.message] : []
+}
+
+const good: CardeaOptions = { chttpd: { port: 5984 } }
+
+export async function useWrongly(cardea: Cardea): Promise<void> {
+  // @ts-expect-error an option nobody knows
+  await createCardea({ options: { chttpd: { prot: 5984 } } })
+  // @ts-expect-error a section nobody knows
+  await createCardea({ options: { chttp: { port: 5984 } } })
+  // @ts-expect-error a number where there are two answers
+  await createCardea({ options: { chttpd: { require_valid_user: 1 } } })
+  // @ts-expect-error a word that is none of those
+  await createCardea({ options: { chttpd_auth: { same_site: 'sometimes' } } })
+  // @ts-expect-error a list is one text, as in a file
+  await createCardea({ options: { chttpd: { authentication_handlers: ['cookie'] } } })
+  // @ts-expect-error a password is a text
+  await createCardea({ options: { admins: { ada: 1 } } })
+  // @ts-expect-error one file is a list of one
+  await createCardea({ files: 'etc/local.ini' })
+  // @ts-expect-error a log has four levels
+  await createCardea({ log: { info() {} } })
+  // @ts-expect-error there are two doors
+  await cardea.handle({}, {}, 'third')
+  // @ts-expect-error addresses are lists
+  const address: string = (await cardea.listen()).document
+  // @ts-expect-error options are not changed after they are given
+  good.chttpd = { port: 1 }
+  return void address
+}
