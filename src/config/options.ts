@@ -513,14 +513,12 @@ export const OPTIONS = {
       initial: 0,
       reload: 'live',
       help: 'Seconds a verified Basic password is remembered at the multi-model door; 0 means until the user changes.',
-      planned: true,
     }),
     'session-timeout': option({
       codec: seconds(1),
       initial: 3600,
       reload: 'live',
       help: 'Lifetime in seconds of a token issued by POST /_open/auth.',
-      planned: true,
     }),
     'jwt-secret': option({
       codec: secretText(TOKEN_SECRET_BYTES),
@@ -529,7 +527,6 @@ export const OPTIONS = {
       help: 'Secret that signs and verifies tokens of the multi-model door. A file is safer: see jwt-secret-keyfile. None at all: one is made at random at start.',
       secret: true,
       http: false,
-      planned: true,
     }),
     'jwt-secret-keyfile': option({
       codec: path,
@@ -537,7 +534,6 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'File with that secret.',
       http: false,
-      planned: true,
     }),
     'jwt-secret-folder': option({
       codec: path,
@@ -545,7 +541,6 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'Folder with several: the first by name signs, all verify.',
       http: false,
-      planned: true,
     }),
     'jwt-secret-watch': option({
       codec: boolean,
@@ -553,21 +548,18 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'Whether that file or folder is read anew when it changes.',
       http: false,
-      planned: true,
     }),
     role: option({
       codec: oneOf(['single', 'dbserver', 'agent']),
       initial: 'single',
       reload: 'restart',
       help: 'dbserver and agent accept superuser tokens only.',
-      planned: true,
     }),
     harden: option({
       codec: boolean,
       initial: false,
       reload: 'live',
       help: 'Whether versions and statistics are shown to administrators only.',
-      planned: true,
     }),
   },
 
@@ -577,14 +569,12 @@ export const OPTIONS = {
       initial: 10,
       reload: 'live',
       help: 'Shortest lifetime in seconds a client may ask for at POST /_open/auth.',
-      planned: true,
     }),
     'maximal-jwt-expiry-time': option({
       codec: seconds(1),
       initial: 3600,
       reload: 'live',
       help: 'Longest lifetime in seconds a client may ask for at POST /_open/auth.',
-      planned: true,
     }),
   },
 
