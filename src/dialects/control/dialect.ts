@@ -1,6 +1,7 @@
 /**
  * The control API: what a command line or console asks of a running Cardea. What enters: JSON requests of
- * administrators. What leaves: JSON. Nobody else gets past its steps, and no answer holds a password or its hash.
+ * administrators. What leaves: JSON. Nobody else gets past its steps, and no answer holds a password; its hash is in none
+ * but those of `exchange`.
  */
 import { Refusal } from '../../base/errors.ts'
 import type { Dialect, Exchange, HeaderPair } from '../../door/exchange.ts'

@@ -3,6 +3,7 @@
  * command line calls when it has opened the store itself, are both read from here, so that they cannot differ.
  */
 import { ADMINISTRATOR_OPERATIONS } from './administrators.ts'
+import { EXCHANGE_OPERATIONS } from './exchange.ts'
 import type { Operation } from './operation.ts'
 import { SETTING_OPERATIONS } from './settings.ts'
 import { USER_OPERATIONS } from './users.ts'
@@ -11,6 +12,7 @@ export const OPERATIONS = {
   health: { method: 'GET', path: '/health', run: ({ health }) => health() },
   ...USER_OPERATIONS,
   ...ADMINISTRATOR_OPERATIONS,
+  ...EXCHANGE_OPERATIONS,
   ...SETTING_OPERATIONS,
 } as const satisfies Record<string, Operation<unknown>>
 

@@ -1,0 +1,87 @@
+// Many users at once, in and out. The one place of this API that shows stored passwords: who moves users needs them.
+
+import { Refusal } from '../../base/errors.ts'
+import type { ImportOutcome, UserDraft } from '../../identity/directory.ts'
+import { toDraft, toDraftJson } from '../../identity/exchange/draft.ts'
+import { readDraft } from '../../identity/exchange/read-draft.ts'
+import { toReason } from '../../identity/exchange/reading.ts'
+import type { JsonObject } from '../../identity/user.ts'
+import { findArgument, isFlag, isList, readMembers, requireArgument } from './arguments.ts'
+import type { ControlNeeds, Operation } from './operation.ts'
+import { readPage } from './users.ts'
+
+export type ShownOutcome =
+  | { readonly kind: 'created' | 'replaced' | 'kept' }
+  | { readonly kind: 'refused'; readonly reason: string }
+
+export interface ExportPage {
+  readonly users: readonly JsonObject[]
+  /** To be sent as `after` for the page that follows; absent on the last. */
+  readonly next?: string
+}
+
+export const EXCHANGE_OPERATIONS = {
+  'exchange.import': {
+    method: 'POST',
+    path: '/exchange/users',
+    async run({ directory }, { body }) {
+      const members = readMembers(body, ['users', 'replace', 'trial'])
+      const list = requireArgument(members, 'users', isList, 'a list')
+      const replaces = findArgument(members, 'replace', isFlag, 'true or false') ?? false
+      const isTrial = findArgument(members, 'trial', isFlag, 'true or false') ?? false
+      if (list.length > MOST_USERS) throw new Refusal('bad_request', { about: `users must be ${MOST_USERS} at most.` })
+      return { outcomes: await importAll(directory, list, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
+    },
+  },
+  'exchange.export': {
+    method: 'GET',
+    path: '/exchange/users',
+    async run({ directory }, { query }): Promise<ExportPage> {
+      const { page, next } = await readPage(directory, query)
+      return { users: page.map((user) => toDraftJson(toDraft(user))), ...(next !== undefined && { next }) }
+    },
+  },
+  'exchange.administrators': {
+    method: 'GET',
+    path: '/exchange/administrators',
+    run: ({ directory }) => ({ administrators: directory.listAdministrators() }),
+  },
+  'exchange.count': {
+    method: 'GET',
+    path: '/exchange/count',
+    run: async ({ directory }) => ({ users: await directory.countUsers() }),
+  },
+} as const satisfies Record<string, Operation<unknown>>
+
+/** The store is busy with all of them at once. */
+const MOST_USERS = 1000
+
+interface ImportRules {
+  readonly onTaken: 'keep' | 'replace'
+  readonly isTrial: boolean
+}
+
+/** A record that cannot be read has its own outcome, and the others theirs. */
+async function importAll(
+  directory: ControlNeeds['directory'],
+  list: readonly unknown[],
+  { onTaken, isTrial }: ImportRules,
+): Promise<readonly ShownOutcome[]> {
+  const readings = list.map(readOne)
+  const drafts = readings.flatMap((reading) => ('draft' in reading ? [reading.draft] : []))
+  const outcomes = (await directory.importUsers(drafts, onTaken, { isTrial })).values()
+  return readings.map((reading) => ('draft' in reading ? show(outcomes.next().value) : reading))
+}
+
+function readOne(value: unknown): { readonly draft: UserDraft } | (ShownOutcome & { readonly kind: 'refused' }) {
+  try {
+    return { draft: readDraft(value) }
+  } catch (error) {
+    return { kind: 'refused', reason: toReason(error) }
+  }
+}
+
+function show(outcome: ImportOutcome | undefined): ShownOutcome {
+  if (!outcome) throw new TypeError('A draft had no outcome')
+  return outcome.kind === 'refused' ? { kind: 'refused', reason: toReason(outcome.error) } : { kind: outcome.kind }
+}
