@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { OPERATIONS } from '../../src/app/operations.ts'
+import { adminCommand } from '../../src/cli/admin.ts'
+import { configCommand } from '../../src/cli/config.ts'
+import { EXIT } from '../../src/cli/exit-codes.ts'
+import { hashCommand } from '../../src/cli/hash.ts'
+import { userCommand } from '../../src/cli/user.ts'
+import { splitFlags } from '../../src/config/flags.ts'
+
+const PAGE = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
+const CONTEXT = { flags: splitFlags([]), env: {}, cwd: '/', print: () => {}, printError: () => {} }
+
+/** Told once for all commands. */
+const COMMON = new Set(['--json', '--url', '--as', '--credentials'])
+
+for (const command of [userCommand, adminCommand, configCommand].map((create) => create(CONTEXT))) {
+  for (const sub of command.commands) {
+    const name = `cardea ${command.name()} ${sub.name()}`
+    test(`the page names ${name}, and every option of it`, () => {
+      const line = PAGE.split('\n').find((text) => text.startsWith(`    ${name}`)) ?? ''
+      assert.notEqual(line, '')
+      for (const { long } of sub.options) assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long)
+    })
+  }
+}
+
+test('the page names hash, and every option of it', () => {
+  const line = PAGE.split('\n').find((text) => text.startsWith('    cardea hash [')) ?? ''
+  for (const { long } of hashCommand(CONTEXT).options) {
+    assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long)
+  }
+})
+
+test('the page names every exit code', () => {
+  for (const code of [0, ...Object.values(EXIT)]) assert.match(PAGE, new RegExp(`^\\| ${code} \\| `, 'm'))
+})
+
+test('the page names every operation of the control API', () => {
+  for (const { method, path } of Object.values(OPERATIONS)) {
+    const shown = path.replaceAll('{name}', 'NAME').replace('{section}/{key}', 'SECTION/OPTION')
+    const row = PAGE.split('\n').find((line) =>
+      new RegExp(`^\\|[A-Z, ]*\\b${method}\\b[A-Z, ]*\\| \`${shown}[\`?]`).test(line),
+    )
+    assert.ok(row, `${method} ${shown}`)
+  }
+})
