@@ -1,0 +1,225 @@
+/**
+ * Replays cases: requests with the answers expected, as data. A folder of files enters; a server of its own is started
+ * for each file, and each case becomes a test.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type Cardea, type CardeaOptions, createCardea } from '../../src/index.ts'
+import { send } from '../support/scenario.ts'
+import { compareAnswer, type Expectation, parse, type Received } from './compare.ts'
+import { fill, type Json, type JsonObject, toBasic, type Variables } from './operators.ts'
+
+interface Sent {
+  readonly method?: string
+  readonly path: Json
+  readonly headers?: JsonObject
+  readonly json?: Json
+  readonly text?: Json
+}
+
+interface Step {
+  readonly send: Sent
+  readonly save?: Readonly<Record<string, { readonly json?: string; readonly header?: string; readonly re?: string }>>
+  readonly expect?: Expectation
+  /** Milliseconds: some cases are about time passing. */
+  readonly sleep?: number
+}
+
+interface Case {
+  readonly id: string
+  readonly config?: Readonly<Record<string, string | null>>
+  readonly users?: readonly JsonObject[]
+  readonly drop?: readonly string[]
+  readonly steps: readonly Step[]
+}
+
+interface Group {
+  readonly door: 'document' | 'multi-model'
+  readonly flags?: readonly string[]
+  readonly files?: Readonly<Record<string, string>>
+  readonly config?: Readonly<Record<string, string | null>>
+  readonly cases: readonly Case[]
+}
+
+const ADMINISTRATOR = { name: 'admin', password: 'adminpw' }
+const AS_ADMINISTRATOR = { Authorization: toBasic(ADMINISTRATOR.name, ADMINISTRATOR.password) }
+
+/** Makes tests of every case in the files of `test/fixtures/conformance/<name>`. */
+export function replayCases(name: string): void {
+  const folder = fileURLToPath(new URL(`../fixtures/conformance/${name}`, import.meta.url))
+  for (const file of readdirSync(folder).filter((entry) => entry.endsWith('.json'))) {
+    const group: Group = JSON.parse(readFileSync(join(folder, file), 'utf8'))
+    describe(basename(file, '.json'), () => replayGroup(group))
+  }
+}
+
+function replayGroup(group: Group): void {
+  let server: Server | undefined
+  const running = (): Server => {
+    assert.ok(server, 'the server did not start')
+    return server
+  }
+  before(async () => {
+    server = await startServer(group)
+    for (const [option, value] of Object.entries(group.config ?? {})) await setOption(server.url, option, value)
+  })
+  after(() => server?.stop())
+  for (const single of group.cases) {
+    it(single.id, async () => assert.deepEqual(await replayCase(single, group.door, running().url), []))
+  }
+}
+
+interface Server {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+async function startServer(group: Group): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-replay-'))
+  const files = { 'local.ini': '[chttpd_auth]\niterations = 10\n', ...group.files }
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text, { mode: 0o600 })
+  }
+  const cardea = await createCardea({ files: [join(folder, 'local.ini')], options: toOptions(group, folder) })
+  const { document, multiModel } = await cardea.listen()
+  const url = (group.door === 'document' ? document : multiModel)[0] ?? ''
+  return { url, stop: () => stopServer(cardea, folder) }
+}
+
+async function stopServer(cardea: Cardea, folder: string): Promise<void> {
+  await cardea.close()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+function toOptions({ flags = [] }: Group, folder: string): CardeaOptions {
+  const options: Record<string, Record<string, string | number>> = {
+    store: { url: 'sqlite::memory:' },
+    chttpd: { port: 0 },
+    server: { endpoint: 'tcp://127.0.0.1:0' },
+    admins: { [ADMINISTRATOR.name]: ADMINISTRATOR.password },
+  }
+  for (let i = 0; i < flags.length; i += 2) {
+    const [, section = '', key = ''] = /^--([^.]+)\.(.+)$/.exec(flags[i] ?? '') ?? []
+    options[section] = { ...options[section], [key]: (flags[i + 1] ?? '').replaceAll('{dir}', folder) }
+  }
+  return options
+}
+
+async function replayCase(single: Case, door: Group['door'], url: string): Promise<readonly string[]> {
+  const users = USERS[door]
+  const undo: (readonly [string, string | null])[] = []
+  const names = (single.users ?? []).map((user) => String(user[users.nameMember]))
+  try {
+    for (const [option, value] of Object.entries(single.config ?? {})) undo.unshift(await setOption(url, option, value))
+    for (const name of names) await users.remove(url, name)
+    for (const user of single.users ?? []) await users.create(url, user)
+    return await replaySteps(single.steps, url)
+  } finally {
+    for (const name of [...names, ...(single.drop ?? [])]) await users.remove(url, name)
+    for (const [option, value] of undo) await setOption(url, option, value)
+  }
+}
+
+async function replaySteps(steps: readonly Step[], url: string): Promise<readonly string[]> {
+  const vars: Variables = new Map()
+  const problems: string[] = []
+  for (const [index, step] of steps.entries()) {
+    if (step.sleep !== undefined) {
+      await pause(step.sleep)
+      continue
+    }
+    const answer = await exchange(url, step.send, vars)
+    const found = [...save(step, answer, vars), ...(step.expect ? compareAnswer(step.expect, answer) : [])]
+    problems.push(...found.map((line) => `step ${index + 1}: ${line} (${answer.status} ${answer.body})`))
+  }
+  return problems
+}
+
+async function exchange(url: string, given: Sent, vars: Variables): Promise<Received> {
+  const { method = 'GET', path, json, text } = given
+  // filling an object gives an object
+  const headers: Record<string, string> = { ...(fill(given.headers ?? {}, vars) as Record<string, string>) }
+  const body = json !== undefined ? JSON.stringify(fill(json, vars)) : text === undefined ? text : `${fill(text, vars)}`
+  const hasType = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
+  if (json !== undefined && !hasType) headers['Content-Type'] = 'application/json'
+  if (body !== undefined) headers['Content-Length'] = String(Buffer.byteLength(body))
+  const answer = await send(url, { method, path: String(fill(path, vars)), headers, ...(body ? { body } : {}) })
+  const lines = Object.entries(answer.lines).map(([name, values]) => [name, values?.join('\n') ?? ''] as const)
+  return { status: answer.status, headers: new Map(lines), body: answer.body }
+}
+
+/** Keeps what later steps need. */
+function save({ save: wanted = {} }: Step, answer: Received, vars: Variables): readonly string[] {
+  const missing: string[] = []
+  for (const [name, { json, header, re = '' }] of Object.entries(wanted)) {
+    const source = header === undefined ? answer.body : (answer.headers.get(header) ?? '')
+    const value = json === undefined ? new RegExp(re, 's').exec(source)?.[1] : findAt(parse(answer.body), json)
+    if (value === undefined) missing.push(`nothing to save as ${name}`)
+    else vars.set(name, value)
+  }
+  return missing
+}
+
+const findAt = (value: unknown, path: string): Json | undefined =>
+  path.split('.').reduce<Json | undefined>(
+    (at, key) => (typeof at === 'object' && at !== null ? (at as JsonObject)[key] : undefined),
+    // it came from JSON
+    value as Json,
+  )
+
+const optionPath = (option: string): string =>
+  `/_node/_local/_config/${option.split('/').map(encodeURIComponent).join('/')}`
+
+const NOTHING: Variables = new Map()
+
+/** Gives what it was before, so that it can be put back. */
+async function setOption(url: string, option: string, value: string | null): Promise<readonly [string, string | null]> {
+  const path = optionPath(option)
+  const was = await exchange(url, { path, headers: AS_ADMINISTRATOR }, NOTHING)
+  const change = value === null ? { method: 'DELETE' } : { method: 'PUT', json: value }
+  const answer = await exchange(url, { ...change, path, headers: AS_ADMINISTRATOR }, NOTHING)
+  const isDone = answer.status === 200 || (value === null && answer.status === 404)
+  assert.ok(isDone, `setting ${option}: ${answer.status} ${answer.body}`)
+  const text = was.status === 200 ? String(parse(was.body)) : null
+  return [option, text === '***' ? null : text]
+}
+
+const documentPath = (name: string): string => `/_users/org.couchdb.user:${encodeURIComponent(name)}`
+
+/** How each door makes and removes the users of a case. */
+const USERS = {
+  document: {
+    nameMember: 'name',
+    async create(url: string, user: JsonObject) {
+      const json = { type: 'user', roles: [], ...user }
+      const path = documentPath(String(user['name']))
+      const answer = await exchange(url, { method: 'PUT', path, headers: AS_ADMINISTRATOR, json }, NOTHING)
+      assert.equal(answer.status, 201, answer.body)
+    },
+    async remove(url: string, name: string) {
+      const found = await exchange(url, { path: documentPath(name), headers: AS_ADMINISTRATOR }, NOTHING)
+      const revision = findAt(parse(found.body), '_rev')
+      if (found.status !== 200) return
+      const path = `${documentPath(name)}?rev=${revision}`
+      await exchange(url, { method: 'DELETE', path, headers: AS_ADMINISTRATOR }, NOTHING)
+    },
+  },
+  'multi-model': {
+    nameMember: 'user',
+    async create(url: string, json: JsonObject) {
+      const path = '/_api/user'
+      const answer = await exchange(url, { method: 'POST', path, headers: AS_ADMINISTRATOR, json }, NOTHING)
+      assert.equal(answer.status, 201, answer.body)
+    },
+    async remove(url: string, name: string) {
+      const path = `/_api/user/${encodeURIComponent(name)}`
+      await exchange(url, { method: 'DELETE', path, headers: AS_ADMINISTRATOR }, NOTHING)
+    },
+  },
+} as const
