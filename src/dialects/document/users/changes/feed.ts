@@ -30,11 +30,12 @@ interface Following {
 }
 
 async function* followChanges(following: Following, first: Batch): Feed {
-  const { needs, cursor, form } = following
+  const { needs, cursor, form, signal } = following
   const news = createNews(needs, following)
   try {
     if (form.head !== '') yield form.head
     yield* pour(following, first, news)
+    if (signal.aborted) return
     yield form.tail(renderSequence(cursor.position(), needs.uuid()), await cursor.countPending())
   } finally {
     news.close()

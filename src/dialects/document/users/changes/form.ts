@@ -22,8 +22,8 @@ const JSON_HEADERS: readonly HeaderPair[] = [
 
 const LIST = {
   headers: JSON_HEADERS,
-  head: '{"results":[',
-  row: (json: string, _sequence: string, isFirst: boolean) => `${isFirst ? '\n' : ',\n'}${json}`,
+  head: '{"results":[\n',
+  row: (json: string, _sequence: string, isFirst: boolean) => `${isFirst ? '' : ',\n'}${json}`,
   beat: '\n',
   tail: (last: string, pending: number) => `\n],\n"last_seq":${last},"pending":${pending}}\n`,
 }

@@ -65,8 +65,14 @@ function requireAllowed(needs: UsersNeeds, edit: Edit, old: User | undefined, pa
   const { prefix } = needs
   const flaw = checkProposal({ id, prefix, isDeletion, members, old, keepsPassword: keepsStored, who: who.identity })
   if (flaw !== undefined) throw new Refusal('forbidden', { about: flaw })
-  const change = { old, isDeletion, setsPassword: password.kind === 'new', keepsPassword: isKept }
+  const setsPassword = password.kind === 'new' || changesSecondFactor(sent, old)
+  const change = { old, isDeletion, setsPassword, keepsPassword: isKept }
   requireOwnChange(who, change, needs.settings())
+}
+
+function changesSecondFactor({ members }: SentDocument, old: User | undefined): boolean {
+  const [, before] = old?.document.members.find(([name]) => name === 'totp') ?? []
+  return JSON.stringify(members.get('totp')) !== JSON.stringify(before)
 }
 
 async function store(

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { suite, test } from 'node:test'
+import { basic } from '../../support/scenario.ts'
+import { ADMIN, assertRefused, createUsersServer, idOf, pathOf } from './users-server.ts'
+
+type Server = ReturnType<typeof createUsersServer>
+
+/** One feed, read line by line as it comes. */
+async function openFeed({ started }: Server, query: string, as = ADMIN) {
+  const [name = '', password = ''] = as.split(':')
+  const headers = { Authorization: basic(name, password) }
+  const { url } = await started
+  let sent: ClientRequest | undefined
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    sent = request(`${url}/_users/_changes?${query}`, { headers, agent: false }, resolve)
+    sent.on('error', reject).end()
+  })
+  const lines = readLines(response)
+  return {
+    response,
+    next: async () => (await lines.next()).value as string | undefined,
+    close: () => sent?.destroy(),
+  }
+}
+
+async function* readLines(response: IncomingMessage): AsyncGenerator<string, void> {
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) {
+    text += chunk
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+      yield text.slice(0, end)
+      text = text.slice(end + 1)
+    }
+  }
+}
+
+const idsOf = (json: { results: { id: string }[] }): string[] => json.results.map(({ id }) => id)
+
+suite('normal feeds', () => {
+  const { ask, add, change } = createUsersServer()
+
+  test('each user stands once, where it changed last, with deletions', async () => {
+    await add('a')
+    const rev = await add('b')
+    await add('c')
+    await change('a', { nick: 'A' })
+    const deleted = await ask('DELETE', `${pathOf('b')}?rev=${rev}`)
+    const { json } = await ask('GET', '/_users/_changes')
+    assert.deepEqual(idsOf(json), [idOf('c'), idOf('a'), idOf('b')])
+    assert.deepEqual(json.results[2].changes, [{ rev: deleted.json.rev }])
+    assert.equal(json.results[2].deleted, true)
+    assert.deepEqual([json.last_seq, json.pending], [json.results[2].seq, 0])
+  })
+
+  test('since, limit and pending walk through them', async () => {
+    const first = (await ask('GET', '/_users/_changes?limit=1')).json
+    assert.deepEqual(idsOf(first), [idOf('c')])
+    assert.ok(first.pending >= 2)
+    const rest = (await ask('GET', `/_users/_changes?since=${first.last_seq}`)).json
+    assert.deepEqual(idsOf(rest), [idOf('a'), idOf('b')])
+    const quoted = encodeURIComponent(JSON.stringify(rest.last_seq))
+    assert.deepEqual((await ask('GET', `/_users/_changes?since=${quoted}`)).json.results, [])
+    assert.deepEqual((await ask('GET', '/_users/_changes?since=now')).json.results, [])
+    const none = (await ask('GET', `/_users/_changes?limit=0&since=${first.last_seq}`)).json
+    assert.deepEqual([none.results, none.last_seq, none.pending >= 2], [[], first.last_seq, true])
+  })
+
+  test('a sequence of another server, or of a later time, begins anew', async () => {
+    for (const since of [`2-${'f'.repeat(32)}`, '999999999']) {
+      assert.equal((await ask('GET', `/_users/_changes?since=${since}`)).json.results.length, 3)
+    }
+  })
+
+  test('backwards', async () => {
+    const { json } = await ask('GET', '/_users/_changes?descending=true')
+    assert.deepEqual(idsOf(json), [idOf('b'), idOf('a'), idOf('c')])
+    assert.deepEqual(idsOf((await ask('GET', '/_users/_changes?descending=true&limit=1')).json), [idOf('b')])
+  })
+
+  test('with documents', async () => {
+    const { json } = await ask('GET', '/_users/_changes?include_docs=true')
+    assert.equal(json.results[1].doc.nick, 'A')
+    assert.deepEqual(Object.keys(json.results[2].doc), ['_id', '_rev', '_deleted'])
+  })
+
+  test('built-in filters', async () => {
+    const post = async (filter: string, body: object) =>
+      (await ask('POST', `/_users/_changes?filter=${filter}`, { body })).json
+    assert.deepEqual(idsOf(await post('_doc_ids', { doc_ids: [idOf('a'), 'x', 7] })), [idOf('a')])
+    assert.deepEqual(idsOf(await post('_selector', { selector: { nick: { $gt: 'A' } } })), [])
+    assert.deepEqual(idsOf(await post('_selector', { selector: { nick: 'A' } })), [idOf('a')])
+    assert.deepEqual(idsOf(await post('_selector', { selector: { _deleted: true } })), [idOf('b')])
+    assert.deepEqual(idsOf(await post('_design', {})), [])
+    const ids = encodeURIComponent(JSON.stringify([idOf('c')]))
+    const { json } = await ask('GET', `/_users/_changes?filter=_doc_ids&doc_ids=${ids}`)
+    assert.deepEqual(idsOf(json), [idOf('c')])
+    assertRefused(await ask('GET', '/_users/_changes?filter=app/mine'), 404, 'not_found')
+    assertRefused(await ask('GET', '/_users/_changes?filter=_doc_ids'), 400, 'bad_request')
+    const regex = { selector: { name: { $regex: '(a+)+$' } } }
+    assertRefused(await ask('POST', '/_users/_changes?filter=_selector', { body: regex }), 400, 'bad_request')
+  })
+
+  for (const query of [
+    'since=x',
+    'feed=odd',
+    'limit=-1',
+    'heartbeat=0',
+    'heartbeat=x',
+    'timeout=x',
+    'include_docs=1',
+  ]) {
+    test(`refused: ${query}`, async () => {
+      assertRefused(await ask('GET', `/_users/_changes?${query}`), 400, 'query_parse_error')
+    })
+  }
+})
+
+suite('feeds that wait', () => {
+  const server = createUsersServer()
+  const { ask, add, change } = server
+
+  test('a long poll answers with the first change that comes', async () => {
+    await add('early')
+    const feed = await openFeed(server, 'feed=longpoll&since=now')
+    assert.equal(await feed.next(), '{"results":[')
+    await add('later')
+    assert.match((await feed.next()) ?? '', /org\.couchdb\.user:later/)
+    assert.equal(await feed.next(), '],')
+    assert.match((await feed.next()) ?? '', /"last_seq":"\d+-0+","pending":0/)
+    assert.equal(await feed.next(), undefined)
+  })
+
+  test('a long poll with something to tell does not wait, one with nothing ends in time', async () => {
+    assert.equal((await ask('GET', '/_users/_changes?feed=longpoll')).json.results.length, 2)
+    const { json } = await ask('GET', '/_users/_changes?feed=longpoll&since=now&timeout=1')
+    assert.deepEqual(json.results, [])
+  })
+
+  test('a continuous feed tells one change after the other, with signs of life between', async () => {
+    const feed = await openFeed(server, 'feed=continuous&since=now&heartbeat=100')
+    assert.equal(await feed.next(), '')
+    await add('one')
+    assert.match(await nextChange(feed), /user:one/)
+    await change('one', { nick: '1' })
+    assert.match(await nextChange(feed), /"rev":"2-/)
+    feed.close()
+  })
+
+  test('a continuous feed ends with its limit, or after a time without news', async () => {
+    const limited = await ask('GET', '/_users/_changes?feed=continuous&limit=1')
+    assert.equal(limited.body.trim().split('\n').length, 2)
+    const silent = await ask('GET', '/_users/_changes?feed=continuous&since=now&timeout=1')
+    assert.match(silent.body, /^\{"last_seq":"\d+-0+","pending":0\}\n$/)
+  })
+
+  test('an event source speaks in events, and goes on where it was', async () => {
+    const feed = await openFeed(server, 'feed=eventsource&heartbeat=100')
+    assert.equal(feed.response.headers['content-type'], 'text/event-stream')
+    const [data, id] = [await feed.next(), await feed.next()]
+    assert.match(data ?? '', /^data: \{"seq"/)
+    const sequence = (id ?? '').replace('id: ', '')
+    feed.close()
+    const headers = { 'Last-Event-ID': sequence }
+    const rest = await ask('GET', '/_users/_changes', { headers })
+    const all = await ask('GET', '/_users/_changes')
+    assert.equal(rest.json.results.length, all.json.results.length - 1)
+  })
+
+  test('a feed ends when the account that opened it changes, and its break is seen', async () => {
+    const boss = { body: '"secret"' }
+    assert.equal((await ask('PUT', '/_node/_local/_config/admins/boss', boss)).status, 200)
+    const feed = await openFeed(server, 'feed=continuous&since=now&heartbeat=60000', 'boss:secret')
+    const broken = assert.rejects(feed.next(), { code: 'ECONNRESET' })
+    assert.equal((await ask('DELETE', '/_node/_local/_config/admins/boss')).status, 200)
+    await broken
+  })
+
+  test('a server with open feeds can be closed', async () => {
+    const feed = await openFeed(server, 'feed=continuous&since=now&heartbeat=60000')
+    const broken = assert.rejects(feed.next())
+    await (await server.started).cardea.close()
+    await broken
+  })
+})
+
+async function nextChange(feed: { next(): Promise<string | undefined> }): Promise<string> {
+  for (;;) {
+    const line = await feed.next()
+    if (line !== '') return line ?? 'the feed ended'
+  }
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ANYBODY, assertRefused, createUsersServer, idOf, pathOf } from './users-server.ts'
+
+const { ask, add, get, change, signIn } = createUsersServer()
+
+const HASH = ['password_scheme', 'pbkdf2_prf', 'salt', 'iterations', 'derived_key']
+
+test('a document shows id, revision and stored password first, then what was written, in its order', async () => {
+  await add('ada', { roles: ['math'], nick: 'A', shoe: { size: 38 }, list: [1, null] })
+  const { json, headers } = await get('ada')
+  assert.deepEqual(Object.keys(json), ['_id', '_rev', ...HASH, 'name', 'type', 'roles', 'nick', 'shoe', 'list'])
+  assert.equal(json._id, idOf('ada'))
+  assert.deepEqual(json.shoe, { size: 38 })
+  assert.equal(headers.etag, `"${json._rev}"`)
+  assert.equal('password' in json, false)
+})
+
+test('members that are dangerous names elsewhere are only names here', async () => {
+  const body = `{"name":"proto","type":"user","roles":[],"constructor":1,"toString":2,"x":{"__proto__":{"isAdmin":true}}}`
+  assert.equal((await ask('PUT', pathOf('proto'), { body })).status, 201)
+  const { body: text, json } = await get('proto')
+  assert.match(text, /"constructor":1,"toString":2,"x":\{"__proto__":\{"isAdmin":true\}\}/)
+  assert.equal(json.x.isAdmin, undefined)
+})
+
+test('a new revision follows the one it names, in the body, the query or If-Match', async () => {
+  const first = await add('rev')
+  const { json } = await get('rev')
+  const { _rev, ...rest } = json
+  const inBody = await ask('PUT', pathOf('rev'), { body: { ...rest, _rev: first, nick: '1' } })
+  assert.equal(inBody.status, 201)
+  const inQuery = await ask('PUT', `${pathOf('rev')}?rev=${inBody.json.rev}`, { body: { ...rest, nick: '2' } })
+  assert.equal(inQuery.status, 201)
+  const headers = { 'If-Match': `"${inQuery.json.rev}"` }
+  const inHeader = await ask('PUT', pathOf('rev'), { body: { ...rest, nick: '3' }, headers })
+  assert.equal(inHeader.status, 201)
+  assert.equal(inHeader.headers.etag, `"${inHeader.json.rev}"`)
+  assert.equal(inHeader.headers.location, pathOf('rev'))
+  assert.match(inHeader.json.rev, /^4-/)
+})
+
+test('revisions that are missing, old, contradictory or none are refused', async () => {
+  const rev = await add('conflict')
+  const body = { name: 'conflict', type: 'user', roles: [] }
+  const other = `1-${'0'.repeat(32)}`
+  const put = (query: string, document: object, headers = {}) =>
+    ask('PUT', `${pathOf('conflict')}${query}`, { body: document, headers })
+  assertRefused(await put('', body), 409, 'conflict', 'Document update conflict.')
+  assertRefused(await put('', { ...body, _rev: other }), 409, 'conflict')
+  assertRefused(
+    await put(`?rev=${other}`, { ...body, _rev: rev }),
+    400,
+    'bad_request',
+    'Document rev from request body and query string have different values',
+  )
+  assertRefused(
+    await put(`?rev=${rev}`, body, { 'If-Match': other }),
+    400,
+    'bad_request',
+    'Document rev and etag have different values',
+  )
+  for (const bad of ['x', '1-', '0', '1-XYZ', `01-${'0'.repeat(32)}`]) {
+    assertRefused(await put(`?rev=${bad}`, body), 400, 'bad_request', 'Invalid rev format')
+  }
+  assertRefused(await ask('PUT', pathOf('nobody'), { body: { ...body, name: 'nobody', _rev: other } }), 409, 'conflict')
+})
+
+test('a document that did not change is not sent again', async () => {
+  const rev = await add('etag')
+  const headers = { 'If-None-Match': `W/"x", "${rev}"` }
+  const answer = await get('etag', { headers })
+  assert.equal(answer.status, 304)
+  assert.equal(answer.body, '')
+  assert.equal(answer.headers.etag, `"${rev}"`)
+  assert.equal((await get('etag', { headers: { 'If-None-Match': '"1-x"' } })).status, 200)
+})
+
+test('HEAD tells the revision without the document', async () => {
+  const rev = await add('head')
+  const answer = await ask('HEAD', pathOf('head'))
+  assert.deepEqual([answer.status, answer.headers.etag, answer.body], [200, `"${rev}"`, ''])
+})
+
+test('what is deleted leaves its revision, and the name can be used again', async () => {
+  const rev = await add('gone')
+  const deleted = await ask('DELETE', `${pathOf('gone')}?rev=${rev}`)
+  assert.equal(deleted.status, 200)
+  assert.match(deleted.json.rev, /^2-/)
+  assert.equal(await signIn('gone', 'gone-pw'), 401)
+  assertRefused(await get('gone'), 404, 'not_found', 'deleted')
+  assertRefused(await get('gone', { as: ANYBODY }), 404, 'not_found', 'missing')
+  assertRefused(await ask('DELETE', `${pathOf('gone')}?rev=${rev}`), 404, 'not_found', 'deleted')
+  const old = await ask('GET', `${pathOf('gone')}?rev=${deleted.json.rev}`)
+  assert.deepEqual(old.json, { _id: idOf('gone'), _rev: deleted.json.rev, _deleted: true })
+  assertRefused(await ask('GET', `${pathOf('gone')}?rev=${rev}`), 404, 'not_found', 'missing')
+  assert.match(await add('gone'), /^3-/)
+})
+
+test('a document can be deleted by writing that it is', async () => {
+  await add('flagged')
+  assert.equal((await change('flagged', { _deleted: true })).status, 200)
+  assertRefused(await get('flagged'), 404, 'not_found', 'deleted')
+  const body = { _deleted: true }
+  assertRefused(await ask('PUT', pathOf('never-there'), { body }), 404, 'not_found', 'missing')
+})
+
+test('POST to the database takes the id from the document', async () => {
+  const body = { _id: idOf('posted'), name: 'posted', type: 'user', roles: [], password: 'x' }
+  const answer = await ask('POST', '/_users', { body })
+  assert.equal(answer.status, 201)
+  assert.equal(answer.json.id, idOf('posted'))
+  const reason = 'Doc ID must be of the form org.couchdb.user:name'
+  assertRefused(await ask('POST', '/_users', { body: { ...body, _id: undefined } }), 403, 'forbidden', reason)
+  const headers = { 'Content-Type': 'text/plain' }
+  assertRefused(await ask('POST', '/_users', { body, headers }), 415, 'bad_content_type')
+})
+
+const MALFORMED: readonly { name: string; body: string; status: number; error: string; reason: string }[] = [
+  { name: 'not JSON', body: '{"name"', status: 400, error: 'bad_request', reason: 'invalid UTF-8 JSON' },
+  { name: 'empty', body: '', status: 400, error: 'bad_request', reason: 'invalid UTF-8 JSON' },
+  { name: 'a list', body: '[]', status: 400, error: 'bad_request', reason: 'Document must be a JSON object' },
+  {
+    name: 'a member twice',
+    body: '{"name":"bad","type":"user","roles":[],"roles":["x"]}',
+    status: 400,
+    error: 'bad_request',
+    reason: 'A member stands in an object twice.',
+  },
+  {
+    name: 'a member twice, deep inside, spelled otherwise',
+    body: '{"name":"bad","type":"user","roles":[],"x":[{"a":1,"\\u0061":2}]}',
+    status: 400,
+    error: 'bad_request',
+    reason: 'A member stands in an object twice.',
+  },
+  {
+    name: 'an unknown special member',
+    body: '{"name":"bad","type":"user","roles":[],"_secret":1}',
+    status: 400,
+    error: 'doc_validation',
+    reason: 'Bad special document member: _secret',
+  },
+  {
+    name: 'an attachment',
+    body: '{"name":"bad","type":"user","roles":[],"_attachments":{"a":{"data":"aGk="}}}',
+    status: 400,
+    error: 'bad_request',
+    reason: 'Documents of this database cannot have attachments.',
+  },
+  {
+    name: 'a number that is a password',
+    body: '{"name":"bad","type":"user","roles":[],"password":123}',
+    status: 403,
+    error: 'forbidden',
+    reason: "Password value of '123' is invalid.",
+  },
+  {
+    name: 'too deep',
+    body: `{"name":"bad","type":"user","roles":[],"x":${'['.repeat(5000)}${']'.repeat(5000)}}`,
+    status: 400,
+    error: 'bad_request',
+    reason: 'The body nests too deep, or holds a number beyond all bounds.',
+  },
+  {
+    name: 'a number beyond all bounds',
+    body: '{"name":"bad","type":"user","roles":[],"x":1e999}',
+    status: 400,
+    error: 'bad_request',
+    reason: 'The body nests too deep, or holds a number beyond all bounds.',
+  },
+  {
+    name: 'too large',
+    body: `{"name":"bad","type":"user","roles":[],"x":"${'x'.repeat(1_100_000)}"}`,
+    status: 413,
+    error: 'document_too_large',
+    reason: idOf('bad'),
+  },
+]
+
+for (const { name, body, status, error, reason } of MALFORMED) {
+  test(`refused: ${name}`, async () => {
+    const headers = { 'Content-Type': 'application/json' }
+    assertRefused(await ask('PUT', pathOf('bad'), body === '' ? { headers } : { body }), status, error, reason)
+    assertRefused(await get('bad'), 404, 'not_found', 'missing')
+  })
+}
+
+test('ids that are none of a user', async () => {
+  const body = { name: 'x', type: 'user', roles: [] }
+  assertRefused(await ask('PUT', '/_users/_odd', { body }), 400, 'illegal_docid')
+  assertRefused(await ask('PUT', '/_users/odd', { body }), 403, 'forbidden')
+  assertRefused(await ask('GET', '/_users/odd'), 404, 'not_found', 'missing')
+  assertRefused(await ask('GET', '/_users/odd/attachment'), 404, 'not_found', 'missing')
+  assertRefused(await ask('PUT', pathOf('x\u0000y'), { body }), 400, 'bad_request')
+})
+
+test('names with every legal oddity come back as they were', async () => {
+  for (const name of ['a b', 'ä/ö', '名前', "o'neill", '%41', 'a+b', '😀', '..a', 'toString']) {
+    await add(name)
+    const { json, status } = await get(name)
+    assert.deepEqual([status, json.name, json._id], [200, name, idOf(name)])
+    assert.equal(await signIn(name, `${name}-pw`), 200, name)
+  }
+})

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ADMIN, assertRefused, createUsersServer, pathOf } from './users-server.ts'
+
+const RULES = '[{".{4,}", "Four characters at least."}]'
+const { ask, add, get, change, signIn } = createUsersServer({ chttpd_auth: { password_regexp: RULES } })
+
+test('a password is hashed, never kept, and holds at once', async () => {
+  await add('ada', { password: 'analytical' })
+  assert.equal(await signIn('ada', 'analytical'), 200)
+  const { json } = await change('ada', { password: 'engine' })
+  assert.match(json.rev, /^2-/)
+  assert.deepEqual([await signIn('ada', 'analytical'), await signIn('ada', 'engine')], [401, 200])
+})
+
+test('a document written back as it was read changes nothing, the password included', async () => {
+  await add('same')
+  const { json } = await get('same')
+  const answer = await ask('PUT', pathOf('same'), { body: json })
+  assert.deepEqual([answer.status, answer.json.rev], [201, json._rev])
+  assert.equal(await signIn('same', 'same-pw'), 200)
+})
+
+test('a stored password can be brought along, and is kept as it was sent', async () => {
+  const members = {
+    password: undefined,
+    password_scheme: 'pbkdf2',
+    pbkdf2_prf: 'sha',
+    iterations: 10,
+    salt: '1112283cf988a34f124200a050d308a1',
+    derived_key: 'e579375db0e0c6a6fc79cd9e36a36859f71575c3',
+  }
+  await add('brought', members)
+  const { json } = await get('brought')
+  assert.equal(json.derived_key, members.derived_key)
+  assert.equal(await signIn('brought', 'apple'), 200)
+})
+
+test('a clear text wins over the stored form beside it', async () => {
+  await add('both')
+  const { json: before } = await get('both')
+  await change('both', { password: 'fresh' })
+  const { json: after } = await get('both')
+  assert.notEqual(after.salt, before.salt)
+  assert.deepEqual([await signIn('both', 'both-pw'), await signIn('both', 'fresh')], [401, 200])
+})
+
+test('preserve_salt keeps the salt and is not kept itself', async () => {
+  await add('salty')
+  const { json: before } = await get('salty')
+  await change('salty', { password: 'fresh', preserve_salt: true })
+  const { json: after } = await get('salty')
+  assert.equal(after.salt, before.salt)
+  assert.notEqual(after.derived_key, before.derived_key)
+  assert.equal('preserve_salt' in after, false)
+  assert.equal(await signIn('salty', 'fresh'), 200)
+})
+
+test('password null is no password, and stays as it is', async () => {
+  await add('none', { password: null })
+  const { json } = await get('none')
+  assert.equal(json.password, null)
+  assert.equal('derived_key' in json, false)
+  assert.equal(await signIn('none', ''), 401)
+})
+
+test('an administrator can take a password away by leaving it out', async () => {
+  await add('bare')
+  const { json } = await get('bare')
+  const body = { _rev: json._rev, name: 'bare', type: 'user', roles: [] }
+  assert.equal((await ask('PUT', pathOf('bare'), { body })).status, 201)
+  assert.equal(await signIn('bare', 'bare-pw'), 401)
+})
+
+test('rules for passwords bind administrators who set them, and not what is stored already', async () => {
+  const reason = 'Password does not conform to requirements. Four characters at least.'
+  const body = { name: 'short', type: 'user', roles: [], password: 'abc' }
+  assertRefused(await ask('PUT', pathOf('short'), { body, as: ADMIN }), 400, 'bad_request', reason)
+  await add('prehashed', { password: undefined, password_sha: 'd4b5d8403f6c1d1c7975fb19cbbacf260cebecdf', salt: 'x' })
+})
+
+test('a name of an administrator cannot be taken', async () => {
+  const body = { name: 'admin', type: 'user', roles: [], password: 'long enough' }
+  assertRefused(await ask('PUT', pathOf('admin'), { body }), 409, 'conflict')
+})
