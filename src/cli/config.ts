@@ -7,9 +7,8 @@ import type { Reading } from '../config/read.ts'
 import { renderOptionsPage, renderSettings } from '../config/render.ts'
 import type { Settings } from '../config/settings.ts'
 import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
 import { addSettingCommands } from './setting.ts'
-
-const UNKNOWN_OPTION = 3
 
 interface ShowOptions {
   readonly json?: boolean
@@ -62,7 +61,7 @@ function show(context: Context, { json, all = false }: ShowOptions): void {
 function get(context: Context, name: string): void {
   // Of an administrator given in several layers the last is shown, as of everything else.
   const shown = describeSettings(loadSound(context)).findLast((setting) => setting.name === name)
-  if (!shown) throw new ExitError(UNKNOWN_OPTION, renderUnknown(name))
+  if (!shown) throw new ExitError(EXIT.unknownOption, renderUnknown(name))
   context.print(shown.value)
 }
 

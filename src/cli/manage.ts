@@ -29,16 +29,15 @@ export async function manage<T>(
   explanations: Explanations = new Map(),
 ): Promise<T> {
   const { ControlFailure, openControl } = await import('./client.ts')
-  const control = await openControl(context, options)
+  const end = (exitCode: number, error: string, reason: string): ExitError =>
+    new ExitError(exitCode, options.json ? JSON.stringify({ error, reason }) : reason)
   try {
-    return await work(control)
+    const control = await openControl(context, options)
+    return await work(control).finally(() => control.close())
   } catch (error) {
+    if (error instanceof ExitError) throw end(error.exitCode, 'failed', error.message)
     if (!(error instanceof ControlFailure)) throw error
-    const reason = explanations.get(error.code) ?? error.message
-    const text = options.json ? JSON.stringify({ error: error.code, reason }) : reason
-    throw new ExitError(exitCodeOfError(error.code), text)
-  } finally {
-    await control.close()
+    throw end(exitCodeOfError(error.code), error.code, explanations.get(error.code) ?? error.message)
   }
 }
 

@@ -21,7 +21,8 @@ for (const command of [userCommand, adminCommand, configCommand].map((create) =>
     test(`the page names ${name}, and every option of it`, () => {
       const line = PAGE.split('\n').find((text) => text.startsWith(`    ${name}`)) ?? ''
       assert.notEqual(line, '')
-      for (const { long } of sub.options) assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long)
+      for (const { long } of sub.options)
+        assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long ?? '')
     })
   }
 }
@@ -29,7 +30,7 @@ for (const command of [userCommand, adminCommand, configCommand].map((create) =>
 test('the page names hash, and every option of it', () => {
   const line = PAGE.split('\n').find((text) => text.startsWith('    cardea hash [')) ?? ''
   for (const { long } of hashCommand(CONTEXT).options) {
-    assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long)
+    assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long ?? '')
   }
 })
 

@@ -1,0 +1,80 @@
+/** How far something is. `done` and `total` in whatever it is counted; `records` is what people count. */
+export interface State {
+  readonly done: number
+  readonly total: number | undefined
+  readonly records: number
+}
+
+export interface Progress {
+  update(state: State): void
+  /** Takes the bar away, so that something else can be written, or for good. */
+  clear(): void
+}
+
+export interface Screen {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  write(text: string): unknown
+}
+
+export interface ProgressOptions {
+  /** As `importing`. */
+  readonly what: string
+  readonly screen: Screen
+  /** Milliseconds that only go forward. */
+  nowMs(): number
+}
+
+const REDRAW_MS = 100
+const LINE_MS = 5000
+const BAR_CELLS = 24
+
+/** One line that is drawn anew on a terminal; elsewhere a plain line every few seconds. */
+export function createProgress({ what, screen, nowMs }: ProgressOptions): Progress {
+  const isTerminal = screen.isTTY === true
+  const startMs = nowMs()
+  let drawnMs = isTerminal ? Number.NEGATIVE_INFINITY : startMs
+  let isDrawn = false
+  return {
+    update(state) {
+      if (nowMs() - drawnMs < (isTerminal ? REDRAW_MS : LINE_MS)) return
+      drawnMs = nowMs()
+      const text = renderProgress(what, state, drawnMs - startMs, isTerminal)
+      screen.write(isTerminal ? `\r\x1b[K${text.slice(0, (screen.columns ?? 80) - 1)}` : `${text}\n`)
+      isDrawn = isTerminal
+    },
+    clear() {
+      if (isDrawn) screen.write('\r\x1b[K')
+      isDrawn = false
+      drawnMs = isTerminal ? Number.NEGATIVE_INFINITY : drawnMs
+    },
+  }
+}
+
+function renderProgress(what: string, state: State, elapsedMs: number, hasBar: boolean): string {
+  const { done, total, records } = state
+  const share = total ? Math.min(done / total, 1) : undefined
+  const perSecond = elapsedMs > 0 ? (records * 1000) / elapsedMs : 0
+  const leftMs = share ? (elapsedMs / share) * (1 - share) : undefined
+  return [
+    what,
+    ...(share === undefined ? [] : [...(hasBar ? [renderBar(share)] : []), `${Math.floor(share * 100)} %`]),
+    `${renderCount(records)} records`,
+    `${renderCount(perSecond)}/s`,
+    ...(leftMs === undefined ? [] : [`${renderDuration(leftMs)} left`]),
+  ].join('  ')
+}
+
+function renderBar(share: number): string {
+  const full = Math.floor(share * BAR_CELLS)
+  return `[${'#'.repeat(full)}${'-'.repeat(BAR_CELLS - full)}]`
+}
+
+export const renderCount = (count: number): string => Math.round(count).toLocaleString('en-US')
+
+export function renderDuration(ms: number): string {
+  const seconds = Math.ceil(ms / 1000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}

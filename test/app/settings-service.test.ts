@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { openConfiguration } from '../../src/app/load.ts'
+import { createSettingsService } from '../../src/app/settings-service.ts'
+import { createState } from '../../src/app/state.ts'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { toFlags } from '../../src/config/flags.ts'
+import type { SettingsReader } from '../../src/config/load.ts'
+
+const FLAGS = toFlags({ store: { url: 'sqlite::memory:' }, chttpd_auth: { iterations: 1 }, admins: { ada: 'pw' } })
+
+/** Reads as a server does, but cannot stand one value that no rule for changes knows of. */
+function load(): SettingsReader {
+  const reader = openConfiguration({ flags: { configs: [], flags: FLAGS, problems: [] }, env: {}, cwd: '/' })
+  return (runtime) => {
+    const reading = reader(runtime)
+    const isSour = runtime.some(({ key, text }) => key === 'taste' && text === 'sour')
+    const problem = { kind: 'bad-value', place: 'run time', message: 'too sour' } as const
+    return isSour ? { ...reading, problems: [...reading.problems, problem] } : reading
+  }
+}
+
+async function openService(t: TestContext) {
+  const state = await createState({ load, log: SILENT_LOG })
+  t.after(() => state.store.close())
+  return { state, service: createSettingsService(state) }
+}
+
+test('a setting holds when it is answered, and what was there before is told', async (t) => {
+  const { state, service } = await openService(t)
+  assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '')
+  assert.equal(state.get().settings.values.chttpd_auth.timeout, 99)
+  assert.equal(await service.set('chttpd_auth', 'timeout', '98'), '99')
+  assert.equal(await service.unset('chttpd_auth', 'timeout'), '98')
+  assert.equal(state.get().settings.values.chttpd_auth.timeout, 600)
+})
+
+test('one that cannot be applied is taken back, and what was there before is there again', async (t) => {
+  const { state, service } = await openService(t)
+  await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request', about: /too sour/ })
+  assert.equal(state.get().settings.find('mine', 'taste'), undefined)
+  await service.set('mine', 'taste', 'sweet')
+  await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request' })
+  const kept = (await state.runtime.list()).find(({ key }) => key === 'taste')
+  assert.equal(kept?.text, 'sweet')
+  assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '', 'others can be set as before')
+})
+
+const REFUSED = [
+  { row: 'an unknown option', section: 'chttpd_auth', key: 'timout', text: '1', code: 'option_unknown' },
+  { row: 'a bad value', section: 'chttpd_auth', key: 'timeout', text: 'x', code: 'option_refused' },
+  { row: 'one a flag sets', section: 'chttpd_auth', key: 'iterations', text: '2', code: 'option_refused' },
+  { row: 'one that is fixed at start', section: 'store', key: 'url', text: 'sqlite:x', code: 'forbidden' },
+]
+
+for (const { row, section, key, text, code } of REFUSED) {
+  test(`${row} is refused with ${code}, and nothing is written`, async (t) => {
+    const { state, service } = await openService(t)
+    const before = await state.runtime.list()
+    await assert.rejects(service.set(section, key, text), { code })
+    assert.deepEqual(await state.runtime.list(), before)
+  })
+}
