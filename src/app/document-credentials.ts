@@ -8,7 +8,7 @@ import { type AccountSessions, createAccountSessions } from '../credentials/acco
 import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
 import { createCookieHandler, findSession } from '../credentials/cookie.ts'
-import { type CookieSettings, createTimeouts } from '../credentials/cookie-settings.ts'
+import type { CookieSettings } from '../credentials/cookie-settings.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
 import { createJwtHandler, type JwtNeeds } from '../credentials/jwt.ts'
 import { createProxyHandler, type ProxyHeaderNames } from '../credentials/proxy-headers.ts'
@@ -19,7 +19,7 @@ import type { Exchange } from '../door/exchange.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { readRolesPath } from '../keys/claims.ts'
 import { isProxyToken } from '../keys/cookie.ts'
-import { findKeyVersion, followKeys, followSecret } from './document-keys.ts'
+import { findKeyVersion, followKeys, followSecret, followTimeout } from './document-keys.ts'
 import type { DoorParts } from './doors.ts'
 
 export interface DocumentCredentials {
@@ -46,6 +46,7 @@ type Base = ReturnType<typeof createBase>
 
 const createBase = ({ state, log }: Parts) => ({
   secrets: followSecret(state),
+  timeouts: followTimeout(state),
   keys: followKeys(state, log),
   rules: deriveLive(state, ({ settings }) => toRules(settings.values)),
 })
@@ -76,12 +77,12 @@ interface Forms {
   readonly tokens: TokenSessions
 }
 
-function createForms({ state, directory }: Parts, { secrets, keys, rules }: Base): Forms {
+function createForms({ directory }: Parts, { secrets, timeouts, keys, rules }: Base): Forms {
   const cookies = {
     secrets,
     directory,
     settings: () => rules.get().cookie,
-    timeouts: createTimeouts(() => state.get().settings.values.chttpd_auth.timeout, SYSTEM_CLOCK),
+    timeouts,
     findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(keys.get(), algorithm, kid),
     clock: SYSTEM_CLOCK,
   }

@@ -5,6 +5,7 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { type OpenEntry, renderSource } from '../config/settings.ts'
+import { type CookieTimeouts, createCookieTimeouts } from '../credentials/cookie-settings.ts'
 import { ALGORITHMS } from '../keys/algorithms.ts'
 import { type CookieSecrets, createCookieSecrets } from '../keys/cookie-secrets.ts'
 import { type JwtKeyEntry, type JwtKeys, readJwtKeys } from '../keys/jwt-keys.ts'
@@ -20,6 +21,13 @@ export function followSecret(state: State): CookieSecrets {
   })
   state.onChange(({ settings }) => secrets.replace(settings.values.chttpd_auth.secret || UNTOLD))
   return secrets
+}
+
+/** The timeout in force, and those that cookies still out there were made under. */
+export function followTimeout(state: State): CookieTimeouts {
+  const timeouts = createCookieTimeouts(state.get().settings.values.chttpd_auth.timeout, SYSTEM_CLOCK)
+  state.onChange(({ settings }) => timeouts.replace(settings.values.chttpd_auth.timeout))
+  return timeouts
 }
 
 /** Where environment or a flag says that there is no secret, cookies live as long as this process. */

@@ -15,15 +15,14 @@ import {
   verifyCookie,
 } from '../keys/cookie.ts'
 import type { CookieSecrets } from '../keys/cookie-secrets.ts'
-import { type CookieSettings, lastExpiry } from './cookie-settings.ts'
+import { type CookieSettings, type CookieTimeouts, lastExpiry } from './cookie-settings.ts'
 import { isName } from './foreign-identity.ts'
 import type { AcceptedCredential } from './handler.ts'
 
 export interface AccountSessionNeeds {
   readonly secrets: CookieSecrets
   settings(): CookieSettings
-  /** That of now first. */
-  timeouts(): readonly number[]
+  readonly timeouts: Pick<CookieTimeouts, 'living'>
   readonly directory: Pick<Directory, 'findAccount' | 'createSession' | 'isSessionLive' | 'isForeignTokenLive'>
   readonly clock: Clock
 }
@@ -50,7 +49,7 @@ export function createAccountSessions(needs: AccountSessionNeeds): AccountSessio
         session: {
           id,
           name: account.name,
-          expiresAt: lastExpiry(issuedAt, now, needs.timeouts()),
+          expiresAt: lastExpiry(issuedAt, now, needs.timeouts.living()),
           renew: () => renew(account, session, needs),
         },
       }
@@ -91,7 +90,7 @@ function renew(account: Account, { id, issuedAt }: FoundSession, needs: AccountS
 function verify(cookie: ReadCookie, account: Account, needs: AccountSessionNeeds): FoundSession | undefined {
   const { timeoutSeconds: current, algorithms } = needs.settings()
   const rules = { secrets: needs.secrets.living(), algorithms, nowSeconds: nowSeconds(needs.clock) }
-  for (const timeout of needs.timeouts()) {
+  for (const timeout of needs.timeouts.living()) {
     const timeoutSeconds = Math.min(timeout, current)
     const own = check(cookie, { ...rules, salt: bindingOf(account, timeout), timeoutSeconds })
     if (own?.id) return { id: own.id.toString('base64url'), issuedAt: own.issuedAt, isClassic: false }

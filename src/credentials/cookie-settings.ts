@@ -15,21 +15,29 @@ interface Retired {
 
 const MOST_RETIRED = 10
 
+/** The timeouts that cookies can have been made under. */
+export interface CookieTimeouts {
+  /** That of now first, then earlier ones for as long as their cookies live. */
+  living(): readonly number[]
+  replace(seconds: number): void
+}
+
 /**
- * The timeouts that cookies can have been made under: that of now first, then earlier ones for as long as their
- * cookies live. A cookie is bound to its timeout, because an ended session is remembered only until its last copy is
- * over: were a copy to live longer when the timeout is raised, the session would come back.
+ * A cookie is bound to its timeout, because an ended session is remembered only until its last copy is over: were a
+ * copy to live longer when the timeout is raised, the session would come back.
  */
-export function createTimeouts(timeoutSeconds: () => number, clock: Clock): () => readonly number[] {
-  let current = timeoutSeconds()
+export function createCookieTimeouts(first: number, clock: Clock): CookieTimeouts {
+  let current = first
   let retired: readonly Retired[] = []
-  return () => {
-    const now = nowSeconds(clock)
-    const latest = timeoutSeconds()
-    const others = latest === current ? retired : [{ seconds: current, until: now + current }, ...retired]
-    retired = others.filter(({ seconds, until }) => seconds !== latest && until > now).slice(0, MOST_RETIRED)
-    current = latest
-    return [current, ...retired.map(({ seconds }) => seconds)]
+  const isAlive = ({ until }: Retired) => nowSeconds(clock) < until
+  return {
+    living: () => [current, ...retired.filter(isAlive).map(({ seconds }) => seconds)],
+    replace(seconds) {
+      if (seconds === current) return
+      const others = [{ seconds: current, until: nowSeconds(clock) + current }, ...retired].filter(isAlive)
+      retired = others.filter((old) => old.seconds !== seconds).slice(0, MOST_RETIRED)
+      current = seconds
+    },
   }
 }
 

@@ -6,7 +6,7 @@ import type { RenewedSession, TokenOrigin } from '../identity/carrier.ts'
 import type { Directory } from '../identity/directory.ts'
 import { isRenewalDue, type ReadCookie, SESSION_ID_BYTES } from '../keys/cookie.ts'
 import type { CookieSecrets } from '../keys/cookie-secrets.ts'
-import { type CookieSettings, lastExpiry } from './cookie-settings.ts'
+import { type CookieSettings, type CookieTimeouts, lastExpiry } from './cookie-settings.ts'
 import { toForeignIdentity } from './foreign-identity.ts'
 import type { AcceptedCredential } from './handler.ts'
 import { mintTokenCookie, readTokenCookie, type TokenSession } from './token-cookie.ts'
@@ -14,7 +14,7 @@ import { mintTokenCookie, readTokenCookie, type TokenSession } from './token-coo
 export interface TokenSessionNeeds {
   readonly secrets: CookieSecrets
   settings(): CookieSettings
-  timeouts(): readonly number[]
+  readonly timeouts: Pick<CookieTimeouts, 'living'>
   readonly directory: Pick<Directory, 'isForeignTokenLive'>
   /** The version of the key in force for this algorithm and `kid`. */
   findKeyVersion(algorithm: string, kid: string | undefined): string | undefined
@@ -52,7 +52,7 @@ export function createTokenSessions(needs: TokenSessionNeeds): TokenSessions {
         session: {
           id: idOf(session),
           name,
-          expiresAt: lastExpiry(issuedAt, nowSeconds(clock), [session.timeoutSeconds, ...needs.timeouts()]),
+          expiresAt: lastExpiry(issuedAt, nowSeconds(clock), [session.timeoutSeconds, ...needs.timeouts.living()]),
           renew: () => renew(session, needs),
         },
       }
