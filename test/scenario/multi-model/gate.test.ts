@@ -1,4 +1,4 @@
-import { ADMIN, basic, runScenarios, type Scenario } from '../support/scenario.ts'
+import { ADMIN, basic, runScenarios, type Scenario } from '../../support/scenario.ts'
 
 const GATE = { error: true, code: 401, errorNum: 11, errorMessage: 'not authorized to execute this request' }
 const OFF = { server: { authentication: false } }

@@ -1,0 +1,122 @@
+import { createHmac, type KeyObject, sign } from 'node:crypto'
+import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
+import { ADMIN, basic, send } from './scenario.ts'
+
+/** What a test or a suite gives to clean up after itself. */
+export interface Scope {
+  after(work: () => unknown): void
+}
+
+export interface Asked {
+  /** The whole value of `Authorization`. */
+  readonly auth?: string
+  readonly json?: unknown
+  readonly text?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Told {
+  readonly status: number
+  /** The body as JSON; `undefined` where it is none. */
+  readonly json: unknown
+  readonly body: string
+  /** Lines of one name joined with a newline. */
+  header(name: string): string | undefined
+}
+
+export interface MultiModel {
+  readonly url: string
+  readonly document: string
+  readonly cardea: Cardea
+  ask(method: string, path: string, asked?: Asked): Promise<Told>
+  /** Signs in and gives the value of `Authorization` that follows from it. */
+  signIn(username: string, password: string): Promise<string>
+}
+
+/** The secret `createTestCardea` signs with. */
+export const SECRET = 'cardea-test-token-secret'
+export const AS_ADMIN = ADMIN.Authorization
+export const now = (): number => Math.floor(Date.now() / 1000)
+
+/** A server of its own, closed with its scope. */
+export async function openMultiModel(scope: Scope, options: CardeaOptions = {}): Promise<MultiModel> {
+  const cardea = await createTestCardea({ options })
+  scope.after(() => cardea.close())
+  const { multiModel, document } = await cardea.listen()
+  const url = multiModel[0] ?? ''
+  const ask = createAsk(url)
+  return { url, document: document[0] ?? '', cardea, ask, signIn: (name, password) => signInWith(ask, name, password) }
+}
+
+export function createAsk(url: string): MultiModel['ask'] {
+  return async (method, path, { auth, json, text, headers = {} } = {}) => {
+    const body = json === undefined ? text : JSON.stringify(json)
+    const all = {
+      ...(auth === undefined ? {} : { Authorization: auth }),
+      ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }),
+      ...headers,
+    }
+    const answer = await send(url, { method, path, headers: all, ...(body ? { body } : {}) })
+    return {
+      status: answer.status,
+      json: parse(answer.body),
+      body: answer.body,
+      header: (name) => answer.lines[name]?.join('\n'),
+    }
+  }
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+async function signInWith(ask: MultiModel['ask'], username: string, password: string): Promise<string> {
+  const answer = await ask('POST', '/_open/auth', { json: { username, password } })
+  return `Bearer ${member(answer.json, 'jwt')}`
+}
+
+/** A member of a body; the text `undefined` where there is none. */
+export const member = (json: unknown, name: string): unknown =>
+  typeof json === 'object' && json !== null ? (json as Record<string, unknown>)[name] : undefined
+
+export type Claims = Readonly<Record<string, unknown>>
+
+export interface Signing {
+  readonly secret?: string
+  readonly header?: Claims
+  /** Signs with this private key instead. */
+  readonly es256?: KeyObject
+}
+
+const toPart = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** A token as somebody who knows the secret makes one. */
+export function makeToken(claims: unknown, { secret = SECRET, header, es256 }: Signing = {}): string {
+  const head = header ?? { alg: es256 ? 'ES256' : 'HS256', typ: 'JWT' }
+  const input = `${toPart(head)}.${toPart(claims)}`
+  const signature = es256
+    ? sign('sha256', Buffer.from(input), { key: es256, dsaEncoding: 'ieee-p1363' }).toString('base64url')
+    : createHmac('sha256', secret).update(input).digest('base64url')
+  return `${input}.${signature}`
+}
+
+export const superuser = (claims: Claims = {}, signing: Signing = {}): string =>
+  `Bearer ${makeToken({ iss: 'arangodb', server_id: 'test', exp: now() + 3600, ...claims }, signing)}`
+
+export const userToken = (name: string, claims: Claims = {}, signing: Signing = {}): string =>
+  `Bearer ${makeToken({ iss: 'arangodb', preferred_username: name, exp: now() + 3600, ...claims }, signing)}`
+
+/** What a token says, without any check. */
+export function readClaims(token: unknown): Claims {
+  const [, payload = ''] = String(token).split('.')
+  return JSON.parse(Buffer.from(payload, 'base64url').toString())
+}
+
+export const GATE = { error: true, code: 401, errorNum: 11, errorMessage: 'not authorized to execute this request' }
+
+export { basic }
