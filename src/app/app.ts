@@ -9,12 +9,13 @@ import type { Log } from '../base/log.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
+import type { ControlNeeds } from '../dialects/control/operation.ts'
 import type { Door } from '../door/door.ts'
 import { type Endpoint, type Listener, listen } from '../door/server.ts'
 import type { Directory } from '../identity/directory.ts'
 import { createControlNeeds, openControlSocket } from './control.ts'
 import { openDirectory } from './directory.ts'
-import { createDoors, type DoorName } from './doors.ts'
+import { createDoors, type DoorName, type Doors } from './doors.ts'
 import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
 import { StartError } from './start-error.ts'
 import { createState, type ReloadReport, type State, type StateOptions } from './state.ts'
@@ -48,9 +49,7 @@ export interface App {
 export async function createApp(options: AppOptions): Promise<App> {
   const state = await createState(options)
   const settings = deriveLive(state, (inForce) => inForce.settings)
-  const { directory, tokenSecrets } = await openParts(state, options.log)
-  const control = createControlNeeds(state, directory)
-  const doors = createDoors({ state, directory, tokenSecrets, control, log: options.log })
+  const { directory, tokenSecrets, control, doors } = await openParts(state, options.log)
   const listeners: Listener[] = []
   const running = new Set<Promise<void>>()
   const close = once(async () => {
@@ -94,13 +93,25 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-async function openParts(state: State, log: Log): Promise<{ directory: Directory; tokenSecrets: TokenSecrets }> {
+interface Parts {
+  readonly directory: Directory
+  readonly tokenSecrets: TokenSecrets
+  readonly control: ControlNeeds
+  readonly doors: Doors
+}
+
+/** All of them, or none: whatever was opened before a failure is closed again, or the process would never end. */
+async function openParts(state: State, log: Log): Promise<Parts> {
   let tokenSecrets: TokenSecrets | undefined
+  let directory: Directory | undefined
   try {
     tokenSecrets = await openTokenSecrets(() => state.get().settings, log)
-    return { tokenSecrets, directory: await openDirectory(state, log) }
+    directory = await openDirectory(state, log)
+    const control = createControlNeeds(state, directory)
+    return { directory, tokenSecrets, control, doors: createDoors({ state, directory, tokenSecrets, control, log }) }
   } catch (error) {
     tokenSecrets?.ring.stop()
+    await directory?.close()
     await state.store.close()
     throw error
   }
