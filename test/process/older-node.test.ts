@@ -1,36 +1,9 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { NEEDED, OLDER } from '../support/older-node.ts'
 import { CARDEA, get, IN_MEMORY, makeFolder, ROOT, run, type Scope, type Started, start } from '../support/process.ts'
-
-const NEEDED: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node.replace('>=', '')
-
-const versionOf = (node: string): string => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1)
-
-function isOlder(version: string): boolean {
-  const [[major = 0, minor = 0], [needMajor = 0, needMinor = 0]] = [version, NEEDED].map((text) =>
-    text.split('.').map(Number),
-  ) as [number[], number[]]
-  return major < needMajor || (major === needMajor && minor < needMinor)
-}
-
-/** Says that it is older, and is not. Only what it starts knows its real version. */
-const PRETENDER = 'Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})'
-
-/** The Node of this machine where it is too old for Cardea, else this one in its place. */
-function findOlder(): { readonly command: readonly string[]; readonly version: string } {
-  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    const node = join(folder, 'node')
-    if (folder.includes('node_modules') || !existsSync(node)) continue
-    const version = versionOf(node)
-    if (isOlder(version)) return { command: [node], version }
-  }
-  return { command: [process.execPath, '--import', `data:text/javascript,${PRETENDER}`], version: '20.0.0' }
-}
-
-const OLDER = findOlder()
 
 const startOlder = (scope: Scope, args: readonly string[], bin = CARDEA): Started =>
   start(scope, args, { command: [...OLDER.command, bin] })

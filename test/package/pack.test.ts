@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { accessSync, constants, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { NEEDED, OLDER } from '../support/older-node.ts'
+import { FREE_PORTS, get, ROOT, run, signsIn, start, stop } from '../support/process.ts'
+import { type Consumer, createConsumer } from './consumer.ts'
+
+const runFile = promisify(execFile)
+const TSC = join(ROOT, 'node_modules', '.bin', 'tsc')
+
+/** What lies in one folder with one ending, both left off. */
+const namesOf = (paths: readonly string[], folder: string, ending: string): string[] =>
+  paths
+    .filter((path) => path.startsWith(`${folder}/`) && path.endsWith(ending))
+    .map((path) => path.slice(folder.length + 1, -ending.length))
+    .sort()
+
+describe('the package', () => {
+  let consumer: Consumer
+  let paths: readonly string[] = []
+  const inside = (path: string) => join(consumer.folder, 'node_modules', 'cardea', path)
+  const read = (path: string) => readFileSync(inside(path), 'utf8')
+
+  before(async () => {
+    consumer = await createConsumer()
+    paths = consumer.files.map(({ path }) => path)
+  })
+  after(() => consumer?.remove())
+
+  it('holds every source compiled and declared, and nothing else of that kind', () => {
+    const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).map((path) => `src/${path}`)
+    const names = namesOf(sources, 'src', '.ts')
+    assert.deepEqual(namesOf(paths, 'dist', '.js'), names)
+    assert.deepEqual(namesOf(paths, 'dist', '.d.ts'), names)
+  })
+
+  it('holds no source, no test and no tool', () => {
+    const strangers = paths.filter((path) => !/^(bin|dist|docs|etc)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path))
+    assert.deepEqual(strangers, [])
+    assert.deepEqual(
+      paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts')),
+      [],
+    )
+    assert.deepEqual(
+      paths.filter((path) => /test|spec|\.map$|\.tgz$/.test(path)),
+      [],
+    )
+  })
+
+  it('holds what a person looks for', () => {
+    for (const path of ['LICENSE', 'README.md', 'bin/cardea', 'etc/default.ini', 'docs/options.md', 'dist/index.js']) {
+      assert.ok(paths.includes(path), path)
+    }
+    accessSync(inside('bin/cardea'), constants.X_OK)
+  })
+
+  it('imports only what it brings or asks for', () => {
+    const { dependencies } = JSON.parse(read('package.json'))
+    const known = new Set(paths)
+    for (const path of paths.filter((name) => /^dist\/.*\.js$/.test(name))) {
+      for (const [, from = ''] of read(path).matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)) {
+        if (from.startsWith('node:')) continue
+        const isThere = from.startsWith('.')
+          ? known.has(normalize(join(dirname(path), from)))
+          : Object.hasOwn(dependencies, from.split('/', from.startsWith('@') ? 2 : 1).join('/'))
+        assert.ok(isThere, `${path} imports ${from}`)
+      }
+    }
+  })
+
+  it('runs by npx', async () => {
+    const { stdout } = await runFile('npx', ['--no-install', 'cardea', '--version'], {
+      cwd: consumer.folder,
+      env: consumer.env,
+    })
+    assert.equal(stdout, `Cardea ${JSON.parse(read('package.json')).version}\n`)
+  })
+
+  it('makes a folder and serves both doors', async (t) => {
+    const options = { command: [join('node_modules', '.bin', 'cardea')], cwd: consumer.folder, env: consumer.env }
+    const made = await run(t, ['init', 'data'], options)
+    assert.equal(made.code, 0, made.stderr)
+    const password = /password {2}(\S+)/.exec(made.stdout)?.[1] ?? ''
+    const cardea = start(t, ['serve', '--config', 'data', ...FREE_PORTS], options)
+    const { document, multiModel } = await cardea.doors()
+    assert.equal((await get(`${document}/_up`)).status, 200)
+    assert.ok(await signsIn(document, ['admin', password]))
+    assert.equal((await get(`${multiModel}/_api/version`, ['admin', password])).status, 200)
+    await stop(cardea)
+  })
+
+  it(`says on Node ${OLDER.version} which one it needs`, async (t) => {
+    const options = { command: [...OLDER.command, inside('bin/cardea')], cwd: consumer.folder }
+    const ended = await run(t, ['--version'], options)
+    assert.equal(ended.code, 1)
+    assert.match(ended.stderr, new RegExp(`^Cardea needs Node ${NEEDED} or later; this is ${OLDER.version}`))
+  })
+
+  it('is a library', async () => {
+    const program = `
+      import { createCardea, createTestCardea, TEST_ADMINISTRATOR } from 'cardea'
+      import { createServer } from 'node:http'
+      const cardea = await createTestCardea()
+      const { document, multiModel } = await cardea.listen()
+      const statuses = [(await fetch(document[0] + '/_up')).status, (await fetch(multiModel[0] + '/_api/version')).status]
+      await cardea.close()
+      const none = await createCardea({ options: { store: { url: 'sqlite::memory:' } } }).catch(({ name }) => name)
+      console.log(JSON.stringify({ statuses, none, name: TEST_ADMINISTRATOR.name }))`
+    const args = ['--input-type=module', '--eval', program]
+    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+    assert.deepEqual(JSON.parse(stdout), { statuses: [200, 401], none: 'StartError', name: 'admin' })
+  })
+
+  it('keeps its rooms to itself', async () => {
+    const program = `await import('cardea/dist/store/open.js').catch(({ code }) => console.log(code))`
+    const args = ['--input-type=module', '--eval', program]
+    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+    assert.equal(stdout, 'ERR_PACKAGE_PATH_NOT_EXPORTED\n')
+  })
+
+  it('is typed: a program that uses it well compiles, and one that does not does not', async () => {
+    const { folder } = consumer
+    mkdirSync(join(folder, 'node_modules', '@types'), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules', '@types', 'node'), join(folder, 'node_modules', '@types', 'node'))
+    const use = readFileSync(join(ROOT, 'test', 'types', 'library.ts'), 'utf8').replace('../../src/index.ts', 'cardea')
+    writeFileSync(join(folder, 'use.ts'), use)
+    writeFileSync(join(folder, 'wrong.ts'), use.replaceAll('@ts-expect-error', 'wrong:'))
+    const compile = (file: string) => {
+      const compilerOptions = { module: 'nodenext', strict: true, noEmit: true, types: ['node'], skipLibCheck: false }
+      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
+      return runFile(TSC, ['-p', folder], { env: consumer.env })
+    }
+    await compile('use.ts')
+    const lines = use.split('\n').flatMap((line, index) => (line.includes('@ts-expect-error') ? [index + 2] : []))
+    await assert.rejects(compile('wrong.ts'), ({ stdout }: { stdout: string }) => {
+      const wrong = new Set([...stdout.matchAll(/^\S*wrong\.ts\((\d+),/gm)].map(([, line]) => Number(line)))
+      assert.deepEqual([...wrong], lines, stdout)
+      return true
+    })
+  })
+})
