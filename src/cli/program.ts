@@ -6,7 +6,9 @@ import { adminCommand } from './admin.ts'
 import { configCommand } from './config.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT, EXIT_CODES_HELP } from './exit-codes.ts'
+import { exportCommand } from './export.ts'
 import { hashCommand } from './hash.ts'
+import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { serveCommand } from './serve.ts'
 import { startCommand } from './start.ts'
@@ -37,7 +39,17 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
   }
 }
 
-const COMMANDS = [startCommand, serveCommand, initCommand, userCommand, adminCommand, hashCommand, configCommand]
+const COMMANDS = [
+  startCommand,
+  serveCommand,
+  initCommand,
+  userCommand,
+  adminCommand,
+  importCommand,
+  exportCommand,
+  hashCommand,
+  configCommand,
+]
 
 function createProgram(context: Context): Command {
   const program = new Command('cardea')

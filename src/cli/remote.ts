@@ -15,11 +15,23 @@ export interface RemoteOptions {
 export async function readRemote(context: Context, options: RemoteOptions): Promise<Server | undefined> {
   if (options.url === undefined) return undefined
   const url = readUrl(options.url)
+  return { kind: 'url', url, authorization: await readAuthorization(context, url, options) }
+}
+
+export interface CredentialOptions {
+  readonly as?: string
+  readonly credentials?: string
+  /** What the flag for `credentials` is called. */
+  readonly flag?: string
+}
+
+/** How to sign in there: out of a file, or asked for. */
+export async function readAuthorization(context: Context, url: URL, options: CredentialOptions): Promise<string> {
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
     context.printError(`warning: ${url.origin} is not encrypted, and the password travels with every request`)
   }
   const pair = options.credentials === undefined ? await askPair(options, url) : readPair(options.credentials, context)
-  return { kind: 'url', url, authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
+  return `Basic ${Buffer.from(pair).toString('base64')}`
 }
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
@@ -36,9 +48,12 @@ function readUrl(text: string): URL {
 
 const usage = (message: string): ExitError => new ExitError(EXIT.usage, message)
 
-async function askPair({ as: name = 'admin' }: RemoteOptions, { host }: URL): Promise<string> {
+async function askPair(
+  { as: name = 'admin', flag = '--credentials' }: CredentialOptions,
+  { host }: URL,
+): Promise<string> {
   const what = `Password of the administrator ${name} at ${host}`
-  return `${name}:${await readSecret({ what, fromInput: false, flag: '--credentials', isNew: false })}`
+  return `${name}:${await readSecret({ what, fromInput: false, flag, isNew: false })}`
 }
 
 /** `name:password` on the first line. */

@@ -35,6 +35,7 @@ export async function openServerSource(server: DocumentServer, idPrefix: string)
   const total = await countDocuments(server)
   let done = 0
   return {
+    hasLines: false,
     format: () => 'document',
     position: () => ({ done, total }),
     async *read() {

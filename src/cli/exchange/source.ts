@@ -12,6 +12,8 @@ import { EXIT } from '../exit-codes.ts'
 
 export interface Source {
   read(): AsyncIterable<readonly Found[]>
+  /** Whether a line says where a record stands. */
+  readonly hasLines: boolean
   /** `undefined`: not known, or not yet. */
   format(): FormatName | undefined
   /** How far it has been read, in whatever it is counted; `total` where that is known. */
@@ -34,6 +36,7 @@ export function openFileSource({ cwd }: Context, place: string, options: FileOpt
     done += bytes
   }
   return {
+    hasLines: true,
     format: () => reader.format(),
     position: () => ({ done, total }),
     async *read() {

@@ -2,10 +2,10 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { ImportOutcome, UserDraft } from '../../identity/directory.ts'
-import { toDraft, toDraftJson } from '../../identity/exchange/draft.ts'
+import { FORMAT_NAMES, FORMATS } from '../../identity/exchange/formats.ts'
 import { readDraft } from '../../identity/exchange/read-draft.ts'
 import { toReason } from '../../identity/exchange/reading.ts'
-import type { JsonObject } from '../../identity/user.ts'
+import type { RecordWriter, Written } from '../../identity/exchange/writing.ts'
 import { findArgument, isFlag, isList, readMembers, requireArgument } from './arguments.ts'
 import type { ControlNeeds, Operation } from './operation.ts'
 import { readPage } from './users.ts'
@@ -15,9 +15,13 @@ export type ShownOutcome =
   | { readonly kind: 'refused'; readonly reason: string }
 
 export interface ExportPage {
-  readonly users: readonly JsonObject[]
+  readonly users: readonly ExportedUser[]
   /** To be sent as `after` for the page that follows; absent on the last. */
   readonly next?: string
+}
+
+export interface ExportedUser extends Written {
+  readonly name: string
 }
 
 export const EXCHANGE_OPERATIONS = {
@@ -37,8 +41,10 @@ export const EXCHANGE_OPERATIONS = {
     method: 'GET',
     path: '/exchange/users',
     async run({ directory }, { query }): Promise<ExportPage> {
+      const writer = readWriter(query)
       const { page, next } = await readPage(directory, query)
-      return { users: page.map((user) => toDraftJson(toDraft(user))), ...(next !== undefined && { next }) }
+      const users = page.map((user) => ({ name: user.name, ...writer.writeUser(user) }))
+      return { users, ...(next !== undefined && { next }) }
     },
   },
   'exchange.administrators': {
@@ -52,6 +58,13 @@ export const EXCHANGE_OPERATIONS = {
     run: async ({ directory }) => ({ users: await directory.countUsers() }),
   },
 } as const satisfies Record<string, Operation<unknown>>
+
+/** How the records are to be written. What stands around them is for who asks. */
+function readWriter(query: URLSearchParams): RecordWriter {
+  const format = FORMAT_NAMES.find((name) => name === query.get('format'))
+  if (!format) throw new Refusal('bad_request', { about: `format must be one of ${FORMAT_NAMES.join(', ')}.` })
+  return FORMATS[format].createWriter({ idPrefix: query.get('id-prefix') ?? '', administrators: [] })
+}
 
 /** The store is busy with all of them at once. */
 const MOST_USERS = 1000

@@ -23,3 +23,6 @@ export function toDocumentAdministrator({ text }: Administrator): string | undef
   const reading = readAdminPassword(text)
   return reading.kind === 'stored' ? renderAdminPassword(reading.password, 'prf') : undefined
 }
+
+/** Whether an entry is stored as it is; else it is a password in clear. */
+export const isStoredAdministrator = (text: string): boolean => readAdminPassword(text).kind === 'stored'

@@ -1,0 +1,18 @@
+import { Command, Option } from 'commander'
+import type { Context } from './context.ts'
+import { FORMS } from './exchange/forms.ts'
+import type { ExportOptions } from './exchange/run-export.ts'
+import { withExitCodes, withManageOptions } from './manage.ts'
+
+/** `cardea export`: all users, in a form that Cardea or one of the databases reads. */
+export function exportCommand(context: Context): Command {
+  const command = new Command('export')
+    .description('write all users, with their stored passwords, to a file or standard output')
+    .argument('[file]', 'made for its owner alone; standard output unless given')
+    .addOption(new Option('--to <form>', 'cardea loses nothing').choices(FORMS).default('cardea'))
+    .option('--admins <file>', 'with --to document: the [admins] section for a configuration file')
+  return withExitCodes(withManageOptions(command)).action(async (file: string | undefined, options: ExportOptions) => {
+    const { runExport } = await import('./exchange/run-export.ts')
+    await runExport(context, file, options)
+  })
+}
