@@ -18,10 +18,6 @@ const MOST_ATTEMPTS = 100
 export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
   const { store, administration, clock, listeners } = parts
   const change = (key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
-  const bringIntoForce = async (name: string) => {
-    await administration.refresh()
-    listeners.tell({ kind: 'account', name })
-  }
   return {
     listAdministrators: () => [...administration.accounts().values()].map(({ name, text }) => ({ name, text })),
     isAdministrator: (name) => administration.accounts().has(name),
@@ -29,7 +25,8 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       requireName(name)
       const text = await toText(parts, password, signal)
       await store.setSetting({ ...change(name), text })
-      await bringIntoForce(name)
+      await administration.refresh()
+      listeners.tell({ kind: 'account', name })
       return text
     },
     async removeAdministrator(name) {
@@ -37,8 +34,10 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
         const removed = requireOther(parts, name)
         // of two nodes that each remove one of the last two, the second must see that it removes the last
         const outcome = await store.unsetSetting({ ...change(name), unchangedSince: administration.sequence() })
-        await bringIntoForce(name)
-        if (outcome.kind === 'written') return removed
+        await administration.refresh()
+        if (outcome.kind === 'conflict') continue
+        listeners.tell({ kind: 'account', name })
+        return removed
       }
       throw new Refusal('conflict')
     },

@@ -53,16 +53,18 @@ async function catchUp(follower: Follower): Promise<void> {
   }
 }
 
-/** Takes in changes made anywhere, this node included. First what cannot fail: the rest is told again if it does. */
+/**
+ * Takes in changes made anywhere, this node included, and tells of each as soon as it holds: what comes after may fail,
+ * and then all of them come again, but not what was learnt of them.
+ */
 async function learn(changes: readonly Change[], needs: DirectoryNeeds, parts: KnowledgeParts): Promise<void> {
   const { memory, ended, listeners } = parts
-  for (const { kind, key, sequence } of changes) if (kind === 'user') memory.forget(key, sequence)
-  const sessions = changes.some(({ kind }) => kind === 'session') ? await ended.pull() : []
+  const { user = [], session = [], admin = [] } = Object.groupBy(changes, ({ kind }) => kind)
+  for (const { key, sequence } of user) memory.forget(key, sequence)
+  for (const { key } of user) listeners.tell({ kind: 'account', name: key })
+  for (const { id, name } of session.length > 0 ? await ended.pull() : []) listeners.tell({ kind: 'session', id, name })
   if (changes.some((change) => isNewSetting(change, needs))) await needs.administration.refresh()
-  for (const { kind, key } of changes) {
-    if (kind === 'user' || kind === 'admin') listeners.tell({ kind: 'account', name: key })
-  }
-  for (const { id, name } of sessions) listeners.tell({ kind: 'session', id, name })
+  for (const { key } of admin) listeners.tell({ kind: 'account', name: key })
 }
 
 const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryNeeds): boolean =>

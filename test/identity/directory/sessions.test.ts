@@ -110,6 +110,17 @@ describe('a session', () => {
     assert.deepEqual(await left(), ['long', 'next'])
   })
 
+  it('is among however many that ended elsewhere', async (t) => {
+    const { directory, store, clock } = await openWithUser(t)
+    const account = await requireAccount(directory, 'ada')
+    const sessions = Array.from({ length: 1001 }, () => directory.createSession(account))
+    clock.advance(2)
+    for (const { id } of sessions) await store.endSession({ id, name: 'ada', expiresAt: START_SECONDS + 600 })
+    await directory.catchUp()
+    const answers = await Promise.all(sessions.map((session) => directory.isSessionLive(session)))
+    assert.deepEqual(new Set(answers), new Set([false]))
+  })
+
   it('of an unknown or impossible name is none', async (t) => {
     const { directory } = await openWithUser(t)
     for (const name of ['eve', '', '\u0000', '__proto__', 'x'.repeat(5000)]) {
@@ -211,6 +222,30 @@ describe('a token somebody else issued', () => {
     await directory.createUser({ name: 'eve' })
     await directory.signOut('eve')
     assert.equal(await isLive(directory, 1, 'eve'), false)
+  })
+})
+
+describe('news that fail half-way', () => {
+  it('are told to the end when they come again', async (t) => {
+    const { directory, store, clock, cut, mend } = await openWithUser(t)
+    const session = directory.createSession(await requireAccount(directory, 'ada'))
+    await directory.catchUp()
+    await store.endSession({ id: session.id, name: 'ada', expiresAt: START_SECONDS + 600 })
+    await store.setSetting({ section: 'admins', key: 'root', text: `-pbkdf2-${'a'.repeat(64)},s,1`, nowSeconds: 1 })
+    const told: string[] = []
+    // what comes after the sessions fails
+    directory.onEnded((ended) => {
+      told.push(ended.kind)
+      if (told.length === 1) cut()
+    })
+    await assert.rejects(directory.catchUp(), isRefused('store_unavailable'))
+    assert.equal(directory.isAdministrator('root'), false)
+    mend()
+    clock.advance(1)
+    await directory.catchUp()
+    assert.equal(directory.isAdministrator('root'), true)
+    assert.deepEqual(told, ['session', 'account'])
+    assert.equal(await directory.isSessionLive(session), false)
   })
 })
 
