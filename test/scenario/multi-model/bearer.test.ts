@@ -1,0 +1,194 @@
+// Which tokens open the door, to the letter.
+import assert from 'node:assert/strict'
+import { createHmac, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import {
+  AS_ADMIN,
+  basic,
+  GATE,
+  type MultiModel,
+  makeToken,
+  now,
+  openMultiModel,
+  SECRET,
+  superuser,
+  userToken,
+} from '../../support/multi-model.ts'
+
+const VERSION = '/_api/version'
+const ISS = { iss: 'arangodb' }
+const bearer = (claims: unknown, header?: Readonly<Record<string, unknown>>): string =>
+  `Bearer ${makeToken(claims, header ? { header } : {})}`
+
+const OPEN: readonly (readonly [string, string])[] = [
+  ['the scheme in lower case', superuser().replace('Bearer', 'bearer')],
+  ['the scheme in capitals', superuser().replace('Bearer', 'BEARER')],
+  ['more blanks after the scheme', superuser().replace(' ', '    ')],
+  ['no exp: it never ends', bearer({ ...ISS, server_id: 'x' })],
+  ['exp with a fraction', bearer({ ...ISS, server_id: 'x', exp: now() + 5.5 })],
+  ['nbf in the future is not looked at', superuser({ nbf: now() + 1000 })],
+  ['aud, sub and jti are not looked at', superuser({ aud: 'x', sub: 7, jti: [] })],
+  ['kid is not looked at', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256', typ: 'JWT', kid: '../../x' })],
+  ['a user token with server_id', userToken('admin', { server_id: 7 })],
+  ['the vector of a superuser', `Bearer ${makeToken({ server_id: 'ABCD', iss: 'arangodb', exp: 4102444800 })}`],
+]
+
+const CLOSED: readonly (readonly [string, string])[] = [
+  ['nothing after the scheme', 'Bearer'],
+  ['a tab after the scheme', superuser().replace(' ', '\t')],
+  ['two parts', superuser().replace(/\.[^.]*$/, '')],
+  ['four parts', `${superuser()}.x`],
+  ['an empty signature', superuser().replace(/\.[^.]*$/, '.')],
+  ['padding', `${superuser()}=`],
+  ['a part in standard base64', superuser().replace('.', '+.')],
+  ['a blank inside', superuser().replace('.', '. ')],
+  ['typ missing', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256' })],
+  ['typ in lower case', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256', typ: 'jwt' })],
+  ['typ at+jwt', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256', typ: 'at+jwt' })],
+  ['alg missing', bearer({ ...ISS, server_id: 'x' }, { typ: 'JWT' })],
+  ['alg none', bearer({ ...ISS, server_id: 'x' }, { alg: 'none', typ: 'JWT' })],
+  ['alg HS384', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS384', typ: 'JWT' })],
+  ['alg hs256', bearer({ ...ISS, server_id: 'x' }, { alg: 'hs256', typ: 'JWT' })],
+  ['alg RS256', bearer({ ...ISS, server_id: 'x' }, { alg: 'RS256', typ: 'JWT' })],
+  ['alg ES256 without such a key', bearer({ ...ISS, server_id: 'x' }, { alg: 'ES256', typ: 'JWT' })],
+  ['crit', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256', typ: 'JWT', crit: ['exp'] })],
+  ['claims that are an array', bearer([ISS])],
+  ['claims that are a text', bearer('x')],
+  ['claims that are null', bearer(null)],
+  ['neither name nor server_id', bearer(ISS)],
+  ['a name that is null beats server_id', userToken('x', { preferred_username: null, server_id: 'x' })],
+  ['an empty name beats server_id', userToken('', { server_id: 'x' })],
+  ['a name that is a number', userToken('x', { preferred_username: 7 })],
+  ['a name nobody has', userToken('nobody')],
+  ['a name that cannot be one', userToken('a:b\u0000')],
+  ['a name as long as it can be', userToken('x'.repeat(5000))],
+  ['exp null', superuser({ exp: null })],
+  ['exp as text', superuser({ exp: '4102444800' })],
+  ['exp 0', superuser({ exp: 0 })],
+  ['exp now', superuser({ exp: now() })],
+  ['exp long ago', superuser({ exp: 1 })],
+  ['exp negative', superuser({ exp: -1 })],
+  ['allowed_paths empty', superuser({ allowed_paths: [] })],
+  ['allowed_paths not a list', superuser({ allowed_paths: VERSION })],
+  ['allowed_paths with a number', superuser({ allowed_paths: [VERSION, 7] })],
+  ['allowed_paths null', superuser({ allowed_paths: null })],
+  ['the secret with a newline', superuser({}, { secret: `${SECRET}\n` })],
+  ['a member twice', `Bearer ${makeTwice()}`],
+]
+
+/** A token whose payload names a member twice, rightly signed. */
+function makeTwice(): string {
+  const payload = Buffer.from('{"iss":"arangodb","server_id":"x","iss":"arangodb"}').toString('base64url')
+  const input = `${makeToken({}).split('.')[0]}.${payload}`
+  return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
+}
+
+describe('tokens', () => {
+  let door: MultiModel
+  let close: () => unknown = () => {}
+  before(async () => {
+    door = await openMultiModel({
+      after: (work) => {
+        close = work
+      },
+    })
+  })
+  after(() => close())
+
+  for (const [name, auth] of OPEN) {
+    it(`open: ${name}`, async () => assert.equal((await door.ask('GET', VERSION, { auth })).status, 200))
+  }
+  for (const [name, auth] of CLOSED) {
+    it(`open nothing: ${name}`, async () => {
+      const answer = await door.ask('GET', VERSION, { auth })
+      assert.deepEqual([answer.status, answer.json], [401, GATE])
+    })
+  }
+  it('a wrong one leaves open paths open', async () => {
+    const answer = await door.ask('GET', '/_admin/server/availability', { auth: 'Bearer x.y.z' })
+    assert.equal(answer.status, 200)
+  })
+  it('an access token is no bearer token', async () => {
+    await door.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user: 'tom' } })
+    const json = { name: 'x', valid_until: now() + 100 }
+    const made = await door.ask('POST', '/_api/token/tom', { auth: AS_ADMIN, json })
+    const { token } = Object(made.json)
+    assert.equal((await door.ask('GET', '/_api/user/tom', { auth: `Bearer ${token}` })).status, 401)
+    assert.equal((await door.ask('GET', '/_api/user/tom', { auth: basic('', token) })).status, 200)
+  })
+})
+
+describe('paths a token is good for', () => {
+  const paths = (...allowed_paths: string[]) => superuser({ allowed_paths })
+  const rows: readonly (readonly [string, string, string, number])[] = [
+    ['the very path', paths(VERSION), VERSION, 200],
+    ['one of several', paths('/x', VERSION), VERSION, 200],
+    ['in a database', paths(VERSION), '/_db/_system/_api/version', 200],
+    ['with a query', paths(VERSION), '/_api/version?details=true', 200],
+    ['another path', paths(VERSION), '/_admin/version', 401],
+    ['no prefix', paths('/_api'), VERSION, 401],
+    ['no wildcard', paths('/_api/*', '*', '/'), VERSION, 401],
+    ['a slash more', paths(VERSION), '/_api/version/', 401],
+    ['another spelling', paths(VERSION), '/_api/versio%6e', 401],
+    ['open paths are locked too', paths(VERSION), '/_admin/server/availability', 401],
+    ['the root is locked too', paths(VERSION), '/', 401],
+    ['an application is locked too', paths(VERSION), '/my-app', 401],
+    ['the control interface is another dialect', paths('/_cardea/api/users'), '/_cardea/api/users', 401],
+  ]
+  for (const [name, auth, path, status] of rows) {
+    it(name, async (t) => {
+      const { ask } = await openMultiModel(t)
+      assert.equal((await ask('GET', path, { auth })).status, status)
+    })
+  }
+})
+
+describe('keys of two kinds', () => {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const privatePem = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const publicPem = pair.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const otherPublicPem = other.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+
+  async function openWith(t: TestContext, files: Readonly<Record<string, string>>) {
+    const folder = mkdtempSync(join(tmpdir(), 'cardea-keys-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    return openMultiModel(t, { server: { 'jwt-secret': '', 'jwt-secret-folder': folder } })
+  }
+
+  it('an EC key signs and verifies ES256', async (t) => {
+    const { ask, signIn } = await openWith(t, { '1.pem': privatePem })
+    const auth = await signIn('admin', 'adminpw')
+    const [head = ''] = auth.slice('Bearer '.length).split('.')
+    assert.deepEqual(JSON.parse(Buffer.from(head, 'base64url').toString()), { alg: 'ES256', typ: 'JWT' })
+    assert.equal((await ask('GET', VERSION, { auth })).status, 200)
+    assert.equal((await ask('GET', VERSION, { auth: superuser({}, { es256: pair.privateKey }) })).status, 200)
+    assert.equal((await ask('GET', VERSION, { auth: superuser({}, { es256: other.privateKey }) })).status, 401)
+  })
+  it('beside secrets, each for its own algorithm', async (t) => {
+    const secret = randomBytes(24).toString('hex')
+    const { ask } = await openWith(t, { '1.key': secret, '2.pem': otherPublicPem, '3.pem': privatePem })
+    for (const es256 of [pair.privateKey, other.privateKey]) {
+      assert.equal((await ask('GET', VERSION, { auth: superuser({}, { es256 }) })).status, 200)
+    }
+    assert.equal((await ask('GET', VERSION, { auth: superuser({}, { secret }) })).status, 200)
+  })
+  it('the text of a public key is never a secret', async (t) => {
+    const { ask } = await openWith(t, { '1.pem': privatePem, '2.pem': otherPublicPem })
+    const texts = [publicPem, otherPublicPem, privatePem].flatMap((pem) => [
+      pem,
+      pem.trim(),
+      ` ${pem}`,
+      pem.replaceAll('\n', '\\n'),
+      pem.replaceAll('\n', ''),
+      pem.replace(/-----[A-Z ]+-----/g, '').replaceAll('\n', ''),
+    ])
+    for (const secret of texts) {
+      assert.equal((await ask('GET', VERSION, { auth: superuser({}, { secret }) })).status, 401, secret)
+    }
+  })
+})

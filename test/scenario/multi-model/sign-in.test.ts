@@ -1,0 +1,380 @@
+// POST /_open/auth, its renewal and its end.
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { renderCode } from '../../../src/identity/totp.ts'
+import {
+  AS_ADMIN,
+  basic,
+  GATE,
+  type MultiModel,
+  makeToken,
+  member,
+  now,
+  openMultiModel,
+  readClaims,
+  superuser,
+  userToken,
+} from '../../support/multi-model.ts'
+import { sendRaw } from '../../support/raw.ts'
+import { send } from '../../support/scenario.ts'
+
+const AUTH = '/_open/auth'
+const ANN = { username: 'ann', password: 'apple' }
+const WRONG = { error: true, code: 401, errorNum: 401, errorMessage: 'Wrong credentials' }
+const refusal = (code: number, errorNum: number, errorMessage: string) => ({
+  error: true,
+  code,
+  errorNum,
+  errorMessage,
+})
+
+async function openWithAnn(t: TestContext, options: Parameters<typeof openMultiModel>[1] = {}) {
+  const door = await openMultiModel(t, options)
+  await createUser(door, 'ann', 'apple')
+  return door
+}
+
+async function createUser({ ask }: MultiModel, user: string, passwd: string) {
+  assert.equal((await ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user, passwd } })).status, 201)
+}
+
+const change = ({ ask }: MultiModel, user: string, json: object) =>
+  ask('PATCH', `/_api/user/${user}`, { auth: AS_ADMIN, json })
+
+describe('what is asked for', () => {
+  const json = { 'Content-Type': 'application/json' }
+  const rows: readonly { name: string; text: string; headers?: Record<string, string>; body: object }[] = [
+    { name: 'not JSON', text: '{"username":', body: refusal(400, 600, 'invalid JSON object') },
+    {
+      name: 'a member twice',
+      text: '{"username":"ann","password":"x","password":"apple"}',
+      body: refusal(400, 600, 'invalid JSON object'),
+    },
+    {
+      name: 'nested without end',
+      text: `{"username":${'['.repeat(500)}${']'.repeat(500)}}`,
+      body: refusal(400, 600, 'invalid JSON object'),
+    },
+    { name: 'an array', text: '[]', body: refusal(400, 400, 'invalid JSON') },
+    { name: 'null', text: 'null', body: refusal(400, 400, 'invalid JSON') },
+    { name: 'nothing', text: '', body: refusal(400, 400, 'invalid JSON') },
+    { name: 'no password', text: '{"username":"ann"}', body: refusal(400, 400, 'invalid JSON') },
+    {
+      name: 'a password that is a number',
+      text: '{"username":"ann","password":1}',
+      body: refusal(400, 400, 'invalid JSON'),
+    },
+    { name: 'no username', text: '{"password":"apple"}', body: refusal(400, 400, 'invalid JSON') },
+    {
+      name: 'a username that is null',
+      text: '{"username":null,"password":"apple"}',
+      body: refusal(400, 400, 'invalid JSON'),
+    },
+    {
+      name: 'names of the prototype',
+      text: '{"__proto__":{"username":"ann","password":"apple"}}',
+      body: refusal(400, 400, 'invalid JSON'),
+    },
+    {
+      name: 'a form',
+      text: '{"username":"ann","password":"apple"}',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: refusal(400, 400, 'invalid JSON'),
+    },
+    {
+      name: 'packed',
+      text: 'x',
+      headers: { ...json, 'Content-Encoding': 'gzip' },
+      body: refusal(
+        400,
+        10,
+        'support for handling Content-Encoding headers is turned off for unauthenticated requests',
+      ),
+    },
+    {
+      name: 'expiryTime as text',
+      text: '{"username":"ann","password":"x","expiryTime":"60"}',
+      body: refusal(400, 400, 'expiryTime must be a number'),
+    },
+    {
+      name: 'expiryTime null',
+      text: '{"username":"ann","password":"x","expiryTime":null}',
+      body: refusal(400, 400, 'expiryTime must be a number'),
+    },
+    {
+      name: 'expiryTime too short, before the credentials',
+      text: '{"username":"ann","password":"wrong","expiryTime":9}',
+      body: refusal(400, 400, 'expiryTime is below the minimal allowed value of 10 seconds'),
+    },
+    {
+      name: 'expiryTime too long',
+      text: '{"username":"ann","password":"apple","expiryTime":3601}',
+      body: refusal(400, 400, 'expiryTime exceeds the maximal allowed value of 3600 seconds'),
+    },
+    {
+      name: 'expiryTime without end',
+      text: '{"username":"ann","password":"apple","expiryTime":1e999}',
+      body: refusal(400, 400, 'expiryTime exceeds the maximal allowed value of 3600 seconds'),
+    },
+  ]
+  for (const { name, text, headers = json, body } of rows) {
+    it(name, async (t) => {
+      const { ask } = await openMultiModel(t)
+      assert.deepEqual((await ask('POST', AUTH, { text, headers })).json, body)
+    })
+  }
+  it('not UTF-8', async (t) => {
+    const { url } = await openMultiModel(t)
+    const lines = ['POST /_open/auth HTTP/1.1', 'Host: x', 'Content-Length: 16', '', '{"username":"\xff"}']
+    const answer = await sendRaw(Number(new URL(url).port), lines.join('\r\n'))
+    assert.deepEqual(JSON.parse(answer.body), refusal(400, 600, 'invalid JSON object'))
+  })
+  it('velocypack is not spoken', async (t) => {
+    const { ask } = await openMultiModel(t)
+    const answer = await ask('POST', AUTH, { text: 'x', headers: { 'Content-Type': 'application/x-velocypack' } })
+    assert.equal(answer.status, 415)
+  })
+  for (const method of ['GET', 'PUT', 'PATCH', 'HEAD']) {
+    it(`${method} is not for this`, async (t) => {
+      const { ask } = await openMultiModel(t)
+      const answer = await ask(method, AUTH)
+      assert.deepEqual([answer.status, answer.header('allow')], [405, 'POST, DELETE'])
+    })
+  }
+  it('a body in pieces, of somebody nobody knows', async (t) => {
+    const { url } = await openMultiModel(t)
+    const headers = { 'Transfer-Encoding': 'chunked', 'Content-Type': 'application/json' }
+    const answer = await send(url, { method: 'POST', path: AUTH, headers, body: '{}' })
+    assert.deepEqual([answer.status, member(JSON.parse(answer.body), 'errorNum')], [400, 10])
+  })
+})
+
+describe('signing in', () => {
+  it('lives as long as it was asked for', async (t) => {
+    const { ask } = await openWithAnn(t)
+    const { json } = await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60.9 } })
+    const { iat, exp } = readClaims(member(json, 'jwt'))
+    assert.equal(Number(exp) - Number(iat), 60)
+  })
+  it('claims in the order of the real server, then our own', async (t) => {
+    const { ask } = await openWithAnn(t)
+    const { json } = await ask('POST', AUTH, { json: ANN })
+    const claims = readClaims(member(json, 'jwt'))
+    assert.deepEqual(Object.keys(claims), ['preferred_username', 'iss', 'iat', 'exp', 'jti', 'cdg'])
+    assert.deepEqual([claims['preferred_username'], claims['iss']], ['ann', 'arangodb'])
+    assert.match(String(claims['jti']), /^[A-Za-z0-9_-]{22}$/)
+  })
+  for (const path of ['/_db/_system/_open/auth', '/_open/auth/', '/_open/auth/foo', '/_open/auth/renew/x']) {
+    it(`also as ${path}`, async (t) => {
+      const { ask } = await openWithAnn(t)
+      assert.equal((await ask('POST', path, { json: ANN })).status, 200)
+    })
+  }
+  it('in a database that was granted to somebody, not in one nobody has', async (t) => {
+    const door = await openWithAnn(t)
+    const { ask } = door
+    assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { json: ANN })).json, GATE)
+    await createUser(door, 'bob', 'b')
+    await ask('PUT', '/_api/user/bob/database/shop', { auth: AS_ADMIN, json: { grant: 'ro' } })
+    assert.equal((await ask('POST', '/_db/shop/_open/auth', { json: ANN })).status, 200)
+    await ask('DELETE', '/_api/user/bob/database/shop', { auth: AS_ADMIN })
+    assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { json: ANN })).json, GATE)
+  })
+  it('whatever credential is sent along, which does not count against its name', async (t) => {
+    const { ask } = await openWithAnn(t, { chttpd_auth_lockout: { threshold: 2 } })
+    for (let i = 0; i < 5; i += 1) {
+      assert.equal((await ask('POST', AUTH, { json: ANN, auth: basic('ann', 'wrong') })).status, 200)
+    }
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', 'apple') })).status, 200)
+  })
+  it('unknown, wrong, inactive and locked look alike', async (t) => {
+    const door = await openWithAnn(t, { chttpd_auth_lockout: { threshold: 3 } })
+    await createUser(door, 'ivy', 'i')
+    await change(door, 'ivy', { active: false })
+    const attempts = [
+      { username: 'nobody', password: 'x' },
+      { username: 'ivy', password: 'i' },
+      { username: '', password: '' },
+      { username: 'ann', password: 'x' },
+      { username: 'ann', password: 'x' },
+      { username: 'ann', password: 'x' },
+      { username: 'ann', password: 'apple' },
+      { username: '_system', password: 'x' },
+      { username: 'a:b', password: 'x' },
+      { username: 'x'.repeat(100_000), password: 'x' },
+    ]
+    for (const json of attempts) assert.deepEqual((await door.ask('POST', AUTH, { json })).json, WRONG)
+  })
+  it('an empty password is one', async (t) => {
+    const door = await openMultiModel(t)
+    assert.equal((await door.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user: 'eva' } })).status, 201)
+    assert.equal((await door.ask('POST', AUTH, { json: { username: 'eva', password: '' } })).status, 200)
+  })
+  it('passwords are compared as they are', async (t) => {
+    const door = await openMultiModel(t)
+    await createUser(door, 'uma', 'pä:ss ')
+    assert.equal((await door.ask('POST', AUTH, { json: { username: 'uma', password: 'pä:ss ' } })).status, 200)
+    for (const password of ['pä:ss', 'pa\u0308:ss ', 'PÄ:SS ']) {
+      assert.equal((await door.ask('POST', AUTH, { json: { username: 'uma', password } })).status, 401)
+    }
+    assert.equal((await door.ask('GET', '/_api/user/uma', { auth: basic('uma', 'pä:ss ') })).status, 200)
+  })
+})
+
+describe('a second factor', () => {
+  const TOTP = { key: 'JBSWY3DPEHPK3PXP', algorithm: 'sha', length: 6 }
+  const codeNow = () =>
+    renderCode({ key: Buffer.from('48656c6c6f21deadbeef', 'hex'), digest: 'sha1', length: 6 }, Math.floor(now() / 30))
+
+  async function openWithFactor(t: TestContext) {
+    const door = await openMultiModel(t)
+    const json = { name: 'tess', type: 'user', roles: [], password: 'pw', totp: TOTP }
+    const path = '/_users/org.couchdb.user:tess'
+    const headers = { Authorization: AS_ADMIN, 'Content-Type': 'application/json' }
+    const made = await send(door.document, { method: 'PUT', path, headers, body: JSON.stringify(json) })
+    assert.equal(made.status, 201, made.body)
+    return door
+  }
+  const tess = (token?: string) => ({ json: { username: 'tess', password: 'pw', ...(token ? { token } : {}) } })
+
+  it('is asked for, and counts once', async (t) => {
+    const { ask } = await openWithFactor(t)
+    assert.deepEqual((await ask('POST', AUTH, tess())).json, WRONG)
+    assert.deepEqual((await ask('POST', AUTH, tess('000000'))).json, WRONG)
+    const code = codeNow()
+    assert.equal((await ask('POST', AUTH, tess(code))).status, 200)
+    assert.deepEqual((await ask('POST', AUTH, tess(code))).json, WRONG)
+  })
+  it('cannot be gone around with Basic', async (t) => {
+    const { ask } = await openWithFactor(t)
+    assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', 'pw') })).status, 401)
+  })
+  it('cannot be gone around with an access token', async (t) => {
+    const { ask } = await openWithFactor(t)
+    const json = { name: 'x', valid_until: now() + 100 }
+    const { token } = Object((await ask('POST', '/_api/token/tess', { auth: AS_ADMIN, json })).json)
+    assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', token) })).status, 401)
+    assert.equal((await ask('POST', AUTH, { json: { username: 'tess', password: token } })).status, 401)
+  })
+  it('must be sent as text', async (t) => {
+    const { ask } = await openWithFactor(t)
+    const answer = await ask('POST', AUTH, { json: { username: 'tess', password: 'pw', token: 123456 } })
+    assert.equal(answer.status, 400)
+  })
+})
+
+describe('renewal', () => {
+  const RENEW = '/_open/auth/renew'
+  const NOBODY = refusal(404, 1703, 'user not found')
+
+  it('is for who comes with a token of a user', async (t) => {
+    const { ask } = await openWithAnn(t)
+    const credentials = [undefined, basic('ann', 'apple'), superuser(), userToken('ann', { exp: now() - 1 })]
+    for (const auth of credentials) assert.deepEqual((await ask('POST', RENEW, auth ? { auth } : {})).json, NOBODY)
+  })
+  it('gives nothing new while much is left, or where it never ends', async (t) => {
+    const { ask, signIn } = await openWithAnn(t)
+    const endless = `Bearer ${makeToken({ iss: 'arangodb', preferred_username: 'ann' })}`
+    for (const auth of [await signIn('ann', 'apple'), userToken('ann', { exp: now() + 160 }), endless]) {
+      const answer = await ask('POST', RENEW, { auth })
+      assert.deepEqual([answer.status, answer.json], [200, {}])
+    }
+  })
+  it('gives a new one of the same session when it ends soon', async (t) => {
+    const { ask } = await openWithAnn(t, { server: { 'session-timeout': 500 } })
+    const first = member((await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60 } })).json, 'jwt')
+    const second = member((await ask('POST', RENEW, { auth: `Bearer ${first}`, text: 'ignored' })).json, 'jwt')
+    const [before, after] = [readClaims(first), readClaims(second)]
+    assert.equal(before['jti'], after['jti'])
+    assert.equal(Number(after['exp']) - Number(after['iat']), 500)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: `Bearer ${second}` })).status, 200)
+  })
+  it('makes a token somebody else signed one of ours', async (t) => {
+    const { ask } = await openWithAnn(t)
+    const { json } = await ask('POST', RENEW, { auth: userToken('ann', { exp: now() + 60 }) })
+    const auth = `Bearer ${member(json, 'jwt')}`
+    assert.equal((await ask('DELETE', AUTH, { auth })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 401)
+  })
+  it('keeps the paths a token is good for', async (t) => {
+    const { ask } = await openWithAnn(t)
+    const auth = userToken('ann', { exp: now() + 60, allowed_paths: [RENEW] })
+    const renewed = `Bearer ${member((await ask('POST', RENEW, { auth })).json, 'jwt')}`
+    assert.equal((await ask('POST', RENEW, { auth: renewed })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: renewed })).status, 401)
+  })
+})
+
+describe('the end of a token', () => {
+  it('ends every copy of its session, also renewed ones, and no other session', async (t) => {
+    const { ask, signIn } = await openWithAnn(t)
+    const other = await signIn('ann', 'apple')
+    const first = `Bearer ${member((await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60 } })).json, 'jwt')}`
+    const second = `Bearer ${member((await ask('POST', '/_open/auth/renew', { auth: first })).json, 'jwt')}`
+    const ended = await ask('DELETE', AUTH, { auth: first })
+    assert.deepEqual([ended.status, ended.json], [200, { error: false, code: 200 }])
+    for (const auth of [first, second]) assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: other })).status, 200)
+  })
+  it('is for tokens issued here', async (t) => {
+    const { ask } = await openWithAnn(t)
+    assert.deepEqual((await ask('DELETE', AUTH)).json, GATE)
+    assert.deepEqual((await ask('DELETE', AUTH, { auth: 'Bearer x.y.z' })).json, GATE)
+    for (const auth of [superuser(), userToken('ann')]) {
+      const { json } = await ask('DELETE', AUTH, { auth })
+      assert.deepEqual(json, refusal(400, 10, 'only a token issued here can be ended'))
+    }
+  })
+})
+
+describe('tokens end', () => {
+  const changes: readonly (readonly [string, (door: MultiModel) => Promise<unknown>])[] = [
+    ['with a new password', (door) => change(door, 'ann', { passwd: 'pear' })],
+    [
+      'when the user is replaced',
+      ({ ask }) => ask('PUT', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'apple' } }),
+    ],
+    ['with a deactivation', (door) => change(door, 'ann', { active: false })],
+    [
+      'with a deactivation, also when it is taken back',
+      async (door) => {
+        await change(door, 'ann', { active: false })
+        await change(door, 'ann', { active: true })
+      },
+    ],
+    ['with a deletion', ({ ask }) => ask('DELETE', '/_api/user/ann', { auth: AS_ADMIN })],
+    [
+      'with a deletion, also when the name is given again',
+      async (door) => {
+        await door.ask('DELETE', '/_api/user/ann', { auth: AS_ADMIN })
+        await createUser(door, 'ann', 'apple')
+      },
+    ],
+  ]
+  for (const [name, work] of changes) {
+    it(name, async (t) => {
+      const door = await openWithAnn(t)
+      const issued = await door.signIn('ann', 'apple')
+      const foreign = userToken('ann', { iat: now() })
+      for (const auth of [issued, foreign])
+        assert.equal((await door.ask('GET', '/_api/user/ann', { auth })).status, 200)
+      await work(door)
+      for (const auth of [issued, foreign, userToken('ann')]) {
+        assert.equal((await door.ask('GET', '/_api/user/ann', { auth })).status, 401)
+      }
+    })
+  }
+  it('and one got right after a new password is good', async (t) => {
+    const door = await openWithAnn(t)
+    await change(door, 'ann', { passwd: 'pear' })
+    const auth = await door.signIn('ann', 'pear')
+    assert.equal((await door.ask('GET', '/_api/user/ann', { auth })).status, 200)
+  })
+  it('a change of grants or of other members ends none', async (t) => {
+    const door = await openWithAnn(t)
+    const auth = await door.signIn('ann', 'apple')
+    await change(door, 'ann', { extra: { colour: 'red' } })
+    await door.ask('PUT', '/_api/user/ann/database/shop', { auth: AS_ADMIN, json: { grant: 'ro' } })
+    assert.equal((await door.ask('GET', '/_db/shop/_api/version', { auth })).status, 200)
+  })
+})
