@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { createCardea } from '../../../src/index.ts'
-import { basic, send } from '../../support/scenario.ts'
+import { send } from '../../support/scenario.ts'
 import { cookieOf, createSessionServer, lineOf, mintClassic, NOBODY, nowSeconds } from './session-server.ts'
 
 const SECRET = 'a-cookie-secret-for-these-tests'
@@ -62,12 +62,7 @@ test('a classic cookie from before the last sign-out of everything is not accept
   await add('out')
   const cookie = mintClassic('out', nowSeconds() - 5, { secret: SECRET, salt: await saltOf('out') })
   assert.equal((await askCookie(cookie)).name, 'out')
-  const { url } = await server.started
-  const answer = await send(url, {
-    method: 'POST',
-    path: '/_cardea/api/users/out/sign-out',
-    headers: { Authorization: basic('admin', 'adminpw') },
-  })
+  const answer = await ask('POST', '/_cardea/api/users/out/sign-out')
   assert.equal(answer.status, 200, answer.body)
   assert.deepEqual(await askCookie(cookie), NOBODY)
 })

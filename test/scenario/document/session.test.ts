@@ -215,6 +215,15 @@ test('a password change that keeps the salt ends all sessions too', async () => 
   assert.deepEqual(await askCookie(cookie), NOBODY)
 })
 
+test('whoever is deactivated has no session left, and begins none', async () => {
+  await add('idle')
+  const cookie = await begin('idle')
+  const answer = await ask('PUT', '/_cardea/api/users/idle/active', { body: { active: false } })
+  assert.equal(answer.status, 200, answer.body)
+  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual((await post({ name: 'idle', password: 'idle-pw' })).json, WRONG)
+})
+
 test('roles are those of now, not those of the sign-in', async () => {
   await add('rose')
   const cookie = await begin('rose')

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSessionServer } from './session-server.ts'
+
+const enforcing = createSessionServer({ chttpd_auth_lockout: { threshold: 3 } })
+const standard = createSessionServer()
+const warning = createSessionServer({ chttpd_auth_lockout: { mode: 'warn', threshold: 2 } })
+const off = createSessionServer({ chttpd_auth_lockout: { mode: 'off', threshold: 1 } })
+
+const LOCKED = {
+  error: 'forbidden',
+  reason: 'Account is temporarily locked due to multiple authentication failures',
+}
+
+type Server = typeof enforcing
+type Headers = Readonly<Record<string, string>>
+
+const WAYS = {
+  Basic: (server: Server, name: string, password: string, headers: Headers = {}) =>
+    server.ask('GET', '/_session', { as: `${name}:${password}`, headers }),
+  'POST /_session': (server: Server, name: string, password: string, headers: Headers = {}) =>
+    server.post({ name, password }, { headers }),
+}
+
+async function fail(server: Server, way: keyof typeof WAYS, name: string, times: number, headers: Headers = {}) {
+  const statuses: number[] = []
+  for (let i = 0; i < times; i += 1) statuses.push((await WAYS[way](server, name, 'wrong', headers)).status)
+  return statuses
+}
+
+for (const way of ['Basic', 'POST /_session'] as const) {
+  test(`${way}: from the threshold on the account is locked, for the right password too`, async () => {
+    const name = way === 'Basic' ? 'bea' : 'pat'
+    await enforcing.add(name)
+    assert.deepEqual(await fail(enforcing, way, name, 4), [401, 401, 401, 403])
+    const { status, json } = await WAYS[way](enforcing, name, `${name}-pw`)
+    assert.deepEqual([status, json], [403, LOCKED])
+  })
+
+  test(`${way}: a name nobody has is locked like any other`, async () => {
+    assert.deepEqual(await fail(enforcing, way, `nobody-${way.length}`, 4), [401, 401, 401, 403])
+  })
+
+  test(`${way}: an administrator is locked like any other`, async () => {
+    const headers = { 'X-Forwarded-For': `203.0.113.${way.length}` }
+    assert.deepEqual(await fail(enforcing, way, 'admin', 4, headers), [401, 401, 401, 403])
+  })
+}
+
+test('both ways count together', async () => {
+  await enforcing.add('both')
+  await fail(enforcing, 'Basic', 'both', 2)
+  assert.deepEqual(await fail(enforcing, 'POST /_session', 'both', 2), [401, 403])
+})
+
+test('threshold is 5 unless set', async () => {
+  await standard.add('five')
+  assert.deepEqual(await fail(standard, 'Basic', 'five', 6), [401, 401, 401, 401, 401, 403])
+})
+
+test('a success does not reset the count', async () => {
+  await enforcing.add('mixed')
+  await fail(enforcing, 'Basic', 'mixed', 2)
+  assert.equal((await WAYS.Basic(enforcing, 'mixed', 'mixed-pw')).status, 200)
+  assert.deepEqual(await fail(enforcing, 'Basic', 'mixed', 2), [401, 403])
+})
+
+test('a new password starts afresh', async () => {
+  await enforcing.add('fresh')
+  await fail(enforcing, 'Basic', 'fresh', 4)
+  await enforcing.change('fresh', { password: 'new' })
+  assert.equal((await WAYS.Basic(enforcing, 'fresh', 'new')).status, 200)
+})
+
+test('a session goes on while its account is locked', async () => {
+  await enforcing.add('on')
+  const cookie = await enforcing.begin('on')
+  assert.deepEqual(await fail(enforcing, 'Basic', 'on', 4), [401, 401, 401, 403])
+  assert.equal((await enforcing.askCookie(cookie)).name, 'on')
+})
+
+test('one peer does not lock out another, as a trusted proxy tells them apart', async () => {
+  await enforcing.add('peers')
+  const [here, there] = [{ 'X-Forwarded-For': '203.0.113.7' }, { 'X-Forwarded-For': '203.0.113.8' }]
+  assert.deepEqual(await fail(enforcing, 'Basic', 'peers', 4, here), [401, 401, 401, 403])
+  assert.equal((await WAYS.Basic(enforcing, 'peers', 'peers-pw', there)).status, 200)
+})
+
+test('a locked account sets and clears no cookie', async () => {
+  await enforcing.add('bare')
+  await fail(enforcing, 'POST /_session', 'bare', 3)
+  const answer = await enforcing.post({ name: 'bare', password: 'bare-pw' }, { query: '?fail=/denied' })
+  assert.deepEqual([answer.status, answer.headers['set-cookie'], answer.headers.location], [403, undefined, undefined])
+})
+
+test('guesses side by side are counted too', async () => {
+  await enforcing.add('burst')
+  const statuses = await Promise.all(
+    Array.from({ length: 20 }, () => WAYS['POST /_session'](enforcing, 'burst', 'wrong')),
+  )
+  assert.equal(statuses.filter(({ status }) => status === 401).length, 3)
+})
+
+for (const [what, server] of [
+  ['mode warn', warning],
+  ['mode off', off],
+] as const) {
+  test(`${what} locks nobody`, async () => {
+    await server.add('free')
+    assert.deepEqual(await fail(server, 'Basic', 'free', 4), [401, 401, 401, 401])
+    assert.equal((await WAYS.Basic(server, 'free', 'free-pw')).status, 200)
+  })
+}

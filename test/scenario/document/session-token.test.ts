@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { createCardea } from '../../../src/index.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+import { cookieOf, createSessionServer, lineOf, mintJwt, NOBODY, nowSeconds } from './session-server.ts'
+
+const SECRET = 'a-shared-secret-of-enough-bytes-for-hs256'
+const jwt_keys = { 'hmac:_default': Buffer.from(SECRET).toString('base64') }
+const server = createSessionServer({ jwt_keys })
+const { ask, askCookie, end } = server
+
+before(() => server.add('ada', { roles: ['math'] }))
+
+const token = (more: Record<string, unknown> = {}) =>
+  mintJwt({ sub: 'jo', exp: nowSeconds() + 3600, '_couchdb.roles': ['r'], ...more }, SECRET)
+const open = (jwt: string, body?: unknown) =>
+  ask('POST', '/_session', {
+    as: '',
+    headers: { Authorization: `Bearer ${jwt}` },
+    ...(body === undefined ? {} : { body }),
+  })
+
+for (const [what, body] of [
+  ['no body', undefined],
+  ['an empty object', {}],
+] as const) {
+  test(`a valid token and ${what} give a cookie for it`, async () => {
+    const answer = await open(token(), body)
+    assert.deepEqual([answer.status, answer.json], [200, { ok: true, name: 'jo', roles: ['r'] }])
+    assert.deepEqual(await askCookie(cookieOf(answer)), { name: 'jo', roles: ['r'], by: 'cookie' })
+  })
+}
+
+test('with a name it is the password that counts', async () => {
+  const answer = await open(token(), { name: 'ada', password: 'ada-pw' })
+  assert.deepEqual([answer.status, answer.json], [200, { ok: true, name: 'ada', roles: ['math'] }])
+  assert.equal((await open(token(), { name: 'ada', password: 'wrong' })).status, 401)
+})
+
+test('the cookie never outlives the token', async () => {
+  const line = lineOf(await open(token({ exp: nowSeconds() + 30 })))
+  const maxAge = Number(/Max-Age=(\d+)/.exec(line)?.[1])
+  assert.ok(maxAge <= 30 && maxAge >= 28, line)
+})
+
+test('roles stay those of the token, whoever has its name in the directory', async () => {
+  const cookie = cookieOf(await open(token({ sub: 'ada' })))
+  assert.deepEqual(await askCookie(cookie), { name: 'ada', roles: ['r'], by: 'cookie' })
+  const admin = cookieOf(await open(token({ sub: 'admin' })))
+  const headers = { Cookie: `AuthSession=${admin}` }
+  assert.equal((await ask('GET', '/_node/_local/_config/admins', { as: '', headers })).status, 401)
+})
+
+test('such a session can be ended', async () => {
+  const cookie = cookieOf(await open(token()))
+  await end(cookie)
+  assert.deepEqual(await askCookie(cookie), NOBODY)
+})
+
+test('it ends with the sessions of a user of that name', async () => {
+  await server.add('both')
+  const cookie = cookieOf(await open(token({ sub: 'both', iat: nowSeconds() - 5 })))
+  assert.equal((await askCookie(cookie)).name, 'both')
+  await server.change('both', { password: 'new' })
+  assert.deepEqual(await askCookie(cookie), NOBODY)
+})
+
+test('a token that is refused gives none', async () => {
+  const answer = await open(token({ exp: 1 }))
+  assert.deepEqual([answer.status, answer.headers['set-cookie']], [401, undefined])
+})
+
+test('other credentials do not stand in for a name', async () => {
+  const answer = await ask('POST', '/_session', { as: 'admin:adminpw', body: {} })
+  assert.deepEqual([answer.status, answer.json.reason], [400, 'request body must contain a username'])
+  const cookie = cookieOf(await open(token()))
+  const again = await ask('POST', '/_session', { as: '', body: {}, headers: { Cookie: `AuthSession=${cookie}` } })
+  assert.equal(again.status, 400, 'not even a session that began with a token')
+})
+
+test('more roles than a cookie can hold are 400', async () => {
+  const roles = Array.from({ length: 200 }, (_, i) => `a-role-with-a-long-name-${i}`)
+  const answer = await open(token({ '_couchdb.roles': roles }))
+  assert.deepEqual([answer.status, answer.json.reason], [400, 'The token has too many roles.'])
+})
+
+test('it ends when the key that verified the token is taken away or replaced', async (t) => {
+  const cardea = await createCardea({
+    options: {
+      store: { url: 'sqlite::memory:' },
+      chttpd: { port: 0 },
+      server: { endpoint: 'none' },
+      chttpd_auth: { iterations: 1 },
+      admins: { admin: 'adminpw' },
+    },
+  })
+  t.after(() => cardea.close())
+  const url = (await cardea.listen()).document[0] ?? ''
+  const setKey = (secret: string) =>
+    send(url, {
+      method: 'PUT',
+      path: '/_node/_local/_config/jwt_keys/hmac:_default',
+      headers: ADMIN,
+      body: JSON.stringify(Buffer.from(secret).toString('base64')),
+    })
+  assert.equal((await setKey(SECRET)).status, 200)
+  const opened = await send(url, { method: 'POST', path: '/_session', headers: { Authorization: `Bearer ${token()}` } })
+  const headers = { Cookie: (opened.lines['set-cookie']?.[0] ?? '').split(';')[0] ?? '' }
+  const askName = async () => JSON.parse((await send(url, { path: '/_session', headers })).body).userCtx.name
+  assert.equal(await askName(), 'jo')
+  await setKey('another-shared-secret-of-enough-bytes')
+  assert.equal(await askName(), null)
+})
