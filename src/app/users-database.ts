@@ -1,4 +1,5 @@
 // What the database of users at the document door needs: the directory, its changes, and the live options.
+import { SYSTEM_CLOCK } from '../base/clock.ts'
 
 import type { Config } from '../config/options.ts'
 import { toIdPrefix, type UserChanges, type UsersNeeds, type UsersSettings } from '../dialects/document/users/needs.ts'
@@ -16,6 +17,7 @@ export function createUsersNeeds(state: State, directory: Directory): UsersNeeds
     changes: createUserChanges(state.store),
     settings: () => toUsersSettings(config()),
     uuid: () => config().couchdb.uuid,
+    clock: SYSTEM_CLOCK,
   }
 }
 

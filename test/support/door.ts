@@ -106,6 +106,7 @@ const NO_USERS: UsersNeeds = {
   prefix: 'org.couchdb.user:',
   settings: () => ({ publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }),
   uuid: () => '0'.repeat(32),
+  clock: SYSTEM_CLOCK,
   directory: {
     findRecord: async () => undefined,
     listUsers: async () => [],

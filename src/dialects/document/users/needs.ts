@@ -1,3 +1,4 @@
+import type { Clock } from '../../../base/clock.ts'
 import type { Directory } from '../../../identity/directory.ts'
 
 /** The options the database of users lives by, as they are now. */
@@ -49,6 +50,7 @@ export interface UsersNeeds {
   settings(): UsersSettings
   /** Marks sequences, so that one of another server is recognised. */
   uuid(): string
+  readonly clock: Clock
 }
 
 /** `org.<name of the service>.user:` */

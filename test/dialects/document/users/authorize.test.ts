@@ -67,6 +67,15 @@ const ROWS: readonly { name: string; who: Authenticated; change: Partial<OwnChan
   },
   { name: 'deletion, by a token', who: as('ada', 'jwt'), change: { isDeletion: true }, isAllowed: false },
   { name: 'deletion, by a proxy', who: as('ada', 'proxy'), change: { isDeletion: true }, isAllowed: false },
+  {
+    name: 'the password, by a cookie that rests on a token',
+    who: {
+      ...as('ada', 'cookie'),
+      origin: { issuedAt: 1, expiresAt: 2, algorithm: 'HS256', kid: undefined, keyVersion: 'x' },
+    },
+    change: { setsPassword: true },
+    isAllowed: false,
+  },
   { name: 'the stored password', who: as('ada', 'default'), change: { keepsPassword: false }, isAllowed: false },
   { name: 'a document that is not there', who: as('ada', 'default'), change: { old: undefined }, isAllowed: false },
   {

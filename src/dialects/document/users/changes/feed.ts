@@ -1,6 +1,6 @@
 import { Refusal } from '../../../../base/errors.ts'
 import type { Exchange, Feed, Reply } from '../../../../door/exchange.ts'
-import { ANONYMOUS, type Identity } from '../../../../identity/identity.ts'
+import { ANONYMOUS, type Authenticated } from '../../../../identity/identity.ts'
 import type { UsersNeeds } from '../needs.ts'
 import { type Batch, type Cursor, createCursor } from './cursor.ts'
 import { type FeedForm, FORMS, renderRows } from './form.ts'
@@ -11,8 +11,8 @@ import { renderSequence } from './sequence.ts'
 /** What changed since, and, as long as the client stays, what changes. */
 export async function getChanges(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
   const query = await readChangesQuery(exchange, needs)
-  const who = (exchange.authenticated ?? ANONYMOUS).identity
-  const cursor = createCursor(needs, query, who)
+  const who = exchange.authenticated ?? ANONYMOUS
+  const cursor = createCursor(needs, query, who.identity)
   const form = FORMS[query.feed]
   // before anything is answered, so that a failure here is still told in words
   const first = await cursor.next()
@@ -23,7 +23,7 @@ export async function getChanges(exchange: Exchange, needs: UsersNeeds): Promise
 interface Following {
   readonly needs: UsersNeeds
   readonly query: ChangesQuery
-  readonly who: Identity
+  readonly who: Authenticated
   readonly cursor: Cursor
   readonly form: FeedForm
   readonly signal: AbortSignal

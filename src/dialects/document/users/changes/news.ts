@@ -1,4 +1,5 @@
-import type { Identity } from '../../../../identity/identity.ts'
+import type { Ended } from '../../../../identity/directory.ts'
+import type { Authenticated } from '../../../../identity/identity.ts'
 import type { UsersNeeds } from '../needs.ts'
 import type { ChangesQuery } from './query.ts'
 
@@ -17,18 +18,19 @@ export interface News {
 const POLL_MS = 1000
 
 export interface Waiting {
-  readonly who: Identity
+  readonly who: Authenticated
   readonly query: Pick<ChangesQuery, 'heartbeatMs' | 'timeoutMs'>
   readonly signal: AbortSignal
 }
 
-export function createNews({ changes, directory }: UsersNeeds, { who, query, signal }: Waiting): News {
+export function createNews({ changes, directory, clock }: UsersNeeds, { who, query, signal }: Waiting): News {
   const { heartbeatMs = Number.POSITIVE_INFINITY } = query
   const timeoutMs = query.heartbeatMs === undefined ? query.timeoutMs : Number.POSITIVE_INFINITY
   const alarm = createAlarm()
   // something may have come while nobody listened
   let isFresh = true
   let isCut = false
+  const expiresMs = 1000 * (who.origin?.expiresAt ?? Number.POSITIVE_INFINITY)
   let beatAt = performance.now() + heartbeatMs
   let overAt = performance.now() + timeoutMs
 
@@ -38,16 +40,14 @@ export function createNews({ changes, directory }: UsersNeeds, { who, query, sig
   }
   const endOfWake = changes.onWake(onWake)
   const endOfEnded = directory.onEnded((ended) => {
-    // whoever lost a credential under this name comes back with the one that holds
-    if (ended.kind !== 'everything' && ended.name !== who.name) return
-    isCut = true
-    alarm.ring()
+    isCut ||= isEndOf(ended, who)
+    if (isCut) alarm.ring()
   })
   signal.addEventListener('abort', alarm.ring)
 
   const judge = (): Outcome | undefined => {
     if (signal.aborted) return 'gone'
-    if (isCut) return 'cut'
+    if (isCut || clock.nowMs() >= expiresMs) return 'cut'
     if (isFresh) {
       isFresh = false
       return 'news'
@@ -76,6 +76,13 @@ export function createNews({ changes, directory }: UsersNeeds, { who, query, sig
       signal.removeEventListener('abort', alarm.ring)
     },
   }
+}
+
+/** Whether what let somebody in is over, or must be judged anew. */
+function isEndOf(ended: Ended, { identity, session }: Authenticated): boolean {
+  if (ended.kind === 'everything') return true
+  if (ended.kind === 'session') return ended.id === session?.id
+  return ended.name === identity.name
 }
 
 /** A sleep that can be cut short. */

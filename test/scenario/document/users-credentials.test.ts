@@ -1,0 +1,112 @@
+// The same name, shown in different ways: what each may do to the document of that name.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { request } from 'node:http'
+import { test } from 'node:test'
+import { ANYBODY, type Asked, assertRefused, createUsersServer, pathOf, type Told } from './users-server.ts'
+
+const SECRET = 'a secret of somebody who issues tokens'
+const server = createUsersServer({
+  jwt_keys: { 'hmac:_default': Buffer.from(SECRET).toString('base64') },
+  chttpd_auth: { allow_sign_up: true },
+})
+const { ask, add, get, signIn } = server
+
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function toToken(claims: object): string {
+  const input = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ exp: Math.floor(Date.now() / 1000) + 60, ...claims })}`
+  return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
+}
+
+const byToken = (claims: object): Asked => ({
+  as: ANYBODY,
+  headers: { Authorization: `Bearer ${toToken(claims)}` },
+})
+
+async function openSession(asked: Asked): Promise<Asked> {
+  const answer = await ask('POST', '/_session', asked)
+  assert.equal(answer.status, 200, answer.body)
+  const [cookie = ''] = (answer.lines['set-cookie']?.[0] ?? '').split(';')
+  return { as: ANYBODY, headers: { Cookie: cookie } }
+}
+
+const openByPassword = (name: string): Promise<Asked> =>
+  openSession({ as: ANYBODY, body: { name, password: `${name}-pw` } })
+
+async function change(name: string, members: object, asked: Asked): Promise<Told> {
+  const { json } = await get(name)
+  return ask('PUT', pathOf(name), { ...asked, body: { ...json, ...members } })
+}
+
+const NEEDS_PASSWORD = 'Sign in with the password to change it, or to delete the user document.'
+
+test('a token of the name reads and changes the document, but neither password nor second factor', async () => {
+  await add('ada')
+  const token = byToken({ sub: 'ada' })
+  assert.ok('derived_key' in (await get('ada', token)).json)
+  assert.equal((await change('ada', { nick: 'A' }, token)).status, 201)
+  for (const members of [{ password: 'new' }, { totp: { key: 'JBSWY3DPEHPK3PXP' } }, { _deleted: true }]) {
+    assertRefused(await change('ada', members, token), 403, 'forbidden', NEEDS_PASSWORD)
+  }
+  const { json } = await get('ada')
+  assertRefused(await ask('DELETE', `${pathOf('ada')}?rev=${json._rev}`, token), 403, 'forbidden', NEEDS_PASSWORD)
+  assert.equal(await signIn('ada', 'ada-pw'), 200)
+})
+
+test('a session that began with the password may do both, and ends with the password', async () => {
+  await add('eve')
+  const session = await openByPassword('eve')
+  assert.equal((await change('eve', { password: 'new' }, session)).status, 201)
+  assertRefused(await get('eve', session), 404, 'not_found', 'missing')
+  assert.deepEqual([await signIn('eve', 'eve-pw'), await signIn('eve', 'new')], [401, 200])
+})
+
+test('a token for a name without a document signs up for profile, not for a password', async () => {
+  const token = byToken({ sub: 'zed' })
+  const body = { name: 'zed', type: 'user', roles: [], password: 'x' }
+  assertRefused(await ask('PUT', pathOf('zed'), { ...token, body }), 403, 'forbidden', NEEDS_PASSWORD)
+  assert.equal((await ask('PUT', pathOf('zed'), { ...token, body: { ...body, password: undefined } })).status, 201)
+})
+
+test('a token that gives the role of an administrator is one here', async () => {
+  const token = byToken({ sub: 'ops', '_couchdb.roles': ['_admin'] })
+  assert.equal((await ask('GET', '/_users/_all_docs', token)).status, 200)
+  assert.equal((await change('ada', { roles: ['x'] }, token)).status, 201)
+})
+
+/** Resolves when the feed has begun; then tells how it ended. */
+async function openFeed({ headers = {} }: Asked): Promise<{ ended: Promise<string> }> {
+  const { url } = await server.started
+  return new Promise((resolve, reject) => {
+    const path = '/_users/_changes?feed=continuous&since=now&heartbeat=60000'
+    request(`${url}${path}`, { headers, agent: false }, (response) => {
+      assert.equal(response.statusCode, 200)
+      const ended = new Promise<string>((tell) => {
+        response
+          .resume()
+          .on('end', () => tell('whole'))
+          .on('error', () => tell('cut'))
+      })
+      resolve({ ended })
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+test('a feed is cut when its session is ended, and one of another session of that name goes on', async () => {
+  const first = await openSession({ as: ANYBODY, body: { name: 'admin', password: 'adminpw' } })
+  const second = await openSession({ as: ANYBODY, body: { name: 'admin', password: 'adminpw' } })
+  const [one, other] = [await openFeed(first), await openFeed(second)]
+  assert.equal((await ask('DELETE', '/_session', first)).status, 200)
+  assert.equal(await one.ended, 'cut')
+  const still = Symbol('still open')
+  assert.equal(await Promise.race([other.ended, Promise.resolve(still)]), still)
+})
+
+test('a feed is cut when the token that opened it is over', async () => {
+  const exp = Math.ceil(Date.now() / 1000) + 1
+  const feed = await openFeed(byToken({ sub: 'ops', '_couchdb.roles': ['_admin'], exp }))
+  assert.equal(await feed.ended, 'cut')
+})
