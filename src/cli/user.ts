@@ -33,6 +33,10 @@ interface RolesOptions extends ManageOptions {
   readonly none?: boolean
 }
 
+interface GrantOptions extends ManageOptions {
+  readonly collection?: string
+}
+
 interface Grant {
   readonly database: string
   readonly level: string
@@ -41,15 +45,41 @@ interface Grant {
 const NAME = new Argument('<name>', 'of the user').argParser(readName)
 const STDIN = new Option('--password-stdin', 'read the password from standard input instead of asking for it')
 const LEVELS = ['rw', 'ro', 'none']
+const LEVEL = new Argument('<level>', 'remove leaves it to the grants that are more general').choices([
+  ...LEVELS,
+  'remove',
+])
+
+type Sub = (name: string, description: string) => Command
 
 /** `cardea user`: the users of both doors. */
 export function userCommand(context: Context): Command {
   const command = withExitCodes(new Command('user').description('manage users').exitOverride())
-  const sub = (name: string, description: string) =>
+  const sub: Sub = (name, description) =>
     withExitCodes(withManageOptions(command.command(name).description(description)))
-  const simple = (name: string, description: string, run: (name: string, options: ManageOptions) => Promise<void>) =>
-    sub(name, description).addArgument(NAME).action(run)
+  const simple = (name: string, description: string, run: Simple) =>
+    sub(name, description)
+      .addArgument(NAME)
+      .action((user: string, options: ManageOptions) => run(context, user, options))
 
+  addAdd(sub, context)
+  simple('show', 'print one user', show)
+  sub('list', 'print all users, in the order of their names')
+    .option('--limit <count>', 'no more than these', readLimit)
+    .action((options: ManageOptions & { readonly limit?: number }) => list(context, options))
+  simple('set-password', 'asks for a new password; ends all sessions of the user', setPassword).addOption(STDIN)
+  addRoles(sub, context)
+  addGrant(sub, context)
+  simple('disable', 'no sign-in any longer; ends all sessions', (...given) => setActive(...given, false))
+  simple('enable', 'sign-in again', (...given) => setActive(...given, true))
+  simple('sign-out', 'end all sessions and tokens of a user', signOut)
+  simple('remove', 'delete a user', remove)
+  return command
+}
+
+type Simple = (context: Context, name: string, options: ManageOptions) => Promise<void>
+
+const addAdd = (sub: Sub, context: Context): Command =>
   sub('add', 'make a user; asks for the password')
     .addArgument(NAME)
     .addOption(STDIN)
@@ -58,13 +88,8 @@ export function userCommand(context: Context): Command {
     .option('--grant <database=level>', `at the multi-model door: ${LEVELS.join(', ')}; may be repeated`, collectGrants)
     .option('--disabled', 'one that cannot sign in yet')
     .action((name: string, options: AddOptions) => add(context, name, options))
-  simple('show', 'print one user', (name, options) => show(context, name, options))
-  sub('list', 'print all users, in the order of their names')
-    .option('--limit <count>', 'no more than these', readLimit)
-    .action((options: ManageOptions & { readonly limit?: number }) => list(context, options))
-  simple('set-password', 'asks for a new password; ends all sessions of the user', (name, options) =>
-    setPassword(context, name, options),
-  ).addOption(STDIN)
+
+const addRoles = (sub: Sub, context: Context): Command =>
   sub('roles', 'print the roles of a user, or change them')
     .addArgument(NAME)
     .argument('[roles...]', 'in place of those there are')
@@ -72,28 +97,16 @@ export function userCommand(context: Context): Command {
     .option('--remove <role>', 'may be repeated', collect)
     .option('--none', 'take all away')
     .action((name: string, roles: readonly string[], options: RolesOptions) => setRoles(context, name, roles, options))
+
+const addGrant = (sub: Sub, context: Context): Command =>
   sub('grant', 'what a user may do at the multi-model door')
     .addArgument(NAME)
     .argument('<database>', '* for all', readName)
-    .addArgument(
-      new Argument('<level>', 'remove leaves it to the grants that are more general').choices([...LEVELS, 'remove']),
-    )
+    .addArgument(LEVEL)
     .option('--collection <name>', 'on this collection alone; * for all', readName)
     .action((name: string, database: string, level: string, options: GrantOptions) =>
       setGrant(context, name, { database, level }, options),
     )
-  simple('disable', 'no sign-in any longer; ends all sessions', (name, options) =>
-    setActive(context, name, options, false),
-  )
-  simple('enable', 'sign-in again', (name, options) => setActive(context, name, options, true))
-  simple('sign-out', 'end all sessions and tokens of a user', (name, options) => signOut(context, name, options))
-  simple('remove', 'delete a user', (name, options) => remove(context, name, options))
-  return command
-}
-
-interface GrantOptions extends ManageOptions {
-  readonly collection?: string
-}
 
 function collectGrants(text: string, before: readonly Grant[] | undefined): readonly Grant[] {
   const at = text.lastIndexOf('=')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { chownSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -51,6 +51,14 @@ test('another process is kept out, and one that is killed lets go', async (t) =>
   const lock = await lockStore(url, 0)
   assert.ok(lock)
   lock.release()
+})
+
+test('the lock belongs to the owner of the folder, also where root made it', async (t) => {
+  const folder = makeFolder(t)
+  if (process.getuid?.() === 0) chownSync(folder, 65534, 65534)
+  const lock = await lockStore(`sqlite:${join(folder, 'cardea.db')}`, 0)
+  lock?.release()
+  assert.equal(statSync(join(folder, 'cardea.db.lock')).uid, statSync(folder).uid)
 })
 
 test('stores in memory and servers need no lock', async () => {

@@ -1,4 +1,5 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isBusy, toFailure } from './failures.ts'
 
@@ -36,8 +37,21 @@ export function tryLock(path: string): StoreLock | undefined {
 /** Never opened where it exists: in the process that holds the lock, closing it again would let go of the lock. */
 function makeFile(path: string): void {
   try {
-    closeSync(openSync(path, 'wx', 0o600))
+    const file = openSync(path, 'wx', 0o600)
+    giveToOwner(file, dirname(path))
+    closeSync(file)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+}
+
+/** What root makes while it manages the store of another user must not keep that user's server from starting. */
+function giveToOwner(file: number, folder: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(folder)
+  try {
+    fchownSync(file, uid, gid)
+  } catch {
+    // a root without that right can only leave it as its own
   }
 }
