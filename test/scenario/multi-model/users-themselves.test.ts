@@ -1,0 +1,112 @@
+// What users ask of /_api/user for themselves, and what is no request of it.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AS_ADMIN, basic, GATE } from '../../support/multi-model.ts'
+import {
+  ANN,
+  FORBIDDEN,
+  NOT_FOUND,
+  openWithUsers,
+  ROB,
+  refusal,
+  runRows,
+  SOMEBODY_ELSES,
+} from '../../support/multi-model-users.ts'
+
+const PARTS = refusal(400, 10, 'the path has too many or too few parts')
+
+const auth = AS_ADMIN
+
+describe('checking a password', () => {
+  const check = (passwd: unknown, by = ANN) => ({ auth: by, json: { passwd } })
+  runRows([
+    ['one’s own', 'POST', '/_api/user/ann', check('apple'), 200, { error: false, code: 200, result: true }],
+    ['somebody else’s', 'POST', '/_api/user/rob', check('r'), 200, { error: false, code: 200, result: true }],
+    [
+      'an administrator’s',
+      'POST',
+      '/_api/user/admin',
+      check('adminpw'),
+      200,
+      { error: false, code: 200, result: true },
+    ],
+    ['a wrong one', 'POST', '/_api/user/rob', check('x'), 404, NOT_FOUND],
+    ['nobody’s', 'POST', '/_api/user/nobody', check('x'), 404, NOT_FOUND],
+    ['none', 'POST', '/_api/user/rob', { auth: ANN, json: {} }, 400, refusal(400, 10, "'passwd' must be a string")],
+    ['without a credential', 'POST', '/_api/user/ann', { json: { passwd: 'apple' } }, 401, GATE],
+    [
+      'with a wrong credential of that name',
+      'POST',
+      '/_api/user/ann/',
+      { ...check('apple', basic('ann', 'x')) },
+      401,
+      GATE,
+    ],
+  ])
+  it('counts for the lockout', async (t) => {
+    const { ask } = await openWithUsers(t, { chttpd_auth_lockout: { threshold: 3 } })
+    for (let i = 0; i < 3; i += 1) assert.equal((await ask('POST', '/_api/user/rob', check('x'))).status, 404)
+    assert.deepEqual((await ask('POST', '/_api/user/rob', check('r'))).json, NOT_FOUND)
+    assert.equal((await ask('GET', '/_api/user/rob', { auth: ROB })).status, 401)
+  })
+})
+
+describe('what a console keeps for a user', () => {
+  const EMPTY = { error: false, code: 200, result: {} }
+
+  it('is written, read and removed', async (t) => {
+    const { ask } = await openWithUsers(t)
+    const path = '/_api/user/ann/config'
+    assert.deepEqual((await ask('GET', path, { auth: ANN })).json, EMPTY)
+    for (const [key, value] of Object.entries({ a: 1, ['__proto__']: { x: 1 }, b: null })) {
+      const put = await ask('PUT', `${path}/${key}`, { auth: ANN, json: { value } })
+      assert.deepEqual([put.status, put.body, put.header('content-type')], [200, '', 'text/plain'])
+    }
+    assert.equal(
+      (await ask('GET', path, { auth: ANN })).body.includes('"result":{"a":1,"__proto__":{"x":1},"b":null}'),
+      true,
+    )
+    assert.deepEqual((await ask('GET', `${path}/a`, { auth })).json, { error: false, code: 200, result: 1 })
+    assert.deepEqual((await ask('GET', `${path}/none`, { auth })).json, { error: false, code: 200, result: null })
+    assert.equal((await ask('DELETE', `${path}/a`, { auth: ANN })).status, 200)
+    assert.deepEqual((await ask('GET', `${path}/a`, { auth })).json, { error: false, code: 200, result: null })
+    assert.equal((await ask('DELETE', path, { auth: ANN })).status, 200)
+    assert.deepEqual((await ask('GET', path, { auth: ANN })).json, EMPTY)
+  })
+  runRows([
+    ['somebody else’s', 'GET', '/_api/user/rob/config', { auth: ANN }, 403, SOMEBODY_ELSES],
+    ['writing somebody else’s', 'PUT', '/_api/user/rob/config/a', { auth: ANN, json: { value: 1 } }, 403, FORBIDDEN],
+    [
+      'without a value',
+      'PUT',
+      '/_api/user/ann/config/a',
+      { auth: ANN, json: {} },
+      400,
+      refusal(400, 10, "'value' is missing"),
+    ],
+    [
+      'too much',
+      'PUT',
+      '/_api/user/ann/config/a',
+      { auth: ANN, json: { value: 'x'.repeat(70_000) } },
+      400,
+      refusal(400, 10, 'no more than 65536 bytes are kept for a user'),
+    ],
+    ['an administrator’s', 'GET', '/_api/user/admin/config', { auth }, 200, EMPTY],
+    ['writing an administrator’s', 'PUT', '/_api/user/admin/config/a', { auth, json: { value: 1 } }, 403, FORBIDDEN],
+    ['nobody’s', 'GET', '/_api/user/nobody/config', { auth }, 404, NOT_FOUND],
+  ])
+})
+
+describe('paths and methods nobody knows', () => {
+  const METHOD = refusal(400, 405, 'method not supported')
+  runRows([
+    ['PUT without a name', 'PUT', '/_api/user', { auth, json: {} }, 400, PARTS],
+    ['PATCH without a name', 'PATCH', '/_api/user', { auth, json: {} }, 400, PARTS],
+    ['DELETE without a name', 'DELETE', '/_api/user', { auth }, 400, PARTS],
+    ['too many parts', 'GET', '/_api/user/ann/database/a/b/c', { auth }, 400, PARTS],
+    ['another word', 'GET', '/_api/user/ann/nothing', { auth }, 400, PARTS],
+    ['a method it does not know', 'POST', '/_api/user/ann/database', { auth }, 400, METHOD],
+    ['a method nobody knows', 'PROPFIND', '/_db/_system/_api/user/ann', { auth }, 400, METHOD],
+  ])
+})

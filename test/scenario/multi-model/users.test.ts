@@ -1,0 +1,295 @@
+// /_api/user: the directory as drivers of the multi-model database manage it.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AS_ADMIN, basic, GATE, member, openMultiModel, superuser } from '../../support/multi-model.ts'
+import {
+  ANN,
+  FORBIDDEN,
+  MAX,
+  NOT_FOUND,
+  openWithUsers,
+  ROB,
+  refusal,
+  runRows,
+  SOMEBODY_ELSES,
+  shown,
+} from '../../support/multi-model-users.ts'
+import { send } from '../../support/scenario.ts'
+
+const auth = AS_ADMIN
+
+describe('reading', () => {
+  runRows([
+    ['oneself', 'GET', '/_api/user/ann', { auth: ANN }, 200, shown('ann')],
+    ['somebody, as an administrator', 'GET', '/_api/user/ann', { auth }, 200, shown('ann')],
+    ['somebody, as a superuser', 'GET', '/_api/user/ann', { auth: superuser() }, 200, shown('ann')],
+    ['somebody, as who may write the system database', 'GET', '/_api/user/ann', { auth: MAX }, 200, shown('ann')],
+    ['somebody else', 'GET', '/_api/user/rob', { auth: ANN }, 403, SOMEBODY_ELSES],
+    ['somebody else, without being told who is there', 'GET', '/_api/user/nobody', { auth: ANN }, 403, SOMEBODY_ELSES],
+    ['somebody else, as who may read the system database', 'GET', '/_api/user/ann', { auth: ROB }, 403, SOMEBODY_ELSES],
+    ['nobody', 'GET', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
+    ['an administrator', 'GET', '/_api/user/admin', { auth }, 200, shown('admin')],
+    ['in another database', 'GET', '/_db/_system/_api/user/ann', { auth: ANN }, 200, shown('ann')],
+    ['in a database nobody has', 'GET', '/_db/none/_api/user/ann', { auth: ANN }, 401, GATE],
+    ['without a credential', 'GET', '/_api/user/ann', {}, 401, GATE],
+    ['all, without any grant', 'GET', '/_api/user', { auth: ANN }, 401, GATE],
+    ['all, as who may read the system database', 'GET', '/_api/user', { auth: ROB }, 403, SOMEBODY_ELSES],
+    ['names of the prototype', 'GET', '/_api/user/__proto__', { auth }, 404, NOT_FOUND],
+    ['another name of the prototype', 'GET', '/_api/user/constructor', { auth }, 404, NOT_FOUND],
+    ['with HEAD', 'HEAD', '/_api/user/ann', { auth }, 200, undefined],
+  ])
+
+  it('all: each name once, administrators as active users, in the order of their bytes', async (t) => {
+    const { ask } = await openWithUsers(t, { admins: { zoe: 'z', Ada: 'a' } })
+    await ask('POST', '/_api/user', { auth, json: { user: 'Zed', passwd: 'z', active: false, extra: { a: 1 } } })
+    const answer = await ask('GET', '/_api/user', { auth })
+    const names = ['Ada', 'Zed', 'admin', 'ann', 'max', 'rob', 'zoe']
+    const result = names.map((user) => ({ user, active: user !== 'Zed', extra: user === 'Zed' ? { a: 1 } : {} }))
+    assert.deepEqual([answer.status, answer.json], [200, { error: false, code: 200, result }])
+  })
+  it('all, more than fit on a page', async (t) => {
+    const { ask } = await openMultiModel(t)
+    const names = Array.from({ length: 501 }, (_, index) => `user-${String(index).padStart(5, '0')}`)
+    for (let at = 0; at < names.length; at += 50) {
+      const made = names.slice(at, at + 50).map((user) => ask('POST', '/_api/user', { auth, json: { user } }))
+      for (const answer of await Promise.all(made)) assert.equal(answer.status, 201)
+    }
+    const result = member((await ask('GET', '/_api/user', { auth })).json, 'result')
+    assert.deepEqual(
+      Object(result).map(({ user }: { user: string }) => user),
+      ['admin', ...names],
+    )
+  })
+})
+
+describe('creating', () => {
+  const create = (json: unknown) => ({ auth, json })
+  runRows([
+    ['with nothing but a name', 'POST', '/_api/user', create({ user: 'new' }), 201, shown('new', {}, 201)],
+    [
+      'with everything',
+      'POST',
+      '/_api/user',
+      create({ user: 'new', passwd: 'x', active: false, extra: { a: { b: [1] } } }),
+      201,
+      shown('new', { active: false, extra: { a: { b: [1] } } }, 201),
+    ],
+    [
+      'members nobody knows',
+      'POST',
+      '/_api/user',
+      create({ user: 'new', roles: ['_admin'] }),
+      201,
+      shown('new', {}, 201),
+    ],
+    [
+      'null for what was left out',
+      'POST',
+      '/_api/user',
+      create({ user: 'new', passwd: null, extra: null }),
+      201,
+      shown('new', {}, 201),
+    ],
+    [
+      'as who may write the system database',
+      'POST',
+      '/_api/user',
+      { auth: MAX, json: { user: 'new' } },
+      201,
+      shown('new', {}, 201),
+    ],
+    ['a name that is taken', 'POST', '/_api/user', create({ user: 'ann' }), 409, refusal(409, 1702, 'duplicate user')],
+    [
+      'the name of an administrator',
+      'POST',
+      '/_api/user',
+      create({ user: 'admin' }),
+      409,
+      refusal(409, 1702, 'duplicate user'),
+    ],
+    ['no name', 'POST', '/_api/user', create({}), 400, refusal(400, 1700, 'invalid user name')],
+    ['an empty name', 'POST', '/_api/user', create({ user: '' }), 400, refusal(400, 1700, 'invalid user name')],
+    [
+      'a name that is a number',
+      'POST',
+      '/_api/user',
+      create({ user: 7 }),
+      400,
+      refusal(400, 1700, 'invalid user name'),
+    ],
+    [
+      'a name with a colon',
+      'POST',
+      '/_api/user',
+      create({ user: 'a:b' }),
+      400,
+      refusal(400, 1700, 'invalid user name'),
+    ],
+    [
+      'a name of the server',
+      'POST',
+      '/_api/user',
+      create({ user: '_x' }),
+      400,
+      refusal(400, 1700, 'invalid user name'),
+    ],
+    [
+      'a password that is a number',
+      'POST',
+      '/_api/user',
+      create({ user: 'new', passwd: 7 }),
+      400,
+      refusal(400, 10, "'passwd' must be a string"),
+    ],
+    [
+      'active as text',
+      'POST',
+      '/_api/user',
+      create({ user: 'new', active: 'yes' }),
+      400,
+      refusal(400, 10, "'active' must be true or false"),
+    ],
+    [
+      'extra as a list',
+      'POST',
+      '/_api/user',
+      create({ user: 'new', extra: [] }),
+      400,
+      refusal(400, 10, "'extra' must be an object"),
+    ],
+    [
+      'too much extra',
+      'POST',
+      '/_api/user',
+      create({ user: 'new', extra: { a: 'x'.repeat(70_000) } }),
+      400,
+      refusal(400, 10, 'no more than 65536 bytes are kept for a user'),
+    ],
+    ['no body', 'POST', '/_api/user', { auth }, 400, refusal(400, 10, 'the body must be a JSON object')],
+    ['a list', 'POST', '/_api/user', create([]), 400, refusal(400, 10, 'the body must be a JSON object')],
+    ['not JSON', 'POST', '/_api/user', { auth, text: '{' }, 400, refusal(400, 10, 'the body is not JSON')],
+    [
+      'a member twice',
+      'POST',
+      '/_api/user',
+      { auth, text: '{"user":"a","user":"b"}' },
+      400,
+      refusal(400, 10, 'the body names a member twice'),
+    ],
+    [
+      'a form of another site',
+      'POST',
+      '/_api/user',
+      { auth, text: '{"user":"evil"}', headers: { 'Content-Type': 'text/plain' } },
+      400,
+      refusal(400, 10, 'the body must be a JSON object'),
+    ],
+    ['as a user', 'POST', '/_api/user', { auth: ROB, json: { user: 'new' } }, 403, FORBIDDEN],
+  ])
+
+  it('a password that breaks a rule', async (t) => {
+    const { ask } = await openMultiModel(t, { chttpd_auth: { password_regexp: '[{".{8}", "At least eight."}]' } })
+    const answer = await ask('POST', '/_api/user', { auth, json: { user: 'new', passwd: 'short' } })
+    assert.deepEqual([answer.status, member(answer.json, 'errorNum')], [400, 10])
+    assert.match(String(member(answer.json, 'errorMessage')), /At least eight/)
+  })
+  it('can sign in at the other door', async (t) => {
+    const { document } = await openWithUsers(t)
+    const { status, body } = await send(document, { path: '/_session', headers: { Authorization: ANN } })
+    assert.deepEqual([status, JSON.parse(body).userCtx], [200, { name: 'ann', roles: [] }])
+  })
+})
+
+describe('changing', () => {
+  const EXTRA = { a: { b: 1, c: [1] }, d: 1 }
+
+  it('applies what it understands and passes over the rest', async (t) => {
+    const { ask } = await openWithUsers(t)
+    const json = { passwd: 7, active: 'no', extra: [], user: 'other', grant: 'rw' }
+    assert.deepEqual((await ask('PATCH', '/_api/user/ann', { auth, json })).json, shown('ann'))
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 200)
+  })
+  it('merges extra', async (t) => {
+    const { ask } = await openWithUsers(t)
+    await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { extra: EXTRA } })
+    const text = '{"extra":{"a":{"c":[2],"__proto__":{"x":1}},"e":null}}'
+    const { body } = await ask('PATCH', '/_api/user/ann', { auth: ANN, text })
+    assert.match(body, /"extra":\{"a":\{"b":1,"c":\[2\],"__proto__":\{"x":1\}\},"d":1,"e":null\}/)
+  })
+  it('never lets extra grow beyond measure', async (t) => {
+    const { ask } = await openWithUsers(t)
+    const part = (name: string) => ({ auth: ANN, json: { extra: { [name]: 'x'.repeat(40_000) } } })
+    assert.equal((await ask('PATCH', '/_api/user/ann', part('a'))).status, 200)
+    assert.equal((await ask('PATCH', '/_api/user/ann', part('b'))).status, 400)
+  })
+  it('keeps grants; replacing drops them, and the password', async (t) => {
+    const { ask } = await openWithUsers(t)
+    const path = '/_api/user/ann/database/shop'
+    await ask('PUT', path, { auth, json: { grant: 'ro' } })
+    await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { extra: EXTRA } })
+    assert.equal(member((await ask('GET', path, { auth })).json, 'result'), 'ro')
+    assert.deepEqual((await ask('PUT', '/_api/user/ann', { auth: ANN, json: {} })).json, shown('ann'))
+    assert.equal(member((await ask('GET', path, { auth })).json, 'result'), 'none')
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', '') })).status, 200)
+  })
+  it('of one’s own password', async (t) => {
+    const { ask } = await openWithUsers(t)
+    assert.equal((await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { passwd: 'pear' } })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', 'pear') })).status, 200)
+  })
+  it('never touches what the document door knows', async (t) => {
+    const { ask, document } = await openWithUsers(t)
+    const headers = { Authorization: AS_ADMIN, 'Content-Type': 'application/json' }
+    const path = '/_users/org.couchdb.user:dan'
+    const body = JSON.stringify({ name: 'dan', type: 'user', roles: ['editor'], password: 'd', shoe: 43 })
+    assert.equal((await send(document, { method: 'PUT', path, headers, body })).status, 201)
+    assert.equal((await ask('PUT', '/_api/user/dan', { auth, json: { passwd: 'e', extra: { a: 1 } } })).status, 200)
+    const kept = JSON.parse((await send(document, { path, headers })).body)
+    assert.deepEqual([kept.roles, kept.shoe, kept.extra], [['editor'], 43, undefined])
+  })
+  runRows([
+    ['somebody else, as a user', 'PATCH', '/_api/user/rob', { auth: ANN, json: {} }, 403, FORBIDDEN],
+    ['replacing somebody else, as a user', 'PUT', '/_api/user/rob', { auth: ANN, json: {} }, 403, FORBIDDEN],
+    ['nobody', 'PATCH', '/_api/user/nobody', { auth, json: { passwd: 'x' } }, 404, NOT_FOUND],
+    ['replacing nobody', 'PUT', '/_api/user/nobody', { auth, json: { passwd: 'x' } }, 404, NOT_FOUND],
+    ['an administrator', 'PATCH', '/_api/user/admin', { auth, json: { passwd: 'x' } }, 403, FORBIDDEN],
+    ['replacing an administrator', 'PUT', '/_api/user/admin', { auth, json: { passwd: 'x' } }, 403, FORBIDDEN],
+    [
+      'an administrator, as who may write the system database',
+      'PATCH',
+      '/_api/user/admin',
+      { auth: MAX, json: {} },
+      403,
+      FORBIDDEN,
+    ],
+    [
+      'a body that is not JSON',
+      'PATCH',
+      '/_api/user/ann',
+      { auth, text: 'x' },
+      400,
+      refusal(400, 10, 'the body is not JSON'),
+    ],
+    [
+      'a body that is a list',
+      'PUT',
+      '/_api/user/ann',
+      { auth, json: [] },
+      400,
+      refusal(400, 10, 'the body must be a JSON object'),
+    ],
+  ])
+})
+
+describe('deleting', () => {
+  runRows([
+    ['somebody', 'DELETE', '/_api/user/ann', { auth }, 202, { error: false, code: 202 }],
+    ['nobody', 'DELETE', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
+    ['an administrator', 'DELETE', '/_api/user/admin', { auth }, 403, FORBIDDEN],
+    ['root', 'DELETE', '/_api/user/root', { auth }, 403, FORBIDDEN],
+    ['oneself', 'DELETE', '/_api/user/ann', { auth: ANN }, 403, FORBIDDEN],
+    ['somebody else, as a user', 'DELETE', '/_api/user/rob', { auth: ANN }, 403, FORBIDDEN],
+  ])
+})
