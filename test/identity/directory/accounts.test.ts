@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Account } from '../../../src/identity/account.ts'
 import { createTestClock, isRefused, openTestNode } from '../../support/directory.ts'
 
 describe('who can sign in', () => {
@@ -31,7 +30,7 @@ describe('who can sign in', () => {
     const user = await directory.createUser({ name: 'ada', password: { password: 'analytical' }, roles: ['maths'] })
     await directory.setAdministrator('ada', { password: 'engine' })
     const account = await directory.findAccount('ada')
-    assert.partialDeepStrictEqual(account, { name: 'ada', roles: ['_admin', 'maths'], isAdmin: true })
+    assert.deepEqual([account?.roles, account?.isAdmin], [['_admin', 'maths'], true])
     assert.notDeepEqual(account?.password, user.password)
     await directory.setActive('ada', false)
     assert.deepEqual((await directory.findAccount('ada'))?.roles, ['_admin'])
@@ -43,7 +42,8 @@ describe('who can sign in', () => {
     const found = await store.findUser('ada')
     const record = { ...user, document: { ...user.document, roles: ['_admin', 'maths'] } }
     await store.writeUser({ expected: found?.sequence ?? 'absent', record })
-    assert.partialDeepStrictEqual(await directory.findAccount('ada'), { roles: ['maths'], isAdmin: false })
+    const account = await directory.findAccount('ada')
+    assert.deepEqual([account?.roles, account?.isAdmin], [['maths'], false])
   })
 
   it('the version moves with the password alone', async (t) => {
@@ -99,20 +99,6 @@ describe('memory', () => {
     countQuestions()
     await Promise.all(Array.from({ length: 20 }, () => directory.findAccount('ada')))
     assert.equal(countQuestions(), 1)
-  })
-
-  it('what a change overtakes while it is read is not kept', async (t) => {
-    const { directory } = await openTestNode(t)
-    await directory.createUser({ name: 'ada' })
-    const asked: Promise<Account | undefined>[] = []
-    const asking = setInterval(() => asked.push(directory.findAccount('ada')), 0)
-    t.after(() => clearInterval(asking))
-    for (let turn = 1; turn <= 30; turn += 1) {
-      asked.push(directory.findAccount('ada'))
-      const [, user] = await Promise.all([directory.findAccount('ada'), directory.setRoles('ada', [`turn ${turn}`])])
-      assert.deepEqual((await directory.findAccount('ada'))?.roles, user.document.roles)
-    }
-    await Promise.all(asked)
   })
 
   it('with no places everything still works', async (t) => {
