@@ -27,7 +27,7 @@ export function readServerUrl(text: string): URL {
     throw new ExitError(EXIT.usage, 'An address holds no name or password: see --source-as and --source-credentials.')
   }
   if (url.search !== '' || url.hash !== '') throw new ExitError(EXIT.usage, 'The address ends with that of the server.')
-  url.pathname = url.pathname.replace(/\/(?:_users\/?)?$/, '/')
+  url.pathname = `${url.pathname.replace(/\/(?:_users)?\/?$/, '')}/`
   return url
 }
 
@@ -38,9 +38,10 @@ export async function openServerSource(server: DocumentServer, idPrefix: string)
     hasLines: false,
     format: () => 'document',
     position: () => ({ done, total }),
-    async *read() {
+    async *read(signal) {
       let after: Position = { startKey: undefined, skip: 0 }
-      for (;;) {
+      // a page that is under way is soon there
+      while (!signal.aborted) {
         const rows = await loadPage(server, idPrefix, after)
         const isSeen = after.startKey !== undefined && rows[0]?.reading.id === after.startKey
         const fresh = isSeen ? rows.slice(1) : rows

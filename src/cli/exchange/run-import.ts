@@ -124,7 +124,7 @@ const isWhole = ({ users, administrators, unreadable }: Totals): boolean =>
 
 async function takeAll(source: Source, importer: Importer, progress: Progress, signal: AbortSignal): Promise<void> {
   let records = 0
-  for await (const found of source.read()) {
+  for await (const found of source.read(signal)) {
     for (const { line, ...record } of found) {
       if (signal.aborted) break
       await importer.take(source.hasLines ? { ...record, line } : record)

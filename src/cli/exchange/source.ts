@@ -4,14 +4,15 @@
  */
 import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { createDumpReader, type FormatName, type Found } from '../../app/exchange.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 
 export interface Source {
-  read(): AsyncIterable<readonly Found[]>
+  /** Ends early, and well, when the signal says so. */
+  read(signal: AbortSignal): AsyncIterable<readonly Found[]>
   /** Whether a line says where a record stands. */
   readonly hasLines: boolean
   /** `undefined`: not known, or not yet. */
@@ -39,12 +40,17 @@ export function openFileSource({ cwd }: Context, place: string, options: FileOpt
     hasLines: true,
     format: () => reader.format(),
     position: () => ({ done, total }),
-    async *read() {
+    async *read(signal) {
       const input = place === STANDARD_INPUT ? process.stdin : createReadStream(resolve(cwd, place), CHUNKS)
+      const leave = () => input.destroy()
+      signal.addEventListener('abort', leave)
       try {
         for await (const chunk of inflate(counted(input, count))) yield reader.push(chunk)
       } catch (error) {
+        if (signal.aborted) return
         throw unreadable(place, error)
+      } finally {
+        signal.removeEventListener('abort', leave)
       }
       yield reader.end()
     },
@@ -79,7 +85,14 @@ async function* inflate(input: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8
   if (first.done) return
   const whole = prepend(first.value, input)
   const isCompressed = GZIP_MARK.equals(first.value.subarray(0, GZIP_MARK.length))
-  yield* isCompressed ? Readable.from(whole).compose(createGunzip()) : whole
+  yield* isCompressed ? gunzip(whole) : whole
+}
+
+function gunzip(input: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const output = createGunzip()
+  // who reads the output hears of every failure; the pipeline only passes them on
+  pipeline(Readable.from(input), output, () => {})
+  return output
 }
 
 async function* prepend(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict'
+import { createHash, pbkdf2Sync } from 'node:crypto'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { ADMIN_PASSWORD, type Managed, makeManaged } from '../../support/managed.ts'
+import { CARDEA, type Scope, signsIn, start, stop } from '../../support/process.ts'
+
+const derive = (password: string) => pbkdf2Sync(password, 'salt', 10, 32, 'sha256').toString('hex')
+
+const toDocument = (name: string, more: object = {}) => ({
+  _id: `org.couchdb.user:${name}`,
+  _rev: `4-${'a'.repeat(32)}`,
+  password_scheme: 'pbkdf2',
+  pbkdf2_prf: 'sha256',
+  salt: 'salt',
+  iterations: 10,
+  derived_key: derive(`password of ${name}`),
+  name,
+  type: 'user',
+  roles: ['reader'],
+  ...more,
+})
+
+/** As `_all_docs?include_docs=true` answers. */
+const LISTING = `{"total_rows":4,"offset":0,"rows":[\r\n${[
+  { id: '_design/_auth', key: '_design/_auth', value: {}, doc: { _id: '_design/_auth' } },
+  ...[toDocument('ann', { colour: 'red' }), toDocument('bob'), toDocument('eve', { roles: ['_admin'] })].map((doc) => ({
+    id: doc._id,
+    key: doc._id,
+    value: {},
+    doc,
+  })),
+]
+  .map((row) => JSON.stringify(row))
+  .join(',\r\n')}\r\n]}\n`
+
+const ADMINS = `[admins]\nroot = -pbkdf2:sha256-${derive('password of root')},salt,10\nbad = -pbkdf2-x\n`
+
+const SALTED = createHash('sha256').update('s4ltpassword of max').digest('hex')
+const MULTI_MODEL = `${JSON.stringify({
+  type: 2300,
+  data: {
+    user: 'max',
+    authData: { active: true, simple: { method: 'sha256', salt: 's4lt', hash: SALTED } },
+    databases: { shop: { permissions: { read: true, write: true } } },
+  },
+})}\n`
+
+interface Place {
+  readonly managed: Managed
+  write(name: string, content: string | Uint8Array): string
+  read(name: string): string
+}
+
+function makePlace(scope: Scope): Place {
+  const managed = makeManaged(scope)
+  const pathOf = (name: string) => join(managed.folder, name)
+  return {
+    managed,
+    write(name, content) {
+      writeFileSync(pathOf(name), content)
+      return name
+    },
+    read: (name) => readFileSync(pathOf(name), 'utf8'),
+  }
+}
+
+const MODES: readonly [mode: string, isServed: boolean][] = [
+  ['a stopped store', false],
+  ['a running server', true],
+]
+
+for (const [mode, isServed] of MODES) {
+  it(`users move in and out of ${mode}`, async (t) => {
+    const { managed, write, read } = makePlace(t)
+    const server = isServed ? await managed.serve() : undefined
+    const cardea = async (...args: string[]) => {
+      const { code, stdout, stderr } = await managed.cardea(args)
+      return { code, text: stdout + stderr }
+    }
+    write('users.json', LISTING)
+    write('admins.ini', ADMINS)
+
+    const tried = await cardea('import', 'users.json', '--admins', 'admins.ini', '--dry-run')
+    assert.match(tried.text, /Users: 2 created, 0 replaced, 0 kept, 0 refused\.\nAdministrators: 1 created/)
+    assert.match(tried.text, /nothing was written/)
+    assert.match((await cardea('user', 'list', '--json')).text, /^\[\]$/m)
+
+    const first = await cardea('import', 'users.json', '--admins', 'admins.ini')
+    assert.equal(first.code, 1)
+    assert.match(first.text, /^refused: line 5, org\.couchdb\.user:eve: A role must not begin with an underscore\.$/m)
+    assert.match(first.text, /^refused: line 3, bad: /m)
+    assert.match(first.text, /^Users: 2 created, 0 replaced, 0 kept, 0 refused\.$/m)
+    assert.match(first.text, /^Administrators: 1 created, 0 replaced, 0 kept, 0 refused\.$/m)
+
+    assert.equal((await cardea('export', 'first.ndjson')).code, 0)
+    for (const onTaken of ['--keep', '--replace']) {
+      const again = await cardea('import', 'users.json', '--admins', 'admins.ini', onTaken)
+      assert.match(again.text, /^Users: 0 created, 0 replaced, 2 kept, 0 refused\.$/m, onTaken)
+      assert.match(again.text, /^Administrators: 0 created, 0 replaced, 1 kept, 0 refused\.$/m, onTaken)
+    }
+    assert.equal((await cardea('export', 'second.ndjson')).code, 0)
+    assert.equal(read('second.ndjson'), read('first.ndjson'))
+
+    write('max.data.json.gz', gzipSync(MULTI_MODEL))
+    const json = await managed.cardea(['import', 'max.data.json.gz', '--json'])
+    const { users, format, messages } = JSON.parse(json.stdout)
+    assert.deepEqual([users.created, format, messages], [1, 'multi-model', []])
+
+    await cardea('export', '--to', 'document', 'out.json', '--admins', 'out.ini')
+    const { docs } = JSON.parse(read('out.json'))
+    const { _rev, ...ann } = toDocument('ann', { colour: 'red' })
+    assert.deepEqual(docs[0], ann)
+    assert.equal(docs[2].derived_key, undefined)
+    assert.match(read('out.ini'), /^root = -pbkdf2:sha256-/m)
+    assert.match(
+      (await cardea('export', '--to', 'multi-model', 'out.data.json')).text,
+      /^note: ann: The password cannot/m,
+    )
+    assert.equal(JSON.parse(read('out.data.json').split('\n')[2] ?? '').authData.simple.hash, SALTED)
+
+    if (server) {
+      for (const name of ['ann', 'bob', 'max', 'root']) {
+        assert.ok(await signsIn(server.document, [name, `password of ${name}`]), name)
+      }
+      await stop(server)
+    }
+  })
+}
+
+describe('an import', () => {
+  it('of its own export into an empty Cardea loses nothing', async (t) => {
+    const from = makePlace(t)
+    from.write('users.json', LISTING)
+    await from.managed.cardea(['import', 'users.json'])
+    await from.managed.cardea(['import', '-'], MULTI_MODEL)
+    await from.managed.cardea(['user', 'disable', 'bob'])
+    const { stdout } = await from.managed.cardea(['export'])
+    const to = makePlace(t)
+    const { code } = await to.managed.cardea(['import', '-', '--replace'], stdout)
+    assert.equal(code, 0)
+    assert.equal((await to.managed.cardea(['export'])).stdout, stdout)
+  })
+
+  it('reads a document database by its address, and its administrators', async (t) => {
+    const from = makePlace(t)
+    from.write('users.json', LISTING)
+    from.write('admins.ini', ADMINS)
+    await from.managed.cardea(['import', 'users.json', '--admins', 'admins.ini'])
+    const server = await from.managed.serve()
+    const to = makePlace(t)
+    to.write('pair', `admin:${ADMIN_PASSWORD}\n`)
+    to.write('wrong', 'admin:wrong\n')
+    const args = ['import', server.document, '--admins', server.document]
+    const refused = await to.managed.cardea([...args, '--source-credentials', 'wrong'])
+    assert.deepEqual([refused.code, /does not take this name/.test(refused.stderr)], [1, true])
+    const unasked = await to.managed.cardea(args)
+    assert.deepEqual([unasked.code, /--source-credentials/.test(unasked.stderr)], [2, true])
+    const { code, stdout } = await to.managed.cardea([...args, '--source-credentials', 'pair'])
+    assert.match(stdout, /^Users: 2 created/m)
+    assert.match(stdout, /^Administrators: 1 created, 0 replaced, 1 kept/m)
+    assert.equal(code, 0)
+    assert.equal(
+      to.managed.traces.some((trace) => trace.includes(ADMIN_PASSWORD)),
+      false,
+    )
+    await stop(server)
+  })
+
+  it('takes passwords in clear, and shows none of them', async (t) => {
+    const { managed, write } = makePlace(t)
+    write('clear.json', JSON.stringify([{ ...toDocument('ann'), password: 'the-clear-password' }]))
+    assert.equal((await managed.cardea(['import', 'clear.json'])).code, 0)
+    const server = await managed.serve()
+    assert.ok(await signsIn(server.document, ['ann', 'the-clear-password']))
+    await stop(server)
+    assert.equal(
+      managed.traces.some((trace) => trace.includes('the-clear-password')),
+      false,
+    )
+  })
+
+  it('that is interrupted keeps what it has, and tells how far it came', async (t) => {
+    const { managed, write } = makePlace(t)
+    const lines = [JSON.stringify(toDocument('ann')), 'broken', ' '.repeat(5000), '']
+    write('users.ndjson', lines.join('\n'))
+    // a source that is never over
+    const script = 'mkfifo pipe; (cat users.ndjson; exec tail -f /dev/null) > pipe & exec "$@" < pipe'
+    const args = [process.execPath, CARDEA, 'import', '-', '--config', managed.folder]
+    const importing = start(t, args, { command: ['/bin/sh', '-c', script, 'sh'], cwd: managed.folder })
+    await importing.says(/refused: line 2/)
+    importing.child.kill('SIGINT')
+    await importing.says(/Not everything was imported/)
+    assert.match(importing.stdout(), /^Users: 1 created.*Stopped before the end/ms)
+    assert.match((await managed.cardea(['user', 'list'])).stdout, /^ann /m)
+  })
+
+  const WRONG: readonly [row: string, args: readonly string[], code: number, says: RegExp][] = [
+    ['no file', ['nothing.json'], 1, /There is no file/],
+    ['a folder', ['.'], 1, /folder/],
+    ['an unknown kind of dump', ['unknown.json'], 2, /--from cardea\|document\|multi-model/],
+    ['an empty file', ['empty.json'], 2, /--from/],
+    ['a damaged archive', ['damaged.gz'], 1, /cannot be read/],
+    ['both ways of dealing with names that are taken', ['users.json', '--keep', '--replace'], 2, /cannot be used with/],
+    ['a kind nobody knows', ['users.json', '--from', 'ldap'], 2, /choices/],
+    ['a password in an address', ['http://ann:the-secret@127.0.0.1:1'], 2, /--source-credentials/],
+    ['another kind by its address', ['http://127.0.0.1:1', '--from', 'cardea'], 2, /by a dump/],
+    ['administrators that are not there', ['users.json', '--admins', 'nothing.ini'], 1, /cannot be read/],
+  ]
+  it('says what is wrong with what it was given', async (t) => {
+    const { managed, write } = makePlace(t)
+    write('users.json', LISTING)
+    write('unknown.json', '{"hello":1}\n')
+    write('empty.json', '')
+    write('damaged.gz', gzipSync(LISTING).subarray(0, 60))
+    for (const [row, args, code, says] of WRONG) {
+      const ended = await managed.cardea(['import', ...args])
+      assert.deepEqual([ended.code, says.test(ended.stderr)], [code, true], `${row}: ${ended.stderr}`)
+      assert.equal(/the-secret/.test(ended.stderr + ended.stdout), false)
+    }
+  })
+})
+
+describe('an export', () => {
+  it('is for its owner alone, replaces a file whole, and leaves nothing else behind', async (t) => {
+    const { managed, write, read } = makePlace(t)
+    write('users.json', LISTING)
+    await managed.cardea(['import', 'users.json'])
+    write('out.ndjson', 'x'.repeat(10_000))
+    const before = readdirSync(managed.folder)
+    assert.equal((await managed.cardea(['export', 'out.ndjson'])).code, 0)
+    assert.equal(statSync(join(managed.folder, 'out.ndjson')).mode & 0o777, 0o600)
+    assert.match(read('out.ndjson'), /^\{"cardea":"directory","version":1\}\n.*\n\{"end":"directory"\}\n$/s)
+    assert.deepEqual(readdirSync(managed.folder), before)
+  })
+
+  it('says what is wrong with what it was given', async (t) => {
+    const { managed } = makePlace(t)
+    const rows: readonly [args: readonly string[], code: number, says: RegExp][] = [
+      [['nowhere/out.ndjson'], 1, /cannot be written/],
+      [['--json'], 2, /needs a file/],
+      [['out.ndjson', '--admins', 'out.ini'], 2, /--to document/],
+      [['--to', 'ldap'], 2, /choices/],
+    ]
+    for (const [args, code, says] of rows) {
+      const ended = await managed.cardea(['export', ...args])
+      assert.deepEqual([ended.code, says.test(ended.stderr)], [code, true], `${args}: ${ended.stderr}`)
+    }
+  })
+})
