@@ -70,7 +70,7 @@ async function install(tarball: string, folder: string, env: Record<string, stri
   } catch {
     rmSync(folder, { recursive: true })
     writeConsumer(folder, undefined)
-    await npm([...args, '--prefer-offline'], folder, env)
+    await npm([...args, '--prefer-offline', '--fetch-retries=1'], folder, env)
   }
 }
 
