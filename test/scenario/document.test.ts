@@ -7,11 +7,15 @@ const NOT_ADMIN = { error: 'unauthorized', reason: 'You are not a server admin.'
 const REQUIRED_BODY = { error: 'unauthorized', reason: 'Authentication required.' }
 const WRONG = { error: 'unauthorized', reason: 'Name or password is incorrect.' }
 const BAD_BASE64 = { error: 'bad_request', reason: 'Authorization header has invalid base64 value' }
-const ANONYMOUS = { ok: true, userCtx: { name: null, roles: [] }, info: { authentication_handlers: ['default'] } }
+const ANONYMOUS = {
+  ok: true,
+  userCtx: { name: null, roles: [] },
+  info: { authentication_handlers: ['jwt', 'proxy', 'cookie', 'default'] },
+}
 const SIGNED_IN = {
   ok: true,
   userCtx: { name: 'admin', roles: ['_admin'] },
-  info: { authentication_handlers: ['default'], authenticated: 'default' },
+  info: { authentication_handlers: ['jwt', 'proxy', 'cookie', 'default'], authenticated: 'default' },
 }
 const origin = { Origin: 'https://app.example' }
 const preflight = {
@@ -289,7 +293,7 @@ const SCENARIOS: Scenario[] = [
     name: 'require_valid_user leaves signing in open',
     options: REQUIRED,
     send: { method: 'POST', path: '/_session' },
-    status: 405,
+    status: 415,
   },
   ...(['/', '/_session', '/_users', '/db', '/_up/x', '/_uuids', '/x?y=/_up'] as const).map((path) => ({
     name: `except_for_up closes ${path}`,
