@@ -1,0 +1,237 @@
+// /_api/token: extra passwords that users give to their programs.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import {
+  AS_ADMIN,
+  basic,
+  GATE,
+  type MultiModel,
+  member,
+  now,
+  readClaims,
+  superuser,
+} from '../../support/multi-model.ts'
+import {
+  ANN,
+  FORBIDDEN,
+  NOT_FOUND,
+  openWithUsers,
+  refusal,
+  runRows,
+  SOMEBODY_ELSES,
+} from '../../support/multi-model-users.ts'
+
+const auth = AS_ADMIN
+const TOKENS = '/_api/token/ann'
+
+interface Token {
+  readonly id: number
+  readonly name: string
+  readonly token: string
+  readonly active: boolean
+  readonly fingerprint: string
+}
+
+async function create({ ask }: Pick<MultiModel, 'ask'>, name: string, validUntil = now() + 100): Promise<Token> {
+  const answer = await ask('POST', TOKENS, { auth: ANN, json: { name, valid_until: validUntil } })
+  assert.equal(answer.status, 200, answer.body)
+  return Object(answer.json)
+}
+
+describe('making, listing, deleting', () => {
+  it('shows the text once', async (t) => {
+    const door = await openWithUsers(t)
+    const made = await create(door, 'first', 4102444800)
+    const { token, ...rest } = made
+    assert.match(token, /^v1\.[0-9a-f]+$/)
+    const inside = JSON.parse(Buffer.from(token.slice(3), 'hex').toString())
+    assert.deepEqual({ ...inside, c: 0, r: '' }, { e: 4102444800, c: 0, u: 'ann', r: '' })
+    assert.match(inside.r, /^[A-Za-z0-9]{20}$/)
+    assert.deepEqual({ ...rest, created_at: 0 }, {
+      id: 1,
+      name: 'first',
+      valid_until: 4102444800,
+      created_at: 0,
+      fingerprint: `v1...${token.slice(-6)}`,
+      active: true,
+    } as object)
+    const { json, body } = await door.ask('GET', TOKENS, { auth: ANN })
+    assert.deepEqual(json, { tokens: [rest] })
+    assert.ok(!body.includes(token))
+  })
+  it('numbers go on from the highest', async (t) => {
+    const door = await openWithUsers(t)
+    assert.equal((await create(door, 'a')).id, 1)
+    assert.equal((await create(door, 'b')).id, 2)
+    await door.ask('DELETE', `${TOKENS}/1`, { auth: ANN })
+    assert.equal((await create(door, 'c')).id, 3)
+  })
+  it('what ended is shown as such', async (t) => {
+    const door = await openWithUsers(t)
+    for (const json of [{ name: 'a' }, { name: 'b', valid_until: 'x' }, { name: 'c', valid_until: 1 }]) {
+      assert.equal(member((await door.ask('POST', TOKENS, { auth: ANN, json })).json, 'active'), false)
+    }
+  })
+  it('there is an end to their number', async (t) => {
+    const door = await openWithUsers(t)
+    for (let i = 0; i < 100; i += 1) await create(door, `token ${i}`)
+    const answer = await door.ask('POST', TOKENS, { auth: ANN, json: { name: 'one more' } })
+    assert.deepEqual(answer.json, refusal(400, 10, 'a user has no more than 100 tokens'))
+  })
+
+  const make = (json: unknown) => ({ auth: ANN, json })
+  const EMPTY = refusal(400, 10, "'name' must not be empty")
+  const BODY = refusal(400, 10, 'the body must be a JSON object')
+  runRows([
+    ['no name', 'POST', TOKENS, make({}), 400, EMPTY],
+    ['an empty name', 'POST', TOKENS, make({ name: '' }), 400, EMPTY],
+    [
+      'a name that is a number',
+      'POST',
+      TOKENS,
+      make({ name: 7 }),
+      400,
+      refusal(400, 10, "'name' cannot be this: not text"),
+    ],
+    [
+      'a name without end',
+      'POST',
+      TOKENS,
+      make({ name: 'x'.repeat(300) }),
+      400,
+      refusal(400, 10, "'name' cannot be this: too long"),
+    ],
+    [
+      'an end that never comes',
+      'POST',
+      TOKENS,
+      { auth: ANN, text: '{"name":"x","valid_until":1e999}' },
+      400,
+      refusal(400, 10, "'valid_until' is out of range"),
+    ],
+    ['a list', 'POST', TOKENS, make([]), 400, BODY],
+    ['no body', 'POST', TOKENS, { auth: ANN }, 400, BODY],
+    ['for nobody', 'POST', '/_api/token/nobody', { auth, json: { name: 'x' } }, 404, NOT_FOUND],
+    ['for somebody else', 'POST', '/_api/token/rob', make({ name: 'x' }), 403, SOMEBODY_ELSES],
+    ['of somebody else', 'GET', '/_api/token/rob', { auth: ANN }, 403, SOMEBODY_ELSES],
+    ['deleting somebody else’s', 'DELETE', '/_api/token/rob/1', { auth: ANN }, 403, SOMEBODY_ELSES],
+    ['of nobody', 'GET', '/_api/token/nobody', { auth }, 404, NOT_FOUND],
+    ['for an administrator', 'POST', '/_api/token/admin', { auth, json: { name: 'x' } }, 403, FORBIDDEN],
+    ['of an administrator', 'GET', '/_api/token/admin', { auth }, 200, { tokens: [] }],
+    ['as a superuser', 'GET', TOKENS, { auth: superuser() }, 200, { tokens: [] }],
+    ['without a credential', 'GET', TOKENS, {}, 401, GATE],
+    ['of whom', 'GET', '/_api/token', { auth }, 400, refusal(400, 400, "path parameter 'user' is missing")],
+    ['deleting which', 'DELETE', TOKENS, { auth: ANN }, 400, refusal(400, 400, "path parameter 'id' is missing")],
+    [
+      'deleting what is no number',
+      'DELETE',
+      `${TOKENS}/x`,
+      { auth: ANN },
+      400,
+      refusal(400, 400, "path parameter 'id' is not a number"),
+    ],
+    ['deleting one that is not there', 'DELETE', `${TOKENS}/7`, { auth: ANN }, 200, undefined],
+    ['a method it does not know', 'PUT', TOKENS, { auth: ANN }, 400, refusal(400, 405, 'method not supported')],
+    [
+      'too many parts',
+      'GET',
+      `${TOKENS}/1/x`,
+      { auth: ANN },
+      400,
+      refusal(400, 10, 'the path has too many or too few parts'),
+    ],
+  ])
+  it('a name twice', async (t) => {
+    const door = await openWithUsers(t)
+    await create(door, 'first')
+    const answer = await door.ask('POST', TOKENS, { auth: ANN, json: { name: 'first' } })
+    assert.deepEqual(answer.json, refusal(409, 1207, 'duplicate name'))
+  })
+  it('deleting answers with nothing', async (t) => {
+    const door = await openWithUsers(t)
+    await create(door, 'first')
+    const answer = await door.ask('DELETE', `${TOKENS}/1`, { auth: ANN })
+    assert.deepEqual([answer.status, answer.body, answer.header('content-type')], [200, '', 'text/plain'])
+  })
+})
+
+describe('using', () => {
+  const ME = '/_api/user/ann'
+  const open = async ({ ask }: MultiModel, by: string) => (await ask('GET', ME, { auth: by })).status
+
+  it('as a password, with the name or without', async (t) => {
+    const door = await openWithUsers(t)
+    const { token } = await create(door, 'x')
+    assert.equal(await open(door, basic('ann', token)), 200)
+    assert.equal(await open(door, basic('', token)), 200)
+    for (const name of ['rob', 'admin', 'Ann']) assert.equal(await open(door, basic(name, token)), 401, name)
+  })
+  it('to sign in, for no longer than it lives', async (t) => {
+    const door = await openWithUsers(t)
+    const until = now() + 100
+    const { token } = await create(door, 'x', until)
+    for (const username of ['ann', '']) {
+      const { json } = await door.ask('POST', '/_open/auth', { json: { username, password: token } })
+      const claims = readClaims(member(json, 'jwt'))
+      assert.deepEqual([claims['preferred_username'], claims['exp'], claims['cdu']], ['ann', until, until])
+      const auth = `Bearer ${member(json, 'jwt')}`
+      assert.equal(await open(door, auth), 200)
+      const renewed = await door.ask('POST', '/_open/auth/renew', { auth })
+      assert.ok(Number(readClaims(member(renewed.json, 'jwt'))['exp']) <= until)
+    }
+    const wrong = await door.ask('POST', '/_open/auth', { json: { username: 'rob', password: token } })
+    assert.equal(wrong.status, 401)
+  })
+  it('until it ends', async (t) => {
+    const door = await openWithUsers(t)
+    const { token } = await create(door, 'x', now() - 1)
+    assert.equal(await open(door, basic('ann', token)), 401)
+    const answer = await door.ask('POST', '/_open/auth', { json: { username: 'ann', password: token } })
+    assert.equal(answer.status, 401)
+  })
+  it('until it is deleted', async (t) => {
+    const door = await openWithUsers(t)
+    const { token, id } = await create(door, 'x')
+    await door.ask('DELETE', `${TOKENS}/${id}`, { auth: ANN })
+    assert.equal(await open(door, basic('ann', token)), 401)
+  })
+  it('until the user is deactivated or replaced', async (t) => {
+    const door = await openWithUsers(t)
+    const { token } = await create(door, 'x')
+    await door.ask('PATCH', ME, { auth, json: { active: false } })
+    assert.equal(await open(door, basic('ann', token)), 401)
+    await door.ask('PATCH', ME, { auth, json: { active: true } })
+    assert.equal(await open(door, basic('ann', token)), 200)
+    await door.ask('PUT', ME, { auth, json: { passwd: 'apple' } })
+    assert.equal(await open(door, basic('ann', token)), 401)
+  })
+  it('a change of the password leaves it', async (t) => {
+    const door = await openWithUsers(t)
+    const { token } = await create(door, 'x')
+    await door.ask('PATCH', ME, { auth, json: { passwd: 'pear' } })
+    assert.equal(await open(door, basic('ann', token)), 200)
+  })
+  it('what only looks like one', async (t) => {
+    const door = await openWithUsers(t)
+    const { token } = await create(door, 'x')
+    const hex = (text: string) => `v1.${Buffer.from(text).toString('hex')}`
+    const texts = [
+      'v1.',
+      'v1.zz',
+      'v1.7b7',
+      hex('{'),
+      hex('null'),
+      hex('{"u":7}'),
+      hex('{"u":"ann"}'),
+      hex('{"u":"__proto__"}'),
+      token.toUpperCase(),
+      `${token}00`,
+      token.slice(0, -2),
+    ]
+    for (const text of texts) {
+      assert.equal(await open(door, basic('', text)), 401, text)
+      const answer = await door.ask('POST', '/_open/auth', { json: { username: '', password: text } })
+      assert.equal(answer.status, 401, text)
+    }
+  })
+})
