@@ -37,10 +37,5 @@ export const createRecordReader = (
 /** A sentence for the refusal of a record. Anything but a refusal is a defect and goes on. */
 export function toReason(error: unknown): string {
   if (!(error instanceof Refusal)) throw error
-  const { code, about, message } = error
-  if (about === undefined || about === '') return message
-  // the other codes tell of a word, which only their own sentence explains
-  return SPEAKING.has(code) ? about : `${message} ${about}`
+  return error.about ?? error.message
 }
-
-const SPEAKING: ReadonlySet<string> = new Set(['bad_request', 'conflict'])
