@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { loadConfiguration } from '../app/load.ts'
+import { loadStoredConfiguration } from '../app/stored-configuration.ts'
 import { describeSettings, renderNotices } from '../config/describe.ts'
 import { ROWS } from '../config/options.ts'
 import { exitCodeOf, findNearest, renderProblem } from '../config/problems.ts'
@@ -43,24 +43,25 @@ export function configCommand(context: Context): Command {
   return command
 }
 
-const load = ({ flags, env, cwd }: Context): Reading => loadConfiguration({ flags, env, cwd })
+const load = ({ flags, env, cwd }: Context): Promise<Reading> => loadStoredConfiguration({ flags, env, cwd })
 
 /** Settings without problems, or the end of the command. */
-function loadSound(context: Context): Settings {
-  const { settings, problems } = load(context)
+async function loadSound(context: Context): Promise<Settings> {
+  const { settings, problems, warnings } = await load(context)
+  for (const warning of warnings) context.printError(`warning: ${warning}`)
   if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
   return settings
 }
 
-function show(context: Context, { json, all = false }: ShowOptions): void {
-  const settings = loadSound(context)
+async function show(context: Context, { json, all = false }: ShowOptions): Promise<void> {
+  const settings = await loadSound(context)
   const shown = describeSettings(settings).filter((setting) => all || !setting.isDefault)
   context.print(json ? JSON.stringify(shown, undefined, 2) : renderSettings(settings, { all }).trimEnd())
 }
 
-function get(context: Context, name: string): void {
+async function get(context: Context, name: string): Promise<void> {
   // Of an administrator given in several layers the last is shown, as of everything else.
-  const shown = describeSettings(loadSound(context)).findLast((setting) => setting.name === name)
+  const shown = describeSettings(await loadSound(context)).findLast((setting) => setting.name === name)
   if (!shown) throw new ExitError(EXIT.unknownOption, renderUnknown(name))
   context.print(shown.value)
 }
@@ -73,8 +74,8 @@ function renderUnknown(name: string): string {
   return `unknown option ${name}${nearest ? `. Did you mean ${nearest}?` : ''}`
 }
 
-function check(context: Context): void {
-  const { settings, problems, warnings } = load(context)
+async function check(context: Context): Promise<void> {
+  const { settings, problems, warnings } = await load(context)
   for (const line of [...warnings, ...renderNotices(settings)]) context.print(`warning: ${line}`)
   if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
   context.print('The configuration has no problems.')
