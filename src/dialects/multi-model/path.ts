@@ -18,13 +18,30 @@ export function readMultiModelPath(raw: string): Path {
   return { raw, segments: segments.slice(2), scope: segments[1] }
 }
 
-const FOREIGN = /[/\\\x00-\x1f\x7f]/
-
 function readSegment(part: string): string {
   const text = decodePercent(part)
   if (text === undefined) throw new Refusal('invalid_url_encoding')
-  const isDotted = text === '' || text === '.' || text === '..'
-  const isDisguised = text.startsWith('_') && text !== part
-  if (isDotted || isDisguised || FOREIGN.test(text)) throw new Refusal('invalid_target')
+  if (hasOtherMeaning(text, part)) throw new Refusal('invalid_target')
   return text
 }
+
+const FOREIGN = /[/\\\x00-\x1f\x7f]/
+
+/** Whether another reader could take this for something else: for more segments, for fewer, or for an internal one. */
+function hasOtherMeaning(text: string, part: string): boolean {
+  const plain = toPlain(text)
+  const [name = ''] = plain.split(';', 1)
+  const isDotted = name === '' || name === '.' || name === '..'
+  const isDisguised = plain.startsWith('_') && plain !== part
+  return isDotted || isDisguised || FOREIGN.test(text) || FOREIGN.test(plain) || ENCODED_TWICE.test(text)
+}
+
+// Who decodes once more finds one of `. / % ; \ _` or a control character.
+const ENCODED_TWICE = /%(?:2[ef5]|3b|5[cf]|[01][0-9a-f]|7f)/i
+
+const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}]/gu
+const NOT_PLAIN = /[^\x21-\x7e]/
+
+/** Without what cannot be seen, and with look-alikes as what they look like (a full-width `_`, a leader of two dots). */
+const toPlain = (text: string): string =>
+  NOT_PLAIN.test(text) ? text.normalize('NFKC').replace(INVISIBLE, '').trim() : text
