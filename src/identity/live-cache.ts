@@ -6,6 +6,7 @@ export interface LiveCache<V extends object> {
   set(key: string, value: V): void
   delete(key: string): void
   clear(): void
+  isEmpty(): boolean
 }
 
 // the cache reserves its places at once, so a slip of the keyboard in an option must not take all memory
@@ -32,6 +33,7 @@ export function createLiveCache<V extends object>(size: () => number): LiveCache
     set: (key, value) => void current()?.set(key, value),
     delete: (key) => void cache?.delete(key),
     clear: () => cache?.clear(),
+    isEmpty: () => (cache?.size ?? 0) === 0,
   }
 }
 

@@ -46,7 +46,8 @@ export function createLockout(options: LockoutOptions): Lockout {
   }
 
   const isLocked = (key: LockoutKey): boolean => {
-    if (mode() === 'off') return false
+    // nobody has failed lately: the digest is saved on every request of everybody
+    if (counts.isEmpty() || mode() === 'off') return false
     const count = findCount(toId(key))
     if (!count || count.failures < threshold()) return false
     if (mode() === 'enforce') return true
