@@ -1,0 +1,75 @@
+// Two nodes over one PostgreSQL: what one writes, the other shows.
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { after, before, test } from 'node:test'
+import { createTestCardea } from '../../../src/index.ts'
+import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+import { idOf, pathOf } from './users-server.ts'
+
+let postgres: PostgresServer
+const nodes: { readonly url: string; close(): Promise<void> }[] = []
+
+before(async () => {
+  postgres = await startPostgres()
+  const options = { store: { url: await postgres.createPlace() } }
+  for (let count = 0; count < 2; count += 1) {
+    const cardea = await createTestCardea({ options })
+    const { document } = await cardea.listen()
+    nodes.push({ url: document[0] ?? '', close: cardea.close })
+  }
+})
+
+after(async () => {
+  for (const node of nodes) await node.close()
+  await postgres.stop()
+})
+
+const urlOf = (index: number): string => nodes[index]?.url ?? ''
+
+const put = (index: number, name: string, members: object = {}) =>
+  send(urlOf(index), {
+    method: 'PUT',
+    path: pathOf(name),
+    headers: { ...ADMIN, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name, type: 'user', roles: [], ...members }),
+  })
+
+/** The first piece of a continuous feed. */
+function firstOf(index: number, whenOpen: () => void): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const path = '/_users/_changes?feed=continuous&since=now&heartbeat=60000'
+    const sent = request(`${urlOf(index)}${path}`, { headers: ADMIN, agent: false }, (response) => {
+      whenOpen()
+      response.once('data', (chunk) => {
+        resolve(String(chunk))
+        sent.destroy()
+      })
+    })
+    sent.on('error', reject).end()
+  })
+}
+
+test('a document written at one node is read, and conflicts, at the other', async () => {
+  const { rev } = JSON.parse((await put(0, 'ada')).body)
+  const { body } = await send(urlOf(1), { path: pathOf('ada'), headers: ADMIN })
+  assert.equal(JSON.parse(body)._rev, rev)
+  assert.equal((await put(1, 'ada')).status, 409)
+  const outcomes = await Promise.all([put(0, 'ada', { _rev: rev, a: 1 }), put(1, 'ada', { _rev: rev, a: 2 })])
+  assert.deepEqual(outcomes.map(({ status }) => status).sort(), [201, 409])
+})
+
+test('a feed at one node tells what the other writes', async () => {
+  const { promise: isOpen, resolve: open } = Promise.withResolvers<void>()
+  const told = firstOf(1, open)
+  await isOpen
+  await put(0, 'bob')
+  assert.match(await told, new RegExp(idOf('bob')))
+})
+
+test('both nodes tell the same changes under the same sequences', async () => {
+  const [first, second] = await Promise.all(
+    [0, 1].map((index) => send(urlOf(index), { path: '/_users/_changes', headers: ADMIN })),
+  )
+  assert.deepEqual(JSON.parse(first?.body ?? '').results, JSON.parse(second?.body ?? '').results)
+})
