@@ -219,3 +219,19 @@ test('a token identity changes no password and deletes no document, not even thr
     assert.equal((await ask('DELETE', `${pathOf('own')}?rev=${json._rev}`, { as: '', ...asked })).status, 403)
   }
 })
+
+test('a key set is read anew when the configuration is, and one that is gone keeps nobody else out', async () => {
+  const fresh = generateKeyPairSync('ed25519')
+  const key = { ...fresh.publicKey.export({ format: 'jwk' }), kid: 'fresh', alg: 'EdDSA' }
+  const token = signed('EdDSA', fresh.privateKey, { kid: 'fresh' })
+  await assertRefused(token, 400, 'Unknown kid')
+  const { cardea } = await server.started
+  writeFileSync(jwks, JSON.stringify({ keys: [key] }))
+  await cardea.reload()
+  await assertAccepted(token)
+  await assertRefused(signed('EdDSA', KEYS.ed.privateKey, { kid: 'from-set' }), 400, 'Unknown kid')
+  rmSync(jwks)
+  await cardea.reload()
+  await assertRefused(token, 400, 'Unknown kid')
+  await assertAccepted(hs())
+})
