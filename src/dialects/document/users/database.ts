@@ -1,3 +1,4 @@
+import { setImmediate as giveWay } from 'node:timers/promises'
 import { Refusal } from '../../../base/errors.ts'
 import type { Exchange, Reply } from '../../../door/exchange.ts'
 import { toJsonReply } from '../wire.ts'
@@ -31,7 +32,10 @@ const PAGE = 500
 export async function deleteDatabase(exchange: Exchange, { directory, settings }: UsersNeeds): Promise<Reply> {
   if (!settings().isDeletable) throw new Refusal('forbidden', { about: 'The database of users cannot be deleted.' })
   for (let users = await directory.listUsers({ limit: PAGE }); users.length > 0; ) {
-    for (const { name } of users) await directory.removeUser(name, 'any').catch(passOverMissing)
+    for (const { name } of users) {
+      await directory.removeUser(name, 'any').catch(passOverMissing)
+      await giveWay()
+    }
     users = exchange.signal.aborted ? [] : await directory.listUsers({ limit: PAGE })
   }
   return toJsonReply(200, { ok: true })

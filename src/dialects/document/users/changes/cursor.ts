@@ -41,6 +41,8 @@ function createForward(needs: UsersNeeds, query: ChangesQuery, who: Identity): C
     countPending: async () => Math.max(0, (await needs.changes.sequence()) - position),
     async next() {
       if (left <= 0) return { rows: [], isEnd: true }
+      // a store within this process answers at once: others must have their turn
+      await giveWay()
       const page = await needs.changes.since(position, PAGE)
       const found = await loadRows(needs, query, who, page.changes)
       const rows = found.slice(0, left)

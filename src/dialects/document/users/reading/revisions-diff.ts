@@ -1,3 +1,4 @@
+import { setImmediate as giveWay } from 'node:timers/promises'
 import { Refusal } from '../../../../base/errors.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
 import { readRevision } from '../../../../identity/user.ts'
@@ -14,6 +15,8 @@ interface Difference {
 }
 
 const MOST_DOCUMENTS = 10_000
+/** After so many, others have their turn. */
+const TURN = 100
 
 /** Which of the revisions somebody has are not here, each with what is here instead. */
 export async function revisionsDiff(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
@@ -36,7 +39,8 @@ async function findDifferences(exchange: Exchange, needs: UsersNeeds): Promise<r
   if (asked.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
   const who = whoAsks(exchange)
   const differences: Difference[] = []
-  for (const [id, list] of asked) {
+  for (const [index, [id, list]] of asked.entries()) {
+    if (index % TURN === TURN - 1) await giveWay()
     const revisions = readRevisions(list)
     const own = (await findLeaf(needs, id, who))?.revision
     const missing = revisions.filter((revision) => revision !== own)

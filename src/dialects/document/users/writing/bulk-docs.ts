@@ -1,3 +1,4 @@
+import { setImmediate as giveWay } from 'node:timers/promises'
 import { Refusal } from '../../../../base/errors.ts'
 import { findMember } from '../../../../base/json.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
@@ -25,6 +26,7 @@ export async function bulkDocs(exchange: Exchange, needs: UsersNeeds): Promise<R
   for (const sent of documents) {
     if (exchange.signal.aborted) break
     outcomes.push(await writeOne(needs, sent, who, exchange.signal))
+    await giveWay()
   }
   return toJsonReply(201, outcomes)
 }
