@@ -24,5 +24,6 @@ export const PACKAGES = {
   pino: /^journal\//,
   'lru-cache': /^(identity|credentials|keys)\//,
   re2js: /^identity\//,
+  undici: /^upstream\//,
   pg: /^store\/postgres\//,
 }

@@ -16,6 +16,7 @@ import type { Directory } from '../identity/directory.ts'
 import { createControlNeeds, openControlSocket } from './control.ts'
 import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName, type Doors } from './doors.ts'
+import { type Gateway, openGateway } from './gateway.ts'
 import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
 import { StartError } from './start-error.ts'
 import { createState, type ReloadReport, type State, type StateOptions } from './state.ts'
@@ -49,7 +50,7 @@ export interface App {
 export async function createApp(options: AppOptions): Promise<App> {
   const state = await createState(options)
   const settings = deriveLive(state, (inForce) => inForce.settings)
-  const { directory, tokenSecrets, control, doors } = await openParts(state, options.log)
+  const { directory, tokenSecrets, gateway, control, doors } = await openParts(state, options.log)
   const listeners: Listener[] = []
   const running = new Set<Promise<void>>()
   const close = once(async () => {
@@ -57,6 +58,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     for (const door of Object.values(doors)) door.stop()
     await Promise.all([...listeners.map((listener) => listener.close(graceMs)), waitFor(running, graceMs)])
     tokenSecrets.ring.stop()
+    await gateway.close()
     await directory.close()
     await state.store.close()
   })
@@ -96,6 +98,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 interface Parts {
   readonly directory: Directory
   readonly tokenSecrets: TokenSecrets
+  readonly gateway: Gateway
   readonly control: ControlNeeds
   readonly doors: Doors
 }
@@ -104,13 +107,17 @@ interface Parts {
 async function openParts(state: State, log: Log): Promise<Parts> {
   let tokenSecrets: TokenSecrets | undefined
   let directory: Directory | undefined
+  let gateway: Gateway | undefined
   try {
     tokenSecrets = await openTokenSecrets(() => state.get().settings, log)
     directory = await openDirectory(state, log)
     const control = createControlNeeds(state, directory)
-    return { directory, tokenSecrets, control, doors: createDoors({ state, directory, tokenSecrets, control, log }) }
+    gateway = await openGateway({ state, directory, tokenSecrets, log })
+    const doors = createDoors({ state, directory, tokenSecrets, gateway, control, log })
+    return { directory, tokenSecrets, gateway, control, doors }
   } catch (error) {
     tokenSecrets?.ring.stop()
+    await gateway?.close()
     await directory?.close()
     await state.store.close()
     throw error

@@ -3,6 +3,7 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/codecs.ts'
+import { isOpenSection, isSection } from '../config/options.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
 import { createDoor, type Door } from '../door/door.ts'
@@ -11,6 +12,7 @@ import { createDocumentCredentials } from './document-credentials.ts'
 import type { DoorParts } from './doors.ts'
 import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
 import { createSettingsService } from './settings-service.ts'
+import { createDocumentUpstream } from './upstream.ts'
 import { createUsersNeeds } from './users-database.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
@@ -32,6 +34,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
       nodeName: node.name,
       configuration: createSettingsService(state),
       administrators: directory,
+      ownsSection: (section) => isSection(section) || isOpenSection(section),
       supportedHashes: listDigests,
     },
     server: {
@@ -40,6 +43,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
       usersInfo: () => usersInfo(users),
     },
     users,
+    upstream: createDocumentUpstream(parts, config, identify),
   })
   return createDoor({
     dialect,

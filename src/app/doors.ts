@@ -10,6 +10,7 @@ import { createPasswordMemory } from '../identity/password/password-memory.ts'
 import { createSignIn, type SignIn } from '../identity/sign-in.ts'
 import { createTotpCheck } from '../identity/totp.ts'
 import { createDocumentDoor } from './document-door.ts'
+import type { Gateway } from './gateway.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { toDecoy, toIterationLimits } from './options.ts'
 import type { State } from './state.ts'
@@ -24,6 +25,7 @@ export interface DoorParts {
   readonly check: PasswordCheck
   readonly control: ControlNeeds
   readonly tokenSecrets: TokenSecrets
+  readonly gateway: Gateway
   readonly log: Log
 }
 

@@ -21,6 +21,7 @@ import { createGrantedDatabases } from './granted-databases.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
 import type { TokenSecrets } from './token-secrets.ts'
+import { createMultiModelUpstream } from './upstream.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
   const { state, directory, control, log } = parts
@@ -43,15 +44,25 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const shared = { directory, databases, settings: settings.get, nowSeconds: () => nowSeconds(SYSTEM_CLOCK) }
   const identify = createIdentify(parts, signIns, settings.get)
   const auth = { ...shared, signIns }
+  const upstream = createMultiModelUpstream(parts, config, identify)
+  const isUpstreamDown = async () => upstream.isSet() && !(await upstream.isHealthy('/_admin/server/availability'))
   const isPassword = async (name: string, password: string, exchange: Exchange) =>
     (await signIns.check(name, password, exchange)) !== undefined
   const routes = [
     ...ownRoutes({ auth, users: { ...shared, isPassword }, tokens: shared, secrets: toSecrets(parts.tokenSecrets) }),
-    ...standInRoutes({ ...shared, version, product: PRODUCT }),
+    ...standInRoutes({ ...shared, version, product: PRODUCT, isUpstreamDown }),
   ]
-  const otherwise = createOtherwise(auth)
+  const forward = (exchange: Exchange) => (upstream.isSet() ? upstream.forward(exchange) : undefined)
+  const otherwise = createOtherwise(auth, forward)
   return createDoor({
-    dialect: createMultiModelDialect({ ...shared, name, authenticate: identify, routes, otherwise }),
+    dialect: createMultiModelDialect({
+      ...shared,
+      name,
+      authenticate: identify,
+      routes,
+      otherwise,
+      hasUpstream: upstream.isSet,
+    }),
     mounts: [mountControl(control, async (exchange) => withoutPaths(await identify(exchange)))],
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),

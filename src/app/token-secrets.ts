@@ -15,6 +15,8 @@ export interface TokenSecrets {
   readonly cache: TokenCache<Claims>
   /** Whether there are files that can be read again. */
   readonly hasFiles: boolean
+  /** Told each time other secrets came into force. */
+  onReload(listener: () => void): void
 }
 
 export const toSecretSource = ({ server }: Config): SecretSource => ({
@@ -32,6 +34,7 @@ export async function openTokenSecrets(settings: () => Settings, log: Log): Prom
   if (first.kind === 'refused') throw new StartError(first.message)
   report(first, log)
   const cache = createTokenCache<Claims>()
+  const listeners: (() => void)[] = []
   const hasFiles = Boolean(source.keyfile || source.folder)
   const ring = createLiveRing({
     initial: first.ring,
@@ -39,10 +42,11 @@ export async function openTokenSecrets(settings: () => Settings, log: Log): Prom
     onReload: (load) => {
       if (load.kind === 'ring') cache.clear()
       reportReload(load, log)
+      if (load.kind === 'ring') for (const listener of listeners) listener()
     },
     ...(hasFiles && values.server['jwt-secret-watch'] ? { watch: { source } } : {}),
   })
-  return { ring, cache, hasFiles }
+  return { ring, cache, hasFiles, onReload: (listener) => void listeners.push(listener) }
 }
 
 /** A secret that also does something else would let one kind of proof pass for another. */

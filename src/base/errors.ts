@@ -65,6 +65,9 @@ export const ERRORS = {
   // what Cardea itself cannot do now
   overloaded: 'Too much work is waiting.',
   store_unavailable: 'The store cannot be reached.',
+  upstream_failed: 'What the server behind this one answered is no answer.',
+  upstream_unavailable: 'The server behind this one cannot be reached.',
+  upstream_timeout: 'The server behind this one did not answer in time.',
   internal: 'Something went wrong.',
 } as const satisfies Record<string, string>
 

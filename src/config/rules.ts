@@ -45,6 +45,22 @@ export const RULES: readonly Rule[] = [
         : undefined,
   },
   {
+    about: ['upstream.document', 'upstream.document-secret'],
+    check: ({ values: { upstream } }) =>
+      upstream.document.length > 0 && upstream['document-secret'] === ''
+        ? 'upstream.document needs upstream.document-secret, by which that database knows who is asking'
+        : undefined,
+  },
+  {
+    about: ['upstream.multi-model', 'upstream.multi-model-secret-keyfile', 'upstream.multi-model-secret-folder'],
+    check: ({ values: { upstream } }) => {
+      const isSigned = upstream['multi-model'].length > 0 && upstream['multi-model-identity'] === 'user'
+      return isSigned && !upstream['multi-model-secret-keyfile'] && !upstream['multi-model-secret-folder']
+        ? 'upstream.multi-model needs upstream.multi-model-secret-keyfile or -folder, or upstream.multi-model-identity = client'
+        : undefined
+    },
+  },
+  {
     about: ['cors.origins', 'cors.credentials'],
     // `null` is what every sandboxed frame calls itself: as open as `*`.
     check: ({ values: { cors } }) =>

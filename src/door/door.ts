@@ -146,7 +146,7 @@ async function answer(exchange: Exchange, { dialect, find }: Speaker): Promise<R
     if (reply) return reply
   }
   const match = find(exchange.path.segments)
-  if (!match) return dialect.otherwise(exchange)
+  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return dialect.otherwise(exchange)
   const handler = findHandler(match.route.methods, exchange.method)
   if (handler) return handler(exchange, match.params)
   throw new Refusal('method_not_allowed', { about: allowedMethods(match.route).join(',') })

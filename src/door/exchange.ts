@@ -2,6 +2,7 @@
  * What enters: one HTTP request. What leaves: one reply, as data. Nothing here knows a dialect's words, and nothing
  * but the door writes to a socket.
  */
+import type { Readable, Writable } from 'node:stream'
 import type { Refusal } from '../base/errors.ts'
 import type { Authenticated } from '../identity/identity.ts'
 
@@ -43,12 +44,20 @@ export interface Exchange {
   authenticated: Authenticated | undefined
   /** Milliseconds spent waiting for the body. */
   readonly bodyMs: number
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders: readonly string[]
   header(name: string): string | undefined
   /** Whether a header stands more than once. `header` gives all of them as one text. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
   /** The whole body; `undefined` where the request has none. Refuses what is too large or too slow. */
   readBody(maxBytes?: number): Promise<Buffer | undefined>
+  /**
+   * The body as it comes, of any length; `undefined` where the request has none. It fails with a Refusal where the client
+   * falls silent or what it sends is not HTTP. Destroying it leaves the connection alone. As long as nothing of it was
+   * read it can be asked for again.
+   */
+  openBody(): Readable | undefined
 }
 
 export type HeaderPair = readonly [name: string, value: string]
@@ -57,10 +66,30 @@ export interface Reply {
   readonly status: number
   readonly headers: readonly HeaderPair[]
   /** In one piece, or piece by piece as it comes: a feed. A feed is ended with `return` when its client goes away. */
-  readonly body?: string | Uint8Array | Feed
+  readonly body?: string | Uint8Array | Feed | Passage
+  /** Another server's answer: it says itself what it is, and nothing is added but what is Cardea's alone. */
+  readonly isForwarded?: true
 }
 
 export type Feed = AsyncIterable<string | Uint8Array>
+
+/** Where a passage ends: the client. */
+export interface Sink extends Writable {
+  flushHeaders(): void
+  addTrailers(trailers: [string, string][]): void
+}
+
+/**
+ * What another server answers, on its way through. Its headers say how long it is, and stand for themselves: the door
+ * adds only what is Cardea's own.
+ */
+export interface Passage {
+  readonly kind: 'passage'
+  /** Called once, with the head ready to go. Calls `end`, or destroys the sink where the answer breaks off. */
+  pour(sink: Sink, end: (last?: Uint8Array) => void): void
+  /** Instead of `pour`: nobody takes it. */
+  drop(): void
+}
 
 export type Answer = Reply | Promise<Reply>
 export type Params = Readonly<Record<string, string>>
@@ -79,6 +108,8 @@ export interface Route {
   readonly methods: Readonly<Record<string, Handler>>
   /** What `Allow` says, where that is not just the methods above. */
   readonly allow?: readonly string[]
+  /** The small answer of a door behind which nobody stands. Where somebody does, the request is theirs. */
+  readonly isStandIn?: boolean
 }
 
 /** The wire form of one door, as data. */
@@ -89,8 +120,9 @@ export interface Dialect {
   readPath(raw: string): Path
   readonly steps: readonly Step[]
   readonly routes: readonly Route[]
-  /** A path no route knows. */
+  /** A path no route knows, or only a stand-in where there is an upstream. */
   otherwise(exchange: Exchange): Answer
+  hasUpstream?(): boolean
   /** An error in this dialect's words. Without an exchange where the request could not be read at all. */
   spell(refusal: Refusal, exchange: Exchange | undefined): Reply
   /** The headers every reply of this door carries beside its own. */

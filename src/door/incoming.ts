@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Authenticated } from '../identity/identity.ts'
 import { type BodyLimits, hasBody, readWholeBody } from './body.ts'
+import { openBodyStream } from './body-stream.ts'
 import type { Client, Dialect, Exchange, Path } from './exchange.ts'
 import { readClient, type TrustRules } from './forwarded.ts'
 
@@ -75,6 +77,10 @@ export class Incoming implements Exchange {
     return this.#signal
   }
 
+  get rawHeaders(): readonly string[] {
+    return this.#request.rawHeaders
+  }
+
   header(name: string): string | undefined {
     const value = this.#request.headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value
@@ -102,6 +108,11 @@ export class Incoming implements Exchange {
     } finally {
       this.bodyMs = Math.round(performance.now() - start)
     }
+  }
+
+  openBody(): Readable | undefined {
+    if (!hasBody(this.#request)) return undefined
+    return openBodyStream(this.#request, this.#response, this.#options.limits.bodyTimeoutMs, this.#breaker().signal)
   }
 
   /** What follows on this connection is not HTTP: whoever waits for the body is told. */

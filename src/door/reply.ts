@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { hasBody } from './body.ts'
-import type { Dialect, Exchange, Feed, Reply } from './exchange.ts'
+import type { Dialect, Exchange, Feed, Passage, Reply } from './exchange.ts'
 
 /** What is left of a refused body is read and thrown away up to here; then the connection is cut. */
 const LINGER = { bytes: 1 << 20, ms: 2000 }
@@ -27,13 +27,17 @@ export interface Delivered {
 
 /** The only writer of replies. */
 export function writeReply(request: IncomingMessage, response: ServerResponse, delivery: Delivery): Delivered {
-  if (response.headersSent || response.destroyed) return { isLast: true, isFeed: false }
+  if (response.headersSent || response.destroyed) return abandon(delivery.reply)
   const { reply, exchange, dialect } = delivery
   const leavesBody = hasUnreadBody(request)
   const headers = headersOf(dialect, exchange, reply)
   const isLast = delivery.isLast || leavesBody
   if (isLast) headers.push('Connection', 'close')
   response.writeHead(reply.status, headers)
+  if (isPassage(reply.body)) {
+    reply.body.pour(response, (last) => (leavesBody ? endLate(request, response, last) : response.end(last)))
+    return { isLast, isFeed: true }
+  }
   const body = request.method === 'HEAD' ? undefined : reply.body
   if (isFeed(body)) {
     void writeFeed(response, body)
@@ -50,16 +54,25 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   return { isLast, isFeed: false }
 }
 
+function abandon({ body }: Reply): Delivered {
+  if (isPassage(body)) body.drop()
+  return { isLast: true, isFeed: false }
+}
+
 function headersOf(dialect: Dialect, exchange: Exchange | undefined, reply: Reply): string[] {
   const flat: string[] = []
   for (const [name, value] of reply.headers) flat.push(name, value)
   for (const [name, value] of dialect.standingHeaders(exchange, reply)) flat.push(name, value)
   const hasNoBody = reply.status === 204 || reply.status === 304
-  if (!hasNoBody && !isFeed(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
+  if (!hasNoBody && isWhole(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
   return flat
 }
 
 const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' && Symbol.asyncIterator in body
+
+const isPassage = (body: Reply['body']): body is Passage => typeof body === 'object' && 'pour' in body
+
+const isWhole = (body: Reply['body']): body is string | Uint8Array | undefined => !isFeed(body) && !isPassage(body)
 
 /** Pieces go out as the client takes them. A feed that fails breaks the connection: the client must not take it for whole. */
 async function writeFeed(response: ServerResponse, feed: Feed): Promise<void> {
@@ -75,6 +88,16 @@ function hasUnreadBody(request: IncomingMessage): boolean {
   if (request.complete || !hasBody(request)) return false
   const declared = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
   return request.headers.expect !== undefined || declared > SWALLOWED_BYTES
+}
+
+/** As below: the answer was whole before the client had sent everything. */
+function endLate(request: IncomingMessage, response: ServerResponse, last: Uint8Array | undefined): void {
+  if (request.readableEnded || request.destroyed) {
+    response.end(last)
+    return
+  }
+  if (last !== undefined) response.write(last)
+  linger(request, () => response.end())
 }
 
 function linger(request: IncomingMessage, done: () => void): void {

@@ -64,6 +64,9 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   account_locked: row(403),
   overloaded: row(503),
   store_unavailable: row(503),
+  upstream_failed: row(502),
+  upstream_unavailable: row(503),
+  upstream_timeout: row(504),
   internal: row(500),
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Dialect, Exchange, HeaderPair } from '../../door/exchange.ts'
+import type { Dialect, Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
 import type { Authenticated } from '../../identity/identity.ts'
 import { type CorsRules, corsHeaders } from './cors.ts'
 import { toDocumentWords } from './errors.ts'
@@ -33,6 +33,14 @@ export interface DocumentSettings extends SessionSettings {
   readonly cors: CorsRules
 }
 
+/** The database behind this door. */
+export interface DocumentUpstream {
+  /** Whether there is one. */
+  isSet(): boolean
+  forward(exchange: Exchange): Promise<Reply>
+  isHealthy(path: string): Promise<boolean>
+}
+
 export interface DocumentDialectOptions {
   /** The service's own name as clients know it. */
   readonly name: string
@@ -46,13 +54,19 @@ export interface DocumentDialectOptions {
   readonly node: NodeRouteOptions
   readonly server: ServerRouteOptions
   readonly users: UsersNeeds
+  /** Left out: there is none, and never will be. */
+  readonly upstream?: DocumentUpstream
 }
 
 export function createDocumentDialect(options: DocumentDialectOptions): Dialect {
-  const { name, version, product, settings } = options
+  const { name, version, product, settings, upstream } = options
   const challengeHeader = `x-${name.toLowerCase()}-www-authenticate`
   const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
   const bodyTimeHeader = `X-${name}-Body-Time`
+  const ownHeaders = (exchange: Exchange | undefined): readonly HeaderPair[] => [
+    ['Server', settings().showsVersions ? serverWithVersions : name],
+    ...(exchange ? [[REQUEST_ID, exchange.id] as const, [bodyTimeHeader, String(exchange.bodyMs)] as const] : []),
+  ]
 
   return {
     name: 'document',
@@ -60,7 +74,9 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
     readPath: readDocumentPath,
     steps: documentSteps(options),
     routes: documentRoutes(options),
+    hasUpstream: () => upstream?.isSet() ?? false,
     otherwise: (exchange) => {
+      if (upstream?.isSet()) return upstream.forward(exchange)
       const [first] = exchange.path.segments
       throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
     },
@@ -72,8 +88,7 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
       ])
     },
     standingHeaders: (exchange, reply) => [
-      ['Server', settings().showsVersions ? serverWithVersions : name],
-      ...(exchange ? [[REQUEST_ID, exchange.id] as const, [bodyTimeHeader, String(exchange.bodyMs)] as const] : []),
+      ...(reply.isForwarded ? [] : ownHeaders(exchange)),
       ...(exchange ? corsHeaders(exchange, reply, settings().cors) : []),
       ...(exchange ? renewingHeaders(exchange, reply, options) : []),
     ],

@@ -62,6 +62,9 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   account_locked: words(403, 'forbidden', 'Account is temporarily locked due to multiple authentication failures'),
   overloaded: words(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),
   store_unavailable: words(503, 'service unavailable', 'The directory of users cannot be reached.'),
+  upstream_failed: words(502, 'bad_gateway', 'The database behind this server gave no valid answer.'),
+  upstream_unavailable: words(503, 'service unavailable', 'The database behind this server cannot be reached.'),
+  upstream_timeout: words(504, 'gateway_timeout', 'The database behind this server did not answer in time.'),
   internal: words(500, 'unknown_error', 'Something went wrong.'),
 }
 

@@ -1,6 +1,7 @@
 import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
+import type { DocumentUpstream } from './dialect.ts'
 import { toJsonReply } from './wire.ts'
 
 /** What the configuration endpoints need of the server. Secrets come masked. */
@@ -28,6 +29,8 @@ export interface NodeRouteOptions {
   readonly nodeName: string
   readonly configuration: NodeSettings
   readonly administrators: NodeAdministrators
+  /** Whether a section is this server's own, whatever stands behind it. */
+  ownsSection(section: string): boolean
   /** Names of the hash algorithms this installation supports. */
   supportedHashes(): readonly string[]
 }
@@ -46,11 +49,12 @@ const PROTECTED = new Set([
 ])
 
 /** `/_node/…`: who this node is, and its configuration. The path is an administrator's by the rules for paths. */
-export function nodeRoutes(options: NodeRouteOptions): readonly Route[] {
+export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstream): readonly Route[] {
   const { nodeName, configuration } = options
   const here =
     (handler: Handler): Handler =>
     (exchange, params) => {
+      if (upstream?.isSet() && !isOwn(params, options)) return upstream.forward(exchange)
       requireNode(params['node'], nodeName)
       return handler(exchange, params)
     }
@@ -72,6 +76,12 @@ export function nodeRoutes(options: NodeRouteOptions): readonly Route[] {
       },
     },
   ]
+}
+
+/** Other nodes, and sections nobody here knows, belong to the database behind. */
+function isOwn({ node, section }: Params, { nodeName, ownsSection }: NodeRouteOptions): boolean {
+  if (node !== '_local' && node !== nodeName) return false
+  return section === undefined || ownsSection(section)
 }
 
 function requireNode(asked: string | undefined, own: string): void {

@@ -1,5 +1,6 @@
+import { Refusal } from '../../base/errors.ts'
 import type { Reply, Route } from '../../door/exchange.ts'
-import type { DocumentDialectOptions, DocumentSettings } from './dialect.ts'
+import type { DocumentDialectOptions } from './dialect.ts'
 import { nodeRoutes } from './node.ts'
 import { serverRoutes } from './server-routes.ts'
 import { sessionRoutes } from './session.ts'
@@ -7,13 +8,12 @@ import { usersRoutes } from './users/routes.ts'
 import { toJsonReply } from './wire.ts'
 
 export function documentRoutes(options: DocumentDialectOptions): readonly Route[] {
-  const { settings } = options
   return [
-    { path: '/', methods: { GET: () => welcome(options) }, allow: ['GET', 'HEAD'] },
-    { path: '/_up', methods: { GET: () => up(settings()) }, allow: ['GET', 'HEAD'] },
+    { path: '/', methods: { GET: () => welcome(options) }, allow: ['GET', 'HEAD'], isStandIn: true },
+    { path: '/_up', methods: { GET: () => up(options) }, allow: ['GET', 'HEAD'] },
     ...sessionRoutes(options),
-    ...nodeRoutes(options.node),
-    ...serverRoutes(options.server),
+    ...nodeRoutes(options.node, options.upstream),
+    ...serverRoutes(options.server).map((route) => ({ ...route, isStandIn: true })),
     ...usersRoutes(options.users),
   ]
 }
@@ -28,7 +28,11 @@ function welcome({ name, version, product, settings }: DocumentDialectOptions): 
   })
 }
 
-function up({ maintenanceMode }: DocumentSettings): Reply {
-  if (maintenanceMode === 'false') return toJsonReply(200, { status: 'ok', seeds: {} })
+async function up({ settings, upstream }: DocumentDialectOptions): Promise<Reply> {
+  const { maintenanceMode } = settings()
+  if (maintenanceMode === 'false') {
+    if (upstream?.isSet() && !(await upstream.isHealthy('/_up'))) throw new Refusal('upstream_unavailable')
+    return toJsonReply(200, { status: 'ok', seeds: {} })
+  }
   return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })
 }

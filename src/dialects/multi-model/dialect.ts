@@ -28,15 +28,22 @@ export interface MultiModelDialectOptions extends StepsNeeds {
   readonly routes: readonly Route[]
   /** A path no route knows. */
   otherwise(exchange: Exchange): Answer
+  /** Whether it goes to a database behind this door. */
+  hasUpstream?(): boolean
 }
 
 export function createMultiModelDialect(options: MultiModelDialectOptions): Dialect {
-  const { name, settings, routes, otherwise } = options
+  const { name, settings, routes, otherwise, hasUpstream = () => false } = options
   const challenges: readonly HeaderPair[] = [
     ['Www-Authenticate', `Bearer token_type="JWT", realm="${name}"`],
     ['Www-Authenticate', `Basic realm="${name}"`],
   ]
   const standing: readonly HeaderPair[] = [['Server', name], ...SECURITY_HEADERS]
+  const ownHeaders = (exchange: Exchange | undefined): readonly HeaderPair[] => [
+    ...standing,
+    ...(settings().returnsQueueTime ? [QUEUE_TIME] : []),
+    ...(exchange ? [[REQUEST_ID, exchange.id] as const, ...corsHeaders(exchange, settings().trustedOrigins)] : []),
+  ]
 
   return {
     name: 'multi-model',
@@ -45,6 +52,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     steps: multiModelSteps(options),
     routes,
     otherwise,
+    hasUpstream,
     spell: (refusal, exchange) => {
       const { code, ...words } = toMultiModelWords(refusal)
       const isMethod = refusal.code === 'method_not_allowed'
@@ -55,13 +63,16 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
         ...(isMethod ? [['Allow', (refusal.about ?? '').replaceAll(',', ', ')] as const] : []),
       ])
     },
-    standingHeaders: (exchange) => [
-      ...standing,
-      ...(settings().returnsQueueTime ? [QUEUE_TIME] : []),
-      ...(exchange ? [[REQUEST_ID, exchange.id] as const, ...corsHeaders(exchange, settings().trustedOrigins)] : []),
-    ],
+    standingHeaders: (exchange, reply) => {
+      if (reply.isForwarded) return exchange ? ownCors(exchange, settings().trustedOrigins) : []
+      return ownHeaders(exchange)
+    },
   }
 }
+
+/** An answer from behind says itself what other origins may do, unless somebody told Cardea whom to trust. */
+const ownCors = (exchange: Exchange, trusted: readonly string[]): readonly HeaderPair[] =>
+  trusted.length > 0 ? corsHeaders(exchange, trusted) : []
 
 // quirk: reference multi-model 7.2, 7.4: a method these do not know is a bad request there
 const CALLS_METHODS_BAD = /^(?:\/_db\/[^/]+)?\/_api\/(?:user|token)(?:[/?]|$)/

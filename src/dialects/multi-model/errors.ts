@@ -71,6 +71,9 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   password_refused: words(400, 10, (why) => why),
   overloaded: words(503, 503, 'too many passwords are waiting to be checked'),
   store_unavailable: words(503, 503, 'the directory of users cannot be reached'),
+  upstream_failed: words(502, 502, 'the server behind this one gave no valid answer'),
+  upstream_unavailable: words(503, 503, 'the server behind this one cannot be reached'),
+  upstream_timeout: words(504, 504, 'the server behind this one did not answer in time'),
   internal: words(500, 4, 'internal error'),
 }
 

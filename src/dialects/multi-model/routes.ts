@@ -3,7 +3,7 @@ import type { Answer, Exchange, Route } from '../../door/exchange.ts'
 import { type AuthNeeds, authMethods, authRoutes } from './auth.ts'
 import { type DatabasesNeeds, databasesRoutes } from './databases.ts'
 import { type Secrets, secretsRoutes } from './secrets.ts'
-import { type StatusNeeds, statusRoutes } from './status.ts'
+import { availabilityRoute, type StatusNeeds, statusRoutes } from './status.ts'
 import { type TokensNeeds, tokensRoutes } from './tokens.ts'
 import { refuseParts, type UsersNeeds, usersRoutes } from './users/routes.ts'
 
@@ -24,12 +24,15 @@ export const ownRoutes = ({ auth, users, tokens, secrets }: RoutesNeeds): readon
 
 /** What an upstream would answer, where there is none. */
 export const standInRoutes = (needs: StatusNeeds & DatabasesNeeds): readonly Route[] => [
-  ...statusRoutes(needs),
-  ...databasesRoutes(needs),
+  ...[...statusRoutes(needs), ...databasesRoutes(needs)].map((route) => ({ ...route, isStandIn: true })),
+  availabilityRoute(needs),
 ]
 
-/** What stands below a path that is Cardea's is Cardea's too. Everything else is unknown. */
-export function createOtherwise(auth: AuthNeeds): (exchange: Exchange) => Answer {
+/** What stands below a path that is Cardea's is Cardea's too. Everything else is for whoever stands behind this door. */
+export function createOtherwise(
+  auth: AuthNeeds,
+  forward?: (exchange: Exchange) => Answer | undefined,
+): (exchange: Exchange) => Answer {
   const methods = authMethods(auth)
   const below = new Map<string, (exchange: Exchange) => Answer>([
     // quirk: reference multi-model 1.1: any path below signs in
@@ -41,6 +44,8 @@ export function createOtherwise(auth: AuthNeeds): (exchange: Exchange) => Answer
     const { segments } = exchange.path
     const answer = below.get(segments.slice(0, 2).join('/'))
     if (answer) return answer(exchange)
+    const forwarded = forward?.(exchange)
+    if (forwarded) return forwarded
     throw new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
   }
 }

@@ -18,6 +18,8 @@ export interface StatusNeeds {
   readonly version: string
   readonly product: { readonly name: string; readonly version: string }
   settings(): StatusSettings
+  /** Whether there is somebody behind this door and nobody of them answers. */
+  isUpstreamDown?(): Promise<boolean>
 }
 
 export function statusRoutes(needs: StatusNeeds): readonly Route[] {
@@ -29,12 +31,22 @@ export function statusRoutes(needs: StatusNeeds): readonly Route[] {
     get('/_api/version', version),
     get('/_admin/version', version),
     get('/_admin/status', (exchange) => showStatus(needs, exchange)),
-    get('/_admin/server/availability', () => toMergedReply(200, { mode: 'default' })),
     get('/_admin/server/mode', () => toMergedReply(200, { mode: 'default' })),
     get('/_admin/server/role', () => toMergedReply(200, { role: ROLES[settings().role] })),
     get('/_admin/server/id', () => toMergedReply(200, { id: `${PREFIXES[settings().role]}-${settings().uuid}` })),
   ]
 }
+
+/** Nobody is served where everybody behind this door is down. */
+export const availabilityRoute = ({ isUpstreamDown }: StatusNeeds): Route => ({
+  path: '/_admin/server/availability',
+  methods: {
+    GET: async () => {
+      if (await isUpstreamDown?.()) throw new Refusal('upstream_unavailable')
+      return toMergedReply(200, { mode: 'default' })
+    },
+  },
+})
 
 const ROLES = { single: 'SINGLE', dbserver: 'PRIMARY', agent: 'AGENT' } as const
 const PREFIXES = { single: 'SNGL', dbserver: 'PRMR', agent: 'AGNT' } as const

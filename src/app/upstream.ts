@@ -1,0 +1,169 @@
+// The servers behind the doors, wired: where they are, what they are told, who may still be answered.
+import { readFileSync } from 'node:fs'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import { deriveLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { toWireNames } from '../config/names.ts'
+import type { Config } from '../config/options.ts'
+import { SESSION_COOKIE } from '../dialects/document/session-cookie.ts'
+import type { Exchange } from '../door/exchange.ts'
+import type { Authenticated } from '../identity/identity.ts'
+import { mintProxyToken } from '../keys/cookie.ts'
+import { createHmacKey } from '../keys/key.ts'
+import { signWithRing } from '../keys/ring.ts'
+import { toHmacSigningKey } from '../keys/signing-key.ts'
+import { signToken } from '../keys/token.ts'
+import { createUpstream, type ForwardNeeds, type ForwardSettings, type Upstream } from '../upstream/forward.ts'
+import {
+  type Introduce,
+  introduceByClient,
+  introduceByDocumentToken,
+  introduceByProxyHeaders,
+  introduceByUserToken,
+  type Signer,
+} from '../upstream/identity.ts'
+import type { DoorParts } from './doors.ts'
+import { createStillHolds } from './still-holds.ts'
+
+type Identify = (exchange: Exchange) => Promise<Authenticated>
+
+/** Live connections a door may have to one server: as many as clients it may have. */
+const toLimits = (config: Config, log: Log): ForwardSettings['limits'] => ({
+  connectTimeoutMs: toMs(config.upstream['connect-timeout']),
+  firstByteTimeoutMs: toMs(config.upstream['first-byte-timeout']),
+  maxConnections: config.door['max-connections'],
+  authorities: loadAuthorities(config.upstream['ca-file'], log),
+})
+
+const toMs = (seconds: number): number => Math.round(seconds * 1000)
+
+/** Without them nothing is believed that they alone vouch for: requests fail, none goes astray. */
+function loadAuthorities(file: string, log: Log): string {
+  if (file === '') return ''
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    log.error('upstream.ca-file cannot be read', { file, error })
+    return 'none'
+  }
+}
+
+export function toForwardSettings(config: Config, log: Log): Omit<ForwardSettings, 'urls' | 'spoolBytes' | 'ownsCors'> {
+  return { limits: toLimits(config, log), idleTimeoutMs: toMs(config.upstream['idle-timeout']) }
+}
+
+/** What tells who somebody is, under whatever name this deployment gave it. */
+export function listIdentityHeaders(config: Config): readonly string[] {
+  const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
+  const { x_forwarded_host, x_forwarded_proto, x_forwarded_ssl, peer_header } = config.chttpd
+  const names = [userNameHeader, rolesHeader, tokenHeader, x_forwarded_host, x_forwarded_proto, x_forwarded_ssl]
+  return [...names, peer_header].filter((name) => name !== '')
+}
+
+type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader'>
+
+export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, identify: Identify): Common => ({
+  identityHeaders: listIdentityHeaders(config.get()),
+  sessionCookie: SESSION_COOKIE,
+  isFeed,
+  streams: parts.gateway.streams,
+  stillHolds: createStillHolds(parts.directory, identify),
+  clock: SYSTEM_CLOCK,
+})
+
+/** The document database behind the document door. */
+export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, identify: Identify): Upstream {
+  const settings = deriveLive(
+    config,
+    (values): ForwardSettings => ({
+      ...toForwardSettings(values, parts.log),
+      urls: values.upstream.document,
+      spoolBytes: undefined,
+      ownsCors: values.chttpd.enable_cors,
+    }),
+  )
+  return parts.gateway.adopt(
+    createUpstream({
+      ...toCommonNeeds(parts, config, identify),
+      settings: settings.get,
+      introduce: introduceToDocument(config),
+      requestIdHeader: 'X-Couch-Request-ID',
+    }),
+  )
+}
+
+function introduceToDocument(config: Live<Config>): Introduce {
+  const secret = () => config.get().upstream['document-secret']
+  const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
+  const byToken = introduceByDocumentToken({
+    signer: () => signer.get() ?? refuseToSign(),
+    rolesClaim: () => `_${config.get().document.name.toLowerCase()}.roles`,
+    clock: SYSTEM_CLOCK,
+  })
+  const byHeaders = introduceByProxyHeaders({
+    names: () => toUpstreamHeaders(config.get().document.name),
+    prove: (name) => mintProxyToken(name, { secret: Buffer.from(secret()), algorithm: 'sha256' }),
+  })
+  return (who) => (config.get().upstream['document-identity'] === 'proxy' ? byHeaders : byToken)(who)
+}
+
+/** As the database has them unless told otherwise; what they are called at our own door is another matter. */
+const toUpstreamHeaders = (name: string) => ({
+  username: `X-Auth-${name}-UserName`,
+  roles: `X-Auth-${name}-Roles`,
+  token: `X-Auth-${name}-Token`,
+})
+
+function createHmacSigner(secret: string): Signer | undefined {
+  const key = createHmacKey(Buffer.from(secret), { alg: 'HS256' })
+  if (key.kind === 'problem') return undefined
+  const signing = toHmacSigningKey(key)
+  return { version: key.version, sign: (claims) => signToken({ typ: 'JWT' }, claims, signing) }
+}
+
+function refuseToSign(): never {
+  throw new Refusal('upstream_failed', { detail: 'there is no secret that could sign for the upstream' })
+}
+
+/** The multi-model database behind the multi-model door. It takes no bodies in pieces. */
+export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, identify: Identify): Upstream {
+  const settings = deriveLive(
+    config,
+    (values): ForwardSettings => ({
+      ...toForwardSettings(values, parts.log),
+      urls: values.upstream['multi-model'],
+      spoolBytes: values.upstream['spool-bytes'],
+      ownsCors: values.http['trusted-origin'].length > 0,
+    }),
+  )
+  return parts.gateway.adopt(
+    createUpstream({
+      ...toCommonNeeds(parts, config, identify),
+      settings: settings.get,
+      introduce: introduceToMultiModel(parts, config),
+      requestIdHeader: 'X-Request-Id',
+    }),
+  )
+}
+
+function introduceToMultiModel({ gateway }: DoorParts, config: Live<Config>): Introduce {
+  const byToken = introduceByUserToken({
+    signer: () => {
+      const ring = gateway.ring?.get() ?? refuseToSign()
+      return { version: ring.version, sign: (claims) => signWithRing(ring, claims) }
+    },
+    issuer: config.get()['multi-model'].name.toLowerCase(),
+    admin: () => config.get().upstream['multi-model-admin'],
+    clock: SYSTEM_CLOCK,
+  })
+  return (who) => (config.get().upstream['multi-model-identity'] === 'client' ? introduceByClient : byToken)(who)
+}
+
+const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
+
+/** Answers that may go on for ever, or take for ever to begin. */
+function isFeed(exchange: Exchange): boolean {
+  if (exchange.rawQuery.includes('feed=') && FEEDS.has(exchange.query.get('feed'))) return true
+  return exchange.header('accept')?.includes('text/event-stream') ?? false
+}

@@ -1,0 +1,49 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { Refusal } from '../base/errors.ts'
+
+/**
+ * A body piece by piece, for whoever passes it on. The request itself is not given away: who destroys a stream would
+ * destroy the connection with it, and the answer could not be sent. `Expect: 100-continue` is honoured when the first
+ * piece is wanted. Only the client's silence counts: while the reader takes its time the clock stands still.
+ */
+export function openBodyStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  silenceMs: number,
+  broken: AbortSignal,
+): Readable {
+  let timer: NodeJS.Timeout | undefined
+  let isOpen = false
+  const onData = (chunk: Buffer) => {
+    timer?.refresh()
+    if (body.push(chunk)) return
+    request.pause()
+    clearTimeout(timer)
+    timer = undefined
+  }
+  const onEnd = () => body.push(null)
+  const onBroken = () => void body.destroy(new Refusal('malformed_request', { detail: 'the body ended early' }))
+  const open = () => {
+    isOpen = true
+    if (broken.aborted) return onBroken()
+    if (request.headers.expect !== undefined) response.writeContinue()
+    request.on('data', onData).on('end', onEnd).on('close', onBroken)
+    broken.addEventListener('abort', onBroken)
+  }
+  const body = new Readable({
+    read() {
+      if (!isOpen) open()
+      timer ??= setTimeout(() => body.destroy(new Refusal('request_timeout')), silenceMs)
+      request.resume()
+    },
+    destroy(error, done) {
+      clearTimeout(timer)
+      request.off('data', onData).off('end', onEnd).off('close', onBroken)
+      broken.removeEventListener('abort', onBroken)
+      if (isOpen && !request.complete) request.pause()
+      done(error)
+    },
+  })
+  return body
+}

@@ -1,0 +1,174 @@
+import type { Dispatcher } from 'undici'
+import type { Passage, Sink } from '../door/exchange.ts'
+
+/** The head of an answer, as it came. */
+export interface AnswerHead {
+  readonly status: number
+  /** Names and values in turn, one character a byte. */
+  readonly headers: readonly string[]
+}
+
+export interface AnswerOptions {
+  /** Longest silence within the body; 0: any. */
+  readonly idleMs: number
+  /** The head is there: what follows can be poured. */
+  onHead(head: AnswerHead, answer: Answer): void
+  /** There will be no head. */
+  onFailure(error: Error, answer: Answer): void
+  /** All is over, one way or another. */
+  onClose(): void
+}
+
+/** What may wait here before the door takes the answer. */
+const MOST_WAITING_BYTES = 65_536
+
+const GONE = new Error('nobody waits for the answer')
+
+/**
+ * One answer of an upstream on its way to the client, without a stream in between: the upstream is held back as long as
+ * the client does not take what it has. An answer that breaks off breaks the client's connection, so that nobody takes
+ * half of it for the whole.
+ */
+export class Answer implements Passage, Dispatcher.DispatchHandler {
+  readonly kind = 'passage'
+  /** Whether a byte of the answer was seen. */
+  hasBegun = false
+  readonly #options: AnswerOptions
+  #controller: Dispatcher.DispatchController | undefined
+  #sink: Sink | undefined
+  #end: ((last?: Uint8Array) => void) | undefined
+  #waiting: Buffer[] = []
+  #waitingBytes = 0
+  #trailers: [string, string][] = []
+  #state: 'asked' | 'head' | 'whole' | 'over' = 'asked'
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(options: AnswerOptions) {
+    this.#options = options
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#state === 'over') controller.abort(GONE)
+  }
+
+  onResponseStarted(): void {
+    this.hasBegun = true
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200 || this.#state !== 'asked') return
+    this.#state = 'head'
+    this.#options.onHead({ status, headers: toTexts(controller.rawHeaders) }, this)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#sink === undefined) {
+      this.#waiting.push(chunk)
+      this.#waitingBytes += chunk.length
+      if (this.#waitingBytes > MOST_WAITING_BYTES) controller.pause()
+      return
+    }
+    this.#idle?.refresh()
+    if (!this.#sink.write(chunk)) this.#pause(controller)
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    this.#trailers = toPairs(toTexts(controller.rawTrailers))
+    if (this.#state !== 'head') return
+    this.#state = 'whole'
+    if (this.#sink) this.#finish()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#state === 'over') return
+    const wasAsked = this.#state === 'asked'
+    this.#close()
+    if (wasAsked) this.#options.onFailure(error, this)
+    else this.#sink?.destroy()
+  }
+
+  pour(sink: Sink, end: (last?: Uint8Array) => void): void {
+    this.#sink = sink
+    this.#end = end
+    if (this.#state === 'over')
+      sink.destroy() // broken off between head and here
+    else if (this.#state === 'whole') this.#pourWhole(sink)
+    else this.#pourOn(sink)
+  }
+
+  #pourWhole(sink: Sink): void {
+    const last = this.#waiting.pop()
+    for (const chunk of this.#waiting) sink.write(chunk)
+    this.#finish(last)
+  }
+
+  /** The rest comes as the client takes it. */
+  #pourOn(sink: Sink): void {
+    sink.once('close', () => this.drop())
+    sink.on('drain', () => this.#resume())
+    if (this.#waiting.length === 0) sink.flushHeaders()
+    for (const chunk of this.#waiting) sink.write(chunk)
+    this.#waiting = []
+    this.#watchSilence()
+    if (sink.writableNeedDrain) this.#pause(this.#controller)
+    else this.#controller?.resume()
+  }
+
+  /** Nobody takes it: the upstream need not go on. */
+  drop(): void {
+    if (this.#state === 'over') return
+    const wasAsked = this.#state === 'asked'
+    this.#close()
+    this.#controller?.abort(GONE)
+    if (wasAsked) this.#options.onFailure(GONE, this)
+  }
+
+  /** Ends it for the client too. */
+  cut(): void {
+    this.drop()
+    this.#sink?.destroy()
+  }
+
+  #finish(last?: Buffer): void {
+    this.#close()
+    if (this.#trailers.length > 0) this.#sink?.addTrailers(this.#trailers)
+    this.#end?.(last)
+  }
+
+  #pause(controller: Dispatcher.DispatchController | undefined): void {
+    // a client that takes its time is not the upstream's silence
+    clearTimeout(this.#idle)
+    this.#idle = undefined
+    controller?.pause()
+  }
+
+  #resume(): void {
+    if (this.#state !== 'head') return
+    this.#watchSilence()
+    this.#controller?.resume()
+  }
+
+  #watchSilence(): void {
+    const { idleMs } = this.#options
+    if (idleMs > 0) this.#idle ??= setTimeout(() => this.cut(), idleMs).unref()
+  }
+
+  #close(): void {
+    this.#state = 'over'
+    clearTimeout(this.#idle)
+    this.#options.onClose()
+  }
+}
+
+// undici gives names and values as bytes, in an array or in none at all
+const toTexts = (raw: unknown): readonly string[] =>
+  Array.isArray(raw)
+    ? raw.map((part: Buffer | string) => (typeof part === 'string' ? part : part.toString('latin1')))
+    : []
+
+function toPairs(flat: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = []
+  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i] as string, flat[i + 1] as string])
+  return pairs
+}

@@ -1,0 +1,19 @@
+/** A name as the least careful server might read it: no case, and one sign for all that stands between letters. */
+export const normalizeName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
+
+/** What `Connection` names belongs to this connection alone. `undefined`: there is no such header. */
+export function listConnectionNames(raw: readonly string[]): ReadonlySet<string> | undefined {
+  let names: Set<string> | undefined
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] as string
+    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue
+    names ??= new Set()
+    for (const item of (raw[i + 1] as string).split(',')) names.add(item.trim().toLowerCase())
+  }
+  if (names === undefined || names.size === 0) return undefined
+  for (const name of NEVER_DROPPED) names.delete(name)
+  return names
+}
+
+/** Naming one of these would take from a request what it is, and leave the rest of it to be read otherwise. */
+const NEVER_DROPPED: readonly string[] = ['host', 'content-length', 'content-type', 'content-encoding']

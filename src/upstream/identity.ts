@@ -1,0 +1,150 @@
+/** How the servers behind the doors are told who is asking. What signs is given; nothing here holds a key. */
+import type { Clock } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Authenticated, Identity } from '../identity/identity.ts'
+import { createTokenReuse } from './reuse.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+export interface Signer {
+  /** Another one for another key. */
+  readonly version: string
+  sign(claims: Claims): string
+}
+
+/** What goes along with a request. */
+export interface Introduction {
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  /** Whether the client's own `Authorization` goes along too. */
+  readonly keepsAuthorization: boolean
+}
+
+export type Introduce = (authenticated: Authenticated) => Introduction
+
+/** Whom no step has looked at. */
+export const UNKNOWN: Authenticated = Object.freeze({
+  identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false, grants: new Map() }),
+  by: null,
+})
+
+/** Anonymous stays anonymous. */
+const NOBODY: Introduction = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: false })
+
+const introduce = (...headers: string[]): Introduction => ({ headers, keepsAuthorization: false })
+
+/** A header has one character a byte. */
+const toHeader = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
+
+// names and roles hold no control characters, so that no two identities read alike
+const subjectOf = ({ name, roles }: Identity): string => `${name}\n${roles.join(',')}`
+
+const ADMIN_ROLE = '_admin'
+
+const rolesOf = ({ roles, isAdmin }: Identity): readonly string[] =>
+  isAdmin && !roles.includes(ADMIN_ROLE) ? [ADMIN_ROLE, ...roles] : roles
+
+export interface DocumentTokenNeeds {
+  signer(): Signer
+  /** The claim the database reads roles from. */
+  rolesClaim(): string
+  readonly clock: Clock
+}
+
+/** The document database: a token with name and roles. */
+export function introduceByDocumentToken({ signer, rolesClaim, clock }: DocumentTokenNeeds): Introduce {
+  const tokens = createTokenReuse(clock)
+  return ({ identity }) => {
+    const { name } = identity
+    if (name === null) return NOBODY
+    const roles = rolesOf(identity)
+    const { version, sign } = signer()
+    const token = tokens.find(`${subjectOf(identity)}\n${identity.isAdmin}`, version, (iat, exp) =>
+      sign({ sub: name, [rolesClaim()]: roles, iat, exp }),
+    )
+    return introduce('Authorization', `Bearer ${token}`)
+  }
+}
+
+export interface ProxyHeaderNeeds {
+  names(): { readonly username: string; readonly roles: string; readonly token: string }
+  /** Proof of a name for whoever shares the secret. */
+  prove(name: string): string
+}
+
+/** The document database: its proxy headers. */
+export function introduceByProxyHeaders({ names, prove }: ProxyHeaderNeeds): Introduce {
+  return ({ identity }) => {
+    const { name } = identity
+    if (name === null) return NOBODY
+    const header = names()
+    return introduce(
+      header.username,
+      toHeader(name),
+      header.roles,
+      toHeader(rolesOf(identity).join(',')),
+      header.token,
+      prove(name),
+    )
+  }
+}
+
+export interface MultiModelTokenNeeds {
+  signer(): Signer
+  readonly issuer: string
+  /** The user an administrator becomes. */
+  admin(): string
+  readonly clock: Clock
+}
+
+/** The multi-model database: a token for the same name. Who stands above all users does there too. */
+export function introduceByUserToken({ signer, issuer: iss, admin, clock }: MultiModelTokenNeeds): Introduce {
+  const tokens = createTokenReuse(clock)
+  return ({ identity }) => {
+    const who = toUpstreamUser(identity, admin())
+    if (who === undefined) return NOBODY
+    const { version, sign } = signer()
+    const token = tokens.find(JSON.stringify(who), version, (iat, exp) => sign({ ...who, iss, iat, exp }))
+    return introduce('Authorization', `bearer ${token}`)
+  }
+}
+
+type UpstreamUser = { readonly preferred_username: string } | { readonly server_id: string }
+
+function toUpstreamUser({ name, isAdmin, isSuperuser }: Identity, admin: string): UpstreamUser | undefined {
+  if (isSuperuser) return { server_id: 'cardea' }
+  if (isAdmin) return { preferred_username: admin }
+  if (name === null) return undefined
+  // the name is somebody else's there: somebody who may do everything
+  if (name === admin) throw new Refusal('forbidden')
+  return { preferred_username: name }
+}
+
+/** The multi-model database: what the client brought, once Cardea has accepted it. */
+export const introduceByClient: Introduce = ({ by }) => ({ headers: [], keepsAuthorization: by !== null })
+
+export interface ServiceTokenNeeds {
+  signer(): Signer
+  readonly service: string
+  readonly clock: Clock
+}
+
+/** The headers of services. */
+export const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-Auth-Roles' } as const
+
+/** Services: a token anybody can verify, and the same in plain words for those who only trust the network. */
+export function introduceToService({ signer, service: aud, clock }: ServiceTokenNeeds): Introduce {
+  const tokens = createTokenReuse(clock)
+  return ({ identity, by }) => {
+    // what Cardea did not accept may be the application's own
+    if (by === null) return { headers: [], keepsAuthorization: true }
+    const sub = identity.name ?? ''
+    const roles = rolesOf(identity)
+    const { version, sign } = signer()
+    const token = tokens.find(`${subjectOf(identity)}\n${identity.isAdmin}`, version, (iat, exp) =>
+      sign({ iss: 'cardea', aud, sub, roles, iat, exp }),
+    )
+    const { token: tokenHeader, user, roles: rolesHeader } = SERVICE_HEADERS
+    return introduce(tokenHeader, token, user, toHeader(sub), rolesHeader, toHeader(roles.join(',')))
+  }
+}

@@ -1,0 +1,76 @@
+import type { Ended } from '../identity/directory.ts'
+import type { Authenticated } from '../identity/identity.ts'
+
+/** A request under way on behalf of somebody. */
+export interface OpenStream {
+  readonly authenticated: Authenticated
+  /** Whether what it was let in with would still be let in, with the same rights. */
+  stillHolds(): Promise<boolean>
+  cut(): void
+}
+
+export interface OpenStreams {
+  /** Gives what takes it off again. Of nobody's streams no list is kept. */
+  add(stream: OpenStream): () => void
+  /** Cuts those that have ended, and those that no longer hold. */
+  end(ended: Ended): void
+  /** Keys or options have changed: every stream is judged anew. */
+  judgeAll(): void
+  /** Cuts those whose token or session has run out by now. */
+  expire(nowSeconds: number): void
+  readonly size: number
+}
+
+export function createOpenStreams(): OpenStreams {
+  const byName = new Map<string | null, Set<OpenStream>>()
+  let size = 0
+
+  const judge = (stream: OpenStream) => {
+    stream.stillHolds().then(
+      (holds) => {
+        if (!holds) stream.cut()
+      },
+      () => stream.cut(),
+    )
+  }
+  const all = () => [...byName.values()].flatMap((streams) => [...streams])
+
+  return {
+    get size() {
+      return size
+    },
+    add(stream) {
+      const { name } = stream.authenticated.identity
+      if (stream.authenticated.by === null) return nothing
+      const own = byName.get(name)
+      if (own) own.add(stream)
+      else byName.set(name, new Set([stream]))
+      size += 1
+      return () => {
+        const streams = byName.get(name)
+        if (!streams?.delete(stream)) return
+        size -= 1
+        if (streams.size === 0) byName.delete(name)
+      }
+    },
+    end(ended) {
+      if (ended.kind === 'everything') return all().forEach(judge)
+      const streams = [...(byName.get(ended.name) ?? [])]
+      if (ended.kind === 'account') return streams.forEach(judge)
+      for (const stream of streams) if (sessionIdOf(stream.authenticated) === ended.id) stream.cut()
+    },
+    judgeAll: () => all().forEach(judge),
+    expire(nowSeconds) {
+      for (const streams of byName.values())
+        for (const stream of [...streams]) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()
+    },
+  }
+}
+
+const nothing = () => {}
+
+const sessionIdOf = ({ session, bearer }: Authenticated): string | undefined => session?.id ?? bearer?.session?.id
+
+/** A session of a cookie slides on with every request, so that only what it rests on ends it by the clock. */
+const expiryOf = ({ origin, bearer }: Authenticated): number =>
+  Math.min(origin?.expiresAt ?? Number.POSITIVE_INFINITY, bearer?.expiresAt ?? Number.POSITIVE_INFINITY)

@@ -1,0 +1,50 @@
+import { isIP } from 'node:net'
+import { buildConnector, Pool } from 'undici'
+
+export interface PoolLimits {
+  readonly connectTimeoutMs: number
+  readonly firstByteTimeoutMs: number
+  readonly maxConnections: number
+  /** PEM of authorities believed beside those of the system; empty: none. */
+  readonly authorities: string
+}
+
+/** Below what common servers keep a connection for, so that it is we who close it. */
+const KEEP_ALIVE_MS = 4000
+const MOST_HEADER_BYTES = 65_536
+
+/** Connections to one server. Its certificate is verified for the name in the URL, whatever host a client asks for. */
+export function createPool(url: string, limits: PoolLimits): Pool {
+  return new Pool(url, {
+    connections: limits.maxConnections,
+    // a request behind another on one connection would wait for it, and fail with it
+    pipelining: 1,
+    allowH2: false,
+    headersTimeout: limits.firstByteTimeoutMs,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MOST_HEADER_BYTES,
+    connect: createConnector(new URL(url), limits),
+  })
+}
+
+function createConnector(url: URL, { connectTimeoutMs, authorities }: PoolLimits): buildConnector.connector {
+  const connect = buildConnector({
+    timeout: connectTimeoutMs,
+    allowH2: false,
+    rejectUnauthorized: true,
+    ...(authorities === '' ? {} : { ca: authorities }),
+  })
+  const { servername } = serverNameOf(url)
+  return (options, callback) => {
+    // `options` name the host the request is for, which is the client's word
+    const { servername: _asked, ...rest } = options
+    return connect(servername === undefined ? rest : { ...rest, servername }, callback)
+  }
+}
+
+/** What TLS asks for. An address is verified as an address, and never sent as a name. */
+export function serverNameOf(url: URL): { readonly servername?: string } {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? { servername: host } : {}
+}

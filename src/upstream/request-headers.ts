@@ -1,0 +1,125 @@
+import type { Client } from '../door/exchange.ts'
+import { listConnectionNames, normalizeName } from './header-names.ts'
+
+/** What of a request goes on. */
+export interface RequestHeaderRules {
+  /** Headers of the deployment's own choosing that tell who somebody is, beside the well-known ones. */
+  readonly identityHeaders: readonly string[]
+  /** Whether the client's own `Authorization` goes along. */
+  readonly keepsAuthorization: boolean
+  /** The cookie that is Cardea's. */
+  readonly sessionCookie: string
+}
+
+export type HeaderFilter = (raw: readonly string[], rules: Pick<RequestHeaderRules, 'keepsAuthorization'>) => string[]
+
+type Fate = 'pass' | 'drop' | 'authorization' | 'cookie' | 'connection'
+
+/** One connection's business (RFC 9110 7.6.1), or ours to say anew. */
+const OWN_HOP: readonly string[] = [
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-authentication-info',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+  'expect',
+  'content-length',
+]
+
+/** The method is the one in the request line: a gate that judged GET must not let DELETE through. */
+const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x-http-method', 'x-method-override']
+
+/** Words by which applications are commonly told who somebody is. */
+const IDENTITY: readonly string[] = [
+  'forwarded',
+  'remote-user',
+  'remote-groups',
+  'remote-email',
+  'remote-name',
+  'x-remote-user',
+  'x-remote-groups',
+  'x-authenticated-user',
+  'x-real-ip',
+  'x-original-method',
+  'x-original-uri',
+  'x-original-url',
+  'x-rewrite-url',
+]
+
+const IDENTITY_PREFIXES: readonly string[] = ['x-auth-', 'x-cardea-', 'x-forwarded-']
+
+/** Names seen are remembered with what becomes of them; hostile ones must not fill the memory. */
+const MOST_NAMES = 2000
+
+export function createRequestFilter(rules: Omit<RequestHeaderRules, 'keepsAuthorization'>): HeaderFilter {
+  const dropped = new Set(
+    [...OWN_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaders].map((name) => normalizeName(name)),
+  )
+  const fates = new Map<string, Fate>()
+  const judge = (name: string): Fate => {
+    const known = fates.get(name)
+    if (known !== undefined) return known
+    const fate = fateOf(name, dropped)
+    if (fates.size < MOST_NAMES) fates.set(name, fate)
+    return fate
+  }
+  return (raw, { keepsAuthorization }) => {
+    const named = listConnectionNames(raw)
+    const kept: string[] = []
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const [name, value] = [raw[i] as string, raw[i + 1] as string]
+      const fate = judge(name)
+      if (fate === 'drop' || fate === 'connection' || named?.has(name.toLowerCase())) continue
+      if (fate === 'pass' || (fate === 'authorization' && keepsAuthorization)) kept.push(name, value)
+      else if (fate === 'cookie') keepCookies(kept, name, withoutCookie(value, rules.sessionCookie))
+    }
+    return kept
+  }
+}
+
+function fateOf(name: string, dropped: ReadonlySet<string>): Fate {
+  const lower = name.toLowerCase()
+  const normal = normalizeName(name)
+  if (lower === 'authorization') return 'authorization'
+  if (lower === 'cookie') return 'cookie'
+  if (lower === 'connection') return 'connection'
+  // `_` for `-`: some servers cannot tell the two apart
+  const isDisguised = normal !== lower && SPECIAL.has(normal)
+  if (isDisguised || dropped.has(normal)) return 'drop'
+  return IDENTITY_PREFIXES.some((prefix) => normal.startsWith(prefix)) ? 'drop' : 'pass'
+}
+
+const SPECIAL: ReadonlySet<string> = new Set(['authorization', 'cookie', 'connection', 'host', 'content-type'])
+
+function keepCookies(kept: string[], name: string, value: string): void {
+  if (value !== '') kept.push(name, value)
+}
+
+/** Pairs by `;` or `,`, as the reader of cookies takes them apart. */
+function withoutCookie(header: string, cookie: string): string {
+  if (!header.toLowerCase().includes(cookie.toLowerCase())) return header
+  return header
+    .split(/[;,]/)
+    .filter((pair) => pair.split('=', 1)[0]?.trim().toLowerCase() !== cookie.toLowerCase())
+    .map((pair) => pair.trim())
+    .filter((pair) => pair !== '')
+    .join('; ')
+}
+
+/** Who asks from where, by the door's one trust decision. */
+export function addForwarded(headers: string[], { address, scheme, host }: Client): void {
+  const node = address === '' ? 'unknown' : address.includes(':') ? `"[${address}]"` : address
+  if (address !== '') headers.push('X-Forwarded-For', address)
+  headers.push('X-Forwarded-Proto', scheme)
+  if (PLAIN_HOST.test(host))
+    headers.push('X-Forwarded-Host', host, 'Forwarded', `for=${node};host="${host}";proto=${scheme}`)
+  else headers.push('Forwarded', `for=${node};proto=${scheme}`)
+}
+
+/** A trusted proxy may pass on what a client made up. */
+const PLAIN_HOST = /^[A-Za-z0-9._~%!$&'()*+,;=:[\]-]+$/

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { test } from 'node:test'
+import {
+  beforeDocument,
+  beforeMultiModel,
+  MULTI_MODEL_SECRET,
+  openBackend,
+  openFront,
+  openToken,
+  UPSTREAM_SECRET,
+} from '../../support/gateway.ts'
+import { ADMIN, basic, type Sent, send } from '../../support/scenario.ts'
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+const addUser = (document: string, name: string, roles: readonly string[] = []): Promise<unknown> =>
+  send(document, {
+    method: 'PUT',
+    path: `/_users/org.couchdb.user:${encodeURIComponent(name)}`,
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: JSON.stringify({ name, password: 'pw', roles, type: 'user' }),
+  })
+
+test('the document database is told name and roles in a short-lived token of its own secret', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url))
+  await addUser(front.document, 'ada', ['reader', 'writer'])
+  await send(front.document, { path: '/db/doc', headers: { Authorization: basic('ada', 'pw') } })
+  const claims = openToken(backend.seen[0]?.header('authorization'), UPSTREAM_SECRET)
+  assert.equal(claims['sub'], 'ada')
+  assert.deepEqual(claims['_couchdb.roles'], ['reader', 'writer'])
+  const seconds = Number(claims['exp']) - Date.now() / 1000
+  assert.ok(seconds > 60 && seconds < 900, `it lives ${seconds} s`)
+  assert.equal(backend.seen[0]?.all('authorization').length, 1)
+})
+
+test('the same token is used again, another user has another', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url))
+  await addUser(front.document, 'ada')
+  for (const name of ['admin', 'ada', 'admin'])
+    await send(front.document, {
+      path: '/db/doc',
+      headers: { Authorization: basic(name, name === 'ada' ? 'pw' : 'adminpw') },
+    })
+  const [first, ada, second] = backend.seen.map((seen) => seen.header('authorization'))
+  assert.equal(first, second)
+  assert.notEqual(first, ada)
+})
+
+test('an administrator is one there too', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url))
+  await send(front.document, { path: '/db/doc', headers: ADMIN })
+  const claims = openToken(backend.seen[0]?.header('authorization'), UPSTREAM_SECRET)
+  assert.deepEqual([claims['sub'], claims['_couchdb.roles']], ['admin', ['_admin']])
+})
+
+test('anonymous stays anonymous, whatever it claims', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url))
+  const headers = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin', Authorization: 'Digest x' }
+  await send(front.document, { path: '/db/doc', headers })
+  const names = backend.seen[0]?.raw.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()) ?? []
+  assert.equal(backend.seen.length, 1)
+  assert.deepEqual(
+    names.filter((name) => name.startsWith('x-auth') || name === 'authorization'),
+    [],
+  )
+})
+
+test('proxy headers, proven under the shared secret', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'document-identity': 'proxy' } })
+  await addUser(front.document, 'åda', ['reader'])
+  await send(front.document, { path: '/db/doc', headers: { Authorization: basic('åda', 'pw') } })
+  const seen = backend.seen[0]
+  assert.equal(Buffer.from(seen?.header('x-auth-couchdb-username') ?? '', 'latin1').toString(), 'åda')
+  assert.equal(seen?.header('x-auth-couchdb-roles'), 'reader')
+  const proof = createHmac('sha256', UPSTREAM_SECRET).update('åda').digest('hex')
+  assert.equal(seen?.header('x-auth-couchdb-token'), proof)
+  assert.equal(seen?.header('authorization'), undefined)
+})
+
+test('the multi-model database is told the same name under its own secret', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeMultiModel(t, backend.url))
+  await send(front.multiModel, {
+    method: 'POST',
+    path: '/_api/user',
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: JSON.stringify({ user: 'ada', passwd: 'pw' }),
+  })
+  await send(front.multiModel, {
+    method: 'PUT',
+    path: '/_api/user/ada/database/_system',
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: JSON.stringify({ grant: 'rw' }),
+  })
+  await send(front.multiModel, { path: '/_api/collection', headers: { Authorization: basic('ada', 'pw') } })
+  const claims = openToken(backend.seen[0]?.header('authorization'), MULTI_MODEL_SECRET)
+  assert.deepEqual([claims['preferred_username'], claims['iss']], ['ada', 'arangodb'])
+})
+
+test('an administrator becomes the administrator of the multi-model database', async (t) => {
+  const backend = await openBackend(t)
+  const options = { upstream: { 'multi-model-admin': 'boss' } }
+  const front = await openFront(t, beforeMultiModel(t, backend.url), options)
+  await send(front.multiModel, { path: '/_api/version', headers: ADMIN })
+  const claims = openToken(backend.seen[0]?.header('authorization'), MULTI_MODEL_SECRET)
+  assert.equal(claims['preferred_username'], 'boss')
+})
+
+test('nobody else is ever given that name', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeMultiModel(t, backend.url))
+  const manage = (given: Partial<Sent>) =>
+    send(front.multiModel, { method: 'PUT', path: '', headers: { ...ADMIN, ...JSON_TYPE }, ...given })
+  await manage({ method: 'POST', path: '/_api/user', body: JSON.stringify({ user: 'root', passwd: 'pw' }) })
+  await manage({ path: '/_api/user/root/database/_system', body: JSON.stringify({ grant: 'rw' }) })
+  const answer = await send(front.multiModel, {
+    path: '/_api/version',
+    headers: { Authorization: basic('root', 'pw') },
+  })
+  assert.equal(answer.status, 403)
+  assert.equal(backend.seen.length, 0)
+})
+
+test("the client's own credential passes where that is asked for, once it was accepted", async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, {
+    upstream: { 'multi-model': backend.url, 'multi-model-identity': 'client' },
+  })
+  await send(front.multiModel, { path: '/_api/version', headers: ADMIN })
+  await send(front.multiModel, { path: '/app', headers: { Authorization: basic('admin', 'wrong') } })
+  assert.deepEqual(
+    backend.seen.map((seen) => seen.all('authorization')),
+    [[ADMIN.Authorization], []],
+  )
+})

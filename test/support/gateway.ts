@@ -1,0 +1,129 @@
+import { createHmac } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
+import type { AnyOptions } from './scenario.ts'
+
+export const UPSTREAM_SECRET = 'a-secret-the-document-upstream-shares'
+export const MULTI_MODEL_SECRET = 'a-secret-of-the-multi-model-upstream'
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+/** A request as a server behind Cardea saw it. */
+export interface Seen {
+  readonly method: string
+  readonly url: string
+  readonly raw: readonly string[]
+  readonly body: Buffer
+  /** Every value under that name, in any case. */
+  all(name: string): readonly string[]
+  header(name: string): string | undefined
+}
+
+export interface Backend {
+  readonly url: string
+  readonly port: number
+  readonly seen: Seen[]
+  readonly server: Server
+  close(): Promise<void>
+}
+
+type Handle = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void
+
+const answerOk: Handle = (_request, response) => {
+  response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"ok":true}')
+}
+
+/** A server that notes what it is asked, whole, and then answers. */
+export function openBackend(scope: Scope, handle: Handle = answerOk): Promise<Backend> {
+  const seen: Seen[] = []
+  return openServer(
+    scope,
+    (request, response) => {
+      const chunks: Buffer[] = []
+      request.on('error', () => {})
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        const body = Buffer.concat(chunks)
+        seen.push(toSeen(request, body))
+        handle(request, response, body)
+      })
+    },
+    seen,
+  )
+}
+
+/** A server that does as it is told, from the head on. */
+export async function openServer(
+  scope: Scope,
+  listener: RequestListener,
+  seen: Seen[] = [],
+  port = 0,
+): Promise<Backend> {
+  const server = createServer({ requestTimeout: 0, maxHeaderSize: 65_536 }, listener)
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  scope.after(close)
+  const bound = (server.address() as AddressInfo).port
+  return { url: `http://127.0.0.1:${bound}`, port: bound, seen, server, close }
+}
+
+function toSeen(request: IncomingMessage, body: Buffer): Seen {
+  const raw = request.rawHeaders
+  const all = (name: string) =>
+    raw.filter((_, i) => i % 2 === 1 && (raw[i - 1] as string).toLowerCase() === name.toLowerCase())
+  return { method: request.method ?? '', url: request.url ?? '', raw, body, all, header: (name) => all(name)[0] }
+}
+
+export interface Front {
+  readonly cardea: Cardea
+  readonly document: string
+  readonly multiModel: string
+}
+
+/** Cardea before servers. Options are merged section by section. */
+export async function openFront(scope: Scope, ...given: AnyOptions[]): Promise<Front> {
+  const merged: Record<string, object> = {}
+  for (const options of given)
+    for (const [section, values] of Object.entries(options)) merged[section] = { ...merged[section], ...values }
+  const cardea = await createTestCardea({ options: merged as CardeaOptions })
+  scope.after(() => cardea.close())
+  const { document, multiModel } = await cardea.listen()
+  return { cardea, document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
+}
+
+export const beforeDocument = (...urls: readonly string[]): AnyOptions => ({
+  upstream: { document: urls.join(', '), 'document-secret': UPSTREAM_SECRET },
+})
+
+export function beforeMultiModel(scope: Scope, ...urls: readonly string[]): AnyOptions {
+  const folder = makeFolder(scope)
+  writeFileSync(join(folder, 'secret'), MULTI_MODEL_SECRET)
+  return {
+    upstream: { 'multi-model': urls.join(', '), 'multi-model-secret-keyfile': join(folder, 'secret') },
+  }
+}
+
+export function makeFolder(scope: Scope): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-gateway-'))
+  scope.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The claims of a token signed under this secret; throws where it is not. */
+export function openToken(authorization: string | undefined, secret: string): Record<string, unknown> {
+  const [, text = ''] = /^bearer (.*)$/i.exec(authorization ?? '') ?? []
+  const [head = '', payload = '', signature] = text.split('.')
+  const expected = createHmac('sha256', secret).update(`${head}.${payload}`).digest('base64url')
+  if (signature !== expected) throw new Error(`not signed for this server: ${authorization}`)
+  return JSON.parse(Buffer.from(payload, 'base64url').toString())
+}
