@@ -56,10 +56,11 @@ export function createGrantedDatabases({ directory, hasUpstream, clock }: Grante
     if (isScanDue()) await lookAtAll()
     await lookAtChanged()
   })
+  const isBehind = () => changed.size > 0 || isScanDue()
   const catchUp = async () => {
-    if (changed.size > 0 || isScanDue()) await lookAgain()
-    // what changed after a look under way had begun is seen by the next
-    if (changed.size > 0) await lookAgain()
+    if (isBehind()) await lookAgain()
+    // what changed after a look under way had begun, or what it left in doubt, is seen by the next
+    if (isBehind()) await lookAgain()
   }
 
   return {

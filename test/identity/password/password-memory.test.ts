@@ -27,6 +27,17 @@ describe('memory of verified passwords', () => {
     it(`not ${name}`, () => assert.equal(remembering().isRemembered(...asked), false))
   }
 
+  it('what was verified longer ago than is asked for does not count, and is not made younger by being asked for', () => {
+    let nowMs = 1000
+    const memory = createPasswordMemory(() => 100, { nowMs: () => nowMs })
+    memory.remember('bob', 'v1', 'apple')
+    nowMs += 99
+    assert.equal(memory.isRemembered('bob', 'v1', 'apple', 100), true)
+    nowMs += 1
+    assert.equal(memory.isRemembered('bob', 'v1', 'apple', 100), false)
+    assert.equal(memory.isRemembered('bob', 'v1', 'apple'), true)
+  })
+
   it('a newer password takes the place of the older', () => {
     const memory = remembering()
     memory.remember('bob', 'v2', 'pear')
