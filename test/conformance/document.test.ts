@@ -1,0 +1,3 @@
+import { replayCases } from './replay.ts'
+
+replayCases('document')
