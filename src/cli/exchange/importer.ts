@@ -23,7 +23,7 @@ type UserReading = Reading & { readonly kind: 'user' }
 type PlacedUser = Placed & { readonly reading: UserReading }
 
 /** So many at once keep nobody waiting for long, whatever is in them. */
-const MOST_COST = 500
+const MOST_COST = 250
 const CHARACTERS_FOR_ONE = 2048
 /** A password in clear has still to be hashed. */
 const CLEAR_COST = 50

@@ -57,7 +57,7 @@ export function openFileSource({ cwd }: Context, place: string, options: FileOpt
   }
 }
 
-const CHUNKS = { highWaterMark: 256 * 1024 }
+const CHUNKS = { highWaterMark: 64 * 1024 }
 
 function sizeOf(path: string, place: string): number | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
