@@ -24,6 +24,7 @@ export interface Tombstone {
   readonly kind: 'tombstone'
   readonly name: string
   readonly revision: string
+  readonly ancestors?: Ancestors
   readonly sessionsFrom: SessionsFrom
 }
 
@@ -35,8 +36,15 @@ export interface SessionsFrom {
   readonly seconds: number
 }
 
+/**
+ * Digests of the revisions before, the latest first, without a gap. Whoever keeps a copy needs them to see that a
+ * revision follows the one it has; without them an old copy would stand beside the new one, or beside a deletion.
+ */
+export type Ancestors = readonly string[]
+
 export interface DocumentPayload {
   readonly revision: string
+  readonly ancestors?: Ancestors
   readonly roles: readonly string[]
   /** Every other member, in the order it was written. Pairs: an object would reorder names that look like numbers. */
   readonly members: readonly (readonly [name: string, value: Json])[]
@@ -160,7 +168,20 @@ export function createUser(name: string, password: StoredPassword, before?: Tomb
 export function reviseUser(before: UserRecord | undefined, after: User): User {
   const isSame = before?.kind === 'user' && renderVisible(before) === renderVisible(after)
   const revision = isSame ? before.document.revision : nextRevision(revisionOf(before), toDigested(after))
-  return { ...after, document: { ...after.document, revision } }
+  const ancestors = isSame ? ancestorsOf(before) : withAncestor(before)
+  const { ancestors: _foreign, ...document } = after.document
+  return { ...after, document: { ...document, revision, ...(ancestors.length > 0 ? { ancestors } : {}) } }
+}
+
+/** As many as the document database hands on when it is asked for less than all. */
+const MOST_ANCESTORS = 50
+
+export const ancestorsOf = (record: UserRecord | undefined): Ancestors =>
+  (record?.kind === 'user' ? record.document.ancestors : record?.ancestors) ?? []
+
+function withAncestor(before: UserRecord | undefined): Ancestors {
+  const parent = readRevision(revisionOf(before) ?? '')
+  return parent ? [parent.digest, ...ancestorsOf(before)].slice(0, MOST_ANCESTORS) : []
 }
 
 /** Deletes a user: its sessions end, its revision moves on. */
@@ -169,6 +190,7 @@ export function toTombstone(user: User, nowSeconds: number): Tombstone {
     kind: 'tombstone',
     name: user.name,
     revision: nextRevision(user.document.revision, ['deleted', user.name]),
+    ancestors: withAncestor(user),
     sessionsFrom: endSessions(user.sessionsFrom, nowSeconds),
   }
 }

@@ -28,7 +28,7 @@ test('a copy can be kept: notes, changes, documents with their revisions, notes 
   assert.ok('derived_key' in ada)
   assert.deepEqual(ada._revisions, { start: 1, ids: [ada._rev.slice(2)] })
   assert.equal(bob._deleted, true)
-  assert.equal(bob._revisions.start, 2)
+  assert.deepEqual(bob._revisions, { start: 2, ids: [bob._rev.slice(2), rev.slice(2)] })
 
   const first = await ask('PUT', note, { body: { _id: '_local/0f3.pQ-note==', last_seq, history: [] } })
   assert.deepEqual([first.status, first.json.rev], [201, '0-1'])

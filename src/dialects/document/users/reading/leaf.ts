@@ -1,5 +1,5 @@
 import type { Identity } from '../../../../identity/identity.ts'
-import { readRevision, type User, type UserRecord } from '../../../../identity/user.ts'
+import { type Ancestors, ancestorsOf, readRevision, type User, type UserRecord } from '../../../../identity/user.ts'
 import { viewOf } from '../authorize.ts'
 import { createDesignDocument, DESIGN_ID } from '../document/design.ts'
 import { readId } from '../document/id.ts'
@@ -11,6 +11,7 @@ import type { UsersNeeds } from '../needs.ts'
 export interface Leaf {
   readonly id: string
   readonly revision: string
+  readonly ancestors: Ancestors
   readonly isDeleted: boolean
   readonly members: readonly Member[]
   readonly view: 'whole' | 'public'
@@ -29,7 +30,8 @@ export function toLeaf(needs: UsersNeeds, record: UserRecord, who: Identity): Le
   const id = `${needs.prefix}${record.name}`
   if (record.kind === 'user') return toUserLeaf(needs, id, record, who)
   // that somebody was there once is nobody else's business
-  return who.isAdmin ? { id, revision: record.revision, isDeleted: true, members: [], view: 'whole' } : undefined
+  if (!who.isAdmin) return undefined
+  return { id, revision: record.revision, ancestors: ancestorsOf(record), isDeleted: true, members: [], view: 'whole' }
 }
 
 function toUserLeaf(needs: UsersNeeds, id: string, user: User, who: Identity): Leaf | undefined {
@@ -37,12 +39,14 @@ function toUserLeaf(needs: UsersNeeds, id: string, user: User, who: Identity): L
   const view = viewOf(who, user.name, settings)
   if (view === 'none') return undefined
   const members = view === 'whole' ? toMembers(user) : toPublicMembers(user, settings.publicFields)
-  return members.length === 0 ? undefined : { id, revision: user.document.revision, isDeleted: false, members, view }
+  if (members.length === 0) return undefined
+  return { id, revision: user.document.revision, ancestors: ancestorsOf(user), isDeleted: false, members, view }
 }
 
 const toDesignLeaf = (prefix: string): Leaf => ({
   id: DESIGN_ID,
   ...createDesignDocument(prefix),
+  ancestors: [],
   isDeleted: false,
   view: 'whole',
 })
@@ -56,14 +60,14 @@ export interface Extras {
 export const NO_EXTRAS: Extras = Object.freeze({ hasRevisions: false, hasRevisionsInfo: false })
 
 /** The text of the document. */
-export function renderLeaf({ id, revision, isDeleted, members }: Leaf, extras: Extras = NO_EXTRAS): string {
+export function renderLeaf({ id, revision, ancestors, isDeleted, members }: Leaf, extras: Extras = NO_EXTRAS): string {
   const { number: start, digest } = readRevision(revision) ?? { number: 0, digest: '' }
   return renderMembers([
     ['_id', id],
     ['_rev', revision],
     ...(isDeleted ? [['_deleted', true] as const] : []),
     ...members,
-    ...(extras.hasRevisions ? [['_revisions', { start, ids: [digest] }] as const] : []),
+    ...(extras.hasRevisions ? [['_revisions', { start, ids: [digest, ...ancestors] }] as const] : []),
     ...(extras.hasRevisionsInfo ? [['_revs_info', [{ rev: revision, status: toStatus(isDeleted) }]] as const] : []),
   ])
 }

@@ -6,7 +6,7 @@ import { toJsonReply } from '../../wire.ts'
 import type { UsersNeeds } from '../needs.ts'
 import { readObjectBody, requireJsonType } from '../query.ts'
 import { whoAsks } from './get.ts'
-import { findLeaf } from './leaf.ts'
+import { findLeaf, type Leaf } from './leaf.ts'
 
 interface Difference {
   readonly id: string
@@ -42,11 +42,19 @@ async function findDifferences(exchange: Exchange, needs: UsersNeeds): Promise<r
   for (const [index, [id, list]] of asked.entries()) {
     if (index % TURN === TURN - 1) await giveWay()
     const revisions = readRevisions(list)
-    const own = (await findLeaf(needs, id, who))?.revision
-    const missing = revisions.filter((revision) => revision !== own)
-    if (missing.length > 0) differences.push({ id, missing, ancestor: findAncestor(own, missing) })
+    const leaf = await findLeaf(needs, id, who)
+    const missing = revisions.filter((revision) => !isKnown(leaf, revision))
+    if (missing.length > 0) differences.push({ id, missing, ancestor: findAncestor(leaf?.revision, missing) })
   }
   return differences
+}
+
+/** The revision there is, or one it comes from. */
+function isKnown(leaf: Leaf | undefined, revision: string): boolean {
+  const own = readRevision(leaf?.revision ?? '')
+  const asked = readRevision(revision)
+  if (!leaf || !own || !asked) return false
+  return [own.digest, ...leaf.ancestors][own.number - asked.number] === asked.digest
 }
 
 function readRevisions(list: unknown): readonly string[] {

@@ -1,0 +1,101 @@
+// PouchDB as people use it, unchanged: its authentication plug-in, and its replication.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import http from 'pouchdb-adapter-http'
+import memory from 'pouchdb-adapter-memory'
+import authentication from 'pouchdb-authentication'
+import PouchDB from 'pouchdb-core'
+import replication from 'pouchdb-replication'
+import { createTestCardea } from '../../src/index.ts'
+
+PouchDB.plugin(http).plugin(memory).plugin(replication).plugin(authentication)
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+async function open(scope: Scope) {
+  const cardea = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })
+  scope.after(() => cardea.close())
+  return new URL((await cardea.listen()).document[0] ?? '')
+}
+
+const withCredentials = (url: URL, name: string, password: string) => {
+  const own = new URL('/_users', url)
+  own.username = name
+  own.password = password
+  return own.href
+}
+
+test('sign up, log in, get session, change password, log out', async (t) => {
+  const url = await open(t)
+  const db = new PouchDB(new URL('/app', url).href, { skip_setup: true })
+
+  assert.equal((await db.signUp('ada', 'analytical', { metadata: { likes: 'engines' } })).id, 'org.couchdb.user:ada')
+  assert.deepEqual((await db.getSession()).userCtx, { name: null, roles: [] })
+
+  assert.equal((await db.logIn('ada', 'analytical')).name, 'ada')
+  const session = await db.getSession()
+  assert.deepEqual(session.userCtx, { name: 'ada', roles: [] })
+  assert.equal(session.info.authenticated, 'cookie')
+  assert.equal((await db.getUser('ada')).likes, 'engines')
+
+  await db.changePassword('ada', 'difference')
+  await assert.rejects(db.logIn('ada', 'analytical'), { status: 401, name: 'unauthorized' })
+  assert.equal((await db.logIn('ada', 'difference')).name, 'ada')
+
+  assert.deepEqual(await db.logOut(), { ok: true })
+  assert.deepEqual((await db.getSession()).userCtx, { name: null, roles: [] })
+})
+
+test('a name that is taken is a conflict', async (t) => {
+  const url = await open(t)
+  const db = new PouchDB(new URL('/app', url).href, { skip_setup: true })
+  await db.signUp('ada', 'analytical')
+  await assert.rejects(db.signUp('ada', 'other'), { status: 409, name: 'conflict' })
+})
+
+test('users replicate out of Cardea, once and as they change', async (t) => {
+  const url = await open(t)
+  const app = new PouchDB(new URL('/app', url).href, { skip_setup: true })
+  for (const name of ['ada', 'bob', 'cy']) await app.signUp(name, 'password')
+
+  const source = new PouchDB(withCredentials(url, 'admin', 'adminpw'), { skip_setup: true })
+  const copy = new PouchDB(`copy-${process.pid}`, { adapter: 'memory' })
+  t.after(() => copy.destroy())
+  const first = await PouchDB.replicate(source, copy)
+  assert.equal(first.ok, true)
+  const ids = (await copy.allDocs()).rows
+    .map(({ id }: { id: string }) => id)
+    .filter((id: string) => !id.startsWith('_design/'))
+  assert.deepEqual(ids, ['org.couchdb.user:ada', 'org.couchdb.user:bob', 'org.couchdb.user:cy'])
+
+  const bob = await source.get('org.couchdb.user:bob')
+  await source.put({ ...bob, roles: ['builder'] })
+  await source.remove(await source.get('org.couchdb.user:cy'))
+  const second = await PouchDB.replicate(source, copy)
+  assert.equal(second.docs_written, 2)
+  assert.deepEqual((await copy.get('org.couchdb.user:bob')).roles, ['builder'])
+  await assert.rejects(copy.get('org.couchdb.user:cy'), { status: 404 })
+
+  const third = await PouchDB.replicate(source, copy)
+  assert.equal(third.docs_written, 0)
+})
+
+test('a live replication hears of a change', async (t) => {
+  const url = await open(t)
+  const source = new PouchDB(withCredentials(url, 'admin', 'adminpw'), { skip_setup: true })
+  const copy = new PouchDB(`live-${process.pid}`, { adapter: 'memory' })
+  t.after(() => copy.destroy())
+  const live = PouchDB.replicate(source, copy, { live: true })
+  const heard = new Promise<void>((resolve) => {
+    live.on('change', ({ docs }: { docs: { _id: string }[] }) => {
+      if (docs.some(({ _id }) => _id === 'org.couchdb.user:ada')) resolve()
+    })
+  })
+  const app = new PouchDB(new URL('/app', url).href, { skip_setup: true })
+  await app.signUp('ada', 'analytical')
+  await heard
+  live.cancel()
+  await live
+})
