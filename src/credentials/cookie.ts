@@ -29,7 +29,7 @@ export function createCookieHandler(forms: CookieForms): CredentialHandler {
       const value = source.cookie(NAME)
       if (value === undefined || value === '') return ABSENT
       const cookie = readCookie(value)
-      if (!cookie) return { kind: 'refused', error: MALFORMED }
+      if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
       return (await find(cookie, forms)) ?? ABSENT
     },
   }
@@ -47,6 +47,4 @@ export async function findSession(
 const find = (cookie: ReadCookie, { accounts, tokens }: CookieForms): Promise<AcceptedCredential | undefined> =>
   isTokenCookie(cookie) ? tokens.find(cookie) : accounts.find(cookie)
 
-const MALFORMED = new Refusal('credential_malformed', {
-  about: 'Malformed AuthSession cookie. Please clear your cookies.',
-})
+const MALFORMED = 'Malformed AuthSession cookie. Please clear your cookies.'

@@ -59,7 +59,8 @@ async function judge({ claims, header, key }: VerifiedToken, needs: JwtNeeds): P
   })
   if (said.kind === 'refused') return refused(toClaimRefusal(said.problem))
   const { name, roles, exp, iat } = said
-  if (!(await needs.isForeignTokenLive({ name, issuedAt: iat }))) return refused(ENDED)
+  if (!(await needs.isForeignTokenLive({ name, issuedAt: iat })))
+    return refused(new Refusal('token_refused', { about: ENDED }))
   const origin = {
     issuedAt: iat,
     expiresAt: exp,
@@ -72,7 +73,7 @@ async function judge({ claims, header, key }: VerifiedToken, needs: JwtNeeds): P
 
 const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
 
-const ENDED = new Refusal('token_refused', { about: 'Token is no longer valid.' })
+const ENDED = 'Token is no longer valid.'
 
 const TOKEN_WORDS: Readonly<Record<TokenReason, string>> = {
   malformed: 'Malformed token',
