@@ -73,8 +73,10 @@ export function createDoor(options: DoorOptions): Door {
       isLast = error instanceof Refusal && ENDS_CONNECTION.has(error.code)
       reply = refuse(error, dialect, exchange, log)
     }
-    isLast ||= isStopping || running.isBroken(socket)
-    const delivered = writeReply(request, response, { dialect, exchange, reply, isLast })
+    // what follows an upgrade nobody agreed to may be anything
+    const isBroken = running.isBroken(socket)
+    isLast ||= isStopping || isBroken || request.headers.upgrade !== undefined
+    const delivered = writeReply(request, response, { dialect, exchange, reply, isLast, isBroken })
     if (delivered.isLast) running.end(socket)
     // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
     if (delivered.isFeed || response.closed) running.remove(socket, exchange)

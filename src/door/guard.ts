@@ -12,6 +12,8 @@ export interface GuardLimits {
  * the last), targets that are not a plain path, a Host that is none.
  */
 export function checkRequest(request: IncomingMessage, limits: GuardLimits): void {
+  // Node reads a line without a version as HTTP/0.9, and what follows it as nothing
+  if (!VERSIONS.has(request.httpVersion)) throw new Refusal('malformed_request', { detail: 'version' })
   checkMethod(request.method ?? '')
   checkTarget(request.url ?? '', request.method ?? '', limits.maxUriBytes)
   checkHeaders(request.rawHeaders, limits)
@@ -19,6 +21,8 @@ export function checkRequest(request: IncomingMessage, limits: GuardLimits): voi
   const { expect } = request.headers
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw new Refusal('expectation_failed')
 }
+
+const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
 
 /** TRACE would hand a credential back to whoever reads the answer; CONNECT asks for a tunnel. */
 const NEVER_ALLOWED = new Set(['TRACE', 'CONNECT'])

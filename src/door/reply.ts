@@ -17,6 +17,8 @@ export interface Delivery {
   readonly reply: Reply
   /** The connection ends with this reply. */
   readonly isLast: boolean
+  /** What follows is not HTTP: nothing more of the body can come. */
+  readonly isBroken: boolean
 }
 
 export interface Delivered {
@@ -43,7 +45,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
     void writeFeed(response, body)
     return { isLast, isFeed: true }
   }
-  if (!leavesBody) {
+  if (!leavesBody || delivery.isBroken) {
     response.end(body)
     return { isLast, isFeed: false }
   }

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { beforeDocument, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
+import { sendRaw } from '../../support/raw.ts'
+
+const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
+
+/** A POST with these lines, then a body in which another request hides. */
+const post = (lines: readonly string[], body: string = SMUGGLED): string =>
+  [`POST /db/doc HTTP/1.1`, 'Host: a', ...lines, '', body].join('\r\n')
+
+const chunked = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+
+/** Each must be refused, and end its connection. Nothing of it may reach the server behind. */
+const REFUSED: readonly (readonly [name: string, bytes: string])[] = [
+  ['two lengths', post(['Content-Length: 0', `Content-Length: ${SMUGGLED.length}`])],
+  ['two lengths, the other way', post([`Content-Length: ${SMUGGLED.length}`, 'Content-Length: 0'])],
+  ['the same length twice', post(['Content-Length: 3', 'Content-Length: 3'], 'abc')],
+  ['two lengths in two spellings', post(['Content-Length: 0', `content-length: ${SMUGGLED.length}`])],
+  ['a list of lengths', post([`Content-Length: 0, ${SMUGGLED.length}`])],
+  ['a list of one length', post(['Content-Length: 3, 3'], 'abc')],
+  ['length and chunks', post(['Content-Length: 5', 'Transfer-Encoding: chunked'], `0\r\n\r\n${SMUGGLED}`)],
+  ['chunks and length', post(['Transfer-Encoding: chunked', 'Content-Length: 5'], `0\r\n\r\n${SMUGGLED}`)],
+  ['chunks and no length', post(['Transfer-Encoding: chunked', 'Content-Length: 0'], `0\r\n\r\n${SMUGGLED}`)],
+  ['a length with a sign', post(['Content-Length: +3'], 'abc')],
+  ['a negative length', post(['Content-Length: -3'], 'abc')],
+  ['a hexadecimal length', post(['Content-Length: 0x3'], 'abc')],
+  ['a length with a fraction', post(['Content-Length: 3.0'], 'abc')],
+  ['a length with a blank inside', post(['Content-Length: 3 5'], 'abc')],
+  ['an empty length', post(['Content-Length: '], 'abc')],
+  ['a length of words', post(['Content-Length: three'], 'abc')],
+  ['a length past all numbers', post(['Content-Length: 99999999999999999999999'], 'abc')],
+  ['a blank before the colon of the length', post(['Content-Length : 3'], 'abc')],
+  ['a blank before the colon of the coding', post(['Transfer-Encoding : chunked'], chunked('abc'))],
+  ['a tab before a colon', post(['X-A\t: b', 'Content-Length: 0'], '')],
+  ['a blank before a name', post([' Content-Length: 3'], 'abc')],
+  ['a folded header', post(['X-A: b', ' Content-Length: 3', 'Content-Length: 0'], '')],
+  ['a header folded with a tab', post(['X-A: b', '\tc', 'Content-Length: 0'], '')],
+  ['a folded coding', post(['Transfer-Encoding:', ' chunked'], chunked('abc'))],
+  ['a coding nobody knows', post(['Transfer-Encoding: xchunked'], chunked('abc'))],
+  ['identity', post(['Transfer-Encoding: identity'], SMUGGLED)],
+  ['chunked, then another', post(['Transfer-Encoding: chunked, gzip'], chunked('abc'))],
+  ['chunked twice', post(['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], chunked('abc'))],
+  ['chunked and identity', post(['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'], chunked('abc'))],
+  ['a coding in quotes', post(['Transfer-Encoding: "chunked"'], chunked('abc'))],
+  ['a coding with a control character', post(['Transfer-Encoding: \x0bchunked'], chunked('abc'))],
+  ['bare line feeds', 'GET /db/doc HTTP/1.1\nHost: a\n\n'],
+  ['a bare line feed between headers', 'GET /db/doc HTTP/1.1\r\nHost: a\nX-A: b\r\n\r\n'],
+  ['a bare line feed within a value', 'GET /db/doc HTTP/1.1\r\nHost: a\r\nX-A: b\nX-Auth-User: admin\r\n\r\n'],
+  ['a bare carriage return within a value', 'GET /db/doc HTTP/1.1\r\nHost: a\r\nX-A: b\rX-Auth-User: c\r\n\r\n'],
+  ['carriage returns alone', 'GET /db/doc HTTP/1.1\rHost: a\r\r'],
+  ['a zero byte in a value', 'GET /db/doc HTTP/1.1\r\nHost: a\r\nX-A: b\0c\r\n\r\n'],
+  ['a zero byte in a name', 'GET /db/doc HTTP/1.1\r\nHost: a\r\nX\0A: b\r\n\r\n'],
+  ['a header without a name', 'GET /db/doc HTTP/1.1\r\nHost: a\r\n: b\r\n\r\n'],
+  ['a header without a colon', 'GET /db/doc HTTP/1.1\r\nHost: a\r\nrubbish\r\n\r\n'],
+  ['two hosts', 'GET /db/doc HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n'],
+  ['no host', 'GET /db/doc HTTP/1.1\r\n\r\n'],
+  ['a host with a path', 'GET /db/doc HTTP/1.1\r\nHost: a/b\r\n\r\n'],
+  ['a host with a user', 'GET /db/doc HTTP/1.1\r\nHost: a@b\r\n\r\n'],
+  ['an absolute target', 'GET http://evil/db/doc HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['a fragment', 'GET /_up#/../db HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['a backslash', 'GET /db\\doc HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['a blank in the target', 'GET /db/a b HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['a version nobody speaks', 'GET /db/doc HTTP/1.2\r\nHost: a\r\n\r\n'],
+  ['no version', 'GET /db/doc\r\nHost: a\r\n\r\n'],
+  ['two credentials', 'GET /db/doc HTTP/1.1\r\nHost: a\r\nAuthorization: a\r\nAuthorization: b\r\n\r\n'],
+  ['a chunk size with a sign', post(['Transfer-Encoding: chunked'], '+3\r\nabc\r\n0\r\n\r\n')],
+  ['a chunk size with a prefix', post(['Transfer-Encoding: chunked'], '0x3\r\nabc\r\n0\r\n\r\n')],
+  ['a chunk size past all numbers', post(['Transfer-Encoding: chunked'], 'fffffffffffffffff\r\nabc\r\n0\r\n\r\n')],
+  ['a chunk longer than it says', post(['Transfer-Encoding: chunked'], '3\r\nabcdef\r\n0\r\n\r\n')],
+  ['a chunk ended by a line feed alone', post(['Transfer-Encoding: chunked'], '3\nabc\n0\n\n')],
+  ['a line feed in an extension', post(['Transfer-Encoding: chunked'], '3;a\nb\r\nabc\r\n0\r\n\r\n')],
+  ['CONNECT', 'CONNECT evil:443 HTTP/1.1\r\nHost: evil\r\n\r\n'],
+  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+]
+
+const backend = await openBackend({ after })
+const front = await openFront({ after }, beforeDocument(backend.url), beforeMultiModelOf(backend.url))
+
+function beforeMultiModelOf(url: string) {
+  return { upstream: { ...beforeDocument(url)['upstream'], ...beforeMultiModel({ after }, url)['upstream'] } }
+}
+
+for (const door of ['document', 'multiModel'] as const) {
+  const port = Number(new URL(front[door]).port)
+  for (const [name, bytes] of REFUSED) {
+    test(`${door}: ${name} is refused and ends the connection`, async () => {
+      const before = backend.seen.length
+      const answer = await sendRaw(port, bytes, { untilClosed: true })
+      assert.ok(answer.status >= 400 && answer.status < 500, answer.text.slice(0, 300))
+      assert.ok(answer.isClosed, 'the connection stays open')
+      assert.equal(answer.text.match(/HTTP\/1\.1 \d{3}/g)?.length, 1, 'one answer')
+      assert.deepEqual(
+        backend.seen.slice(before).map(({ url }) => url),
+        [],
+        'nothing whole reached the server behind',
+      )
+    })
+  }
+}
+
+const port = Number(new URL(front.document).port)
+
+test('what follows an upgrade that nobody agreed to goes nowhere (CVE-2026-2833)', async () => {
+  const before = backend.seen.length
+  const bytes =
+    'GET /db/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /db/../_all_dbs HTTP/1.1\r\nHost: a\r\n\r\n'
+  const answer = await sendRaw(port, bytes, { untilClosed: true, waitMs: 1000 })
+  assert.match(answer.text, /^HTTP\/1\.1 200/)
+  assert.ok(answer.isClosed)
+  assert.deepEqual(
+    backend.seen.slice(before).map(({ url, all }) => [url, all('upgrade')]),
+    [['/db/a', []]],
+  )
+})
+
+test('two requests on one connection arrive as two', async () => {
+  const before = backend.seen.length
+  const one = (path: string) => `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`
+  await sendRaw(port, one('/db/a') + one('/db/b').replace('Host', 'Connection: close\r\nHost'), { untilClosed: true })
+  assert.deepEqual(
+    backend.seen.slice(before).map(({ url, body, all }) => [url, String(body), all('content-length')]),
+    [
+      ['/db/a', 'abc', ['3']],
+      ['/db/b', 'abc', ['3']],
+    ],
+  )
+})
