@@ -1,0 +1,73 @@
+// Measures, beside something everybody can run: node scripts/bench.mjs [names…] [--runs=N] [--write]
+// A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs) }, and `run` gives
+// { columns, rows, isGoalMet }. With --write its table goes to docs/benchmarks.md, between marks of its name.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+
+const FOLDER = new URL('./bench/', import.meta.url)
+const PAGE = new URL('../docs/benchmarks.md', import.meta.url)
+
+const HEAD = `# Benchmarks
+
+Each table is written by \`npm run bench -- <name> --write\`, which measures Cardea and a yardstick in turn on one machine
+in one run: the ratio is what carries over to another machine, the times are not. The load says whether the machine had
+anything else to do; on a busy one times are longer and ratios less steady.
+`
+
+async function loadBenches() {
+  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.mjs'))
+  const loaded = names
+    .filter((name) => !name.startsWith('baseline-'))
+    .map(async (name) => {
+      const { bench } = await import(new URL(name, FOLDER).href)
+      return [name.slice(0, -'.mjs'.length), bench]
+    })
+  return new Map((await Promise.all(loaded)).filter(([, bench]) => bench !== undefined))
+}
+
+const renderRow = (cells) => `| ${cells.join(' | ')} |`
+
+function renderTable({ columns, rows }) {
+  const line = columns.map((_, index) => (index === 0 ? '---' : '---:'))
+  return [columns, line, ...rows].map(renderRow).join('\n')
+}
+
+/** Of the minute before: what else the machine was doing. */
+const load = loadavg()[0].toFixed(1)
+
+const describeMachine = (runs) =>
+  `${runs} runs, ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, load ${load} before it began, ` +
+  `Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}`
+
+const renderSection = ({ title, about }, result, runs) =>
+  `## ${title}\n\n${about}\n\n${renderTable(result)}\n\n${describeMachine(runs)}.`
+
+function writeSection(name, section) {
+  const [open, close] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`]
+  const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : HEAD
+  const [from, to] = [page.indexOf(open), page.indexOf(close)]
+  const marked = `${open}\n${section}\n${close}`
+  const next =
+    from < 0 || to < from ? `${page}\n${marked}\n` : page.slice(0, from) + marked + page.slice(to + close.length)
+  writeFileSync(PAGE, next)
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { write: { type: 'boolean', default: false }, runs: { type: 'string' } },
+})
+const benches = await loadBenches()
+const unknown = positionals.filter((name) => !benches.has(name))
+if (unknown.length > 0) {
+  console.error(`There is no bench ${unknown.join(', ')}. There are: ${[...benches.keys()].join(', ')}`)
+  process.exit(2)
+}
+for (const name of positionals.length > 0 ? positionals : benches.keys()) {
+  const bench = benches.get(name)
+  const runs = Number(values.runs ?? bench.runs)
+  const result = await bench.run(runs)
+  const section = renderSection(bench, result, runs)
+  console.log(`${section}\n${result.isGoalMet ? 'The goal is met.' : 'THE GOAL IS NOT MET.'}\n`)
+  if (values.write) writeSection(name, section)
+}
