@@ -1,6 +1,6 @@
-// Measures, beside something everybody can run: node scripts/bench.mjs [names…] [--runs=N] [--write]
-// A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs) }, and `run` gives
-// { columns, rows, isGoalMet }. With --write its table goes to docs/benchmarks.md, between marks of its name.
+// Measures, beside something everybody can run: node scripts/bench.mjs [names…] [--runs=N] [--sizes=N,…] [--write]
+// A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs, sizes) }, and `run`
+// gives { columns, rows, isGoalMet }; what its sizes are is for each bench to say. With --write its table goes to docs/benchmarks.md, between marks of its name.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -55,7 +55,7 @@ function writeSection(name, section) {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { write: { type: 'boolean', default: false }, runs: { type: 'string' } },
+  options: { write: { type: 'boolean', default: false }, runs: { type: 'string' }, sizes: { type: 'string' } },
 })
 const benches = await loadBenches()
 const unknown = positionals.filter((name) => !benches.has(name))
@@ -66,7 +66,7 @@ if (unknown.length > 0) {
 for (const name of positionals.length > 0 ? positionals : benches.keys()) {
   const bench = benches.get(name)
   const runs = Number(values.runs ?? bench.runs)
-  const result = await bench.run(runs)
+  const result = await bench.run(runs, values.sizes?.split(',').map(Number))
   const section = renderSection(bench, result, runs)
   console.log(`${section}\n${result.isGoalMet ? 'The goal is met.' : 'THE GOAL IS NOT MET.'}\n`)
   if (values.write) writeSection(name, section)

@@ -7,7 +7,7 @@ const FOLDER = new URL('../../scripts/bench/', import.meta.url)
 const load = (name: string) => import(new URL(name, FOLDER).href)
 
 it('every file of scripts/bench is a bench, a yardstick or the figures', async () => {
-  for (const name of readdirSync(FOLDER)) {
+  for (const name of readdirSync(FOLDER).filter((each) => each.endsWith('.mjs'))) {
     if (name.startsWith('baseline-') || name === 'figures.mjs') continue
     const { bench } = await load(name)
     assert.equal(typeof bench?.run, 'function', name)

@@ -1,0 +1,47 @@
+// `cardea import` of a dump of the document database into an empty store. Sizes: users.
+import { join } from 'node:path'
+import { median } from './figures.mjs'
+import { startCardea, watchMemory } from './support/child.mjs'
+import { withFolder, writeConfig } from './support/folder.mjs'
+import { renderNumber } from './support/measure.mjs'
+import { writeDump } from './support/users.mjs'
+
+const MOST_MIB = 300
+
+function importOnce(users) {
+  return withFolder(async (folder) => {
+    writeConfig(folder, 1)
+    const dump = join(folder, 'users.ndjson')
+    await writeDump(dump, users)
+    const importing = startCardea(['import', dump, '--config', folder, '--json'], { cwd: folder })
+    const readPeak = watchMemory(importing.child)
+    const code = await importing.ended
+    const mib = readPeak()
+    const summary = readSummary(importing.output())
+    if (code !== 0 || summary?.users.created !== users) throw new Error(`the import failed:\n${importing.output()}`)
+    return { seconds: summary.elapsedMs / 1000, mib }
+  })
+}
+
+/** Among the lines about progress. */
+function readSummary(output) {
+  const json = output.slice(output.indexOf('{"messages"'))
+  return JSON.parse(json.slice(0, json.lastIndexOf('}') + 1))
+}
+
+export const bench = {
+  title: 'Import',
+  about: `\`cardea import\` of user documents into an empty store. Goal: under ${MOST_MIB} MiB of memory, at its most.`,
+  runs: 2,
+  async run(runs, [users = 1_000_000] = []) {
+    const results = []
+    for (let run = 0; run < runs; run += 1) results.push(await importOnce(users))
+    const seconds = median(results.map((result) => result.seconds))
+    const mib = Math.max(...results.map((result) => result.mib))
+    return {
+      columns: ['users', 'seconds', 'users a second', 'most memory'],
+      rows: [[renderNumber(users), renderNumber(seconds), renderNumber(users / seconds), `${renderNumber(mib)} MiB`]],
+      isGoalMet: mib < MOST_MIB,
+    }
+  },
+}

@@ -1,0 +1,55 @@
+// Password checks through the hasher beside bare crypto.pbkdf2 on all cores. Sizes: milliseconds of a round.
+import { pbkdf2 } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { promisify } from 'node:util'
+import { createHasher } from '../../src/identity/password/hasher.ts'
+import { ratio } from './figures.mjs'
+import { contest, renderNumber } from './support/measure.mjs'
+
+const LEAST_SHARE = 0.9
+const ITERATIONS = 20_000
+const PARAMETERS = { scheme: 'pbkdf2', prf: 'sha256', iterations: ITERATIONS }
+/** More wait than can be at work, as when many sign in. */
+const CALLERS = 64
+
+const derive = promisify(pbkdf2)
+
+/** How often so many callers, each at its next as soon as the last is done, get through in a second. */
+async function countWith(work, callers, ms) {
+  const startMs = performance.now()
+  let done = 0
+  const call = async () => {
+    while (performance.now() - startMs < ms) {
+      await work()
+      done += 1
+    }
+  }
+  await Promise.all(Array.from({ length: callers }, call))
+  return (done * 1000) / (performance.now() - startMs)
+}
+
+export const bench = {
+  title: 'Passwords',
+  about:
+    `Checks of PBKDF2 passwords with ${renderNumber(ITERATIONS)} iterations, beside \`crypto.pbkdf2\` with one call a core. ` +
+    `Goal: ${LEAST_SHARE} of its speed or more.`,
+  runs: 7,
+  async run(runs, [ms = 1000] = []) {
+    const hasher = createHasher({ queue: () => CALLERS })
+    const stored = await hasher.hash('the password', PARAMETERS)
+    const bare = () => derive('the password', stored.salt, ITERATIONS, 32, 'sha256')
+    const check = async () => {
+      if (!(await hasher.verify(stored, 'the password', PARAMETERS))) throw new Error('the password was refused')
+    }
+    const contestants = [() => countWith(bare, availableParallelism(), ms), () => countWith(check, CALLERS, ms)]
+    const [bareRate, checkRate] = await contest(contestants, runs)
+    return {
+      columns: ['what', 'a second', 'of the bare function'],
+      rows: [
+        ['bare `crypto.pbkdf2`', renderNumber(bareRate), ratio(1)],
+        ['checks through the hasher', renderNumber(checkRate), ratio(checkRate / bareRate)],
+      ],
+      isGoalMet: checkRate / bareRate >= LEAST_SHARE,
+    }
+  },
+}

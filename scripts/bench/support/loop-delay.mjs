@@ -1,0 +1,12 @@
+// Loaded into a server to be measured: on SIGUSR2 it prints how late its event loop was since the last time.
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+const delay = monitorEventLoopDelay({ resolution: 1 })
+delay.enable()
+const toMs = (nanoseconds) => nanoseconds / 1e6
+process.on('SIGUSR2', () => {
+  const { max, mean } = delay
+  const delays = { p50: toMs(delay.percentile(50)), p99: toMs(delay.percentile(99)), max: toMs(max), mean: toMs(mean) }
+  process.stdout.write(`loop-delay ${JSON.stringify(delays)}\n`)
+  delay.reset()
+})

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+const FOLDER = new URL('../../scripts/bench/', import.meta.url)
+
+/** Small enough to be done with at once: what they measure is then nothing to go by. */
+const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] = [
+  ['lookups', [100, 300], 2],
+  ['import', [300], 1],
+  ['passwords', [20], 2],
+  ['startup-users', [10], 2],
+  ['storm', [300, 4], 1],
+]
+
+describe('a bench of the directory in its short form gives a table', () => {
+  for (const [name, sizes, rows] of SIZES) {
+    it(name, async () => {
+      const { bench } = await import(new URL(`${name}.mjs`, FOLDER).href)
+      const result = await bench.run(1, sizes)
+      assert.equal(result.rows.length, rows)
+      for (const row of result.rows) assert.equal(row.length, result.columns.length)
+      assert.equal(typeof result.isGoalMet, 'boolean')
+    })
+  }
+})
