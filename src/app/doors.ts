@@ -34,8 +34,15 @@ export type Doors = Readonly<Record<DoorName, Door>>
 
 export function createDoors(given: Omit<DoorParts, 'signIn' | 'check'>): Doors {
   const signIn = createSharedSignIn(given.state, given.directory, given.log)
-  const check: PasswordCheck = (name, password, { client, signal }) =>
-    signIn({ name, password, peer: client.address, signal })
+  const check: PasswordCheck = (name, password, source) =>
+    signIn({
+      name,
+      password,
+      peer: source.client.address,
+      get signal() {
+        return source.signal
+      },
+    })
   const parts = { ...given, signIn, check }
   return { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
 }

@@ -70,7 +70,13 @@ async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Pr
   const byToken = await admitByToken(needs, given)
   if (byToken || given.name === '') return byToken
   try {
-    const account = await needs.signIn({ ...given, peer: source.client.address, signal: source.signal })
+    const account = await needs.signIn({
+      ...given,
+      peer: source.client.address,
+      get signal() {
+        return source.signal
+      },
+    })
     return account && { account, until: undefined }
   } catch (error) {
     if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined

@@ -28,6 +28,7 @@ export interface Attempt {
   readonly code?: string
   /** How long ago the password may have been verified for that to count; left out: as long as it is the same. */
   readonly maxAgeMs?: number
+  /** Asked for only where a hash must be computed: making one costs more than remembering a password. */
   readonly signal?: AbortSignal
 }
 
@@ -64,14 +65,15 @@ export function createSignIn(needs: SignInNeeds): SignIn {
 
 async function verify(
   { hasher, memory, lockout, decoy, limits }: SignInNeeds,
-  { name, password, maxAgeMs, signal }: Attempt,
+  attempt: Attempt,
   account: Account | undefined,
   key: LockoutKey,
 ): Promise<boolean | 'remembered'> {
+  const { name, password, maxAgeMs } = attempt
   requireUnlocked(lockout, key)
   if (account && !account.isAdmin) requireIterations(account, limits())
   if (account && memory.isRemembered(name, account.version, password, maxAgeMs)) return 'remembered'
-  const isRight = await hasher.verify(account?.password, password, decoy(), signal)
+  const isRight = await hasher.verify(account?.password, password, decoy(), attempt.signal)
   // Guesses sent side by side all passed the first question.
   requireUnlocked(lockout, key)
   return isRight
