@@ -10,8 +10,10 @@ import { exportCommand } from './export.ts'
 import { hashCommand } from './hash.ts'
 import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
+import { secretCommand } from './secret.ts'
 import { serveCommand } from './serve.ts'
 import { startCommand } from './start.ts'
+import { tokenCommand } from './token.ts'
 import { userCommand } from './user.ts'
 
 /** Runs one command and gives its exit code. */
@@ -48,6 +50,8 @@ const COMMANDS = [
   importCommand,
   exportCommand,
   hashCommand,
+  secretCommand,
+  tokenCommand,
   configCommand,
 ]
 

@@ -1,0 +1,119 @@
+import { resolve } from 'node:path'
+import { Argument, Command, InvalidArgumentError } from 'commander'
+import { type RotationStep, stepRotation } from '../app/secret-rotation.ts'
+import {
+  createSecretFile,
+  type ListedSecret,
+  listSecrets,
+  SECRET_BYTES,
+  type SecretKind,
+  SecretProblem,
+} from '../app/secret-tools.ts'
+import type { Config } from '../config/options.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { collect, withExitCodes } from './manage.ts'
+import { loadSettingsOf } from './own-settings.ts'
+import { createReloader } from './reload-secrets.ts'
+import { renderTable } from './table.ts'
+
+interface JsonOption {
+  readonly json?: boolean
+}
+
+interface CreateOptions extends JsonOption {
+  readonly ec?: boolean
+  readonly length?: number
+}
+
+interface RotateOptions extends JsonOption {
+  readonly force?: boolean
+  readonly reload?: readonly string[]
+}
+
+/** `cardea secret`: the secrets that sign and verify tokens of the multi-model door. */
+export function secretCommand(context: Context): Command {
+  const command = withExitCodes(new Command('secret').description('manage the secrets of tokens').exitOverride())
+  const sub = (name: string, description: string) =>
+    withExitCodes(command.command(name).description(description).option('--json', 'print JSON'))
+  sub('create', 'write a new secret into a file of its own, readable by its owner alone')
+    .addArgument(new Argument('<file>', 'where; one that exists is not overwritten'))
+    .option('--length <bytes>', `random bytes, ${SECRET_BYTES.least} to ${SECRET_BYTES.most}`, readLength)
+    .option('--ec', 'a private key for ES256 instead')
+    .action((file: string, options: CreateOptions) => ending(() => create(context, file, options)))
+  sub('list', 'print which secrets a server with this configuration loads, by their hashes').action(
+    (options: JsonOption) => ending(() => list(context, options)),
+  )
+  sub('rotate', 'take the next step of exchanging the secret that signs; run it again for the one after')
+    .option('--reload <url>', 'a multi-model door that is to load the folder anew; may be repeated', collect)
+    .option('--force', 'remove the old secret although tokens it signed may be alive')
+    .action((options: RotateOptions) => ending(() => rotate(context, options)))
+  return command
+}
+
+async function ending(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof SecretProblem)) throw error
+    throw new ExitError(error.isConflict ? EXIT.conflict : EXIT.failed, error.message)
+  }
+}
+
+function readLength(text: string): number {
+  const bytes = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (bytes >= SECRET_BYTES.least && bytes <= SECRET_BYTES.most) return bytes
+  throw new InvalidArgumentError(`A number from ${SECRET_BYTES.least} to ${SECRET_BYTES.most}.`)
+}
+
+async function create(context: Context, file: string, { ec, length, json }: CreateOptions): Promise<void> {
+  const kind: SecretKind = ec ? 'ES256' : 'HS256'
+  const made = createSecretFile(resolve(context.cwd, file), kind, length)
+  context.print(json ? JSON.stringify(made, undefined, 2) : `Made ${file} (${kind}), sha256 ${made.sha256}.`)
+}
+
+async function list(context: Context, { json }: JsonOption): Promise<void> {
+  const secrets = await listSecrets(loadSettingsOf(context).values)
+  if (json) context.print(JSON.stringify(secrets, undefined, 2))
+  else if (secrets.length === 0) context.print('None is configured: a server makes one at random at each start.')
+  else context.print(renderTable(['NAME', 'USE', 'KIND', 'SHA256'], secrets.map(toRow)))
+}
+
+const toRow = ({ name, use, kind, sha256 }: ListedSecret): readonly string[] => [name, use, kind ?? '-', sha256]
+
+async function rotate(context: Context, { force = false, reload = [], json }: RotateOptions): Promise<void> {
+  const { values } = loadSettingsOf(context)
+  const folder = values.server['jwt-secret-folder']
+  if (folder === '')
+    throw new SecretProblem('Only secrets in a folder can be exchanged: see --server.jwt-secret-folder.')
+  const reloader = await createReloader(values, reload)
+  const options = { nowSeconds: Math.floor(Date.now() / 1000), lifetimeSeconds: longestLife(values), isForced: force }
+  const step = await stepRotation(folder, options)
+  if (step.kind !== 'waiting') await reloader.run(context)
+  const secrets = await listSecrets(values)
+  context.print(json ? JSON.stringify({ ...step, secrets }, undefined, 2) : renderStep(step, reload.length > 0, values))
+}
+
+const longestLife = ({ server, auth }: Config): number =>
+  Math.max(server['session-timeout'], auth['maximal-jwt-expiry-time'])
+
+function renderStep(step: RotationStep, isReloaded: boolean, { server }: Config): string {
+  const done = STEPS[step.kind](step)
+  if (step.kind === 'waiting') return done
+  if (isReloaded) return done
+  const how = server['jwt-secret-watch']
+    ? 'Servers that watch the folder (server.jwt-secret-watch) load it by themselves; wait until each has.'
+    : 'Now let every server load it: POST /_admin/server/jwt with a superuser token, or --reload URL here.'
+  return `${done}\n${how}`
+}
+
+const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
+const STEPS: Readonly<Record<RotationStep['kind'], (step: RotationStep) => string>> = {
+  added: ({ file }) => `1 of 3: added ${file}. It verifies; the old secret still signs.`,
+  activated: ({ file }) => `2 of 3: ${file} is the first now. It signs; the old secret still verifies.`,
+  removed: ({ file }) => `3 of 3: removed ${file}. What it signed is refused from now on.`,
+  waiting: (step) =>
+    `Nothing was changed: tokens signed with ${step.file} may live until ${'until' in step ? timeOf(step.until) : ''}. ` +
+    'Run this again then, or with --force.',
+}

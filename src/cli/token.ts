@@ -1,0 +1,127 @@
+import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { SecretProblem } from '../app/secret-tools.ts'
+import { createToken, type ShownToken, showToken } from '../app/token-tools.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { readName, withExitCodes } from './manage.ts'
+import { loadSettingsOf } from './own-settings.ts'
+import { readSecret } from './passwords.ts'
+import { toPrintable } from './table.ts'
+
+interface CreateOptions {
+  readonly user?: string
+  readonly superuser?: boolean
+  readonly serverId: string
+  readonly expires: number
+  readonly paths?: readonly string[]
+}
+
+interface ShowOptions {
+  readonly json?: boolean
+}
+
+/** `cardea token`: tokens of the multi-model door, by whoever holds its secret. No server is asked. */
+export function tokenCommand(context: Context): Command {
+  const command = withExitCodes(new Command('token').description('make and look at tokens').exitOverride())
+  const making = (name: string, description: string, render: (token: string) => string) =>
+    withExitCodes(command.command(name).description(description))
+      .addOption(new Option('--user <name>', 'a token of this user').argParser(readName).conflicts('superuser'))
+      .option('--superuser', 'a token above all users')
+      .addOption(new Option('--server-id <text>', 'what a superuser token calls its holder').default('cardea'))
+      .addOption(
+        new Option('--expires <time>', 'how long it lives: 90s, 15m, 1h, 30d, or never')
+          .argParser(readLifetime)
+          .default(3600, '1h'),
+      )
+      .option('--paths <paths>', 'the only paths it is good for, with commas between', readPaths)
+      .action((options: CreateOptions) => ending(() => create(context, options, render)))
+  making('create', 'print a token', (token) => token)
+  making('header', 'print a token as the header it is sent in', (token) => `Authorization: bearer ${token}`)
+  withExitCodes(command.command('show').description('decode a token, verify it, and say what is wrong with it'))
+    .addArgument(new Argument('[token]', 'read from standard input unless given'))
+    .option('--json', 'print JSON')
+    .action((token: string | undefined, options: ShowOptions) => ending(() => show(context, token, options)))
+  return command
+}
+
+async function ending(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    throw error instanceof SecretProblem ? new ExitError(EXIT.failed, error.message) : error
+  }
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['', 1],
+  ['s', 1],
+  ['m', 60],
+  ['h', 3600],
+  ['d', 86_400],
+])
+
+/** Infinite: for ever. */
+function readLifetime(text: string): number {
+  if (text === 'never') return Number.POSITIVE_INFINITY
+  const [, digits = '', unit = ''] = /^([1-9]\d{0,8})([smhd]?)$/.exec(text) ?? []
+  if (digits === '') throw new InvalidArgumentError('A time such as 90s, 15m, 1h or 30d, or never.')
+  return Number(digits) * (UNITS.get(unit) ?? 1)
+}
+
+function readPaths(text: string): readonly string[] {
+  const paths = text.split(',').map((path) => path.trim())
+  if (paths.every((path) => path.startsWith('/'))) return paths
+  throw new InvalidArgumentError('Paths begin with a slash.')
+}
+
+const nowSeconds = (): number => Math.floor(Date.now() / 1000)
+
+async function create(context: Context, options: CreateOptions, render: (token: string) => string): Promise<void> {
+  const { user, superuser = false, serverId, expires, paths = [] } = options
+  if (user === undefined && !superuser) throw new ExitError(EXIT.usage, 'Whose token? Give --user NAME or --superuser.')
+  const { values } = loadSettingsOf(context)
+  const isEndless = expires === Number.POSITIVE_INFINITY
+  const lifetimeSeconds = isEndless ? undefined : expires
+  const token = { user, serverId, lifetimeSeconds, paths, nowSeconds: nowSeconds() }
+  context.print(render(await createToken(values, token)))
+  if (isEndless) context.printError('warning: this token never ends, except with the secret that signed it')
+}
+
+async function show(context: Context, given: string | undefined, { json }: ShowOptions): Promise<void> {
+  const isPiped = given === undefined || given === '-'
+  const text = isPiped
+    ? await readSecret({ what: 'Token', fromInput: true, flag: 'standard input', isNew: false })
+    : given
+  // as it stands in a header, too
+  const shown = await showToken(loadSettingsOf(context).values, text.trim().replace(PREFIX, ''), nowSeconds())
+  context.print(json ? JSON.stringify(toJson(shown), undefined, 2) : render(shown))
+  if (shown.problem !== undefined) throw new ExitError(EXIT.failed, json ? '' : `Not good: ${shown.problem}.`)
+}
+
+const PREFIX = /^(?:authorization: *)?bearer +/i
+
+const toJson = ({ header, claims, problem }: ShownToken): object => ({
+  header,
+  claims,
+  isGood: problem === undefined,
+  ...(problem === undefined ? {} : { problem }),
+})
+
+function render({ header, claims, problem }: ShownToken): string {
+  const part = (name: string, value: unknown) =>
+    `${name} ${value === undefined ? 'cannot be read' : toPrintable(JSON.stringify(value)).replaceAll(',"', ', "')}`
+  const lines = [part('header', header), part('claims', claims), ...toTimes(claims)]
+  if (problem !== undefined) return lines.join('\n')
+  return [...lines, 'Good, as far as secrets and claims tell. Only a server knows whether it has been ended.'].join(
+    '\n',
+  )
+}
+
+function toTimes(claims: unknown): readonly string[] {
+  const times = Object.entries(Object(claims)).filter(([name]) => name === 'iat' || name === 'exp')
+  return times.flatMap(([name, seconds]) =>
+    typeof seconds === 'number' && Math.abs(seconds) < 8e12
+      ? [`${name}    ${new Date(seconds * 1000).toISOString()}`]
+      : [],
+  )
+}
