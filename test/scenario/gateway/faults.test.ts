@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import {
+  beforeDocument,
+  beforeMultiModel,
+  makeFolder,
+  openBackend,
+  openFront,
+  openServer,
+} from '../../support/gateway.ts'
+import { sendRaw } from '../../support/raw.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+/** A server that writes what it likes to every connection. */
+async function openRaw(scope: Scope, onConnection: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    onConnection(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  scope.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** An address nobody listens on. */
+async function findClosed(): Promise<string> {
+  const server = createTcpServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return `http://127.0.0.1:${port}`
+}
+
+const SHORT = { upstream: { 'first-byte-timeout': 0.2, 'idle-timeout': 0.2, 'connect-timeout': 1 } }
+
+const GARBAGE: readonly (readonly [name: string, bytes: string])[] = [
+  ['rubbish', 'rubbish\r\n\r\n'],
+  ['a status that is none', 'HTTP/1.1 abc OK\r\n\r\n'],
+  ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+  ['length and chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ['a folded header', 'HTTP/1.1 200 OK\r\nX-A: b\r\n c\r\nContent-Length: 0\r\n\r\n'],
+  ['a zero byte', 'HTTP/1.1 200 OK\r\nX-A: b\0\r\nContent-Length: 0\r\n\r\n'],
+  ['an upgrade nobody asked for', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
+  ['headers without end', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`],
+  ['nothing at all', ''],
+]
+
+for (const [name, bytes] of GARBAGE)
+  test(`an upstream that answers with ${name} is 502`, async (t) => {
+    const url = await openRaw(t, (socket) => socket.once('data', () => socket.end(Buffer.from(bytes, 'latin1'))))
+    const front = await openFront(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
+    const document = await send(front.document, { path: '/db', headers: ADMIN })
+    assert.deepEqual([document.status, JSON.parse(document.body).error], [502, 'bad_gateway'])
+    const multiModel = await send(front.multiModel, { path: '/_api/x', headers: ADMIN })
+    assert.deepEqual([multiModel.status, JSON.parse(multiModel.body).code], [502, 502])
+  })
+
+test('an upstream nobody can connect to is 503, and says when to try again', async (t) => {
+  const url = await findClosed()
+  const front = await openFront(t, beforeDocument(url), beforeMultiModel(t, url))
+  for (const answer of [
+    await send(front.document, { path: '/db' }),
+    await send(front.document, { path: '/db' }),
+    await send(front.document, { path: '/db', method: 'POST', body: '{}' }),
+    await send(front.multiModel, { path: '/app' }),
+  ]) {
+    assert.equal(answer.status, 503)
+    assert.match(answer.headers['retry-after'] ?? '', /^[1-9]\d*$/)
+  }
+})
+
+test('health fails with the upstream, and comes back with it', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
+  const look = async () => [
+    (await send(front.document, { path: '/_up' })).status,
+    (await send(front.multiModel, { path: '/_admin/server/availability' })).status,
+  ]
+  assert.deepEqual(await look(), [200, 200])
+  await backend.close()
+  assert.deepEqual(await look(), [503, 503])
+  await openServer(t, (_request, response) => response.end('{}'), [], backend.port)
+  assert.deepEqual(await look(), [200, 200])
+})
+
+test('an upstream that accepts and never answers is 504', async (t) => {
+  const url = await openRaw(t, () => {})
+  const front = await openFront(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
+  const document = await send(front.document, { path: '/db' })
+  assert.deepEqual([document.status, JSON.parse(document.body).error], [504, 'gateway_timeout'])
+  assert.equal((await send(front.multiModel, { path: '/app' })).status, 504)
+})
+
+function readUntilBroken(base: string, path: string): Promise<{ readonly text: string; readonly isBroken: boolean }> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(base)
+    const request = httpRequest({ hostname, port, path, agent: false, headers: ADMIN }, (response: IncomingMessage) => {
+      let text = ''
+      response.on('data', (chunk) => {
+        text += chunk
+      })
+      response.on('error', () => resolve({ text, isBroken: true }))
+      response.on('end', () => resolve({ text, isBroken: false }))
+    })
+    request.on('error', reject).end()
+  })
+}
+
+const HALVES: readonly (readonly [name: string, bytes: string])[] = [
+  ['a length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'],
+  ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
+  ['a bad chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n'],
+]
+
+for (const [name, bytes] of HALVES)
+  test(`an upstream that dies within a body with ${name} breaks the connection`, async (t) => {
+    const url = await openRaw(t, (socket) => socket.once('data', () => socket.write(bytes, () => socket.destroy())))
+    const front = await openFront(t, beforeDocument(url))
+    const answer = await readUntilBroken(front.document, '/db').catch((error) => ({ isBroken: true, text: error.code }))
+    assert.ok(answer.isBroken, answer.text)
+  })
+
+test('an upstream that falls silent within a body breaks it too', async (t) => {
+  const url = await openRaw(t, (socket) => socket.once('data', () => socket.write(HALVES[0]?.[1] ?? '')))
+  const front = await openFront(t, beforeDocument(url), SHORT)
+  assert.deepEqual(await readUntilBroken(front.document, '/db'), { text: 'half', isBroken: true })
+})
+
+test('a client that stalls within its body is 408, and the request behind is aborted', async (t) => {
+  const { promise: closed, resolve: tell } = Promise.withResolvers<void>()
+  const url = await openRaw(t, (socket) => socket.on('data', () => {}).on('close', () => tell()))
+  const front = await openFront(t, beforeDocument(url), { door: { 'body-timeout': 0.2 } })
+  const bytes = 'PUT /db/doc HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc'
+  const answer = await sendRaw(Number(new URL(front.document).port), bytes)
+  assert.equal(answer.status, 408)
+  await closed
+})
+
+test('the next server is asked where one refuses connections, and the first again when it is back', async (t) => {
+  const first = await openBackend(t)
+  const second = await openBackend(t)
+  const front = await openFront(t, beforeDocument(first.url, second.url))
+  await first.close()
+  for (let i = 0; i < 5; i += 1) {
+    const answer = await send(front.document, { path: '/db', method: 'POST', body: '{}', headers: ADMIN })
+    assert.equal(answer.status, 200)
+  }
+  assert.equal(second.seen.length, 5)
+  const again = await openBackendAt(t, first.port)
+  await second.close()
+  const deadline = Date.now() + 5000
+  while (again.seen.length === 0 && Date.now() < deadline) await send(front.document, { path: '/db', headers: ADMIN })
+  assert.ok(again.seen.length > 0)
+})
+
+async function openBackendAt(scope: Scope, port: number) {
+  const seen: string[] = []
+  await openServer(
+    scope,
+    (request, response) => {
+      seen.push(request.url ?? '')
+      response.end('{}')
+    },
+    [],
+    port,
+  )
+  return { seen }
+}
+
+test('an idempotent request whose connection broke before a byte is sent to the next, others are not', async (t) => {
+  let broken = 0
+  const bad = await openRaw(t, (socket) =>
+    socket.once('data', () => {
+      broken += 1
+      socket.destroy()
+    }),
+  )
+  const good = await openBackend(t)
+  const front = await openFront(t, beforeDocument(bad, good.url))
+  const get = await send(front.document, { path: '/db', headers: ADMIN })
+  assert.deepEqual([get.status, broken, good.seen.length], [200, 1, 1])
+  const answers = await Promise.all(
+    [1, 2].map(() => send(front.document, { path: '/db', method: 'POST', headers: ADMIN, body: '{}' })),
+  )
+  const statuses = answers.map(({ status }) => status).sort()
+  assert.deepEqual([statuses, broken, good.seen.length], [[200, 502], 2, 2])
+})
+
+test('a request goes to the server with the fewest under way', async (t) => {
+  const waiting: (() => void)[] = []
+  const slow = await openBackend(t, (_request, response) => void waiting.push(() => response.end('{}')))
+  const other = await openBackend(t)
+  const front = await openFront(t, beforeDocument(slow.url, other.url))
+  const first = send(front.document, { path: '/db/1' })
+  while (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  for (let i = 0; i < 3; i += 1) await send(front.document, { path: '/db/2' })
+  assert.deepEqual([slow.seen.length, other.seen.length], [1, 3])
+  for (const go of waiting) go()
+  await first
+})
+
+test('an upstream killed and started again under load: every answer is one of those promised', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url))
+  const statuses = new Map<number, number>()
+  let isOver = false
+  const client = async () => {
+    while (!isOver) {
+      const { status } = await send(front.document, { path: '/db', headers: ADMIN })
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+  }
+  const clients = Array.from({ length: 8 }, client)
+  while ((statuses.get(200) ?? 0) < 100) await new Promise((resolve) => setImmediate(resolve))
+  await backend.close()
+  while ((statuses.get(503) ?? 0) < 20) await new Promise((resolve) => setImmediate(resolve))
+  await openServer(t, (_request, response) => response.end('{}'), [], backend.port)
+  const before = statuses.get(200) ?? 0
+  while ((statuses.get(200) ?? 0) < before + 100) await new Promise((resolve) => setImmediate(resolve))
+  isOver = true
+  await Promise.all(clients)
+  assert.deepEqual(
+    [...statuses.keys()].filter((status) => ![200, 502, 503].includes(status)),
+    [],
+  )
+})
+
+test('the certificate of the upstream is verified, whatever host is asked for (CVE-2026-107318)', async (t) => {
+  const { cert, key } = await makeCertificate(t)
+  const server = createTlsServer({ cert, key }, (_request, response) => response.end('{}'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const url = `https://localhost:${port}`
+  const stranger = await openFront(t, beforeDocument(url))
+  assert.equal((await send(stranger.document, { path: '/db', headers: ADMIN })).status, 502)
+  const file = `${makeFolder(t)}/ca.pem`
+  writeFileSync(file, cert)
+  const known = await openFront(t, beforeDocument(url), { upstream: { 'ca-file': file } })
+  const headers = { ...ADMIN, Host: 'evil.example' }
+  assert.equal((await send(known.document, { path: '/db', headers })).status, 200, 'a host of the client’s own')
+  const wrong = await openFront(t, beforeDocument(`https://127.0.0.1:${port}`), { upstream: { 'ca-file': file } })
+  const claimed = { ...ADMIN, Host: 'localhost' }
+  assert.equal(
+    (await send(wrong.document, { path: '/db', headers: claimed })).status,
+    502,
+    'a name of the client’s own',
+  )
+})
+
+/** Of `localhost` alone, signed by itself. */
+async function makeCertificate(scope: Scope): Promise<{ readonly cert: string; readonly key: string }> {
+  const folder = makeFolder(scope)
+  const words = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout ${folder}/key.pem -out ${folder}/cert.pem`
+  execFileSync('openssl', words.split(' '), { stdio: 'ignore' })
+  return { cert: readFileSync(`${folder}/cert.pem`, 'utf8'), key: readFileSync(`${folder}/key.pem`, 'utf8') }
+}
+
+test('no socket is left behind by ten thousand faults', async (t) => {
+  let count = 0
+  const open = new Set<Socket>()
+  const url = await openRaw(t, (socket) => {
+    open.add(socket)
+    socket.on('close', () => open.delete(socket))
+    const kind = count++ % 4
+    socket.once('data', () => {
+      if (kind === 0) socket.destroy()
+      else if (kind === 1) socket.end('rubbish\r\n\r\n')
+      else if (kind === 2) socket.write(HALVES[0]?.[1] ?? '', () => socket.destroy())
+      else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}')
+    })
+  })
+  const front = await openFront(t, beforeDocument(url))
+  const one = () => readUntilBroken(front.document, '/db').catch(() => {})
+  for (let i = 0; i < 1000; i += 1) await Promise.all(Array.from({ length: 10 }, one))
+  for (const socket of [...open]) if (!socket.destroyed) await once(socket, 'close')
+  assert.equal(open.size, 0)
+  assert.ok(count >= 10_000)
+})
