@@ -20,14 +20,17 @@ import type { DoorParts } from './doors.ts'
 import { createGrantedDatabases } from './granted-databases.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
+import { createServices } from './services.ts'
 import type { TokenSecrets } from './token-secrets.ts'
 import { createMultiModelUpstream } from './upstream.ts'
+import { mountWayside } from './wayside.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
   const { state, directory, control, log } = parts
   const config = deriveLive(state, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
   const { name, version } = config.get()['multi-model']
+  if (!settings.get().authentication) log.warn('the multi-model door is OPEN TO ANYONE: server.authentication is false')
   const signIns = createMultiModelSignIns({
     ...parts,
     ring: parts.tokenSecrets.ring.get,
@@ -43,6 +46,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   })
   const shared = { directory, databases, settings: settings.get, nowSeconds: () => nowSeconds(SYSTEM_CLOCK) }
   const identify = createIdentify(parts, signIns, settings.get)
+  const identifyFully = async (exchange: Exchange) => withoutPaths(await identify(exchange))
   const auth = { ...shared, signIns }
   const upstream = createMultiModelUpstream(parts, config, identify)
   const isUpstreamDown = async () => upstream.isSet() && !(await upstream.isHealthy('/_admin/server/availability'))
@@ -52,7 +56,9 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     ...ownRoutes({ auth, users: { ...shared, isPassword }, tokens: shared, secrets: toSecrets(parts.tokenSecrets) }),
     ...standInRoutes({ ...shared, version, product: PRODUCT, isUpstreamDown }),
   ]
-  const forward = (exchange: Exchange) => (upstream.isSet() ? upstream.forward(exchange) : undefined)
+  const toService = createServices(parts, config, identify)
+  const forward = (exchange: Exchange) =>
+    toService(exchange) ?? (upstream.isSet() ? upstream.forward(exchange) : undefined)
   const otherwise = createOtherwise(auth, forward)
   return createDoor({
     dialect: createMultiModelDialect({
@@ -63,7 +69,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
       otherwise,
       hasUpstream: upstream.isSet,
     }),
-    mounts: [mountControl(control, async (exchange) => withoutPaths(await identify(exchange)))],
+    mounts: [mountControl(control, identifyFully), ...mountWayside(parts.gateway.serviceKey, identifyFully)],
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,

@@ -6,6 +6,8 @@ import { adminCommand } from '../../src/cli/admin.ts'
 import { configCommand } from '../../src/cli/config.ts'
 import { EXIT } from '../../src/cli/exit-codes.ts'
 import { hashCommand } from '../../src/cli/hash.ts'
+import { secretCommand } from '../../src/cli/secret.ts'
+import { tokenCommand } from '../../src/cli/token.ts'
 import { userCommand } from '../../src/cli/user.ts'
 import { splitFlags } from '../../src/config/flags.ts'
 
@@ -15,7 +17,9 @@ const CONTEXT = { flags: splitFlags([]), env: {}, cwd: '/', print: () => {}, pri
 /** Told once for all commands. */
 const COMMON = new Set(['--json', '--url', '--as', '--credentials'])
 
-for (const command of [userCommand, adminCommand, configCommand].map((create) => create(CONTEXT))) {
+const COMMANDS = [userCommand, adminCommand, configCommand, secretCommand, tokenCommand]
+
+for (const command of COMMANDS.map((create) => create(CONTEXT))) {
   for (const sub of command.commands) {
     const name = `cardea ${command.name()} ${sub.name()}`
     test(`the page names ${name}, and every option of it`, () => {

@@ -1,0 +1,69 @@
+// The page names every path, option and claim of the door.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { OPTIONS } from '../../src/config/options.ts'
+import { MULTI_MODEL_ERRORS } from '../../src/dialects/multi-model/errors.ts'
+import { tokensRoutes } from '../../src/dialects/multi-model/tokens.ts'
+import { usersRoutes } from '../../src/dialects/multi-model/users/routes.ts'
+
+const PAGE = readFileSync(new URL('../../docs/multi-model-door.md', import.meta.url), 'utf8')
+
+const PATHS = [
+  '/_open/auth',
+  '/_open/auth/renew',
+  '/_admin/server/jwt',
+  '/_admin/server/availability',
+  '/_admin/server/mode',
+  '/_admin/status',
+  '/_admin/version',
+  '/_api/version',
+  '/_api/user',
+  '/_api/user/{u}',
+  '/_api/user/{u}/database',
+  '/_api/token/{u}',
+  '/_api/database',
+]
+
+test('paths', () => {
+  for (const path of PATHS) assert.ok(PAGE.includes(`${path}\``) || PAGE.includes(`${path} `), path)
+})
+
+test('no route below /_api/user and /_api/token was forgotten', () => {
+  // the routes are only listed, nothing of this is called
+  const needs = {} as never
+  const known = [...usersRoutes(needs), ...tokensRoutes(needs)].map(({ path }) => path)
+  assert.deepEqual(known, [
+    '/_api/user',
+    '/_api/user/{user}',
+    '/_api/user/{user}/database',
+    '/_api/user/{user}/database/{database}',
+    '/_api/user/{user}/database/{database}/{collection}',
+    '/_api/user/{user}/config',
+    '/_api/user/{user}/config/{key}',
+    '/_api/token',
+    '/_api/token/{user}',
+    '/_api/token/{user}/{id}',
+  ])
+})
+
+test('options', () => {
+  const names = [
+    ...Object.keys(OPTIONS.server).map((key) => `server.${key}`),
+    ...Object.keys(OPTIONS.auth).map((key) => `auth.${key}`),
+  ]
+  for (const name of names) assert.ok(PAGE.includes(name), name)
+})
+
+test('claims', () => {
+  for (const claim of ['iss', 'preferred_username', 'server_id', 'exp', 'allowed_paths', 'iat', 'jti', 'cdg', 'cdu']) {
+    assert.ok(PAGE.includes(`\`${claim}\``), claim)
+  }
+})
+
+test('numbers of errors that are told apart by clients', () => {
+  const own = ['user_not_found', 'user_exists', 'user_name_refused', 'name_taken', 'system_database_only'] as const
+  for (const code of [...own, 'secret_unreadable', 'database_not_found'] as const) {
+    assert.ok(PAGE.includes(String(MULTI_MODEL_ERRORS[code].errorNum)), code)
+  }
+})
