@@ -18,6 +18,7 @@ import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName, type Doors } from './doors.ts'
 import { type Gateway, openGateway } from './gateway.ts'
 import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
+import { describeOpenServices } from './services.ts'
 import { StartError } from './start-error.ts'
 import { createState, type ReloadReport, type State, type StateOptions } from './state.ts'
 import { openTokenSecrets, type TokenSecrets } from './token-secrets.ts'
@@ -76,7 +77,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       if (tokenSecrets.hasFiles) await tokenSecrets.ring.reload()
       return report
     },
-    notices: () => renderNotices(settings.get()),
+    notices: () => [...renderNotices(settings.get()), ...describeOpenServices(settings.get())],
     close,
     async listen() {
       const { values } = settings.get()

@@ -14,6 +14,7 @@ import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './option
 import { createSettingsService } from './settings-service.ts'
 import { createDocumentUpstream } from './upstream.ts'
 import { createUsersNeeds } from './users-database.ts'
+import { mountWayside } from './wayside.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
   const { state, directory, control, log } = parts
@@ -47,7 +48,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
   })
   return createDoor({
     dialect,
-    mounts: [mountControl(control, identify)],
+    mounts: [mountControl(control, identify), ...mountWayside(parts.gateway.serviceKey, identify)],
     limits: deriveLive(config, toDocumentDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,

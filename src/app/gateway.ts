@@ -8,6 +8,7 @@ import type { KeyRing } from '../keys/ring.ts'
 import { loadSecretRing, type RingLoad, reloadSecretRing, type SecretSource } from '../keys/secret-files.ts'
 import type { Upstream } from '../upstream/forward.ts'
 import { createOpenStreams, type OpenStreams } from '../upstream/open-streams.ts'
+import { openServiceKey, type ServiceKey } from './service-key.ts'
 import { StartError } from './start-error.ts'
 import type { State } from './state.ts'
 import type { TokenSecrets } from './token-secrets.ts'
@@ -16,6 +17,8 @@ export interface Gateway {
   readonly streams: OpenStreams
   /** What signs for the multi-model database; `undefined` where nothing is to. */
   readonly ring: LiveRing | undefined
+  /** What signs for services. */
+  readonly serviceKey: ServiceKey
   /** Closed with everything else. */
   adopt(upstream: Upstream): Upstream
   close(): Promise<void>
@@ -35,6 +38,7 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
   const { state, directory, tokenSecrets } = needs
   const streams = createOpenStreams()
   const ring = await openUpstreamRing(needs)
+  const serviceKey = openServiceKey(state.get().settings.values)
   const upstreams: Upstream[] = []
   const stopListening = directory.onEnded(streams.end)
   state.onChange(() => streams.judgeAll())
@@ -43,6 +47,7 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
   return {
     streams,
     ring,
+    serviceKey,
     adopt(upstream) {
       upstreams.push(upstream)
       return upstream

@@ -1,0 +1,115 @@
+// Applications behind the multi-model door: where they are mounted, and whether anybody may ask them.
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import { deriveLive, type Live } from '../base/live.ts'
+import { serverUrls } from '../config/addresses.ts'
+import type { Config } from '../config/options.ts'
+import type { OpenEntry, Settings } from '../config/settings.ts'
+import type { Exchange, Reply } from '../door/exchange.ts'
+import type { Authenticated } from '../identity/identity.ts'
+import { createUpstream, type ForwardSettings, type Upstream } from '../upstream/forward.ts'
+import { introduceToService } from '../upstream/identity.ts'
+import type { DoorParts } from './doors.ts'
+import { StartError } from './start-error.ts'
+import { toCommonNeeds, toForwardSettings } from './upstream.ts'
+
+export interface Service {
+  readonly name: string
+  /** The path it is mounted at, segment by segment. */
+  readonly mount: readonly string[]
+  readonly url: string
+  /** Whether it asks for a credential whatever the mode. */
+  readonly isRequired: boolean
+}
+
+const FORM = /^(\/\S+)\s+(\S+)(?:\s+(required))?$/
+const SEGMENT = /^[A-Za-z0-9.~-][A-Za-z0-9._~-]*$/
+
+/** Longest mount first: the nearest counts. */
+export function readServices(entries: readonly OpenEntry[]): readonly Service[] {
+  const services = entries.map(readService).toSorted((a, b) => b.mount.length - a.mount.length)
+  const mounts = services.map(({ mount }) => mount.join('/'))
+  const twice = mounts.find((mount, at) => mounts.indexOf(mount) !== at)
+  if (twice !== undefined) throw new StartError(`[services] two of them are mounted at /${twice}`)
+  return services
+}
+
+function readService({ key: name, text }: OpenEntry): Service {
+  const [, path = '', url = '', required] = FORM.exec(text.trim()) ?? []
+  const mount = path.split('/').slice(1)
+  const isPlain = mount.every((segment) => SEGMENT.test(segment) && !/^\.+$/.test(segment))
+  if (path === '' || !isPlain) throw new StartError(`[services] ${name}: ${EXPECTED}`)
+  return { name, mount, url: readUrl(name, url), isRequired: required !== undefined }
+}
+
+const EXPECTED = 'expected /mount http://host:port, then required or nothing; no part of the mount begins with _'
+
+function readUrl(name: string, text: string): string {
+  try {
+    const [url = '', ...others] = serverUrls.parse(text)
+    if (url !== '' && others.length === 0) return url
+  } catch {
+    // said below
+  }
+  throw new StartError(`[services] ${name}: ${EXPECTED}`)
+}
+
+const isOpen = ({ isRequired }: Service, { server }: Config): boolean =>
+  !isRequired && (!server.authentication || server['authentication-system-only'])
+
+/** What whoever starts Cardea should know of each that asks for no credential. */
+export const describeOpenServices = ({ values, open }: Settings): readonly string[] =>
+  readServices(open.services)
+    .filter((service) => isOpen(service, values))
+    .map(({ name, mount }) => `service ${name} at /${mount.join('/')} is OPEN TO ANYONE`)
+
+/** Gives the answer of the service a path belongs to; `undefined`: to none. */
+export type ForwardToService = (exchange: Exchange) => Promise<Reply> | undefined
+
+export function createServices(
+  parts: DoorParts,
+  config: Live<Config>,
+  identify: (exchange: Exchange) => Promise<Authenticated>,
+): ForwardToService {
+  const services = readServices(parts.state.get().settings.open.services).map((service) => ({
+    service,
+    upstream: parts.gateway.adopt(openService(service, parts, config, identify)),
+  }))
+  return (exchange) => {
+    const { raw, segments } = exchange.path
+    // what names a database is the database's
+    if (raw.startsWith('/_db/')) return undefined
+    const found = services.find(({ service }) => service.mount.every((part, at) => part === segments[at]))
+    if (found?.service.isRequired && (exchange.authenticated?.by ?? null) === null) {
+      throw new Refusal('authentication_required')
+    }
+    return found?.upstream.forward(exchange)
+  }
+}
+
+function openService(
+  { name, url }: Service,
+  parts: DoorParts,
+  config: Live<Config>,
+  identify: (exchange: Exchange) => Promise<Authenticated>,
+): Upstream {
+  const settings = deriveLive(
+    config,
+    (values): ForwardSettings => ({
+      ...toForwardSettings(values, parts.log),
+      urls: [url],
+      spoolBytes: undefined,
+      ownsCors: values.http['trusted-origin'].length > 0,
+    }),
+  )
+  return createUpstream({
+    ...toCommonNeeds(parts, config, identify),
+    settings: settings.get,
+    introduce: introduceToService({
+      signer: () => parts.gateway.serviceKey.signer,
+      service: name,
+      clock: SYSTEM_CLOCK,
+    }),
+    requestIdHeader: 'X-Request-Id',
+  })
+}

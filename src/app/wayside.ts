@@ -1,0 +1,34 @@
+// What stands beside both doors: the keys of services, and the question proxies ask.
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { CONTROL_ERRORS } from '../dialects/control/errors.ts'
+import { createWaysideDialect } from '../dialects/wayside/dialect.ts'
+import { GATE, gateRoute, keysRoute, WELL_KNOWN } from '../dialects/wayside/routes.ts'
+import type { Mount } from '../door/door.ts'
+import type { Exchange, HeaderPair } from '../door/exchange.ts'
+import type { Authenticated } from '../identity/identity.ts'
+import { introduceToService } from '../upstream/identity.ts'
+import type { ServiceKey } from './service-key.ts'
+
+/** Whom the tokens of `/_gate` are for: whatever application stands behind the proxy that asked. */
+const GATE_AUDIENCE = 'gate'
+
+const statusOf = (code: keyof typeof CONTROL_ERRORS): number => CONTROL_ERRORS[code].status
+
+export function mountWayside(
+  key: ServiceKey,
+  authenticate: (exchange: Exchange) => Promise<Authenticated>,
+): readonly Mount[] {
+  const tell = introduceToService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
+  const introduce = (who: Authenticated) => toPairs(tell(who).headers)
+  const routes = [gateRoute({ authenticate, introduce })]
+  return [
+    {
+      segment: WELL_KNOWN,
+      dialect: createWaysideDialect({ name: 'keys', routes: [keysRoute(() => [key.jwk])], statusOf }),
+    },
+    { segment: GATE, dialect: createWaysideDialect({ name: 'gate', routes, statusOf }) },
+  ]
+}
+
+const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
+  flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? ''] as const] : []))

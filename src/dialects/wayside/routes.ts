@@ -1,0 +1,58 @@
+import { Refusal } from '../../base/errors.ts'
+import type { Exchange, HeaderPair, Reply, Route } from '../../door/exchange.ts'
+import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
+
+export const WELL_KNOWN = '.well-known'
+export const GATE = '_gate'
+
+/** The public halves of the keys that sign for services. */
+export const keysRoute = (keys: () => readonly object[]): Route => ({
+  path: `/${WELL_KNOWN}/jwks.json`,
+  methods: {
+    GET: () => ({
+      status: 200,
+      headers: [
+        ['Content-Type', 'application/jwk-set+json'],
+        ['Cache-Control', 'public, max-age=300'],
+      ],
+      body: JSON.stringify({ keys: keys() }),
+    }),
+  },
+})
+
+export interface GateNeeds {
+  authenticate(exchange: Exchange): Promise<Authenticated>
+  /** The headers that tell an application who is asking. */
+  introduce(authenticated: Authenticated): readonly HeaderPair[]
+}
+
+/**
+ * Whether a request may pass, for a proxy that asks with its client's headers: 204 and who it is, or 401. With
+ * `?role=` only who has one of these roles, or is an administrator; else 403.
+ */
+export const gateRoute = (needs: GateNeeds): Route => ({
+  path: `/${GATE}`,
+  methods: { GET: (exchange) => answerGate(exchange, needs) },
+})
+
+async function answerGate(exchange: Exchange, { authenticate, introduce }: GateNeeds): Promise<Reply> {
+  const authenticated = await identify(exchange, authenticate)
+  if (authenticated.by === null) throw new Refusal('authentication_required')
+  const wanted = exchange.query.getAll('role').flatMap((list) => list.split(','))
+  const { roles, isAdmin, isSuperuser } = authenticated.identity
+  const isWelcome = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
+  if (!isWelcome) throw new Refusal('forbidden')
+  return { status: 204, headers: [['Cache-Control', 'no-store'], ...introduce(authenticated)] }
+}
+
+/** A proxy knows yes, no and broken: a credential that is wrong in whatever way is no. */
+async function identify(exchange: Exchange, authenticate: GateNeeds['authenticate']): Promise<Authenticated> {
+  try {
+    return await authenticate(exchange)
+  } catch (error) {
+    if (error instanceof Refusal && !CANNOT_NOW.has(error.code)) return ANONYMOUS
+    throw error
+  }
+}
+
+const CANNOT_NOW: ReadonlySet<string> = new Set(['overloaded', 'store_unavailable', 'internal'])

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { test } from 'node:test'
+import { beforeDocument, beforeMultiModel, type Front, openFront, openServer } from '../../support/gateway.ts'
+import { ADMIN, basic, send } from '../../support/scenario.ts'
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+const FEED = '/db/_changes?feed=continuous'
+
+const openFeeds = (scope: { after(work: () => unknown): void }) =>
+  openServer(scope, (_request, response) => {
+    response.writeHead(200).write('{"seq":1}\n')
+  })
+
+const writeUser = (front: Front, name: string, more: object = {}, rev?: string) =>
+  send(front.document, {
+    method: 'PUT',
+    path: `/_users/org.couchdb.user:${name}${rev ? `?rev=${rev}` : ''}`,
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: JSON.stringify({ name, password: 'pw', roles: [], type: 'user', ...more }),
+  })
+
+async function signIn(front: Front, name: string): Promise<Record<string, string>> {
+  const body = JSON.stringify({ name, password: 'pw' })
+  const answer = await send(front.document, { method: 'POST', path: '/_session', headers: JSON_TYPE, body })
+  return { Cookie: answer.headers['set-cookie']?.[0]?.split(';')[0] ?? '' }
+}
+
+interface Open {
+  /** How it ended. */
+  readonly ended: Promise<string>
+  isOpen(): boolean
+  close(): void
+}
+
+async function open(base: string, path: string, headers: Record<string, string>): Promise<Open> {
+  const { hostname, port } = new URL(base)
+  const request = httpRequest({ hostname, port, path, headers, agent: false })
+  request.on('error', () => {}).end()
+  const [response]: [IncomingMessage] = (await once(request, 'response')) as [IncomingMessage]
+  assert.equal(response.statusCode, 200)
+  let how: string | undefined
+  const ended = new Promise<string>((resolve) => {
+    const end = (word: string) => () => {
+      how ??= word
+      resolve(how)
+    }
+    response.on('error', end('broken')).on('end', end('politely')).on('close', end('broken')).resume()
+  })
+  return { ended, isOpen: () => how === undefined, close: () => request.destroy() }
+}
+
+test('signing out cuts the feeds of that session, and no other', async (t) => {
+  const front = await openFront(t, beforeDocument((await openFeeds(t)).url))
+  await writeUser(front, 'ada')
+  const [mine, other] = [await signIn(front, 'ada'), await signIn(front, 'ada')]
+  const feeds = [await open(front.document, FEED, mine), await open(front.document, FEED, other)] as const
+  await send(front.document, { method: 'DELETE', path: '/_session', headers: mine })
+  assert.equal(await feeds[0].ended, 'broken')
+  assert.ok(feeds[1].isOpen())
+  feeds[1].close()
+})
+
+for (const kind of ['cookie', 'Basic'] as const) {
+  test(`a password change cuts feeds opened with a ${kind}, a change of somebody else does not`, async (t) => {
+    const front = await openFront(t, beforeDocument((await openFeeds(t)).url))
+    const [ada, bob] = await Promise.all([writeUser(front, 'ada'), writeUser(front, 'bob')])
+    const headers = kind === 'cookie' ? await signIn(front, 'ada') : { Authorization: basic('ada', 'pw') }
+    const feed = await open(front.document, FEED, headers)
+    await writeUser(front, 'bob', { password: 'new' }, JSON.parse(bob.body).rev)
+    assert.ok(feed.isOpen())
+    await writeUser(front, 'ada', { password: 'new' }, JSON.parse(ada.body).rev)
+    assert.equal(await feed.ended, 'broken')
+  })
+
+  test(`another role cuts feeds opened with a ${kind}, because they were opened without it`, async (t) => {
+    const front = await openFront(t, beforeDocument((await openFeeds(t)).url))
+    const { body } = await writeUser(front, 'ada', { roles: ['a'] })
+    const headers = kind === 'cookie' ? await signIn(front, 'ada') : { Authorization: basic('ada', 'pw') }
+    const feed = await open(front.document, FEED, headers)
+    await send(front.document, {
+      method: 'PUT',
+      path: `/_users/org.couchdb.user:ada?rev=${JSON.parse(body).rev}`,
+      headers: { ...ADMIN, ...JSON_TYPE },
+      body: JSON.stringify({ name: 'ada', roles: ['b'], type: 'user' }),
+    })
+    assert.equal(await feed.ended, 'broken')
+  })
+}
+
+test('deletion cuts, and so does the end of an administrator', async (t) => {
+  const front = await openFront(t, beforeDocument((await openFeeds(t)).url))
+  const { body } = await writeUser(front, 'ada')
+  const feed = await open(front.document, FEED, await signIn(front, 'ada'))
+  await send(front.document, {
+    method: 'DELETE',
+    path: `/_users/org.couchdb.user:ada?rev=${JSON.parse(body).rev}`,
+    headers: ADMIN,
+  })
+  assert.equal(await feed.ended, 'broken')
+  const config = { path: '/_node/_local/_config/admins/boss', headers: { ...ADMIN, ...JSON_TYPE } }
+  await send(front.document, { ...config, method: 'PUT', body: '"pw"' })
+  const bossy = await open(front.document, FEED, { Authorization: basic('boss', 'pw') })
+  await send(front.document, { ...config, method: 'DELETE' })
+  assert.equal(await bossy.ended, 'broken')
+})
+
+test('a token that was ended, a deactivated user and a token that ran out cut streams at the multi-model door', async (t) => {
+  const backend = await openFeeds(t)
+  const front = await openFront(t, beforeMultiModel(t, backend.url), { auth: { 'minimal-jwt-expiry-time': 1.5 } })
+  const manage = (method: string, path: string, value: object) =>
+    send(front.multiModel, { method, path, headers: { ...ADMIN, ...JSON_TYPE }, body: JSON.stringify(value) })
+  await manage('POST', '/_api/user', { user: 'ada', passwd: 'pw' })
+  await manage('PUT', '/_api/user/ada/database/_system', { grant: 'rw' })
+  const getToken = async (more: object = {}) => {
+    const answer = await manage('POST', '/_open/auth', { username: 'ada', password: 'pw', ...more })
+    return { Authorization: `bearer ${JSON.parse(answer.body).jwt}` }
+  }
+  const token = await getToken()
+  const first = await open(front.multiModel, '/_api/cursor', token)
+  await send(front.multiModel, { method: 'DELETE', path: '/_open/auth', headers: token })
+  assert.equal(await first.ended, 'broken')
+  const short = await open(front.multiModel, '/_api/cursor', await getToken({ expiryTime: 2 }))
+  assert.equal(await short.ended, 'broken')
+  const second = await open(front.multiModel, '/_api/cursor', await getToken())
+  await manage('PATCH', '/_api/user/ada', { active: false })
+  assert.equal(await second.ended, 'broken')
+})

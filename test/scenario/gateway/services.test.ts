@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, verify } from 'node:crypto'
+import { test } from 'node:test'
+import { createTestCardea } from '../../../src/index.ts'
+import { openBackend, openFront, type Seen } from '../../support/gateway.ts'
+import { ADMIN, basic, send } from '../../support/scenario.ts'
+
+const beforeService = (url: string, more = '') => ({ services: { shop: `/shop ${url} ${more}`.trim() } })
+
+/** Who gets through, by mode: nobody's request, a wrong credential's, an administrator's. */
+const MODES = [
+  { name: 'the contract’s first combination: open', server: {}, more: '', statuses: [200, 200, 200] },
+  {
+    name: 'the second: closed',
+    server: { 'authentication-system-only': false },
+    more: '',
+    statuses: [401, 401, 200],
+  },
+  { name: 'the third: open', server: { authentication: false }, more: '', statuses: [200, 200, 200] },
+  { name: 'required: closed in the first', server: {}, more: 'required', statuses: [401, 401, 200] },
+  {
+    name: 'required: closed in the third',
+    server: { authentication: false },
+    more: 'required',
+    statuses: [401, 401, 200],
+  },
+]
+
+for (const { name, server, more, statuses } of MODES)
+  test(`services, ${name}`, async (t) => {
+    const backend = await openBackend(t)
+    const front = await openFront(t, beforeService(backend.url, more), { server })
+    const wrong = { Authorization: basic('admin', 'wrong') }
+    for (const path of ['/shop', '/shop/cart?x=1', '/sh%6Fp/cart']) {
+      const answers = []
+      for (const headers of [{}, wrong, ADMIN]) answers.push(await send(front.multiModel, { path, headers }))
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        statuses,
+        path,
+      )
+    }
+    const served = statuses.filter((status) => status === 200).length
+    assert.equal(backend.seen.length, 3 * served)
+  })
+
+test('a mount is whole segments, and no database’s', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeService(backend.url))
+  for (const path of ['/shopping', '/_db/_system/shop', '/other/shop', '/SHOP'])
+    assert.equal((await send(front.multiModel, { path, headers: ADMIN })).status, 404, path)
+  assert.equal(backend.seen.length, 0)
+})
+
+async function verifyToken(seen: Seen | undefined, base: string): Promise<Record<string, unknown>> {
+  const { body } = await send(base, { path: '/.well-known/jwks.json' })
+  const [head = '', payload = '', signature = ''] = seen?.header('x-auth-token')?.split('.') ?? []
+  const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString())
+  const jwk = JSON.parse(body).keys.find((key: { kid: string }) => key.kid === kid)
+  assert.deepEqual([alg, jwk.kty, jwk.d], ['ES256', 'EC', undefined])
+  const key = { key: createPublicKey({ key: jwk, format: 'jwk' }), dsaEncoding: 'ieee-p1363' } as const
+  assert.ok(verify('sha256', Buffer.from(`${head}.${payload}`), key, Buffer.from(signature, 'base64url')))
+  return JSON.parse(Buffer.from(payload, 'base64url').toString())
+}
+
+test('a service can verify who is asking at either door’s key set', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeService(backend.url), { chttpd: { require_valid_user: true } })
+  await send(front.multiModel, { path: '/shop', headers: { ...ADMIN, 'X-Auth-User': 'evil', x_auth_user: 'evil' } })
+  const [seen] = backend.seen
+  for (const base of [front.document, front.multiModel]) {
+    const claims = await verifyToken(seen, base)
+    assert.deepEqual([claims['sub'], claims['aud'], claims['roles']], ['admin', 'shop', ['_admin']])
+    assert.ok(Number(claims['exp']) * 1000 > Date.now())
+  }
+  assert.deepEqual([seen?.all('x-auth-user'), seen?.all('x-auth-roles')], [['admin'], ['_admin']])
+  assert.deepEqual(seen?.all('authorization'), [])
+})
+
+test('nobody has no headers, and keeps a credential that is the application’s own', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeService(backend.url))
+  await send(front.multiModel, { path: '/shop', headers: { Authorization: 'ApiKey 1', 'X-Auth-User': 'admin' } })
+  const [seen] = backend.seen
+  assert.deepEqual(seen?.all('authorization'), ['ApiKey 1'])
+  assert.deepEqual(
+    seen?.raw.filter((text) => /^x-auth-/i.test(text)),
+    [],
+  )
+})
+
+for (const text of [
+  'shop http://127.0.0.1:1',
+  '/_shop http://127.0.0.1:1',
+  '/shop',
+  '/shop ftp://x',
+  '/a//b http://x',
+  '/../a http://x',
+  '/shop http://x maybe',
+])
+  test(`[services] ${text} is refused at start`, async () => {
+    await assert.rejects(createTestCardea({ options: { services: { shop: text } } }), /\[services\] shop/)
+  })
+
+for (const door of ['document', 'multiModel'] as const) {
+  test(`${door}: /_gate says who is asking, or 401`, async (t) => {
+    const front = await openFront(t)
+    const ask = (headers: Record<string, string>, query = '') => send(front[door], { path: `/_gate${query}`, headers })
+    const yes = await ask(ADMIN)
+    assert.deepEqual([yes.status, yes.headers['x-auth-user'], yes.headers['x-auth-roles']], [204, 'admin', '_admin'])
+    assert.equal(yes.headers['x-auth-token']?.toString().split('.').length, 3)
+    for (const headers of [
+      {},
+      { Authorization: basic('admin', 'wrong') },
+      { Authorization: 'Bearer x' },
+      { Authorization: 'Basic !!!' },
+      { Cookie: 'AuthSession=rubbish' },
+      { 'X-Auth-User': 'admin', 'X-Forwarded-Uri': '/_up' },
+    ]) {
+      const no = await ask(headers)
+      assert.deepEqual([no.status, no.headers['x-auth-user']], [401, undefined], JSON.stringify(headers))
+    }
+  })
+}
+
+test('/_gate asks for a role', async (t) => {
+  const front = await openFront(t)
+  await send(front.document, {
+    method: 'PUT',
+    path: '/_users/org.couchdb.user:ada',
+    headers: { ...ADMIN, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'ada', password: 'pw', roles: ['reader'], type: 'user' }),
+  })
+  const ask = async (query: string) =>
+    (await send(front.document, { path: `/_gate${query}`, headers: { Authorization: basic('ada', 'pw') } })).status
+  assert.deepEqual(
+    [await ask('?role=reader'), await ask('?role=writer'), await ask('?role=writer,reader')],
+    [204, 403, 204],
+  )
+})
