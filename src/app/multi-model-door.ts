@@ -1,8 +1,9 @@
 // The multi-model door, wired: its dialect, its own ordered credentials, and the live options it needs.
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { deriveLive } from '../base/live.ts'
+import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
+import type { Config } from '../config/options.ts'
 import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
 import { createBearerHandler } from '../credentials/bearer.ts'
@@ -31,14 +32,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const settings = deriveLive(config, toMultiModelSettings)
   const { name, version } = config.get()['multi-model']
   if (!settings.get().authentication) log.warn('the multi-model door is OPEN TO ANYONE: server.authentication is false')
-  const signIns = createMultiModelSignIns({
-    ...parts,
-    ring: parts.tokenSecrets.ring.get,
-    issuer: name.toLowerCase(),
-    settings: settings.get,
-    basicAgeMs: () => toBasicAgeMs(config.get()),
-    clock: SYSTEM_CLOCK,
-  })
+  const signIns = createSignIns(parts, config, settings)
   const databases = createGrantedDatabases({
     directory,
     hasUpstream: () => config.get().upstream['multi-model'].length > 0,
@@ -75,6 +69,16 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     log,
   })
 }
+
+const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): MultiModelSignIns =>
+  createMultiModelSignIns({
+    ...parts,
+    ring: parts.tokenSecrets.ring.get,
+    issuer: config.get()['multi-model'].name.toLowerCase(),
+    settings: settings.get,
+    basicAgeMs: () => toBasicAgeMs(config.get()),
+    clock: SYSTEM_CLOCK,
+  })
 
 /** A token that is good for some paths is good for no other dialect's. */
 const withoutPaths = (authenticated: Authenticated): Authenticated =>

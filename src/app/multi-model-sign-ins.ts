@@ -9,6 +9,7 @@ import type { Account } from '../identity/account.ts'
 import type { Directory, Session } from '../identity/directory.ts'
 import type { BearerToken } from '../identity/identity.ts'
 import type { SignIn } from '../identity/sign-in.ts'
+import { checkName } from '../identity/user.ts'
 import { type KeyRing, signWithRing } from '../keys/ring.ts'
 
 export interface SignInsNeeds {
@@ -68,7 +69,8 @@ interface Credentials {
 async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Promise<Admitted | undefined> {
   // first, because it costs nothing: a password would be hashed, and its failure counted
   const byToken = await admitByToken(needs, given)
-  if (byToken || given.name === '') return byToken
+  // what cannot be a name is nobody's, and need not be looked for
+  if (byToken || checkName(given.name) !== undefined) return byToken
   try {
     const account = await needs.signIn({
       ...given,
@@ -93,7 +95,7 @@ async function admitByToken(
   { name, password }: Pick<Credentials, 'name' | 'password'>,
 ): Promise<Admitted | undefined> {
   const user = findTokenUser(password)
-  if (user === undefined || (name !== '' && name !== user)) return undefined
+  if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
   const account = await directory.findAccount(user)
   if (!account || account.isAdmin || account.totp !== undefined) return undefined
   const token = findActiveToken(account.tokens ?? [], password, nowSeconds(clock))

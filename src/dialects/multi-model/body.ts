@@ -6,7 +6,8 @@ import type { Exchange } from '../../door/exchange.ts'
 export type Members = Readonly<Record<string, unknown>>
 
 export type BodyReading =
-  | { readonly kind: 'object'; readonly members: Members }
+  /** `isExact`: no number in it was too large to be kept as it is. */
+  | { readonly kind: 'object'; readonly members: Members; readonly isExact: boolean }
   /** There is none, or it is in a form nobody asked for, which counts as none. */
   | { readonly kind: 'none' }
   | { readonly kind: 'not json'; readonly reason: string }
@@ -21,20 +22,24 @@ export async function readBody(exchange: Exchange): Promise<BodyReading> {
   if (text === undefined) return { kind: 'not json', reason: 'the body is not UTF-8' }
   const reading = readJson(text, { noDuplicates: true })
   if (reading.kind === 'refused') return { kind: 'not json', reason: REASONS[reading.reason] }
-  if (isTooDeep(reading.value)) return { kind: 'not json', reason: `the body is nested deeper than ${MOST_DEPTH}` }
-  return isJsonObject(reading.value) ? { kind: 'object', members: reading.value } : { kind: 'not an object' }
+  const shape = measure(reading.value)
+  if (shape.isDeep) return { kind: 'not json', reason: `the body is nested deeper than ${MOST_DEPTH}` }
+  if (!isJsonObject(reading.value)) return { kind: 'not an object' }
+  return { kind: 'object', members: reading.value, isExact: shape.isExact }
 }
 
 const MOST_DEPTH = 100
 
 /** Whoever writes it out again works member by member, each inside the other: there must be an end. */
-function isTooDeep(value: unknown): boolean {
+function measure(value: unknown): { readonly isDeep: boolean; readonly isExact: boolean } {
   let level: unknown[] = [value]
+  let isExact = true
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MOST_DEPTH) return true
+    if (depth > MOST_DEPTH) return { isDeep: true, isExact }
+    isExact &&= level.every((item) => typeof item !== 'number' || Number.isFinite(item))
     level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
   }
-  return false
+  return { isDeep: false, isExact }
 }
 
 const REASONS = {
@@ -45,8 +50,13 @@ const REASONS = {
 /** The members of the body, where nothing but an object will do. */
 export async function readMembers(exchange: Exchange): Promise<Members> {
   const body = await readBody(exchange)
-  if (body.kind === 'object') return body.members
-  throw new Refusal('bad_request', { about: body.kind === 'not json' ? body.reason : 'the body must be a JSON object' })
+  if (body.kind === 'object' && body.isExact) return body.members
+  throw new Refusal('bad_request', { about: explain(body) })
+}
+
+function explain(body: BodyReading): string {
+  if (body.kind === 'object') return 'the body holds a number beyond all bounds'
+  return body.kind === 'not json' ? body.reason : 'the body must be a JSON object'
 }
 
 const OWN_BINARY = 'application/x-velocypack'

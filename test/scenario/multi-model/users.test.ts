@@ -169,6 +169,14 @@ describe('creating', () => {
     ['a list', 'POST', '/_api/user', create([]), 400, refusal(400, 10, 'the body must be a JSON object')],
     ['not JSON', 'POST', '/_api/user', { auth, text: '{' }, 400, refusal(400, 10, 'the body is not JSON')],
     [
+      'a number nobody can keep',
+      'POST',
+      '/_api/user',
+      { auth, text: '{"user":"new","extra":{"a":[1e999]}}' },
+      400,
+      refusal(400, 10, 'the body holds a number beyond all bounds'),
+    ],
+    [
       'a member twice',
       'POST',
       '/_api/user',
