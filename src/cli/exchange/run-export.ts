@@ -62,7 +62,7 @@ async function writeWhole<T>(output: Output, work: (output: Output) => Promise<T
   }
 }
 
-const PAGE = 500
+const PAGE = 200
 
 async function exportUsers(control: Control, output: Output, work: Work): Promise<ExportSummary> {
   const { options, idPrefix, progress } = work

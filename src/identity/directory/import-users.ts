@@ -1,3 +1,4 @@
+import { setImmediate as giveWay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -26,13 +27,19 @@ interface Planned {
   readonly done: 'created' | 'replaced'
 }
 
+/** An embedded store answers at once, so that without a pause nobody else would be served in between. */
+const BETWEEN_PAUSES = 32
+
 export const createImportUsers =
   (parts: ImportParts): UserDirectory['importUsers'] =>
   async (drafts, onTaken, { isTrial = false } = {}) => {
     const toStored = isTrial ? tryPassword : storePassword
     const plans: Plan[] = []
     // one after the other: passwords in clear must not take all places where passwords are hashed
-    for (const draft of drafts) plans.push(await plan(parts, draft, onTaken, toStored).catch(toRefused))
+    for (const draft of drafts) {
+      if (plans.length % BETWEEN_PAUSES === BETWEEN_PAUSES - 1) await giveWay()
+      plans.push(await plan(parts, draft, onTaken, toStored).catch(toRefused))
+    }
     if (isTrial) return plans.map(toTrialOutcome)
     const outcomes = await writeAll(parts, plans)
     const settled: ImportOutcome[] = []

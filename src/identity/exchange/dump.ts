@@ -17,7 +17,7 @@ export interface DumpOptions extends DocumentNames {
 
 export interface Found {
   readonly line: number
-  /** Characters of the record, all of them together where one line holds several. */
+  /** Characters of the record; where one line holds several, of each its share. */
   readonly size: number
   readonly reading: Reading
 }
@@ -66,7 +66,7 @@ export function createDumpReader({ format: given, ...names }: DumpOptions): Dump
       line = piece.line
       const readings = readPiece(piece)
       isOver = readings.some((reading) => reading.kind === 'refused' && reading.isLast)
-      const size = 'text' in piece ? piece.text.length : 0
+      const size = 'text' in piece ? Math.ceil(piece.text.length / readings.length) : 0
       for (const reading of readings) found.push({ line, size, reading })
     }
     return found
