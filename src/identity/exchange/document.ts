@@ -4,10 +4,8 @@ import { requireName, requireRoles } from '../directory/check-user.ts'
 import type { NewPassword, UserDraft } from '../directory.ts'
 import { PASSWORD_MEMBERS, readDocumentPassword, type StoredPassword, toDocumentMembers } from '../password/password.ts'
 import type { Json, JsonObject, User } from '../user.ts'
-import { requireUsable } from './password-flaws.ts'
 import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
-import { refuse, requireObject, requireText, requireTexts } from './require.ts'
-import { isRevision } from './revision.ts'
+import { isRevision, refuse, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
 import { type Loss, type RecordWriter, renderObject } from './writing.ts'
 
 export interface DocumentNames {

@@ -4,9 +4,8 @@ import { requireGrants, requireName } from '../directory/check-user.ts'
 import { readSimpleAuthData } from '../password/password.ts'
 import type { Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../user.ts'
 import { readAccessToken } from './access-tokens.ts'
-import { requireUsable } from './password-flaws.ts'
 import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
-import { refuse, requireFlag, requireList, requireObject, requireText } from './require.ts'
+import { refuse, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
 
 /** Reads documents as they are, or in the envelopes of older dumps, `{"type":2300,"data":{…}}`. */
 export const createMultiModelReader = (): RecordReader =>

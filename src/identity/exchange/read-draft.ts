@@ -3,8 +3,16 @@ import { requireGrants, requireName, requireRoles } from '../directory/check-use
 import type { NewPassword, UserDraft } from '../directory.ts'
 import { PASSWORD_MEMBERS, readDocumentPassword } from '../password/password.ts'
 import type { AccessToken, Grant, GrantLevel, Json, MultiModelPayload, SessionsFrom } from '../user.ts'
-import { refuse, requireCount, requireFlag, requireList, requireObject, requireText, requireTexts } from './require.ts'
-import { isRevision } from './revision.ts'
+import {
+  isRevision,
+  refuse,
+  requireCount,
+  requireFlag,
+  requireList,
+  requireObject,
+  requireText,
+  requireTexts,
+} from './require.ts'
 
 type Reader = (value: Json) => Partial<UserDraft>
 
