@@ -13,6 +13,8 @@ export interface IncomingOptions {
 }
 
 const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
+/** Made once: the reason Node would make up costs more than all the rest, and every reply ends with a close. */
+const GONE = new Error('the client is gone')
 let lastId = Math.floor(Math.random() * 2 ** 40)
 
 function nextId(): string {
@@ -71,8 +73,8 @@ export class Incoming implements Exchange {
   get signal(): AbortSignal {
     if (this.#signal) return this.#signal
     const controller = new AbortController()
-    this.#response.once('close', () => controller.abort())
-    if (this.#response.destroyed) controller.abort()
+    this.#response.once('close', () => controller.abort(GONE))
+    if (this.#response.destroyed) controller.abort(GONE)
     this.#signal = controller.signal
     return this.#signal
   }

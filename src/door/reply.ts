@@ -37,7 +37,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   if (isLast) headers.push('Connection', 'close')
   response.writeHead(reply.status, headers)
   if (isPassage(reply.body)) {
-    reply.body.pour(response, (last) => (leavesBody ? endLate(request, response, last) : response.end(last)))
+    reply.body.pour(response, (last) => (leavesBody ? endLate(request, response, last) : endNow(response, last)))
     return { isLast, isFeed: true }
   }
   const body = request.method === 'HEAD' ? undefined : reply.body
@@ -91,6 +91,15 @@ function hasUnreadBody(request: IncomingMessage): boolean {
   const declared = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
   return request.headers.expect !== undefined || declared > SWALLOWED_BYTES
 }
+
+/** What is small goes out in one piece with the head: as text of one character a byte, which Node can put together. */
+function endNow(response: ServerResponse, last: Uint8Array | undefined): void {
+  const isSmall = last !== undefined && last.length <= SMALL_BYTES
+  if (isSmall) response.end(Buffer.from(last.buffer, last.byteOffset, last.length).toString('latin1'), 'latin1')
+  else response.end(last)
+}
+
+const SMALL_BYTES = 16_384
 
 /** As below: the answer was whole before the client had sent everything. */
 function endLate(request: IncomingMessage, response: ServerResponse, last: Uint8Array | undefined): void {

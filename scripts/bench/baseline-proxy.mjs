@@ -1,0 +1,19 @@
+// The least an undici proxy can do, with no authentication: what the gateway is measured beside.
+// node scripts/bench/baseline-proxy.mjs http://127.0.0.1:PORT
+import { createServer } from 'node:http'
+import { Pool } from 'undici'
+
+const pool = new Pool(process.argv[2] ?? '', { connections: 128 })
+
+const server = createServer((request, response) => {
+  const hasNoBody = request.method === 'GET' || request.method === 'HEAD'
+  const options = {
+    method: request.method,
+    path: request.url,
+    headers: { accept: request.headers.accept ?? '*/*' },
+    body: hasNoBody ? null : request,
+  }
+  const pass = ({ statusCode, headers }) => response.writeHead(statusCode, headers)
+  pool.stream(options, pass, (error) => error && response.destroy())
+})
+server.listen(0, '127.0.0.1', () => process.stdout.write(`${JSON.stringify({ port: server.address().port })}\n`))
