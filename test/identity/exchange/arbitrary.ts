@@ -86,7 +86,8 @@ const foreign: fc.Arbitrary<StoredPassword> = fc
 export const password = fc.oneof(pbkdf2, simple, salted, foreign)
 
 const level = fc.constantFrom<GrantLevel>('rw', 'ro', 'none')
-const place = word(checkWord).filter((each) => !each.startsWith('_'))
+// on all databases only all collections can be granted
+const place = word(checkWord).filter((each) => !each.startsWith('_') && each !== '*')
 const grant: fc.Arbitrary<Grant> = record({
   level: fc.option(level, { nil: undefined }),
   collections: fc.array(fc.tuple(place, level), { maxLength: 2 }).map((entries) => new Map(entries)),
