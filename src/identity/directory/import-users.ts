@@ -27,19 +27,10 @@ interface Planned {
   readonly done: 'created' | 'replaced'
 }
 
-/** An embedded store answers at once, so that without a pause nobody else would be served in between. */
-const BETWEEN_PAUSES = 32
-
 export const createImportUsers =
   (parts: ImportParts): UserDirectory['importUsers'] =>
   async (drafts, onTaken, { isTrial = false } = {}) => {
-    const toStored = isTrial ? tryPassword : storePassword
-    const plans: Plan[] = []
-    // one after the other: passwords in clear must not take all places where passwords are hashed
-    for (const draft of drafts) {
-      if (plans.length % BETWEEN_PAUSES === BETWEEN_PAUSES - 1) await giveWay()
-      plans.push(await plan(parts, draft, onTaken, toStored).catch(toRefused))
-    }
+    const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
     if (isTrial) return plans.map(toTrialOutcome)
     const outcomes = await writeAll(parts, plans)
     const settled: ImportOutcome[] = []
@@ -56,9 +47,36 @@ const isChange = ({ kind }: ImportOutcome): boolean => kind === 'created' || kin
 
 const KEPT: Plan = Object.freeze({ kind: 'done', outcome: Object.freeze({ kind: 'kept' }) })
 
-async function plan(parts: ImportParts, draft: UserDraft, onTaken: OnTaken, toStored: ToStored): Promise<Plan> {
+interface PlanRules {
+  readonly onTaken: OnTaken
+  readonly toStored: ToStored
+}
+
+/** So many are looked up at once. */
+const AT_ONCE = 32
+
+async function planAll(parts: ImportParts, drafts: readonly UserDraft[], rules: PlanRules): Promise<readonly Plan[]> {
+  const plans: Plan[] = []
+  for (let from = 0; from < drafts.length; from += AT_ONCE) {
+    const some = drafts.slice(from, from + AT_ONCE)
+    const found = await Promise.all(some.map(({ name }) => parts.store.findUser(name)))
+    // one after the other: passwords in clear must not take all places where passwords are hashed
+    for (const [index, draft] of some.entries()) {
+      plans.push(await plan(parts, draft, found[index], rules).catch(toRefused))
+    }
+    // an embedded store answers at once: without a pause nobody else would be served meanwhile
+    await giveWay()
+  }
+  return plans
+}
+
+async function plan(
+  parts: ImportParts,
+  draft: UserDraft,
+  stored: Stored | undefined,
+  { onTaken, toStored }: PlanRules,
+): Promise<Plan> {
   requireDraft(parts, draft)
-  const stored = await parts.store.findUser(draft.name)
   const isTaken = stored?.record.kind === 'user'
   if (isTaken && onTaken === 'keep') return KEPT
   const password = await toStored(parts, draft)
