@@ -16,7 +16,7 @@ import { checkPassword, type PasswordRules } from '../identity/password/password
 import type { StoredLayer } from './runtime.ts'
 
 export interface HashingNeeds {
-  readonly runtime: Pick<StoredLayer, 'seedAdministrator'>
+  readonly runtime: Pick<StoredLayer, 'seedAdministrator' | 'listSeen' | 'setSeen'>
   readonly hasher: Hasher
   readonly parameters: HashParameters
   readonly rules: PasswordRules
@@ -32,12 +32,38 @@ export async function hashAdministrators(
   { admins, deletedAdmins }: Administrators,
   needs: HashingNeeds,
 ): Promise<number> {
-  const entries = admins.map(toLayered)
+  const seen = await needs.runtime.listSeen()
+  const layered = admins.map(toLayered)
+  const entries: Entry[] = []
+  for (const entry of layered) entries.push(await judgeIntent(entry, seen.get(entry.name), layered, needs))
   const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
   let hashed = 0
   for (const entry of plain) if (await hashEntry(entry, entries, needs)) hashed += 1
   return hashed
 }
+
+/**
+ * Clear text in a file is new intent once. The same again, in a file nobody could rewrite or that came back as it was,
+ * only seeds: else each start would undo what was changed or deleted at run time.
+ */
+async function judgeIntent(
+  entry: Entry,
+  seen: string | undefined,
+  all: readonly Entry[],
+  needs: HashingNeeds,
+): Promise<Entry> {
+  const mayBeSeen = seen !== undefined && entry.layer === 'file' && isInClear(entry)
+  if (!mayBeSeen || !(await isSamePassword(seen, entry.text, needs))) return entry
+  if (findKept(entry, all)?.text !== seen) {
+    const fields = { name: entry.name, place: renderSource(entry.source) }
+    needs.log.warn('password of an administrator does not count: changed or deleted at run time since', fields)
+  }
+  writeBack(entry, seen, needs.log)
+  return toSeed(entry)
+}
+
+const findKept = (entry: Entry, all: readonly Entry[]): Entry | undefined =>
+  all.find(({ name, layer }) => name === entry.name && layer === 'run time')
 
 /**
  * Who is an administrator now. What is in clear in a file has been hashed before; seen again it is no new intent, and
@@ -68,16 +94,18 @@ const toSeed = (entry: Entry): Entry => (entry.layer === 'file' ? { ...entry, la
 const isInClear = ({ text }: Entry): boolean => readAdminPassword(text).kind === 'plain'
 
 async function hashEntry(entry: Entry, all: readonly Entry[], needs: HashingNeeds): Promise<boolean> {
-  const kept = all.find(({ name, layer }) => name === entry.name && layer === 'run time')
+  const kept = findKept(entry, all)
   const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, needs))
   const text = isKept ? kept.text : await hash(entry, needs)
   // writing it again would end the sessions of that name at every start
   if (!isKept) await needs.runtime.seedAdministrator(entry.name, text)
-  if (entry.source.kind === 'file') writeBack(entry, text, needs.log)
+  if (entry.layer === 'file') {
+    await needs.runtime.setSeen(entry.name, text)
+    writeBack(entry, text, needs.log)
+  }
   return !isKept
 }
 
-/** Clear text in a file nobody could rewrite: the hash made of it earlier is kept, and with it the salt. */
 async function isSamePassword(
   stored: string,
   password: string,

@@ -19,6 +19,9 @@ export interface StoredLayer extends RuntimeLayer {
    * somebody made for it beforehand are good.
    */
   seedAdministrator(name: string, text: string): Promise<void>
+  /** The hash made of the clear text that was last read in a file, by the name of the administrator. */
+  listSeen(): Promise<ReadonlyMap<string, string>>
+  setSeen(name: string, text: string): Promise<void>
   read(): Promise<RuntimeReading>
   /** On top of what is stored, for this process alone and until it ends or reads its configuration anew. */
   readonly volatile: RuntimeLayer
@@ -32,7 +35,7 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
   const read = async (): Promise<RuntimeReading> => {
     const { settings, sequence } = await store.listSettings()
     const own = await passing.list()
-    return { entries: [...withoutThose(settings, own), ...own], sequence, changes: toChanges(settings) }
+    return { entries: [...withoutThose(toEntries(settings), own), ...own], sequence, changes: toChanges(settings) }
   }
   return {
     read,
@@ -52,6 +55,11 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
       const seed = { ...change(ADMINS, name), ...(isNew ? { nowSeconds: NEVER } : {}), text }
       requireWritten(await store.setSetting(seed))
     },
+    async listSeen() {
+      const { settings } = await store.listSettings()
+      return new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : [])))
+    },
+    setSeen: async (name, text) => requireWritten(await store.setSetting({ ...change(SEEN, name), text })),
     volatile: {
       list: () => passing.list(),
       set: (section, key, text) => passing.set(section, key, text),
@@ -65,6 +73,13 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
 
 const ADMINS = 'admins'
 const NEVER = 0
+
+/** No setting can be in a section of this name: what is kept there is neither read as one, nor shown, nor set. */
+const SEEN = '[admins]'
+
+/** What the store holds of the configuration itself. */
+export const toEntries = (settings: readonly Setting[]): readonly RuntimeEntry[] =>
+  settings.filter(({ section }) => section !== SEEN)
 
 const toChanges = (settings: readonly Setting[]): AdministratorChanges =>
   new Map(

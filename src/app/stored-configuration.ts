@@ -6,6 +6,7 @@ import type { RuntimeEntry } from '../config/runtime.ts'
 import { openStore } from '../store/open.ts'
 import { findStoreFile } from '../store/place.ts'
 import { openConfiguration } from './load.ts'
+import { toEntries } from './runtime.ts'
 
 /** Everything a start would read, the run-time layer included; it is only read, so a server may be at work on it. */
 export async function loadStoredConfiguration(input: Omit<LoadInput, 'rules'>): Promise<Reading> {
@@ -26,7 +27,7 @@ async function listStored(url: string): Promise<readonly RuntimeEntry[]> {
   if (isNowhere) return []
   const store = await openStore(url, { log: SILENT_LOG })
   try {
-    return (await store.listSettings()).settings
+    return toEntries((await store.listSettings()).settings)
   } finally {
     await store.close()
   }

@@ -3,7 +3,17 @@ import { createHash, pbkdf2Sync } from 'node:crypto'
 import { chmodSync, closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { FREE_PORTS, IN_MEMORY, makeFolder, type Started, signsIn, start, stop } from '../support/process.ts'
+import {
+  FREE_PORTS,
+  get,
+  IN_MEMORY,
+  makeFolder,
+  type Scope,
+  type Started,
+  signsIn,
+  start,
+  stop,
+} from '../support/process.ts'
 
 const derive = (digest: string, bytes: number) => pbkdf2Sync('pw', 'salt', 10, bytes, digest).toString('hex')
 
@@ -92,18 +102,27 @@ describe('clear text in a file', () => {
     await stop(quiet)
   })
 
+  /** A file that has lost its name: it can be read through the descriptor, and not be replaced. */
+  function openReadOnly(t: Scope, folder: string, text: string): number {
+    const path = join(folder, 'gone.ini')
+    writeFileSync(path, text, { mode: 0o600 })
+    const file = openSync(path, 'r')
+    t.after(() => closeSync(file))
+    rmSync(path)
+    return file
+  }
+
+  const onStore = (folder: string) => [
+    ...['serve', '--config', '/dev/fd/3', ...FREE_PORTS, '--chttpd_auth.iterations', '1'],
+    ...['--store.url', `sqlite:${join(folder, 'store.db')}`],
+  ]
+
   it('that cannot be rewritten warns, works, and keeps its hash at the next start', async (t) => {
     const folder = makeFolder(t)
-    const gone = join(folder, 'gone.ini')
-    writeFileSync(gone, '[admins]\nada = secret\n', { mode: 0o600 })
-    // A file that has lost its name: it can be read through the descriptor, and not be replaced.
-    const file = openSync(gone, 'r')
-    t.after(() => closeSync(file))
-    rmSync(gone)
-    const flags = [...FREE_PORTS, '--store.url', `sqlite:${join(folder, 'store.db')}`, '--chttpd_auth.iterations', '1']
+    const file = openReadOnly(t, folder, '[admins]\nada = secret\n')
     const hashes: string[] = []
     for (const round of ['first', 'second']) {
-      const cardea = start(t, ['serve', '--config', '/dev/fd/3', ...flags], { file })
+      const cardea = start(t, onStore(folder), { file })
       const { document } = await cardea.doors()
       assert.match(cardea.stderr(), /"name":"ada".*"msg":"password of an administrator stays in clear text/, round)
       assert.ok(await signsIn(document, ['ada', 'secret']), round)
@@ -112,6 +131,76 @@ describe('clear text in a file', () => {
     }
     assert.equal(hashes[0], hashes[1])
   })
+
+  it('that cannot be rewritten brings nothing back that was changed at run time; another text does', async (t) => {
+    const folder = makeFolder(t)
+    const file = openReadOnly(t, folder, '[admins]\nada = secret\nbob = secret\neve = secret\n')
+    const first = start(t, onStore(folder), { file })
+    const { document } = await first.doors()
+    await putAdmin(document, ['eve', 'secret'], 'PUT', 'ada', 'changed')
+    await putAdmin(document, ['eve', 'secret'], 'DELETE', 'bob')
+    await assertInForce(document, 'before')
+    first.child.kill('SIGHUP')
+    await first.says(/"msg":"configuration applied"/)
+    await assertInForce(document, 'after a reload')
+    await stop(first)
+
+    const second = start(t, onStore(folder), { file })
+    await assertInForce((await second.doors()).document, 'after a start')
+    assert.match(second.stderr(), /"name":"bob".*"msg":"password of an administrator does not count/)
+    assert.doesNotMatch(second.stderr(), /"name":"eve".*"msg":"password of an administrator does not count/)
+    await stop(second)
+
+    const other = openReadOnly(t, folder, '[admins]\nada = another\nbob = another\neve = secret\n')
+    const third = start(t, onStore(folder), { file: other })
+    const doors = await third.doors()
+    for (const name of ['ada', 'bob']) assert.ok(await signsIn(doors.document, [name, 'another']), name)
+    await stop(third)
+  })
+
+  it('that came back as it was, as in a container, is no new intent either; nothing shows what is known of it', async (t) => {
+    const path = join(makeFolder(t), 'a.ini')
+    const flags = [...FREE_PORTS, '--store.url', `sqlite:${path}.db`, '--chttpd_auth.iterations', '1']
+    for (const round of ['first', 'second']) {
+      write(path, [
+        ['ada', 'secret'],
+        ['eve', 'secret'],
+      ])
+      const cardea = start(t, ['serve', '--config', path, ...flags])
+      const { document } = await cardea.doors()
+      if (round === 'first') await putAdmin(document, ['eve', 'secret'], 'PUT', 'ada', 'changed')
+      assert.ok(await signsIn(document, ['ada', 'changed']), round)
+      assert.ok(!(await signsIn(document, ['ada', 'secret'])), round)
+      assert.doesNotMatch(readFileSync(path, 'utf8'), /secret/)
+      const { body } = await get(`${document}/_node/_local/_config`, ['eve', 'secret'])
+      assert.deepEqual(
+        Object.keys(JSON.parse(body)).filter((section) => section.includes('[')),
+        [],
+      )
+      const hidden = `${document}/_node/_local/_config/${encodeURIComponent('[admins]')}`
+      assert.ok((await get(`${hidden}/ada`, ['eve', 'secret'])).status >= 400)
+      assert.equal((await send(hidden, 'PUT', ['eve', 'secret'], 'x')).status, 400)
+      await stop(cardea)
+    }
+  })
+
+  async function assertInForce(document: string, when: string): Promise<void> {
+    assert.ok(await signsIn(document, ['ada', 'changed']), `changed, ${when}`)
+    assert.ok(!(await signsIn(document, ['ada', 'secret'])), `the old one, ${when}`)
+    assert.ok(!(await signsIn(document, ['bob', 'secret'])), `deleted, ${when}`)
+    assert.ok(await signsIn(document, ['eve', 'secret']), `left alone, ${when}`)
+  }
+
+  async function putAdmin(document: string, by: readonly [string, string], method: string, name: string, to?: string) {
+    const { status } = await send(`${document}/_node/_local/_config/admins`, method, by, to, name)
+    assert.equal(status, 200, `${method} ${name}`)
+  }
+
+  async function send(section: string, method: string, by: readonly [string, string], to?: string, key = 'ada') {
+    const headers = { authorization: `Basic ${Buffer.from(by.join(':')).toString('base64')}` }
+    const body = to === undefined ? null : JSON.stringify(to)
+    return fetch(`${section}/${key}`, { method, headers, body })
+  }
 
   async function readHash(document: string): Promise<string> {
     const headers = { authorization: `Basic ${Buffer.from('ada:secret').toString('base64')}` }
