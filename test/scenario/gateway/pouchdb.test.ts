@@ -1,0 +1,160 @@
+// A real document database behind the door. It has no authentication by token of its own: a declared shim before it
+// verifies what Cardea sends, and refuses what a database that requires a valid user would.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { beforeDocument, type Front, makeFolder, openFront, openToken, UPSTREAM_SECRET } from '../../support/gateway.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+
+// none of these have types
+const load = createRequire(import.meta.url)
+const express = load('express')
+const Pouch = load('pouchdb-core')
+  .plugin(load('pouchdb-adapter-memory'))
+  .plugin(load('pouchdb-adapter-http'))
+  .plugin(load('pouchdb-replication'))
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+interface Database {
+  readonly url: string
+  /** Who asked, as the shim believed it. */
+  readonly believed: Set<string>
+}
+
+/** One for all tests: in memory it keeps its list of databases for the whole process. */
+async function openDatabase(scope: Scope): Promise<Database> {
+  const believed = new Set<string>()
+  const app = express()
+  app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
+    try {
+      const { sub, exp } = openToken(request.headers.authorization, UPSTREAM_SECRET)
+      if (Number(exp) * 1000 < Date.now()) throw new Error('expired')
+      believed.add(String(sub))
+      delete request.headers.authorization
+      next()
+    } catch {
+      response.writeHead(401, JSON_TYPE).end('{"error":"unauthorized","reason":"not for me"}')
+    }
+  })
+  const Memory = Pouch.defaults({ adapter: 'memory' })
+  const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: `${makeFolder(scope)}/log.txt` }
+  app.use('/', load('express-pouchdb')(Memory, options))
+  const server = createServer(app)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  scope.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, believed }
+}
+
+const database = await openDatabase({ after })
+
+const makeUser = (front: Front, name: string) =>
+  send(front.document, {
+    method: 'PUT',
+    path: `/_users/org.couchdb.user:${name}`,
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: JSON.stringify({ name, password: 'pw', roles: [], type: 'user' }),
+  })
+
+async function signIn(front: Front, name: string): Promise<string> {
+  const body = JSON.stringify({ name, password: 'pw' })
+  const answer = await send(front.document, { method: 'POST', path: '/_session', headers: JSON_TYPE, body })
+  return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+}
+
+interface Change {
+  readonly id: string
+}
+
+function openRemote(front: Front, cookie: string) {
+  const fetch = (url: string, given: { headers?: HeadersInit } = {}) => {
+    const headers = new Headers(given.headers)
+    headers.set('Cookie', cookie)
+    return globalThis.fetch(url, { ...given, headers })
+  }
+  return new Pouch(`${front.document}/books`, { adapter: 'http', fetch, skip_setup: true })
+}
+
+const nextName = (() => {
+  let count = 0
+  return () => `local-${count++}`
+})()
+
+test('PouchDB syncs both ways through Cardea, live, until the user is disabled', { timeout: 60_000 }, async (t) => {
+  const front = await openFront(t, beforeDocument(database.url), { chttpd: { require_valid_user: true } })
+  assert.equal((await send(front.document, { method: 'PUT', path: '/books', headers: ADMIN })).status, 201)
+  await Promise.all(['ada', 'bob'].map((name) => makeUser(front, name)))
+  const open = async (name: string) => {
+    const local = new Pouch(nextName(), { adapter: 'memory' })
+    const remote = openRemote(front, await signIn(front, name))
+    const sync = local.sync(remote, { live: true, retry: false })
+    const failed = new Promise<Error>((resolve) => sync.on('error', resolve).on('complete', resolve))
+    return { local, sync, failed }
+  }
+  const [ada, bob] = [await open('ada'), await open('bob')]
+  const arrives = (
+    local: {
+      changes(options: object): { on(event: string, listener: (change: Change) => void): void; cancel(): void }
+    },
+    id: string,
+  ) =>
+    new Promise<void>((resolve) => {
+      const feed = local.changes({ live: true, since: 0 })
+      feed.on('change', (change: Change) => {
+        if (change.id !== id) return
+        feed.cancel()
+        resolve()
+      })
+    })
+  await ada.local.put({ _id: 'from/ada', text: 'ø' })
+  await arrives(bob.local, 'from/ada')
+  await bob.local.put({ _id: 'from bob', n: 1 })
+  await arrives(ada.local, 'from bob')
+  // somebody signs in and out meanwhile
+  const passing = await signIn(front, 'ada')
+  await send(front.document, { method: 'DELETE', path: '/_session', headers: { Cookie: passing } })
+  await ada.local.put({ _id: 'later' })
+  await arrives(bob.local, 'later')
+  const disabled = await send(front.multiModel, {
+    method: 'PATCH',
+    path: '/_api/user/bob',
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: JSON.stringify({ active: false }),
+  })
+  assert.equal(disabled.status, 200)
+  await bob.failed
+  await ada.local.put({ _id: 'after' })
+  assert.deepEqual([...database.believed].sort(), ['ada', 'admin', 'bob'])
+  ada.sync.cancel()
+  bob.sync.cancel()
+})
+
+test('ids with %2F and attachments of 100 MiB arrive as they were sent', { timeout: 60_000 }, async (t) => {
+  const front = await openFront(t, beforeDocument(database.url))
+  const made = await send(front.document, { method: 'PUT', path: '/files', headers: ADMIN })
+  assert.equal(made.status, 201, made.body)
+  const put = await send(front.document, {
+    method: 'PUT',
+    path: '/files/a%2Fb',
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: '{"x":1}',
+  })
+  assert.equal(JSON.parse(put.body).id, 'a/b', put.body)
+  const bytes = randomBytes(100 << 20)
+  const place = `${front.document}/files/a%2Fb/big.bin`
+  const headers = { ...ADMIN, 'Content-Type': 'application/octet-stream' }
+  const stored = await fetch(`${place}?rev=${JSON.parse(put.body).rev}`, { method: 'PUT', headers, body: bytes })
+  assert.equal(stored.status, 201, await stored.text())
+  const back = await fetch(place, { headers: ADMIN })
+  assert.ok(bytes.equals(Buffer.from(await back.arrayBuffer())))
+})
