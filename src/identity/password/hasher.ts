@@ -81,7 +81,8 @@ async function verifyStored(
 
 async function isPasswordOf(stored: StoredPassword, password: string): Promise<boolean> {
   if (stored.scheme === 'unusable') return false
-  return isSameSecret(await hashAs(stored, password), stored.hash)
+  // halves of surrogate pairs all become one character in UTF-8, so one such password would stand for another
+  return isSameSecret(await hashAs(stored, password), stored.hash) && password.isWellFormed()
 }
 
 async function hashAs(stored: UsablePassword, password: string): Promise<string> {

@@ -35,7 +35,8 @@ export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_C
       const asked = digest(name, version, password)
       const known = digests.get(name)
       const isYoung = known !== undefined && clock.nowMs() - known.verifiedAtMs < maxAgeMs
-      return isYoung && isSameSecret(asked, known.digest)
+      // the digest cannot tell halves of surrogate pairs apart
+      return isYoung && isSameSecret(asked, known.digest) && password.isWellFormed()
     },
     forget: digests.delete,
     clear: digests.clear,

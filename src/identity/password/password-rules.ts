@@ -61,6 +61,7 @@ const REFUSAL = 'Password does not conform to requirements.'
 
 /** What is wrong with a new password, as the client is told; `undefined` where nothing is. */
 export function checkPassword(rules: PasswordRules, password: string): string | undefined {
+  if (!password.isWellFormed()) return `${REFUSAL} It holds half of a surrogate pair, which is no character.`
   if (rules.length === 0) return undefined
   const { passwordBytes } = PASSWORD_RULE_LIMITS
   if (Buffer.byteLength(password) > passwordBytes) return `${REFUSAL} It is longer than ${passwordBytes} bytes.`

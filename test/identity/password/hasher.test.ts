@@ -93,6 +93,14 @@ describe('known passwords', () => {
     }
   })
 
+  it('half of a surrogate pair is no password, not even that of its replacement character', async () => {
+    const stored = await hasher.hash('a\ufffdb', CHEAP)
+    assert.equal(await hasher.verify(stored, 'a\ufffdb', CHEAP), true)
+    for (const wrong of ['a\ud800b', 'a\udfffb']) assert.equal(await hasher.verify(stored, wrong, CHEAP), false)
+    const broken = await hasher.hash('a\ud800b', CHEAP)
+    assert.equal(await hasher.verify(broken, 'a\ud800b', CHEAP), false)
+  })
+
   it('an unknown user and an unusable password verify nothing', async () => {
     for (const stored of [undefined, document('bcrypt', {}), readDocumentPassword({})]) {
       assert.equal(await hasher.verify(stored, '', CHEAP), false)

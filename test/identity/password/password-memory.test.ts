@@ -27,6 +27,12 @@ describe('memory of verified passwords', () => {
     it(`not ${name}`, () => assert.equal(remembering().isRemembered(...asked), false))
   }
 
+  it('not half of a surrogate pair for its replacement character', () => {
+    const memory = createPasswordMemory(() => 100)
+    memory.remember('bob', 'v1', 'a\ufffd')
+    assert.equal(memory.isRemembered('bob', 'v1', 'a\ud800'), false)
+  })
+
   it('what was verified longer ago than is asked for does not count, and is not made younger by being asked for', () => {
     let nowMs = 1000
     const memory = createPasswordMemory(() => 100, { nowMs: () => nowMs })

@@ -79,6 +79,14 @@ test('rules for passwords bind administrators who set them, and not what is stor
   await add('prehashed', { password: undefined, password_sha: 'd4b5d8403f6c1d1c7975fb19cbbacf260cebecdf', salt: 'x' })
 })
 
+test('half of a surrogate pair is no password, and signs nobody in', async () => {
+  const reason = 'Password does not conform to requirements. It holds half of a surrogate pair, which is no character.'
+  const body = { name: 'half', type: 'user', roles: [], password: 'long\ud800' }
+  assertRefused(await ask('PUT', pathOf('half'), { body, as: ADMIN }), 400, 'bad_request', reason)
+  await add('whole', { password: 'long\ufffd' })
+  assert.deepEqual([await signIn('whole', 'long\ufffd'), await signIn('whole', 'long\udc00')], [200, 401])
+})
+
 test('a name of an administrator cannot be taken', async () => {
   const body = { name: 'admin', type: 'user', roles: [], password: 'long enough' }
   assertRefused(await ask('PUT', pathOf('admin'), { body }), 409, 'conflict')
