@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { it } from 'node:test'
 
 const FOLDER = new URL('../../scripts/bench/', import.meta.url)
 
 const load = (name: string) => import(new URL(name, FOLDER).href)
 
-it('every file of scripts/bench is a bench, a yardstick or the figures', async () => {
-  for (const name of readdirSync(FOLDER).filter((each) => each.endsWith('.mjs'))) {
-    if (name.startsWith('baseline-') || name === 'figures.mjs') continue
+it('every bench has a title, a sentence and more than one run', async () => {
+  const files = readdirSync(FOLDER).filter((each) => each.endsWith('.mjs'))
+  const benches = files.filter((name) => /^export const bench\b/m.test(readFileSync(new URL(name, FOLDER), 'utf8')))
+  assert.ok(benches.length > 0)
+  for (const name of benches) {
     const { bench } = await load(name)
     assert.equal(typeof bench?.run, 'function', name)
     assert.ok(bench.runs > 1 && bench.title && bench.about, name)
