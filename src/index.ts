@@ -13,6 +13,8 @@ import type { ReloadReport } from './app/state.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { toFlags } from './config/flags.ts'
 import type { Config, OpenSection } from './config/options.ts'
+import { toIncoming } from './door/identify.ts'
+import type { Authenticated } from './identity/identity.ts'
 
 export type { Addresses } from './app/app.ts'
 export type { DoorName } from './app/doors.ts'
@@ -40,7 +42,33 @@ export interface CreateCardea {
   readonly log?: Log
 }
 
-export interface Cardea {
+/** Who is asking. */
+export interface AuthenticatedUser {
+  /** `null`: a superuser token, which names nobody. */
+  readonly name: string | null
+  readonly roles: readonly string[]
+  readonly isAdmin: boolean
+  /** The handler that vouches for it: `cookie`, `jwt`, `default`, `bearer`, … */
+  readonly by: string
+}
+
+export interface AuthenticateOptions {
+  /** Whose credentials are taken: those of the document door unless given. */
+  readonly door?: DoorName
+}
+
+export interface Authenticator {
+  /**
+   * Who sent a request to a server of yours: `undefined` for nobody, and for a credential that is wrong. Throws where
+   * Cardea cannot tell now. Nothing but the headers is looked at.
+   */
+  authenticate(
+    request: IncomingMessage | Request,
+    options?: AuthenticateOptions,
+  ): Promise<AuthenticatedUser | undefined>
+}
+
+export interface Cardea extends Authenticator {
   /** Opens both doors where the options say. */
   listen(): Promise<Addresses>
   /** Answers one request of a server of yours, in the words of one door. */
@@ -63,9 +91,19 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   return {
     listen: app.listen,
     handle: (request, response, door = 'document') => app.handle(request, response, door),
+    async authenticate(request, { door = 'document' } = {}) {
+      const incoming = request instanceof Request ? toIncoming(request) : request
+      return toUser(await app.identify(incoming, door))
+    },
     reload: app.reload,
     close: app.close,
   }
+}
+
+function toUser(authenticated: Authenticated | undefined): AuthenticatedUser | undefined {
+  if (authenticated === undefined || authenticated.by === null) return undefined
+  const { name, roles, isAdmin, isSuperuser = false } = authenticated.identity
+  return { name, roles, isAdmin: isAdmin || isSuperuser, by: authenticated.by }
 }
 
 /** The administrator of `createTestCardea`. */

@@ -13,6 +13,7 @@ import type { ControlNeeds } from '../dialects/control/operation.ts'
 import type { Door } from '../door/door.ts'
 import { type Endpoint, type Listener, listen } from '../door/server.ts'
 import type { Directory } from '../identity/directory.ts'
+import type { Authenticated } from '../identity/identity.ts'
 import { createControlNeeds, openControlSocket } from './control.ts'
 import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName, type Doors } from './doors.ts'
@@ -42,6 +43,8 @@ export interface App {
   /** What was given and has no effect here, a sentence each. */
   notices(): readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
+  /** Who a request to another server comes from, as this door would tell; `undefined`: nobody. */
+  identify(request: IncomingMessage, door: DoorName): Promise<Authenticated | undefined>
   /** Reads everything, checks everything, then swaps, or keeps what is in force and says why. */
   reload(): Promise<ReloadReport>
   /** Stops accepting, finishes what is running within its time, lets go of everything. */
@@ -71,6 +74,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       running.add(run)
       return run
     },
+    identify: (request, door) => doors[door].identify(request),
     async reload() {
       const report = await state.reload()
       // said in the log where it fails; the secrets in force stay

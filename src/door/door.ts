@@ -3,10 +3,12 @@ import type { Socket } from 'node:net'
 import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import type { Authenticated } from '../identity/identity.ts'
 import type { BodyLimits } from './body.ts'
 import type { Dialect, Exchange, Handler, Reply } from './exchange.ts'
 import type { TrustRules } from './forwarded.ts'
 import { checkRequest, type GuardLimits } from './guard.ts'
+import { identify } from './identify.ts'
 import { Incoming } from './incoming.ts'
 import { refuse, toParserRefusal } from './refuse.ts'
 import { writeRawReply, writeReply } from './reply.ts'
@@ -35,6 +37,8 @@ export interface DoorOptions {
 export interface Door {
   readonly dialect: Dialect
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** Who a request to another server comes from, as this door would tell; `undefined`: nobody. */
+  identify(request: IncomingMessage): Promise<Authenticated | undefined>
   /** What a listener's parser could not read. */
   handleBroken(error: { readonly code?: string }, socket: Socket): void
   admit(socket: Socket): void
@@ -94,6 +98,7 @@ export function createDoor(options: DoorOptions): Door {
         response.destroy()
       }
     },
+    identify: (request) => identify(request, { dialect, limits: limits.get(), trust: trust.get() }),
     handleBroken(error, socket) {
       if (running.breakOff(socket)) return
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()

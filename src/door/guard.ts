@@ -18,7 +18,9 @@ export function checkRequest(request: IncomingMessage, limits: GuardLimits): voi
   checkTarget(request.url ?? '', request.method ?? '', limits.maxUriBytes)
   checkHeaders(request.rawHeaders, limits)
   checkHost(request)
-  const { expect } = request.headers
+  const { expect, 'transfer-encoding': coding } = request.headers
+  // another coding may frame the message differently for whoever stands behind this door
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('malformed_request')
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw new Refusal('expectation_failed')
 }
 

@@ -10,6 +10,8 @@ export interface IncomingOptions {
   readonly dialect: Dialect
   readonly limits: BodyLimits
   readonly trust: TrustRules
+  /** In place of the request's own, where that is another server's business. */
+  readonly target?: string
 }
 
 const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
@@ -47,7 +49,7 @@ export class Incoming implements Exchange {
     this.#response = response
     this.#options = options
     this.method = request.method ?? ''
-    this.target = request.url ?? ''
+    this.target = options.target ?? request.url ?? ''
     const question = this.target.indexOf('?')
     this.#rawPath = question < 0 ? this.target : this.target.slice(0, question)
     this.rawQuery = question < 0 ? '' : this.target.slice(question + 1)

@@ -227,7 +227,7 @@ for (const path of [
     assert.deepEqual([answer.status, backend.seen.length - before], [400, 0])
   })
 
-test('open paths are told by the path alone, never by query, fragment or header (CVE-2025-54576, CVE-2026-40575)', async (t) => {
+test('open paths are told by the path alone, never by query, fragment or header (CVE-2025-54576, CVE-2026-40575, CVE-2026-34457)', async (t) => {
   const other = await openFront(t, options, { chttpd: { require_valid_user_except_for_up: true } })
   const before = backend.seen.length
   for (const sent of [

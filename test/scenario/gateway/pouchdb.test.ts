@@ -77,7 +77,7 @@ interface Change {
 }
 
 function openRemote(front: Front, cookie: string) {
-  const fetch = (url: string, given: { headers?: HeadersInit } = {}) => {
+  const fetch = (url: string, given: RequestInit = {}) => {
     const headers = new Headers(given.headers)
     headers.set('Cookie', cookie)
     return globalThis.fetch(url, { ...given, headers })

@@ -1,0 +1,48 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { Refusal } from '../base/errors.ts'
+import type { Authenticated } from '../identity/identity.ts'
+import type { BodyLimits } from './body.ts'
+import type { Dialect } from './exchange.ts'
+import type { TrustRules } from './forwarded.ts'
+import { Incoming } from './incoming.ts'
+
+export interface IdentifyOptions {
+  readonly dialect: Dialect
+  readonly limits: BodyLimits
+  readonly trust: TrustRules
+}
+
+/**
+ * Who a request to another server comes from, as a door would tell; nothing else of it is judged, least of all its
+ * path. `undefined`: nobody, or nobody who could show it. What Cardea itself cannot do now is thrown.
+ */
+export async function identify(request: IncomingMessage, options: IdentifyOptions): Promise<Authenticated | undefined> {
+  const exchange = new Incoming(request, new ServerResponse(request), { ...options, target: '/' })
+  if (exchange.isRepeated('authorization')) return undefined
+  const step = options.dialect.steps.find(({ name }) => name === 'authenticate')
+  try {
+    await step?.run(exchange)
+  } catch (error) {
+    if (error instanceof Refusal && !CANNOT_NOW.has(error.code)) return undefined
+    throw error
+  }
+  const { authenticated } = exchange
+  return authenticated?.by === null ? undefined : authenticated
+}
+
+const CANNOT_NOW: ReadonlySet<string> = new Set(['overloaded', 'store_unavailable', 'internal'])
+
+/** Nobody's address: of a request that came without a connection nothing is known, and no proxy is believed. */
+const NOWHERE = '0.0.0.0'
+
+/** A request of the web platform as Node has it, with its headers alone. */
+export function toIncoming(request: Request): IncomingMessage {
+  const socket = new Socket()
+  Object.defineProperty(socket, 'remoteAddress', { value: NOWHERE })
+  const incoming = new IncomingMessage(socket)
+  incoming.method = request.method
+  incoming.headers = Object.fromEntries(request.headers)
+  incoming.headersDistinct = Object.fromEntries([...request.headers].map(([name, value]) => [name, [value]]))
+  return incoming
+}

@@ -1,0 +1,60 @@
+/**
+ * Cardea inside Express: who is asking, on every request, and routes that ask for a role.
+ *
+ * @example
+ * app.use(authenticate(cardea))
+ * app.get('/reports', requireRole('reader'), (request, response) => response.json(request.user))
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** `undefined`: nobody is signed in. */
+      user?: AuthenticatedUser | undefined
+    }
+  }
+}
+
+/** What the middleware puts on a request. */
+export interface WithUser {
+  user?: AuthenticatedUser | undefined
+}
+
+export type Middleware = (
+  request: IncomingMessage & WithUser,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void
+
+/** Sets `request.user`. Lets everybody pass: what follows decides. */
+export const authenticate =
+  (cardea: Authenticator, options?: AuthenticateOptions): Middleware =>
+  (request, _response, next) => {
+    cardea.authenticate(request, options).then((user) => {
+      request.user = user
+      next()
+    }, next)
+  }
+
+/** 401 where nobody is signed in. */
+export const requireUser: () => Middleware = () => (request, response, next) =>
+  request.user ? next() : refuse(response, 401)
+
+/** 401 where nobody is signed in, 403 for who has none of these roles and is no administrator. */
+export const requireRole =
+  (...roles: readonly string[]): Middleware =>
+  ({ user }, response, next) => {
+    if (!user) refuse(response, 401)
+    else if (user.isAdmin || roles.some((role) => user.roles.includes(role))) next()
+    else refuse(response, 403)
+  }
+
+const WORDS = { 401: 'unauthorized', 403: 'forbidden' } as const
+
+function refuse(response: ServerResponse, status: keyof typeof WORDS): void {
+  const headers = status === 401 ? { 'WWW-Authenticate': 'Basic realm="Cardea", charset="UTF-8"' } : {}
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
+  response.end(JSON.stringify({ error: WORDS[status] }))
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { authenticate, requireRole, requireUser } from '../../../src/express.ts'
+import { type FastifyRequestLike, registerCardea, requireRole as requireFastifyRole } from '../../../src/fastify.ts'
+import { openFront } from '../../support/gateway.ts'
+import { ADMIN, basic, send } from '../../support/scenario.ts'
+
+const ADA = { Authorization: basic('ada', 'pw') }
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+async function openWithAda(t: Scope) {
+  const front = await openFront(t)
+  await send(front.document, {
+    method: 'PUT',
+    path: '/_users/org.couchdb.user:ada',
+    headers: { ...ADMIN, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'ada', password: 'pw', roles: ['reader'], type: 'user' }),
+  })
+  return front
+}
+
+async function serve(t: Scope, listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const ADA_USER = { name: 'ada', roles: ['reader'], isAdmin: false, by: 'default' }
+
+test('a request of Node and one of the web platform are told alike', async (t) => {
+  const { cardea } = await openWithAda(t)
+  const base = await serve(t, async (request, response) => {
+    response.end(JSON.stringify((await cardea.authenticate(request)) ?? 'nobody'))
+  })
+  const rows = [
+    { headers: ADA, user: ADA_USER },
+    { headers: {}, user: 'nobody' },
+    { headers: { Authorization: basic('ada', 'wrong') }, user: 'nobody' },
+    { headers: { Authorization: 'Basic !!!' }, user: 'nobody' },
+    { headers: { Cookie: 'AuthSession=rubbish' }, user: 'nobody' },
+    { headers: { 'X-Auth-CouchDB-UserName': 'ada', 'X-Auth-CouchDB-Roles': '_admin' }, user: 'nobody' },
+  ]
+  for (const { headers, user } of rows) {
+    assert.deepEqual(JSON.parse((await send(base, { path: '/a//b/../c', headers })).body), user)
+    const asked = new Request('http://app.example/x', { headers: headers as Record<string, string> })
+    assert.deepEqual((await cardea.authenticate(asked)) ?? 'nobody', user)
+  }
+})
+
+test('a request without a connection is no trusted proxy', async (t) => {
+  const { cardea } = await openFront(t, { chttpd_auth: { proxy_use_secret: false } })
+  const headers = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin' }
+  assert.equal(await cardea.authenticate(new Request('http://a/', { headers })), undefined)
+})
+
+test('the credentials of the other door', async (t) => {
+  const { cardea, multiModel } = await openWithAda(t)
+  const body = JSON.stringify({ username: 'ada', password: 'pw' })
+  const answer = await send(multiModel, { method: 'POST', path: '/_open/auth', body })
+  const headers = { Authorization: `bearer ${JSON.parse(answer.body).jwt}` }
+  const request = () => new Request('http://a/', { headers })
+  assert.equal((await cardea.authenticate(request(), { door: 'multi-model' }))?.name, 'ada')
+  assert.equal(await cardea.authenticate(request()), undefined)
+})
+
+test('Express: request.user, requireUser and requireRole', async (t) => {
+  const { cardea } = await openWithAda(t)
+  const app = createRequire(import.meta.url)('express')()
+  const show = (request: { user?: unknown }, response: { json(value: unknown): void }) =>
+    response.json(request.user ?? 'nobody')
+  app.use(authenticate(cardea))
+  app.get('/', show)
+  app.get('/known', requireUser(), show)
+  app.get('/reader', requireRole('reader', 'writer'), show)
+  app.get('/writer', requireRole('writer'), show)
+  const base = await serve(t, app)
+  const ask = async (path: string, headers = {}) => (await send(base, { path, headers })).status
+  assert.deepEqual(JSON.parse((await send(base, { path: '/', headers: ADA })).body), ADA_USER)
+  assert.deepEqual([await ask('/'), await ask('/known'), await ask('/reader')], [200, 401, 401])
+  assert.deepEqual([await ask('/known', ADA), await ask('/reader', ADA), await ask('/writer', ADA)], [200, 200, 403])
+  assert.equal(await ask('/writer', ADMIN), 200)
+})
+
+test('Fastify: request.user and requireRole', async (t) => {
+  const { cardea } = await openWithAda(t)
+  // its package is not installed: what of it is used, in as few lines
+  const hooks: ((request: FastifyRequestLike) => Promise<void>)[] = []
+  registerCardea({ decorateRequest: () => {}, addHook: (_name, hook) => hooks.push(hook) }, cardea)
+  const base = await serve(t, async (raw, response) => {
+    const request: FastifyRequestLike = { raw, user: null }
+    for (const hook of hooks) await hook(request)
+    const reply = {
+      code: (status: number) => {
+        response.writeHead(status)
+        return reply
+      },
+      header: () => reply,
+      send: (value: unknown) => response.end(JSON.stringify(value)),
+    }
+    await requireFastifyRole('reader')(request, reply)
+    if (!response.writableEnded) response.end(JSON.stringify(request.user))
+  })
+  assert.deepEqual(JSON.parse((await send(base, { path: '/', headers: ADA })).body), ADA_USER)
+  assert.equal((await send(base, { path: '/' })).status, 401)
+})
