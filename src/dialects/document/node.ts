@@ -111,8 +111,12 @@ const adminTexts = ({ administrators }: NodeRouteOptions): Record<string, string
   Object.fromEntries(administrators.listAdministrators().map(({ name, text }) => [name, text]))
 
 function listAll(options: NodeRouteOptions): Record<string, unknown> {
-  return { ...options.configuration.list(), admins: adminTexts(options) }
+  const all = { ...options.configuration.list(), admins: adminTexts(options) }
+  return Object.fromEntries(Object.entries(all).map(([section, values]) => [section, sortKeys(values)]))
 }
+
+const sortKeys = (values: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 function findSection(section: string | undefined, options: NodeRouteOptions): Readonly<Record<string, string>> {
   if (section === 'admins') return adminTexts(options)
@@ -121,7 +125,7 @@ function findSection(section: string | undefined, options: NodeRouteOptions): Re
 }
 
 const getSection = ({ section }: Params, options: NodeRouteOptions): Reply =>
-  toJsonReply(200, findSection(section, options))
+  toJsonReply(200, sortKeys(findSection(section, options)))
 
 function getValue({ section, key = '' }: Params, options: NodeRouteOptions): Reply {
   const values = findSection(section, options)
@@ -134,12 +138,22 @@ async function putValue(
   { section = '', key = '' }: Params,
   options: NodeRouteOptions,
 ): Promise<Reply> {
-  if (PROTECTED.has(section)) throw new Refusal('section_protected')
+  const isVolatile = readIsVolatile(exchange, section)
   const text = await readText(exchange)
   if (section === 'admins') return putAdministrator(exchange, key, text, options)
-  const isVolatile = exchange.header('x-couch-persist') === 'false'
   return toJsonReply(200, await options.configuration.set(section, key, text.trim(), { isVolatile }))
 }
+
+/** Whether a change is for this process alone, which of an administrator it cannot be: every node must know them. */
+function readIsVolatile(exchange: Exchange, section: string): boolean {
+  if (PROTECTED.has(section)) throw new Refusal('section_protected')
+  const isVolatile = exchange.header('x-couch-persist') === 'false'
+  if (isVolatile && section === 'admins') throw new Refusal('bad_request', { about: ADMINS_ARE_KEPT })
+  return isVolatile
+}
+
+const ADMINS_ARE_KEPT =
+  'Administrators are made, changed and deleted for good: X-Couch-Persist: false cannot be asked of them.'
 
 async function putAdministrator(
   exchange: Exchange,
@@ -160,9 +174,8 @@ async function deleteValue(
   { section = '', key = '' }: Params,
   options: NodeRouteOptions,
 ): Promise<Reply> {
-  if (PROTECTED.has(section)) throw new Refusal('section_protected')
+  const isVolatile = readIsVolatile(exchange, section)
   if (section === 'admins') return deleteAdministrator(key, options)
-  const isVolatile = exchange.header('x-couch-persist') === 'false'
   return toJsonReply(200, await options.configuration.unset(section, key, { isVolatile }))
 }
 

@@ -108,6 +108,20 @@ test('X-Couch-Persist: false holds in this process until the configuration is re
   assert.equal((await ask({ path: '/_up' })).status, 200)
 })
 
+test('no administrator is made or deleted for a while only', async (t) => {
+  const { config } = await open(t)
+  const passing = { 'X-Couch-Persist': 'false' }
+  await config('PUT', '/admins/carol', 'christmas')
+  for (const answer of [
+    await config('PUT', '/admins/dave', 'david', passing),
+    await config('DELETE', '/admins/carol', undefined, passing),
+  ]) {
+    assert.equal(answer.status, 400)
+    assert.match(json(answer).reason, /X-Couch-Persist: false cannot be asked of them/)
+  }
+  assert.deepEqual(Object.keys(json(await config('GET', '/admins'))), ['admin', 'carol'])
+})
+
 test('secrets are masked everywhere, and the mask is not taken for one', async (t) => {
   const { config } = await open(t)
   await config('PUT', '/jwt_keys/hmac:_default', 'c2VjcmV0LXRoYXQtbm9ib2R5LXNob3VsZC1zZWU=')
