@@ -57,6 +57,8 @@ export const ERRORS = {
   no_users_here: 'This server knows no users.',
   somebody_elses: 'This belongs to somebody else.',
   admin_required: 'This needs an administrator.',
+  user_required: 'This needs somebody who is signed in.',
+  metrics_required: 'This needs an administrator, or the role to read metrics.',
   forbidden: 'You may not do this.',
   iterations_too_low: 'The stored password has fewer iterations than this server accepts.',
   iterations_too_high: 'The stored password has more iterations than this server accepts.',

@@ -17,12 +17,12 @@ export interface IncomingOptions {
 const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
 /** Made once: the reason Node would make up costs more than all the rest, and every reply ends with a close. */
 const GONE = new Error('the client is gone')
-let lastId = Math.floor(Math.random() * 2 ** 40)
 
-function nextId(): string {
-  lastId = (lastId + 1) % 2 ** 40
-  return lastId.toString(16).padStart(10, '0')
-}
+/** Not a count: an id must not tell how many requests there were. It names a request in a log, and guards nothing. */
+const createId = (): string =>
+  Math.floor(Math.random() * 2 ** 40)
+    .toString(16)
+    .padStart(10, '0')
 
 /** One request on its way through the door. What costs something is worked out on first use, once. */
 export class Incoming implements Exchange {
@@ -54,7 +54,7 @@ export class Incoming implements Exchange {
     this.#rawPath = question < 0 ? this.target : this.target.slice(0, question)
     this.rawQuery = question < 0 ? '' : this.target.slice(question + 1)
     const named = this.header(options.dialect.requestIdHeader)
-    this.id = named !== undefined && CLIENT_REQUEST_ID.test(named) ? named : nextId()
+    this.id = named !== undefined && CLIENT_REQUEST_ID.test(named) ? named : createId()
   }
 
   get path(): Path {

@@ -57,6 +57,12 @@ const ROWS: Row[] = [
   { name: 'a folded header', send: post('X-A: b', ' c', '', ''), status: 400, closes: true },
   { name: 'bare line feeds', send: 'GET / HTTP/1.1\nHost: a\n\n', status: 400, closes: true },
   { name: 'an unknown transfer coding', send: post('Transfer-Encoding: xchunked', '', ''), status: 400, closes: true },
+  {
+    name: 'an unknown transfer coding for a path nobody reads',
+    send: request('/nowhere', 'Transfer-Encoding: gzip, chunked'),
+    status: 400,
+    closes: true,
+  },
   { name: 'a bad chunk', send: post('Transfer-Encoding: chunked', '', 'zz\r\n'), status: 400, closes: true },
   {
     name: 'a bad chunk after a good one',

@@ -139,6 +139,20 @@ const SCENARIOS: Scenario[] = [
   { name: 'what follows /_up is not open', send: { path: '/_up/x' }, status: 401, json: NOT_ADMIN },
   { name: 'a query does not open a path', send: { path: '/_nothing?x=/_up' }, status: 401, json: NOT_ADMIN },
   {
+    name: 'replicating is for who is signed in',
+    send: { method: 'POST', path: '/_replicate' },
+    status: 401,
+    json: { error: 'unauthorized', reason: 'You are not an authenticated user' },
+  },
+  {
+    name: 'metrics are for administrators and who reads metrics',
+    send: { path: '/_node/_local/_stats' },
+    status: 401,
+    json: { error: 'unauthorized', reason: 'You are not a server admin or read-only metrics user' },
+  },
+  { name: 'the console of the database has no rule', send: { path: '/_utils/' }, status: 404 },
+  { name: 'the console is for reading', send: { method: 'PUT', path: '/_utils/x' }, status: 401, json: NOT_ADMIN },
+  {
     name: 'making a database is for administrators',
     send: { method: 'PUT', path: '/db' },
     status: 401,

@@ -57,6 +57,8 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   no_users_here: row(401),
   somebody_elses: row(403),
   admin_required: row(403),
+  user_required: row(403),
+  metrics_required: row(403),
   forbidden: speaking(403),
   iterations_too_low: row(401),
   iterations_too_high: row(401),

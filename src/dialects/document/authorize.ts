@@ -38,12 +38,13 @@ function ruleOfService(method: string, first: string, rest: readonly string[]): 
   return first === '_node' && METRICS.has(rest[1] ?? '') ? 'metrics' : 'admin'
 }
 
-const DEMANDS: Readonly<Record<PathDemand, { readonly isMet: (who: Identity) => boolean; readonly code: ErrorCode }>> = {
-  open: { isMet: () => true, code: 'forbidden' },
-  user: { isMet: ({ name, isAdmin }) => name !== null || isAdmin, code: 'user_required' },
-  metrics: { isMet: ({ isAdmin, roles }) => isAdmin || roles.includes(METRICS_ROLE), code: 'metrics_required' },
-  admin: { isMet: ({ isAdmin }) => isAdmin, code: 'admin_required' },
-}
+const DEMANDS: Readonly<Record<PathDemand, { readonly isMet: (who: Identity) => boolean; readonly code: ErrorCode }>> =
+  {
+    open: { isMet: () => true, code: 'forbidden' },
+    user: { isMet: ({ name, isAdmin }) => name !== null || isAdmin, code: 'user_required' },
+    metrics: { isMet: ({ isAdmin, roles }) => isAdmin || roles.includes(METRICS_ROLE), code: 'metrics_required' },
+    admin: { isMet: ({ isAdmin }) => isAdmin, code: 'admin_required' },
+  }
 
 export function authorize(method: string, segments: readonly string[], who: Identity, options: AuthorizeOptions): void {
   const { isMet, code } = DEMANDS[ruleOf(method, segments, options)]

@@ -55,6 +55,9 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   no_users_here: words(401, 'unauthorized', 'Name or password is incorrect.'),
   somebody_elses: words(403, 'forbidden', (why) => why),
   admin_required: words(401, 'unauthorized', 'You are not a server admin.'),
+  // quirk: reference document 0.3: these two sentences have no full stop
+  user_required: words(401, 'unauthorized', 'You are not an authenticated user'),
+  metrics_required: words(401, 'unauthorized', 'You are not a server admin or read-only metrics user'),
   forbidden: words(403, 'forbidden', (why) => why),
   iterations_too_low: words(403, 'forbidden', 'Iteration count is too low for this server'),
   iterations_too_high: words(403, 'forbidden', 'Iteration count is too high for this server'),

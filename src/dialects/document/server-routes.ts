@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
+import { isJsonObject, readJson } from '../../base/json.ts'
 import type { Exchange, Reply, Route } from '../../door/exchange.ts'
 import { ANONYMOUS } from '../../identity/identity.ts'
 import { toJsonReply } from './wire.ts'
@@ -54,22 +56,17 @@ async function readKeys(exchange: Exchange): Promise<readonly unknown[]> {
   return keys
 }
 
-function readObject(bytes: Buffer): { keys?: unknown } {
-  let value: unknown
-  try {
-    value = JSON.parse(bytes.toString())
-  } catch {
-    throw new Refusal('invalid_json')
-  }
-  if (typeof value !== 'object' || value === null)
-    throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
-  return value
+function readObject(bytes: Buffer): Record<string, unknown> {
+  const reading = readJson(readUtf8(bytes) ?? '', { noDuplicates: true })
+  if (reading.kind === 'refused') throw new Refusal('invalid_json')
+  if (!isJsonObject(reading.value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
+  return reading.value
 }
 
 function uuids(exchange: Exchange): Reply {
-  const count = Number(exchange.query.get('count') ?? 1)
-  if (!Number.isInteger(count) || count < 0)
-    throw new Refusal('bad_request', { about: 'count must be a non-negative integer' })
+  const text = exchange.query.get('count') ?? '1'
+  const count = Number(text)
+  if (!/^\d+$/.test(text)) throw new Refusal('bad_request', { about: 'count must be a non-negative integer' })
   if (count > MOST_UUIDS) throw new Refusal('bad_request', { about: 'count parameter too large' })
   const list = Array.from({ length: count }, () => randomBytes(16).toString('hex'))
   return {

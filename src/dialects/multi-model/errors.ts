@@ -63,6 +63,8 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   no_users_here: words(401, 401, 'This server does not support users'),
   somebody_elses: words(403, 403, 'forbidden'),
   admin_required: words(403, 11, 'forbidden'),
+  user_required: words(403, 11, 'forbidden'),
+  metrics_required: words(403, 11, 'forbidden'),
   forbidden: words(403, 11, (why) => (why === ERRORS.forbidden ? 'forbidden' : why)),
   // A locked account and out-of-range hashes look like wrong credentials at this door.
   iterations_too_low: words(401, 11, 'not authorized to execute this request'),
