@@ -37,11 +37,11 @@ function createControlSettings(state: State): ControlSettings {
     needsRestart: findOption(section, key)?.option.reload === 'restart',
   })
   return {
-    list: () => describeSettings(state.get().settings),
+    list: () => describeSettings(state.get().configured),
     set: async (section, key, text) => describe(section, key, await service.set(section, key, text), text),
     async unset(section, key) {
       const previous = await service.unset(section, key)
-      return describe(section, key, previous, state.get().settings.find(section, key)?.text ?? '')
+      return describe(section, key, previous, state.get().configured.find(section, key)?.text ?? '')
     },
   }
 }

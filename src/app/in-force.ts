@@ -16,6 +16,8 @@ import { ConfigError, StartError } from './start-error.ts'
 /** Settings and administrators, as of one moment. */
 export interface InForce {
   readonly settings: Settings
+  /** All layers as they were read last: the options that wait for a restart as they will be then. */
+  readonly configured: Settings
   readonly administrators: ReadonlyMap<string, AdministratorAccount>
   readonly administratorChanges: AdministratorChanges
   /** The change up to which the run-time layer is known. */
@@ -77,7 +79,7 @@ export async function prepareRuntime(reader: SettingsReader, needs: PrepareNeeds
   const problems = seen.reading.problems.map(renderProblem)
   const { admins, deletedAdmins } = seen.reading.settings
   const settings =
-    problems.length === 0 ? seen.reading.settings : createSettings({ ...before.settings, admins, deletedAdmins })
+    problems.length === 0 ? seen.reading.settings : createSettings({ ...before.configured, admins, deletedAdmins })
   return { ...compare(seen, settings, before), problems }
 }
 
@@ -117,6 +119,6 @@ function compare({ changes, sequence }: Seen, fresh: Settings, before: InForce |
   const compared = before ? compareSettings(before.settings, fresh) : { settings: fresh, applied: [], needRestart: [] }
   const { settings, applied, needRestart } = compared
   const { accounts } = findAdministrators(settings, changes)
-  const next = { settings, administrators: accounts, administratorChanges: changes, sequence }
+  const next = { settings, configured: fresh, administrators: accounts, administratorChanges: changes, sequence }
   return { next, problems: [], changed: applied, needRestart }
 }

@@ -9,7 +9,10 @@ export interface ChangeOptions {
   readonly isVolatile?: boolean
 }
 
-/** Changes of the configuration while Cardea runs. When one has answered, it is in force. Secrets come out masked. */
+/**
+ * Changes of the configuration while Cardea runs. When one has answered, it is in force, or waits for a restart: what is
+ * told here is what is configured. Secrets come out masked.
+ */
 export interface SettingsService {
   /** By section, then key: what was set, in files, at run time, in the environment or by flags. */
   list(): Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -23,13 +26,12 @@ export interface SettingsService {
 
 export function createSettingsService(state: State): SettingsService {
   const shown = (section: string, key: string): string | undefined => {
-    const entry = state
-      .get()
-      .settings.entries.find((candidate) => candidate.section === section && candidate.key === key)
+    const { entries } = state.get().configured
+    const entry = entries.find((candidate) => candidate.section === section && candidate.key === key)
     return entry && toShownText(entry)
   }
   const check = (section: string, key: string, text: string | undefined) => {
-    const problem = checkChange(state.get().settings, section, key, text)
+    const problem = checkChange(state.get().configured, section, key, text)
     if (problem) throw toRefusal(problem)
   }
   const layer = ({ isVolatile = false }: ChangeOptions = {}) => (isVolatile ? state.runtime.volatile : state.runtime)
@@ -71,7 +73,7 @@ const put = (into: RuntimeLayer, section: string, key: string, text: string | un
 
 function listShown(state: State): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = Object.create(null)
-  for (const entry of state.get().settings.entries) {
+  for (const entry of state.get().configured.entries) {
     const section = sections[entry.section] ?? Object.create(null)
     section[entry.key] = toShownText(entry)
     sections[entry.section] = section

@@ -26,6 +26,17 @@ async function openService(t: TestContext) {
   return { state, service: createSettingsService(state) }
 }
 
+test('an option that waits for a restart is told, changed and taken back as it is configured', async (t) => {
+  const { state, service } = await openService(t)
+  assert.equal(await service.set('node', 'name', 'one@127.0.0.1'), '')
+  assert.deepEqual({ ...service.list()['node'] }, { name: 'one@127.0.0.1' })
+  assert.equal(state.get().settings.values.node.name, 'cardea@127.0.0.1')
+  await service.set('chttpd_auth', 'timeout', '99')
+  assert.equal(await service.set('node', 'name', 'two@127.0.0.1'), 'one@127.0.0.1')
+  assert.equal(await service.unset('node', 'name'), 'two@127.0.0.1')
+  await assert.rejects(service.unset('node', 'name'), { code: 'option_not_found' })
+})
+
 test('a setting holds when it is answered, and what was there before is told', async (t) => {
   const { state, service } = await openService(t)
   assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '')
