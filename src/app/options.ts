@@ -116,10 +116,11 @@ export const toMultiModelSettings = ({ server, auth, http, couchdb }: Config): M
 export const toBasicAgeMs = ({ server }: Config): number | undefined =>
   server['authentication-timeout'] === 0 ? undefined : toMs(server['authentication-timeout'])
 
-export const toHashParameters = ({ chttpd_auth }: Config): HashParameters => ({
-  scheme: chttpd_auth.password_scheme,
-  prf: chttpd_auth.pbkdf2_prf,
-  iterations: chttpd_auth.iterations,
+/** Within the limits for users, or whoever gets a new password would be refused with it. */
+export const toHashParameters = ({ chttpd_auth: auth }: Config): HashParameters => ({
+  scheme: auth.password_scheme,
+  prf: auth.pbkdf2_prf,
+  iterations: Math.min(Math.max(auth.iterations, auth.min_iterations), auth.max_iterations),
 })
 
 /** Nobody's password costs the same whatever the scheme, or the time would tell old hashes from names nobody has. */

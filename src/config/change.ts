@@ -122,9 +122,9 @@ function checkKey(settings: Settings, { key, text }: Change): ChangeProblem | un
 /** Rules that speak of this option; of keys, those about secrets. */
 function checkRules({ rules }: Settings, given: Given, row: OptionRow | undefined): ChangeProblem | undefined {
   const name = row?.name ?? 'chttpd_auth.secret'
-  for (const rule of rules) {
-    const message = rule.about.includes(name) ? rule.check(given) : undefined
-    if (message) return { kind: rule.kind ?? 'conflict', message }
+  for (const { about, kind = 'conflict', check } of rules) {
+    const message = kind !== 'warning' && about.includes(name) ? check(given) : undefined
+    if (message && kind !== 'warning') return { kind, message }
   }
   return undefined
 }

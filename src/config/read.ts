@@ -64,7 +64,9 @@ function checkRules(rules: readonly Rule[], given: Given, options: Resolution, r
     // What follows from a value that is wrong itself is no news.
     if (rule.about.some((name) => options.wrong.has(name))) continue
     const message = rule.check(given)
-    if (message) report.problems.push({ kind: rule.kind ?? 'conflict', place: placeOf(rule.about, options), message })
+    const place = placeOf(rule.about, options)
+    if (message && rule.kind === 'warning') report.warnings.push(`${place}: ${message}`)
+    else if (message) report.problems.push({ kind: rule.kind ?? 'conflict', place, message })
   }
 }
 

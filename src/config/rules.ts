@@ -31,6 +31,18 @@ const orderRules = ORDERED.map(
 export const RULES: readonly Rule[] = [
   ...orderRules,
   {
+    about: ['chttpd_auth.iterations', 'chttpd_auth.min_iterations', 'chttpd_auth.max_iterations'],
+    // quirk: the document database lets the bounds move past it. New passwords are hashed within them all the same
+    kind: 'warning',
+    check: ({ values: { chttpd_auth: auth } }) => {
+      const { iterations, min_iterations: min, max_iterations: max } = auth
+      const isWithin = (iterations >= min && iterations <= max) || auth.password_scheme === 'simple'
+      return isWithin
+        ? undefined
+        : `chttpd_auth.iterations does not lie between min_iterations and max_iterations: the nearest of ${min} to ${max} is taken`
+    },
+  },
+  {
     about: ['server.jwt-secret-keyfile', 'server.jwt-secret-folder'],
     check: ({ values: { server } }) =>
       server['jwt-secret-keyfile'] && server['jwt-secret-folder']

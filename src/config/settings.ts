@@ -59,8 +59,8 @@ export type Given = Pick<SettingsParts, 'values' | 'open'>
 /** Something several options must agree on, or that only those who use an option can judge. */
 export interface Rule {
   readonly about: readonly OptionName[]
-  /** Left out: options that do not go together. `bad-value`: what is wrong is the value of one. */
-  readonly kind?: 'bad-value'
+  /** Left out: options that do not go together. `bad-value`: what is wrong is the value of one. `warning`: it works. */
+  readonly kind?: 'bad-value' | 'warning'
   /** What is wrong, or nothing. */
   check(given: Given): string | undefined
 }

@@ -85,8 +85,11 @@ describe('a user', () => {
   it('beyond the limits of iterations is forbidden', async (t) => {
     const app = await openApp(t, { chttpd_auth: { min_iterations: 2 } })
     const ask = await askDoors(app)
-    await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    const stored: StoredPassword = { scheme: 'pbkdf2', prf: 'sha', iterations: 1, salt: 'aa', hash: '00' }
+    await app.directory.createUser({ name: 'ada', password: { stored } })
     assert.deepEqual(await ask('ada:analytical'), [403, 401])
+    await app.directory.setPassword('ada', { password: 'analytical' })
+    assert.equal((await ask('ada:analytical'))[0], 200, 'a new password lies within the limits')
     assert.deepEqual(await ask('root:secret'), [200, 200])
   })
 

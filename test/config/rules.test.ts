@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findOption, splitName } from '../../src/config/options.ts'
 import { RULES } from '../../src/config/rules.ts'
-import { problemsOf } from './given.ts'
+import { problemsOf, read } from './given.ts'
 
 const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem: RegExp]>> = {
   'a keyfile and a folder': [
@@ -72,6 +72,23 @@ const SOUND: Readonly<Record<string, readonly string[]>> = {
 
 for (const [name, argv] of Object.entries(SOUND)) {
   test(`sound: ${name}`, () => assert.deepEqual(problemsOf({ argv }), []))
+}
+
+const ITERATIONS: Readonly<Record<string, readonly [argv: readonly string[], warned: boolean]>> = {
+  'fewer than users must have': [['--chttpd_auth.iterations', '10', '--chttpd_auth.min_iterations', '100'], true],
+  'more than users may have': [['--chttpd_auth.max_iterations', '1000'], true],
+  'none at all': [['--chttpd_auth.max_iterations', '1000', '--chttpd_auth.password_scheme', 'simple'], false],
+  'just as many': [['--chttpd_auth.max_iterations', '600000', '--chttpd_auth.min_iterations', '600000'], false],
+}
+
+for (const [name, [argv, warned]] of Object.entries(ITERATIONS)) {
+  test(`iterations: ${name}`, () => {
+    const { warnings } = read({ argv })
+    assert.equal(
+      warnings.some((warning) => warning.includes('does not lie between')),
+      warned,
+    )
+  })
 }
 
 test('rules speak of options that exist', () => {

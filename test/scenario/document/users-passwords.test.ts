@@ -84,7 +84,13 @@ test('half of a surrogate pair is no password, and signs nobody in', async () =>
   const body = { name: 'half', type: 'user', roles: [], password: 'long\ud800' }
   assertRefused(await ask('PUT', pathOf('half'), { body, as: ADMIN }), 400, 'bad_request', reason)
   await add('whole', { password: 'long\ufffd' })
-  assert.deepEqual([await signIn('whole', 'long\ufffd'), await signIn('whole', 'long\udc00')], [200, 401])
+  for (const [password, status] of [
+    ['long\ufffd', 200],
+    ['long\udc00', 401],
+  ] as const) {
+    const answer = await ask('POST', '/_session', { as: '', body: { name: 'whole', password } })
+    assert.equal(answer.status, status, answer.body)
+  }
 })
 
 test('a name of an administrator cannot be taken', async () => {
