@@ -63,10 +63,12 @@ function checkRules(rules: readonly Rule[], given: Given, options: Resolution, r
   for (const rule of rules) {
     // What follows from a value that is wrong itself is no news.
     if (rule.about.some((name) => options.wrong.has(name))) continue
-    const message = rule.check(given)
-    const place = placeOf(rule.about, options)
-    if (message && rule.kind === 'warning') report.warnings.push(`${place}: ${message}`)
-    else if (message) report.problems.push({ kind: rule.kind ?? 'conflict', place, message })
+    const { about, kind = 'conflict', check } = rule
+    const message = check(given)
+    if (!message) continue
+    const place = placeOf(about, options)
+    if (kind === 'warning') report.warnings.push(`${place}: ${message}`)
+    else report.problems.push({ kind, place, message })
   }
 }
 
