@@ -111,7 +111,12 @@ async function makeUpSecret(settings: Settings, { runtime }: PrepareNeeds): Prom
   const { source } = settings.find('chttpd_auth', 'secret') ?? {}
   const isPinned = source?.kind === 'environment' || source?.kind === 'flag'
   if (isPinned || settings.values.chttpd_auth.secret !== '') return false
-  await runtime.set('chttpd_auth', 'secret', randomBytes(32).toString('hex'))
+  // where it was taken away from this process alone, the others keep theirs
+  const isPassing = (await runtime.volatile.list()).some(
+    ({ section, key }) => section === 'chttpd_auth' && key === 'secret',
+  )
+  const layer = isPassing ? runtime.volatile : runtime
+  await layer.set('chttpd_auth', 'secret', randomBytes(32).toString('hex'))
   return true
 }
 

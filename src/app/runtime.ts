@@ -25,7 +25,8 @@ export interface StoredLayer extends RuntimeLayer {
   read(): Promise<RuntimeReading>
   /** On top of what is stored, for this process alone and until it ends or reads its configuration anew. */
   readonly volatile: RuntimeLayer
-  dropVolatile(): void
+  /** Gives what takes it back. */
+  dropVolatile(): () => void
 }
 
 /** The run-time layer of the configuration, kept in the store: every node has it, and a restart does not end it. */
@@ -37,17 +38,19 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
     const own = await passing.list()
     return { entries: [...withoutThose(toEntries(settings), own), ...own], sequence, changes: toChanges(settings) }
   }
+  const unset = async (section: string, key: string) => {
+    requireWritten(await store.unsetSetting(change(section, key)))
+    await passing.forget(section, key)
+  }
   return {
     read,
-    list: async () => (await read()).entries,
+    list: async () => toEntries((await store.listSettings()).settings),
     async set(section, key, text) {
       requireWritten(await store.setSetting({ ...change(section, key), text }))
-      passing.forget(section, key)
+      await passing.forget(section, key)
     },
-    async unset(section, key) {
-      requireWritten(await store.unsetSetting(change(section, key)))
-      passing.forget(section, key)
-    },
+    unset,
+    forget: unset,
     async seedAdministrator(name, text) {
       const { settings } = await store.listSettings()
       const isKnown = settings.some(({ section, key }) => section === ADMINS && key === name)
@@ -64,9 +67,14 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
       list: () => passing.list(),
       set: (section, key, text) => passing.set(section, key, text),
       unset: (section, key) => passing.unset(section, key),
+      forget: (section, key) => passing.forget(section, key),
     },
     dropVolatile: () => {
+      const dropped = passing
       passing = createMemoryLayer()
+      return () => {
+        passing = dropped
+      }
     },
   }
 }

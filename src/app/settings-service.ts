@@ -20,7 +20,7 @@ export interface SettingsService {
   set(section: string, key: string, text: string, options?: ChangeOptions): Promise<string>
   /** Back to the layers below. Throws `option_not_found` where nothing is set. */
   unset(section: string, key: string, options?: ChangeOptions): Promise<string>
-  /** Reads everything anew; what was set for this process alone is gone. */
+  /** Reads everything anew. */
   reload(): Promise<void>
 }
 
@@ -37,11 +37,11 @@ export function createSettingsService(state: State): SettingsService {
   const layer = ({ isVolatile = false }: ChangeOptions = {}) => (isVolatile ? state.runtime.volatile : state.runtime)
   /** What cannot be applied is taken back: left in the store, it would keep every node from its next start. */
   const change = async (into: RuntimeLayer, section: string, key: string, text: string | undefined) => {
-    const before = (await into.list()).find((entry) => entry.section === section && entry.key === key)?.text
+    const before = (await into.list()).find((entry) => entry.section === section && entry.key === key)
     await put(into, section, key, text)
     const report = await state.refresh()
     if (report.isApplied) return
-    await put(into, section, key, before)
+    await (before ? put(into, section, key, before.text) : into.forget(section, key))
     await state.refresh()
     requireApplied(report)
   }
@@ -62,7 +62,6 @@ export function createSettingsService(state: State): SettingsService {
       return before
     },
     async reload() {
-      state.runtime.dropVolatile()
       requireApplied(await state.reload())
     },
   }

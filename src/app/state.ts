@@ -35,7 +35,10 @@ export interface State extends Live<InForce> {
   readonly hasher: Hasher
   readonly store: Store
   readonly runtime: StoredLayer
-  /** Reads everything anew, files too. Any problem keeps everything as it is. */
+  /**
+   * Reads everything anew, files too; what was set for this process alone is gone. Any problem keeps everything as it
+   * is.
+   */
   reload(): Promise<ReloadReport>
   /**
    * Reads the run-time layer anew, which this or another node has changed; files as they were last read. Problems keep
@@ -110,12 +113,14 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
   queue = () => inForce.get().settings.values.hashing.queue
 
   const reload = async (): Promise<ReloadReport> => {
+    const restore = needs.runtime.dropVolatile()
     try {
       const fresh = load()
       const prepared = await prepareAll(fresh, needs, inForce.get())
       reader = fresh
       return apply(prepared)
     } catch (error) {
+      restore()
       // Whatever it is (a store that does not answer, too much work waiting), what is in force stays.
       const reason = error instanceof StartError ? error.message : `it could not be read: ${reasonOf(error)}`
       return { isApplied: false, problems: reason.split('\n'), changed: [], needRestart: [] }

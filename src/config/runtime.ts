@@ -1,4 +1,7 @@
-/** One setting made at run time. `text` is `undefined` for an administrator who was deleted and stays so. */
+/**
+ * One setting made at run time. `text` is `undefined` for an administrator who was deleted and stays so, and for what
+ * was deleted for a while only.
+ */
 export interface RuntimeEntry {
   readonly section: string
   readonly key: string
@@ -11,15 +14,12 @@ export interface RuntimeLayer {
   set(section: string, key: string, text: string): Promise<void>
   /** Back to the layers below; of an administrator a mark stays. */
   unset(section: string, key: string): Promise<void>
-}
-
-export interface MemoryLayer extends RuntimeLayer {
   /** As if nothing had been said of it here: no mark stays either. */
-  forget(section: string, key: string): void
+  forget(section: string, key: string): Promise<void>
 }
 
-/** A layer that ends with the process. */
-export function createMemoryLayer(): MemoryLayer {
+/** A layer that ends with the process. What is unset there leaves a mark, which hides what is stored beneath. */
+export function createMemoryLayer(): RuntimeLayer {
   const entries = new Map<string, RuntimeEntry>()
   const keyOf = (section: string, key: string) => JSON.stringify([section, key])
   return {
@@ -28,9 +28,10 @@ export function createMemoryLayer(): MemoryLayer {
       entries.set(keyOf(section, key), { section, key, text })
     },
     unset: async (section, key) => {
-      if (section === 'admins') entries.set(keyOf(section, key), { section, key, text: undefined })
-      else entries.delete(keyOf(section, key))
+      entries.set(keyOf(section, key), { section, key, text: undefined })
     },
-    forget: (section, key) => void entries.delete(keyOf(section, key)),
+    forget: async (section, key) => {
+      entries.delete(keyOf(section, key))
+    },
   }
 }

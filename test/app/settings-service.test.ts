@@ -57,6 +57,23 @@ test('one that cannot be applied is taken back, and what was there before is the
   assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '', 'others can be set as before')
 })
 
+test('one for this process alone that cannot be applied leaves nothing behind', async (t) => {
+  const { state, service } = await openService(t)
+  await service.set('mine', 'taste', 'sweet')
+  await assert.rejects(service.set('mine', 'taste', 'sour', { isVolatile: true }), { code: 'bad_request' })
+  assert.equal(state.get().settings.find('mine', 'taste')?.text, 'sweet')
+})
+
+test('the secret of cookies taken away from this process alone is made up for it alone', async (t) => {
+  const { state, service } = await openService(t)
+  const secret = () => state.get().settings.values.chttpd_auth.secret
+  const before = secret()
+  await service.unset('chttpd_auth', 'secret', { isVolatile: true })
+  assert.notEqual(secret(), before)
+  await service.reload()
+  assert.equal(secret(), before)
+})
+
 const REFUSED = [
   { row: 'an unknown option', section: 'chttpd_auth', key: 'timout', text: '1', code: 'option_unknown' },
   { row: 'a bad value', section: 'chttpd_auth', key: 'timeout', text: 'x', code: 'option_refused' },

@@ -59,7 +59,7 @@ test('an administrator deleted at run time is a change', () => {
   assert.deepEqual(compareSettings(before, after).applied, ['admins.ann'])
 })
 
-test('the layer in memory keeps a mark of deleted administrators, and forgets other settings', async () => {
+test('the layer in memory keeps a mark of what was deleted, until it is told to forget', async () => {
   const layer = createMemoryLayer()
   await layer.set('admins', 'ann', 'x')
   await layer.set('log', 'level', 'warn')
@@ -70,5 +70,7 @@ test('the layer in memory keeps a mark of deleted administrators, and forgets ot
   ])
   await layer.unset('admins', 'ann')
   await layer.unset('log', 'level')
+  assert.equal((await layer.list()).length, 2)
+  await layer.forget('log', 'level')
   assert.deepEqual(await layer.list(), [{ section: 'admins', key: 'ann', text: undefined }])
 })

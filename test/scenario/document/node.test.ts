@@ -108,6 +108,21 @@ test('X-Couch-Persist: false holds in this process until the configuration is re
   assert.equal((await ask({ path: '/_up' })).status, 200)
 })
 
+test('a DELETE with X-Couch-Persist: false hides what is stored until the configuration is read anew', async (t) => {
+  const { ask, config } = await open(t)
+  const passing = { 'X-Couch-Persist': 'false' }
+  await config('PUT', '/couchdb/maintenance_mode', 'true')
+  assert.equal(json(await config('DELETE', '/couchdb/maintenance_mode', undefined, passing)), 'true')
+  assert.equal((await ask({ path: '/_up' })).status, 200)
+  assert.equal((await config('GET', '/couchdb/maintenance_mode')).status, 404)
+  assert.equal((await config('DELETE', '/couchdb/maintenance_mode', undefined, passing)).status, 404)
+  await config('POST', '/_reload')
+  assert.equal((await ask({ path: '/_up' })).status, 404)
+  await config('DELETE', '/couchdb/maintenance_mode', undefined, passing)
+  await config('PUT', '/couchdb/maintenance_mode', 'nolb')
+  assert.equal(json(await config('GET', '/couchdb/maintenance_mode')), 'nolb')
+})
+
 test('no administrator is made or deleted for a while only', async (t) => {
   const { config } = await open(t)
   const passing = { 'X-Couch-Persist': 'false' }
