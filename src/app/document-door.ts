@@ -22,7 +22,8 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const settings = deriveLive(state, (inForce) => toDocumentSettings(inForce.settings))
   const { document, node } = config.get()
   const users = createUsersNeeds(state, directory)
-  const { identify, sessions } = createDocumentCredentials(parts)
+  const { identify: look, sessions } = createDocumentCredentials(parts)
+  const identify = parts.gateway.note(look)
   const dialect = createDocumentDialect({
     name: document.name,
     version: document.version,

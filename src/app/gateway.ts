@@ -2,7 +2,9 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
+import type { Exchange } from '../door/exchange.ts'
 import type { Directory } from '../identity/directory.ts'
+import type { Authenticated } from '../identity/identity.ts'
 import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
 import type { KeyRing } from '../keys/ring.ts'
 import { loadSecretRing, type RingLoad, reloadSecretRing, type SecretSource } from '../keys/secret-files.ts'
@@ -19,10 +21,15 @@ export interface Gateway {
   readonly ring: LiveRing | undefined
   /** What signs for services. */
   readonly serviceKey: ServiceKey
+  /** The same function, which notes how much had ended before it looked. */
+  note(identify: Identify): Identify
+  judgedAt(exchange: Exchange): number
   /** Closed with everything else. */
   adopt(upstream: Upstream): Upstream
   close(): Promise<void>
 }
+
+export type Identify = (exchange: Exchange) => Promise<Authenticated>
 
 export interface GatewayNeeds {
   readonly state: State
@@ -40,6 +47,7 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
   const ring = await openUpstreamRing(needs)
   const serviceKey = openServiceKey(state.get().settings.values)
   const upstreams: Upstream[] = []
+  const epochs = new WeakMap<Exchange, number>()
   const stopListening = directory.onEnded(streams.end)
   state.onChange(() => streams.judgeAll())
   tokenSecrets.onReload(() => streams.judgeAll())
@@ -48,6 +56,11 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
     streams,
     ring,
     serviceKey,
+    note: (identify) => (exchange) => {
+      if (!epochs.has(exchange)) epochs.set(exchange, streams.epoch)
+      return identify(exchange)
+    },
+    judgedAt: (exchange) => epochs.get(exchange) ?? streams.epoch,
     adopt(upstream) {
       upstreams.push(upstream)
       return upstream

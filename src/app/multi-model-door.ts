@@ -39,7 +39,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     clock: SYSTEM_CLOCK,
   })
   const shared = { directory, databases, settings: settings.get, nowSeconds: () => nowSeconds(SYSTEM_CLOCK) }
-  const identify = createIdentify(parts, signIns, settings.get)
+  const identify = parts.gateway.note(createIdentify(parts, signIns, settings.get))
   const identifyFully = async (exchange: Exchange) => withoutPaths(await identify(exchange))
   const auth = { ...shared, signIns }
   const upstream = createMultiModelUpstream(parts, config, identify)

@@ -85,6 +85,8 @@ export interface Sink extends Writable {
  */
 export interface Passage {
   readonly kind: 'passage'
+  /** Whether it may never end, and does not keep a door from closing. */
+  readonly isFeed: boolean
   /** Called once, with the head ready to go. Calls `end`, or destroys the sink where the answer breaks off. */
   pour(sink: Sink, end: (last?: Uint8Array) => void): void
   /** Instead of `pour`: nobody takes it. */

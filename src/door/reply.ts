@@ -38,7 +38,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   response.writeHead(reply.status, headers)
   if (isPassage(reply.body)) {
     reply.body.pour(response, (last) => (leavesBody ? endLate(request, response, last) : endNow(response, last)))
-    return { isLast, isFeed: true }
+    return { isLast, isFeed: reply.body.isFeed }
   }
   const body = request.method === 'HEAD' ? undefined : reply.body
   if (isFeed(body)) {

@@ -9,7 +9,8 @@ export interface AnswerHead {
 }
 
 export interface AnswerOptions {
-  /** Longest silence within the body; 0: any. */
+  readonly isFeed: boolean
+  /** Longest silence within the body of what is no feed; 0: any. */
   readonly idleMs: number
   /** The head is there: what follows can be poured. */
   onHead(head: AnswerHead, answer: Answer): void
@@ -31,6 +32,7 @@ const GONE = new Error('nobody waits for the answer')
  */
 export class Answer implements Passage, Dispatcher.DispatchHandler {
   readonly kind = 'passage'
+  readonly isFeed: boolean
   /** Whether a byte of the answer was seen. */
   hasBegun = false
   readonly #options: AnswerOptions
@@ -45,6 +47,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   constructor(options: AnswerOptions) {
     this.#options = options
+    this.isFeed = options.isFeed
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -151,7 +154,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   #watchSilence(): void {
     const { idleMs } = this.#options
-    if (idleMs > 0) this.#idle ??= setTimeout(() => this.cut(), idleMs).unref()
+    if (idleMs > 0 && !this.isFeed) this.#idle ??= setTimeout(() => this.cut(), idleMs).unref()
   }
 
   #close(): void {

@@ -36,6 +36,8 @@ export interface ForwardNeeds {
   isFeed(exchange: Exchange): boolean
   readonly streams: OpenStreams
   stillHolds(exchange: Exchange): Promise<boolean>
+  /** How much had ended when it was looked who is asking. */
+  judgedAt(exchange: Exchange): number
   readonly clock: Clock
 }
 
@@ -98,7 +100,7 @@ async function askAround(order: Order, group: Group<Pools>, needs: ForwardNeeds)
     if (member === undefined) throw failure ?? group.refuse()
     const outcome = await askOne(order, member, needs)
     if (outcome.kind === 'reply') {
-      if (outcome.reply.status < 500 || member.failures > 0) group.revive(member)
+      if (member.failures > 0) group.revive(member)
       return outcome.reply
     }
     const { error } = outcome
@@ -128,7 +130,8 @@ function askOne(order: Order, member: Member<Pools>, needs: ForwardNeeds): Promi
   return new Promise((resolve) => {
     let wasCut = false
     const answer = new Answer({
-      idleMs: isFeed ? 0 : idleTimeoutMs,
+      isFeed,
+      idleMs: idleTimeoutMs,
       onHead: ({ status, headers }, body) => {
         const kept = filterAnswerHeaders(headers, status, { ownsCors, sessionCookie: needs.sessionCookie })
         resolve({ kind: 'reply', reply: { status, headers: kept, body, isForwarded: true } })
@@ -146,7 +149,12 @@ function askOne(order: Order, member: Member<Pools>, needs: ForwardNeeds): Promi
       wasCut = true
       answer.cut()
     }
-    const takeOff = needs.streams.add({ authenticated, stillHolds: () => needs.stillHolds(exchange), cut })
+    const takeOff = needs.streams.add({
+      authenticated,
+      since: needs.judgedAt(exchange),
+      stillHolds: () => needs.stillHolds(exchange),
+      cut,
+    })
     exchange.signal.addEventListener('abort', () => answer.drop(), { once: true })
     dispatch(order, member.pool, stream, answer)
   })

@@ -4,6 +4,8 @@ import type { Authenticated } from '../identity/identity.ts'
 /** A request under way on behalf of somebody. */
 export interface OpenStream {
   readonly authenticated: Authenticated
+  /** How much had ended when it was let in: what ended between then and now concerns it too. */
+  readonly since: number
   /** Whether what it was let in with would still be let in, with the same rights. */
   stillHolds(): Promise<boolean>
   cut(): void
@@ -19,11 +21,14 @@ export interface OpenStreams {
   /** Cuts those whose token or session has run out by now. */
   expire(nowSeconds: number): void
   readonly size: number
+  /** Moves with everything that ends. */
+  readonly epoch: number
 }
 
 export function createOpenStreams(): OpenStreams {
   const byName = new Map<string | null, Set<OpenStream>>()
   let size = 0
+  let epoch = 0
 
   const judge = (stream: OpenStream) => {
     stream.stillHolds().then(
@@ -36,6 +41,9 @@ export function createOpenStreams(): OpenStreams {
   const all = () => [...byName.values()].flatMap((streams) => [...streams])
 
   return {
+    get epoch() {
+      return epoch
+    },
     get size() {
       return size
     },
@@ -46,6 +54,7 @@ export function createOpenStreams(): OpenStreams {
       if (own) own.add(stream)
       else byName.set(name, new Set([stream]))
       size += 1
+      if (stream.since !== epoch) judge(stream)
       return () => {
         const streams = byName.get(name)
         if (!streams?.delete(stream)) return
@@ -54,12 +63,16 @@ export function createOpenStreams(): OpenStreams {
       }
     },
     end(ended) {
+      epoch += 1
       if (ended.kind === 'everything') return all().forEach(judge)
       const streams = [...(byName.get(ended.name) ?? [])]
       if (ended.kind === 'account') return streams.forEach(judge)
       for (const stream of streams) if (sessionIdOf(stream.authenticated) === ended.id) stream.cut()
     },
-    judgeAll: () => all().forEach(judge),
+    judgeAll() {
+      epoch += 1
+      all().forEach(judge)
+    },
     expire(nowSeconds) {
       for (const streams of byName.values())
         for (const stream of [...streams]) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()

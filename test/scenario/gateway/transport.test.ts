@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { beforeDocument, beforeMultiModel, openBackend, openFront, openServer } from '../../support/gateway.ts'
@@ -189,7 +189,7 @@ test('trailers of an answer arrive', async (t) => {
 })
 
 test('a feed arrives line by line, as it is written', async (t) => {
-  const { promise: opened, resolve: open } = Promise.withResolvers<import('node:http').ServerResponse>()
+  const { promise: opened, resolve: open } = Promise.withResolvers<ServerResponse>()
   const backend = await openServer(t, (_request, response) => {
     response.writeHead(200).flushHeaders()
     open(response)
@@ -281,4 +281,23 @@ test('sections of others are an administrator’s', async (t) => {
   for (const path of ['/_node/other/_config', '/_node/_local/_config/nobody/knows', '/_all_dbs'])
     assert.equal((await send(front.document, { path })).status, 401)
   assert.equal(backend.seen.length, 0)
+})
+
+test('stopping lets an answer under way finish, and cuts a feed', async (t) => {
+  const { promise: opened, resolve: tell } = Promise.withResolvers<ServerResponse>()
+  const backend = await openServer(t, (request, response) => {
+    response.writeHead(200).write('first,')
+    if (request.url === '/db/doc') tell(response)
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const feed = await answerOf(ask(front.document, { path: '/db/_changes?feed=continuous' }).end())
+  const feedEnded = new Promise((resolve) => feed.on('error', resolve).on('close', resolve).resume())
+  const response = await answerOf(ask(front.document, { path: '/db/doc' }).end())
+  const body = read(response)
+  const behind = await opened
+  const closing = front.cardea.close()
+  await feedEnded
+  behind.end('last')
+  assert.equal(String(await body), 'first,last')
+  await closing
 })

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createGroup } from '../../src/upstream/group.ts'
+
+function createPair() {
+  let nowMs = 1000
+  const group = createGroup(
+    [
+      ['http://a', 'a'],
+      ['http://b', 'b'],
+    ],
+    { nowMs: () => nowMs },
+  )
+  const [a, b] = group.members
+  assert.ok(a && b)
+  const wait = (ms: number) => {
+    nowMs += ms
+  }
+  return { group, a, b, wait }
+}
+
+const NONE = new Set<never>()
+
+test('the fewest under way is chosen, the first of equals', () => {
+  const { group, a, b } = createPair()
+  assert.equal(group.choose(NONE), a)
+  a.open = 2
+  b.open = 1
+  assert.equal(group.choose(NONE), b)
+})
+
+test('who was tried is not chosen again', () => {
+  const { group, a, b } = createPair()
+  assert.equal(group.choose(new Set([a])), b)
+  assert.equal(group.choose(new Set([a, b])), undefined)
+})
+
+test('who refused rests, the longer the more often, and at most five seconds', () => {
+  const { group, a, b, wait } = createPair()
+  group.rest(a)
+  assert.equal(group.choose(NONE), b)
+  wait(250)
+  assert.equal(group.choose(NONE), a)
+  const rests: number[] = []
+  for (let i = 0; i < 8; i += 1) {
+    group.rest(a)
+    const before = a.restsUntilMs
+    wait(0)
+    rests.push(before)
+    wait(10_000)
+  }
+  const longest = rests.map((until, at) => until - (1250 + at * 10_000))
+  assert.deepEqual(longest, [500, 1000, 2000, 4000, 5000, 5000, 5000, 5000])
+})
+
+test('many failures at once count as one', () => {
+  const { group, a } = createPair()
+  for (let i = 0; i < 10; i += 1) group.rest(a)
+  assert.equal(a.failures, 1)
+})
+
+test('an answer ends the rest', () => {
+  const { group, a, b } = createPair()
+  group.rest(a)
+  group.rest(b)
+  assert.equal(group.choose(NONE), undefined)
+  assert.equal(group.refuse().retryAfterSeconds, 1)
+  group.revive(b)
+  assert.equal(group.choose(NONE), b)
+})
