@@ -38,7 +38,8 @@ export type SignIn = (attempt: Attempt) => Promise<Account | undefined>
 /** A password verified while it was being changed is verified once more; whose changes faster than that, waits. */
 const MOST_TURNS = 3
 
-export function createSignIn(needs: SignInNeeds): SignIn {
+export function createSignIn(given: SignInNeeds): SignIn {
+  const needs = { ...given, costOf: createCost(given) }
   const { findAccount, memory, lockout } = needs
   return async (attempt) => {
     const { name, password, peer } = attempt
@@ -63,8 +64,21 @@ export function createSignIn(needs: SignInNeeds): SignIn {
   }
 }
 
+type Cost = (account: Account | undefined) => HashParameters
+
+/** What a refusal costs: as much as the dearest password met so far, or the time would tell that one from nobody's. */
+function createCost({ decoy, limits }: SignInNeeds): Cost {
+  let dearest = 0
+  return (account) => {
+    const { password } = account ?? {}
+    if (password && 'iterations' in password) dearest = Math.max(dearest, password.iterations)
+    const { iterations, ...rest } = decoy()
+    return { ...rest, iterations: Math.max(iterations, Math.min(dearest, limits().max)) }
+  }
+}
+
 async function verify(
-  { hasher, memory, lockout, decoy, limits }: SignInNeeds,
+  { hasher, memory, lockout, costOf, limits }: SignInNeeds & { readonly costOf: Cost },
   attempt: Attempt,
   account: Account | undefined,
   key: LockoutKey,
@@ -73,7 +87,7 @@ async function verify(
   requireUnlocked(lockout, key)
   if (account && !account.isAdmin) requireIterations(account, limits())
   if (account && memory.isRemembered(name, account.version, password, maxAgeMs)) return 'remembered'
-  const isRight = await hasher.verify(account?.password, password, decoy(), attempt.signal)
+  const isRight = await hasher.verify(account?.password, password, costOf(account), attempt.signal)
   // Guesses sent side by side all passed the first question.
   requireUnlocked(lockout, key)
   return isRight

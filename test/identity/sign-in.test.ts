@@ -136,6 +136,35 @@ describe('a password changed while it is verified', () => {
   })
 })
 
+describe('what a refusal costs', () => {
+  const noting = (costs: number[]): Hasher => ({
+    ...hasher,
+    verify(stored, password, decoy, signal) {
+      costs.push(decoy.iterations)
+      return hasher.verify(stored, password, decoy, signal)
+    },
+  })
+  const stored = (iterations: number): StoredPassword => ({
+    scheme: 'pbkdf2',
+    prf: 'sha',
+    iterations,
+    salt: 'x',
+    hash: '00',
+  })
+
+  it('as much as the dearest password met so far, whoever asks, and no more than the limit', async (t) => {
+    const costs: number[] = []
+    let max = 1000
+    const { directory, signIn } = await open(t, { hasher: noting(costs), limits: () => ({ min: 1, max }) })
+    await directory.createUser({ name: 'dear', password: { stored: stored(50) } })
+    await directory.setAdministrator('boss', { stored: `-pbkdf2-${'0'.repeat(40)},salt,5000` })
+    for (const name of ['eve', 'dear', 'eva', 'ada', 'boss', 'evi']) await signIn(name, 'wrong')
+    max = 100
+    await signIn('evo', 'wrong')
+    assert.deepEqual(costs, [2, 50, 50, 50, 1000, 1000, 100])
+  })
+})
+
 describe('limits of iterations', () => {
   const stored = (iterations: number): StoredPassword => ({
     scheme: 'pbkdf2',
