@@ -98,7 +98,7 @@ async function admitByToken(
   if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
   const account = await directory.findAccount(user)
   if (!account || account.isAdmin || account.totp !== undefined) return undefined
-  const token = findActiveToken(account.tokens ?? [], password, nowSeconds(clock))
+  const token = findActiveToken(account, password, nowSeconds(clock))
   return token && { account, until: token.validUntil }
 }
 

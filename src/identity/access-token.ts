@@ -7,7 +7,7 @@ import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { digestHex } from './password/password-digest.ts'
-import type { AccessToken } from './user.ts'
+import type { AccessToken, SessionsFrom, User } from './user.ts'
 
 const PREFIX = 'v1.'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
@@ -50,14 +50,29 @@ export function findTokenUser(text: string): string | undefined {
   return typeof user === 'string' ? user : undefined
 }
 
-export const isTokenActive = ({ validUntil }: AccessToken, nowSeconds: number): boolean => nowSeconds < validUntil
+/** Whose tokens they are, as far as it says which of them are good. */
+export interface TokenOwner {
+  readonly tokens: readonly AccessToken[]
+  readonly sessionsFrom: SessionsFrom
+}
 
-/** The token among these whose text this is, if it is still good. */
-export function findActiveToken(
-  tokens: readonly AccessToken[],
-  text: string,
+/** A new password, a deactivation and a sign-out end it like any session. */
+export const isTokenActive = (
+  { validUntil, generation = 0 }: AccessToken,
+  { sessionsFrom }: Pick<TokenOwner, 'sessionsFrom'>,
   nowSeconds: number,
-): AccessToken | undefined {
+): boolean => nowSeconds < validUntil && generation === sessionsFrom.generation
+
+/** The token of this owner whose text this is, if it is still good. */
+export function findActiveToken(owner: TokenOwner, text: string, nowSeconds: number): AccessToken | undefined {
   const digest = toTokenDigest(text)
-  return tokens.find((token) => isSameSecret(token.digest, digest) && isTokenActive(token, nowSeconds))
+  return owner.tokens.find((token) => isSameSecret(token.digest, digest) && isTokenActive(token, owner, nowSeconds))
+}
+
+/** Tokens that name no generation are of the one the user is in. */
+export function bindTokens(user: User): User {
+  const { generation } = user.sessionsFrom
+  const { tokens } = user.multiModel
+  if (tokens.every((token) => token.generation !== undefined)) return user
+  return { ...user, multiModel: { ...user.multiModel, tokens: tokens.map((token) => ({ generation, ...token })) } }
 }

@@ -14,7 +14,7 @@ export interface Account extends Identity {
   /** The member `totp` of the document. Whoever has one, of whatever form, needs a code beside the password. */
   readonly totp?: Json | undefined
   /** What is as good as the password at the multi-model door. */
-  readonly tokens?: readonly AccessToken[]
+  readonly tokens: readonly AccessToken[]
 }
 
 /** Who signs in as this user. Only `[admins]` makes an administrator, whatever a record says. */

@@ -62,6 +62,7 @@ const toAccount = (
   password,
   version: createHash('sha256').update(text).digest('base64url'),
   sessionsFrom: toSessionsFrom(text, change),
+  tokens: [],
 })
 
 /** Above every generation a user can reach, so that a session never passes from one to the other. */

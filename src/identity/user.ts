@@ -74,6 +74,8 @@ export interface AccessToken {
   readonly validUntil: number
   readonly fingerprint: string
   readonly digest: string
+  /** Of the account when it was made: it ends with its sessions. Left out: to be that of the record it is put into. */
+  readonly generation?: number
 }
 
 export type NameFlaw =

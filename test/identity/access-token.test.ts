@@ -35,9 +35,24 @@ describe('access tokens', () => {
       { id: 1, ...make().token },
       { id: 2, ...token },
     ]
-    assert.equal(findActiveToken(tokens, text, 199)?.id, 2)
-    assert.equal(findActiveToken(tokens, text, 200), undefined)
-    assert.equal(findActiveToken(tokens, make().text, 100), undefined)
+    const owner = { tokens, sessionsFrom: { generation: 0, seconds: 0 } }
+    assert.equal(findActiveToken(owner, text, 199)?.id, 2)
+    assert.equal(findActiveToken(owner, text, 200), undefined)
+    assert.equal(findActiveToken(owner, make().text, 100), undefined)
+  })
+  it('are good in their own generation alone', () => {
+    const { text, token } = make()
+    const inGeneration = (generation: number) => ({
+      tokens: [{ id: 1, ...token, generation: 2 }],
+      sessionsFrom: { generation, seconds: 0 },
+    })
+    for (const [generation, id] of [
+      [1, undefined],
+      [2, 1],
+      [3, undefined],
+    ] as const) {
+      assert.equal(findActiveToken(inGeneration(generation), text, 100)?.id, id, `generation ${generation}`)
+    }
   })
   it('have a fingerprint of the first three and the last six characters', () => {
     assert.equal(toFingerprint('v1.7b2256227d'), 'v1...56227d')

@@ -37,25 +37,21 @@ const missing = (name: string) => (): never => {
 
 async function listTokens(needs: TokensNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
   requireReader(exchange, needs.settings(), name)
-  const tokens = await findTokens(needs, name)
-  return toJsonReply(200, { tokens: tokens.map((token) => toShown(token, needs.nowSeconds())) })
-}
-
-async function findTokens({ directory }: TokensNeeds, name: string): Promise<readonly AccessToken[]> {
-  if (directory.isAdministrator(name)) return []
-  const user = await directory.findUser(name)
+  if (needs.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
+  const user = await needs.directory.findUser(name)
   if (!user) throw new Refusal('user_not_found')
-  return user.multiModel.tokens
+  const tokens = user.multiModel.tokens.map((token) => toShown(token, user, needs.nowSeconds()))
+  return toJsonReply(200, { tokens })
 }
 
 /** The text is not among it: it is shown once, to whoever made it. */
-const toShown = (token: AccessToken, nowSeconds: number): object => ({
+const toShown = (token: AccessToken, owner: Pick<User, 'sessionsFrom'>, nowSeconds: number): object => ({
   id: token.id,
   name: token.name,
   valid_until: token.validUntil,
   created_at: token.createdAt,
   fingerprint: token.fingerprint,
-  active: isTokenActive(token, nowSeconds),
+  active: isTokenActive(token, owner, nowSeconds),
 })
 
 async function createToken(needs: TokensNeeds, exchange: Exchange, { user = '' }: Params): Promise<Reply> {
@@ -67,7 +63,7 @@ async function createToken(needs: TokensNeeds, exchange: Exchange, { user = '' }
   const changed = await aboutUser(needs.directory.changeUser(user, 'any', (before) => withToken(before, token)))
   const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
   // somebody else may have deleted it already; that it was made is true all the same
-  return toJsonReply(200, { ...toShown(kept ?? { id: 0, ...token }, now), token: text })
+  return toJsonReply(200, { ...toShown(kept ?? { id: 0, ...token }, changed, now), token: text })
 }
 
 /** Each travels with the record of its user, and users make them themselves. */

@@ -2,6 +2,7 @@ import { setImmediate as giveWay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import { bindTokens } from '../access-token.ts'
 import type { ImportOutcome, UserDirectory, UserDraft } from '../directory.ts'
 import type { StoredPassword } from '../password/password.ts'
 import type { Stored, UserWrite } from '../ports.ts'
@@ -105,7 +106,7 @@ function toWrite({ draft, password }: Planned, stored: Stored | undefined, now: 
   const before = stored?.record
   const record =
     before?.kind === 'user'
-      ? withEnded(settle(before, toReplacement(draft, password, before), now), draft)
+      ? bindTokens(withEnded(settle(before, toReplacement(draft, password, before), now), draft))
       : toNewUser(draft, password, before)
   return { expected: stored?.sequence ?? 'absent', record }
 }

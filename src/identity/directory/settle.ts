@@ -1,10 +1,11 @@
+import { bindTokens } from '../access-token.ts'
 import type { UserDraft } from '../directory.ts'
 import type { StoredPassword } from '../password/password.ts'
 import { createUser, endSessions, laterOf, reviseUser, type Tombstone, type User } from '../user.ts'
 
 /** The first user of a name, or the first after a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
-  const user = withEnded(reviseUser(before, fill(createUser(draft.name, password, before), draft)), draft)
+  const user = bindTokens(withEnded(reviseUser(before, fill(createUser(draft.name, password, before), draft)), draft))
   // a revision from elsewhere must not stand below one there was here
   if (before || draft.revision === undefined) return user
   return { ...user, document: { ...user.document, revision: draft.revision } }

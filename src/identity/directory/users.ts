@@ -1,5 +1,6 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import { bindTokens } from '../access-token.ts'
 import type { ExpectedRevision, UserDirectory, UserDraft } from '../directory.ts'
 import { withGrant } from '../grants.ts'
 import { endSessions, toTombstone, type User, type UserRecord } from '../user.ts'
@@ -70,7 +71,7 @@ const createChangeUser =
     const password = given && (await parts.passwords.toStored(given, signal))
     return rewrite(parts, name, expected, (user, now) => {
       const changed = requireSound(change(user))
-      return settle(user, password ? { ...changed, password } : changed, now)
+      return bindTokens(settle(user, password ? { ...changed, password } : changed, now))
     })
   }
 

@@ -136,6 +136,7 @@ function readCollections(value: Json): ReadonlyMap<string, GrantLevel> {
 
 function readToken(value: Json): AccessToken {
   const token = requireObject(value, 'Each of tokens')
+  const { generation } = token
   return {
     id: requireCount(token['id'], 'id of a token'),
     name: requireText(token['name'], 'name of a token'),
@@ -143,5 +144,8 @@ function readToken(value: Json): AccessToken {
     validUntil: requireCount(token['validUntil'], 'validUntil of a token'),
     fingerprint: requireText(token['fingerprint'], 'fingerprint of a token'),
     digest: requireText(token['digest'], 'digest of a token'),
+    ...(generation === undefined
+      ? {}
+      : { generation: requireCount(generation, 'generation of a token', MOST_GENERATIONS) }),
   }
 }

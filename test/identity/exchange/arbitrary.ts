@@ -103,6 +103,7 @@ const token: fc.Arbitrary<AccessToken> = record({
   validUntil: fc.nat(),
   fingerprint: text,
   digest: hex(64),
+  generation: fc.nat(),
 })
 
 export const user: fc.Arbitrary<User> = record({

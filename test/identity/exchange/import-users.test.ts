@@ -18,7 +18,7 @@ const ALICE: UserDraft = {
     grants: new Map([['db', { level: undefined, collections: new Map([['c', 'ro']]) }]]),
     extra: { a: 1 },
     config: { b: 2 },
-    tokens: [{ id: 1, name: 't', createdAt: 1, validUntil: 2, fingerprint: 'v1...abcdef', digest: 'd' }],
+    tokens: [{ id: 1, name: 't', createdAt: 1, validUntil: 2, fingerprint: 'v1...abcdef', digest: 'd', generation: 3 }],
   },
 }
 
@@ -69,6 +69,22 @@ describe('importing a user', () => {
     const now = await directory.findUser('alice')
     assert.match(now?.document.revision ?? '', /^3-/)
     assert.equal(now?.sessionsFrom.generation, 1)
+  })
+
+  it('brings access tokens that count from now on, and none that had ended', async (t) => {
+    const { directory } = await openTestNode(t)
+    await directory.createUser({ name: 'alice' })
+    await directory.signOut('alice')
+    const { generation: _other, ...token } = ALICE.multiModel?.tokens?.[0] ?? assert.fail()
+    const tokens = [token, { ...token, id: 2, generation: 0 }]
+    const draft: UserDraft = { name: 'alice', password: { stored: STORED }, multiModel: { tokens } }
+    assert.deepEqual(await directory.importUsers([draft], 'replace'), [{ kind: 'replaced' }])
+    const user = await directory.findUser('alice')
+    assert.equal(user?.sessionsFrom.generation, 2)
+    assert.deepEqual(
+      user?.multiModel.tokens.map(({ generation }) => generation),
+      [2, 0],
+    )
   })
 
   it('on trial tells the outcomes and writes nothing', async (t) => {

@@ -107,7 +107,7 @@ describe('making, listing, deleting', () => {
       TOKENS,
       { auth: ANN, text: '{"name":"x","valid_until":1e999}' },
       400,
-      refusal(400, 10, 'the body holds a number beyond all bounds'),
+      refusal(400, 10, 'the body holds a number that cannot be kept exactly as it is'),
     ],
     ['a list', 'POST', TOKENS, make([]), 400, BODY],
     ['no body', 'POST', TOKENS, { auth: ANN }, 400, BODY],
@@ -201,14 +201,35 @@ describe('using', () => {
     await door.ask('PATCH', ME, { auth, json: { active: false } })
     assert.equal(await open(door, basic('ann', token)), 401)
     await door.ask('PATCH', ME, { auth, json: { active: true } })
-    assert.equal(await open(door, basic('ann', token)), 200)
-    await door.ask('PUT', ME, { auth, json: { passwd: 'apple' } })
     assert.equal(await open(door, basic('ann', token)), 401)
+    const { token: other } = await create(door, 'y')
+    assert.equal(await open(door, basic('ann', other)), 200)
+    await door.ask('PUT', ME, { auth, json: { passwd: 'apple' } })
+    assert.equal(await open(door, basic('ann', other)), 401)
   })
-  it('a change of the password leaves it', async (t) => {
+  it('until the user has another password', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x')
     await door.ask('PATCH', ME, { auth, json: { passwd: 'pear' } })
+    assert.equal(await open(door, basic('ann', token)), 401)
+    const answer = await door.ask('POST', '/_open/auth', { json: { username: 'ann', password: token } })
+    assert.equal(answer.status, 401)
+    const { json } = await door.ask('GET', TOKENS, { auth })
+    assert.equal(member(Object(member(json, 'tokens'))[0], 'active'), false)
+  })
+  it('until the user is signed out', async (t) => {
+    const door = await openWithUsers(t)
+    const { token } = await create(door, 'x')
+    assert.equal((await door.ask('POST', '/_cardea/api/users/ann/sign-out', { auth })).status, 200)
+    assert.equal(await open(door, basic('ann', token)), 401)
+    const { token: other, active } = await create(door, 'y')
+    assert.deepEqual([active, await open(door, basic('ann', other))], [true, 200])
+  })
+  it('whatever else of the user changes', async (t) => {
+    const door = await openWithUsers(t)
+    const { token } = await create(door, 'x')
+    await door.ask('PATCH', ME, { auth, json: { active: true, extra: { a: 1 } } })
+    await door.ask('PUT', `${ME}/database/db`, { auth, json: { grant: 'ro' } })
     assert.equal(await open(door, basic('ann', token)), 200)
   })
   it('what only looks like one', async (t) => {
