@@ -70,7 +70,7 @@ describe('start', () => {
 
   it('npm start does the same, and passes signals on', async (t) => {
     const folder = join(makeFolder(t), 'data')
-    const cardea = start(t, [folder, ...FREE_PORTS], { command: ['npm', 'start', '--'], cwd: ROOT })
+    const cardea = start(t, [folder, ...FREE_PORTS], { command: ['npm', 'start', '--'], cwd: ROOT, hasFamily: true })
     const { document } = await cardea.doors()
     assert.equal((await get(`${document}/_up`)).status, 200)
     await stop(cardea)

@@ -30,6 +30,8 @@ export interface StartOptions {
   readonly command?: readonly string[]
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  /** It starts others that would outlive it: they get a group of their own, which is ended whole. */
+  readonly hasFamily?: true
   /** What it finds on standard input; nothing at all unless given. */
   readonly input?: string
   /** An open file the process finds as /dev/fd/3. */
@@ -61,7 +63,7 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
   const [program = '', ...first] = options.command ?? [process.execPath, CARDEA]
   const child = spawn(program, [...first, ...args], {
     cwd: options.cwd ?? tmpdir(),
-    detached: true, // a group of its own, to be ended whole
+    detached: options.hasFamily === true,
     env: { ...bareEnvironment(), ...options.env },
     stdio: [
       options.input === undefined ? 'ignore' : 'pipe',
@@ -71,7 +73,7 @@ export function start(scope: Scope, args: readonly string[], options: StartOptio
     ] as StdioOptions,
   })
   child.stdin?.on('error', () => {}).end(options.input) // it may end without reading
-  scope.after(() => killGroup(child))
+  scope.after(() => (options.hasFamily ? killGroup(child) : child.kill('SIGKILL')))
   const output = collect(child)
   const ended = once(child, 'close').then(([code, signal]): Ending => ({ code, signal }))
   const says = (pattern: RegExp) => waitFor(child, ended, output, pattern)
