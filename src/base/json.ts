@@ -58,6 +58,48 @@ function countKept(value: unknown): number {
   return members
 }
 
+/**
+ * Whether every number in valid JSON text is still the same number when it has been read and written again: `1.0` is,
+ * `9007199254740993` and `1e999` are not.
+ */
+export function keepsNumbers(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = findClosingQuote(text, at)
+    if (code !== MINUS && !isDigit(code)) continue
+    NUMBER.lastIndex = at
+    const [written = ''] = NUMBER.exec(text) ?? []
+    if (!isKept(written)) return false
+    at += written.length
+  }
+  return true
+}
+
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const MINUS = 0x2d
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+
+/** Whole numbers of fewer digits than this are all kept, and are nearly all there are. */
+const SURE_LENGTH = 15
+
+function isKept(written: string): boolean {
+  if (written.length <= SURE_LENGTH && !/[.eE]/.test(written)) return true
+  const kept = Number(written)
+  return Number.isFinite(kept) && toDecimal(written) === toDecimal(String(kept))
+}
+
+/** One spelling for each number: its digits without zeros at either end, and the power of ten they count. */
+function toDecimal(written: string): string {
+  const [mantissa = '', power = '0'] = written.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
+  const digits = (whole + fraction).replace(/^0+/, '')
+  let end = digits.length
+  while (end > 0 && digits[end - 1] === '0') end -= 1
+  if (end === 0) return '0'
+  const sign = mantissa.startsWith('-') ? '-' : ''
+  return `${sign}${digits.slice(0, end)}e${Number(power) - fraction.length + digits.length - end}`
+}
+
 /** Whether a value read from JSON is an object: neither null nor an array. */
 export const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { findMember, isJsonObject, readJson } from '../../src/base/json.ts'
+import { findMember, isJsonObject, keepsNumbers, readJson } from '../../src/base/json.ts'
 
 const read = (text: string) => {
   const reading = readJson(text, { noDuplicates: true })
@@ -51,6 +51,34 @@ describe('JSON without duplicate names', () => {
   it('does not run out of stack', () => {
     const depth = 100_000
     assert.equal(readJson('['.repeat(depth) + ']'.repeat(depth), { noDuplicates: true }).kind, 'json')
+  })
+})
+
+describe('numbers', () => {
+  const kept = ['0', '-0', '-0.0', '0e9', '0.1', '1.0', '1.50', '1e2', '1E+2', '100e-2', '123456789012345', '5e-324']
+  const keptToo = ['9007199254740992', '1e22', '1.7976931348623157e308', '0.000001', '1e-7', '1e21', '123456789e-3']
+  for (const text of [...kept, ...keptToo, '"9007199254740993"', '{"1e999":["\\"1e999",true,null]}'])
+    it(`keeps ${text}`, () => assert.equal(keepsNumbers(text), true))
+
+  const lost = [
+    '9007199254740993',
+    '-9007199254740993',
+    '1e999',
+    '-1e999',
+    '1e-999',
+    '0.1000000000000000055511151231257827',
+  ]
+  for (const text of [...lost, '{"a":[1,{"b":9007199254740993}]}', '["x",1e999]'])
+    it(`does not keep ${text}`, () => assert.equal(keepsNumbers(text), false))
+
+  it('keeps whatever JSON.stringify writes', () => {
+    fc.assert(fc.property(fc.jsonValue(), (value) => keepsNumbers(JSON.stringify(value))))
+    fc.assert(fc.property(fc.double(), (value) => keepsNumbers(JSON.stringify(value))))
+  })
+
+  it('takes no longer for a long number than for a long text', () => {
+    assert.equal(keepsNumbers(`${'0'.repeat(5)}.${'0'.repeat(1_000_000)}1e1000001`), true)
+    assert.equal(keepsNumbers(`1${'0'.repeat(1_000_000)}1e-1000001`), false)
   })
 })
 

@@ -1,12 +1,12 @@
 import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { isJsonObject, readJson } from '../../base/json.ts'
+import { isJsonObject, keepsNumbers, readJson } from '../../base/json.ts'
 import type { Exchange } from '../../door/exchange.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
 export type BodyReading =
-  /** `isExact`: no number in it was too large to be kept as it is. */
+  /** `isExact`: every number in it can be kept as it is. */
   | { readonly kind: 'object'; readonly members: Members; readonly isExact: boolean }
   /** There is none, or it is in a form nobody asked for, which counts as none. */
   | { readonly kind: 'none' }
@@ -22,24 +22,21 @@ export async function readBody(exchange: Exchange): Promise<BodyReading> {
   if (text === undefined) return { kind: 'not json', reason: 'the body is not UTF-8' }
   const reading = readJson(text, { noDuplicates: true })
   if (reading.kind === 'refused') return { kind: 'not json', reason: REASONS[reading.reason] }
-  const shape = measure(reading.value)
-  if (shape.isDeep) return { kind: 'not json', reason: `the body is nested deeper than ${MOST_DEPTH}` }
+  if (isDeep(reading.value)) return { kind: 'not json', reason: `the body is nested deeper than ${MOST_DEPTH}` }
   if (!isJsonObject(reading.value)) return { kind: 'not an object' }
-  return { kind: 'object', members: reading.value, isExact: shape.isExact }
+  return { kind: 'object', members: reading.value, isExact: keepsNumbers(text) }
 }
 
 const MOST_DEPTH = 100
 
 /** Whoever writes it out again works member by member, each inside the other: there must be an end. */
-function measure(value: unknown): { readonly isDeep: boolean; readonly isExact: boolean } {
+function isDeep(value: unknown): boolean {
   let level: unknown[] = [value]
-  let isExact = true
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MOST_DEPTH) return { isDeep: true, isExact }
-    isExact &&= level.every((item) => typeof item !== 'number' || Number.isFinite(item))
+    if (depth > MOST_DEPTH) return true
     level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
   }
-  return { isDeep: false, isExact }
+  return false
 }
 
 const REASONS = {
@@ -55,7 +52,7 @@ export async function readMembers(exchange: Exchange): Promise<Members> {
 }
 
 function explain(body: BodyReading): string {
-  if (body.kind === 'object') return 'the body holds a number beyond all bounds'
+  if (body.kind === 'object') return 'the body holds a number that cannot be kept exactly as it is'
   return body.kind === 'not json' ? body.reason : 'the body must be a JSON object'
 }
 

@@ -174,7 +174,15 @@ describe('creating', () => {
       '/_api/user',
       { auth, text: '{"user":"new","extra":{"a":[1e999]}}' },
       400,
-      refusal(400, 10, 'the body holds a number beyond all bounds'),
+      refusal(400, 10, 'the body holds a number that cannot be kept exactly as it is'),
+    ],
+    [
+      'a number that would be rounded',
+      'POST',
+      '/_api/user',
+      { auth, text: '{"user":"new","extra":{"a":9007199254740993}}' },
+      400,
+      refusal(400, 10, 'the body holds a number that cannot be kept exactly as it is'),
     ],
     [
       'a member twice',

@@ -1,6 +1,6 @@
 import { readUtf8 } from '../../../base/encoding.ts'
 import { Refusal } from '../../../base/errors.ts'
-import { isJsonObject, readJson } from '../../../base/json.ts'
+import { isJsonObject, keepsNumbers, readJson } from '../../../base/json.ts'
 import type { Exchange } from '../../../door/exchange.ts'
 
 /** Deeper than any document is, and less deep than what a stack takes. */
@@ -31,7 +31,8 @@ export function readJsonParameter(query: Parameters, name: string): unknown {
   const text = query.get(name)
   if (text === null) return undefined
   const reading = readJson(text)
-  if (reading.kind === 'refused' || !isStorable(reading.value)) throw refuse(`Invalid JSON in parameter ${name}`)
+  if (reading.kind === 'refused' || !isStorable(reading.value) || !keepsNumbers(text))
+    throw refuse(`Invalid JSON in parameter ${name}`)
   return reading.value
 }
 
@@ -44,8 +45,9 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
   const reading = readJson(text, { noDuplicates: true })
   if (reading.kind === 'refused' && reading.reason === 'not_json') throw new Refusal('invalid_json')
   if (reading.kind === 'refused') throw new Refusal('bad_request', { about: 'A member stands in an object twice.' })
-  if (!isStorable(reading.value)) {
-    throw new Refusal('bad_request', { about: 'The body nests too deep, or holds a number beyond all bounds.' })
+  if (!isStorable(reading.value)) throw new Refusal('bad_request', { about: 'The body nests too deep.' })
+  if (!keepsNumbers(text)) {
+    throw new Refusal('bad_request', { about: 'The body holds a number that cannot be kept exactly as it is.' })
   }
   return reading.value
 }
@@ -64,12 +66,12 @@ export function requireJsonType(exchange: Exchange): void {
   }
 }
 
-/** Whether writing a value out again gives the same value. A list instead of recursion: depth comes from outside. */
+/** Whether a value can be written out again. A list instead of recursion: depth comes from outside. */
 function isStorable(value: unknown): boolean {
   const waiting: [value: unknown, depth: number][] = [[value, 0]]
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const [item, depth] = next
-    if (depth > MOST_DEPTH || (typeof item === 'number' && !Number.isFinite(item))) return false
+    if (depth > MOST_DEPTH) return false
     if (typeof item !== 'object' || item === null) continue
     for (const inner of Object.values(item)) waiting.push([inner, depth + 1])
   }
