@@ -4,12 +4,12 @@ import { Refusal } from '../base/errors.ts'
 import type { CredentialSource } from '../credentials/handler.ts'
 import { toIssuedClaims } from '../credentials/issued-token.ts'
 import type { AuthSettings, SignIns } from '../dialects/multi-model/auth.ts'
-import { findActiveToken, findTokenUser } from '../identity/access-token.ts'
+import { findActiveToken, findTokenUser, toTokenMark } from '../identity/access-token.ts'
 import type { Account } from '../identity/account.ts'
 import type { Directory, Session } from '../identity/directory.ts'
 import type { BearerToken } from '../identity/identity.ts'
 import type { SignIn } from '../identity/sign-in.ts'
-import { checkName } from '../identity/user.ts'
+import { type AccessToken, checkName } from '../identity/user.ts'
 import { type KeyRing, signWithRing } from '../keys/ring.ts'
 
 export interface SignInsNeeds {
@@ -30,8 +30,8 @@ export interface MultiModelSignIns extends SignIns {
 
 interface Admitted {
   readonly account: Account
-  /** Of the access token it rests on. */
-  readonly until: number | undefined
+  /** The access token it rests on. */
+  readonly token: AccessToken | undefined
 }
 
 export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns {
@@ -46,13 +46,15 @@ export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns 
     async signIn({ name, password, code }, lifetimeSeconds, source) {
       const admitted = await admit(needs, { name, password, code, source })
       if (!admitted) return undefined
-      const { account, until } = admitted
+      const { account, token } = admitted
       const session = directory.createSession(account)
-      return issue(needs, { session, until, expiresAt: now() + lifetimeSeconds, allowedPaths: undefined })
+      const accessToken = token && toTokenMark(token)
+      const rest = { renewableUntil: token?.validUntil, accessToken, allowedPaths: undefined }
+      return issue(needs, session, now() + lifetimeSeconds, rest)
     },
-    async renew(name, { session, renewableUntil: until, allowedPaths }, lifetimeSeconds) {
-      const expiresAt = now() + lifetimeSeconds
-      return issue(needs, { session: session ?? (await open(directory, name)), until, expiresAt, allowedPaths })
+    async renew(name, bearer, lifetimeSeconds) {
+      const session = bearer.session ?? (await open(directory, name))
+      return issue(needs, session, now() + lifetimeSeconds, bearer)
     },
     end: ({ session, expiresAt }) => end(needs, session, expiresAt),
   }
@@ -79,7 +81,7 @@ async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Pr
         return source.signal
       },
     })
-    return account && { account, until: undefined }
+    return account && { account, token: undefined }
   } catch (error) {
     if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined
     throw error
@@ -99,26 +101,24 @@ async function admitByToken(
   const account = await directory.findAccount(user)
   if (!account || account.isAdmin || account.totp !== undefined) return undefined
   const token = findActiveToken(account, password, nowSeconds(clock))
-  return token && { account, until: token.validUntil }
+  return token && { account, token }
 }
 
-interface Issue {
-  readonly session: Session
-  readonly expiresAt: number
-  readonly until: number | undefined
-  readonly allowedPaths: readonly string[] | undefined
-}
+/** What a token hands on to the one that is made in its place. */
+type Inherited = Pick<BearerToken, 'renewableUntil' | 'accessToken' | 'allowedPaths'>
 
-function issue({ ring, issuer, clock }: SignInsNeeds, { session, expiresAt, until, allowedPaths }: Issue): string {
+function issue(needs: SignInsNeeds, session: Session, expiresAt: number, inherited: Inherited): string {
+  const { renewableUntil, accessToken, allowedPaths } = inherited
   const claims = toIssuedClaims({
     session,
-    issuer,
-    issuedAt: nowSeconds(clock),
-    expiresAt: Math.min(expiresAt, until ?? expiresAt),
-    renewableUntil: until,
+    issuer: needs.issuer,
+    issuedAt: nowSeconds(needs.clock),
+    expiresAt: Math.min(expiresAt, renewableUntil ?? expiresAt),
+    renewableUntil,
+    accessToken,
     allowedPaths,
   })
-  return signWithRing(ring(), claims)
+  return signWithRing(needs.ring(), claims)
 }
 
 /** For a token somebody else made: from here on it is one of ours. */

@@ -1,5 +1,6 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
+import { hasToken } from '../identity/access-token.ts'
 import type { Directory } from '../identity/directory.ts'
 import { type Identity, NO_GRANTS } from '../identity/identity.ts'
 import { checkName } from '../identity/user.ts'
@@ -79,6 +80,8 @@ async function judgeUser(claims: Claims, said: UserClaims, { directory, knowsUse
   const account = checkName(name) === undefined ? await directory.findAccount(name) : undefined
   if (!account) return refuse('nobody of that name can sign in')
   const bearer = readBearerToken(claims, said)
+  if (bearer.accessToken !== undefined && !hasToken(account, bearer.accessToken))
+    return refuse('its access token ended')
   const isLive = bearer.session
     ? directory.isSessionLive(bearer.session)
     : directory.isForeignTokenLive({ name, issuedAt })

@@ -69,6 +69,15 @@ export function findActiveToken(owner: TokenOwner, text: string, nowSeconds: num
   return owner.tokens.find((token) => isSameSecret(token.digest, digest) && isTokenActive(token, owner, nowSeconds))
 }
 
+const MARK_DIGITS = 32
+
+/** Tells a token from all others there ever were: its number may be given again when it is deleted. */
+export const toTokenMark = ({ digest }: AccessToken): string => digest.slice(0, MARK_DIGITS)
+
+/** Whether the token of that mark is still there. */
+export const hasToken = ({ tokens }: Pick<TokenOwner, 'tokens'>, mark: string): boolean =>
+  tokens.some((token) => toTokenMark(token) === mark)
+
 /** Tokens that name no generation are of the one the user is in. */
 export function bindTokens(user: User): User {
   const { generation } = user.sessionsFrom

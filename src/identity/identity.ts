@@ -34,6 +34,8 @@ export interface BearerToken {
   readonly expiresAt: number | undefined
   /** Until when it can be renewed: it may rest on something that ends. */
   readonly renewableUntil: number | undefined
+  /** The mark of the access token it was got with: it ends with that one. */
+  readonly accessToken?: string | undefined
   /** Paths it is good for, each to the letter; `undefined`: all. */
   readonly allowedPaths: readonly string[] | undefined
 }

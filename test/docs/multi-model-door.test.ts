@@ -56,7 +56,18 @@ test('options', () => {
 })
 
 test('claims', () => {
-  for (const claim of ['iss', 'preferred_username', 'server_id', 'exp', 'allowed_paths', 'iat', 'jti', 'cdg', 'cdu']) {
+  for (const claim of [
+    'iss',
+    'preferred_username',
+    'server_id',
+    'exp',
+    'allowed_paths',
+    'iat',
+    'jti',
+    'cdg',
+    'cdu',
+    'cdt',
+  ]) {
     assert.ok(PAGE.includes(`\`${claim}\``), claim)
   }
 })

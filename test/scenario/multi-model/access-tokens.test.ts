@@ -10,6 +10,7 @@ import {
   now,
   readClaims,
   superuser,
+  userToken,
 } from '../../support/multi-model.ts'
 import {
   ANN,
@@ -194,6 +195,26 @@ describe('using', () => {
     const { token, id } = await create(door, 'x')
     await door.ask('DELETE', `${TOKENS}/${id}`, { auth: ANN })
     assert.equal(await open(door, basic('ann', token)), 401)
+  })
+  it('and what was got with it, until it is deleted', async (t) => {
+    const door = await openWithUsers(t)
+    const { token, id } = await create(door, 'x')
+    const { token: other } = await create(door, 'y')
+    const [first, second] = [await door.signIn('ann', token), await door.signIn('', other)]
+    const renewable = userToken('ann', { ...readClaims(first), exp: now() + 50 })
+    const renewed = `Bearer ${member((await door.ask('POST', '/_open/auth/renew', { auth: renewable })).json, 'jwt')}`
+    for (const auth of [first, second, renewable, renewed]) assert.equal(await open(door, auth), 200)
+    await door.ask('DELETE', `${TOKENS}/${id}`, { auth: second })
+    for (const auth of [first, renewable, renewed]) assert.equal(await open(door, auth), 401)
+    assert.equal(await open(door, second), 200)
+  })
+  it('and what was got with it, even where its number is given again', async (t) => {
+    const door = await openWithUsers(t)
+    const { token, id } = await create(door, 'x')
+    const got = await door.signIn('ann', token)
+    await door.ask('DELETE', `${TOKENS}/${id}`, { auth: ANN })
+    assert.equal((await create(door, 'x')).id, id)
+    assert.equal(await open(door, got), 401)
   })
   it('until the user is deactivated or replaced', async (t) => {
     const door = await openWithUsers(t)
