@@ -50,6 +50,8 @@ export interface Exchange {
   /** Whether a header stands more than once. `header` gives all of them as one text. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
+  /** How large a body may be that is read whole. */
+  readonly maxBodyBytes: number
   /** The whole body; `undefined` where the request has none. Refuses what is too large or too slow. */
   readBody(maxBytes?: number): Promise<Buffer | undefined>
   /**

@@ -99,8 +99,13 @@ export class Incoming implements Exchange {
     return this.#cookies.get(name)
   }
 
-  readBody(maxBytes: number = this.#options.limits.maxBodyBytes): Promise<Buffer | undefined> {
-    this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes: maxBytes })
+  get maxBodyBytes(): number {
+    return this.#options.limits.maxBodyBytes
+  }
+
+  readBody(maxBytes: number = this.maxBodyBytes): Promise<Buffer | undefined> {
+    const most = Math.min(maxBytes, this.#options.limits.maxBodyBytes)
+    this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes: most })
     return this.#body
   }
 

@@ -1,6 +1,7 @@
 import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
+import { readDecodedBody } from './body.ts'
 import type { DocumentUpstream } from './dialect.ts'
 import { toJsonReply } from './wire.ts'
 
@@ -191,7 +192,7 @@ async function reload(configuration: NodeSettings): Promise<Reply> {
 
 /** The body as a JSON string. Its content type is not looked at. */
 async function readText(exchange: Exchange): Promise<string> {
-  const bytes = await exchange.readBody()
+  const bytes = await readDecodedBody(exchange)
   if (bytes === undefined) throw new Refusal('missing_body')
   const value = readJsonValue(readUtf8(bytes))
   if (typeof value !== 'string') throw new Refusal('bad_request', { about: 'a JSON string expected' })

@@ -4,6 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import type { Exchange, Reply, Route } from '../../door/exchange.ts'
 import { ANONYMOUS } from '../../identity/identity.ts'
+import { readDecodedBody } from './body.ts'
 import { toJsonReply } from './wire.ts'
 
 export interface ServerRouteOptions {
@@ -47,7 +48,7 @@ async function describeDatabase(key: unknown, known: string, info: () => Promise
 const MOST_KEYS = 100
 
 async function readKeys(exchange: Exchange): Promise<readonly unknown[]> {
-  const bytes = await exchange.readBody()
+  const bytes = await readDecodedBody(exchange)
   if (bytes === undefined) throw new Refusal('missing_body')
   const { keys } = readObject(bytes)
   if (!Array.isArray(keys)) throw new Refusal('bad_request', { about: '`keys` member must exist.' })

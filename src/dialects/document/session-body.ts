@@ -1,9 +1,8 @@
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import { decodePercent, readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { isJsonObject, readJson } from '../../base/json.ts'
 import type { Exchange } from '../../door/exchange.ts'
+import { readDecodedBody } from './body.ts'
 
 /** What a client sends to sign in. */
 export interface SignInBody {
@@ -19,7 +18,7 @@ type Fields = ReadonlyMap<string, string>
 /** A sign-in is small, whatever other bodies may be. */
 const MAX_BYTES = 1 << 20
 
-const READERS: ReadonlyMap<string, (body: Buffer | undefined) => Fields> = new Map([
+const READERS: ReadonlyMap<string, (exchange: Exchange) => Promise<Fields>> = new Map([
   ['application/x-www-form-urlencoded', readForm],
   ['application/json', readObject],
 ])
@@ -33,7 +32,7 @@ export async function readSignInBody(exchange: Exchange): Promise<SignInBody> {
   const [type = ''] = (exchange.header('content-type') ?? '').split(';')
   const read = READERS.get(type.trim().toLowerCase())
   if (!read) throw new Refusal('unsupported_media_type', { about: WANTED })
-  const fields = read(await decode(await exchange.readBody(MAX_BYTES), exchange.header('content-encoding')))
+  const fields = await read(exchange)
   return { name: findName(fields), password: fields.get('password') ?? '', token: fields.get('token') ?? '' }
 }
 
@@ -45,22 +44,8 @@ function findName(fields: Fields): string | undefined {
   return name ?? username
 }
 
-const unzip = promisify(gunzip)
-
-async function decode(body: Buffer | undefined, encoding = 'identity'): Promise<Buffer | undefined> {
-  const coding = encoding.trim().toLowerCase()
-  if (body === undefined || coding === 'identity') return body
-  if (coding !== 'gzip') throw new Refusal('unsupported_encoding', { about: encoding })
-  try {
-    return await unzip(body, { maxOutputLength: MAX_BYTES })
-  } catch (error) {
-    const isTooLarge = error instanceof RangeError
-    if (isTooLarge) throw new Refusal('body_too_large')
-    throw new Refusal('bad_request', { about: 'Request body is not properly gzipped.' })
-  }
-}
-
-function readObject(body: Buffer | undefined): Fields {
+async function readObject(exchange: Exchange): Promise<Fields> {
+  const body = await readDecodedBody(exchange, MAX_BYTES)
   if (body === undefined) throw new Refusal('missing_body')
   const reading = readJson(readUtf8(body) ?? '', { noDuplicates: true })
   if (reading.kind === 'refused' && reading.reason === 'duplicate_name') {
@@ -78,8 +63,9 @@ function requireText(value: unknown): string {
   throw new Refusal('bad_request', { about: 'every member of the request body must be a string' })
 }
 
-/** Pairs by `&` or `;`; of two with one name the first counts. */
-function readForm(body: Buffer | undefined): Fields {
+/** Pairs by `&` or `;`; of two with one name the first counts. Of a form a content coding is not undone. */
+async function readForm(exchange: Exchange): Promise<Fields> {
+  const body = await exchange.readBody(MAX_BYTES)
   const fields = new Map<string, string>()
   for (const pair of (body?.toString('latin1') ?? '').split(/[&;]/)) {
     const equals = pair.indexOf('=')

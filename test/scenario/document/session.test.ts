@@ -149,6 +149,14 @@ test('a zipped body is read, and one that swells past the limit is 413', async (
   assert.equal((await postBytes(bomb, { 'Content-Encoding': 'gzip' })).status, 413)
 })
 
+test('a form is not unzipped', async () => {
+  await add('form')
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' }
+  const form = 'name=form&password=form-pw'
+  assert.equal((await postBytes(Buffer.from(form), headers)).status, 200)
+  assert.equal((await postBytes(gzipSync(form), headers)).status, 400)
+})
+
 test('a zip that is none is 400, another encoding 415', async () => {
   const broken = await postBytes(Buffer.from('{}'), { 'Content-Encoding': 'gzip' })
   assert.deepEqual(

@@ -2,6 +2,7 @@ import { readUtf8 } from '../../../base/encoding.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { isJsonObject, keepsNumbers, readJson } from '../../../base/json.ts'
 import type { Exchange } from '../../../door/exchange.ts'
+import { readDecodedBody } from '../body.ts'
 
 /** Deeper than any document is, and less deep than what a stack takes. */
 const MOST_DEPTH = 100
@@ -38,7 +39,7 @@ export function readJsonParameter(query: Parameters, name: string): unknown {
 
 /** The body as JSON in which no object names a member twice. */
 export async function readJsonBody(exchange: Exchange): Promise<unknown> {
-  const bytes = await exchange.readBody()
+  const bytes = await readDecodedBody(exchange)
   if (bytes === undefined) throw new Refusal('missing_body')
   const text = readUtf8(bytes)
   if (text === undefined) throw new Refusal('invalid_json')

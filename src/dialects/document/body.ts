@@ -1,0 +1,36 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { Refusal } from '../../base/errors.ts'
+import type { Exchange } from '../../door/exchange.ts'
+
+const unzip = promisify(gunzip)
+
+/** The body without its content coding; `undefined` where there is none. It may grow no larger than one sent plain. */
+export async function readDecodedBody(
+  exchange: Exchange,
+  maxBytes: number = exchange.maxBodyBytes,
+): Promise<Buffer | undefined> {
+  const body = await exchange.readBody(maxBytes)
+  const coding = exchange.header('content-encoding') ?? 'identity'
+  const decode = DECODERS.get(coding.trim().toLowerCase())
+  if (body === undefined) return undefined
+  if (!decode) throw new Refusal('unsupported_encoding', { about: coding })
+  return decode(body, maxBytes)
+}
+
+type Decoder = (body: Buffer, maxBytes: number) => Buffer | Promise<Buffer>
+
+const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
+  ['identity', (body) => body],
+  ['gzip', readGzip],
+])
+
+async function readGzip(body: Buffer, maxOutputLength: number): Promise<Buffer> {
+  try {
+    return await unzip(body, { maxOutputLength })
+  } catch (error) {
+    const isTooLarge = error instanceof RangeError
+    if (isTooLarge) throw new Refusal('body_too_large')
+    throw new Refusal('bad_request', { about: 'Request body is not properly gzipped.' })
+  }
+}
