@@ -15,6 +15,7 @@ export const ERRORS = {
   request_timeout: 'The request did not arrive in time.',
   expectation_failed: 'The Expect header asks for something unknown.',
   method_not_allowed: 'The method is not allowed here.',
+  client_gone: 'The client went away before it was answered.',
   too_many_connections: 'Too many connections are open.',
   stopping: 'The server is shutting down.',
   // what was asked for
@@ -67,6 +68,7 @@ export const ERRORS = {
   // what Cardea itself cannot do now
   overloaded: 'Too much work is waiting.',
   store_unavailable: 'The store cannot be reached.',
+  not_serving: 'What is known of users is too old to let anybody in.',
   upstream_failed: 'What the server behind this one answered is no answer.',
   upstream_unavailable: 'The server behind this one cannot be reached.',
   upstream_timeout: 'The server behind this one did not answer in time.',

@@ -69,14 +69,21 @@ export function whole(min: number, max: number = Number.MAX_SAFE_INTEGER): Codec
 const FRACTION = /^\+?(?:\d{1,12}(?:\.\d{0,9})?|\.\d{1,9})$/
 
 /** Seconds with a fraction, strictly above `above`; `zero` lets 0 stand for "never". */
-export function seconds(above: number, zero: 'zero' | undefined = undefined): Codec<number> {
-  const expects = `a number of seconds greater than ${above}${zero ? ', or 0' : ''}`
+export function seconds(above: number, zero: 'zero' | undefined = undefined, most = Infinity): Codec<number> {
+  const bound = most === Infinity ? '' : `, at most ${most}`
+  const expects = `a number of seconds greater than ${above}${bound}${zero ? ', or 0' : ''}`
   const parse = (value: string) => {
     const number = FRACTION.test(value) ? Number(value) : Number.NaN
-    return number > above || (zero && number === 0) ? number : refuse(expects)
+    return (number > above && number <= most) || (zero && number === 0) ? number : refuse(expects)
   }
   return { expects, parse, print: String }
 }
+
+/** A timer of the runtime counts milliseconds in 31 bits, and takes what is longer for no time at all. */
+const MOST_TIMER_SECONDS = 2_147_483
+
+/** Seconds that a timer waits. */
+export const timer = (zero: 'zero' | undefined = undefined): Codec<number> => seconds(0, zero, MOST_TIMER_SECONDS)
 
 const SIZE = /^(\d{1,15})([a-z]*)$/
 const UNITS: ReadonlyMap<string, number> = new Map(
@@ -88,12 +95,13 @@ const UNITS: ReadonlyMap<string, number> = new Map(
 )
 
 /** A number of bytes: `8388608`, `8MiB`, `64k`. */
-export function size(min: number): Codec<number> {
-  const expects = `a number of bytes, at least ${min}; k, M, G count thousands, KiB, MiB, GiB 1024s`
+export function size(min: number, max = Number.MAX_SAFE_INTEGER): Codec<number> {
+  const bound = max === Number.MAX_SAFE_INTEGER ? '' : ` and at most ${max}`
+  const expects = `a number of bytes, at least ${min}${bound}; k, M, G count thousands, KiB, MiB, GiB 1024s`
   const parse = (value: string) => {
     const [, digits = '', unit = ''] = SIZE.exec(value.toLowerCase()) ?? []
     const number = Number(digits || Number.NaN) * (UNITS.get(unit) ?? Number.NaN)
-    return number >= min && number <= Number.MAX_SAFE_INTEGER ? number : refuse(expects)
+    return number >= min && number <= max ? number : refuse(expects)
   }
   return { expects, parse, print: String }
 }

@@ -80,7 +80,14 @@ export function createDoor(options: DoorOptions): Door {
     // what follows an upgrade nobody agreed to may be anything
     const isBroken = running.isBroken(socket)
     isLast ||= isStopping || isBroken || request.headers.upgrade !== undefined
-    const delivered = writeReply(request, response, { dialect, exchange, reply, isLast, isBroken })
+    const delivered = writeReply(request, response, {
+      dialect,
+      exchange,
+      reply,
+      isLast,
+      isBroken,
+      bodyTimeoutMs: limits.get().bodyTimeoutMs,
+    })
     if (delivered.isLast) running.end(socket)
     // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
     if (delivered.isFeed || response.closed) running.remove(socket, exchange)

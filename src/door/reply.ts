@@ -19,6 +19,8 @@ export interface Delivery {
   readonly isLast: boolean
   /** What follows is not HTTP: nothing more of the body can come. */
   readonly isBroken: boolean
+  /** How long the rest of a body that nobody wants may take. */
+  readonly bodyTimeoutMs: number
 }
 
 export interface Delivered {
@@ -46,6 +48,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
     return { isLast, isFeed: true }
   }
   if (!leavesBody || delivery.isBroken) {
+    if (!request.complete && hasBody(request)) limitRest(request, delivery.bodyTimeoutMs)
     response.end(body)
     return { isLast, isFeed: false }
   }
@@ -109,6 +112,14 @@ function endLate(request: IncomingMessage, response: ServerResponse, last: Uint8
   }
   if (last !== undefined) response.write(last)
   linger(request, () => response.end())
+}
+
+/** The answer is out and the body is still to come: a client that never sends it must not keep the connection. */
+function limitRest(request: IncomingMessage, ms: number): void {
+  const timer = setTimeout(() => {
+    if (!request.complete) request.socket.destroy()
+  }, ms)
+  request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
 }
 
 function linger(request: IncomingMessage, done: () => void): void {

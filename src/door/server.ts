@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -59,7 +59,7 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   }
   const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   const server: Server = tls
-    ? createHttpsServer({ ...options, ...tls, minVersion: 'TLSv1.2' })
+    ? createHttpsServer({ ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.headerTimeoutMs })
     : createHttpServer(options)
   // Zero: no header may vanish silently (Node drops what is past its count); the guard counts instead.
   server.maxHeadersCount = 0
@@ -71,6 +71,8 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   // The sockets of an HTTP server are always net.Socket; its types say Duplex.
   const broken = (error: Error, socket: unknown) => door.handleBroken(error as NodeJS.ErrnoException, socket as Socket)
   server.on('clientError', broken)
+  // A handshake that fails or takes too long: Node tells of it and leaves the connection open.
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   server.on('connect', (_request, socket) => broken(new Error('CONNECT'), socket))
   return server
 }
@@ -80,11 +82,19 @@ async function bind(server: Server, endpoint: Endpoint): Promise<void> {
     await bindOnce(server, endpoint)
   } catch (error) {
     const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-    if (endpoint.kind !== 'unix' || !isTaken || (await isAlive(endpoint.path))) throw error
+    if (endpoint.kind !== 'unix' || !isTaken) throw error
+    requireSocket(endpoint.path)
+    if (await isAlive(endpoint.path)) throw error
     rmSync(endpoint.path) // left behind by a process that was killed
     await bindOnce(server, endpoint)
   }
   if (endpoint.kind === 'unix') chmodSync(endpoint.path, modeOf(endpoint))
+}
+
+/** Only a socket may be taken away: whatever else stands there is somebody's. */
+function requireSocket(path: string): void {
+  if (lstatSync(path).isSocket()) return
+  throw Object.assign(new Error('not a socket'), { code: 'EEXIST' })
 }
 
 const modeOf = ({ mode = 0o660 }: { readonly mode?: number }): number => mode

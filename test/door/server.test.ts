@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Exchange } from '../../src/door/exchange.ts'
 import { openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
 
@@ -111,6 +112,79 @@ test('a Unix socket: answered, private, and a dead one is replaced', async (t) =
   const answer = await sendRaw({ path }, request('/_open/echo'))
   assert.equal(JSON.parse(answer.body).isUnixSocket, true)
   await assert.rejects(openTestDoor(t, { endpoint: { kind: 'unix', path } }), { code: 'EADDRINUSE' })
+})
+
+test('a file that is no socket is left alone', async (t) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'precious.txt')
+  writeFileSync(path, 'precious')
+  await assert.rejects(openTestDoor(t, { endpoint: { kind: 'unix', path } }), { code: 'EEXIST' })
+  assert.equal(readFileSync(path, 'utf8'), 'precious')
+})
+
+test('a connection that never begins TLS is cut in time', async (t) => {
+  const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
+  const tls = { cert: fixture('cert.pem'), key: fixture('key.pem') }
+  const door = await openTestDoor(t, { endpoint: { kind: 'tcp', host: '127.0.0.1', port: 0, tls } })
+  const answer = await sendRaw(door.port, '', { untilClosed: true })
+  assert.ok(answer.isClosed)
+})
+
+test('a body nobody wanted and that never comes does not keep the connection', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(door.port, 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\nx', {
+    untilClosed: true,
+  })
+  assert.equal(answer.status, 200)
+  assert.ok(answer.isClosed)
+})
+
+test('no route reads more than the door allows', async (t) => {
+  const routes = [
+    {
+      path: '/_open/large',
+      methods: {
+        POST: async (exchange: Exchange) => ({
+          status: 200,
+          headers: [],
+          body: `${(await exchange.readBody(1e6))?.length}`,
+        }),
+      },
+    },
+  ]
+  const door = await openTestDoor(t, { routes, limits: { maxBodyBytes: 10 } })
+  const answer = await sendRaw(
+    door.port,
+    'POST /_open/large HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n12345678901',
+  )
+  assert.equal(answer.status, 413)
+})
+
+test('who hangs up is no failure of ours', async (t) => {
+  const logged: string[] = []
+  const log = { debug() {}, info() {}, warn() {}, error: (message: string) => void logged.push(message) }
+  const reached = Promise.withResolvers<void>()
+  const routes = [
+    {
+      path: '/_open/slow',
+      methods: {
+        GET: (exchange: Exchange) => {
+          const { promise, reject } = Promise.withResolvers<never>()
+          exchange.signal.addEventListener('abort', () => {
+            reject(new DOMException('gone', 'AbortError'))
+            setImmediate(() => reached.resolve())
+          })
+          return promise
+        },
+      },
+    },
+  ]
+  const door = await openTestDoor(t, { routes, log })
+  const socket = connect(door.port, '127.0.0.1')
+  socket.write(request('/_open/slow'))
+  await sendRaw(door.port, request('/'))
+  socket.destroy()
+  await reached.promise
+  assert.deepEqual(logged, [])
 })
 
 test('a failure nobody foresaw is 500, bland, and logged', async (t) => {

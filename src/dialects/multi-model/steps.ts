@@ -1,3 +1,4 @@
+import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Step } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
@@ -14,7 +15,7 @@ export interface StepsNeeds {
 /** The ordered checks of a request. OPTIONS comes first: it is answered whatever else is wrong. */
 export const multiModelSteps = ({ settings, databases, authenticate }: StepsNeeds): readonly Step[] => [
   { name: 'options', run: answerOptions },
-  { name: 'path', run: (exchange) => void exchange.path },
+  { name: 'path', run: checkPath },
   {
     name: 'authenticate',
     run: async (exchange) => {
@@ -31,6 +32,11 @@ export const multiModelSteps = ({ settings, databases, authenticate }: StepsNeed
   },
   { name: 'encoding', run: (exchange) => checkEncoding(exchange, settings()) },
 ]
+
+function checkPath(exchange: Exchange): undefined {
+  if (!isPercentEncodingValid(exchange.rawQuery)) throw new Refusal('invalid_url_encoding')
+  return void exchange.path
+}
 
 /**
  * Bodies in pieces or packed are read of those who are known only. What applications under other paths are sent is

@@ -14,6 +14,7 @@ export interface AdministratorParts extends Pick<DirectoryNeeds, 'store' | 'admi
 
 const SECTION = 'admins'
 const MOST_ATTEMPTS = 100
+const NO_PASSWORD = 'The password of an administrator must not be empty.'
 
 export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
   const { store, administration, clock, listeners } = parts
@@ -23,6 +24,8 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
     isAdministrator: (name) => administration.accounts().has(name),
     async setAdministrator(name, password, { signal } = {}) {
       requireName(name)
+      if ('password' in password && password.password === '')
+        throw new Refusal('password_refused', { about: NO_PASSWORD })
       const text = await toText(parts, password, signal)
       await store.setSetting({ ...change(name), text })
       await administration.refresh()

@@ -273,6 +273,20 @@ const ROWS: Row[] = [
     expect: [400, 'bad_request', /Missing request body|invalid UTF-8 JSON/],
   },
   {
+    name: 'an empty password',
+    method: 'PUT',
+    path: '/_node/_local/_config/admins/new',
+    body: '""',
+    expect: [400, 'bad_request', /must not be empty/],
+  },
+  {
+    name: 'a time no timer can wait',
+    method: 'PUT',
+    path: '/_node/_local/_config/door/body-timeout',
+    body: '"3000000"',
+    expect: [400, 'bad_request', /at most 2147483/],
+  },
+  {
     name: 'a name that cannot be one',
     method: 'PUT',
     path: '/_node/_local/_config/admins/_x',
