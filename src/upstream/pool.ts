@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
-import { buildConnector, Pool } from 'undici'
+import type { buildConnector, Pool } from 'undici'
 
 export interface PoolLimits {
   readonly connectTimeoutMs: number
@@ -13,9 +14,14 @@ export interface PoolLimits {
 const KEEP_ALIVE_MS = 4000
 const MOST_HEADER_BYTES = 65_536
 
+const require = createRequire(import.meta.url)
+
+/** Loaded with the first pool: it takes a third of a start, and most doors have nothing behind them. */
+const loadClient = (): typeof import('undici') => require('undici')
+
 /** Connections to one server. Its certificate is verified for the name in the URL, whatever host a client asks for. */
 export function createPool(url: string, limits: PoolLimits): Pool {
-  return new Pool(url, {
+  return new (loadClient().Pool)(url, {
     connections: limits.maxConnections,
     // a request behind another on one connection would wait for it, and fail with it
     pipelining: 1,
@@ -29,7 +35,7 @@ export function createPool(url: string, limits: PoolLimits): Pool {
 }
 
 function createConnector(url: URL, { connectTimeoutMs, authorities }: PoolLimits): buildConnector.connector {
-  const connect = buildConnector({
+  const connect = loadClient().buildConnector({
     timeout: connectTimeoutMs,
     allowH2: false,
     rejectUnauthorized: true,
