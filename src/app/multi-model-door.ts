@@ -44,11 +44,10 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const auth = { ...shared, signIns }
   const upstream = createMultiModelUpstream(parts, config, identify)
   const isUpstreamDown = async () => upstream.isSet() && !(await upstream.isHealthy('/_admin/server/availability'))
-  const isPassword = async (name: string, password: string, exchange: Exchange) =>
-    (await signIns.check(name, password, exchange)) !== undefined
+  const { isPassword } = signIns
   const routes = [
     ...ownRoutes({ auth, users: { ...shared, isPassword }, tokens: shared, secrets: toSecrets(parts.tokenSecrets) }),
-    ...standInRoutes({ ...shared, version, product: PRODUCT, isUpstreamDown }),
+    ...standInRoutes({ ...shared, version, product: PRODUCT, isServing: directory.isFresh, isUpstreamDown }),
   ]
   const toService = createServices(parts, config, identify)
   const forward = (exchange: Exchange) =>

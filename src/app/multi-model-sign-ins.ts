@@ -8,7 +8,7 @@ import { findActiveToken, findTokenUser, toTokenMark } from '../identity/access-
 import type { Account } from '../identity/account.ts'
 import type { Directory, Session } from '../identity/directory.ts'
 import type { BearerToken } from '../identity/identity.ts'
-import type { SignIn } from '../identity/sign-in.ts'
+import type { Attempt, SignIn } from '../identity/sign-in.ts'
 import { type AccessToken, checkName } from '../identity/user.ts'
 import { type KeyRing, signWithRing } from '../keys/ring.ts'
 
@@ -26,6 +26,8 @@ export interface SignInsNeeds {
 export interface MultiModelSignIns extends SignIns {
   /** Whose name and password these are, for one request. */
   check(name: string, password: string, source: CredentialSource): Promise<Account | undefined>
+  /** Whether these are name and password of somebody, who need not come in with them alone. */
+  isPassword(name: string, password: string, source: CredentialSource): Promise<boolean>
 }
 
 interface Admitted {
@@ -43,6 +45,8 @@ export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns 
       const age = maxAgeMs === undefined ? {} : { maxAgeMs }
       return (await admit(needs, { name, password, source, ...age }))?.account
     },
+    isPassword: async (name, password, source) =>
+      (await admit(needs, { name, password, source, isWithoutCode: true })) !== undefined,
     async signIn({ name, password, code }, lifetimeSeconds, source) {
       const admitted = await admit(needs, { name, password, code, source })
       if (!admitted) return undefined
@@ -60,28 +64,29 @@ export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns 
   }
 }
 
-interface Credentials {
-  readonly name: string
-  readonly password: string
-  readonly code?: string
+interface Credentials extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode'> {
   readonly source: CredentialSource
-  readonly maxAgeMs?: number
 }
 
 async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Promise<Admitted | undefined> {
-  // first, because it costs nothing: a password would be hashed, and its failure counted
-  const byToken = await admitByToken(needs, given)
+  const byToken = await findByToken(needs, given)
+  // at once, because it costs nothing: a password would be hashed, and its failure counted
+  if (byToken && byToken.account.totp === undefined) return byToken
+  const name = byToken?.account.name ?? given.name
   // what cannot be a name is nobody's, and need not be looked for
-  if (byToken || checkName(given.name) !== undefined) return byToken
+  if (checkName(name) !== undefined) return undefined
+  const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(needs.clock)) !== undefined
   try {
     const account = await needs.signIn({
       ...given,
+      name,
+      ...(byToken ? { isProven } : {}),
       peer: source.client.address,
       get signal() {
         return source.signal
       },
     })
-    return account && { account, token: undefined }
+    return account && { account, token: byToken?.token }
   } catch (error) {
     if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined
     throw error
@@ -91,15 +96,15 @@ async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Pr
 /** At this door these look like a wrong password. */
 const LOOKS_WRONG: ReadonlySet<string> = new Set(['account_locked', 'iterations_too_low', 'iterations_too_high'])
 
-/** An access token in place of the password. The name may be left out. Who has a second factor cannot come in so. */
-async function admitByToken(
+/** An access token in place of the password. The name may be left out. Who has a second factor needs its code as well. */
+async function findByToken(
   { directory, clock }: SignInsNeeds,
   { name, password }: Pick<Credentials, 'name' | 'password'>,
 ): Promise<Admitted | undefined> {
   const user = findTokenUser(password)
   if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
   const account = await directory.findAccount(user)
-  if (!account || account.isAdmin || account.totp !== undefined) return undefined
+  if (!account || account.isAdmin) return undefined
   const token = findActiveToken(account, password, nowSeconds(clock))
   return token && { account, token }
 }

@@ -26,6 +26,10 @@ export interface Attempt {
   readonly peer: string
   /** The one-time code. Left out where none can be given: then who has a second factor does not come in. */
   readonly code?: string
+  /** Only whether the password is right is asked, and nobody comes in: then no code is. */
+  readonly isWithoutCode?: boolean
+  /** Whether what stands in the place of the password is as good as that. */
+  isProven?(account: Account): boolean
   /** How long ago the password may have been verified for that to count; left out: as long as it is the same. */
   readonly maxAgeMs?: number
   /** Asked for only where a hash must be computed: making one costs more than remembering a password. */
@@ -47,7 +51,7 @@ export function createSignIn(given: SignInNeeds): SignIn {
     for (let turn = 1; turn <= MOST_TURNS; turn += 1) {
       const key = { peer, name, salt: saltOf(account) }
       const isRight = await verify(needs, attempt, account, key)
-      const now = isRight === 'remembered' ? account : await findAccount(name)
+      const now = typeof isRight === 'string' ? account : await findAccount(name)
       if (now?.version !== account?.version) {
         account = now
         continue
@@ -56,8 +60,8 @@ export function createSignIn(given: SignInNeeds): SignIn {
       requireUnlocked(lockout, key)
       // a wrong code counts and looks like a wrong password, else it would tell that the password was right
       if (!isRight || !now || !isCodeRight(now, attempt, needs.codes)) return void lockout.countFailure(key)
-      if (isRight !== 'remembered') memory.remember(name, now.version, password)
-      needs.onPassword(now, password)
+      if (isRight === true) memory.remember(name, now.version, password)
+      if (isRight !== 'proven') needs.onPassword(now, password)
       return now
     }
     throw new Refusal('overloaded', { detail: 'the password changed again and again', retryAfterSeconds: 1 })
@@ -82,9 +86,10 @@ async function verify(
   attempt: Attempt,
   account: Account | undefined,
   key: LockoutKey,
-): Promise<boolean | 'remembered'> {
+): Promise<boolean | 'remembered' | 'proven'> {
   const { name, password, maxAgeMs } = attempt
   requireUnlocked(lockout, key)
+  if (account && attempt.isProven?.(account)) return 'proven'
   if (account && !account.isAdmin) requireIterations(account, limits())
   if (account && memory.isRemembered(name, account.version, password, maxAgeMs)) return 'remembered'
   const isRight = await hasher.verify(account?.password, password, costOf(account), attempt.signal)
@@ -93,8 +98,8 @@ async function verify(
   return isRight
 }
 
-function isCodeRight({ name, totp: member }: Account, { code }: Attempt, codes: TotpCheck): boolean {
-  if (member === undefined) return true
+function isCodeRight({ name, totp: member }: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): boolean {
+  if (member === undefined || isWithoutCode) return true
   const totp = readTotp(member)
   return totp !== undefined && code !== undefined && codes.spend(name, totp, code)
 }

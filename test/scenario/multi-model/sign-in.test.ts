@@ -226,8 +226,8 @@ describe('a second factor', () => {
   const codeNow = () =>
     renderCode({ key: Buffer.from('48656c6c6f21deadbeef', 'hex'), digest: 'sha1', length: 6 }, Math.floor(now() / 30))
 
-  async function openWithFactor(t: TestContext) {
-    const door = await openMultiModel(t)
+  async function openWithFactor(t: TestContext, options: Parameters<typeof openMultiModel>[1] = {}) {
+    const door = await openMultiModel(t, options)
     const json = { name: 'tess', type: 'user', roles: [], password: 'pw', totp: TOTP }
     const path = '/_users/org.couchdb.user:tess'
     const headers = { Authorization: AS_ADMIN, 'Content-Type': 'application/json' }
@@ -249,12 +249,45 @@ describe('a second factor', () => {
     const { ask } = await openWithFactor(t)
     assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', 'pw') })).status, 401)
   })
-  it('cannot be gone around with an access token', async (t) => {
-    const { ask } = await openWithFactor(t)
+  async function createToken({ ask }: Pick<MultiModel, 'ask'>): Promise<string> {
     const json = { name: 'x', valid_until: now() + 100 }
-    const { token } = Object((await ask('POST', '/_api/token/tess', { auth: AS_ADMIN, json })).json)
-    assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', token) })).status, 401)
-    assert.equal((await ask('POST', AUTH, { json: { username: 'tess', password: token } })).status, 401)
+    return Object((await ask('POST', '/_api/token/tess', { auth: AS_ADMIN, json })).json).token
+  }
+  it('cannot be gone around with an access token', async (t) => {
+    const door = await openWithFactor(t)
+    const token = await createToken(door)
+    assert.equal((await door.ask('GET', '/_api/user/tess', { auth: basic('tess', token) })).status, 401)
+    for (const code of [{}, { token: '' }, { token: '000000x' }]) {
+      const answer = await door.ask('POST', AUTH, { json: { username: 'tess', password: token, ...code } })
+      assert.deepEqual(answer.json, WRONG)
+    }
+  })
+  it('goes with an access token as with a password', async (t) => {
+    for (const username of ['tess', '']) {
+      const door = await openWithFactor(t)
+      const json = { username, password: await createToken(door), token: codeNow() }
+      const { json: got } = await door.ask('POST', AUTH, { json })
+      const auth = `Bearer ${member(got, 'jwt')}`
+      assert.equal((await door.ask('GET', '/_api/user/tess', { auth })).status, 200)
+      assert.deepEqual((await door.ask('POST', AUTH, { json })).json, WRONG, 'a code is good once')
+      await door.ask('DELETE', '/_api/token/tess/1', { auth: AS_ADMIN })
+      assert.equal((await door.ask('GET', '/_api/user/tess', { auth })).status, 401)
+    }
+  })
+  it('cannot be guessed with an access token without end', async (t) => {
+    const door = await openWithFactor(t, { chttpd_auth_lockout: { threshold: 3 } })
+    const password = await createToken(door)
+    const guess = (token: string) => door.ask('POST', AUTH, { json: { username: 'tess', password, token } })
+    await Promise.all(['00000x', '00001x', '00002x'].map(guess))
+    assert.deepEqual((await guess(codeNow())).json, WRONG)
+  })
+  it('is not asked for where only the password is checked', async (t) => {
+    const { ask } = await openWithFactor(t)
+    const check = async (passwd: string) =>
+      (await ask('POST', '/_api/user/tess', { auth: AS_ADMIN, json: { passwd } })).status
+    assert.deepEqual([await check('pw'), await check('pw'), await check('other')], [200, 200, 404])
+    assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', 'pw') })).status, 401)
+    assert.deepEqual((await ask('POST', AUTH, tess())).json, WRONG)
   })
   it('must be sent as text', async (t) => {
     const { ask } = await openWithFactor(t)
