@@ -29,6 +29,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     version: document.version,
     product: PRODUCT,
     settings: settings.get,
+    isServing: directory.isFresh,
     authenticate: identify,
     sessions,
     clock: SYSTEM_CLOCK,

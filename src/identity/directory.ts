@@ -177,6 +177,8 @@ export interface AccountDirectory {
 export interface Directory extends UserDirectory, AdministratorDirectory, SessionDirectory, AccountDirectory {
   /** Age of what is known of changes made elsewhere. */
   stalenessMs(): number
+  /** Whether that is young enough to let anybody in, now or after a short look at the store. */
+  isFresh(): Promise<boolean>
   /** Answers when all that was written before, anywhere, holds here. */
   catchUp(): Promise<void>
   /** Follows changes no longer. The store stays open. */

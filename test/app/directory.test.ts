@@ -123,6 +123,25 @@ async function readPassword(url: string, name: string): Promise<StoredPassword> 
   return record?.kind === 'user' ? record.password : assert.fail(`there is no ${name}`)
 }
 
+describe('health', () => {
+  it('fails at both doors where what is known of users is too old to let anybody in', async (t) => {
+    const app = await openApp(t, { store: { 'max-staleness': 0.001 }, chttpd: { require_valid_user: false } })
+    const { document, multiModel } = await app.listen()
+    const ask = async (url: string) => {
+      const response = await fetch(url)
+      return [response.status, await response.json()]
+    }
+    const paths = [`${document[0]}/_up`, `${multiModel[0]}/_admin/server/availability`] as const
+    assert.deepEqual(await Promise.all(paths.map(async (path) => (await ask(path))[0])), [200, 200])
+    // nobody follows the changes of the store any longer
+    await app.directory.close()
+    const reason = 'The directory of users cannot be reached.'
+    assert.deepEqual(await ask(paths[0]), [503, { error: 'service unavailable', reason }])
+    const words = { error: true, code: 503, errorNum: 503, errorMessage: 'service unavailable' }
+    assert.deepEqual(await ask(paths[1]), [503, words])
+  })
+})
+
 describe('rules for passwords', () => {
   it('that cannot be read keep Cardea from starting, and say where', async () => {
     const broken = { chttpd_auth: { password_regexp: '["(", 5]' } }

@@ -47,6 +47,8 @@ export interface TestNode {
   /** From now on the directory reaches the store no more. */
   cut(): void
   mend(): void
+  /** From now on the store answers nothing at all, until the line is mended. */
+  hang(): void
   /** Questions put to the store since the last time. */
   countQuestions(): number
   close(): Promise<void>
@@ -86,7 +88,8 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     await store.close()
   }
   scope.after(close)
-  return { directory, store, clock, cut: line.cut, mend: line.mend, countQuestions: line.countQuestions, close }
+  const { cut, mend, hang, countQuestions } = line
+  return { directory, store, clock, cut, mend, hang, countQuestions, close }
 }
 
 /** The administrators of the store alone: here there are no files. */
@@ -111,11 +114,13 @@ async function createAdministration(store: Store): Promise<Administration> {
 /** The store behind a line that can be cut. */
 function createLine(store: Store) {
   let isCut = false
+  let silence: PromiseWithResolvers<void> | undefined
   let questions = 0
   const guard =
     (operation: (...args: never[]) => unknown) =>
     async (...args: never[]) => {
       questions += 1
+      await silence?.promise
       if (isCut) throw new Refusal('store_unavailable')
       return operation(...args)
     }
@@ -130,6 +135,11 @@ function createLine(store: Store) {
     },
     mend: () => {
       isCut = false
+      silence?.resolve()
+      silence = undefined
+    },
+    hang: () => {
+      silence = Promise.withResolvers()
     },
     countQuestions: () => {
       const count = questions

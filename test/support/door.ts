@@ -125,7 +125,11 @@ const NO_USERS: UsersNeeds = {
 }
 const SERVER = { nodeName: NODE.nodeName, usersDatabase: '_users', usersInfo: async () => ({}) }
 
-const IDENTITY = { product: { name: 'Cardea', version: '0.0.0' }, authenticate: async () => ANONYMOUS }
+const IDENTITY = {
+  product: { name: 'Cardea', version: '0.0.0' },
+  authenticate: async () => ANONYMOUS,
+  isServing: async () => true,
+}
 
 const ONE_DATABASE = { exists: (name: string) => name === '_system', list: async () => ['_system'] }
 

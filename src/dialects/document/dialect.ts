@@ -48,6 +48,8 @@ export interface DocumentDialectOptions {
   readonly version: string
   readonly product: { readonly name: string; readonly version: string }
   settings(): DocumentSettings
+  /** Whether enough is known of users to let anybody in. */
+  isServing(): Promise<boolean>
   authenticate(exchange: Exchange): Promise<Authenticated>
   readonly sessions: SessionService
   readonly clock: Clock

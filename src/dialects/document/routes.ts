@@ -28,9 +28,10 @@ function welcome({ name, version, product, settings }: DocumentDialectOptions): 
   })
 }
 
-async function up({ settings, upstream }: DocumentDialectOptions): Promise<Reply> {
+async function up({ settings, upstream, isServing }: DocumentDialectOptions): Promise<Reply> {
   const { maintenanceMode } = settings()
   if (maintenanceMode === 'false') {
+    if (!(await isServing())) throw new Refusal('not_serving')
     if (upstream?.isSet() && !(await upstream.isHealthy('/_up'))) throw new Refusal('upstream_unavailable')
     return toJsonReply(200, { status: 'ok', seeds: {} })
   }

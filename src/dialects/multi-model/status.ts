@@ -18,6 +18,8 @@ export interface StatusNeeds {
   readonly version: string
   readonly product: { readonly name: string; readonly version: string }
   settings(): StatusSettings
+  /** Whether enough is known of users to let anybody in. */
+  isServing(): Promise<boolean>
   /** Whether there is somebody behind this door and nobody of them answers. */
   isUpstreamDown?(): Promise<boolean>
 }
@@ -37,11 +39,12 @@ export function statusRoutes(needs: StatusNeeds): readonly Route[] {
   ]
 }
 
-/** Nobody is served where everybody behind this door is down. */
-export const availabilityRoute = ({ isUpstreamDown }: StatusNeeds): Route => ({
+/** Nobody is served where nobody could be let in, or everybody behind this door is down. */
+export const availabilityRoute = ({ isServing, isUpstreamDown }: StatusNeeds): Route => ({
   path: '/_admin/server/availability',
   methods: {
     GET: async () => {
+      if (!(await isServing())) throw new Refusal('not_serving')
       if (await isUpstreamDown?.()) throw new Refusal('upstream_unavailable')
       return toMergedReply(200, { mode: 'default' })
     },

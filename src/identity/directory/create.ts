@@ -39,6 +39,11 @@ export async function createDirectory(needs: DirectoryNeeds): Promise<Directory>
     findAccount,
     upgradeHash: upgrade.begin,
     stalenessMs: knowledge.stalenessMs,
+    isFresh: () =>
+      knowledge.requireFresh().then(
+        () => true,
+        () => false,
+      ),
     catchUp: knowledge.catchUp,
     async close() {
       await upgrade.settled()

@@ -35,13 +35,35 @@ export function createKnowledge(needs: DirectoryNeeds, parts: KnowledgeParts): K
       log.warn('the store cannot be asked for changes', { ageMs, error })
     },
   })
+  const look = createLook(() => catchUp(follower))
   return {
     stalenessMs: () => follower.stalenessMs(),
     async requireFresh() {
-      if (follower.stalenessMs() > needs.settings().maxStalenessMs) await catchUp(follower)
+      if (follower.stalenessMs() > needs.settings().maxStalenessMs) await look()
     },
     catchUp: () => catchUp(follower),
     close: () => follower.stop(),
+  }
+}
+
+/** How long a store that was silent for so long is waited for, once for all who ask. */
+const PATIENCE_MS = 250
+
+/** One look for all who ask meanwhile. A store that does not answer keeps nobody waiting: they are refused. */
+function createLook(catchUp: () => Promise<void>): () => Promise<void> {
+  let look: Promise<void> | undefined
+  return () => {
+    if (look) return look
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => reject(new Refusal('store_unavailable', { detail: 'no answer yet' })), PATIENCE_MS)
+    look = promise
+    void catchUp()
+      .then(resolve, reject)
+      .finally(() => {
+        clearTimeout(timer)
+        look = undefined
+      })
+    return look
   }
 }
 

@@ -130,6 +130,24 @@ describe('without the store', () => {
     assert.equal(directory.stalenessMs(), 0)
   })
 
+  it('a store that only hangs keeps nobody waiting once what is known is too old', async (t) => {
+    const clock = createTestClock()
+    const { directory, hang, mend } = await openTestNode(t, { clock })
+    await directory.createUser({ name: 'ada' })
+    hang()
+    clock.advance(61)
+    const begun = performance.now()
+    for (const name of ['ada', 'root', 'eve', 'ada', 'root', 'eve']) {
+      await assert.rejects(directory.findAccount(name), isRefused('store_unavailable'), name)
+    }
+    assert.equal(await directory.isFresh(), false)
+    assert.ok(performance.now() - begun < 1000, 'one short wait for all')
+    mend()
+    await directory.catchUp()
+    assert.equal(await directory.isFresh(), true)
+    assert.equal((await directory.findAccount('ada'))?.name, 'ada')
+  })
+
   it('an administrator nobody has asked for yet can sign in', async (t) => {
     const { directory, cut } = await openTestNode(t)
     await directory.setAdministrator('root', { password: 'secret' })
