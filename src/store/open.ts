@@ -3,6 +3,7 @@ import type { Store } from '../identity/ports.ts'
 import { createStore } from './assemble.ts'
 import { StoreMisfit } from './misfit.ts'
 import type { Engine } from './steps.ts'
+import { watchEngine } from './watch.ts'
 
 export interface StoreOptions {
   readonly log: Log
@@ -26,5 +27,5 @@ export async function openStore(url: string, { log }: StoreOptions): Promise<Sto
   const [, scheme = '', rest = ''] = ADDRESS.exec(url) ?? []
   const open = ENGINES.get(scheme)
   if (!open) throw new StoreMisfit('The address of the store begins with sqlite: or postgres://')
-  return createStore(await open(url, rest, log))
+  return createStore(watchEngine(await open(url, rest, log), log))
 }
