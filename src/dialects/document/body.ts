@@ -15,7 +15,7 @@ export async function readDecodedBody(
   const decode = DECODERS.get(coding.trim().toLowerCase())
   if (body === undefined) return undefined
   if (!decode) throw new Refusal('unsupported_encoding', { about: coding })
-  return decode(body, maxBytes)
+  return decode(body, Math.min(maxBytes, exchange.maxBodyBytes))
 }
 
 type Decoder = (body: Buffer, maxBytes: number) => Buffer | Promise<Buffer>
