@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { Refusal } from '../../src/base/errors.ts'
 import { readDocumentPath } from '../../src/dialects/document/path.ts'
-import { readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
+import { isAddressable, readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
 
 type Row = [raw: string, expected: string[] | string, scope?: string]
 
@@ -69,3 +70,37 @@ for (const [dialect, read, rows] of [
     })
   }
 }
+
+test('multi-model: what can be addressed is what a path is read as', () => {
+  const piece = fc.constantFrom(
+    '_',
+    '.',
+    '..',
+    '%',
+    '2f',
+    '25',
+    '5F',
+    '/',
+    '\\',
+    ';',
+    '\u200b',
+    '\uff3f',
+    '\u2025',
+    '\0',
+    ' ',
+  )
+  const text = fc.array(fc.oneof(piece, fc.string({ unit: 'binary', maxLength: 3 })), { minLength: 1, maxLength: 5 })
+  const isRead = (name: string) => {
+    try {
+      return readMultiModelPath(`/_api/user/${encodeURIComponent(name)}`).segments[2] === name
+    } catch {
+      return false
+    }
+  }
+  fc.assert(
+    fc.property(text, (pieces) => {
+      const name = pieces.join('')
+      if (name !== '' && name.isWellFormed()) assert.equal(isAddressable(name), isRead(name), JSON.stringify(name))
+    }),
+  )
+})

@@ -18,6 +18,11 @@ export function readMultiModelPath(raw: string): Path {
   return { raw, segments: segments.slice(2), scope: segments[1] }
 }
 
+/** Whether a path can name this, written as clients write it. The text is well-formed. */
+export function isAddressable(text: string): boolean {
+  return !hasOtherMeaning(text, encodeURIComponent(text))
+}
+
 function readSegment(part: string): string {
   const text = decodePercent(part)
   if (text === undefined) throw new Refusal('invalid_url_encoding')

@@ -203,6 +203,37 @@ describe('creating', () => {
     ['as a user', 'POST', '/_api/user', { auth: ROB, json: { user: 'new' } }, 403, FORBIDDEN],
   ])
 
+  it('no name that a path of this door cannot hold', async (t) => {
+    const { ask } = await openMultiModel(t)
+    const names = [
+      'a/b',
+      'a\\b',
+      '.',
+      '..',
+      '\u2025',
+      ';a',
+      '\u200b',
+      '\u200b_a',
+      '\uff3fa',
+      'a\uff0fb',
+      'a%2fb',
+      '%2e',
+      'a%5Fb',
+    ]
+    for (const user of names) {
+      const made = await ask('POST', '/_api/user', { auth, json: { user } })
+      assert.deepEqual(made.json, refusal(400, 1700, 'invalid user name'), JSON.stringify(user))
+      assert.equal((await ask('GET', `/_api/user/${encodeURIComponent(user)}`, { auth })).status, 400)
+    }
+  })
+  it('any name that a path can hold', async (t) => {
+    const { ask } = await openMultiModel(t)
+    for (const user of ['100%', 'a b', 'a;b', 'a?b', 'a#b', 'é', 'a.b', '...', 'ann@example.org', 'a\u200db', '%zz']) {
+      assert.equal((await ask('POST', '/_api/user', { auth, json: { user } })).status, 201, user)
+      const answer = await ask('GET', `/_api/user/${encodeURIComponent(user)}`, { auth })
+      assert.deepEqual(answer.json, shown(user))
+    }
+  })
   it('a password that breaks a rule', async (t) => {
     const { ask } = await openMultiModel(t, { chttpd_auth: { password_regexp: '[{".{8}", "At least eight."}]' } })
     const answer = await ask('POST', '/_api/user', { auth, json: { user: 'new', passwd: 'short' } })

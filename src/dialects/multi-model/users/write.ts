@@ -3,6 +3,7 @@ import { findMember } from '../../../base/json.ts'
 import type { Exchange, Params, Reply } from '../../../door/exchange.ts'
 import { checkName, type User } from '../../../identity/user.ts'
 import { readMembers } from '../body.ts'
+import { isAddressable } from '../path.ts'
 import { isSelfOrManager, requireKnown, requireManager } from '../rights.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
 import { readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
@@ -14,7 +15,7 @@ export async function createUser({ directory }: UsersNeeds, exchange: Exchange):
   requireManager(exchange)
   const members = await readMembers(exchange)
   const name = findMember(members, 'user')
-  if (typeof name !== 'string' || checkName(name) !== undefined) throw new Refusal('user_name_refused')
+  if (typeof name !== 'string' || !canBeManaged(name)) throw new Refusal('user_name_refused')
   const { passwd = '', active = true, extra = {} } = readUserInput(members)
   const draft = { name, password: { password: passwd }, isActive: active, multiModel: { extra: requireSmall(extra) } }
   try {
@@ -24,6 +25,9 @@ export async function createUser({ directory }: UsersNeeds, exchange: Exchange):
     throw error
   }
 }
+
+/** Whoever is made here must be within reach of the paths of this door. */
+const canBeManaged = (name: string): boolean => checkName(name) === undefined && isAddressable(name)
 
 /** Puts a user like a new one in the place of the old: grants, settings and access tokens are gone. */
 export async function replaceUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
