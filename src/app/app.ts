@@ -75,12 +75,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       return run
     },
     identify: (request, door) => doors[door].identify(request),
-    async reload() {
-      const report = await state.reload()
-      // said in the log where it fails; the secrets in force stay
-      if (tokenSecrets.hasFiles) await tokenSecrets.ring.reload()
-      return report
-    },
+    reload: state.reload,
     notices: () => [...renderNotices(settings.get()), ...describeOpenServices(settings.get())],
     close,
     async listen() {
@@ -114,7 +109,7 @@ async function openParts(state: State, log: Log): Promise<Parts> {
   let directory: Directory | undefined
   let gateway: Gateway | undefined
   try {
-    tokenSecrets = await openTokenSecrets(() => state.get().settings, log)
+    tokenSecrets = await openTokenSecrets(state, log)
     directory = await openDirectory(state, log)
     const control = createControlNeeds(state, directory)
     gateway = await openGateway({ state, directory, tokenSecrets, log })
@@ -174,6 +169,7 @@ function explainListening(error: NodeJS.ErrnoException, endpoint: Endpoint, door
 }
 
 const LISTEN_FAILURES = new Map([
+  ['EEXIST', 'a file stands there that is not a socket, and is left alone'],
   ['EADDRINUSE', 'something else listens there, perhaps another Cardea'],
   ['EACCES', 'this needs rights the process does not have'],
   ['EADDRNOTAVAIL', 'this machine does not have that address'],

@@ -19,8 +19,9 @@ import type { Exchange } from '../door/exchange.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { readRolesPath } from '../keys/claims.ts'
 import { isProxyToken } from '../keys/cookie.ts'
-import { findKeyVersion, followKeys, followSecret, followTimeout } from './document-keys.ts'
+import { findKeyVersion, followSecret, followTimeout } from './document-keys.ts'
 import type { DoorParts } from './doors.ts'
+import { followKeys } from './token-keys.ts'
 
 export interface DocumentCredentials {
   identify(exchange: Exchange): Promise<Authenticated>

@@ -4,6 +4,8 @@ import { Refusal } from '../base/errors.ts'
 import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { SettingsReader } from '../config/load.ts'
+import { renderProblem } from '../config/problems.ts'
+import type { Settings } from '../config/settings.ts'
 import { createHasher, type Hasher } from '../identity/password/hasher.ts'
 import type { Store } from '../identity/ports.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
@@ -31,6 +33,19 @@ export interface ReloadReport {
   readonly needRestart: readonly string[]
 }
 
+/** What is read anew with the configuration: either all of it comes into force, or nothing. */
+export interface ReloadPart {
+  /** Reads it, for these settings. Nothing changes yet. */
+  prepare(settings: Settings): Promise<PreparedPart>
+}
+
+export interface PreparedPart {
+  /** Sentences with their place. */
+  readonly problems: readonly string[]
+  /** Called only where nobody had a problem, just before what is in force is replaced. Must not throw. */
+  take(): void
+}
+
 export interface State extends Live<InForce> {
   readonly hasher: Hasher
   readonly store: Store
@@ -47,6 +62,7 @@ export interface State extends Live<InForce> {
   refresh(): Promise<ReloadReport>
   /** Told each time what is in force was replaced. Must not throw. */
   onChange(listener: (inForce: InForce) => void): void
+  joinReload(part: ReloadPart): void
 }
 
 /** Opens the store the configuration names, then brings everything into force. */
@@ -116,8 +132,12 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     const restore = needs.runtime.dropVolatile()
     try {
       const fresh = load()
+      // looked at first, because passwords in clear are hashed and written back by what follows
+      const { problems, take } = await prepareParts(parts, fresh, needs, inForce.get())
+      if (problems.length > 0) throw new StartError(problems.join('\n'))
       const prepared = await prepareAll(fresh, needs, inForce.get())
       reader = fresh
+      take()
       return apply(prepared)
     } catch (error) {
       restore()
@@ -137,6 +157,7 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     for (const listener of listeners) listener(next)
     return { isApplied: report.problems.length === 0, ...report }
   }
+  const parts: ReloadPart[] = []
   const listeners: ((inForce: InForce) => void)[] = []
   const inTurn = createTurns()
   return {
@@ -147,6 +168,25 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     reload: () => inTurn(reload),
     refresh: () => inTurn(refresh),
     onChange: (listener) => void listeners.push(listener),
+    joinReload: (part) => void parts.push(part),
+  }
+}
+
+/** Everything a reload reads, before any of it counts. What is read beside a bad configuration is read by the old one. */
+async function prepareParts(
+  parts: readonly ReloadPart[],
+  reader: SettingsReader,
+  { runtime }: PrepareNeeds,
+  { configured }: InForce,
+): Promise<PreparedPart> {
+  const { settings, problems } = reader((await runtime.read()).entries)
+  const read = problems.length > 0 ? configured : settings
+  const prepared = await Promise.all(parts.map((part) => part.prepare(read)))
+  return {
+    problems: [...problems.map(renderProblem), ...prepared.flatMap((part) => part.problems)],
+    take: () => {
+      for (const part of prepared) part.take()
+    },
   }
 }
 

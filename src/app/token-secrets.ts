@@ -8,13 +8,12 @@ import { loadSecretRing, type RingLoad, reloadSecretRing, type SecretSource } fr
 import type { Claims } from '../keys/token.ts'
 import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
 import { StartError } from './start-error.ts'
+import type { PreparedPart, State } from './state.ts'
 
 export interface TokenSecrets {
   readonly ring: LiveRing
   /** What is remembered of verified tokens; a reload empties it. */
   readonly cache: TokenCache<Claims>
-  /** Whether there are files that can be read again. */
-  readonly hasFiles: boolean
   /** Told each time other secrets came into force. */
   onReload(listener: () => void): void
 }
@@ -26,10 +25,10 @@ export const toSecretSource = ({ server }: Config): SecretSource => ({
 })
 
 /** Places of files are those of the start, whatever the configuration says later. */
-export async function openTokenSecrets(settings: () => Settings, log: Log): Promise<TokenSecrets> {
-  const { values } = settings()
+export async function openTokenSecrets(state: State, log: Log): Promise<TokenSecrets> {
+  const { values } = state.get().settings
   const source = toSecretSource(values)
-  const check = (load: RingLoad) => refuseShared(load, settings())
+  const check = (load: RingLoad) => refuseShared(load, state.get().settings)
   const first = check(await loadSecretRing(source))
   if (first.kind === 'refused') throw new StartError(first.message)
   report(first, log)
@@ -46,14 +45,31 @@ export async function openTokenSecrets(settings: () => Settings, log: Log): Prom
     },
     ...(hasFiles && values.server['jwt-secret-watch'] ? { watch: { source } } : {}),
   })
-  return { ring, cache, hasFiles, onReload: (listener) => void listeners.push(listener) }
+  state.joinReload({
+    prepare: (settings) => (hasFiles ? prepareReload(ring, source, settings) : checkKept(ring, settings)),
+  })
+  return { ring, cache, onReload: (listener) => void listeners.push(listener) }
 }
+
+/** Judged beside the settings that come with it, not beside those in force. */
+async function prepareReload(ring: LiveRing, source: SecretSource, settings: Settings): Promise<PreparedPart> {
+  const { load, take } = await ring.prepare(async () => refuseShared(await reloadSecretRing(source), settings))
+  const place = source.folder ? 'server.jwt-secret-folder' : 'server.jwt-secret-keyfile'
+  return { problems: load.kind === 'refused' ? [`${place}: ${load.message}`] : [], take }
+}
+
+async function checkKept(ring: LiveRing, { values, open }: Settings): Promise<PreparedPart> {
+  const other = findShared(ring.get(), values, open)
+  return { problems: other === undefined ? [] : [`server.jwt-secret: ${toShared(other)}`], take: () => {} }
+}
+
+const toShared = (other: string): string => `a secret of tokens is also ${other}: they must be different`
 
 /** A secret that also does something else would let one kind of proof pass for another. */
 function refuseShared(load: RingLoad, { values, open }: Settings): RingLoad {
   const other = load.kind === 'ring' ? findShared(load.ring, values, open) : undefined
   if (other === undefined) return load
-  return { kind: 'refused', errorNum: 10, message: `a secret of tokens is also ${other}: they must be different` }
+  return { kind: 'refused', errorNum: 10, message: toShared(other) }
 }
 
 function findShared({ verifying }: KeyRing, values: Config, open: Settings['open']): string | undefined {

@@ -15,13 +15,23 @@ export interface LiveRing extends Live<KeyRing> {
    * load which began after the call.
    */
   reload(): Promise<RingLoad>
+  /** Loads a whole new ring, for who has more to look at before anything is put in force; in a way of theirs if given. */
+  prepare(load?: LoadRing): Promise<PreparedRing>
   /** Ends the watching. */
   stop(): void
 }
 
+type LoadRing = () => Promise<RingLoad>
+
+export interface PreparedRing {
+  readonly load: RingLoad
+  /** Puts it in force, unless one that was read later is. */
+  take(): void
+}
+
 export interface LiveRingOptions {
   readonly initial: KeyRing
-  readonly load: () => Promise<RingLoad>
+  readonly load: LoadRing
   /** Hears of every reload, before those who asked for it. */
   readonly onReload?: (load: RingLoad) => void
   /** Files after whose changes to reload, and once at the start for what changed since they were loaded. */
@@ -31,13 +41,25 @@ export interface LiveRingOptions {
 export function createLiveRing({ initial, load, onReload, watch }: LiveRingOptions): LiveRing {
   const ring = createLive(initial)
   let problem: RingProblem | undefined
-  const take = (loaded: RingLoad): RingLoad => {
+  let begun = 0
+  let taken = 0
+  const prepare = async (loadIt = load): Promise<PreparedRing> => {
+    begun += 1
+    const turn = begun
+    const loaded = await loadSafely(loadIt)
+    return { load: loaded, take: () => turn > taken && take(loaded, turn) }
+  }
+  const take = (loaded: RingLoad, turn: number): void => {
+    taken = turn
     problem = loaded.kind === 'refused' ? loaded : undefined
     if (loaded.kind === 'ring') ring.set(loaded.ring)
     onReload?.(loaded)
-    return loaded
   }
-  const reload = shareNext(async () => take(await loadSafely(load)))
+  const reload = shareNext(async () => {
+    const prepared = await prepare()
+    prepared.take()
+    return prepared.load
+  })
   const watching = watch && watchSecrets(watch.source, () => void reload(), watch.options)
   return {
     get: ring.get,
@@ -48,13 +70,14 @@ export function createLiveRing({ initial, load, onReload, watch }: LiveRingOptio
       return problem
     },
     reload,
+    prepare,
     stop: () => watching?.stop(),
   }
 }
 
 const INTERNAL_ERROR = 4
 
-async function loadSafely(load: () => Promise<RingLoad>): Promise<RingLoad> {
+async function loadSafely(load: LoadRing): Promise<RingLoad> {
   try {
     return await load()
   } catch {

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { Log } from '../../src/base/log.ts'
+import { createTestCardea } from '../../src/index.ts'
+import { superuser } from '../support/multi-model.ts'
+import { get, makeFolder } from '../support/process.ts'
+
+const FIRST = 'one-secret-that-is-long-enough-for-all'
+const KEY = { kty: 'oct', kid: 'a', alg: 'HS256', k: Buffer.alloc(32, 'k').toString('base64url') }
+const SET = JSON.stringify({ keys: [KEY] })
+const CALM = '[chttpd]\nrequire_valid_user = false\n'
+const STRICT = '[chttpd]\nrequire_valid_user = true\n'
+
+type Line = readonly [message: string, fields: string]
+
+function createHeard(): { readonly log: Log; readonly lines: Line[] } {
+  const lines: Line[] = []
+  const add = (message: string, fields = {}) => void lines.push([message, JSON.stringify(fields)])
+  return { lines, log: { debug: add, info: add, warn: add, error: add } }
+}
+
+/** A server on a configuration file, a file with the secret of tokens, and one with a key set. */
+async function open(t: TestContext, text = CALM) {
+  const folder = makeFolder(t)
+  const [ini, secret, set] = ['a.ini', 'secret', 'set.json'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const keys = `[jwt_keys]\njwks:set = set.json\n`
+  const write = (config: string) => writeFileSync(ini, `${config}${keys}`, { mode: 0o600 })
+  write(text)
+  writeFileSync(secret, FIRST)
+  writeFileSync(set, SET)
+  const { log, lines } = createHeard()
+  const cardea = await createTestCardea({ files: [ini], log, options: { server: { 'jwt-secret-keyfile': secret } } })
+  t.after(() => cardea.close())
+  const doors = await cardea.listen()
+  return {
+    cardea,
+    lines,
+    secret,
+    set,
+    write,
+    isStrict: async () => (await get(`${doors.document[0]}/`)).status === 401,
+    async isSigning(text: string) {
+      const authorization = superuser({}, { secret: text })
+      const response = await fetch(`${doors.multiModel[0]}/_api/version`, { headers: { authorization } })
+      await response.body?.cancel()
+      return response.status === 200
+    },
+  }
+}
+
+const NEXT = 'another-secret-that-is-long-enough-too'
+
+describe('a reload', () => {
+  it('with a bad configuration leaves the secrets of tokens as they are, and names all that is wrong', async (t) => {
+    const { cardea, secret, set, write, isSigning } = await open(t)
+    write('[chttpd]\nprot = 1\n')
+    writeFileSync(secret, NEXT)
+    const first = await cardea.reload()
+    assert.equal(first.isApplied, false)
+    assert.deepEqual([await isSigning(FIRST), await isSigning(NEXT)], [true, false])
+    writeFileSync(secret, '')
+    rmSync(set)
+    const { problems } = await cardea.reload()
+    assert.equal(problems.length, 3, problems.join('\n'))
+    for (const place of [/a\.ini:2: .*prot/, /jwt-secret-keyfile: .*secret' is empty/, /a\.ini:4: .*jwks:set/]) {
+      assert.ok(
+        problems.some((problem) => place.test(problem)),
+        problems.join('\n'),
+      )
+    }
+  })
+
+  const rows: readonly [row: string, break_: (scene: Awaited<ReturnType<typeof open>>) => void, says: RegExp][] = [
+    ['a bad secret of tokens', ({ secret }) => writeFileSync(secret, ''), /jwt-secret-keyfile: .*empty/],
+    ['no file with the secret of tokens', ({ secret }) => rmSync(secret), /jwt-secret-keyfile: .*unable to read/],
+    ['no file with the key set', ({ set }) => rmSync(set), /a\.ini:4: \[jwt_keys\] jwks:set: /],
+    ['a key set half written', ({ set }) => writeFileSync(set, SET.slice(0, 20)), /a\.ini:4: \[jwt_keys\] jwks:set: /],
+  ]
+  for (const [row, breakIt, says] of rows) {
+    it(`with ${row} leaves the configuration as it is`, async (t) => {
+      const scene = await open(t)
+      scene.write(STRICT)
+      breakIt(scene)
+      const report = await scene.cardea.reload()
+      assert.equal(report.isApplied, false)
+      assert.equal(report.problems.length, 1, report.problems.join('\n'))
+      assert.match(report.problems[0] ?? '', says)
+      assert.equal(await scene.isStrict(), false)
+      writeFileSync(scene.secret, NEXT)
+      writeFileSync(scene.set, SET)
+      assert.deepEqual((await scene.cardea.reload()).problems, [])
+      assert.deepEqual([await scene.isStrict(), await scene.isSigning(NEXT)], [true, true])
+    })
+  }
+
+  it('takes a secret that leaves its old use in the same moment', async (t) => {
+    const { cardea, secret, write, isSigning } = await open(t, '[upstream]\ndocument-secret = was-for-the-upstream\n')
+    writeFileSync(secret, 'was-for-the-upstream')
+    assert.equal((await cardea.reload()).isApplied, false)
+    write('[upstream]\ndocument-secret = something-else-now\n')
+    await cardea.reload()
+    assert.equal(await isSigning('was-for-the-upstream'), true)
+  })
+
+  it('names a key that cannot be used, each time', async (t) => {
+    const { cardea, lines, write } = await open(t)
+    const named = () =>
+      lines.filter(
+        ([message, fields]) => /a key for tokens cannot be used/.test(message) && /"rsa:x".*a\.ini:2"/.test(fields),
+      )
+    assert.equal(named().length, 0)
+    write('[jwt_keys]\nrsa:x = no key\n')
+    for (const times of [1, 2]) {
+      assert.equal((await cardea.reload()).isApplied, true)
+      assert.equal(named().length, times)
+    }
+  })
+})
