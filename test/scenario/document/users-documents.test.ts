@@ -77,10 +77,36 @@ test('revisions that are missing, old, contradictory or none are refused', async
     'bad_request',
     'Document rev and etag have different values',
   )
-  for (const bad of ['x', '1-', '0', '1-XYZ', `01-${'0'.repeat(32)}`]) {
+  for (const bad of ['x', '1', '-1', 'a-b', '', `1-${'z'.repeat(32)}`]) {
     assertRefused(await put(`?rev=${bad}`, body), 400, 'bad_request', 'Invalid rev format')
   }
   assertRefused(await ask('PUT', pathOf('nobody'), { body: { ...body, name: 'nobody', _rev: other } }), 409, 'conflict')
+})
+
+test('a revision no server of this kind would make is only one that is not here', async () => {
+  const rev = await add('short')
+  const body = { name: 'short', type: 'user', roles: [] }
+  for (const short of ['1-abc', '2-XYZ', '1-', '0-1', `1-${'f'.repeat(40)}`]) {
+    assertRefused(await ask('GET', `${pathOf('short')}?rev=${short}`), 404, 'not_found', 'missing')
+    assertRefused(await ask('PUT', pathOf('short'), { body: { ...body, _rev: short } }), 409, 'conflict')
+    assertRefused(await ask('DELETE', `${pathOf('short')}?rev=${short}`), 409, 'conflict')
+    const opened = await ask('GET', `${pathOf('short')}?open_revs=["${short}"]`)
+    assert.deepEqual(opened.json, [{ missing: short }])
+    const got = await ask('POST', '/_users/_bulk_get', { body: { docs: [{ id: idOf('short'), rev: short }] } })
+    assert.equal(got.json.results[0].docs[0].error.reason, 'missing')
+    const many = await ask('POST', '/_users/_bulk_docs', {
+      body: { docs: [{ ...body, _id: idOf('short'), _rev: short }] },
+    })
+    assert.equal(many.json[0].error, 'conflict')
+  }
+  const diff = await ask('POST', '/_users/_revs_diff', { body: { [idOf('short')]: ['1-abc', rev, '2-x'] } })
+  assert.deepEqual(diff.json[idOf('short')], { missing: ['1-abc', '2-x'], possible_ancestors: [rev] })
+  assertRefused(
+    await ask('PUT', '/_users/_local/note', { body: { _rev: '0-abc' } }),
+    400,
+    'bad_request',
+    'Invalid rev format',
+  )
 })
 
 test('a document that did not change is not sent again', async () => {

@@ -69,8 +69,11 @@ export async function putLocal(exchange: Exchange, id: string, documents: LocalD
   return toJsonReply(201, { ok: true, id, rev: revision })
 }
 
+/** Revisions of local documents begin with 0 and have no digest. */
+const LOCAL_REVISION = /^0-\d{1,15}$/
+
 function readCount(revision: string): number {
-  if (!revision.startsWith('0-')) throw new Refusal('bad_request', { about: 'Invalid rev format' })
+  if (!LOCAL_REVISION.test(revision)) throw new Refusal('bad_request', { about: 'Invalid rev format' })
   return Number(revision.slice(2))
 }
 

@@ -1,6 +1,5 @@
 import { Refusal } from '../../../../base/errors.ts'
 import { isJsonObject } from '../../../../base/json.ts'
-import { readRevision } from '../../../../identity/user.ts'
 
 /** A document as it came from a client. */
 export interface SentDocument {
@@ -55,14 +54,16 @@ function readIdText(id: unknown): string | undefined {
   throw new Refusal('document_id_invalid', { about: 'Document id must be a string' })
 }
 
-export function readRevisionText(revision: unknown): string | undefined {
-  if (revision === undefined) return undefined
-  if (typeof revision === 'string' && (readRevision(revision) || LOCAL_REVISION.test(revision))) return revision
+export const readRevisionText = (revision: unknown): string | undefined =>
+  revision === undefined ? undefined : requireRevisionText(revision)
+
+/** Whatever follows the number, it may be a revision elsewhere; but 32 characters are a digest, or nothing. */
+export function requireRevisionText(revision: unknown): string {
+  if (typeof revision === 'string' && REVISION_TEXT.test(revision)) return revision
   throw new Refusal('bad_request', { about: 'Invalid rev format' })
 }
 
-/** Revisions of local documents begin with 0 and have no digest. */
-const LOCAL_REVISION = /^0-\d{1,15}$/
+const REVISION_TEXT = /^\d{1,15}-(?:[0-9a-fA-F]{32}|(?!.{32}$).*)$/s
 
 function readDeleted(deleted: unknown): boolean {
   if (deleted === undefined || typeof deleted === 'boolean') return deleted ?? false

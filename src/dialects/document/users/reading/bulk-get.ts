@@ -1,7 +1,7 @@
 import { Refusal } from '../../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../../base/json.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
-import { readRevision } from '../../../../identity/user.ts'
+import { readRevisionText } from '../document/sent.ts'
 import type { UsersNeeds } from '../needs.ts'
 import { readFlag, readObjectBody, requireJsonType } from '../query.ts'
 import { toListReply } from '../stream.ts'
@@ -38,9 +38,7 @@ function readAsked(value: unknown): Asked {
   const id = isJsonObject(value) ? findMember(value, 'id') : undefined
   const revision = isJsonObject(value) ? findMember(value, 'rev') : undefined
   if (typeof id !== 'string') throw new Refusal('bad_request', { about: 'document id missed' })
-  if (revision === undefined) return { id, revision }
-  if (typeof revision === 'string' && readRevision(revision)) return { id, revision }
-  throw new Refusal('bad_request', { about: 'Invalid rev format' })
+  return { id, revision: readRevisionText(revision) }
 }
 
 const renderMissing = ({ id, revision = 'undefined' }: Asked): string =>

@@ -3,6 +3,7 @@ import { Refusal } from '../../../../base/errors.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
 import { readRevision } from '../../../../identity/user.ts'
 import { toJsonReply } from '../../wire.ts'
+import { requireRevisionText } from '../document/sent.ts'
 import type { UsersNeeds } from '../needs.ts'
 import { readObjectBody, requireJsonType } from '../query.ts'
 import { whoAsks } from './get.ts'
@@ -58,14 +59,12 @@ function isKnown(leaf: Leaf | undefined, revision: string): boolean {
 }
 
 function readRevisions(list: unknown): readonly string[] {
-  const isRight = (revision: unknown): revision is string =>
-    typeof revision === 'string' && readRevision(revision) !== undefined
-  if (Array.isArray(list) && list.every(isRight)) return list
-  throw new Refusal('bad_request', { about: 'Invalid rev format' })
+  if (!Array.isArray(list)) throw new Refusal('bad_request', { about: 'Invalid rev format' })
+  return list.map(requireRevisionText)
 }
 
 function findAncestor(own: string | undefined, missing: readonly string[]): string | undefined {
   const number = readRevision(own ?? '')?.number
   if (number === undefined) return undefined
-  return missing.some((revision) => (readRevision(revision)?.number ?? 0) > number) ? own : undefined
+  return missing.some((revision) => Number.parseInt(revision, 10) > number) ? own : undefined
 }
