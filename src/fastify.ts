@@ -6,7 +6,16 @@
  * fastify.get('/reports', { preHandler: requireRole('reader') }, (request) => request.user)
  */
 import type { IncomingMessage } from 'node:http'
+// so that the module below is found where nothing else names it
+import type {} from 'fastify'
 import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** `null`: nobody is signed in. */
+    user: AuthenticatedUser | null
+  }
+}
 
 /** What of Fastify is needed, so that its package is not. */
 export interface FastifyLike {

@@ -114,6 +114,19 @@ describe('the package', () => {
     assert.deepEqual(JSON.parse(stdout), { statuses: [200, 401], none: 'StartError', name: 'admin' })
   })
 
+  it('is mounted into Express and Fastify', async () => {
+    const program = `
+      import * as express from 'cardea/express'
+      import * as fastify from 'cardea/fastify'
+      console.log(JSON.stringify([Object.keys(express).sort(), Object.keys(fastify).sort()]))`
+    const args = ['--input-type=module', '--eval', program]
+    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+    assert.deepEqual(JSON.parse(stdout), [
+      ['authenticate', 'requireRole', 'requireUser'],
+      ['registerCardea', 'requireRole', 'requireUser'],
+    ])
+  })
+
   it('keeps its rooms to itself', async () => {
     const program = `await import('cardea/dist/store/open.js').catch(({ code }) => console.log(code))`
     const args = ['--input-type=module', '--eval', program]

@@ -3,8 +3,13 @@ import { createServer, type RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import Fastify, { type FastifyRequest } from 'fastify'
 import { authenticate, requireRole, requireUser } from '../../../src/express.ts'
-import { type FastifyRequestLike, registerCardea, requireRole as requireFastifyRole } from '../../../src/fastify.ts'
+import {
+  registerCardea,
+  requireRole as requireFastifyRole,
+  requireUser as requireFastifyUser,
+} from '../../../src/fastify.ts'
 import { openFront } from '../../support/gateway.ts'
 import { ADMIN, basic, send } from '../../support/scenario.ts'
 
@@ -88,25 +93,21 @@ test('Express: request.user, requireUser and requireRole', async (t) => {
   assert.equal(await ask('/writer', ADMIN), 200)
 })
 
-test('Fastify: request.user and requireRole', async (t) => {
+test('Fastify: request.user, requireUser and requireRole', async (t) => {
   const { cardea } = await openWithAda(t)
-  // its package is not installed: what of it is used, in as few lines
-  const hooks: ((request: FastifyRequestLike) => Promise<void>)[] = []
-  registerCardea({ decorateRequest: () => {}, addHook: (_name, hook) => hooks.push(hook) }, cardea)
-  const base = await serve(t, async (raw, response) => {
-    const request: FastifyRequestLike = { raw, user: null }
-    for (const hook of hooks) await hook(request)
-    const reply = {
-      code: (status: number) => {
-        response.writeHead(status)
-        return reply
-      },
-      header: () => reply,
-      send: (value: unknown) => response.end(JSON.stringify(value)),
-    }
-    await requireFastifyRole('reader')(request, reply)
-    if (!response.writableEnded) response.end(JSON.stringify(request.user))
-  })
+  const fastify = Fastify()
+  t.after(() => fastify.close())
+  registerCardea(fastify, cardea)
+  const show = async ({ user }: FastifyRequest) => user ?? 'nobody'
+  fastify.get('/', show)
+  fastify.get('/known', { preHandler: requireFastifyUser() }, show)
+  fastify.get('/reader', { preHandler: requireFastifyRole('reader', 'writer') }, show)
+  fastify.get('/writer', { preHandler: requireFastifyRole('writer') }, show)
+  const base = await fastify.listen({ port: 0, host: '127.0.0.1' })
+  const ask = async (path: string, headers = {}) => (await send(base, { path, headers })).status
   assert.deepEqual(JSON.parse((await send(base, { path: '/', headers: ADA })).body), ADA_USER)
-  assert.equal((await send(base, { path: '/' })).status, 401)
+  assert.deepEqual([await ask('/'), await ask('/known'), await ask('/reader')], [200, 401, 401])
+  assert.deepEqual([await ask('/known', ADA), await ask('/reader', ADA), await ask('/writer', ADA)], [200, 200, 403])
+  assert.equal(await ask('/writer', ADMIN), 200)
+  assert.match((await send(base, { path: '/known' })).headers['www-authenticate'] ?? '', /^Basic /)
 })
