@@ -8,11 +8,14 @@ import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
 import { createBearerHandler } from '../credentials/bearer.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
+import { INTENT_HEADER } from '../dialects/control/steps.ts'
 import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
+import { withDeclinedChallenges } from '../dialects/multi-model/challenge.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import { createOtherwise, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import type { Secrets } from '../dialects/multi-model/secrets.ts'
-import { createDoor, type Door } from '../door/door.ts'
+import { GATE } from '../dialects/wayside/routes.ts'
+import { createDoor, type Door, type Mount } from '../door/door.ts'
 import type { Exchange } from '../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../identity/identity.ts'
 import { describeRing } from '../keys/ring.ts'
@@ -27,7 +30,7 @@ import { createMultiModelUpstream } from './upstream.ts'
 import { mountWayside } from './wayside.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
-  const { state, directory, control, log } = parts
+  const { state, directory, log } = parts
   const config = deriveLive(state, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
   const { name, version } = config.get()['multi-model']
@@ -40,7 +43,6 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   })
   const shared = { directory, databases, settings: settings.get, nowSeconds: () => nowSeconds(SYSTEM_CLOCK) }
   const identify = parts.gateway.note(createIdentify(parts, signIns, settings.get))
-  const identifyFully = async (exchange: Exchange) => withoutPaths(await identify(exchange))
   const auth = { ...shared, signIns }
   const upstream = createMultiModelUpstream(parts, config, identify)
   const isUpstreamDown = async () => upstream.isSet() && !(await upstream.isHealthy('/_admin/server/availability'))
@@ -61,11 +63,22 @@ export function createMultiModelDoor(parts: DoorParts): Door {
       routes,
       otherwise,
       hasUpstream: upstream.isSet,
+      reservedHeaders: [INTENT_HEADER],
     }),
-    mounts: [mountControl(control, identifyFully), ...mountWayside(parts.gateway.serviceKey, identifyFully)],
+    mounts: createMounts(parts, identify),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,
+  })
+}
+
+/** OPTIONS is this door's own, but not of `/_gate`: there an answer means that a request may pass. */
+function createMounts({ control, gateway }: DoorParts, identify: (exchange: Exchange) => Promise<Authenticated>) {
+  const identifyFully = async (exchange: Exchange) => withoutPaths(await identify(exchange))
+  const mounts = [mountControl(control, identifyFully), ...mountWayside(gateway.serviceKey, identifyFully)]
+  return mounts.map(({ segment, dialect }): Mount => {
+    const mount = { segment, dialect: withDeclinedChallenges(dialect) }
+    return segment === GATE ? mount : { ...mount, leaves: 'OPTIONS' }
   })
 }
 

@@ -23,6 +23,8 @@ export interface DoorLimits extends GuardLimits, BodyLimits {
 export interface Mount {
   readonly segment: string
   readonly dialect: Dialect
+  /** A method that is the door's own to answer, there as everywhere. */
+  readonly leaves?: string
 }
 
 export interface DoorOptions {
@@ -64,7 +66,7 @@ export function createDoor(options: DoorOptions): Door {
     // A body that breaks off is told to whoever reads it; without a listener Node would end the process.
     request.on('error', () => {})
     const { socket } = request
-    const speaker = chooseSpeaker(request.url ?? '')
+    const speaker = chooseSpeaker(request.url ?? '', request.method)
     const { dialect } = speaker
     const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust: trust.get() })
     running.add(socket, exchange)
@@ -142,14 +144,19 @@ interface Speaker {
   readonly find: Router
 }
 
+type ChooseSpeaker = (target: string, method: string | undefined) => Speaker
+
 /** Decided on the raw target, so that nothing a dialect takes off or decodes can lead past a mount, or into one. */
-function createSpeakers(dialect: Dialect, mounts: readonly Mount[]): (target: string) => Speaker {
+function createSpeakers(dialect: Dialect, mounts: readonly Mount[]): ChooseSpeaker {
   const toSpeaker = (speaks: Dialect): Speaker => ({ dialect: speaks, find: createRouter(speaks.routes) })
   const own = toSpeaker(dialect)
-  const mounted = mounts.map((mount) => ({ prefix: `/${mount.segment}`, speaker: toSpeaker(mount.dialect) }))
+  const mounted = mounts.map((mount) => ({ ...mount, prefix: `/${mount.segment}`, speaker: toSpeaker(mount.dialect) }))
   const isUnder = (target: string, prefix: string) =>
     target.startsWith(prefix) && ENDS_SEGMENT.has(target.charAt(prefix.length))
-  return (target) => mounted.find(({ prefix }) => isUnder(target, prefix))?.speaker ?? own
+  return (target, method) => {
+    const mount = mounted.find(({ prefix }) => isUnder(target, prefix))
+    return mount && (mount.leaves === undefined || mount.leaves !== method) ? mount.speaker : own
+  }
 }
 
 const ENDS_SEGMENT: ReadonlySet<string> = new Set(['', '/', '?'])

@@ -4,14 +4,18 @@ import { toEmptyReply } from './wire.ts'
 const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 const EXPOSED = 'etag, content-encoding, content-length, location, server, x-arango-errors, x-arango-async-id'
 
-/** The same for any URL and any caller, so that preflights work; it says nothing about anybody. */
-export function answerOptions(exchange: Exchange): Reply | undefined {
+/**
+ * The same for any URL and any caller, so that preflights work; it says nothing about anybody. Headers that are reserved
+ * show that a request is none of another origin's page, so no page is given leave to send them.
+ */
+export function answerOptions(exchange: Exchange, reserved: readonly string[]): Reply | undefined {
   if (exchange.method !== 'OPTIONS') return undefined
   const headers: HeaderPair[] = [['Allow', METHODS]]
   if (exchange.header('origin') !== undefined) {
     headers.push(['Access-Control-Allow-Methods', METHODS], ['Access-Control-Max-Age', '1800'])
     const asked = exchange.header('access-control-request-headers')?.trim() ?? ''
-    if (asked !== '') headers.push(['Access-Control-Allow-Headers', asked])
+    const isReserved = asked.split(',').some((name) => reserved.includes(name.trim().toLowerCase()))
+    if (asked !== '' && !isReserved) headers.push(['Access-Control-Allow-Headers', asked])
   }
   return toEmptyReply(200, headers)
 }

@@ -4,6 +4,7 @@
  */
 import type { Answer, Dialect, Exchange, HeaderPair, Route } from '../../door/exchange.ts'
 import type { AuthSettings } from './auth.ts'
+import { declinesChallenge } from './challenge.ts'
 import { corsHeaders } from './cors.ts'
 import { toMultiModelWords } from './errors.ts'
 import type { GateSettings } from './gate.ts'
@@ -57,7 +58,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
       const { code, ...words } = toMultiModelWords(refusal)
       const isMethod = refusal.code === 'method_not_allowed'
       const status = isMethod && exchange && CALLS_METHODS_BAD.test(exchange.target) ? 400 : code
-      const isChallenged = status === 401 && exchange?.header('x-omit-www-authenticate') === undefined
+      const isChallenged = status === 401 && !declinesChallenge(exchange)
       return toJsonReply(status, { error: true, code: status, ...words }, [
         ...(isChallenged ? challenges : []),
         ...(isMethod ? [['Allow', (refusal.about ?? '').replaceAll(',', ', ')] as const] : []),

@@ -10,11 +10,18 @@ export interface StepsNeeds {
   readonly databases: Databases
   /** A wrong credential leaves the request anonymous: the gate answers for it, open paths stay open. */
   authenticate(exchange: Exchange): Promise<Authenticated>
+  /** Headers no preflight gives leave for, in lower case. */
+  readonly reservedHeaders?: readonly string[]
 }
 
 /** The ordered checks of a request. OPTIONS comes first: it is answered whatever else is wrong. */
-export const multiModelSteps = ({ settings, databases, authenticate }: StepsNeeds): readonly Step[] => [
-  { name: 'options', run: answerOptions },
+export const multiModelSteps = ({
+  settings,
+  databases,
+  authenticate,
+  reservedHeaders = [],
+}: StepsNeeds): readonly Step[] => [
+  { name: 'options', run: (exchange) => answerOptions(exchange, reservedHeaders) },
   { name: 'path', run: checkPath },
   {
     name: 'authenticate',
