@@ -11,7 +11,7 @@ export interface ShownSetting {
   readonly value: string
   readonly source: string
   readonly isDefault: boolean
-  readonly note?: 'ignored' | 'not in force yet'
+  readonly note?: 'ignored'
 }
 
 /** Everything in force, options in the order of the table, then the open sections, then what is ignored. */
@@ -20,7 +20,6 @@ export function describeSettings(settings: Settings): readonly ShownSetting[] {
 }
 
 function describeOptions(settings: Settings): ShownSetting[] {
-  const late = new Set(settings.notInForce)
   return ROWS.map((row) => {
     const source = settings.find(row.section, row.key)?.source ?? { kind: 'default' }
     const text = row.option.codec.print(findValue(settings.values, row))
@@ -29,7 +28,6 @@ function describeOptions(settings: Settings): ShownSetting[] {
       value: isConcealed(row.option, text) ? MASK : text,
       source: renderSource(source),
       isDefault: source.kind === 'default',
-      ...(late.has(row.name) && { note: 'not in force yet' as const }),
     }
   })
 }
@@ -62,10 +60,7 @@ export function toShownText({ section, key, text }: Pick<Assignment, 'section' |
 }
 
 /** Sentences for the log of a start: what was given and has no effect. */
-export function renderNotices({ ignored, notInForce }: Settings): readonly string[] {
+export function renderNotices({ ignored }: Settings): readonly string[] {
   const names = [...new Set(ignored.map(({ section, key }) => `[${section}] ${key}`))]
-  return [
-    ...(names.length > 0 ? [`ignored, because Cardea does not use it: ${names.join(', ')}`] : []),
-    ...(notInForce.length > 0 ? [`not in force yet in this version: ${notInForce.join(', ')}`] : []),
-  ]
+  return names.length > 0 ? [`ignored, because Cardea does not use it: ${names.join(', ')}`] : []
 }

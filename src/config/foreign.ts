@@ -59,6 +59,7 @@ const UNUSED: Readonly<Record<string, readonly string[]>> = {
     'stem_interactive_updates',
     'update_lru_on_read',
     'uri_file',
+    'users_db_security_editable',
     'users_db_suffix',
     'util_driver_dir',
     'view_index_dir',

@@ -26,8 +26,6 @@ export interface Option<T> {
   readonly secret?: true
   /** Whether it can be set over HTTP. */
   readonly http: boolean
-  /** Read and checked, but nothing heeds it in this version. */
-  readonly planned?: true
 }
 
 /** A row as the table writes it: a default outside the codec's words does not compile. */

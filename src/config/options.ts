@@ -430,13 +430,6 @@ export const OPTIONS = {
       reload: 'live',
       help: 'true and nolb make /_up answer 404, so that load balancers send nobody here.',
     }),
-    users_db_security_editable: option({
-      codec: boolean,
-      initial: false,
-      reload: 'live',
-      help: 'Whether the security object of the database of users can be changed.',
-      planned: true,
-    }),
     users_db_deletable: option({
       codec: boolean,
       initial: false,

@@ -52,7 +52,6 @@ export function readSettings(input: ReadInput): Reading {
     deletedAdmins: layers.deletedAdmins,
     open,
     ignored: [...sorted.ignored, ...options.passedOver],
-    notInForce: options.notInForce,
     entries: collectEntries(sorted, options),
     rules,
   })

@@ -46,7 +46,6 @@ function marksOf({ option }: OptionRow): string[] {
     ...(option.reload === 'restart' ? ['Needs a restart.'] : []),
     ...(option.secret ? ['Secret: @file:path names a file with it.'] : []),
     ...(option.http ? [] : ['Cannot be set over HTTP.']),
-    ...(option.planned ? ['Not in force yet in this version.'] : []),
   ]
 }
 
@@ -136,7 +135,7 @@ const TABLE_HEAD =
 
 function renderPageRow(row: OptionRow): string {
   const { option } = row
-  const marks = [...(option.secret ? ['**Secret.**'] : []), ...(option.planned ? ['*Not in force yet.*'] : [])]
+  const marks = option.secret ? ['**Secret.**'] : []
   const cells = [
     `\`${row.key}\``,
     [escapeCell(option.help), ...marks].join(' '),

@@ -42,8 +42,6 @@ export interface SettingsParts {
   readonly open: { readonly jwt_keys: readonly OpenEntry[]; readonly services: readonly OpenEntry[] }
   /** Settings of the emulated servers, and of nobody, which have no effect here. */
   readonly ignored: readonly Assignment[]
-  /** Options that were given and that nothing heeds in this version. */
-  readonly notInForce: readonly OptionName[]
   /**
    * The last text given for each setting, ignored ones too; defaults and administrators are not among it. An option
    * given under an earlier name stands here under both.

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ROWS } from '../../src/config/options.ts'
 import { exitCodeOf } from '../../src/config/problems.ts'
 import { renderSource } from '../../src/config/settings.ts'
 import { problemsOf, read } from './given.ts'
@@ -222,14 +221,4 @@ test('settings are frozen through and through', () => {
     Object.values(value).forEach(walk)
   }
   walk(settings)
-})
-
-test('options that are not in force yet are listed when given, and only then', () => {
-  const planned = ROWS.filter((row) => row.option.planned)
-  const argv = ROWS.map(({ name, option: { codec, initial } }) => `--${name}=${codec.print(initial)}`)
-  assert.deepEqual(
-    read({ argv }).settings.notInForce,
-    planned.map((row) => row.name),
-  )
-  assert.deepEqual(read({}).settings.notInForce, [])
 })

@@ -13,7 +13,6 @@ export interface Resolution {
   readonly inForce: ReadonlyMap<OptionName, Assignment>
   /** Options with a value that cannot be read. */
   readonly wrong: ReadonlySet<OptionName>
-  readonly notInForce: readonly OptionName[]
   /** Values of earlier sections that would have loosened something. */
   readonly passedOver: readonly Assignment[]
 }
@@ -37,10 +36,9 @@ export function resolveOptions(sorted: Sorted, around: Surroundings, report: Rep
   const values = Object.fromEntries(
     Object.keys(OPTIONS).map((section) => [section, resolveSection(section, sorted, work)]),
   )
-  const notInForce = ROWS.filter((row) => row.option.planned && work.inForce.has(row.name)).map((row) => row.name)
   const { inForce, wrong, passedOver } = work
   // Built from the table's own rows, one value each, so it has the table's shape.
-  return { values: values as unknown as Config, inForce, wrong, notInForce, passedOver }
+  return { values: values as unknown as Config, inForce, wrong, passedOver }
 }
 
 function resolveSection(section: string, sorted: Sorted, work: Work): Readonly<Record<string, unknown>> {
