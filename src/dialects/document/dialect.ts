@@ -70,12 +70,14 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
     ...(exchange ? [[REQUEST_ID, exchange.id] as const, [bodyTimeHeader, String(exchange.bodyMs)] as const] : []),
   ]
 
+  const routes = documentRoutes(options)
+
   return {
     name: 'document',
     requestIdHeader: REQUEST_ID,
     readPath: readDocumentPath,
-    steps: documentSteps(options),
-    routes: documentRoutes(options),
+    steps: documentSteps(options, routes),
+    routes,
     hasUpstream: () => upstream?.isSet() ?? false,
     otherwise: (exchange) => {
       if (upstream?.isSet()) return upstream.forward(exchange)

@@ -1,11 +1,12 @@
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Step } from '../../door/exchange.ts'
+import type { Exchange, Route, Step } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 import { authorize } from './authorize.ts'
 import { answerPreflight } from './cors.ts'
 import type { DocumentSettings } from './dialect.ts'
 import type { UsersNeeds } from './users/needs.ts'
+import { leadsNowhere } from './users/routes.ts'
 
 export interface StepsNeeds {
   settings(): DocumentSettings
@@ -14,7 +15,8 @@ export interface StepsNeeds {
 }
 
 /** The ordered checks of a request. The first five need no credential and tell nothing about anybody. */
-export function documentSteps({ settings, authenticate, users }: StepsNeeds): readonly Step[] {
+export function documentSteps(needs: StepsNeeds, routes: readonly Route[]): readonly Step[] {
+  const { settings, authenticate, users } = needs
   return [
     { name: 'host', run: (exchange) => checkHost(exchange, settings()) },
     { name: 'uri length', run: (exchange) => checkLength(exchange.target, settings().maxUriLength) },
@@ -34,6 +36,13 @@ export function documentSteps({ settings, authenticate, users }: StepsNeeds): re
       run: (exchange) => {
         const { identity } = exchange.authenticated ?? ANONYMOUS
         return void authorize(exchange.method, exchange.path.segments, identity, { ...settings(), users })
+      },
+    },
+    {
+      name: 'users',
+      run: (exchange) => {
+        if (leadsNowhere(exchange.path.segments, users.database, routes)) throw new Refusal('not_found')
+        return undefined
       },
     },
   ]

@@ -231,11 +231,29 @@ for (const { name, body, status, error, reason } of MALFORMED) {
 
 test('ids that are none of a user', async () => {
   const body = { name: 'x', type: 'user', roles: [] }
-  assertRefused(await ask('PUT', '/_users/_odd', { body }), 400, 'illegal_docid')
   assertRefused(await ask('PUT', '/_users/odd', { body }), 403, 'forbidden')
   assertRefused(await ask('GET', '/_users/odd'), 404, 'not_found', 'missing')
   assertRefused(await ask('GET', '/_users/odd/attachment'), 404, 'not_found', 'missing')
   assertRefused(await ask('PUT', pathOf('x\u0000y'), { body }), 400, 'bad_request')
+})
+
+test('what begins with an underscore and is nothing here is missing, whatever the method', async () => {
+  const nowhere = ['_find', '_compact', '_index', '_odd', '_design', '_local', '_design/_auth/_view/x', 'a/b', '_odd/x']
+  for (const path of nowhere) {
+    for (const method of ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH', 'COPY']) {
+      const answer = await ask(method, `/_users/${path}`, { body: {} })
+      assert.equal(answer.status, 404, `${method} ${path}`)
+      if (method !== 'HEAD') assert.equal(answer.json.reason, 'missing')
+    }
+  }
+  assert.equal((await ask('GET', '/_users/_design%2F_auth')).status, 200)
+  assert.equal((await ask('POST', '/_users/_design/_auth', { body: {} })).status, 405)
+})
+
+test('Allow names what the database does', async () => {
+  const { status, headers } = await ask('PATCH', '/_users')
+  assert.deepEqual([status, headers.allow], [405, 'DELETE,GET,HEAD,POST'])
+  assertRefused(await ask('PUT', '/_users'), 412, 'file_exists')
 })
 
 test('names with every legal oddity come back as they were', async () => {

@@ -31,7 +31,8 @@ export function usersRoutes(needs: UsersNeeds): readonly Route[] {
         DELETE: given(deleteDatabase),
         POST: given(postDocument),
       },
-      allow: ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'],
+      // quirk: PUT is answered, and not told of
+      allow: ['DELETE', 'GET', 'HEAD', 'POST'],
     },
     {
       path: below('/_all_docs'),
@@ -71,6 +72,20 @@ function documentRoutes(needs: UsersNeeds, below: (path: string) => string): rea
     { path: below('/_local/{name}'), methods: at(({ name = '' }) => `_local/${name}`), allow: ALLOWED },
   ]
 }
+
+/**
+ * Whether a path below the database leads nowhere, whatever the method: what begins with `_` is no document, and what
+ * no route here knows is nobody else's either.
+ */
+export function leadsNowhere(segments: readonly string[], database: string, routes: readonly Route[]): boolean {
+  const [first, second, third, ...rest] = segments
+  if (first !== database || second === undefined) return false
+  if (third !== undefined) return rest.length > 0 || !FOLDERS.has(second)
+  const isPlainId = !second.startsWith('_') || second.includes('/')
+  return !isPlainId && !routes.some(({ path }) => path === `/${database}/${second}`)
+}
+
+const FOLDERS: ReadonlySet<string> = new Set(['_design', '_local'])
 
 const ALLOWED = ['DELETE', 'GET', 'HEAD', 'PUT']
 
