@@ -1,4 +1,5 @@
 import type { Flags } from '../config/flags.ts'
+import type { Signals } from './signals.ts'
 
 /** What a command is given beside its own arguments. */
 export interface Context {
@@ -6,6 +7,8 @@ export interface Context {
   readonly flags: Flags
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** Caught since the process began, for a command that serves. */
+  readonly signals?: Signals | undefined
   print(text: string): void
   printError(text: string): void
 }

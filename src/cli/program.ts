@@ -12,19 +12,23 @@ import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { secretCommand } from './secret.ts'
 import { serveCommand } from './serve.ts'
+import { isServing, type Signals } from './signals.ts'
 import { startCommand } from './start.ts'
 import { tokenCommand } from './token.ts'
 import { userCommand } from './user.ts'
 
 /** Runs one command and gives its exit code. */
-export async function runCommand(argv: readonly string[]): Promise<number> {
+export async function runCommand(argv: readonly string[], signals?: Signals): Promise<number> {
   // Who reads the output may leave early; that is no failure of the command.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   const flags = splitFlags(argv)
+  if (isServing(flags.rest.find((word) => !word.startsWith('-')))) signals?.keep()
+  else signals?.release()
   const context: Context = {
     flags,
     env: process.env,
     cwd: process.cwd(),
+    signals,
     print: (text) => void process.stdout.write(`${text}\n`),
     printError: (text) => void process.stderr.write(`${text}\n`),
   }

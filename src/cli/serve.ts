@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Command } from 'commander'
 import { type App, ConfigError, createApp, StartError } from '../app/app.ts'
 import { findConfigFolder, openConfiguration } from '../app/load.ts'
@@ -19,17 +20,17 @@ export async function serve(
   configs: readonly string[],
   greet?: (app: Greeting) => string,
 ): Promise<void> {
-  const { env, cwd } = context
+  const { env, cwd, signals = catchSignals() } = context
+  const stopped = signals.waitForStop()
   const flags = { ...context.flags, configs }
   const load = () => openConfiguration({ flags, env, cwd })
   const first = load()([])
   if (first.problems.length > 0) throw toExit(new ConfigError(first.problems))
   const { log: options } = first.settings.values
   const log = createLog(options)
-  const signals = catchSignals()
   try {
-    const app = await createApp({ load, log, folder: findConfigFolder({ flags, env, cwd }) })
-    const stopped = signals.waitForStop()
+    const opening = createApp({ load, log, folder: findConfigFolder({ flags, env, cwd }) })
+    const app = (await Promise.race([opening, stopped])) ?? (await giveUp(opening))
     const addresses = await app.listen()
     for (const notice of app.notices()) log.info(notice)
     log.info('listening', { ...addresses })
@@ -44,6 +45,15 @@ export async function serve(
     throw error instanceof StartError ? toExit(error) : error
   }
 }
+
+/** Stopped before it began: what is half open is closed, unless that takes long. */
+async function giveUp(opening: Promise<App>): Promise<never> {
+  const app = await Promise.race([opening.catch(() => undefined), pause(GIVE_UP_MS)])
+  await app?.close()
+  process.exit(0)
+}
+
+const GIVE_UP_MS = 2000
 
 export interface Greeting {
   readonly app: App

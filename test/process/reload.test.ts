@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
-import { get, IN_MEMORY, makeFolder, type Started, signsIn, start, stop } from '../support/process.ts'
+import {
+  get,
+  IN_MEMORY,
+  makeFolder,
+  type Started,
+  signalWhileLoading,
+  signsIn,
+  start,
+  stop,
+} from '../support/process.ts'
 
 const BEFORE = '[chttpd]\nrequire_valid_user = false\n[document]\nname = CouchDB\n[admins]\nada = one\n'
 
@@ -88,6 +97,14 @@ it('the level of the log changes', async (t) => {
   await reload(`[log]\nlevel = debug\n${BEFORE}`)
   await stop(cardea)
   assert.match(cardea.stderr(), /"log\.level"/)
+})
+
+it('a hang-up while the program is still being loaded is not lost', async (t) => {
+  const env = signalWhileLoading('SIGHUP')
+  const cardea = start(t, ['serve', '--admins.ada', 'one', ...IN_MEMORY], { env })
+  await cardea.doors()
+  await cardea.says(/"msg":"configuration applied"/)
+  await stop(cardea)
 })
 
 it('hang-ups while it starts neither end it nor are lost', async (t) => {

@@ -1,10 +1,21 @@
 import assert from 'node:assert/strict'
 import { pbkdf2Sync } from 'node:crypto'
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
-import { IN_MEMORY, ROOT, type Started, start, stop } from '../support/process.ts'
+import {
+  FREE_PORTS,
+  IN_MEMORY,
+  makeFolder,
+  ROOT,
+  run,
+  type Started,
+  signalWhileLoading,
+  start,
+  stop,
+} from '../support/process.ts'
 import { request, sendRaw } from '../support/raw.ts'
 
 const basic = (name: string, password: string) =>
@@ -122,6 +133,23 @@ it('a second signal ends at once', async (t) => {
   t.after(() => clearInterval(again))
   assert.deepEqual(await cardea.ended, { code: null, signal: 'SIGINT' })
   assert.doesNotMatch(cardea.stderr(), /"msg":"stopped"/)
+})
+
+for (const command of ['serve', 'start']) {
+  it(`a signal while the program of ${command} is still being loaded ends it well, and leaves nothing`, async (t) => {
+    const cwd = makeFolder(t)
+    const args = command === 'serve' ? ['--admins.ada', 'pw', ...FREE_PORTS] : FREE_PORTS
+    const cardea = start(t, [command, ...args], { cwd, env: signalWhileLoading('SIGTERM') })
+    assert.deepEqual(await cardea.ended, { code: 0, signal: null }, cardea.stderr())
+    assert.deepEqual(readdirSync(cwd), [])
+  })
+}
+
+it('a command that does not serve ends by its signals, whatever its words', async (t) => {
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
+    const ended = await run(t, ['user', 'show', 'start', ...IN_MEMORY], { env: signalWhileLoading(signal) })
+    assert.ok(ended.signal === signal || ended.code !== 0, `${signal}: ${ended.code}`)
+  }
 })
 
 it('a signal while it starts ends it well, before anybody is let in', async (t) => {

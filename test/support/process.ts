@@ -38,6 +38,16 @@ export interface StartOptions {
   readonly file?: number
 }
 
+/** For the environment of a process: it gets this signal just when the program behind its first lines is loaded. */
+export function signalWhileLoading(signal: NodeJS.Signals): Record<string, string> {
+  const program = `import { registerHooks } from 'node:module'
+    registerHooks({ load(url, context, next) {
+      if (/\\/cli\\/program\\.[jt]s$/.test(url)) process.kill(process.pid, '${signal}')
+      return next(url, context)
+    } })`
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(program)}` }
+}
+
 export interface Ending {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
