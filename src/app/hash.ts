@@ -3,6 +3,7 @@ import { renderAdminPassword } from '../identity/password/admin-password.ts'
 import { createHasher } from '../identity/password/hasher.ts'
 import { toDocumentMembers } from '../identity/password/password.ts'
 import { isPrf, MOST_ITERATIONS, PRFS } from '../identity/password/password-digest.ts'
+import { checkPassword } from '../identity/password/password-rules.ts'
 import { toHashParameters } from './options.ts'
 
 /** `document`: members of a user document. `admin`: for `[admins]` here. `prf`: for `[admins]` of the document database. */
@@ -18,6 +19,9 @@ export interface HashOptions {
   readonly prf: string | undefined
   readonly iterations: number | undefined
 }
+
+/** What keeps a text from being a password, whatever the rules of a server say. */
+export const checkHashable = (password: string): string | undefined => checkPassword([], password)
 
 /** A password in the form something stores it in. */
 export async function hashPassword(password: string, options: HashOptions, config: Config): Promise<unknown> {

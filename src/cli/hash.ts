@@ -1,9 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { HASH_FORMS, HASH_PRFS, type HashForm, hashPassword, MOST_ITERATIONS } from '../app/hash.ts'
+import { checkHashable, HASH_FORMS, HASH_PRFS, type HashForm, hashPassword, MOST_ITERATIONS } from '../app/hash.ts'
 import { loadConfiguration } from '../app/load.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
 import { withExitCodes } from './manage.ts'
 import { readSecret } from './passwords.ts'
 
@@ -44,6 +45,9 @@ async function hash(context: Context, { form, prf, iterations, passwordStdin = f
   const { problems, settings } = reading
   if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
   const secret = { what: 'Password', fromInput: passwordStdin, flag: '--password-stdin', isNew: true }
-  const stored = await hashPassword(await readSecret(secret), { form, prf, iterations }, settings.values)
+  const password = await readSecret(secret)
+  const flaw = checkHashable(password)
+  if (flaw !== undefined) throw new ExitError(EXIT.failed, flaw)
+  const stored = await hashPassword(password, { form, prf, iterations }, settings.values)
   context.print(json || typeof stored !== 'string' ? JSON.stringify(stored, undefined, 2) : stored)
 }

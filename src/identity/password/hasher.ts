@@ -8,6 +8,7 @@ import { isSameSecret } from '../../base/compare.ts'
 import type { HashedPassword, Pbkdf2Password, StoredPassword, UsablePassword } from './password.ts'
 import { createSalt, derive, digestHex, METHODS, type Prf } from './password-digest.ts'
 import { createJobQueue } from './password-queue.ts'
+import { canBePassword } from './password-text.ts'
 
 /** How new passwords are hashed; also what verifying the password of nobody costs. */
 export interface HashParameters {
@@ -81,8 +82,8 @@ async function verifyStored(
 
 async function isPasswordOf(stored: StoredPassword, password: string): Promise<boolean> {
   if (stored.scheme === 'unusable') return false
-  // halves of surrogate pairs all become one character in UTF-8, so one such password would stand for another
-  return isSameSecret(await hashAs(stored, password), stored.hash) && password.isWellFormed()
+  // last, so that it costs the same
+  return isSameSecret(await hashAs(stored, password), stored.hash) && canBePassword(password)
 }
 
 async function hashAs(stored: UsablePassword, password: string): Promise<string> {

@@ -3,6 +3,7 @@ import { type Clock, SYSTEM_CLOCK } from '../../base/clock.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import { createLiveCache } from '../live-cache.ts'
 import { frame, hmac } from './password-digest.ts'
+import { canBePassword } from './password-text.ts'
 
 /**
  * What was verified a moment ago, so that Basic on every request costs microseconds. Holds keyed digests, never a
@@ -35,8 +36,7 @@ export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_C
       const asked = digest(name, version, password)
       const known = digests.get(name)
       const isYoung = known !== undefined && clock.nowMs() - known.verifiedAtMs < maxAgeMs
-      // the digest cannot tell halves of surrogate pairs apart
-      return isYoung && isSameSecret(asked, known.digest) && password.isWellFormed()
+      return isYoung && isSameSecret(asked, known.digest) && canBePassword(password)
     },
     forget: digests.delete,
     clear: digests.clear,

@@ -1,6 +1,7 @@
 import { readUtf8 } from '../../base/encoding.ts'
 import { createPasswordExpression, type PasswordExpression } from './password-expression.ts'
 import { type RuleTerm, readRuleTerms, TermProblem } from './password-terms.ts'
+import { checkPasswordText } from './password-text.ts'
 
 /** What a new password must match, all of it. */
 export type PasswordRules = readonly PasswordRule[]
@@ -61,7 +62,8 @@ const REFUSAL = 'Password does not conform to requirements.'
 
 /** What is wrong with a new password, as the client is told; `undefined` where nothing is. */
 export function checkPassword(rules: PasswordRules, password: string): string | undefined {
-  if (!password.isWellFormed()) return `${REFUSAL} It holds half of a surrogate pair, which is no character.`
+  const flaw = checkPasswordText(password)
+  if (flaw !== undefined) return `${REFUSAL} ${flaw}`
   if (rules.length === 0) return undefined
   const { passwordBytes } = PASSWORD_RULE_LIMITS
   if (Buffer.byteLength(password) > passwordBytes) return `${REFUSAL} It is longer than ${passwordBytes} bytes.`

@@ -101,6 +101,12 @@ describe('known passwords', () => {
     assert.equal(await hasher.verify(broken, 'a\ud800b', CHEAP), false)
   })
 
+  it('nothing with NUL in it is a password, not even that of what stands before it', async () => {
+    const stored = await hasher.hash('ab', CHEAP)
+    for (const wrong of ['ab\0', 'ab\0\0', '\0ab']) assert.equal(await hasher.verify(stored, wrong, CHEAP), false)
+    assert.equal(await hasher.verify(await hasher.hash('ab\0', CHEAP), 'ab\0', CHEAP), false)
+  })
+
   it('an unknown user and an unusable password verify nothing', async () => {
     for (const stored of [undefined, document('bcrypt', {}), readDocumentPassword({})]) {
       assert.equal(await hasher.verify(stored, '', CHEAP), false)

@@ -35,6 +35,8 @@ const ROWS: readonly Row[] = [
   { args: ['user', 'show', 'nobody'], code: 5, says: 'There is no user nobody.\n' },
   { args: ['user', 'show', 'nobody', '--json'], code: 5, says: /^\{"error":"not_found",/ },
   { args: ['user', 'set-password', 'ann', '--password-stdin'], input: PASSWORDS.new, code: 0, says: /^ann has a new/ },
+  { args: ['user', 'set-password', 'ann', '--password-stdin'], input: 'a\0', code: 1, says: /the character NUL\.$/m },
+  { args: ['hash', '--password-stdin'], input: 'a\0', code: 1, says: /the character NUL\.$/m },
   { args: ['user', 'set-password', 'nobody', '--password-stdin'], input: PASSWORDS.new, code: 5 },
   { args: ['user', 'roles', 'ann'], code: 0, says: 'a\nb\n' },
   { args: ['user', 'roles', 'ann', 'x', 'y'], code: 0, says: 'x\ny\n' },
@@ -66,6 +68,8 @@ const ROWS: readonly Row[] = [
   { args: ['config', 'set', 'chttpd_auth.timeout', '99'], code: 0, says: 'chttpd_auth.timeout = 99\n' },
   { args: ['config', 'set', 'chttpd_auth.timeout', '98', '--json'], code: 0, says: /"previous": "99"/ },
   { args: ['config', 'set', 'chttpd.bind_address', '127.0.0.1'], code: 0, says: /from the next start on/ },
+  { args: ['config', 'set', 'chttpd_auth.hash_algorithms', 'sha256, md5'], code: 0, says: /^warning: .*md5/m },
+  { args: ['config', 'set', 'chttpd_auth.hash_algorithms', 'sha256'], code: 0, says: /^chttpd_auth/ },
   { args: ['config', 'set', 'chttpd_auth.timout', '99'], code: 3, says: /Did you mean timeout\?$/m },
   { args: ['config', 'set', 'chttpd_auth.timeout', 'x'], code: 4, says: /expected a whole number/ },
   {

@@ -93,6 +93,14 @@ test('half of a surrogate pair is no password, and signs nobody in', async () =>
   }
 })
 
+test('nothing with NUL in it is a password, and signs nobody in', async () => {
+  const reason = 'Password does not conform to requirements. It holds the character NUL.'
+  const body = { name: 'nil', type: 'user', roles: [], password: 'long enough\0' }
+  assertRefused(await ask('PUT', pathOf('nil'), { body, as: ADMIN }), 400, 'bad_request', reason)
+  await add('short', { password: 'long enough' })
+  assert.deepEqual([await signIn('short', 'long enough'), await signIn('short', 'long enough\0')], [200, 401])
+})
+
 test('a name of an administrator cannot be taken', async () => {
   const body = { name: 'admin', type: 'user', roles: [], password: 'long enough' }
   assertRefused(await ask('PUT', pathOf('admin'), { body }), 409, 'conflict')

@@ -214,7 +214,7 @@ describe('signing in', () => {
     const door = await openMultiModel(t)
     await createUser(door, 'uma', 'pä:ss ')
     assert.equal((await door.ask('POST', AUTH, { json: { username: 'uma', password: 'pä:ss ' } })).status, 200)
-    for (const password of ['pä:ss', 'pa\u0308:ss ', 'PÄ:SS ']) {
+    for (const password of ['pä:ss', 'pa\u0308:ss ', 'PÄ:SS ', 'pä:ss \0']) {
       assert.equal((await door.ask('POST', AUTH, { json: { username: 'uma', password } })).status, 401)
     }
     assert.equal((await door.ask('GET', '/_api/user/uma', { auth: basic('uma', 'pä:ss ') })).status, 200)

@@ -200,6 +200,14 @@ describe('creating', () => {
       400,
       refusal(400, 10, 'the body must be a JSON object'),
     ],
+    [
+      'a password with NUL',
+      'POST',
+      '/_api/user',
+      create({ user: 'new', passwd: 'x\0' }),
+      400,
+      refusal(400, 10, 'Password does not conform to requirements. It holds the character NUL.'),
+    ],
     ['as a user', 'POST', '/_api/user', { auth: ROB, json: { user: 'new' } }, 403, FORBIDDEN],
   ])
 
