@@ -22,8 +22,8 @@ export interface Importer {
 type UserReading = Reading & { readonly kind: 'user' }
 type PlacedUser = Placed & { readonly reading: UserReading }
 
-/** So many at once keep nobody waiting for long, whatever is in them. */
-const MOST_COST = 250
+/** Few enough that nobody waits for long, and that they are forgotten before memory grows for their sake. */
+const MOST_COST = 100
 const CHARACTERS_FOR_ONE = 2048
 /** A password in clear has still to be hashed. */
 const CLEAR_COST = 50

@@ -57,7 +57,8 @@ export function openFileSource({ cwd }: Context, place: string, options: FileOpt
   }
 }
 
-const CHUNKS = { highWaterMark: 64 * 1024 }
+/** About half a batch: what is read ahead is what has to be held. */
+const CHUNKS = { highWaterMark: 16 * 1024 }
 
 function sizeOf(path: string, place: string): number | undefined {
   const found = statSync(path, { throwIfNoEntry: false })

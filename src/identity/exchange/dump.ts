@@ -98,10 +98,24 @@ function readValue(piece: Piece): Value {
   const reading = readJson(piece.text, { noDuplicates: true })
   if (reading.kind === 'refused') return { flaw: JSON_FLAWS[reading.reason] }
   // deeper than anybody needs, and than some can be written again
-  return isDeep(reading.value) ? { flaw: `The record is nested more than ${MOST_DEPTH} deep.` } : reading
+  return hasManyOpeners(piece.text) && isDeep(reading.value)
+    ? { flaw: `The record is nested more than ${MOST_DEPTH} deep.` }
+    : reading
 }
 
 const JSON_FLAWS = { not_json: 'The record is not JSON.', duplicate_name: 'A member is there twice.' } as const
+
+const [OPEN_LIST, OPEN_OBJECT] = [0x5b, 0x7b] as const
+
+/** Whether there are brackets enough to be nested too deep: nearly never, and told without making anything. */
+function hasManyOpeners(text: string): boolean {
+  let openers = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === OPEN_LIST || code === OPEN_OBJECT) openers += 1
+  }
+  return openers > MOST_DEPTH
+}
 
 /** Level by level, not by recursion: the depth comes from outside. */
 function isDeep(value: unknown): boolean {
