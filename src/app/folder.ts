@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { replaceFile } from '../base/files.ts'
+import { createFile } from '../base/files.ts'
 import { OPTIONS } from '../config/options.ts'
 import { renderAdminPassword } from '../identity/password/admin-password.ts'
 import { createHasher } from '../identity/password/hasher.ts'
@@ -19,18 +19,17 @@ export interface MadeFolder {
   readonly password: string
 }
 
-/** A folder with all a server needs, private to its owner. Keys that are there already are kept. */
-export async function createFolder(folder: string): Promise<MadeFolder> {
+/**
+ * A folder with all a server needs, private to its owner. Keys that are there already are kept. `undefined`: somebody
+ * else has made it meanwhile, with a password of theirs.
+ */
+export async function createFolder(folder: string): Promise<MadeFolder | undefined> {
   const password = randomBytes(15).toString('base64url')
   mkdirSync(join(folder, 'keys', 'tokens'), { recursive: true, mode: 0o700 })
   // 32 random bytes as 64 hexadecimal digits: the longest secret the multi-model database takes.
-  for (const name of ['cookie', 'tokens/1.key']) writeKey(join(folder, 'keys', name), randomBytes(32).toString('hex'))
-  replaceFile(join(folder, CONFIG_FILE), renderConfig(await hashNew(password)))
-  return { folder, administrator: ADMINISTRATOR, password }
-}
-
-function writeKey(path: string, key: string): void {
-  if (!existsSync(path)) replaceFile(path, key)
+  for (const name of ['cookie', 'tokens/1.key']) createFile(join(folder, 'keys', name), randomBytes(32).toString('hex'))
+  const isMade = createFile(join(folder, CONFIG_FILE), renderConfig(await hashNew(password)))
+  return isMade ? { folder, administrator: ADMINISTRATOR, password } : undefined
 }
 
 async function hashNew(password: string): Promise<string> {

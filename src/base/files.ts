@@ -4,6 +4,7 @@ import {
   fchmodSync,
   fchownSync,
   fsyncSync,
+  linkSync,
   openSync,
   realpathSync,
   renameSync,
@@ -20,23 +21,52 @@ import { basename, dirname, join } from 'node:path'
 export function replaceFile(path: string, content: string | Uint8Array, newMode = 0o600): void {
   const target = realPathOf(path)
   const before = statSync(target, { throwIfNoEntry: false })
-  const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
-  const file = openSync(temporary, 'wx', 0o600)
+  const temporary = writeTemporary(target, content, (file) => {
+    if (before) fchownSync(file, before.uid, before.gid)
+    fchmodSync(file, before ? before.mode & 0o7777 : newMode)
+  })
   try {
-    try {
-      writeWhole(file, typeof content === 'string' ? Buffer.from(content) : content)
-      if (before) fchownSync(file, before.uid, before.gid)
-      fchmodSync(file, before ? before.mode & 0o7777 : newMode)
-      fsyncSync(file)
-    } finally {
-      closeSync(file)
-    }
     renameSync(temporary, target)
   } catch (error) {
     rmSync(temporary, { force: true })
     throw error
   }
   syncFolder(dirname(target))
+}
+
+/**
+ * Makes a file that nobody has made yet, whole from the moment it is there and private to its owner. `false`: somebody
+ * has, and theirs is left as it is.
+ */
+export function createFile(path: string, content: string | Uint8Array): boolean {
+  const temporary = writeTemporary(path, content)
+  try {
+    linkSync(temporary, path)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  } finally {
+    rmSync(temporary, { force: true })
+  }
+  syncFolder(dirname(path))
+  return true
+}
+
+/** A new file beside the one it is to become, on disk. */
+function writeTemporary(target: string, content: string | Uint8Array, prepare: (file: number) => void = () => {}) {
+  const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
+  const file = openSync(temporary, 'wx', 0o600)
+  try {
+    writeWhole(file, typeof content === 'string' ? Buffer.from(content) : content)
+    prepare(file)
+    fsyncSync(file)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  } finally {
+    closeSync(file)
+  }
+  return temporary
 }
 
 function realPathOf(path: string): string {

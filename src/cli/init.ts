@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { createFolder, isFolderMade } from '../app/folder.ts'
+import { createFolder, isFolderMade, type MadeFolder } from '../app/folder.ts'
 import { type Context, ExitError } from './context.ts'
 
 /** `cardea init`: a folder with a configuration, one administrator and key files. */
@@ -9,8 +9,9 @@ export function initCommand(context: Context): Command {
     .argument('[folder]', 'where', 'data')
     .action(async (folder: string) => {
       requireNoOptions(context)
-      if (isFolderMade(folder)) throw new ExitError(1, `${folder} has a configuration already: nothing was changed.`)
-      context.print(renderMade(await makeFolder(folder)))
+      const made = isFolderMade(folder) ? undefined : await makeFolder(folder)
+      if (!made) throw new ExitError(1, `${folder} has a configuration already: nothing was changed.`)
+      context.print(renderMade(made))
       context.print(`\nStart it with\n  cardea serve --config ${folder}`)
     })
 }
@@ -34,7 +35,7 @@ export async function makeFolder(folder: string): ReturnType<typeof createFolder
 }
 
 /** The password is shown here and nowhere else. */
-export const renderMade = ({ folder, administrator, password }: Awaited<ReturnType<typeof createFolder>>): string =>
+export const renderMade = ({ folder, administrator, password }: MadeFolder): string =>
   `Made ${folder}/ with a configuration, keys and one administrator:
 
   name      ${administrator}

@@ -95,6 +95,22 @@ describe('init', () => {
     await stop(cardea)
   })
 
+  it('of several at once one makes it, and the password it shows is the one that counts', async (t) => {
+    const folder = join(makeFolder(t), 'data')
+    const all = await Promise.all(['init', 'init', 'init'].map((command) => run(t, [command, folder])))
+    const [made, ...others] = all.filter(({ code }) => code === 0)
+    assert.equal(others.length, 0)
+    for (const { stderr, stdout } of all.filter(({ code }) => code !== 0)) {
+      assert.match(stderr, /has a configuration already: nothing was changed/)
+      assert.equal(stdout, '')
+    }
+    assert.deepEqual(readdirSync(folder).sort(), ['keys', 'local.ini'])
+    const cardea = start(t, ['serve', '--config', folder, ...FREE_PORTS])
+    const { document } = await cardea.doors()
+    assert.ok(await signsIn(document, ['admin', readPassword(made?.stdout ?? '')]))
+    await stop(cardea)
+  })
+
   it('no two folders have anything secret in common', async (t) => {
     const folder = makeFolder(t)
     const contents = []
