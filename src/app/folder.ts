@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFile } from '../base/files.ts'
 import { OPTIONS } from '../config/options.ts'
@@ -27,9 +27,25 @@ export async function createFolder(folder: string): Promise<MadeFolder | undefin
   const password = randomBytes(15).toString('base64url')
   mkdirSync(join(folder, 'keys', 'tokens'), { recursive: true, mode: 0o700 })
   // 32 random bytes as 64 hexadecimal digits: the longest secret the multi-model database takes.
-  for (const name of ['cookie', 'tokens/1.key']) createFile(join(folder, 'keys', name), randomBytes(32).toString('hex'))
+  for (const name of ['cookie', 'tokens/1.key']) makeKey(join(folder, 'keys', name), randomBytes(32).toString('hex'))
   const isMade = createFile(join(folder, CONFIG_FILE), renderConfig(await hashNew(password)))
   return isMade ? { folder, administrator: ADMINISTRATOR, password } : undefined
+}
+
+function makeKey(path: string, key: string): void {
+  if (createFile(path, key)) return
+  const problem = checkKey(path)
+  if (problem) throw new Error(`${path} is there already, and ${problem}. Mend it, or remove it to have a new one made`)
+}
+
+const OTHERS = 0o077
+
+/** What keeps a file somebody put there from being a key. */
+function checkKey(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found?.isFile()) return 'it is not a file'
+  if ((found.mode & OTHERS) !== 0) return 'others than its owner have rights to it (it must have mode 600)'
+  return readFileSync(path, 'utf8').trim() === '' ? 'it is empty' : undefined
 }
 
 async function hashNew(password: string): Promise<string> {

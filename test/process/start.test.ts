@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { FREE_PORTS, get, makeFolder, ROOT, run, signsIn, start, stop } from '../support/process.ts'
@@ -110,6 +110,25 @@ describe('init', () => {
     assert.ok(await signsIn(document, ['admin', readPassword(made?.stdout ?? '')]))
     await stop(cardea)
   })
+
+  const keys: readonly [row: string, text: string, mode: number, says: RegExp | undefined][] = [
+    ['empty', '', 0o600, /keys\/cookie is there already, and it is empty/],
+    ['blank', '\n', 0o600, /it is empty/],
+    ['readable for others', 'a key somebody made', 0o644, /others than its owner/],
+    ['good', 'a key somebody made', 0o600, undefined],
+  ]
+  for (const [row, text, mode, says] of keys) {
+    it(`${says ? 'refuses' : 'keeps'} a key it finds that is ${row}`, async (t) => {
+      const folder = makeFolder(t)
+      mkdirSync(join(folder, 'keys'))
+      writeFileSync(join(folder, 'keys', 'cookie'), text, { mode })
+      const { code, stderr } = await run(t, ['init', folder])
+      assert.equal(code, says ? 1 : 0, stderr)
+      assert.match(stderr, says ?? /^$/)
+      assert.equal(existsSync(join(folder, 'local.ini')), says === undefined)
+      assert.equal(readFileSync(join(folder, 'keys', 'cookie'), 'utf8'), text)
+    })
+  }
 
   it('no two folders have anything secret in common', async (t) => {
     const folder = makeFolder(t)
