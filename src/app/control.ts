@@ -30,19 +30,22 @@ export const createControlNeeds = (state: State, directory: Directory): ControlN
 
 function createControlSettings(state: State): ControlSettings {
   const service = createSettingsService(state)
-  const describe = (section: string, key: string, previous: string, text: string): SettingChange => ({
-    name: `${section}.${key}`,
-    previous,
-    value: toShownText({ section, key, text }),
-    needsRestart: findOption(section, key)?.option.reload === 'restart',
-  })
+  const change = async (section: string, key: string, work: () => Promise<string>): Promise<SettingChange> => {
+    const said = state.get().warnings
+    const previous = await work()
+    const { configured, warnings } = state.get()
+    return {
+      name: `${section}.${key}`,
+      previous,
+      value: toShownText({ section, key, text: configured.find(section, key)?.text ?? '' }),
+      needsRestart: findOption(section, key)?.option.reload === 'restart',
+      warnings: warnings.filter((warning) => !said.includes(warning)),
+    }
+  }
   return {
     list: () => describeSettings(state.get().configured),
-    set: async (section, key, text) => describe(section, key, await service.set(section, key, text), text),
-    async unset(section, key) {
-      const previous = await service.unset(section, key)
-      return describe(section, key, previous, state.get().configured.find(section, key)?.text ?? '')
-    },
+    set: (section, key, text) => change(section, key, () => service.set(section, key, text)),
+    unset: (section, key) => change(section, key, () => service.unset(section, key)),
   }
 }
 

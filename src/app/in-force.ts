@@ -18,6 +18,8 @@ export interface InForce {
   readonly settings: Settings
   /** All layers as they were read last: the options that wait for a restart as they will be then. */
   readonly configured: Settings
+  /** What was to be said of them. */
+  readonly warnings: readonly string[]
   readonly administrators: ReadonlyMap<string, AdministratorAccount>
   readonly administratorChanges: AdministratorChanges
   /** The change up to which the run-time layer is known. */
@@ -60,7 +62,7 @@ export async function prepareAll(
   const first = await readSound(reader, needs)
   const isDone = !(await makeUp(first.reading.settings, needs, before === undefined))
   const seen = isDone ? first : await readSound(reader, needs)
-  for (const warning of seen.reading.warnings) needs.log.warn(warning)
+  warn(seen.reading.warnings, needs.log)
   const prepared = compare(seen, seen.reading.settings, before)
   const hasNone = prepared.next.administrators.size === 0
   if (hasNone && !needs.mayLackAdministrator) throw new StartError(NO_ADMINISTRATOR)
@@ -80,7 +82,15 @@ export async function prepareRuntime(reader: SettingsReader, needs: PrepareNeeds
   const { admins, deletedAdmins } = seen.reading.settings
   const settings =
     problems.length === 0 ? seen.reading.settings : createSettings({ ...before.configured, admins, deletedAdmins })
+  warn(
+    seen.reading.warnings.filter((warning) => !before.warnings.includes(warning)),
+    needs.log,
+  )
   return { ...compare(seen, settings, before), problems }
+}
+
+function warn(warnings: readonly string[], log: Log): void {
+  for (const warning of warnings) log.warn(warning)
 }
 
 async function readAll(reader: SettingsReader, { runtime }: PrepareNeeds): Promise<Seen> {
@@ -120,10 +130,11 @@ async function makeUpSecret(settings: Settings, { runtime }: PrepareNeeds): Prom
   return true
 }
 
-function compare({ changes, sequence }: Seen, fresh: Settings, before: InForce | undefined): Prepared {
+function compare({ reading, changes, sequence }: Seen, fresh: Settings, before: InForce | undefined): Prepared {
   const compared = before ? compareSettings(before.settings, fresh) : { settings: fresh, applied: [], needRestart: [] }
   const { settings, applied, needRestart } = compared
   const { accounts } = findAdministrators(settings, changes)
-  const next = { settings, configured: fresh, administrators: accounts, administratorChanges: changes, sequence }
+  const administration = { administrators: accounts, administratorChanges: changes, sequence }
+  const next = { settings, configured: fresh, warnings: reading.warnings, ...administration }
   return { next, problems: [], changed: applied, needRestart }
 }

@@ -68,6 +68,7 @@ async function set(context: Context, place: Place, text: string | undefined, opt
   const value = await readValue(place, text, options)
   const call = { params: { ...place }, body: { value } }
   const change = await manage(context, options, (control) => control.call('setting.set', call), explain(place))
+  for (const warning of change.warnings) context.printError(`warning: ${warning}`)
   report(context, options, change, () => `${change.name} = ${change.value}${whenOf(change)}`)
 }
 

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { openConfiguration } from '../../src/app/load.ts'
 import { createSettingsService } from '../../src/app/settings-service.ts'
 import { createState } from '../../src/app/state.ts'
-import { SILENT_LOG } from '../../src/base/log.ts'
+import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import type { SettingsReader } from '../../src/config/load.ts'
 
@@ -20,8 +20,8 @@ function load(): SettingsReader {
   }
 }
 
-async function openService(t: TestContext) {
-  const state = await createState({ load, log: SILENT_LOG })
+async function openService(t: TestContext, log: Log = SILENT_LOG) {
+  const state = await createState({ load, log })
   t.after(() => state.store.close())
   return { state, service: createSettingsService(state) }
 }
@@ -44,6 +44,19 @@ test('a setting holds when it is answered, and what was there before is told', a
   assert.equal(await service.set('chttpd_auth', 'timeout', '98'), '99')
   assert.equal(await service.unset('chttpd_auth', 'timeout'), '98')
   assert.equal(state.get().settings.values.chttpd_auth.timeout, 600)
+})
+
+test('what is to be said of a value is said when it is set, once', async (t) => {
+  const warnings: string[] = []
+  const { service } = await openService(t, { ...SILENT_LOG, warn: (message) => void warnings.push(message) })
+  await service.set('chttpd_auth', 'hash_algorithms', 'sha256, md5')
+  await service.set('chttpd_auth', 'timeout', '99')
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0] ?? '', /md5/)
+  await service.set('chttpd_auth', 'hash_algorithms', 'sha256')
+  await service.set('chttpd_auth', 'hash_algorithms', 'md4')
+  assert.match(warnings[1] ?? '', /md4/)
+  assert.equal(warnings.length, 2)
 })
 
 test('one that cannot be applied is taken back, and what was there before is there again', async (t) => {

@@ -41,6 +41,8 @@ export interface SettingChange {
   readonly previous: string
   readonly value: string
   readonly needsRestart: boolean
+  /** What is to be said of the new value. */
+  readonly warnings: readonly string[]
 }
 
 /** Of this node. */

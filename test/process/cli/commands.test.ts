@@ -68,7 +68,11 @@ const ROWS: readonly Row[] = [
   { args: ['config', 'set', 'chttpd_auth.timeout', '99'], code: 0, says: 'chttpd_auth.timeout = 99\n' },
   { args: ['config', 'set', 'chttpd_auth.timeout', '98', '--json'], code: 0, says: /"previous": "99"/ },
   { args: ['config', 'set', 'chttpd.bind_address', '127.0.0.1'], code: 0, says: /from the next start on/ },
-  { args: ['config', 'set', 'chttpd_auth.hash_algorithms', 'sha256, md5'], code: 0, says: /^warning: .*md5/m },
+  {
+    args: ['config', 'set', 'chttpd_auth.hash_algorithms', 'sha256, md5', '--json'],
+    code: 0,
+    says: /"run time: .*md5: weak/,
+  },
   { args: ['config', 'set', 'chttpd_auth.hash_algorithms', 'sha256'], code: 0, says: /^chttpd_auth/ },
   { args: ['config', 'set', 'chttpd_auth.timout', '99'], code: 3, says: /Did you mean timeout\?$/m },
   { args: ['config', 'set', 'chttpd_auth.timeout', 'x'], code: 4, says: /expected a whole number/ },
