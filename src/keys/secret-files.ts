@@ -4,7 +4,13 @@
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { describeFileError, type FolderListing, listSecretFiles, loadSmallFile } from './files/secret-folder.ts'
+import {
+  describeFileError,
+  type FolderListing,
+  listSecretFiles,
+  loadSmallFile,
+  SecretFileError,
+} from './files/secret-folder.ts'
 import { createRing, type KeyRing, type RingKey, type RingSigner } from './ring.ts'
 import { createRandomSecret, readSecret, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
 
@@ -136,7 +142,7 @@ async function list(folder: string): Promise<FolderListing | RingProblem> {
   try {
     return await listSecretFiles(folder)
   } catch (error) {
-    return refuseFolder(folder, error)
+    return error instanceof SecretFileError ? refuseFile(error.path, error.cause) : refuseFolder(folder, error)
   }
 }
 

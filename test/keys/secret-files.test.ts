@@ -196,6 +196,13 @@ describe('secrets in a folder', () => {
     symlinkSync('nowhere', join(folder, 'a'))
     assert.equal(shown(await loadSecretRing({ folder }))[0], 34)
   })
+  it('a link to nothing is named', async (t) => {
+    const folder = makeFolder(t, { b: 'yes' })
+    symlinkSync('nowhere', join(folder, 'a'))
+    const load = await loadSecretRing({ folder })
+    assert.ok(load.kind === 'refused')
+    assert.match(load.message, new RegExp(`^unable to read content of jwt-secret file '${folder}/a': no such file`))
+  })
   it('what is passed over or short is warned about by name', async (t) => {
     const folder = makeFolder(t, { a: LONG, b: 'short', c: toPem(PAIRS.rsa.publicKey) })
     assert.deepEqual(warningsOf(await loadSecretRing({ folder })), [

@@ -19,6 +19,16 @@ export interface FolderListing {
 
 const DOT = 0x2e
 
+/** One of the files of a folder cannot be looked at: a link that leads nowhere, perhaps. Its cause says why. */
+export class SecretFileError extends Error {
+  override readonly name = 'SecretFileError'
+  readonly path: string
+  constructor(path: string, cause: unknown) {
+    super('a file of secrets cannot be looked at', { cause })
+    this.path = path
+  }
+}
+
 /**
  * The files of a folder that count: no hidden ones (`..data` of a mounted secret is one), none that end in `.tmp`, no
  * folders. A link is followed while it stays inside, as a mounted secret's do; one that leads out is passed over.
@@ -39,12 +49,13 @@ const TEMPORARY = Buffer.from('.tmp')
 
 async function lookAt(folder: string, name: Buffer, root: string): Promise<SecretFile | string | undefined> {
   const path = Buffer.concat([Buffer.from(folder + sep), name])
-  const target = await realpath(path, { encoding: 'buffer' })
+  const fail = (cause: unknown) => Promise.reject(new SecretFileError(path.toString(), cause))
+  const target = await realpath(path, { encoding: 'buffer' }).catch(fail)
   const inside = Buffer.from(root.endsWith(sep) ? root : root + sep)
   if (!target.subarray(0, inside.length).equals(inside)) {
     return `'${path.toString()}' is a link that leads out of the folder: not read`
   }
-  const state = await findFileState(target)
+  const state = await findFileState(target).catch(fail)
   return state === undefined ? undefined : { name: name.toString(), path: target, state }
 }
 
