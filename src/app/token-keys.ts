@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import { type Problem, renderProblem } from '../config/problems.ts'
 import { type OpenEntry, renderSource, type Settings } from '../config/settings.ts'
 import { type JwtKeyEntry, type JwtKeys, readJwtKeys } from '../keys/jwt-keys.ts'
 import { readJwkSet } from '../keys/material/jwk.ts'
@@ -16,7 +17,7 @@ type KeySets = ReadonlyMap<string, string>
  */
 export function followKeys(state: State, log: Log): Live<JwtKeys> {
   const first = loadKeySets(state.get().settings)
-  for (const problem of first.problems) log.error('a set of keys cannot be read', { problem })
+  for (const problem of first.problems) log.error('a set of keys cannot be read', { problem: renderProblem(problem) })
   let { sets } = first
   const read = (settings: Settings) => readJwtKeys(settings.open.jwt_keys.flatMap((entry) => toKeyEntry(entry, sets)))
   const warn = createKeyWarnings(log)
@@ -33,36 +34,49 @@ export function followKeys(state: State, log: Log): Live<JwtKeys> {
         sets = fresh.sets
         warn.forget()
       }
-      return { problems: [...fresh.problems, ...checkKeySets(settings, fresh.sets)], take }
+      return { problems: checkKeySets(settings, fresh).map(renderProblem), take }
     },
   })
   return keys
 }
 
-function loadKeySets({ open }: Settings): { readonly sets: KeySets; readonly problems: readonly string[] } {
+/** What is wrong with the files of key sets these settings name. */
+export const checkKeySetFiles = (settings: Settings): readonly Problem[] =>
+  checkKeySets(settings, loadKeySets(settings))
+
+interface LoadedKeySets {
+  readonly sets: KeySets
+  readonly problems: readonly Problem[]
+}
+
+function loadKeySets({ open }: Settings): LoadedKeySets {
   const sets = new Map<string, string>()
-  const problems: string[] = []
+  const problems: Problem[] = []
   for (const entry of open.jwt_keys.filter(isSet)) {
     try {
       sets.set(entry.text, readFileSync(entry.text, 'utf8'))
     } catch (error) {
-      problems.push(renderKeyProblem(entry, error instanceof Error ? error.message : String(error)))
+      problems.push(toKeyProblem(entry, error instanceof Error ? error.message : String(error)))
     }
   }
   return { sets, problems }
 }
 
 /** A file that holds no set at all is as good as none: half written, perhaps. Single keys of a set may be unusable. */
-function checkKeySets({ open }: Settings, sets: KeySets): readonly string[] {
-  return open.jwt_keys.flatMap(({ key, text: path, source }) => {
+function checkKeySets({ open }: Settings, { sets, problems }: LoadedKeySets): readonly Problem[] {
+  const flaws = open.jwt_keys.flatMap(({ key, text: path, source }) => {
     const text = isSet({ key }) ? sets.get(path) : undefined
     const set = text === undefined ? undefined : readJwkSet(text, { secrets: true })
-    return set?.kind === 'problem' ? [renderKeyProblem({ key, source }, set.reason)] : []
+    return set?.kind === 'problem' ? [toKeyProblem({ key, source }, set.reason)] : []
   })
+  return [...problems, ...flaws]
 }
 
-const renderKeyProblem = ({ key, source }: Omit<OpenEntry, 'text'>, why: string): string =>
-  `${renderSource(source)}: [jwt_keys] ${key}: ${why}`
+const toKeyProblem = ({ key, source }: Omit<OpenEntry, 'text'>, why: string): Problem => ({
+  kind: 'bad-file',
+  place: renderSource(source),
+  message: `[jwt_keys] ${key}: ${why}`,
+})
 
 const isSet = ({ key }: Pick<OpenEntry, 'key'>): boolean => key.startsWith('jwks:')
 

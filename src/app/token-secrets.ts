@@ -24,12 +24,15 @@ export const toSecretSource = ({ server }: Config): SecretSource => ({
   folder: server['jwt-secret-folder'],
 })
 
+/** The secrets a start with these settings would begin with. */
+export const loadTokenSecrets = async (settings: Settings): Promise<RingLoad> =>
+  refuseShared(await loadSecretRing(toSecretSource(settings.values)), settings)
+
 /** Places of files are those of the start, whatever the configuration says later. */
 export async function openTokenSecrets(state: State, log: Log): Promise<TokenSecrets> {
   const { values } = state.get().settings
   const source = toSecretSource(values)
-  const check = (load: RingLoad) => refuseShared(load, state.get().settings)
-  const first = check(await loadSecretRing(source))
+  const first = await loadTokenSecrets(state.get().settings)
   if (first.kind === 'refused') throw new StartError(first.message)
   report(first, log)
   const cache = createTokenCache<Claims>()
@@ -37,7 +40,7 @@ export async function openTokenSecrets(state: State, log: Log): Promise<TokenSec
   const hasFiles = Boolean(source.keyfile || source.folder)
   const ring = createLiveRing({
     initial: first.ring,
-    load: async () => check(await reloadSecretRing(source)),
+    load: async () => refuseShared(await reloadSecretRing(source), state.get().settings),
     onReload: (load) => {
       if (load.kind === 'ring') cache.clear()
       reportReload(load, log)

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { checkNamed } from '../app/check-named.ts'
 import { loadStoredConfiguration } from '../app/stored-configuration.ts'
 import { describeSettings, renderNotices } from '../config/describe.ts'
 import { ROWS } from '../config/options.ts'
@@ -32,7 +33,7 @@ export function configCommand(context: Context): Command {
   command
     .command('check')
     .description(
-      'print every problem and warning; ends with 6 for a bad file, 3 for an unknown option, 4 for a bad value',
+      'print every problem and warning, of secrets, keys and certificates too; ends with 6 for a bad file, 3 for an unknown option, 4 for a bad value',
     )
     .action(() => check(context))
   command
@@ -75,8 +76,10 @@ function renderUnknown(name: string): string {
 }
 
 async function check(context: Context): Promise<void> {
-  const { settings, problems, warnings } = await load(context)
+  const { settings, warnings, ...reading } = await load(context)
   for (const line of [...warnings, ...renderNotices(settings)]) context.print(`warning: ${line}`)
+  // what cannot be read says nothing of which files it means
+  const problems = reading.problems.length > 0 ? reading.problems : await checkNamed(settings)
   if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
   context.print('The configuration has no problems.')
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { configCommand } from '../../src/cli/config.ts'
 import { ExitError } from '../../src/cli/context.ts'
 import { splitFlags } from '../../src/config/flags.ts'
@@ -72,6 +73,60 @@ test('check prints warnings, and problems with their exit code', async () => {
   assert.equal((await run('check', '--chttpd.port', 'x')).code, 4)
   assert.equal((await run('check', '-c', 'nowhere')).code, 6)
   assert.equal((await run('check', '--ssl.enable')).code, 1)
+})
+
+const TLS = fileURLToPath(new URL('../fixtures/tls', import.meta.url))
+mkdirSync(join(cwd, 'empty'))
+mkdirSync(join(cwd, 'dangling'))
+symlinkSync('gone', join(cwd, 'dangling', '1.key'))
+writeFileSync(join(cwd, 'long'), 'x'.repeat(65))
+writeFileSync(join(cwd, 'secret'), 'a secret of tokens')
+writeFileSync(join(cwd, 'set.json'), '{"keys":7}')
+
+const BAD_FILES: readonly (readonly [row: string, file: string, says: RegExp])[] = [
+  ['a secret that is not there', '[server]\njwt-secret-keyfile = gone', /^c\.ini:2: .*gone': no such file/],
+  ['a secret that is too long', '[server]\njwt-secret-keyfile = long', /^c\.ini:2: .*too long/],
+  ['a folder without secrets', '[server]\njwt-secret-folder = empty', /^c\.ini:2: .*empty JWT secrets/],
+  ['a secret that leads nowhere', '[server]\njwt-secret-folder = dangling', /^c\.ini:2: .*1\.key/],
+  [
+    'a secret with two uses',
+    '[chttpd_auth]\nsecret = a secret of tokens\n[server]\njwt-secret-keyfile = secret',
+    /^c\.ini:4: a secret of tokens is also chttpd_auth\.secret/,
+  ],
+  ['a certificate that is not there', '[server]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone', /^c\.ini:4: /],
+  [
+    'a certificate that is none',
+    `[ssl]\nenable = true\ncert_file = secret\nkey_file = ${TLS}/key.pem`,
+    /^c\.ini:3: .*ssl\.cert_file and ssl\.key_file cannot be used/,
+  ],
+  ['a key set that is not there', '[jwt_keys]\njwks:all = gone', /^c\.ini:2: \[jwt_keys\] jwks:all: /],
+  ['a key set that is none', '[jwt_keys]\njwks:all = set.json', /^c\.ini:2: \[jwt_keys\] jwks:all: /],
+  ['a key for services that is none', '[upstream]\nservice-keyfile = secret', /^c\.ini:2: .*no private key/],
+  ['a secret of an upstream', '[upstream]\nmulti-model-secret-keyfile = gone', /^c\.ini:2: .*no such file/],
+]
+
+for (const [row, file, says] of BAD_FILES) {
+  test(`check tries what files hold: ${row}`, async () => {
+    writeFileSync(join(cwd, 'c.ini'), `${file}\n`, { mode: 0o600 })
+    const { code, error } = await run('check', '-c', 'c.ini')
+    assert.deepEqual([code, error.split('\n').length], [6, 1], error)
+    assert.match(error, says)
+  })
+}
+
+test('check finds nothing wrong with good files, and all that is wrong with bad ones', async () => {
+  const tls = `endpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = ${TLS}/both.pem\n`
+  writeFileSync(join(cwd, 'c.ini'), `[server]\njwt-secret-keyfile = secret\n${tls}`, { mode: 0o600 })
+  assert.equal((await run('check', '-c', 'c.ini')).code, 0)
+  const bad = await run('check', '--server.jwt-secret-keyfile', 'gone', '--upstream.service-keyfile', 'gone')
+  assert.equal(bad.code, 6)
+  assert.match(bad.error, /^--server\.jwt-secret-keyfile: .*\n--upstream\.service-keyfile: /)
+})
+
+test('check reads what services are', async () => {
+  const { code, error } = await run('check', '--services.a', '/a http://127.0.0.1:1', '--services.b', '/_b x')
+  assert.equal(code, 4)
+  assert.match(error, /^--services\.b: \[services\] b: /)
 })
 
 test('show and get of a bad configuration end with its problems', async () => {

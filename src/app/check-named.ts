@@ -1,0 +1,78 @@
+// Whether a start with these settings would find all in order that they name. Everything is tried, nothing started.
+import type { Problem } from '../config/problems.ts'
+import { renderSource, type Settings } from '../config/settings.ts'
+import { loadSecretRing, type RingLoad } from '../keys/secret-files.ts'
+import { toDocumentEndpoints, toMultiModelEndpoints } from './options.ts'
+import { openServiceKey } from './service-key.ts'
+import { readServices } from './services.ts'
+import { StartError } from './start-error.ts'
+import { checkKeySetFiles } from './token-keys.ts'
+import { loadTokenSecrets } from './token-secrets.ts'
+
+/** Something a start does with a file, and the options that name it: the first that was given is the place. */
+interface Trial {
+  readonly section: string
+  readonly keys: readonly string[]
+  /** Throws a `StartError`, or answers with a reason. */
+  run(settings: Settings): Promise<string | undefined> | string | undefined
+}
+
+const reasonOf = (load: RingLoad): string | undefined => (load.kind === 'refused' ? load.message : undefined)
+
+const TRIALS: readonly Trial[] = [
+  {
+    section: 'server',
+    keys: ['jwt-secret-folder', 'jwt-secret-keyfile', 'jwt-secret'],
+    run: async (settings) => reasonOf(await loadTokenSecrets(settings)),
+  },
+  {
+    section: 'upstream',
+    keys: ['multi-model-secret-folder', 'multi-model-secret-keyfile'],
+    run: async ({ values: { upstream } }) =>
+      reasonOf(
+        await loadSecretRing({
+          folder: upstream['multi-model-secret-folder'],
+          keyfile: upstream['multi-model-secret-keyfile'],
+        }),
+      ),
+  },
+  { section: 'upstream', keys: ['service-keyfile'], run: ({ values }) => void openServiceKey(values) },
+  { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void toDocumentEndpoints(values) },
+  { section: 'ssl', keys: ['keyfile'], run: ({ values }) => void toMultiModelEndpoints(values) },
+]
+
+/** Every problem of secrets, keys, certificates and services, each with the place it was named at. */
+export async function checkNamed(settings: Settings): Promise<readonly Problem[]> {
+  const tried = await Promise.all(TRIALS.map((trial) => attempt(trial, settings)))
+  return [...tried.flat(), ...checkKeySetFiles(settings), ...(await checkServices(settings))]
+}
+
+/** One by one for the place of each, then all together. */
+async function checkServices({ open: { services } }: Settings): Promise<readonly Problem[]> {
+  const lists = [...services.map((entry) => [entry]), services]
+  for (const list of lists) {
+    const message = await findReason(() => void readServices(list))
+    const [first] = list
+    if (message !== undefined && first) return [{ kind: 'bad-value', place: renderSource(first.source), message }]
+  }
+  return []
+}
+
+async function attempt(trial: Trial, settings: Settings): Promise<readonly Problem[]> {
+  const reason = await findReason(() => trial.run(settings))
+  return reason === undefined ? [] : [{ kind: 'bad-file', place: placeOf(trial, settings), message: reason }]
+}
+
+async function findReason(run: () => ReturnType<Trial['run']>): Promise<string | undefined> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof StartError) return error.message
+    throw error
+  }
+}
+
+function placeOf({ section, keys }: Trial, settings: Settings): string {
+  const found = keys.map((key) => settings.find(section, key)?.source).find((source) => source?.kind !== 'default')
+  return found ? renderSource(found) : `${section}.${keys[0]}`
+}
