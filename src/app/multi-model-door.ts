@@ -112,7 +112,8 @@ function createIdentify(parts: DoorParts, signIns: MultiModelSignIns, settings: 
 }
 
 /** Drivers send some password along where they sign in with another: it would be hashed, and counted, for nothing. */
-const isSignIn = ({ path }: Exchange): boolean => path.segments[0] === '_open'
+const isSignIn = ({ method, path: { segments } }: Exchange): boolean =>
+  method === 'POST' && segments[0] === '_open' && segments[1] === 'auth'
 
 /** At this door a refused credential only leaves the caller unknown; what Cardea itself cannot do is still said. */
 async function authenticateOrNobody(

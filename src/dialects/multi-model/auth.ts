@@ -47,17 +47,16 @@ export interface AuthNeeds {
 }
 
 export function authRoutes(needs: AuthNeeds): readonly Route[] {
-  const methods = authMethods(needs)
+  const methods = { ...signInMethods(needs), DELETE: (exchange: Exchange) => end(needs, exchange) }
   return [
     { path: '/_open/auth', methods },
-    { path: '/_open/auth/renew', methods: { ...methods, POST: (exchange) => renew(needs, exchange) } },
+    { path: '/_open/auth/renew', methods: { POST: (exchange) => renew(needs, exchange) } },
   ]
 }
 
-/** What the endpoint does, under any path below it that is not `renew`. */
-export const authMethods = (needs: AuthNeeds): Route['methods'] => ({
+/** What is done under any path below the endpoint that is not `renew`. */
+export const signInMethods = (needs: AuthNeeds): Route['methods'] => ({
   POST: (exchange) => signIn(needs, exchange),
-  DELETE: (exchange) => end(needs, exchange),
 })
 
 export function requireUsers(exchange: Exchange, { authentication, role }: AuthSettings): void {

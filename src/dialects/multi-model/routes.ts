@@ -1,6 +1,6 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, Exchange, Route } from '../../door/exchange.ts'
-import { type AuthNeeds, authMethods, authRoutes } from './auth.ts'
+import { type AuthNeeds, authRoutes, signInMethods } from './auth.ts'
 import { type DatabasesNeeds, databasesRoutes } from './databases.ts'
 import { type Secrets, secretsRoutes } from './secrets.ts'
 import { availabilityRoute, type StatusNeeds, statusRoutes } from './status.ts'
@@ -33,7 +33,7 @@ export function createOtherwise(
   auth: AuthNeeds,
   forward?: (exchange: Exchange) => Answer | undefined,
 ): (exchange: Exchange) => Answer {
-  const methods = authMethods(auth)
+  const methods = signInMethods(auth)
   const below = new Map<string, (exchange: Exchange) => Answer>([
     // quirk: reference multi-model 1.1: any path below signs in
     ['_open/auth', (exchange) => answerBy(methods, exchange)],

@@ -28,6 +28,12 @@ const SCENARIOS: Scenario[] = [
     headers: { 'www-authenticate': CHALLENGES },
     json: GATE,
   })),
+  ...['/_open', '/_open/'].map((path) => ({
+    name: `${path} is nothing, for who may know`,
+    send: { path, headers: ADMIN },
+    status: 404,
+    json: { error: true, code: 404, errorNum: 404, errorMessage: "unknown path '/_open'" },
+  })),
   { name: 'Basic opens', send: { path: '/_api/version', headers: ADMIN }, status: 200, json: VERSION },
   {
     name: 'the scheme in any case, with more blanks',

@@ -353,10 +353,22 @@ describe('the end of a token', () => {
     const { ask } = await openWithAnn(t)
     assert.deepEqual((await ask('DELETE', AUTH)).json, GATE)
     assert.deepEqual((await ask('DELETE', AUTH, { auth: 'Bearer x.y.z' })).json, GATE)
-    for (const auth of [superuser(), userToken('ann')]) {
+    for (const auth of [superuser(), userToken('ann'), basic('ann', 'apple')]) {
       const { json } = await ask('DELETE', AUTH, { auth })
       assert.deepEqual(json, refusal(400, 10, 'only a token issued here can be ended'))
     }
+  })
+})
+
+describe('below the endpoint', () => {
+  it('nothing ends a token', async (t) => {
+    const { ask, signIn } = await openWithAnn(t)
+    const auth = await signIn('ann', 'apple')
+    for (const path of ['/_open/auth/renew', '/_open/auth/other']) {
+      const answer = await ask('DELETE', path, { auth })
+      assert.deepEqual([answer.status, answer.header('allow')], [405, 'POST'], path)
+    }
+    assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 200)
   })
 })
 
