@@ -12,7 +12,7 @@ import type { Upstream } from '../upstream/forward.ts'
 import { createOpenStreams, type OpenStreams } from '../upstream/open-streams.ts'
 import { openServiceKey, type ServiceKey } from './service-key.ts'
 import { StartError } from './start-error.ts'
-import type { State } from './state.ts'
+import type { PreparedPart, State } from './state.ts'
 import type { TokenSecrets } from './token-secrets.ts'
 
 export interface Gateway {
@@ -49,7 +49,8 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
   const upstreams: Upstream[] = []
   const epochs = new WeakMap<Exchange, number>()
   const stopListening = directory.onEnded(streams.end)
-  state.onChange(() => streams.judgeAll())
+  // once all who follow the settings have theirs: by keys that are just being replaced a stream would still hold
+  state.onChange(() => queueMicrotask(streams.judgeAll))
   tokenSecrets.onReload(() => streams.judgeAll())
   const looking = setInterval(() => streams.expire(nowSeconds(SYSTEM_CLOCK)), LOOK_MS).unref()
   return {
@@ -87,7 +88,7 @@ async function openUpstreamRing({ state, tokenSecrets, log }: GatewayNeeds): Pro
   const first = check(await loadSecretRing(source))
   if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.message}`)
   for (const warning of first.warnings) log.warn(warning)
-  return createLiveRing({
+  const ring = createLiveRing({
     initial: first.ring,
     load: async () => check(await reloadSecretRing(source)),
     onReload: (load) => {
@@ -95,6 +96,13 @@ async function openUpstreamRing({ state, tokenSecrets, log }: GatewayNeeds): Pro
     },
     watch: { source },
   })
+  state.joinReload({ prepare: () => prepareReload(ring) })
+  return ring
+}
+
+async function prepareReload(ring: LiveRing): Promise<PreparedPart> {
+  const { load, take } = await ring.prepare()
+  return { problems: load.kind === 'refused' ? [`upstream.multi-model-secret: ${load.message}`] : [], take }
 }
 
 /** Whoever can sign for the database behind must not be able to sign for Cardea, nor the other way round. */

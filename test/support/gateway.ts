@@ -1,6 +1,15 @@
+import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -126,4 +135,36 @@ export function openToken(authorization: string | undefined, secret: string): Re
   const expected = createHmac('sha256', secret).update(`${head}.${payload}`).digest('base64url')
   if (signature !== expected) throw new Error(`not signed for this server: ${authorization}`)
   return JSON.parse(Buffer.from(payload, 'base64url').toString())
+}
+
+/** A server whose answers begin and never end. */
+export const openFeeds = (scope: Scope): Promise<Backend> =>
+  openServer(scope, (_request, response) => {
+    response.writeHead(200).write('{"seq":1}\n')
+  })
+
+/** A stream of somebody's, seen from the client. */
+export interface Open {
+  /** How it ended. */
+  readonly ended: Promise<string>
+  isOpen(): boolean
+  close(): void
+}
+
+/** Asks, and waits until an answer has begun. */
+export async function openStream(base: string, path: string, headers: Record<string, string>): Promise<Open> {
+  const { hostname, port } = new URL(base)
+  const request = httpRequest({ hostname, port, path, headers, agent: false })
+  request.on('error', () => {}).end()
+  const [response]: [IncomingMessage] = (await once(request, 'response')) as [IncomingMessage]
+  assert.equal(response.statusCode, 200)
+  let how: string | undefined
+  const ended = new Promise<string>((resolve) => {
+    const end = (word: string) => () => {
+      how ??= word
+      resolve(how)
+    }
+    response.on('error', end('broken')).on('end', end('politely')).on('close', end('broken')).resume()
+  })
+  return { ended, isOpen: () => how === undefined, close: () => request.destroy() }
 }

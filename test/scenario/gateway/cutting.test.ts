@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { beforeDocument, beforeMultiModel, type Front, openFront, openServer } from '../../support/gateway.ts'
+import {
+  beforeDocument,
+  beforeMultiModel,
+  type Front,
+  openStream as open,
+  openFeeds,
+  openFront,
+} from '../../support/gateway.ts'
 import { ADMIN, basic, send } from '../../support/scenario.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const FEED = '/db/_changes?feed=continuous'
-
-const openFeeds = (scope: { after(work: () => unknown): void }) =>
-  openServer(scope, (_request, response) => {
-    response.writeHead(200).write('{"seq":1}\n')
-  })
 
 const writeUser = (front: Front, name: string, more: object = {}, rev?: string) =>
   send(front.document, {
@@ -25,30 +25,6 @@ async function signIn(front: Front, name: string): Promise<Record<string, string
   const body = JSON.stringify({ name, password: 'pw' })
   const answer = await send(front.document, { method: 'POST', path: '/_session', headers: JSON_TYPE, body })
   return { Cookie: answer.headers['set-cookie']?.[0]?.split(';')[0] ?? '' }
-}
-
-interface Open {
-  /** How it ended. */
-  readonly ended: Promise<string>
-  isOpen(): boolean
-  close(): void
-}
-
-async function open(base: string, path: string, headers: Record<string, string>): Promise<Open> {
-  const { hostname, port } = new URL(base)
-  const request = httpRequest({ hostname, port, path, headers, agent: false })
-  request.on('error', () => {}).end()
-  const [response]: [IncomingMessage] = (await once(request, 'response')) as [IncomingMessage]
-  assert.equal(response.statusCode, 200)
-  let how: string | undefined
-  const ended = new Promise<string>((resolve) => {
-    const end = (word: string) => () => {
-      how ??= word
-      resolve(how)
-    }
-    response.on('error', end('broken')).on('end', end('politely')).on('close', end('broken')).resume()
-  })
-  return { ended, isOpen: () => how === undefined, close: () => request.destroy() }
 }
 
 test('signing out cuts the feeds of that session, and no other', async (t) => {

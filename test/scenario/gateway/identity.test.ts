@@ -10,6 +10,7 @@ import {
   openToken,
   UPSTREAM_SECRET,
 } from '../../support/gateway.ts'
+import { superuser } from '../../support/multi-model.ts'
 import { ADMIN, basic, type Sent, send } from '../../support/scenario.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -125,6 +126,18 @@ test('nobody else is ever given that name', async (t) => {
   })
   assert.equal(answer.status, 403)
   assert.equal(backend.seen.length, 0)
+})
+
+test('a superuser token stays one, and becomes nobody’s', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeMultiModel(t, backend.url))
+  const told = superuser({ server_id: 'of-the-client', allowed_paths: ['/_api/version'] })
+  for (const path of ['/_api/version', '/_api/cursor'])
+    await send(front.multiModel, { path, headers: { Authorization: told } })
+  assert.equal(backend.seen.length, 1, 'what its paths do not allow goes nowhere')
+  const claims = openToken(backend.seen[0]?.header('authorization'), MULTI_MODEL_SECRET)
+  assert.deepEqual([claims['server_id'], claims['preferred_username']], ['cardea', undefined])
+  assert.ok(Number(claims['exp']) - Date.now() / 1000 < 900)
 })
 
 test("the client's own credential passes where that is asked for, once it was accepted", async (t) => {

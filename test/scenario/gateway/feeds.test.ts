@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { beforeDocument, beforeMultiModel, openFront, openServer } from '../../support/gateway.ts'
+import { ADMIN } from '../../support/scenario.ts'
+
+const EVENTS = { Accept: 'text/event-stream' }
+
+/** What is silent for longer than anything else may be. */
+const SHORT = { upstream: { 'idle-timeout': 0.05, 'first-byte-timeout': 0.05 } }
+const SILENCE_MS = 150
+
+const ROWS = [
+  { name: 'continuous', door: 'document', path: '/db/_changes?feed=continuous', headers: {} },
+  { name: 'eventsource by its parameter', door: 'document', path: '/db/_changes?feed=eventsource', headers: {} },
+  { name: 'eventsource by its type', door: 'document', path: '/db/events', headers: EVENTS },
+  { name: 'eventsource at the multi-model door', door: 'multiModel', path: '/_api/events', headers: EVENTS },
+  { name: 'eventsource of a service', door: 'multiModel', path: '/shop/events', headers: EVENTS },
+] as const
+
+const EVENT_LINES = ['event: heartbeat\ndata: \n\n', 'data: {"seq":1}\nid: 1\n\n', ': comment\n\n', 'data: å\n\n']
+
+for (const { name, door, path, headers } of ROWS)
+  test(`a feed passes as it is written, and may be silent: ${name}`, async (t) => {
+    const { promise: opened, resolve: open } = Promise.withResolvers<ServerResponse>()
+    const backend = await openServer(t, (_request, response) => {
+      // its head is late too
+      setTimeout(() => {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' }).flushHeaders()
+        open(response)
+      }, SILENCE_MS)
+    })
+    const services = { services: { shop: `/shop ${backend.url}` } }
+    const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url), services, SHORT)
+    const { hostname, port } = new URL(front[door])
+    const request = httpRequest({ hostname, port, path, headers: { ...ADMIN, ...headers }, agent: false })
+    request.on('error', () => {}).end()
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    assert.equal(response.headers['content-type'], 'text/event-stream')
+    const feed = await opened
+    for (const line of EVENT_LINES) {
+      setTimeout(() => feed.write(line), SILENCE_MS / EVENT_LINES.length)
+      const [chunk] = await once(response, 'data')
+      assert.equal(String(chunk), line)
+    }
+    response.destroy()
+    await once(feed, 'close')
+  })

@@ -1,0 +1,209 @@
+// What changes while streams are open and requests go on: keys, secrets of the servers behind, where they are.
+import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createTestCardea } from '../../../src/index.ts'
+import {
+  type Backend,
+  MULTI_MODEL_SECRET,
+  makeFolder,
+  openBackend,
+  openFeeds,
+  openStream,
+  openToken,
+  UPSTREAM_SECRET,
+} from '../../support/gateway.ts'
+import { makeToken, now, superuser } from '../../support/multi-model.ts'
+import { ADMIN, type AnyOptions, send } from '../../support/scenario.ts'
+
+const FEED = '/db/_changes?feed=continuous'
+const FIRST_KEY = 'a-key-that-will-be-taken-away-from-it'
+const SECOND_KEY = 'a-key-that-will-stay-where-it-is-now'
+
+type Sections = AnyOptions
+
+const render = (sections: Sections): string =>
+  Object.entries(sections)
+    .map(([section, values]) =>
+      [`[${section}]`, ...Object.entries(values).map(([key, value]) => `${key} = ${value}`), ''].join('\n'),
+    )
+    .join('\n')
+
+/** Cardea on a configuration file that can be written anew. */
+async function openOnFile(t: TestContext, sections: Sections, options: AnyOptions = {}) {
+  const file = join(makeFolder(t), 'a.ini')
+  const write = (next: Sections) => writeFileSync(file, render(next), { mode: 0o600 })
+  write(sections)
+  const cardea = await createTestCardea({ files: [file], options })
+  t.after(() => cardea.close())
+  const { document, multiModel } = await cardea.listen()
+  const change = async (next: Sections) => {
+    write(next)
+    return cardea.reload()
+  }
+  return { cardea, change, document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
+}
+
+const toDocument = (url: string, more: Sections[string] = {}): Sections[string] => ({
+  document: url,
+  'document-secret': UPSTREAM_SECRET,
+  ...more,
+})
+
+const keys = (...named: readonly (readonly [kid: string, secret: string])[]): Sections[string] =>
+  Object.fromEntries(named.map(([kid, secret]) => [`hmac:${kid}`, Buffer.from(secret).toString('base64')]))
+
+const jwt = (kid: string, secret: string, seconds = 3600) => {
+  const header = { alg: 'HS256', typ: 'JWT', kid }
+  return { Authorization: `Bearer ${makeToken({ sub: 'ada', exp: now() + seconds }, { secret, header })}` }
+}
+
+test('a key that is taken away cuts the streams its tokens opened, and no other', async (t) => {
+  const upstream = toDocument((await openFeeds(t)).url)
+  const both = { upstream, jwt_keys: keys(['first', FIRST_KEY], ['second', SECOND_KEY]) }
+  const front = await openOnFile(t, both)
+  const gone = await openStream(front.document, FEED, jwt('first', FIRST_KEY))
+  const stays = await openStream(front.document, FEED, jwt('second', SECOND_KEY))
+  const report = await front.change({ upstream, jwt_keys: keys(['second', SECOND_KEY]) })
+  assert.equal(report.isApplied, true, String(report.problems))
+  assert.equal(await gone.ended, 'broken')
+  assert.ok(stays.isOpen())
+  stays.close()
+})
+
+test('a secret that is taken away cuts the streams of the multi-model door', async (t) => {
+  const folder = makeFolder(t)
+  const secrets = { '1': FIRST_KEY, '2': SECOND_KEY }
+  for (const [name, text] of Object.entries(secrets)) writeFileSync(join(folder, name), text)
+  const backend = await openFeeds(t)
+  const upstream = { 'multi-model': backend.url, 'multi-model-identity': 'client' }
+  const options = { server: { 'jwt-secret': '', 'jwt-secret-folder': folder } }
+  const front = await openOnFile(t, { upstream }, options)
+  const open = (secret: string) =>
+    openStream(front.multiModel, '/_api/cursor', { Authorization: superuser({}, { secret }) })
+  const [gone, stays] = [await open(SECOND_KEY), await open(FIRST_KEY)]
+  rmSync(join(folder, '2'))
+  assert.equal((await front.cardea.reload()).isApplied, true)
+  assert.equal(await gone.ended, 'broken')
+  assert.ok(stays.isOpen())
+  stays.close()
+})
+
+test('a token that runs out cuts its stream at the document door', async (t) => {
+  const upstream = toDocument((await openFeeds(t)).url)
+  const front = await openOnFile(t, { upstream, jwt_keys: keys(['first', FIRST_KEY]) })
+  const short = await openStream(front.document, FEED, jwt('first', FIRST_KEY, 2))
+  const long = await openStream(front.document, FEED, jwt('first', FIRST_KEY))
+  assert.equal(await short.ended, 'broken')
+  assert.ok(long.isOpen())
+  long.close()
+})
+
+const NEXT_SECRET = 'another-secret-of-the-multi-model-upstream'
+const LAST_SECRET = 'the-last-secret-of-the-multi-model-upstream'
+
+/** The secret that signed the last request. */
+function findSigner({ seen }: Backend): string | undefined {
+  return [MULTI_MODEL_SECRET, NEXT_SECRET, LAST_SECRET].find((secret) => {
+    try {
+      return openToken(seen.at(-1)?.header('authorization'), secret)
+    } catch {
+      return false
+    }
+  })
+}
+
+async function openOnFolder(t: TestContext) {
+  const folder = makeFolder(t)
+  writeFileSync(join(folder, 'b'), MULTI_MODEL_SECRET)
+  const backend = await openBackend(t)
+  const upstream = { 'multi-model': backend.url, 'multi-model-secret-folder': folder }
+  const front = await openOnFile(t, { upstream })
+  const sign = async () => {
+    assert.equal((await send(front.multiModel, { path: '/_api/version', headers: ADMIN })).status, 200)
+    return findSigner(backend)
+  }
+  return { ...front, folder, sign }
+}
+
+test('the folder with the secrets of the multi-model database is watched', async (t) => {
+  const { folder, sign } = await openOnFolder(t)
+  assert.equal(await sign(), MULTI_MODEL_SECRET)
+  const deadline = Date.now() + 10_000
+  const follow = async (secret: string) => {
+    while ((await sign()) !== secret) assert.ok(Date.now() < deadline, 'it is not followed')
+  }
+  writeFileSync(join(folder, 'a'), NEXT_SECRET)
+  await follow(NEXT_SECRET)
+  // the look at the start may have found that one; the next is the watcher's alone
+  writeFileSync(join(folder, '0'), LAST_SECRET)
+  await follow(LAST_SECRET)
+})
+
+test('a reload reads them too, or keeps them and says why', async (t) => {
+  const { cardea, folder, sign } = await openOnFolder(t)
+  writeFileSync(join(folder, 'a'), NEXT_SECRET)
+  assert.equal((await cardea.reload()).isApplied, true)
+  assert.equal(await sign(), NEXT_SECRET)
+  rmSync(join(folder, 'a'))
+  rmSync(join(folder, 'b'))
+  const report = await cardea.reload()
+  assert.equal(report.isApplied, false)
+  assert.match(report.problems.join(), /upstream\.multi-model-secret/)
+  assert.equal(await sign(), NEXT_SECRET)
+})
+
+test('a secret of Cardea’s own is not taken for the multi-model database', async (t) => {
+  const { cardea, folder, sign } = await openOnFolder(t)
+  writeFileSync(join(folder, 'a'), 'cardea-test-token-secret')
+  const report = await cardea.reload()
+  assert.match(report.problems.join(), /must be different/)
+  assert.equal(await sign(), MULTI_MODEL_SECRET)
+})
+
+test('another upstream is asked from the next request on, and the first finishes what it began', async (t) => {
+  const { promise: asked, resolve: tell } = Promise.withResolvers<() => void>()
+  const first = await openBackend(t, (_request, response) => {
+    response.writeHead(200).write('first,')
+    tell(() => response.end('last'))
+  })
+  const second = await openBackend(t)
+  const front = await openOnFile(t, { upstream: toDocument(first.url) })
+  const slow = send(front.document, { path: '/db/slow', headers: ADMIN })
+  const finish = await asked
+  assert.equal((await front.change({ upstream: toDocument(second.url) })).isApplied, true)
+  assert.equal((await send(front.document, { path: '/db/next', headers: ADMIN })).status, 200)
+  assert.deepEqual([first.seen.length, second.seen[0]?.url], [1, '/db/next'])
+  finish()
+  assert.equal((await slow).body, 'first,last')
+})
+
+test('without an upstream the door answers itself again', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openOnFile(t, { upstream: toDocument(backend.url) })
+  const ask = async () => (await send(front.document, { path: '/_all_dbs', headers: ADMIN })).body
+  assert.equal(await ask(), '{"ok":true}')
+  await front.change({})
+  assert.match(await ask(), /^\[/)
+  assert.equal(backend.seen.length, 1)
+})
+
+test('another secret, another way to tell, another time limit: from the next request on', async (t) => {
+  const backend = await openBackend(t, (request, response) => {
+    if (request.url !== '/db/never') response.end('{}')
+  })
+  const { url, seen } = backend
+  const front = await openOnFile(t, { upstream: toDocument(url) })
+  const ask = (path: string) => send(front.document, { path, headers: ADMIN })
+  await ask('/db/1')
+  openToken(seen.at(-1)?.header('authorization'), UPSTREAM_SECRET)
+  await front.change({ upstream: toDocument(url, { 'document-secret': NEXT_SECRET }) })
+  await ask('/db/2')
+  openToken(seen.at(-1)?.header('authorization'), NEXT_SECRET)
+  await front.change({ upstream: toDocument(url, { 'document-identity': 'proxy', 'first-byte-timeout': 0.1 }) })
+  await ask('/db/3')
+  const last = seen.at(-1)
+  assert.deepEqual([last?.header('authorization'), last?.header('x-auth-couchdb-username')], [undefined, 'admin'])
+  assert.equal((await ask('/db/never')).status, 504)
+})
