@@ -36,6 +36,7 @@ export async function readSecret(options: SecretOptions, terminal: Terminal = TE
 
 async function ask(message: string, { input, output }: Terminal): Promise<string> {
   const { isCancel, password } = await import('@clack/prompts')
+  const ending = watchEnd(input)
   const answer = await password({
     message,
     // not even how long it is
@@ -43,9 +44,24 @@ async function ask(message: string, { input, output }: Terminal): Promise<string
     input,
     output,
     validate: (value) => (value ? undefined : 'It must not be empty.'),
-  })
+    signal: ending.signal,
+  }).finally(ending.stop)
   if (isCancel(answer)) throw new ExitError(1, 'Given up: nothing was changed.')
   return answer
+}
+
+/** Ctrl-D, and a terminal that has gone: the prompt itself would wait for an answer that cannot come. */
+function watchEnd(input: Readable) {
+  const controller = new AbortController()
+  const end = () => controller.abort()
+  const onKey = (_text: unknown, key?: { readonly ctrl?: boolean; readonly name?: string }) => {
+    if (key?.ctrl && key.name === 'd') end()
+  }
+  input.on('keypress', onKey).on('end', end).on('close', end)
+  return {
+    signal: controller.signal,
+    stop: () => void input.off('keypress', onKey).off('end', end).off('close', end),
+  }
 }
 
 const MOST_BYTES = 65_536

@@ -6,7 +6,7 @@ import { readSecret } from '../../src/cli/passwords.ts'
 
 const ASKED = { what: 'Password of ann', fromInput: false, flag: '--password-stdin', isNew: true }
 
-/** A terminal at which each answer is typed once its question is there. */
+/** A terminal at which each answer is typed once its question is there; where there is none, it goes away. */
 function createTerminal(answers: readonly string[]) {
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => input })
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 })
@@ -19,7 +19,7 @@ function createTerminal(answers: readonly string[]) {
     if (question === undefined || !shown.includes(question)) return
     const answer = answers[asked]
     asked += 1
-    setImmediate(() => input.write(answer))
+    setImmediate(() => (answer === undefined ? input.end() : input.write(answer)))
   })
   return { terminal: { input, output }, shown: () => shown }
 }
@@ -42,10 +42,18 @@ test('one that is known is asked for once', async () => {
   assert.doesNotMatch(shown(), /again|known/)
 })
 
-test('who interrupts changes nothing', async () => {
-  const { terminal } = createTerminal(['\x03'])
-  await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: /Given up/ })
-})
+for (const [who, answers] of [
+  ['interrupts', ['\x03']],
+  ['ends the input', ['\x04']],
+  ['ends the input at the second question', ['one\r', '\x04']],
+  ['ends the input in the midst of an answer', ['on\x04']],
+  ['takes the terminal away', []],
+] as const) {
+  test(`who ${who} changes nothing`, { timeout: 5000 }, async () => {
+    const { terminal } = createTerminal(answers)
+    await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: 'Given up: nothing was changed.' })
+  })
+}
 
 test('without a terminal the flag is named', async () => {
   const terminal = { input: Readable.from([]), output: new PassThrough() }

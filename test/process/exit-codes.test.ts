@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { IN_MEMORY, makeFolder, run, start } from '../support/process.ts'
+import { CARDEA, IN_MEMORY, makeFolder, run, start } from '../support/process.ts'
 
 interface Row {
   readonly row: string
@@ -37,6 +37,18 @@ const ROWS: readonly Row[] = [
     says: [/^CARDEA_CHTTPD__PROT: unknown option\. Did you mean CARDEA_CHTTPD__PORT\?$/m],
   },
   { row: 'an option of no section', args: ['serve', '--prot'], code: 3, says: [/unknown option '--prot'/] },
+  {
+    row: 'administrators that cannot be any',
+    args: ['serve', '--admins._c', '-pbkdf2-ab,salt,1', ...IN_MEMORY],
+    file: '[admins]\nada = -pbkdf2-abc,salt,10\nbob = -hashed-0123456789\n',
+    code: 1,
+    says: [
+      /^bad\.ini:2: administrator ada is refused: ./m,
+      /^bad\.ini:3: administrator bob/m,
+      /^--admins\._c: /m,
+      /^No adm/m,
+    ],
+  },
   {
     row: 'a bad value of a flag',
     args: ['serve', '--chttpd.port', 'x'],
@@ -152,3 +164,22 @@ it('a reader who leaves early is no failure', async (t) => {
   const { code, signal } = await started.ended
   assert.deepEqual({ code, signal, stderr: started.stderr() }, { code: 0, signal: null, stderr: '' })
 })
+
+const ENDINGS: readonly (readonly [row: string, main: string, code: number, says: RegExp])[] = [
+  ['a command that never settles fails, in our own words', 'new Promise(() => {})', 1, /^Cardea ended before .*\n$/],
+  ['a command that throws fails', 'Promise.reject(new Error("ours"))', 1, /Error: ours/],
+  ['a command that ends gives its code', 'Promise.resolve(5)', 5, /^$/],
+]
+
+for (const [row, main, code, says] of ENDINGS) {
+  it(row, async (t) => {
+    const folder = makeFolder(t)
+    for (const name of ['bin', 'src']) mkdirSync(join(folder, name))
+    cpSync(CARDEA, join(folder, 'bin', 'cardea'))
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', engines: { node: '>=24.18' } }))
+    writeFileSync(join(folder, 'src', 'main.ts'), `export const main = () => ${main}\n`)
+    const ending = await run(t, [], { command: [process.execPath, join(folder, 'bin', 'cardea')] })
+    assert.equal(ending.code, code)
+    assert.match(ending.stderr, says)
+  })
+}
