@@ -49,7 +49,7 @@ export interface Refused<R> {
 const refuse = <R>(reason: R): Refused<R> => ({ kind: 'refused', reason })
 
 /** Longer texts are no tokens: a header line has to hold them. */
-export const MOST_TOKEN_CHARACTERS = 16_384
+export const MOST_TOKEN_CHARACTERS = 65_536
 
 /** Reads `header.payload.signature`. The signature has not been checked. */
 export function readSignedText(text: string): SignedText | Refused<TokenFlaw> {

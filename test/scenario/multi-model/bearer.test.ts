@@ -32,6 +32,7 @@ const OPEN: readonly (readonly [string, string])[] = [
   ['nbf in the future is not looked at', superuser({ nbf: now() + 1000 })],
   ['aud, sub and jti are not looked at', superuser({ aud: 'x', sub: 7, jti: [] })],
   ['kid is not looked at', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256', typ: 'JWT', kid: '../../x' })],
+  ['a long one', superuser({ groups: 'x'.repeat(45_000) })],
   ['a user token with server_id', userToken('admin', { server_id: 7 })],
   ['the vector of a superuser', `Bearer ${makeToken({ server_id: 'ABCD', iss: 'arangodb', exp: 4102444800 })}`],
 ]
