@@ -121,6 +121,14 @@ describe('asking', () => {
     ['for a collection of the server', 'GET', on('_system/_users', 'admin'), { auth }, 200, wrapped('none')],
     ['for a collection of a database nobody has', 'GET', on('shop/c'), { auth: ANN }, 404, NO_DATABASE],
     ['for all databases', 'GET', '/_api/user/rob/database', { auth: ROB }, 200, wrapped({ _system: 'ro' })],
+    [
+      'for what was granted, of an administrator',
+      'GET',
+      '/_api/user/admin/database?full=true',
+      { auth },
+      200,
+      wrapped({ _system: { permission: 'rw', collections: { '*': 'rw' } }, '*': { permission: 'rw' } }),
+    ],
     ['for all databases, of nobody', 'GET', '/_api/user/nobody/database', { auth }, 404, NOT_FOUND],
     ['for all databases, of somebody else', 'GET', '/_api/user/rob/database', { auth: ANN }, 403, SOMEBODY_ELSES],
   ])

@@ -15,8 +15,10 @@ type Grants = ReadonlyMap<string, Grant>
 
 const ALL = '*'
 
-/** An administrator may do everything, everywhere. */
-const EVERYTHING: Grants = new Map([[ALL, { level: 'rw', collections: new Map([[ALL, 'rw']]) }]])
+/** An administrator may do everything, everywhere. Who asks for what was granted looks for the system database by name. */
+const EVERYTHING: Grants = new Map(
+  [ALL, SYSTEM_DATABASE].map((database) => [database, { level: 'rw', collections: new Map([[ALL, 'rw']]) }]),
+)
 
 async function findGrants({ directory }: UsersNeeds, name: string): Promise<Grants | undefined> {
   if (directory.isAdministrator(name)) return EVERYTHING
