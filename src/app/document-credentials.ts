@@ -104,7 +104,7 @@ function createCatalogue({ state, directory, check }: Parts, { secrets, keys, ru
       isToken: (name, token) =>
         isProxyToken(token, name, { secrets: secrets.living(), algorithms: rules.get().cookie.algorithms }),
       // a proxy speaks of now, so nothing that ended earlier concerns it
-      isWelcome: (name) => directory.isForeignTokenLive({ name, issuedAt: Number.POSITIVE_INFINITY }),
+      isWelcome: (name) => directory.isForeignTokenLive({ name, issuedAt: 'now' }),
     }),
     createCookieHandler(forms),
     createBasicHandler(DOCUMENT_BASIC, check),

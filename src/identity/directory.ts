@@ -133,12 +133,12 @@ export interface Session {
   readonly issuedAt: number
 }
 
-/** What is known of a token somebody else issued. `issuedAt` is its `iat`. */
+/** What is known of a token somebody else issued. `issuedAt` is its `iat`; `now` of who vouches anew each time. */
 export interface ForeignToken {
   readonly name: string
   /** Of a session opened with it. */
   readonly id?: string
-  readonly issuedAt: number | undefined
+  readonly issuedAt: number | 'now' | undefined
 }
 
 /** `account`: what was let in under this name must be judged anew. `everything`: under any name. */

@@ -63,12 +63,17 @@ function isNewerThanKnown({ clock, knowledge }: SessionParts, { issuedAt }: Sess
 
 /** What somebody else issued has no generation, so only its time tells whether it is older than what ended. */
 async function isForeignTokenLive(parts: SessionParts, { name, issuedAt, id }: ForeignToken): Promise<boolean> {
-  const { administration, memory, knowledge, ended } = parts
+  const { administration, memory, knowledge, ended, clock } = parts
   await knowledge.requireFresh()
   if (id !== undefined && ended.has(id)) return false
   const { record } = await memory.find(name, 'remember nobody')
   const isAdministrator = administration.accounts().has(name)
   if (record?.kind === 'user' && !record.isActive && !isAdministrator) return false
   const from = Math.max(administration.changedAt(name) ?? 0, record?.sessionsFrom.seconds ?? 0)
-  return from === 0 || (issuedAt !== undefined && issuedAt > from)
+  if (from === 0 || issuedAt === 'now') return true
+  // a time that has not come yet says nothing about when it was issued, and would outlive whatever ends
+  return issuedAt !== undefined && issuedAt > from && issuedAt <= nowSeconds(clock) + LEEWAY_SECONDS
 }
+
+/** How far the clock of somebody else may be ahead of ours. */
+const LEEWAY_SECONDS = 60

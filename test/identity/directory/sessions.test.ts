@@ -207,10 +207,27 @@ describe('a token somebody else issued', () => {
 
   it('is none while the user is inactive', async (t) => {
     const { directory } = await openWithUser(t)
-    await directory.setActive('ada', false)
-    assert.equal(await isLive(directory, START_SECONDS + 100), false)
-    await directory.setActive('ada', true)
-    assert.equal(await isLive(directory, START_SECONDS + 100), true)
+    for (const [isActive, issuedAt] of [
+      [false, START_SECONDS + 10],
+      [true, START_SECONDS + 10],
+      [false, 'now'],
+      [true, 'now'],
+    ] as const) {
+      await directory.setActive('ada', isActive)
+      assert.equal(await directory.isForeignTokenLive({ name: 'ada', issuedAt }), isActive)
+    }
+  })
+
+  it('from a time to come does not outlive what ended, but for clocks that differ a little', async (t) => {
+    const { directory, clock } = await openWithUser(t)
+    const far = START_SECONDS + 10_000
+    assert.equal(await isLive(directory, far), true, 'nothing has ended')
+    await directory.signOut('ada')
+    const times = [START_SECONDS + 60, START_SECONDS + 61, far, Number.POSITIVE_INFINITY]
+    const answers = await Promise.all(times.map((issuedAt) => isLive(directory, issuedAt)))
+    assert.deepEqual(answers, [true, false, false, false])
+    clock.advance(9999)
+    assert.equal(await isLive(directory, far), true, 'its time has come')
   })
 
   it('for a name nobody has costs no question the second time', async (t) => {
