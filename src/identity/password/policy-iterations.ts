@@ -1,5 +1,5 @@
-import { Refusal } from '../../base/errors.ts'
-import type { StoredPassword } from './password.ts'
+import { type ErrorCode, Refusal } from '../../base/errors.ts'
+import type { PasswordFlaw, StoredPassword } from './password.ts'
 
 export interface IterationLimits {
   readonly min: number
@@ -7,7 +7,7 @@ export interface IterationLimits {
 }
 
 /**
- * Whether a user's stored password lies within the limits; administrators are not asked. Ask before hashing: what is
+ * Whether a user's stored password is one this server can compute, within the limits; administrators are not asked. Ask before hashing: what is
  * too high must not be computed.
  */
 export function checkIterations(password: StoredPassword, { min, max }: IterationLimits): Refusal | undefined {
@@ -17,5 +17,14 @@ export function checkIterations(password: StoredPassword, { min, max }: Iteratio
   return password.iterations > max ? new Refusal('iterations_too_high') : undefined
 }
 
-const findFlaw = (reason: string): Refusal | undefined =>
-  reason === 'iterations_too_low' || reason === 'iterations_too_high' ? new Refusal(reason) : undefined
+/** What the client is told of; any other flaw looks like a wrong password. */
+const FLAWS: ReadonlyMap<PasswordFlaw, ErrorCode> = new Map([
+  ['iterations_too_low', 'iterations_too_low'],
+  ['iterations_too_high', 'iterations_too_high'],
+  ['prf', 'prf_unknown'],
+])
+
+function findFlaw(reason: PasswordFlaw): Refusal | undefined {
+  const code = FLAWS.get(reason)
+  return code && new Refusal(code)
+}

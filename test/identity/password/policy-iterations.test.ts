@@ -18,6 +18,11 @@ describe('iterations of a user', () => {
     ['zero', pbkdf2(0), 'iterations_too_low'],
     ['beyond counting', pbkdf2(1e300), 'iterations_too_high'],
     ['no number: no iterations to judge, and it never verifies', pbkdf2('1'), undefined],
+    [
+      'a pseudo-random function nobody knows',
+      readDocumentPassword({ password_scheme: 'pbkdf2', pbkdf2_prf: 'md5', iterations: 100, derived_key: '00' }),
+      'prf_unknown',
+    ],
     ['simple has none', readDocumentPassword({ password_sha: '00' }), undefined],
     ['salted has none', readSimpleAuthData({ method: 'md5', salt: '', hash: '00' }), undefined],
   ]

@@ -36,6 +36,12 @@ test('a stored password can be brought along, and is kept as it was sent', async
   assert.equal(await signIn('brought', 'apple'), 200)
 })
 
+test('a pseudo-random function nobody knows is told, as the document database does', async () => {
+  const members = { password: undefined, password_scheme: 'pbkdf2', iterations: 10, salt: 'aa', derived_key: '00' }
+  await add('odd', { ...members, pbkdf2_prf: 'md5' })
+  assertRefused(await ask('GET', '/_session', { as: 'odd:apple' }), 403, 'forbidden', 'PRF is invalid')
+})
+
 test('a clear text wins over the stored form beside it', async () => {
   await add('both')
   const { json: before } = await get('both')
