@@ -5,7 +5,7 @@ import { compareSettings } from '../config/compare.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
-import { createSettings, type Settings } from '../config/settings.ts'
+import { createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../identity/administrators.ts'
 import type { Hasher } from '../identity/password/hasher.ts'
 import { findAdministrators, hashAdministrators, reportMalformed } from './administrators.ts'
@@ -60,15 +60,25 @@ export async function prepareAll(
   before: InForce | undefined,
 ): Promise<Prepared> {
   const first = await readSound(reader, needs)
+  if (!needs.mayLackAdministrator) requireAdministrator(first.reading.settings, first.changes, before !== undefined)
   const isDone = !(await makeUp(first.reading.settings, needs, before === undefined))
   const seen = isDone ? first : await readSound(reader, needs)
   warn(seen.reading.warnings, needs.log)
-  const prepared = compare(seen, seen.reading.settings, before)
-  const hasNone = prepared.next.administrators.size === 0
-  if (hasNone && !needs.mayLackAdministrator) throw new StartError(NO_ADMINISTRATOR)
   reportMalformed(findAdministrators(seen.reading.settings, seen.changes), needs.log)
-  return prepared
+  return compare(seen, seen.reading.settings, before)
 }
+
+/** Throws where nobody could manage the server, and names who might have been meant to. */
+export function requireAdministrator(settings: Settings, changes: AdministratorChanges, isServing: boolean): void {
+  const { accounts, plain, malformed } = findAdministrators(settings, changes)
+  if (accounts.size > 0 || plain.length > 0) return
+  const refused = malformed.map(
+    ({ entry, reason }) => `${renderSource(entry.source)}: administrator ${entry.name} is refused: ${reason}`,
+  )
+  throw new StartError([...refused, isServing ? NONE_LEFT : NO_ADMINISTRATOR].join('\n'))
+}
+
+const NONE_LEFT = 'No administrator would be left, so nobody could manage this server.'
 
 /**
  * The run-time layer anew, files as they were read. A setting this node cannot use keeps all of them as they are, but

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
@@ -81,6 +82,23 @@ for (const [row, text, says] of BAD) {
     await stop(cardea)
   })
 }
+
+it('administrators that cannot be any are named, and those before stay', async (t) => {
+  const path = join(makeFolder(t), 'a.ini')
+  const stored = `-hashed-${createHash('sha1').update('pwsalt').digest('hex')},salt`
+  writeFileSync(path, `[admins]\nada = ${stored}\n`, { mode: 0o600 })
+  const cardea = start(t, ['serve', '--config', path, ...IN_MEMORY])
+  const { document } = await cardea.doors()
+  writeFileSync(path, '[admins]\nada = -pbkdf2-abc,salt,10\n')
+  cardea.child.kill('SIGHUP')
+  await cardea.says(/No administrator would be left[^"]+","msg":"configuration not applied"/)
+  assert.match(
+    cardea.stderr(),
+    /"[^"]*a\.ini:2: administrator ada is refused: [^"]+","msg":"configuration not applied"/,
+  )
+  assert.ok(await signsIn(document, ['ada', 'pw']))
+  await stop(cardea)
+})
 
 it('an administrator given by flag stays through a reload', async (t) => {
   const cardea = start(t, ['serve', '--admins.ada', 'one', ...IN_MEMORY])
