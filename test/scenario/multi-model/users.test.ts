@@ -47,6 +47,19 @@ describe('reading', () => {
     const result = names.map((user) => ({ user, active: user !== 'Zed', extra: user === 'Zed' ? { a: 1 } : {} }))
     assert.deepEqual([answer.status, answer.json], [200, { error: false, code: 200, result }])
   })
+  it('all, with a length where they are few, and as they come where they are many', async (t) => {
+    const { ask } = await openMultiModel(t)
+    const few = await ask('GET', '/_api/user', { auth })
+    assert.deepEqual(
+      [few.header('content-length'), few.header('transfer-encoding')],
+      [String(few.body.length), undefined],
+    )
+    const extra = { much: 'x'.repeat(60_000) }
+    for (let at = 0; at < 20; at += 1) await ask('POST', '/_api/user', { auth, json: { user: `user-${at}`, extra } })
+    const many = await ask('GET', '/_api/user', { auth })
+    assert.deepEqual([many.header('content-length'), many.header('transfer-encoding')], [undefined, 'chunked'])
+    assert.equal(Object(member(many.json, 'result')).length, 21)
+  })
   it('all, more than fit on a page', async (t) => {
     const { ask } = await openMultiModel(t)
     const names = Array.from({ length: 501 }, (_, index) => `user-${String(index).padStart(5, '0')}`)

@@ -1,6 +1,7 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange, Feed, Params, Reply } from '../../../door/exchange.ts'
+import type { Exchange, Params, Reply } from '../../../door/exchange.ts'
 import type { User } from '../../../identity/user.ts'
+import { gather } from '../gather.ts'
 import { requireReader } from '../rights.ts'
 import { toMergedReply } from '../wire.ts'
 import type { UsersNeeds } from './routes.ts'
@@ -14,14 +15,14 @@ export async function getUser(needs: UsersNeeds, exchange: Exchange, { user: nam
   return toMergedReply(200, toUserObject(user))
 }
 
-/** All of them, piece by piece: a directory may be larger than what fits into memory. */
+/** All of them, piece by piece where they are many: a directory may be larger than what fits into memory. */
 export async function listUsers({ directory, settings }: UsersNeeds, exchange: Exchange): Promise<Reply> {
   requireReader(exchange, settings())
   const administrators = directory.listAdministrators().map(({ name }) => name)
   // The first page is there before the reply begins, so that a store that is gone still gets its own answer.
   const first = await directory.listUsers({ limit: PAGE })
   const users = renderUsers(mergeNames(readPages(first, directory), administrators))
-  return { status: 200, headers: [['Content-Type', 'application/json']], body: users }
+  return { status: 200, headers: [['Content-Type', 'application/json']], body: await gather(users) }
 }
 
 const PAGE = 500
@@ -59,7 +60,7 @@ const shift = (names: string[]): UserObject => toAdministratorObject(names.shift
 
 const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-async function* renderUsers(pages: AsyncIterable<readonly UserObject[]>): Feed {
+async function* renderUsers(pages: AsyncIterable<readonly UserObject[]>): AsyncGenerator<string> {
   yield '{"error":false,"code":200,"result":['
   let separator = ''
   for await (const objects of pages) {
