@@ -41,6 +41,20 @@ describe('a PostgreSQL that fails', () => {
     }),
   )
 
+  it('connections that break while idle are told of, with the reason', { timeout: 10_000 }, async () => {
+    const place = await createPostgresPlace(server)
+    const told = Promise.withResolvers<unknown>()
+    const warn: Log['warn'] = (message, fields) => message.includes('broke') && told.resolve(fields?.['reason'])
+    const store = await openStore(place.url, { log: { ...SILENT_LOG, warn } })
+    try {
+      await store.findUser('alice')
+      await place.execute(endConnections)
+      assert.match(String(await told.promise), /terminat/)
+    } finally {
+      await store.close()
+    }
+  })
+
   it(
     'a listener whose connection breaks listens again',
     scene(async ({ store, place }) => {

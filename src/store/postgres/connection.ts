@@ -39,7 +39,7 @@ export function createPool(url: string, log: Log): Pool {
       }),
   )
   // without a listener a connection that breaks while idle would end the process
-  pool.on('error', (error) => log.warn('a connection to the store broke', { error: error.message }))
+  pool.on('error', (error) => log.warn('a connection to the store broke', { reason: error.message }))
   return pool
 }
 
