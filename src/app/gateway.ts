@@ -87,7 +87,7 @@ async function openUpstreamRing({ state, tokenSecrets, log }: GatewayNeeds): Pro
   const check = (load: RingLoad) => refuseShared(load, tokenSecrets.ring.get())
   const first = check(await loadSecretRing(source))
   if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.message}`)
-  for (const warning of first.warnings) log.warn(warning)
+  for (const { text } of first.warnings) log.warn(text)
   const ring = createLiveRing({
     initial: first.ring,
     load: async () => check(await reloadSecretRing(source)),

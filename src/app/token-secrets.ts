@@ -4,7 +4,14 @@ import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
 import { type KeyRing, sha256Hex } from '../keys/ring.ts'
-import { loadSecretRing, type RingLoad, reloadSecretRing, type SecretSource } from '../keys/secret-files.ts'
+import { createRingWarnings } from '../keys/ring-warnings.ts'
+import {
+  type LoadedRing,
+  loadSecretRing,
+  type RingLoad,
+  reloadSecretRing,
+  type SecretSource,
+} from '../keys/secret-files.ts'
 import type { Claims } from '../keys/token.ts'
 import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
 import { StartError } from './start-error.ts'
@@ -34,7 +41,8 @@ export async function openTokenSecrets(state: State, log: Log): Promise<TokenSec
   const source = toSecretSource(values)
   const first = await loadTokenSecrets(state.get().settings)
   if (first.kind === 'refused') throw new StartError(first.message)
-  report(first, log)
+  const warningsOf = createRingWarnings()
+  report(first, warningsOf(first), log)
   const cache = createTokenCache<Claims>()
   const listeners: (() => void)[] = []
   const hasFiles = Boolean(source.keyfile || source.folder)
@@ -43,7 +51,7 @@ export async function openTokenSecrets(state: State, log: Log): Promise<TokenSec
     load: async () => refuseShared(await reloadSecretRing(source), state.get().settings),
     onReload: (load) => {
       if (load.kind === 'ring') cache.clear()
-      reportReload(load, log)
+      reportReload(load, load.kind === 'ring' ? warningsOf(load) : [], log)
       if (load.kind === 'ring') for (const listener of listeners) listener()
     },
     ...(hasFiles && values.server['jwt-secret-watch'] ? { watch: { source } } : {}),
@@ -87,17 +95,17 @@ function findShared({ verifying }: KeyRing, values: Config, open: Settings['open
   return others.find(([, secret]) => secret.length > 0 && digests.has(sha256Hex(secret)))?.[0]
 }
 
-function report(load: Extract<RingLoad, { kind: 'ring' }>, log: Log): void {
-  if (load.source === 'random') log.info('no secret for tokens is configured: one was made, and ends with this process')
-  if (load.source === 'secret') log.warn('server.jwt-secret is insecure: use server.jwt-secret-keyfile instead')
-  for (const warning of load.warnings) log.warn(warning)
+function report({ source }: LoadedRing, warnings: readonly string[], log: Log): void {
+  if (source === 'random') log.info('no secret for tokens is configured: one was made, and ends with this process')
+  if (source === 'secret') log.warn('server.jwt-secret is insecure: use server.jwt-secret-keyfile instead')
+  for (const warning of warnings) log.warn(warning)
 }
 
-function reportReload(load: RingLoad, log: Log): void {
+function reportReload(load: RingLoad, warnings: readonly string[], log: Log): void {
   if (load.kind === 'refused') {
     log.error('secrets of tokens not reloaded', { reason: load.message })
     return
   }
   log.info('secrets of tokens reloaded', { keys: load.ring.verifying.length })
-  for (const warning of load.warnings) log.warn(warning)
+  for (const warning of warnings) log.warn(warning)
 }

@@ -25,7 +25,13 @@ export interface LoadedRing {
   readonly ring: KeyRing
   /** `random`: nothing was configured; the ring is lost when the process ends. */
   readonly source: 'folder' | 'keyfile' | 'secret' | 'random'
-  readonly warnings: readonly string[]
+  readonly warnings: readonly RingWarning[]
+}
+
+export interface RingWarning {
+  readonly text: string
+  /** SHA-256 of the secret it is about: as long as that is the same, there is nothing new to say. */
+  readonly secret?: string
 }
 
 export interface RingProblem {
@@ -59,7 +65,8 @@ export async function reloadSecretRing({ keyfile, folder }: SecretSource): Promi
 
 function withInlineWarning({ secret }: SecretSource, load: RingLoad): RingLoad {
   if (!secret || load.kind === 'refused') return load
-  return { ...load, warnings: [...load.warnings, 'server.jwt-secret is not used: the secrets come from files'] }
+  const text = 'server.jwt-secret is not used: the secrets come from files'
+  return { ...load, warnings: [...load.warnings, { text }] }
 }
 
 function toInlineRing(bytes: Buffer, source: 'secret' | 'random'): RingLoad {
@@ -119,10 +126,11 @@ function refuseSecret(read: Exclude<Secret, { kind: 'signer' }>, place: string, 
   return refuse(BAD_PARAMETER, messages[read.kind])
 }
 
-const warnShort = (read: Secret, place: string): readonly string[] =>
-  read.kind === 'signer' && read.isShort
-    ? [`the JWT secret of '${place}' is shorter than ${SHORT_SECRET_BYTES} bytes and can be guessed from a token`]
-    : []
+function warnShort(read: Secret, place: string): readonly RingWarning[] {
+  if (read.kind !== 'signer' || !read.isShort) return []
+  const text = `the JWT secret of '${place}' is shorter than ${SHORT_SECRET_BYTES} bytes and can be guessed from a token`
+  return [{ text, secret: read.signer.sha256 }]
+}
 
 const MOST_TRIES = 5
 
@@ -170,7 +178,7 @@ function toFolderRing([active, ...others]: readonly NamedSecret[], warnings: rea
   if (active.secret.kind !== 'signer') return refuseSecret(active.secret, active.path, FIRST_IS_PUBLIC)
   const long = others.find(({ secret }) => secret.kind === 'too_long')
   if (long?.secret.kind === 'too_long') return refuseSecret(long.secret, long.path, FIRST_IS_PUBLIC)
-  const all = [...warnings, ...[active, ...others].flatMap(warnAbout)]
+  const all = [...warnings.map((text) => ({ text })), ...[active, ...others].flatMap(warnAbout)]
   const ring = createRing(
     active.secret.signer,
     others.flatMap(({ secret }) => toRingKeys(secret)),
@@ -186,7 +194,7 @@ function toRingKeys(secret: Secret): readonly RingKey[] {
 
 const toRingKey = ({ key, sha256 }: RingSigner): RingKey => ({ key: key.verifying, sha256 })
 
-const warnAbout = ({ secret, path }: NamedSecret): readonly string[] =>
+const warnAbout = ({ secret, path }: NamedSecret): readonly RingWarning[] =>
   secret.kind === 'not_ec'
-    ? [`'${path}' is not used: PEM file detected but does not contain a valid EC key`]
+    ? [{ text: `'${path}' is not used: PEM file detected but does not contain a valid EC key` }]
     : warnShort(secret, path)

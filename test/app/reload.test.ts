@@ -121,4 +121,15 @@ describe('a reload', () => {
       assert.equal(named().length, times)
     }
   })
+  it('speaks of a short secret once, and of another one anew', async (t) => {
+    const { cardea, lines, secret } = await open(t)
+    const warned = () => lines.filter(([message]) => message.includes('can be guessed from a token')).length
+    const counts: number[] = []
+    for (const text of [FIRST, 'short', 'short', 'shorter', 'shorter', FIRST, 'short']) {
+      writeFileSync(secret, text)
+      await cardea.reload()
+      counts.push(warned())
+    }
+    assert.deepEqual(counts, [0, 1, 1, 2, 2, 2, 3])
+  })
 })

@@ -30,7 +30,7 @@ function shown(load: RingLoad): readonly unknown[] {
   return [active, ...passive].map(({ sha256 }) => sha256)
 }
 
-const warningsOf = (load: RingLoad) => (load.kind === 'ring' ? load.warnings : [])
+const warningsOf = (load: RingLoad) => (load.kind === 'ring' ? load.warnings.map(({ text }) => text) : [])
 
 const EC = toPrivatePem(PAIRS.p256.privateKey)
 const EC_PUBLIC = toPem(PAIRS.p256.publicKey)
