@@ -98,7 +98,7 @@ function openService(
     (values): ForwardSettings => ({
       ...toForwardSettings(values, parts.log),
       urls: [url],
-      spoolBytes: undefined,
+      spool: undefined,
       ownsCors: values.http['trusted-origin'].length > 0,
     }),
   )

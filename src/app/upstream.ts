@@ -49,7 +49,7 @@ function loadAuthorities(file: string, log: Log): string {
   }
 }
 
-export function toForwardSettings(config: Config, log: Log): Omit<ForwardSettings, 'urls' | 'spoolBytes' | 'ownsCors'> {
+export function toForwardSettings(config: Config, log: Log): Omit<ForwardSettings, 'urls' | 'spool' | 'ownsCors'> {
   return { limits: toLimits(config, log), idleTimeoutMs: toMs(config.upstream['idle-timeout']) }
 }
 
@@ -80,7 +80,7 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, i
     (values): ForwardSettings => ({
       ...toForwardSettings(values, parts.log),
       urls: values.upstream.document,
-      spoolBytes: undefined,
+      spool: undefined,
       ownsCors: values.chttpd.enable_cors,
     }),
   )
@@ -134,7 +134,7 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
     (values): ForwardSettings => ({
       ...toForwardSettings(values, parts.log),
       urls: values.upstream['multi-model'],
-      spoolBytes: values.upstream['spool-bytes'],
+      spool: { bodyBytes: values.upstream['spool-bytes'], totalBytes: values.upstream['spool-total-bytes'] },
       ownsCors: values.http['trusted-origin'].length > 0,
     }),
   )

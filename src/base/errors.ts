@@ -70,6 +70,7 @@ export const ERRORS = {
   overloaded: 'Too much work is waiting.',
   store_unavailable: 'The store cannot be reached.',
   not_serving: 'What is known of users is too old to let anybody in.',
+  spool_full: 'Too many bodies are being put together.',
   upstream_failed: 'What the server behind this one answered is no answer.',
   upstream_unavailable: 'The server behind this one cannot be reached.',
   upstream_timeout: 'The server behind this one did not answer in time.',

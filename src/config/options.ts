@@ -802,6 +802,13 @@ export const OPTIONS = {
       help: 'Largest body sent in pieces that is put together for the multi-model database, which takes none in pieces. Larger: 413.',
       http: false,
     }),
+    'spool-total-bytes': option({
+      codec: size(0),
+      initial: 268_435_456,
+      reload: 'live',
+      help: 'How much all bodies that are put together may take at once. More: 503, with Retry-After.',
+      http: false,
+    }),
     'ca-file': option({
       codec: path,
       initial: '',

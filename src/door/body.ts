@@ -7,6 +7,8 @@ export interface BodyLimits {
   readonly bodyTimeoutMs: number
   /** Longest time for the whole. */
   readonly bodyDeadlineMs: number
+  /** Hears of each piece before it is kept, and throws a Refusal where there is no room for it. */
+  readonly take?: (bytes: number) => void
 }
 
 export const hasBody = (request: IncomingMessage): boolean =>
@@ -34,13 +36,18 @@ export function readWholeBody(
     const silence = setTimeout(late, limits.bodyTimeoutMs)
     const onData = (chunk: Buffer) => {
       bytes += chunk.length
+      if (bytes > limits.maxBodyBytes) return settle(new Refusal('body_too_large'))
+      try {
+        limits.take?.(chunk.length)
+      } catch (error) {
+        return settle(error)
+      }
       chunks.push(chunk)
       silence.refresh()
-      if (bytes > limits.maxBodyBytes) settle(new Refusal('body_too_large'))
     }
     const onEnd = () => settle(undefined)
     const onBroken = () => settle(new Refusal('malformed_request', { detail: 'the body ended early' }))
-    const settle = (problem: Refusal | undefined) => {
+    const settle = (problem: unknown) => {
       clearTimeout(deadline)
       clearTimeout(silence)
       request.off('data', onData).off('end', onEnd).off('close', onBroken)

@@ -134,6 +134,7 @@ const ENDS_CONNECTION: ReadonlySet<string> = new Set([
   'uri_too_long',
   'headers_too_large',
   'body_too_large',
+  'spool_full',
   'request_timeout',
   'too_many_connections',
   'stopping',

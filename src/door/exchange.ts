@@ -55,6 +55,11 @@ export interface Exchange {
   /** The whole body; `undefined` where the request has none. Refuses what is too large or too slow. */
   readBody(maxBytes?: number): Promise<Buffer | undefined>
   /**
+   * The whole body for whoever passes it on: of a length of their own, whatever Cardea itself reads. `take` hears of
+   * each piece before it is kept, and throws where there is no room for it.
+   */
+  gatherBody(maxBytes: number, take: (bytes: number) => void): Promise<Buffer | undefined>
+  /**
    * The body as it comes, of any length; `undefined` where the request has none. It fails with a Refusal where the client
    * falls silent or what it sends is not HTTP. Destroying it leaves the connection alone. As long as nothing of it was
    * read it can be asked for again.

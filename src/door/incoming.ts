@@ -109,6 +109,11 @@ export class Incoming implements Exchange {
     return this.#body
   }
 
+  gatherBody(maxBodyBytes: number, take: (bytes: number) => void): Promise<Buffer | undefined> {
+    this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes, take })
+    return this.#body
+  }
+
   async #readOnce(limits: BodyLimits): Promise<Buffer | undefined> {
     if (!hasBody(this.#request)) return this.header('content-length') === undefined ? undefined : Buffer.alloc(0)
     const start = performance.now()

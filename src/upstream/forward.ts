@@ -15,12 +15,13 @@ import type { OpenStreams } from './open-streams.ts'
 import { createLivePools, type Pools, type PoolsSettings } from './pools.ts'
 import { addForwarded, createRequestFilter } from './request-headers.ts'
 import { filterAnswerHeaders } from './response-headers.ts'
+import { createSpool, type SpoolLimits, type SpoolShare } from './spool.ts'
 
 export interface ForwardSettings extends PoolsSettings {
   /** Longest silence within an answer that is no feed; 0: any. */
   readonly idleTimeoutMs: number
-  /** Largest body in pieces that is put together for a server which takes none in pieces; `undefined`: it does. */
-  readonly spoolBytes: number | undefined
+  /** How bodies in pieces are put together for a server which takes none in pieces; `undefined`: it does. */
+  readonly spool: SpoolLimits | undefined
   /** Whether cross-origin headers are Cardea's to give. */
   readonly ownsCors: boolean
 }
@@ -56,18 +57,29 @@ export function createUpstream(needs: ForwardNeeds): Upstream {
     identityHeaders: [...needs.identityHeaders, needs.requestIdHeader],
     sessionCookie: needs.sessionCookie,
   })
-  const prepare = async (exchange: Exchange): Promise<Order> => {
+  const openShare = createSpool()
+  const prepare = (exchange: Exchange, spooled: Spooled): Order => {
     const { headers, keepsAuthorization } = needs.introduce(exchange.authenticated ?? UNKNOWN)
     const sent = filter(exchange.rawHeaders, { keepsAuthorization })
     addForwarded(sent, exchange.client)
     sent.push(needs.requestIdHeader, exchange.id, ...headers)
-    return { exchange, headers: sent, isFeed: needs.isFeed(exchange), ...(await readSpooled(exchange, needs)) }
+    return { exchange, headers: sent, isFeed: needs.isFeed(exchange), ...spooled }
   }
   return {
     isSet: () => needs.settings().urls.length > 0,
     async forward(exchange) {
       if (!exchange.target.startsWith('/')) throw new Refusal('invalid_target')
-      return askAround(await prepare(exchange), pools.get(), needs)
+      const { spool } = needs.settings()
+      if (spool === undefined || exchange.header('transfer-encoding') === undefined) {
+        return askAround(prepare(exchange, {}), pools.get(), needs)
+      }
+      const share = openShare(spool.totalBytes)
+      try {
+        const spooled = await gather(exchange, spool, share)
+        return await askAround(prepare(exchange, { spooled }), pools.get(), needs)
+      } finally {
+        share.release()
+      }
     },
     isHealthy: (path) => isAnyHealthy(pools.get(), path),
     close: pools.close,
@@ -83,10 +95,12 @@ interface Order {
   readonly spooled?: Buffer
 }
 
-async function readSpooled(exchange: Exchange, { settings }: ForwardNeeds): Promise<{ readonly spooled?: Buffer }> {
-  const { spoolBytes } = settings()
-  if (spoolBytes === undefined || exchange.header('transfer-encoding') === undefined) return {}
-  return { spooled: (await exchange.readBody(spoolBytes)) ?? Buffer.alloc(0) }
+type Spooled = Pick<Order, 'spooled'>
+
+async function gather(exchange: Exchange, limits: SpoolLimits, { take }: SpoolShare): Promise<Buffer> {
+  // one that would not fit alone will not fit later either
+  const most = Math.min(limits.bodyBytes, limits.totalBytes)
+  return (await exchange.gatherBody(most, take)) ?? Buffer.alloc(0)
 }
 
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])

@@ -69,6 +69,7 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   overloaded: row(503),
   store_unavailable: row(503),
   not_serving: row(503),
+  spool_full: row(503),
   upstream_failed: row(502),
   upstream_unavailable: row(503),
   upstream_timeout: row(504),

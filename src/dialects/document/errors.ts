@@ -68,6 +68,7 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   overloaded: words(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),
   store_unavailable: words(503, 'service unavailable', 'The directory of users cannot be reached.'),
   not_serving: words(503, 'service unavailable', 'The directory of users cannot be reached.'),
+  spool_full: words(503, 'service unavailable', 'Too many bodies are being put together.'),
   upstream_failed: words(502, 'bad_gateway', 'The database behind this server gave no valid answer.'),
   upstream_unavailable: words(503, 'service unavailable', 'The database behind this server cannot be reached.'),
   upstream_timeout: words(504, 'gateway_timeout', 'The database behind this server did not answer in time.'),

@@ -76,6 +76,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   overloaded: words(503, 503, 'too many passwords are waiting to be checked'),
   store_unavailable: words(503, 503, 'the directory of users cannot be reached'),
   not_serving: words(503, 503, 'service unavailable'),
+  spool_full: words(503, 503, 'too many bodies are being put together'),
   upstream_failed: words(502, 502, 'the server behind this one gave no valid answer'),
   upstream_unavailable: words(503, 503, 'the server behind this one cannot be reached'),
   upstream_timeout: words(504, 504, 'the server behind this one did not answer in time'),

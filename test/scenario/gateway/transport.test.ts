@@ -131,6 +131,54 @@ test('more than is spooled is 413', async (t) => {
   assert.equal(backend.seen.length, 1)
 })
 
+test('a body larger than Cardea itself would read is spooled all the same', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeMultiModel(t, backend.url), { door: { 'max-body-bytes': 1024 } })
+  const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' })
+  request.write(Buffer.alloc(5000))
+  request.end(Buffer.alloc(5000))
+  assert.equal((await answerOf(request)).statusCode, 200)
+  assert.equal(backend.seen[0]?.body.length, 10_000)
+})
+
+for (const how of ['is sent', 'breaks off'] as const)
+  test(`more than all spools together hold is 503, until what holds the room ${how}`, async (t) => {
+    const backend = await openBackend(t)
+    const limits = { upstream: { 'spool-bytes': 800, 'spool-total-bytes': 1000 } }
+    const front = await openFront(t, beforeMultiModel(t, backend.url), limits)
+    const holding = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' }).on('error', () => {})
+    holding.write(Buffer.alloc(700))
+    const again = async () => {
+      const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' })
+      request.write(Buffer.alloc(200))
+      request.end(Buffer.alloc(200))
+      return answerOf(request)
+    }
+    const until = async (status: number) => {
+      for (;;) {
+        const answer = await again()
+        if (answer.statusCode === status) return answer
+      }
+    }
+    const full = await until(503)
+    assert.deepEqual([full.headers['retry-after'], JSON.parse(String(await read(full))).code], ['1', 503])
+    const seen = backend.seen.length
+    assert.equal((await again()).statusCode, 503)
+    assert.equal(backend.seen.length, seen)
+    if (how === 'breaks off') holding.destroy()
+    else assert.equal((await answerOf(holding.end())).statusCode, 200)
+    await until(200)
+  })
+
+test('a body that would not fit alone is 413, not 503 for ever', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeMultiModel(t, backend.url), { upstream: { 'spool-total-bytes': 1000 } })
+  const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' }).on('error', () => {})
+  request.write(Buffer.alloc(600))
+  request.end(Buffer.alloc(600))
+  assert.equal((await answerOf(request)).statusCode, 413)
+})
+
 test('Expect: 100-continue is answered when the body is wanted', async (t) => {
   const backend = await openBackend(t)
   const front = await openFront(t, beforeDocument(backend.url))
