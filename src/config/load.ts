@@ -72,7 +72,7 @@ function loadFile(path: string, cwd: string, report: Report): readonly IniFile[]
   try {
     const bytes = readBounded(resolve(cwd, path), MAX_INI_BYTES)
     const text = readUtf8(bytes)
-    if (text !== undefined) return [{ path, text, mode: statSync(resolve(cwd, path)).mode }]
+    if (text !== undefined) return [toIniFile(path, resolve(cwd, path), text)]
     report.problems.push({
       kind: 'bad-file',
       place: `${path}:${findBadLine(bytes)}`,
@@ -82,6 +82,21 @@ function loadFile(path: string, cwd: string, report: Report): readonly IniFile[]
     report.problems.push({ kind: 'bad-file', place: path, message: reasonOf(error) })
   }
   return []
+}
+
+function toIniFile(path: string, place: string, text: string): IniFile {
+  const info = statSync(place)
+  const file = { path, text, mode: info.mode }
+  // what is no file can be read once
+  return info.isFile() ? { ...file, reread: () => rereadFile(place) ?? text } : file
+}
+
+function rereadFile(place: string): string | undefined {
+  try {
+    return readUtf8(readBounded(place, MAX_INI_BYTES))
+  } catch {
+    return undefined
+  }
 }
 
 function readBounded(path: string, maxBytes: number): Buffer {

@@ -1,6 +1,7 @@
 // What files, run time, environment and flags say enters; settings that are complete, checked and frozen leave, with
 // every problem met on the way. No secret may stand in a problem or a warning, and nothing is touched outside.
 
+import { readIni } from './ini.ts'
 import { isConcealed } from './option.ts'
 import { findOption, type OptionName, splitName } from './options.ts'
 import type { Problem } from './problems.ts'
@@ -94,12 +95,12 @@ function collectEntries(sorted: Sorted, options: Resolution): readonly Assignmen
 const OTHERS_MAY_READ = 0o044
 const STORED_FORM = /^-(?:hashed-|pbkdf2[-:])/
 
-function warnAboutReadableFiles(input: LayerInput, assignments: readonly Assignment[], report: Report): void {
-  for (const { path, mode = 0 } of input.files) {
+function warnAboutReadableFiles({ files }: LayerInput, assignments: readonly Assignment[], report: Report): void {
+  for (const { path, mode = 0, reread } of files) {
     if ((mode & OTHERS_MAY_READ) === 0) continue
-    const inClear = assignments.find(
-      ({ source, ...entry }) => source.kind === 'file' && source.path === path && isInClear(entry),
-    )
+    const given = assignments.filter(({ source }) => source.kind === 'file' && source.path === path)
+    if (!given.some(isInClear)) continue
+    const inClear = (reread ? readIni(reread()).entries : given).find(isInClear)
     if (!inClear) continue
     const message = `others may read this file, and it holds [${inClear.section}] ${inClear.key} in clear: chmod 600 ${path}`
     report.warnings.push(`${path}: ${message}`)

@@ -87,20 +87,22 @@ describe('clear text in a file', () => {
     await stop(again)
   })
 
-  it('that others may read is warned about', async (t) => {
-    const path = join(makeFolder(t), 'a.ini')
-    writeFileSync(path, TEXT)
-    chmodSync(path, 0o644)
-    const cardea = serve(t, path)
-    await cardea.doors()
-    assert.match(cardea.stderr(), /others may read this file.*chmod 600/)
-    await stop(cardea)
-    chmodSync(path, 0o600)
-    const quiet = serve(t, path)
-    await quiet.doors()
-    assert.doesNotMatch(quiet.stderr(), /others may read/)
-    await stop(quiet)
-  })
+  const READABLE: readonly (readonly [row: string, text: string, mode: number, warns: boolean])[] = [
+    ['that others may read, and which is hashed now, is not warned about', TEXT, 0o644, false],
+    ['that others may read and stays is warned about', `${TEXT}[chttpd_auth]\nsecret = hush\n`, 0o644, true],
+    ['that nobody else may read is not warned about', `${TEXT}[chttpd_auth]\nsecret = hush\n`, 0o600, false],
+  ]
+  for (const [row, text, mode, warns] of READABLE) {
+    it(row, async (t) => {
+      const path = join(makeFolder(t), 'a.ini')
+      writeFileSync(path, text)
+      chmodSync(path, mode)
+      const cardea = serve(t, path)
+      await cardea.doors()
+      assert.equal(/others may read this file.*chmod 600/.test(cardea.stderr()), warns, cardea.stderr())
+      await stop(cardea)
+    })
+  }
 
   /** A file that has lost its name: it can be read through the descriptor, and not be replaced. */
   function openReadOnly(t: Scope, folder: string, text: string): number {

@@ -9,6 +9,8 @@ export interface IniFile {
   readonly text: string
   /** Permission bits, where they are known. */
   readonly mode?: number
+  /** What it holds by now: passwords of administrators are hashed in it. */
+  reread?(): string
 }
 
 export interface LayerInput {
