@@ -270,25 +270,3 @@ async function makeCertificate(scope: Scope): Promise<{ readonly cert: string; r
   execFileSync('openssl', words.split(' '), { stdio: 'ignore' })
   return { cert: readFileSync(`${folder}/cert.pem`, 'utf8'), key: readFileSync(`${folder}/key.pem`, 'utf8') }
 }
-
-test('no socket is left behind by ten thousand faults', async (t) => {
-  let count = 0
-  const open = new Set<Socket>()
-  const url = await openRaw(t, (socket) => {
-    open.add(socket)
-    socket.on('close', () => open.delete(socket))
-    const kind = count++ % 4
-    socket.once('data', () => {
-      if (kind === 0) socket.destroy()
-      else if (kind === 1) socket.end('rubbish\r\n\r\n')
-      else if (kind === 2) socket.write(HALVES[0]?.[1] ?? '', () => socket.destroy())
-      else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}')
-    })
-  })
-  const front = await openFront(t, beforeDocument(url))
-  const one = () => readUntilBroken(front.document, '/db').catch(() => {})
-  for (let i = 0; i < 1000; i += 1) await Promise.all(Array.from({ length: 10 }, one))
-  for (const socket of [...open]) if (!socket.destroyed) await once(socket, 'close')
-  assert.equal(open.size, 0)
-  assert.ok(count >= 10_000)
-})
