@@ -11,7 +11,7 @@ import type { DoorName } from './app/doors.ts'
 import { findConfigFolder, openConfiguration } from './app/load.ts'
 import type { ReloadReport } from './app/state.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
-import { toFlags } from './config/flags.ts'
+import { isRecord, toFlags } from './config/flags.ts'
 import type { Config, OpenSection } from './config/options.ts'
 import { toIncoming } from './door/identify.ts'
 import type { Authenticated } from './identity/identity.ts'
@@ -81,6 +81,7 @@ export interface Cardea extends Authenticator {
 
 /** Throws a `ConfigError` that holds every problem of the options, a `StartError` for whatever else is missing. */
 export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
+  checkGiven(given)
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
   const app = await createApp({
@@ -99,6 +100,20 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
     close: app.close,
   }
 }
+
+/** A program without types may give anything. */
+function checkGiven(given: CreateCardea): void {
+  if (!isRecord(given)) throw new TypeError('createCardea takes an object: { options, files, env, log }')
+  const { options, files, env, log }: CreateCardea = given
+  const isList = files === undefined || (Array.isArray(files) && files.every((path) => typeof path === 'string'))
+  if (!isList) throw new TypeError('files must be a list of paths')
+  if (options !== undefined && !isRecord(options)) throw new TypeError('options must be an object: sections by name')
+  if (env !== undefined && !isRecord(env)) throw new TypeError('env must be an object: variables by name')
+  const lacks = LOG_LEVELS.find((level) => log !== undefined && typeof log?.[level] !== 'function')
+  if (lacks) throw new TypeError(`log must have a function ${lacks}`)
+}
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 function toUser(authenticated: Authenticated | undefined): AuthenticatedUser | undefined {
   if (authenticated === undefined || authenticated.by === null) return undefined

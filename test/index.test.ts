@@ -106,12 +106,59 @@ describe('the library', () => {
     await assert.rejects(createCardea({ options }), (error) => {
       assert.ok(error instanceof ConfigError)
       assert.ok(error instanceof StartError)
+      assert.equal(error.problems[0]?.nearest, 'options.chttpd.port')
       assert.deepEqual(
         error.problems.map(({ kind, place }) => `${kind} ${place}`),
-        ['unknown-option --chttpd.prot', 'unknown-option --__proto__.a', 'bad-value --chttpd.port'],
+        ['unknown-option options.chttpd.prot', 'unknown-option options.__proto__.a', 'bad-value options.chttpd.port'],
       )
       return true
     })
+  })
+
+  const wrong: readonly [given: string, says: RegExp][] = [
+    ['{"files":"x"}', /^files must be a list of paths$/],
+    ['{"files":[1]}', /^files must be/],
+    ['{"options":[]}', /^options must be an object/],
+    ['{"options":{"chttpd":"x"}}', /^options\.chttpd must be an object/],
+    ['{"options":{"chttpd":{"port":null}}}', /^options\.chttpd\.port must be a text/],
+    ['{"env":3}', /^env must be/],
+    ['{"log":{}}', /^log must have a function debug$/],
+    ['"x"', /^createCardea takes an object/],
+  ]
+  for (const [given, message] of wrong) {
+    it(`says what is wrong with ${given}`, async () => {
+      await assert.rejects(createCardea(JSON.parse(given)), { name: 'TypeError', message })
+    })
+  }
+
+  it('listens once, and not any more once it is closed', async (t) => {
+    const cardea = await open(t)
+    await cardea.listen()
+    await assert.rejects(cardea.listen(), { name: 'StartError', message: 'This Cardea listens already' })
+    await cardea.close()
+    await assert.rejects(cardea.listen(), { name: 'StartError', message: /is closed/ })
+  })
+
+  it('closed while it begins to listen, it leaves no door open', async (t) => {
+    const path = join(makeFolder(t), 'door')
+    const cardea = await open(t, { options: { server: { endpoint: `unix://${path}` } } })
+    const listening = assert.rejects(cardea.listen(), { name: 'StartError', message: /was closed while/ })
+    await cardea.close()
+    await listening
+    assert.equal(existsSync(path), false)
+  })
+
+  it('rejects for a door there is not, and spares a program that does not look', async (t) => {
+    const cardea = await open(t)
+    const server = createServer((request, response) => {
+      // What a program without types may give.
+      void cardea.handle(request, response, 'bogus' as 'document')
+      cardea.handle(request, response, '__proto__' as 'document').catch(({ name }) => response.end(name))
+    }).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    assert.equal((await get(`http://127.0.0.1:${port}/`)).body, 'TypeError')
   })
 
   it('leaves nothing open where it cannot start', async (t) => {

@@ -54,12 +54,17 @@ export interface App {
 export async function createApp(options: AppOptions): Promise<App> {
   const state = await createState(options)
   const settings = deriveLive(state, (inForce) => inForce.settings)
-  const { directory, tokenSecrets, gateway, control, doors } = await openParts(state, options.log)
+  const parts = await openParts(state, options.log)
+  const { directory, tokenSecrets, gateway, doors } = parts
   const listeners: Listener[] = []
   const running = new Set<Promise<void>>()
+  let opening: Promise<Addresses> | undefined
+  let isClosing = false
   const close = once(async () => {
+    isClosing = true
     const graceMs = toStopTimeoutMs(settings.get().values)
     for (const door of Object.values(doors)) door.stop()
+    await opening?.catch(() => {}) // what it opens meanwhile is closed as well
     await Promise.all([...listeners.map((listener) => listener.close(graceMs)), waitFor(running, graceMs)])
     tokenSecrets.ring.stop()
     await gateway.close()
@@ -69,30 +74,56 @@ export async function createApp(options: AppOptions): Promise<App> {
   return {
     settings,
     directory,
-    handle(request, response, door) {
-      const run = doors[door].handle(request, response).finally(() => running.delete(run))
+    handle(request, response, name) {
+      const door = findDoor(doors, name)
+      if (!door) return refuseDoor(name)
+      const run = door.handle(request, response).finally(() => running.delete(run))
       running.add(run)
       return run
     },
-    identify: (request, door) => doors[door].identify(request),
+    identify: (request, name) => findDoor(doors, name)?.identify(request) ?? refuseDoor(name),
     reload: state.reload,
     notices: () => [...renderNotices(settings.get()), ...describeOpenServices(settings.get())],
     close,
     async listen() {
-      const { values } = settings.get()
-      const open = (door: Door, endpoints: readonly Endpoint[]) => openAll(door, endpoints, values, listeners)
+      if (isClosing) throw new StartError('This Cardea is closed and cannot listen any more: create another')
+      if (opening) throw new StartError('This Cardea listens already')
+      opening = openDoors(parts, state, options, listeners)
       try {
-        const document = await open(doors.document, toDocumentEndpoints(values))
-        const multiModel = await open(doors['multi-model'], toMultiModelEndpoints(values))
-        const socket = await openControlSocket(state, { needs: control, folder: options.folder, log: options.log })
-        if (socket) listeners.push(socket)
-        return { document, multiModel }
+        const addresses = await opening
+        if (isClosing) throw new StartError('This Cardea was closed while it began to listen')
+        return addresses
       } catch (error) {
         await close()
         throw error
       }
     },
   }
+}
+
+async function openDoors(
+  { doors, control }: Parts,
+  state: State,
+  { folder, log }: AppOptions,
+  opened: Listener[],
+): Promise<Addresses> {
+  const { values } = state.get().settings
+  const document = await openAll(doors.document, toDocumentEndpoints(values), values, opened)
+  const multiModel = await openAll(doors['multi-model'], toMultiModelEndpoints(values), values, opened)
+  const socket = await openControlSocket(state, { needs: control, folder, log })
+  if (socket) opened.push(socket)
+  return { document, multiModel }
+}
+
+/** The names are those of another program, which may have no types. */
+const findDoor = (doors: Doors, name: DoorName): Door | undefined =>
+  Object.hasOwn(doors, name) ? doors[name] : undefined
+
+/** Rejects, but a program that does not look ends neither by a throw nor by a rejection nobody handles. */
+function refuseDoor(name: unknown): Promise<never> {
+  const refused = Promise.reject(new TypeError(`There is no door ${JSON.stringify(name)}: document or multi-model`))
+  refused.catch(() => {})
+  return refused
 }
 
 interface Parts {

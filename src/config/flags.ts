@@ -1,7 +1,7 @@
 import { isBooleanWord } from './codecs.ts'
 import { findTarget, type Target } from './foreign.ts'
 import type { Problem } from './problems.ts'
-import type { Assignment } from './settings.ts'
+import type { Assignment, Source } from './settings.ts'
 
 /** A command line, taken apart. */
 export interface Flags {
@@ -66,16 +66,34 @@ function takeUnusedValue(isSwitch: boolean, words: string[]): string {
   return isValue ? (words.shift() ?? '') : 'true'
 }
 
-/** Options a program gives, as if they stood on its command line. */
-export function toFlags(
-  options: Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>,
-): readonly Assignment[] {
-  return Object.entries(options).flatMap(([section, values]) =>
-    Object.entries(values).map(([key, value]) => ({
-      section,
-      key,
-      text: String(value),
-      source: { kind: 'flag' as const, name: `--${section}.${key}` },
-    })),
-  )
+/** Where a program gives an option. */
+const PROGRAM = 'options.'
+
+/** Options a program gives, as if they stood on its command line. A `TypeError` names what cannot be one. */
+export function toFlags(options: Readonly<Record<string, unknown>>): readonly Assignment[] {
+  return Object.entries(options).flatMap(([section, values]) => {
+    if (values === undefined) return []
+    if (!isRecord(values)) throw new TypeError(`${PROGRAM}${section} must be an object: options by their names`)
+    return Object.entries(values).flatMap(([key, value]) => toFlag(section, key, value))
+  })
 }
+
+function toFlag(section: string, key: string, value: unknown): readonly Assignment[] {
+  const name = `${PROGRAM}${section}.${key}`
+  if (value === undefined) return []
+  if (!WRITTEN.has(typeof value)) throw new TypeError(`${name} must be a text, a number or a boolean`)
+  return [{ section, key, text: String(value), source: { kind: 'flag', name } }]
+}
+
+const WRITTEN: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])
+
+/** An object of names and values: no list, and nothing else that is an object only to the language. */
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether it stands on a command line, which others can read, and not in a program. */
+export const isOnCommandLine = (source: Source): boolean => source.kind === 'flag' && !source.name.startsWith(PROGRAM)
+
+/** An option as it is spelled where another was given by flag. */
+export const spellFlag = (source: Source, section: string, key: string): string =>
+  `${isOnCommandLine(source) ? '--' : PROGRAM}${section}.${key}`

@@ -149,7 +149,7 @@ describe('rules for passwords', () => {
       assert.ok(error instanceof ConfigError)
       assert.deepEqual(
         error.problems.map(({ kind, place }) => [kind, place]),
-        [['bad-value', '--chttpd_auth.password_regexp']],
+        [['bad-value', 'options.chttpd_auth.password_regexp']],
       )
       return true
     })

@@ -1,3 +1,4 @@
+import { isOnCommandLine } from '../flags.ts'
 import { isStrictEnough } from '../foreign.ts'
 import { isConcealed } from '../option.ts'
 import { type Config, OPTIONS, type OptionName, type OptionRow, ROWS } from '../options.ts'
@@ -125,7 +126,7 @@ function warnAboutValue(row: OptionRow, { value, assignment }: ReadValue, report
   const { source, text } = assignment
   const warning = row.option.codec.warn?.(value)
   if (warning) warn(report, assignment, warning)
-  if (source.kind === 'flag' && isConcealed(row.option, text) && !isFileReference(text)) {
+  if (isOnCommandLine(source) && isConcealed(row.option, text) && !isFileReference(text)) {
     warn(report, assignment, 'others on this machine can read a command line; @file:path and the environment are safer')
   }
 }

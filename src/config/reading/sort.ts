@@ -1,3 +1,4 @@
+import { spellFlag } from '../flags.ts'
 import { findTarget, type Target } from '../foreign.ts'
 import type { OpenSection, OptionName } from '../options.ts'
 import { findNearestOption, findNearestSection } from '../problems.ts'
@@ -86,7 +87,7 @@ function sortUnknown(target: Target, assignment: Assignment, drawers: Drawers, r
 function spellNearest(section: string, key: string, source: Source): string | undefined {
   const near = findNearestOption(findNearestSection(section) ?? section, key)
   if (!near) return undefined
-  if (source.kind === 'flag') return `--${near.section}.${near.key}`
+  if (source.kind === 'flag') return spellFlag(source, near.section, near.key)
   if (source.kind === 'environment') return variableOf(near.section, near.key)
   return near.section === section ? near.key : `[${near.section}] ${near.key}`
 }
