@@ -13,10 +13,10 @@ import {
 import { readAdminPassword, renderAdminPassword } from '../identity/password/admin-password.ts'
 import type { Hasher, HashParameters } from '../identity/password/hasher.ts'
 import { checkPassword, type PasswordRules } from '../identity/password/password-rules.ts'
-import type { StoredLayer } from './runtime.ts'
+import type { RuntimeReading, StoredLayer } from './runtime.ts'
 
 export interface HashingNeeds {
-  readonly runtime: Pick<StoredLayer, 'seedAdministrator' | 'listSeen' | 'setSeen'>
+  readonly runtime: Pick<StoredLayer, 'seedAdministrator' | 'setSeen'>
   readonly hasher: Hasher
   readonly parameters: HashParameters
   readonly rules: PasswordRules
@@ -27,53 +27,83 @@ type Entry = AdminEntry & LayeredText
 
 type Administrators = Pick<Settings, 'admins' | 'deletedAdmins'>
 
-/** Puts the hash of every password in clear into the run-time layer, where it is not there yet. Gives how many. */
+/** By name, the hash that stands for the clear text a file has for an administrator. */
+export type FileHashes = ReadonlyMap<string, string>
+
+export const NO_HASHES: FileHashes = new Map()
+
+export interface Hashed {
+  readonly hashes: FileHashes
+  readonly isWritten: boolean
+}
+
+/** Hashes every password in clear that is not hashed yet, and puts the hash where every node finds it. */
 export async function hashAdministrators(
   { admins, deletedAdmins }: Administrators,
+  { seen, sequence }: Pick<RuntimeReading, 'seen' | 'sequence'>,
   needs: HashingNeeds,
-): Promise<number> {
-  const seen = await needs.runtime.listSeen()
+): Promise<Hashed> {
+  const hashes = new Map(await findHashes(admins, seen, NO_HASHES, needs))
   const layered = admins.map(toLayered)
-  const entries: Entry[] = []
-  for (const entry of layered) entries.push(await judgeIntent(entry, seen.get(entry.name), layered, needs))
+  for (const entry of layered) reportSeen(entry, hashes.get(entry.name), { layered, deletedAdmins, log: needs.log })
+  const entries = layered.map((entry) => withHash(entry, hashes))
   const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
-  let hashed = 0
-  for (const entry of plain) if (await hashEntry(entry, entries, needs)) hashed += 1
-  return hashed
+  let unchangedSince = sequence
+  for (const entry of plain) {
+    const made = await hashEntry(entry, entries, unchangedSince, needs)
+    unchangedSince = made.sequence
+    if (entry.layer === 'file') hashes.set(entry.name, made.text)
+  }
+  return { hashes, isWritten: plain.length > 0 }
 }
 
 /**
- * Clear text in a file is new intent once. The same again, in a file nobody could rewrite or that came back as it was,
- * only seeds: else each start would undo what was changed or deleted at run time.
+ * The hashes all nodes have for what stands in clear in files: clear text is new intent once. The same again, in a file
+ * nobody could rewrite or that came back as it was, is the hash that was made of it then: else each start would undo
+ * what was changed or deleted at run time. What another node has made of another text leaves `before` as it is.
  */
-async function judgeIntent(
-  entry: Entry,
-  seen: string | undefined,
-  all: readonly Entry[],
-  needs: HashingNeeds,
-): Promise<Entry> {
-  const mayBeSeen = seen !== undefined && entry.layer === 'file' && isInClear(entry)
-  if (!mayBeSeen || !(await isSamePassword(seen, entry.text, needs))) return entry
-  if (findKept(entry, all)?.text !== seen) {
-    const fields = { name: entry.name, place: renderSource(entry.source) }
-    needs.log.warn('password of an administrator does not count: changed or deleted at run time since', fields)
+export async function findHashes(
+  admins: Settings['admins'],
+  seen: ReadonlyMap<string, string>,
+  before: FileHashes,
+  needs: Pick<HashingNeeds, 'hasher' | 'parameters'>,
+): Promise<FileHashes> {
+  const found = new Map<string, string>()
+  for (const { name, text } of admins.map(toLayered).filter(isClearInFile)) {
+    const [own, known] = [before.get(name), seen.get(name)]
+    const isKnown = known !== undefined && (known === own || (await isSamePassword(known, text, needs)))
+    const hash = isKnown ? known : own
+    if (hash !== undefined) found.set(name, hash)
   }
-  writeBack(entry, seen, needs.log)
-  return toSeed(entry)
+  return found
+}
+
+interface Around {
+  readonly layered: readonly Entry[]
+  readonly deletedAdmins: readonly string[]
+  readonly log: Log
+}
+
+/** Of clear text that was seen before: whether it counts, and whether it can leave the file now. */
+function reportSeen(entry: Entry, hash: string | undefined, { layered, deletedAdmins, log }: Around): void {
+  if (hash === undefined || !isClearInFile(entry)) return
+  if (findKept(entry, layered) || deletedAdmins.includes(entry.name)) {
+    const fields = { name: entry.name, place: renderSource(entry.source) }
+    log.warn('password of an administrator does not count: changed or deleted at run time since', fields)
+  }
+  writeBack(entry, hash, log)
 }
 
 const findKept = (entry: Entry, all: readonly Entry[]): Entry | undefined =>
   all.find(({ name, layer }) => name === entry.name && layer === 'run time')
 
-/**
- * Who is an administrator now. What is in clear in a file has been hashed before; seen again it is no new intent, and
- * only seeds, so that what was changed or deleted at run time stays so.
- */
+/** Who is an administrator now. What is in clear in a file counts as the hash that was made of it. */
 export function findAdministrators(
   { admins, deletedAdmins }: Administrators,
   changes: AdministratorChanges,
+  hashes: FileHashes = NO_HASHES,
 ): AdministratorsReading<Entry> {
-  const entries = admins.map(toLayered).map((entry) => (isInClear(entry) ? toSeed(entry) : entry))
+  const entries = admins.map(toLayered).map((entry) => toSeed(withHash(entry, hashes)))
   return readAdministrators(chooseAdministrators(entries, deletedAdmins), changes)
 }
 
@@ -89,27 +119,47 @@ function toLayered(entry: AdminEntry): Entry {
   return { ...entry, layer: kind === 'default' ? 'file' : kind }
 }
 
-const toSeed = (entry: Entry): Entry => (entry.layer === 'file' ? { ...entry, layer: 'environment' } : entry)
-
 const isInClear = ({ text }: Entry): boolean => readAdminPassword(text).kind === 'plain'
 
-async function hashEntry(entry: Entry, all: readonly Entry[], needs: HashingNeeds): Promise<boolean> {
+const isClearInFile = (entry: Entry): boolean => entry.layer === 'file' && isInClear(entry)
+
+function withHash(entry: Entry, hashes: FileHashes): Entry {
+  const text = isClearInFile(entry) ? hashes.get(entry.name) : undefined
+  return text === undefined ? entry : { ...entry, text }
+}
+
+/** What has not been hashed is no intent yet. */
+const toSeed = (entry: Entry): Entry => (isClearInFile(entry) ? { ...entry, layer: 'environment' } : entry)
+
+interface Made {
+  readonly text: string
+  /** Up to which nobody else has changed an administrator. */
+  readonly sequence: number
+}
+
+async function hashEntry(
+  entry: Entry,
+  all: readonly Entry[],
+  unchangedSince: number,
+  needs: HashingNeeds,
+): Promise<Made> {
   const kept = findKept(entry, all)
   const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, needs))
   const text = isKept ? kept.text : await hash(entry, needs)
-  // writing it again would end the sessions of that name at every start
-  if (!isKept) await needs.runtime.seedAdministrator(entry.name, text)
+  // writing it again would end the sessions of that name
+  const sequence = isKept ? unchangedSince : await needs.runtime.seedAdministrator(entry.name, text, unchangedSince)
   if (entry.layer === 'file') {
+    // after it, or it would still be a change made at run time
     await needs.runtime.setSeen(entry.name, text)
     writeBack(entry, text, needs.log)
   }
-  return !isKept
+  return { text, sequence }
 }
 
 async function isSamePassword(
   stored: string,
   password: string,
-  { hasher, parameters }: HashingNeeds,
+  { hasher, parameters }: Pick<HashingNeeds, 'hasher' | 'parameters'>,
 ): Promise<boolean> {
   const reading = readAdminPassword(stored)
   return reading.kind === 'stored' && (await hasher.verify(reading.password, password, parameters))

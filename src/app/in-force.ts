@@ -1,5 +1,6 @@
 // Works out what is to be in force, from files, environment, flags and what the store holds.
 import { randomBytes } from 'node:crypto'
+import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { compareSettings } from '../config/compare.ts'
 import type { SettingsReader } from '../config/load.ts'
@@ -8,9 +9,16 @@ import type { Reading } from '../config/read.ts'
 import { createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../identity/administrators.ts'
 import type { Hasher } from '../identity/password/hasher.ts'
-import { findAdministrators, hashAdministrators, reportMalformed } from './administrators.ts'
+import {
+  type FileHashes,
+  findAdministrators,
+  findHashes,
+  type Hashed,
+  hashAdministrators,
+  reportMalformed,
+} from './administrators.ts'
 import { toHashParameters, toPasswordRules } from './options.ts'
-import type { StoredLayer } from './runtime.ts'
+import type { RuntimeReading, StoredLayer } from './runtime.ts'
 import { ConfigError, StartError } from './start-error.ts'
 
 /** Settings and administrators, as of one moment. */
@@ -22,6 +30,7 @@ export interface InForce {
   readonly warnings: readonly string[]
   readonly administrators: ReadonlyMap<string, AdministratorAccount>
   readonly administratorChanges: AdministratorChanges
+  readonly fileHashes: FileHashes
   /** The change up to which the run-time layer is known. */
   readonly sequence: number
 }
@@ -40,10 +49,8 @@ export interface PrepareNeeds {
   readonly mayLackAdministrator: boolean
 }
 
-interface Seen {
+interface Seen extends Omit<RuntimeReading, 'entries'> {
   readonly reading: Reading
-  readonly changes: AdministratorChanges
-  readonly sequence: number
 }
 
 const NO_ADMINISTRATOR = `No administrator is configured, so nobody could manage this server: not starting.
@@ -59,19 +66,22 @@ export async function prepareAll(
   needs: PrepareNeeds,
   before: InForce | undefined,
 ): Promise<Prepared> {
-  const first = await readSound(reader, needs)
-  if (!needs.mayLackAdministrator) requireAdministrator(first.reading.settings, first.changes, before !== undefined)
-  const isDone = !(await makeUp(first.reading.settings, needs, before === undefined))
-  const seen = isDone ? first : await readSound(reader, needs)
-  warn(seen.reading.warnings, needs.log)
-  reportMalformed(findAdministrators(seen.reading.settings, seen.changes), needs.log)
-  return compare(seen, seen.reading.settings, before)
+  const made = await makeUpInTurn(reader, needs, before === undefined)
+  const seen = made.isWritten ? await readSound(reader, needs) : made.seen
+  const { settings, warnings } = seen.reading
+  const hashes = await shareHashes(seen, made.hashes, needs)
+  const administrators = findAdministrators(settings, seen.changes, hashes)
+  if (!needs.mayLackAdministrator) requireAdministrator(administrators, before !== undefined)
+  warn(warnings, needs.log)
+  reportMalformed(administrators, needs.log)
+  return compare(seen, { settings, hashes }, before)
 }
 
+type Administrators = ReturnType<typeof findAdministrators>
+
 /** Throws where nobody could manage the server, and names who might have been meant to. */
-export function requireAdministrator(settings: Settings, changes: AdministratorChanges, isServing: boolean): void {
-  const { accounts, plain, malformed } = findAdministrators(settings, changes)
-  if (accounts.size > 0 || plain.length > 0) return
+function requireAdministrator({ accounts, malformed }: Administrators, isServing: boolean): void {
+  if (accounts.size > 0) return
   const refused = malformed.map(
     ({ entry, reason }) => `${renderSource(entry.source)}: administrator ${entry.name} is refused: ${reason}`,
   )
@@ -96,16 +106,21 @@ export async function prepareRuntime(reader: SettingsReader, needs: PrepareNeeds
     seen.reading.warnings.filter((warning) => !before.warnings.includes(warning)),
     needs.log,
   )
-  return { ...compare(seen, settings, before), problems }
+  const hashes = await shareHashes(seen, before.fileHashes, needs)
+  return { ...compare(seen, { settings, hashes }, before), problems }
 }
+
+/** Another node may have hashed the same clear text meanwhile; then its hash counts, here as there. */
+const shareHashes = ({ reading, seen }: Seen, hashes: FileHashes, { hasher }: PrepareNeeds): Promise<FileHashes> =>
+  findHashes(reading.settings.admins, seen, hashes, { hasher, parameters: toHashParameters(reading.settings.values) })
 
 function warn(warnings: readonly string[], log: Log): void {
   for (const warning of warnings) log.warn(warning)
 }
 
 async function readAll(reader: SettingsReader, { runtime }: PrepareNeeds): Promise<Seen> {
-  const { entries, changes, sequence } = await runtime.read()
-  return { reading: reader(entries), changes, sequence }
+  const { entries, ...rest } = await runtime.read()
+  return { reading: reader(entries), ...rest }
 }
 
 async function readSound(reader: SettingsReader, needs: PrepareNeeds): Promise<Seen> {
@@ -114,16 +129,35 @@ async function readSound(reader: SettingsReader, needs: PrepareNeeds): Promise<S
   return seen
 }
 
-/** Gives whether anything was written. */
-async function makeUp(settings: Settings, needs: PrepareNeeds, isFirst: boolean): Promise<boolean> {
+interface MadeUp extends Hashed {
+  readonly seen: Seen
+}
+
+const MOST_ATTEMPTS = 10
+
+/** Several nodes may start at once; who comes second uses what the first has made. */
+async function makeUpInTurn(reader: SettingsReader, needs: PrepareNeeds, isFirst: boolean): Promise<MadeUp> {
+  for (let attempts = 1; ; attempts += 1) {
+    const seen = await readSound(reader, needs)
+    try {
+      return { seen, ...(await makeUp(seen, needs, isFirst)) }
+    } catch (error) {
+      const isLate = error instanceof Refusal && error.code === 'conflict'
+      if (!isLate || attempts >= MOST_ATTEMPTS) throw error
+    }
+  }
+}
+
+async function makeUp(seen: Seen, needs: PrepareNeeds, isFirst: boolean): Promise<Hashed> {
   const { runtime, hasher, log } = needs
+  const { settings } = seen.reading
   const { values } = settings
   const isNameless = isFirst && values.couchdb.uuid === ''
   if (isNameless) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
   const isSecretMade = await makeUpSecret(settings, needs)
   const [parameters, rules] = [toHashParameters(values), toPasswordRules(values)]
-  const hashed = await hashAdministrators(settings, { runtime, hasher, parameters, rules, log })
-  return isNameless || isSecretMade || hashed > 0
+  const { hashes, isWritten } = await hashAdministrators(settings, seen, { runtime, hasher, parameters, rules, log })
+  return { hashes, isWritten: isWritten || isNameless || isSecretMade }
 }
 
 /** The secret of cookies, where nobody gave one: one for all nodes, kept until somebody does. */
@@ -140,11 +174,17 @@ async function makeUpSecret(settings: Settings, { runtime }: PrepareNeeds): Prom
   return true
 }
 
-function compare({ reading, changes, sequence }: Seen, fresh: Settings, before: InForce | undefined): Prepared {
+interface Fresh {
+  readonly settings: Settings
+  readonly hashes: FileHashes
+}
+
+function compare(seen: Seen, { settings: fresh, hashes }: Fresh, before: InForce | undefined): Prepared {
+  const { reading, changes, sequence } = seen
   const compared = before ? compareSettings(before.settings, fresh) : { settings: fresh, applied: [], needRestart: [] }
   const { settings, applied, needRestart } = compared
-  const { accounts } = findAdministrators(settings, changes)
-  const administration = { administrators: accounts, administratorChanges: changes, sequence }
+  const { accounts } = findAdministrators(settings, changes, hashes)
+  const administration = { administrators: accounts, administratorChanges: changes, fileHashes: hashes, sequence }
   const next = { settings, configured: fresh, warnings: reading.warnings, ...administration }
   return { next, problems: [], changed: applied, needRestart }
 }

@@ -11,16 +11,18 @@ export interface RuntimeReading {
   readonly sequence: number
   /** When each administrator was last made, changed or deleted. */
   readonly changes: AdministratorChanges
+  /** The hash made of the clear text that was last read in a file, by the name of the administrator. */
+  readonly seen: ReadonlyMap<string, string>
 }
 
 export interface StoredLayer extends RuntimeLayer {
   /**
    * An administrator the configuration brings. Where nobody ever had the name there is nothing it could end, so tokens
-   * somebody made for it beforehand are good.
+   * somebody made for it beforehand are good. Throws `conflict` where another node changed any since that sequence;
+   * gives the new one.
    */
-  seedAdministrator(name: string, text: string): Promise<void>
-  /** The hash made of the clear text that was last read in a file, by the name of the administrator. */
-  listSeen(): Promise<ReadonlyMap<string, string>>
+  seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number>
+  /** From then on the hash stands for the clear text in a file, and is no longer a change made at run time. */
   setSeen(name: string, text: string): Promise<void>
   read(): Promise<RuntimeReading>
   /** On top of what is stored, for this process alone and until it ends or reads its configuration anew. */
@@ -36,7 +38,9 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
   const read = async (): Promise<RuntimeReading> => {
     const { settings, sequence } = await store.listSettings()
     const own = await passing.list()
-    return { entries: [...withoutThose(toEntries(settings), own), ...own], sequence, changes: toChanges(settings) }
+    const entries = [...withoutThose(toEntries(settings), own), ...own]
+    const seen = new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : [])))
+    return { entries, sequence, changes: toChanges(settings), seen }
   }
   const unset = async (section: string, key: string) => {
     requireWritten(await store.unsetSetting(change(section, key)))
@@ -51,18 +55,14 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
     },
     unset,
     forget: unset,
-    async seedAdministrator(name, text) {
+    async seedAdministrator(name, text, unchangedSince) {
       const { settings } = await store.listSettings()
       const isKnown = settings.some(({ section, key }) => section === ADMINS && key === name)
       const isNew = !isKnown && (await store.findUser(name)) === undefined
-      const seed = { ...change(ADMINS, name), ...(isNew ? { nowSeconds: NEVER } : {}), text }
-      requireWritten(await store.setSetting(seed))
+      const seed = { ...change(ADMINS, name), ...(isNew ? { nowSeconds: NEVER } : {}), text, unchangedSince }
+      return requireWritten(await store.setSetting(seed))
     },
-    async listSeen() {
-      const { settings } = await store.listSettings()
-      return new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : [])))
-    },
-    setSeen: async (name, text) => requireWritten(await store.setSetting({ ...change(SEEN, name), text })),
+    setSeen: async (name, text) => void requireWritten(await store.setSetting({ ...change(SEEN, name), text })),
     volatile: {
       list: () => passing.list(),
       set: (section, key, text) => passing.set(section, key, text),
@@ -85,9 +85,15 @@ const NEVER = 0
 /** No setting can be in a section of this name: what is kept there is neither read as one, nor shown, nor set. */
 const SEEN = '[admins]'
 
-/** What the store holds of the configuration itself. */
-export const toEntries = (settings: readonly Setting[]): readonly RuntimeEntry[] =>
-  settings.filter(({ section }) => section !== SEEN)
+/** What was set at run time. What was made of a file's clear text belongs to that file, and counts as long as it does. */
+export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {
+  const seen = new Map(settings.filter(({ section }) => section === SEEN).map((setting) => [setting.key, setting]))
+  return settings.filter((setting) => setting.section !== SEEN && !isOfFile(setting, seen.get(setting.key)))
+}
+
+/** The same text written later was written at run time, by whoever had read it. */
+const isOfFile = ({ section, text, sequence }: Setting, seen: Setting | undefined): boolean =>
+  section === ADMINS && seen !== undefined && text === seen.text && sequence < seen.sequence
 
 const toChanges = (settings: readonly Setting[]): AdministratorChanges =>
   new Map(
@@ -100,6 +106,7 @@ function withoutThose(entries: readonly RuntimeEntry[], others: readonly Runtime
   return entries.filter(({ section, key }) => !others.some((other) => other.section === section && other.key === key))
 }
 
-function requireWritten(outcome: WriteOutcome): void {
+function requireWritten(outcome: WriteOutcome): number {
   if (outcome.kind === 'conflict') throw new Refusal('conflict')
+  return outcome.sequence
 }
