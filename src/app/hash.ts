@@ -2,7 +2,7 @@ import type { Config } from '../config/options.ts'
 import { renderAdminPassword } from '../identity/password/admin-password.ts'
 import { createHasher } from '../identity/password/hasher.ts'
 import { toDocumentMembers } from '../identity/password/password.ts'
-import { isPrf, MOST_ITERATIONS, PRFS } from '../identity/password/password-digest.ts'
+import { isPrf, PRFS } from '../identity/password/password-digest.ts'
 import { checkPassword } from '../identity/password/password-rules.ts'
 import { toHashParameters } from './options.ts'
 
@@ -10,7 +10,6 @@ import { toHashParameters } from './options.ts'
 export const HASH_FORMS = ['document', 'admin', 'prf'] as const
 export type HashForm = (typeof HASH_FORMS)[number]
 
-export { MOST_ITERATIONS }
 export const HASH_PRFS: readonly string[] = Object.keys(PRFS)
 
 export interface HashOptions {

@@ -1,12 +1,14 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
-import type { RuntimeLayer } from '../config/runtime.ts'
+import type { RuntimeEntry, RuntimeLayer } from '../config/runtime.ts'
 import type { ReloadReport, State } from './state.ts'
 
 export interface ChangeOptions {
   /** For this process alone, until it ends or reads its configuration anew. */
   readonly isVolatile?: boolean
+  /** To unset what was not set at run time is `option_not_found`, whatever the layers below say. */
+  readonly isStrict?: boolean
 }
 
 /**
@@ -37,7 +39,7 @@ export function createSettingsService(state: State): SettingsService {
   const layer = ({ isVolatile = false }: ChangeOptions = {}) => (isVolatile ? state.runtime.volatile : state.runtime)
   /** What cannot be applied is taken back: left in the store, it would keep every node from its next start. */
   const change = async (into: RuntimeLayer, section: string, key: string, text: string | undefined) => {
-    const before = (await into.list()).find((entry) => entry.section === section && entry.key === key)
+    const before = await findIn(into, section, key)
     await put(into, section, key, text)
     const report = await state.refresh()
     if (report.isApplied) return
@@ -57,7 +59,8 @@ export function createSettingsService(state: State): SettingsService {
     async unset(section, key, options) {
       check(section, key, undefined)
       const before = shown(section, key)
-      if (before === undefined) throw new Refusal('option_not_found')
+      const isThere = !options?.isStrict || (await findIn(layer(options), section, key)) !== undefined
+      if (before === undefined || !isThere) throw new Refusal('option_not_found')
       await change(layer(options), section, key, undefined)
       return before
     },
@@ -66,6 +69,9 @@ export function createSettingsService(state: State): SettingsService {
     },
   }
 }
+
+const findIn = async (into: RuntimeLayer, section: string, key: string): Promise<RuntimeEntry | undefined> =>
+  (await into.list()).find((entry) => entry.section === section && entry.key === key)
 
 const put = (into: RuntimeLayer, section: string, key: string, text: string | undefined): Promise<void> =>
   text === undefined ? into.unset(section, key) : into.set(section, key, text)

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { checkHashable, HASH_FORMS, HASH_PRFS, type HashForm, hashPassword, MOST_ITERATIONS } from '../app/hash.ts'
+import { checkHashable, HASH_FORMS, HASH_PRFS, type HashForm, hashPassword } from '../app/hash.ts'
 import { loadConfiguration } from '../app/load.ts'
+import { findOption } from '../config/options.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
@@ -33,10 +34,14 @@ export function hashCommand(context: Context): Command {
 const FORM_HELP =
   'admin: for [admins] of Cardea; prf: for [admins] of the document database; document: members of a user document'
 
+/** By the rule of the option. */
 function readIterations(text: string): number {
-  const count = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > MOST_ITERATIONS) throw new InvalidArgumentError(`A number from 1 to ${MOST_ITERATIONS}.`)
-  return count
+  try {
+    return Number(findOption('chttpd_auth', 'iterations')?.option.codec.parse(text))
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new InvalidArgumentError(`Expected ${error.message}.`)
+  }
 }
 
 async function hash(context: Context, { form, prf, iterations, passwordStdin = false, json }: Options): Promise<void> {

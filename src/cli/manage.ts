@@ -21,6 +21,14 @@ export const withExitCodes = (command: Command): Command => command.addHelpText(
 /** Sentences for errors this command can explain better than a server that does not know the command. */
 export type Explanations = ReadonlyMap<string, string>
 
+const WRONG = 'Name or password is incorrect.'
+
+/** With `--url` a name and password are always sent, whatever a door makes of wrong ones. */
+const SIGNING_IN: Explanations = new Map([
+  ['authentication_required', WRONG],
+  ['token_refused', WRONG],
+])
+
 /** Opens, works, closes. What was refused ends the command with its code. */
 export async function manage<T>(
   context: Context,
@@ -37,7 +45,9 @@ export async function manage<T>(
   } catch (error) {
     if (error instanceof ExitError) throw end(error.exitCode, 'failed', error.message)
     if (!(error instanceof ControlFailure)) throw error
-    throw end(exitCodeOfError(error.code), error.code, explanations.get(error.code) ?? error.message)
+    const explained =
+      explanations.get(error.code) ?? (options.url === undefined ? undefined : SIGNING_IN.get(error.code))
+    throw end(exitCodeOfError(error.code), error.code, explained ?? error.message)
   }
 }
 

@@ -61,7 +61,8 @@ function requireSetting({ section, key }: Place): void {
   if (section === 'admins') throw usage(`Administrators are managed with cardea admin: cardea admin add ${key}`)
 }
 
-const explain = (place: Place): Explanations => new Map([['option_not_found', `${nameOf(place)} is not set.`]])
+const explain = (place: Place): Explanations =>
+  new Map([['option_not_found', `${nameOf(place)} is not set at run time.`]])
 
 async function set(context: Context, place: Place, text: string | undefined, options: SetOptions): Promise<void> {
   requireSetting(place)

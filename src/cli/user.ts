@@ -1,7 +1,8 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import type { ShownUser } from '../app/operations.ts'
 import type { Control } from './client.ts'
-import type { Context } from './context.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
 import {
   collect,
   type Explanations,
@@ -181,6 +182,7 @@ async function setRoles(
   roles: readonly string[],
   options: RolesOptions,
 ): Promise<void> {
+  requireOneMeaning(roles, options)
   const isChange = roles.length > 0 || options.none || options.add || options.remove
   const body = {
     ...((roles.length > 0 || options.none) && { roles }),
@@ -191,6 +193,13 @@ async function setRoles(
   await change(context, name, options, (control) =>
     isChange ? control.call('user.set-roles', { params, body }) : control.call('user.show', { params }),
   ).say((user) => user.roles.join('\n') || `${name} has no roles.`)
+}
+
+/** What says two things at once is no use of the command that anybody meant. */
+function requireOneMeaning(roles: readonly string[], { add = [], remove = [], none }: RolesOptions): void {
+  const both = add.find((role) => remove.includes(role))
+  if (none && roles.length > 0) throw new ExitError(EXIT.usage, 'Give roles or --none, not both.')
+  if (both !== undefined) throw new ExitError(EXIT.usage, `${both} cannot be added and removed at once.`)
 }
 
 async function setGrant(

@@ -25,6 +25,8 @@ export interface ChangeProblem {
 }
 
 const BAD_NAME = /[\x00-\x08\x0a-\x1f\x7f[\]]/
+/** As much as a command takes from standard input. */
+const MOST_VALUE_BYTES = 65_536
 const BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
 
 /**
@@ -51,8 +53,10 @@ function checkForm(section: string, key: string, text: string | undefined): Chan
   if (section === '' || BAD_NAME.test(section))
     return { kind: 'invalid-section', message: 'Invalid configuration section' }
   if (key === '' || BAD_NAME.test(key)) return { kind: 'invalid-key', message: 'Invalid configuration key' }
-  return text !== undefined && BAD_VALUE.test(text)
-    ? { kind: 'invalid-value', message: 'Invalid configuration value' }
+  if (text === undefined) return undefined
+  if (BAD_VALUE.test(text)) return { kind: 'invalid-value', message: 'Invalid configuration value' }
+  return Buffer.byteLength(text) > MOST_VALUE_BYTES
+    ? { kind: 'invalid-value', message: `A value must not be longer than ${MOST_VALUE_BYTES} bytes` }
     : undefined
 }
 

@@ -84,7 +84,11 @@ const ROWS: readonly Row[] = [
   },
   { args: ['config', 'set', 'chttpd_auth.secret', '--value-stdin'], input: PASSWORDS.new, code: 0, says: /= \*\*\*$/m },
   { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 0 },
-  { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 5, says: 'chttpd_auth.timeout is not set.\n' },
+  { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 5, says: 'chttpd_auth.timeout is not set at run time.\n' },
+  { args: ['config', 'unset', 'chttpd_auth.iterations'], code: 5, says: /^chttpd_auth.iterations is not set at run/ },
+  { args: ['config', 'unset', 'chttpd_auth.timout'], code: 3, says: /Did you mean timeout\?$/m },
+  { args: ['config', 'set', 'mine.long', 'x'.repeat(65_537)], code: 4, says: /longer than 65536 bytes/ },
+  { args: ['config', 'set', 'mine.long', 'x'.repeat(65_536), '--json'], code: 0 },
 ]
 
 /** Wrong use is told before anybody is asked. */
@@ -97,6 +101,9 @@ const MISUSE: readonly Row[] = [
   { args: ['user', 'add', 'bob', '--no-password', '--grant', 'shop=all'], code: 2 },
   { args: ['user', 'grant', 'ann', 'shop', 'all'], code: 2, says: /Allowed choices/ },
   { args: ['user', 'list', '--limit', '0'], code: 2 },
+  { args: ['user', 'roles', 'bob', 'a', '--none'], code: 2, says: /roles or --none/ },
+  { args: ['user', 'roles', 'bob', '--add', 'z', '--remove', 'z'], code: 2, says: /z cannot be added and removed/ },
+  { args: ['hash', '--password-stdin', '--iterations', '1000000001'], code: 2, says: /1000000000/ },
   { args: ['config', 'set', 'chttpd_auth.secret', 'hush'], code: 2, says: /is a secret/ },
   { args: ['config', 'set', 'admins.eve', 'secret'], code: 2, says: /cardea admin add eve/ },
   { args: ['config', 'set', 'timeout', '1'], code: 2 },

@@ -84,6 +84,8 @@ describe('--url', () => {
       assert.equal(code, 1, row)
       assert.match(stderr, says, row)
     }
+    const wrong = ['user', 'list', '--url', multiModel, '--credentials', file('admin:wrong')]
+    assert.equal((await cardea(wrong)).stderr, 'Name or password is incorrect.\n')
   })
 
   it('is refused where it holds a password, or is none', async (t) => {
