@@ -84,8 +84,9 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   checkGiven(given)
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
+  const pipes = new Map()
   const app = await createApp({
-    load: () => openConfiguration({ flags, env, cwd: process.cwd() }),
+    load: () => openConfiguration({ flags, env, cwd: process.cwd(), pipes }),
     log: given.log ?? SILENT_LOG,
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })

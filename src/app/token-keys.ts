@@ -1,12 +1,14 @@
 // The keys of tokens others sign: those of `[jwt_keys]`, as lines and as files of key sets.
-import { readFileSync } from 'node:fs'
 import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { type Problem, renderProblem } from '../config/problems.ts'
+import { readBounded } from '../config/read-bounded.ts'
 import { type OpenEntry, renderSource, type Settings } from '../config/settings.ts'
 import { type JwtKeyEntry, type JwtKeys, readJwtKeys } from '../keys/jwt-keys.ts'
 import { readJwkSet } from '../keys/material/jwk.ts'
 import type { State } from './state.ts'
+
+const MAX_SET_BYTES = 4 * 1024 * 1024
 
 /** Texts of the files that hold key sets, by their path. */
 type KeySets = ReadonlyMap<string, string>
@@ -54,7 +56,7 @@ function loadKeySets({ open }: Settings): LoadedKeySets {
   const problems: Problem[] = []
   for (const entry of open.jwt_keys.filter(isSet)) {
     try {
-      sets.set(entry.text, readFileSync(entry.text, 'utf8'))
+      sets.set(entry.text, readBounded(entry.text, { maxBytes: MAX_SET_BYTES }).bytes.toString())
     } catch (error) {
       problems.push(toKeyProblem(entry, error instanceof Error ? error.message : String(error)))
     }

@@ -66,7 +66,7 @@ Nothing was changed. Try again, stop that process, or name a server with --url.`
 
 function readPlace(context: Context) {
   const { env, cwd } = context
-  const input = { flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd }
+  const input = { flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd, pipes: new Map() }
   const load = () => openConfiguration(input)
   const { settings, problems } = load()([])
   if (problems.length > 0) throw toExit(new ConfigError(problems))

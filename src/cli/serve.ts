@@ -23,7 +23,8 @@ export async function serve(
   const { env, cwd, signals = catchSignals() } = context
   const stopped = signals.waitForStop()
   const flags = { ...context.flags, configs }
-  const load = () => openConfiguration({ flags, env, cwd })
+  const pipes = new Map()
+  const load = () => openConfiguration({ flags, env, cwd, pipes })
   const first = load()([])
   if (first.problems.length > 0) throw toExit(new ConfigError(first.problems))
   const { log: options } = first.settings.values

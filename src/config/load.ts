@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readUtf8 } from '../base/encoding.ts'
 import type { Flags } from './flags.ts'
 import { type Reading, readSettings } from './read.ts'
+import { readBounded } from './read-bounded.ts'
 import type { IniFile } from './reading/layers.ts'
 import type { Report } from './reading/report.ts'
 import type { RuntimeEntry } from './runtime.ts'
@@ -14,6 +15,8 @@ export interface LoadInput {
   readonly cwd: string
   /** Beside those of the table. */
   readonly rules?: readonly Rule[]
+  /** What came out of pipes, for who loads more than once. */
+  readonly pipes?: Map<string, IniFile>
 }
 
 /** Everything that is set, with what the store holds; with nothing before it is open. */
@@ -25,11 +28,13 @@ export const loadSettings = (input: LoadInput): Reading => openSettings(input)([
  * Reads every file that was named, once: however often it is asked with another run-time layer, it sees no later edit of
  * a file. `--config` stands in place of `CARDEA_CONFIG`.
  */
-export function openSettings({ flags, env, cwd, rules = [] }: LoadInput): SettingsReader {
+export function openSettings({ flags, env, cwd, rules = [], pipes = new Map() }: LoadInput): SettingsReader {
   const report: Report = { problems: [...flags.problems], warnings: [] }
   const named =
     flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
-  const files = named.flatMap((path) => listFiles(path, cwd, report)).flatMap((path) => loadFile(path, cwd, report))
+  const files = named.flatMap((name) =>
+    listFiles(name, cwd, report).flatMap((path) => loadFile(path, { cwd, report, pipes, isNamed: path === name })),
+  )
   const around = { files, environment: env, flags: flags.flags, cwd, rules, readSecret: once(readSecret) }
   return (runtime) => {
     const reading = readSettings({ ...around, runtime })
@@ -68,11 +73,25 @@ function listFiles(path: string, cwd: string, report: Report): readonly string[]
 const MAX_INI_BYTES = 4 * 1024 * 1024
 const MAX_SECRET_BYTES = 1024 * 1024
 
-function loadFile(path: string, cwd: string, report: Report): readonly IniFile[] {
+interface Loading {
+  readonly cwd: string
+  readonly report: Report
+  readonly pipes: Map<string, IniFile>
+  /** Named itself, and not found in a folder. */
+  readonly isNamed: boolean
+}
+
+function loadFile(path: string, { cwd, report, pipes, isNamed }: Loading): readonly IniFile[] {
+  const known = isNamed ? pipes.get(path) : undefined
+  if (known) return [known]
+  const place = resolve(cwd, path)
   try {
-    const bytes = readBounded(resolve(cwd, path), MAX_INI_BYTES)
+    const { bytes, mode, isPipe } = readBounded(place, { maxBytes: MAX_INI_BYTES, mayBePipe: isNamed })
     const text = readUtf8(bytes)
-    if (text !== undefined) return [toIniFile(path, resolve(cwd, path), text)]
+    if (text !== undefined && isPipe) pipes.set(path, { path, text })
+    // what is no file can be read once
+    if (text !== undefined)
+      return [isPipe ? { path, text } : { path, text, mode, reread: () => rereadFile(place) ?? text }]
     report.problems.push({
       kind: 'bad-file',
       place: `${path}:${findBadLine(bytes)}`,
@@ -84,24 +103,12 @@ function loadFile(path: string, cwd: string, report: Report): readonly IniFile[]
   return []
 }
 
-function toIniFile(path: string, place: string, text: string): IniFile {
-  const info = statSync(place)
-  const file = { path, text, mode: info.mode }
-  // what is no file can be read once
-  return info.isFile() ? { ...file, reread: () => rereadFile(place) ?? text } : file
-}
-
 function rereadFile(place: string): string | undefined {
   try {
-    return readUtf8(readBounded(place, MAX_INI_BYTES))
+    return readUtf8(readBounded(place, { maxBytes: MAX_INI_BYTES }).bytes)
   } catch {
     return undefined
   }
-}
-
-function readBounded(path: string, maxBytes: number): Buffer {
-  if (statSync(path).size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
-  return readFileSync(path)
 }
 
 const LINE_ENDS = new Set([0x0a, 0x0d, 0x1a])
@@ -130,7 +137,7 @@ function readSecret(path: string): string {
 
 function tryReading(path: string): string | undefined {
   try {
-    return readUtf8(readBounded(path, MAX_SECRET_BYTES))
+    return readUtf8(readBounded(path, { maxBytes: MAX_SECRET_BYTES }).bytes)
   } catch (error) {
     throw new Error(reasonOf(error), { cause: error })
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -133,4 +134,15 @@ test('the mode of a file is looked at', () => {
 
 test('flags without a value are problems here too', () => {
   assert.deepEqual(problemsOf('/', ['--config']), ['--config: needs a value'])
+})
+
+test('only files are read, and pipes that were named: nothing blocks, and nothing grows', () => {
+  const cwd = folderWith({ 'd/a.ini': '[log]\nlevel = warn' })
+  for (const name of ['d/b.ini', 'pipe', 'secret']) execFileSync('mkfifo', [join(cwd, name)])
+  const argv = ['-c', '/dev/zero', '-c', 'd', '-c', 'pipe', '--chttpd_auth.secret', '@file:secret']
+  assert.deepEqual(problemsOf(cwd, argv), [
+    '/dev/zero: it is not a regular file',
+    'd/b.ini: it is not a regular file',
+    '--chttpd_auth.secret: cannot read "secret": it is not a regular file',
+  ])
 })

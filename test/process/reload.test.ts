@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import {
+  CARDEA,
   get,
   IN_MEMORY,
   makeFolder,
@@ -103,6 +104,21 @@ it('administrators that cannot be any are named, and those before stay', async (
 it('an administrator given by flag stays through a reload', async (t) => {
   const cardea = start(t, ['serve', '--admins.ada', 'one', ...IN_MEMORY])
   const { document } = await cardea.doors()
+  cardea.child.kill('SIGHUP')
+  await cardea.says(/"msg":"configuration applied"/)
+  assert.ok(await signsIn(document, ['ada', 'one']))
+  await stop(cardea)
+})
+
+it('a configuration given as a pipe counts at the start and at each reload', async (t) => {
+  const command = [
+    'bash',
+    '-c',
+    'main=$1; shift; exec "$0" "$main" serve --config <(sleep 0.1; printf "[admins]\\nada = one\\n") "$@"',
+  ]
+  const cardea = start(t, IN_MEMORY, { command: [...command, process.execPath, CARDEA] })
+  const { document } = await cardea.doors()
+  assert.ok(await signsIn(document, ['ada', 'one']))
   cardea.child.kill('SIGHUP')
   await cardea.says(/"msg":"configuration applied"/)
   assert.ok(await signsIn(document, ['ada', 'one']))

@@ -1,0 +1,63 @@
+// Files somebody else named: whatever stands there, reading it neither blocks nor grows without end.
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+
+export interface BoundedFile {
+  readonly bytes: Buffer
+  readonly mode: number
+  /** A pipe gives what is in it once. */
+  readonly isPipe: boolean
+}
+
+export interface ReadBounds {
+  readonly maxBytes: number
+  /** Whether it may be a pipe, as a shell makes one of `<(command)`. */
+  readonly mayBePipe?: boolean
+}
+
+/** Throws a system error, or one that says what is wrong with the file. */
+export function readBounded(path: string, { maxBytes, mayBePipe = false }: ReadBounds): BoundedFile {
+  // a pipe nobody writes to would keep the opening waiting for ever
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const found = fstatSync(file)
+    const isPipe = found.isFIFO()
+    if (!found.isFile() && !(isPipe && mayBePipe)) throw new Error(describeKind(found))
+    return { bytes: readWhole(file, maxBytes), mode: found.mode, isPipe }
+  } finally {
+    closeSync(file)
+  }
+}
+
+const describeKind = (found: Stats): string => (found.isDirectory() ? 'it is a folder' : 'it is not a regular file')
+
+const CHUNK = 65_536
+
+function readWhole(file: number, maxBytes: number): Buffer {
+  const chunks: Buffer[] = []
+  let size = 0
+  for (;;) {
+    const chunk = Buffer.alloc(CHUNK)
+    const read = readPatiently(file, chunk)
+    if (read === 0) return Buffer.concat(chunks)
+    size += read
+    if (size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
+    chunks.push(chunk.subarray(0, read))
+  }
+}
+
+const WAIT_MS = 10
+const MOST_WAITS = 1000
+
+/** Waits a while for who has a pipe open and has not written yet. */
+function readPatiently(file: number, into: Buffer): number {
+  const never = new Int32Array(new SharedArrayBuffer(4))
+  for (let waits = 0; waits < MOST_WAITS; waits += 1) {
+    try {
+      return readSync(file, into)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+      Atomics.wait(never, 0, 0, WAIT_MS)
+    }
+  }
+  throw new Error('nothing came out of this pipe for ten seconds')
+}
