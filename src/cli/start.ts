@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { isFolderMade } from '../app/folder.ts'
+import { DEFAULT_FOLDER } from './choose-configs.ts'
 import type { Context } from './context.ts'
 import { makeFolder, renderMade } from './init.ts'
 import { type Greeting, serve } from './serve.ts'
@@ -8,11 +9,19 @@ import { type Greeting, serve } from './serve.ts'
 export function startCommand(context: Context): Command {
   return new Command('start')
     .description('init where needed, then serve')
-    .argument('[folder]', 'where the configuration and the store are', 'data')
-    .action(async (folder: string) => {
+    .argument(
+      '[folder]',
+      `where the configuration and the store are (default: "${DEFAULT_FOLDER}", unless --config is given)`,
+    )
+    .action(async (given: string | undefined) => {
+      const { configs } = context.flags
+      // a configuration that was named stands alone: nothing is made that would not count
+      const isNamed = configs.length > 0 || Boolean(context.env['CARDEA_CONFIG'])
+      if (given === undefined && isNamed) return serve(context, configs, (app) => renderGreeting(app))
+      const folder = given ?? DEFAULT_FOLDER
       const made = isFolderMade(folder) ? undefined : await makeFolder(folder)
       if (made) context.print(`${renderMade(made)}\n`)
-      await serve(context, [folder, ...context.flags.configs], (greeting) => renderGreeting(greeting, made?.password))
+      await serve(context, [folder, ...configs], (greeting) => renderGreeting(greeting, made?.password))
     })
 }
 

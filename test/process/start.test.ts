@@ -53,6 +53,18 @@ describe('start', () => {
     await stop(cardea)
   })
 
+  it('with a configuration that was named makes nothing', async (t) => {
+    const cwd = makeFolder(t)
+    writeFileSync(join(cwd, 'other.ini'), '[admins]\nada = one\n[store]\nurl = sqlite::memory:\n', { mode: 0o600 })
+    const cardea = start(t, ['start', '--config', 'other.ini', ...FREE_PORTS], { cwd })
+    const { document } = await cardea.doors()
+    await cardea.says(/Stop with Ctrl-C/)
+    assert.doesNotMatch(cardea.stdout(), /password {2}/)
+    assert.deepEqual(readdirSync(cwd), ['other.ini'])
+    assert.ok(await signsIn(document, ['ada', 'one']))
+    await stop(cardea)
+  })
+
   it('spells the commands for a Unix socket', async (t) => {
     const folder = makeFolder(t)
     const path = join(folder, 'door.sock')
