@@ -28,6 +28,8 @@ export interface PlainPassword {
 export interface UserDraft {
   readonly name: string
   readonly password?: NewPassword
+  /** Its password could not be carried here: where an import puts it in the place of a user, that one's stays. */
+  readonly keepsPassword?: boolean
   /** `true` unless given. */
   readonly isActive?: boolean
   readonly roles?: DocumentPayload['roles']

@@ -17,7 +17,7 @@ export const withEnded = (user: User, { sessionsFrom }: UserDraft): User =>
 
 /** What a draft makes of a user that is there: everything but name and history. */
 export const toReplacement = (draft: UserDraft, password: StoredPassword, before: User): User =>
-  fill({ ...before, password }, draft)
+  fill(draft.keepsPassword ? before : { ...before, password }, draft)
 
 function fill(user: User, { isActive = true, roles = [], members = [], multiModel = {} }: UserDraft): User {
   return {

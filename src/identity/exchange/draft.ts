@@ -17,11 +17,22 @@ export const toDraft = ({ name, isActive, password, sessionsFrom, document, mult
 
 /** What is empty is left out. */
 export function toDraftJson(draft: UserDraft): JsonObject {
-  const { name, isActive = true, password, revision, sessionsFrom, roles = [], members = [], multiModel = {} } = draft
+  const {
+    name,
+    isActive = true,
+    password,
+    keepsPassword,
+    revision,
+    sessionsFrom,
+    roles = [],
+    members = [],
+    multiModel = {},
+  } = draft
   const { grants = new Map<string, Grant>(), extra = {}, config = {}, tokens = [] } = multiModel
   const optional: Readonly<Record<string, Json | undefined>> = {
     active: isActive ? undefined : false,
     password: password && toPasswordJson(password),
+    keepsPassword: keepsPassword ? true : undefined,
     revision,
     sessionsFrom: sessionsFrom && sessionsFrom.generation + sessionsFrom.seconds > 0 ? { ...sessionsFrom } : undefined,
     roles: unlessEmpty(roles),

@@ -1,5 +1,6 @@
 // Documents of the multi-model database's collection of users, out.
 
+import { findMember, isJsonObject } from '../../base/json.ts'
 import { type PasswordMembers, toSimpleAuthData } from '../password/password.ts'
 import { digestHex } from '../password/password-digest.ts'
 import type { Grant, GrantLevel, Json, JsonObject, User } from '../user.ts'
@@ -34,7 +35,11 @@ const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'second_factor'])
 const toKey = (name: string): string => digestHex('sha256', name).slice(0, 32)
 
 /** The database passes over users without a hash. This one is the digest of nothing anybody can name. */
-const NO_AUTH_DATA = { method: 'sha256', salt: '', hash: '0'.repeat(64) }
+const NO_AUTH_DATA = Object.freeze({ method: 'sha256', salt: '', hash: '0'.repeat(64) })
+
+/** Whether it says no more than that there is a user. */
+export const isNoAuthData = (simple: unknown): boolean =>
+  isJsonObject(simple) && Object.entries(NO_AUTH_DATA).every(([member, value]) => findMember(simple, member) === value)
 
 const toAuthData = ({ method, salt, hash }: PasswordMembers = NO_AUTH_DATA): JsonObject => ({
   hash: String(hash),

@@ -4,6 +4,7 @@ import { requireGrants, requireName } from '../directory/check-user.ts'
 import { readSimpleAuthData } from '../password/password.ts'
 import type { Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../user.ts'
 import { readAccessToken } from './access-tokens.ts'
+import { isNoAuthData } from './multi-model-writer.ts'
 import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
 import { refuse, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
 
@@ -41,7 +42,8 @@ function readDocument(document: JsonObject): Reading {
   const authData = requireObject(document['authData'], 'authData')
   const { grants, notes } = readGrants(document['databases'])
   requireGrants(grants)
-  const stored = requireUsable(readSimpleAuthData(authData['simple']))
+  const isLost = isNoAuthData(authData['simple'])
+  const stored = isLost ? undefined : requireUsable(readSimpleAuthData(authData['simple']))
   const multiModel: MultiModelPayload = {
     grants,
     extra: readData(document['userData'], 'userData'),
@@ -49,9 +51,15 @@ function readDocument(document: JsonObject): Reading {
     tokens: requireList(document['accessTokens'] ?? [], 'accessTokens').map(readAccessToken),
   }
   const isActive = requireFlag(authData['active'], 'authData.active')
-  const draft = { name, isActive, multiModel, ...(stored ? { password: { stored } } : {}) }
-  return { kind: 'user', id: name, draft, notes }
+  const draft = {
+    ...{ name, isActive, multiModel },
+    ...(stored ? { password: { stored } } : {}),
+    ...(isLost ? { keepsPassword: true } : {}),
+  }
+  return { kind: 'user', id: name, draft, notes: isLost ? [...notes, LOST] : notes }
 }
+
+const LOST = 'Its password was not carried along: one that is there already stays.'
 
 /** `null` and nothing at all are no data. */
 const readData = (value: Json | undefined, what: string): JsonObject => requireObject(value ?? {}, what)

@@ -23,6 +23,7 @@ const MEMBERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['name', (value) => ({ name: readName(value) })],
   ['active', (value) => ({ isActive: requireFlag(value, 'active') })],
   ['password', (value) => ({ password: readPassword(value) })],
+  ['keepsPassword', (value) => ({ keepsPassword: requireFlag(value, 'keepsPassword') })],
   ['revision', (value) => ({ revision: readRevisionText(value) })],
   ['sessionsFrom', (value) => ({ sessionsFrom: readSessionsFrom(value) })],
   ['roles', (value) => ({ roles: readRoles(value) })],

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { UserDraft } from '../../../src/identity/directory.ts'
+import { toDraftJson } from '../../../src/identity/exchange/draft.ts'
+import { readDraft } from '../../../src/identity/exchange/read-draft.ts'
 import type { StoredPassword } from '../../../src/identity/password/password.ts'
 import { readPasswordRules } from '../../../src/identity/password/password-rules.ts'
 import { openTestNode } from '../../support/directory.ts'
@@ -58,6 +60,20 @@ describe('importing a user', () => {
     assert.match(document.revision, /^1-/)
     assert.match(now?.document.revision ?? '', /^2-/)
     assert.deepEqual(now?.sessionsFrom, { generation: 3, seconds: 1_800_000_000 })
+  })
+
+  it('whose password was not carried along keeps the one there is, and its sessions; a new one has none', async (t) => {
+    const { directory } = await openTestNode(t)
+    await directory.createUser({ name: 'alice', password: { stored: STORED } })
+    // as a running server is sent them
+    const drafts = ['alice', 'bob'].map((name) =>
+      readDraft(toDraftJson({ name, keepsPassword: true, roles: ['reader'] })),
+    )
+    assert.deepEqual(await directory.importUsers(drafts, 'replace'), [{ kind: 'replaced' }, { kind: 'created' }])
+    const [alice, bob] = await Promise.all([directory.findUser('alice'), directory.findUser('bob')])
+    assert.deepEqual([alice?.password, alice?.document.roles], [STORED, ['reader']])
+    assert.equal(alice?.sessionsFrom.generation, 0)
+    assert.equal(bob?.password.scheme, 'unusable')
   })
 
   it('in the place of a deleted one does not go back behind the deletion', async (t) => {

@@ -153,6 +153,14 @@ describe('users of the multi-model database written', () => {
     })
   }
 
+  it('without a password they could carry are read as such, and not as having another', () => {
+    for (const user of [PBKDF2, TOTP]) {
+      const { draft, notes } = readUserOf(JSON.parse(writer.writeUser(user).text), 'multi-model')
+      assert.deepEqual([draft.password, draft.keepsPassword, notes.length], [undefined, true, 1])
+    }
+    assert.equal(readUserOf(ALICE, 'multi-model').draft.keepsPassword, undefined)
+  })
+
   it('have a key that names can be told from, and of characters keys may have', () => {
     const keyOf = (name: string) => JSON.parse(writer.writeUser({ ...BOB, name }).text)._key
     assert.match(keyOf('ž/"\\'), /^[0-9a-f]{32}$/)
