@@ -9,7 +9,7 @@ import { type LayerInput, readLayers } from './reading/layers.ts'
 import type { Report } from './reading/report.ts'
 import { type Resolution, resolveOptions } from './reading/resolve.ts'
 import { resolveAdmins, resolveOpen } from './reading/resolve-open.ts'
-import { isFileReference, type Surroundings } from './reading/secrets.ts'
+import { isFileReference, STORED_FORM, type Surroundings } from './reading/secrets.ts'
 import { type Sorted, sortOut } from './reading/sort.ts'
 import { RULES } from './rules.ts'
 import {
@@ -93,7 +93,6 @@ function collectEntries(sorted: Sorted, options: Resolution): readonly Assignmen
 }
 
 const OTHERS_MAY_READ = 0o044
-const STORED_FORM = /^-(?:hashed-|pbkdf2[-:])/
 
 function warnAboutReadableFiles({ files }: LayerInput, assignments: readonly Assignment[], report: Report): void {
   for (const { path, mode = 0, reread } of files) {

@@ -173,6 +173,7 @@ test('the last [admins] section counts, alone', () => {
   assert.deepEqual(warnings, [
     'a.ini:1: this [admins] section does not count: the last one does, at b.ini:1',
     'a.ini:5: this [admins] section does not count: the last one does, at b.ini:1',
+    'b.ini:2: [admins] carl: this does not count: the line at b.ini:3 does, and clear text stays in this one',
   ])
 })
 

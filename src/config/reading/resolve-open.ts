@@ -1,8 +1,8 @@
 import { path as pathCodec } from '../codecs.ts'
 import { findNearest, type Problem, renderProblem } from '../problems.ts'
 import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from '../settings.ts'
-import { complain, type Report } from './report.ts'
-import { expandSecret, folderOf, type Surroundings } from './secrets.ts'
+import { complain, type Report, warn } from './report.ts'
+import { expandSecret, folderOf, isFileReference, STORED_FORM, type Surroundings } from './secrets.ts'
 
 /** Kinds of key in `[jwt_keys]`: the part of a name before its first colon. */
 export const KEY_KINDS = ['hmac', 'rsa', 'ec', 'eddsa', 'jwks'] as const
@@ -57,6 +57,7 @@ export function resolveAdmins(
   report: Report,
 ): readonly AdminEntry[] {
   const last = new Map<string, AdminEntry>()
+  warnAboutTwice(given, report)
   for (const assignment of given) {
     const text = expandSecret(assignment, around, report)
     const { key: name, source } = assignment
@@ -64,4 +65,16 @@ export function resolveAdmins(
     else if (text !== undefined) last.set(joinNames(source.kind, name), { name, text, source })
   }
   return [...last.values()]
+}
+
+/** Only the line that counts is rewritten once its password is hashed. */
+function warnAboutTwice(given: readonly Assignment[], report: Report): void {
+  const inFiles = given.filter(({ source }) => source.kind === 'file')
+  for (const lines of Map.groupBy(inFiles, ({ key }) => key).values()) {
+    const last = lines.at(-1)
+    for (const line of lines.slice(0, -1)) {
+      const rest = isFileReference(line.text) || STORED_FORM.test(line.text) ? '' : ', and clear text stays in this one'
+      warn(report, line, `this does not count: the line at ${renderSource(last?.source ?? line.source)} does${rest}`)
+    }
+  }
 }

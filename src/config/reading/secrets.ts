@@ -20,6 +20,9 @@ const FILE_PREFIX = '@file:'
 /** Whether a text names the file that holds a secret, instead of being one. */
 export const isFileReference = (text: string): boolean => text.startsWith(FILE_PREFIX)
 
+/** The password of an administrator that is a hash already. */
+export const STORED_FORM = /^-(?:hashed-|pbkdf2[-:])/
+
 export const toFileReference = (path: string): string => `${FILE_PREFIX}${path}`
 
 /** The secret itself, read from its file where `@file:path` stands for it. */
