@@ -88,6 +88,12 @@ function requireAdministrator({ accounts, malformed }: Administrators, isServing
   throw new StartError([...refused, isServing ? NONE_LEFT : NO_ADMINISTRATOR].join('\n'))
 }
 
+/** The same before there is a store, and with it before anything has been hashed. */
+export function requireConfiguredAdministrator(settings: Settings): void {
+  const found = findAdministrators(settings, new Map())
+  if (found.plain.length === 0) requireAdministrator(found, false)
+}
+
 const NONE_LEFT = 'No administrator would be left, so nobody could manage this server.'
 
 /**

@@ -1,4 +1,5 @@
 // What is in force: settings and administrators as one value, replaced as a whole.
+import { existsSync } from 'node:fs'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createLive, type Live } from '../base/live.ts'
@@ -10,7 +11,15 @@ import { createHasher, type Hasher } from '../identity/password/hasher.ts'
 import type { Store } from '../identity/ports.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
 import { openStore } from '../store/open.ts'
-import { type InForce, type Prepared, type PrepareNeeds, prepareAll, prepareRuntime } from './in-force.ts'
+import { findStoreFile } from '../store/place.ts'
+import {
+  type InForce,
+  type Prepared,
+  type PrepareNeeds,
+  prepareAll,
+  prepareRuntime,
+  requireConfiguredAdministrator,
+} from './in-force.ts'
 import { createStoredLayer, type StoredLayer } from './runtime.ts'
 import { ConfigError, StartError, StoreBusy } from './start-error.ts'
 
@@ -71,6 +80,8 @@ export async function createState(options: StateOptions): Promise<State> {
   const first = reader([])
   if (first.problems.length > 0) throw new ConfigError(first.problems)
   const { values } = first.settings
+  // known before a store is made for nobody
+  if (!options.mayLackAdministrator && !isStoreThere(values.store.url)) requireConfiguredAdministrator(first.settings)
   const store = await openNamedStore(values.store.url, options)
   try {
     return await bringIntoForce(options, store, { reader, queue: values.hashing.queue })
@@ -78,6 +89,12 @@ export async function createState(options: StateOptions): Promise<State> {
     await store.close()
     throw error
   }
+}
+
+/** Whether it may hold something. What is behind a server cannot be known without asking. */
+function isStoreThere(url: string): boolean {
+  const file = findStoreFile(url)
+  return file === undefined ? !url.startsWith('sqlite:') : existsSync(file)
 }
 
 /** A command that is at work on a store will soon be done; another server will not. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { CARDEA, IN_MEMORY, makeFolder, run, start } from '../support/process.ts'
+import { CARDEA, FREE_PORTS, IN_MEMORY, makeFolder, run, start } from '../support/process.ts'
 
 interface Row {
   readonly row: string
@@ -183,3 +183,23 @@ for (const [row, main, code, says] of ENDINGS) {
     assert.match(ending.stderr, says)
   })
 }
+
+it('a start that is refused for lack of an administrator leaves nothing, and says nothing else', async (t) => {
+  const cwd = makeFolder(t)
+  const { code, stdout, stderr } = await run(t, ['serve', '--cors.origins', '*'], { cwd })
+  assert.equal(code, 1)
+  assert.equal(stdout, '')
+  assert.match(stderr, /^No administrator is configured/)
+  assert.deepEqual(readdirSync(cwd), [])
+})
+
+it('a file that is no store keeps its mode', async (t) => {
+  const cwd = makeFolder(t)
+  const path = join(cwd, 'some.ini')
+  writeFileSync(path, '[admins]\nada = one\n'.padEnd(5000, ';'), { mode: 0o644 })
+  const args = ['serve', '--config', 'some.ini', '--store.url', 'sqlite:some.ini', ...FREE_PORTS]
+  const { code, stderr } = await run(t, args, { cwd })
+  assert.equal(code, 1, stderr)
+  assert.match(stderr, /The store cannot be opened/)
+  assert.equal(statSync(path).mode & 0o777, 0o644)
+})

@@ -1,4 +1,4 @@
-import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
@@ -33,7 +33,7 @@ function prepareFile(path: string, log: Log): string {
     if (mkdirSync(dirname(path), { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(dirname(path)))
     const file = openSync(path, 'a', OURS_ALONE)
     try {
-      closeToOthers(file, path, log)
+      if (isDatabase(path)) closeToOthers(file, path, log)
     } finally {
       closeSync(file)
     }
@@ -41,6 +41,19 @@ function prepareFile(path: string, log: Log): string {
     return path
   } catch (cause) {
     throw new Refusal('store_unavailable', { detail: `${path} cannot be opened or made`, cause })
+  }
+}
+
+const MAGIC = Buffer.from('SQLite format 3\0')
+
+/** What is something else stays as it is; SQLite will say so. An empty file is a database that has nothing yet. */
+function isDatabase(path: string): boolean {
+  const file = openSync(path, 'r')
+  try {
+    const begin = Buffer.alloc(MAGIC.length)
+    return readSync(file, begin) === 0 || begin.equals(MAGIC)
+  } finally {
+    closeSync(file)
   }
 }
 
