@@ -81,10 +81,13 @@ function beforeMultiModelOf(url: string) {
   return { upstream: { ...beforeDocument(url)['upstream'], ...beforeMultiModel({ after }, url)['upstream'] } }
 }
 
+/** What readers of HTTP that were too kind are known by. */
+const NAMES = 'CVE-2022-32213, CVE-2022-32214, CVE-2022-32215, CVE-2022-35256, CVE-2024-27982, CVE-2025-23167'
+
 for (const door of ['document', 'multiModel'] as const) {
   const port = Number(new URL(front[door]).port)
   for (const [name, bytes] of REFUSED) {
-    test(`${door}: ${name} is refused and ends the connection`, async () => {
+    test(`${door}: ${name} is refused and ends the connection (${NAMES})`, async () => {
       const before = backend.seen.length
       const answer = await sendRaw(port, bytes, { untilClosed: true })
       assert.ok(answer.status >= 400 && answer.status < 500, answer.text.slice(0, 300))
