@@ -150,7 +150,7 @@ test('an option that a flag pins says so', async (t) => {
   const { config } = await open(t, { chttpd: { enable_cors: false } })
   const answer = await config('PUT', '/chttpd/enable_cors', 'true')
   assert.equal(answer.status, 400)
-  assert.match(json(answer).reason, /--chttpd\.enable_cors/)
+  assert.match(json(answer).reason, /options\.chttpd\.enable_cors/)
 })
 
 interface Row {
