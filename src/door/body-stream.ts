@@ -34,6 +34,8 @@ export function openBodyStream(
   const body = new Readable({
     read() {
       if (!isOpen) open()
+      // broken off before it was opened: nobody would stop the clock
+      if (body.destroyed) return
       timer ??= setTimeout(() => body.destroy(new Refusal('request_timeout')), silenceMs)
       request.resume()
     },

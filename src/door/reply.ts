@@ -116,10 +116,18 @@ function endLate(request: IncomingMessage, response: ServerResponse, last: Uint8
 
 /** The answer is out and the body is still to come: a client that never sends it must not keep the connection. */
 function limitRest(request: IncomingMessage, ms: number): void {
+  const { socket } = request
   const timer = setTimeout(() => {
-    if (!request.complete) request.socket.destroy()
+    if (!request.complete) socket.destroy()
   }, ms)
-  request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+  const stop = () => {
+    clearTimeout(timer)
+    socket.off('close', stop)
+  }
+  // a request that broke off is closed no more; its connection is
+  request.once('end', stop)
+  socket.once('close', stop)
+  if (socket.destroyed) stop()
 }
 
 function linger(request: IncomingMessage, done: () => void): void {
