@@ -10,7 +10,7 @@ const FRONT = new URL('./faults-front.mjs', import.meta.url).pathname
 const AT_ONCE = 40
 /** Longer than connections to an upstream are kept. */
 const MOST_SETTLING_MS = 15_000
-/** What ten thousand faults may leave: less than one in a hundred that kept a kilobyte would. */
+/** What may be left beside noise: one fault in ten that kept a kilobyte would be noticed, in thousands of them. */
 const MOST_BYTES_A_FAULT = 100
 const NOISE_BYTES = 1_000_000
 

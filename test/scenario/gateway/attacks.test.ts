@@ -46,11 +46,14 @@ const ELSEWHERE: readonly (readonly [name: string, file: string])[] = [
 
 /** What no request can try, and why. */
 const NOT_HERE: readonly (readonly [name: string, reason: string])[] = [
-  ['CVE-2010-0009', 'a comparison that ends early: secrets are compared in src/base/compare.ts alone, tested there'],
+  [
+    'CVE-2010-0009',
+    'a comparison that ends early: the gateway compares no secret, and src/base/compare.ts takes constant time',
+  ],
   ['CVE-2021-38295', 'attachments in the origin of the console: Cardea serves no console yet'],
   ['CVE-2026-67336', 'what an OpenID provider advertises: Cardea is none, and no client of one'],
-  ['CVE-2026-21713', 'timing of an HMAC inside Node: mended in every version Cardea starts on'],
-  ['CVE-2026-21637', 'a crash of Node by a server name: mended in every version Cardea starts on'],
+  ['CVE-2026-21713', 'timing of an HMAC inside Node: not ours to mend, and nothing a request could show'],
+  ['CVE-2026-21637', 'a crash of Node by a server name: Cardea gives it no callback for names'],
 ]
 
 for (const [name, file] of ELSEWHERE)
