@@ -113,8 +113,8 @@ function createCatalogue({ state, directory, check }: Parts, { secrets, keys, ru
 }
 
 const createSessionService = ({ signIn, directory }: Parts, forms: Forms): SessionService => ({
-  async signIn({ name, password, token }, { client, signal }) {
-    const account = await signIn({ name, password, code: token, peer: client.address, signal })
+  async signIn({ name, password, token }, exchange) {
+    const account = await signIn({ name, password, code: token, peer: exchange.client.address, waiting: exchange })
     return account && { identity: account, cookie: forms.accounts.open(account) }
   },
   openForToken({ identity, origin }) {

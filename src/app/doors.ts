@@ -35,14 +35,7 @@ export type Doors = Readonly<Record<DoorName, Door>>
 export function createDoors(given: Omit<DoorParts, 'signIn' | 'check'>): Doors {
   const signIn = createSharedSignIn(given.state, given.directory, given.log)
   const check: PasswordCheck = (name, password, source) =>
-    signIn({
-      name,
-      password,
-      peer: source.client.address,
-      get signal() {
-        return source.signal
-      },
-    })
+    signIn({ name, password, peer: source.client.address, waiting: source })
   const parts = { ...given, signIn, check }
   return { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
 }

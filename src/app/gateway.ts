@@ -23,7 +23,6 @@ export interface Gateway {
   readonly serviceKey: ServiceKey
   /** The same function, which notes how much had ended before it looked. */
   note(identify: Identify): Identify
-  judgedAt(exchange: Exchange): number
   /** Closed with everything else. */
   adopt(upstream: Upstream): Upstream
   close(): Promise<void>
@@ -47,7 +46,6 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
   const ring = await openUpstreamRing(needs)
   const serviceKey = openServiceKey(state.get().settings.values)
   const upstreams: Upstream[] = []
-  const epochs = new WeakMap<Exchange, number>()
   const stopListening = directory.onEnded(streams.end)
   // once all who follow the settings have theirs: by keys that are just being replaced a stream would still hold
   state.onChange(() => queueMicrotask(streams.judgeAll))
@@ -58,10 +56,9 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
     ring,
     serviceKey,
     note: (identify) => (exchange) => {
-      if (!epochs.has(exchange)) epochs.set(exchange, streams.epoch)
+      exchange.judgedAt ??= streams.epoch
       return identify(exchange)
     },
-    judgedAt: (exchange) => epochs.get(exchange) ?? streams.epoch,
     adopt(upstream) {
       upstreams.push(upstream)
       return upstream

@@ -82,9 +82,7 @@ async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Pr
       name,
       ...(byToken ? { isProven } : {}),
       peer: source.client.address,
-      get signal() {
-        return source.signal
-      },
+      waiting: source,
     })
     return account && { account, token: byToken?.token }
   } catch (error) {

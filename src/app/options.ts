@@ -51,10 +51,10 @@ export function toTrustRules({ chttpd }: Config): TrustRules {
     trusted,
     trustsUnixSockets: hasUnix,
     family: chttpd.forwarded_headers,
-    hostHeader: chttpd.x_forwarded_host,
-    protoHeader: chttpd.x_forwarded_proto,
-    sslHeader: chttpd.x_forwarded_ssl,
-    peerHeader: chttpd.peer_header,
+    hostHeader: chttpd.x_forwarded_host.toLowerCase(),
+    protoHeader: chttpd.x_forwarded_proto.toLowerCase(),
+    sslHeader: chttpd.x_forwarded_ssl.toLowerCase(),
+    peerHeader: chttpd.peer_header.toLowerCase(),
   }
 }
 

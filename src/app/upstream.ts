@@ -69,7 +69,6 @@ export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, identify: 
   isFeed,
   streams: parts.gateway.streams,
   stillHolds: createStillHolds(parts.directory, identify),
-  judgedAt: parts.gateway.judgedAt,
   clock: SYSTEM_CLOCK,
 })
 

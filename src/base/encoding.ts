@@ -46,3 +46,10 @@ export function readBase64(text: string, padding: 'strict' | 'lax' = 'strict'): 
   if (!BASE64.test(compact)) return undefined
   return padding === 'strict' && compact.length % 4 !== 0 ? undefined : Buffer.from(compact, 'base64')
 }
+
+/** Parts as one text in which each tells its length, so that no two lists of parts read alike. */
+export function frame(parts: readonly string[]): string {
+  let text = ''
+  for (const part of parts) text += `${part.length}:${part}`
+  return text
+}

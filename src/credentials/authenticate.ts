@@ -10,7 +10,8 @@ export async function authenticate(
   handlers: readonly CredentialHandler[],
 ): Promise<Authenticated> {
   for (const handler of handlers) {
-    const verdict = await handler.read(source)
+    const read = handler.read(source)
+    const verdict = read instanceof Promise ? await read : read
     if (verdict.kind === 'refused') throw verdict.error
     if (verdict.kind === 'accepted') {
       const { kind: _kind, ...accepted } = verdict

@@ -21,7 +21,7 @@ export interface BasicForm {
 export function createBasicHandler(form: BasicForm, check: PasswordCheck): CredentialHandler {
   return {
     name: form.name,
-    async read(source): Promise<Verdict> {
+    read(source) {
       const encoded = form.findCredential(source.header('authorization') ?? '')
       if (encoded === undefined) return ABSENT
       const bytes = form.decode(encoded)
@@ -32,10 +32,14 @@ export function createBasicHandler(form: BasicForm, check: PasswordCheck): Crede
       if (colon < 0) return ABSENT
       const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
       if (form.isNobody(name, password)) return ABSENT
-      const identity = await check(name, password, source)
-      return identity ? { kind: 'accepted', identity } : refused('credential_refused')
+      return toVerdict(check(name, password, source))
     },
   }
+}
+
+async function toVerdict(checked: Promise<Identity | undefined>): Promise<Verdict> {
+  const identity = await checked
+  return identity ? { kind: 'accepted', identity } : refused('credential_refused')
 }
 
 const refused = (code: 'credential_malformed' | 'credential_refused'): Verdict => ({

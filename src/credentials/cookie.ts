@@ -1,13 +1,7 @@
 import { Refusal } from '../base/errors.ts'
 import { type ReadCookie, readCookie } from '../keys/cookie.ts'
 import type { AccountSessions } from './account-session.ts'
-import {
-  ABSENT,
-  type AcceptedCredential,
-  type CredentialHandler,
-  type CredentialSource,
-  type Verdict,
-} from './handler.ts'
+import { ABSENT, type AcceptedCredential, type CredentialHandler, type CredentialSource } from './handler.ts'
 import { isTokenCookie } from './token-cookie.ts'
 import type { TokenSessions } from './token-session.ts'
 
@@ -25,12 +19,12 @@ export interface CookieForms {
 export function createCookieHandler(forms: CookieForms): CredentialHandler {
   return {
     name: 'cookie',
-    async read(source): Promise<Verdict> {
+    read(source) {
       const value = source.cookie(NAME)
       if (value === undefined || value === '') return ABSENT
       const cookie = readCookie(value)
       if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
-      return (await find(cookie, forms)) ?? ABSENT
+      return find(cookie, forms).then((found) => found ?? ABSENT)
     },
   }
 }

@@ -25,7 +25,7 @@ export interface AcceptedCredential extends Omit<Authenticated, 'by'> {
 export interface CredentialHandler {
   readonly name: string
   /** Never writes to the response. */
-  read(source: CredentialSource): Promise<Verdict>
+  read(source: CredentialSource): Verdict | Promise<Verdict>
 }
 
 export const ABSENT: Verdict = Object.freeze({ kind: 'absent' })

@@ -25,7 +25,7 @@ export function createJwtHandler(needs: JwtNeeds): CredentialHandler {
   const verifyOnce = createVerifier(needs)
   return {
     name: 'jwt',
-    async read(source): Promise<Verdict> {
+    read(source) {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const token = verifyOnce(header.slice(SCHEME.length))

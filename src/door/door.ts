@@ -6,7 +6,7 @@ import type { Log } from '../base/log.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import type { BodyLimits } from './body.ts'
 import type { Dialect, Exchange, Handler, Reply } from './exchange.ts'
-import type { TrustRules } from './forwarded.ts'
+import { meetPeer, type TrustRules } from './forwarded.ts'
 import { checkRequest, type GuardLimits } from './guard.ts'
 import { identify } from './identify.ts'
 import { Incoming } from './incoming.ts'
@@ -62,14 +62,20 @@ export function createDoor(options: DoorOptions): Door {
     checkRequest(request, limits.get())
   }
 
+  /** Not even a refusal could be spelled. One request is lost; the process must not be. */
+  const giveUp = (error: unknown, response: ServerResponse) => {
+    log.error('a request could not be answered', { error })
+    response.destroy()
+  }
+
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     // A body that breaks off is told to whoever reads it; without a listener Node would end the process.
-    request.on('error', () => {})
+    request.on('error', ignore)
     const { socket } = request
     const speaker = chooseSpeaker(request.url ?? '', request.method)
     const { dialect } = speaker
     const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust: trust.get() })
-    running.add(socket, exchange)
+    const connection = running.add(socket, exchange)
     let isLast = false
     let reply: Reply
     try {
@@ -80,7 +86,7 @@ export function createDoor(options: DoorOptions): Door {
       reply = refuse(error, dialect, exchange, log)
     }
     // what follows an upgrade nobody agreed to may be anything
-    const isBroken = running.isBroken(socket)
+    const { isBroken } = connection
     isLast ||= isStopping || isBroken || request.headers.upgrade !== undefined
     const delivered = writeReply(request, response, {
       dialect,
@@ -90,23 +96,15 @@ export function createDoor(options: DoorOptions): Door {
       isBroken,
       bodyTimeoutMs: limits.get().bodyTimeoutMs,
     })
-    if (delivered.isLast) running.end(socket)
+    if (delivered.isLast) connection.isEnding = true
     // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
-    if (delivered.isFeed || response.closed) running.remove(socket, exchange)
-    else response.once('close', () => running.remove(socket, exchange))
+    if (delivered.isFeed || response.closed) running.remove(socket, connection, exchange)
+    else response.on('close', () => running.remove(socket, connection, exchange))
   }
 
   return {
     dialect,
-    async handle(request, response) {
-      try {
-        await serve(request, response)
-      } catch (error) {
-        // Not even a refusal could be spelled. One request is lost; the process must not be.
-        log.error('a request could not be answered', { error })
-        response.destroy()
-      }
-    },
+    handle: (request, response) => serve(request, response).catch((error) => giveUp(error, response)),
     identify: (request) => identify(request, { dialect, limits: limits.get(), trust: trust.get() }),
     handleBroken(error, socket) {
       if (running.breakOff(socket)) return
@@ -115,6 +113,7 @@ export function createDoor(options: DoorOptions): Door {
     },
     admit(socket) {
       open.add(socket)
+      meetPeer(socket, trust.get())
       if (open.size > limits.get().maxConnections) surplus.add(socket)
       socket.once('close', () => open.delete(socket))
     },
@@ -124,6 +123,8 @@ export function createDoor(options: DoorOptions): Door {
     },
   }
 }
+
+const ignore = () => {}
 
 /** After these nothing that follows on the connection can be trusted to be a request. */
 const ENDS_CONNECTION: ReadonlySet<string> = new Set([
@@ -164,7 +165,9 @@ const ENDS_SEGMENT: ReadonlySet<string> = new Set(['', '/', '?'])
 
 async function answer(exchange: Exchange, { dialect, find }: Speaker): Promise<Reply> {
   for (const step of dialect.steps) {
-    const reply = await step.run(exchange)
+    const ran = step.run(exchange)
+    // most have nothing to wait for, and every wait lets others go first
+    const reply = ran instanceof Promise ? await ran : ran
     if (reply) return reply
   }
   const match = find(exchange.path.segments)

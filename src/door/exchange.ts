@@ -38,10 +38,15 @@ export interface Exchange {
   readonly rawQuery: string
   readonly query: URLSearchParams
   readonly client: Client
-  /** Aborted when the client goes away. */
+  /** Aborted when the client goes away. Making one costs something: whoever need only be called uses `onGone`. */
   readonly signal: AbortSignal
+  /** Called when the client goes away, and when the reply is out. */
+  onGone(listener: () => void): void
+  readonly isGone: boolean
   /** Set by the authenticating step; anonymous until then. */
   authenticated: Authenticated | undefined
+  /** How much had ended when it was first looked who is asking; `undefined`: nobody looked. */
+  judgedAt: number | undefined
   /** Milliseconds spent waiting for the body. */
   readonly bodyMs: number
   /** Names and values in turn, as they came. */

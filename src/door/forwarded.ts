@@ -9,6 +9,7 @@ export interface TrustRules {
   readonly trustsUnixSockets: boolean
   /** Which family is believed: a proxy that sets one passes the other through as the client sent it. */
   readonly family: 'auto' | 'x-forwarded' | 'forwarded'
+  /** Names of headers are in lower case. */
   readonly hostHeader: string
   readonly protoHeader: string
   readonly sslHeader: string
@@ -21,13 +22,40 @@ export interface TrustRules {
  * is not a trusted proxy is the client, because everything before it is the client's own claim.
  */
 export function readClient(request: IncomingMessage, rules: TrustRules): Client {
-  const { socket } = request
-  const isUnixSocket = socket.remoteAddress === undefined
-  const peer = plainAddress(socket.remoteAddress ?? '')
-  const isTrusted = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(peer, rules.trusted)
-  const own = { address: peer, scheme: schemeOf(socket), host: request.headers.host ?? '', isUnixSocket, isTrusted }
+  const { address, scheme, isUnixSocket, isTrusted } = findPeer(request.socket, rules)
+  const own = { address, scheme, host: request.headers.host ?? '', isUnixSocket, isTrusted }
   return isTrusted ? { ...own, ...readForwarded(request, rules) } : own
 }
+
+interface Peer extends Omit<Client, 'host'> {
+  /** By which it was judged. */
+  readonly rules: TrustRules
+}
+
+const peers = new WeakMap<Socket, Peer>()
+
+/** Who is at the other end does not change with the requests of a connection: it is judged once, and for new rules. */
+function findPeer(socket: Socket, rules: TrustRules): Peer {
+  const known = peers.get(socket)
+  if (known?.rules === rules) return known
+  const peer = judgePeer(known ?? readPeer(socket), rules)
+  peers.set(socket, peer)
+  return peer
+}
+
+const readPeer = (socket: Socket): Omit<Peer, 'isTrusted' | 'rules'> => ({
+  address: plainAddress(socket.remoteAddress ?? ''),
+  scheme: schemeOf(socket),
+  isUnixSocket: socket.remoteAddress === undefined,
+})
+
+function judgePeer({ address, scheme, isUnixSocket }: ReturnType<typeof readPeer>, rules: TrustRules): Peer {
+  const isTrusted = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(address, rules.trusted)
+  return { address, scheme, isUnixSocket, isTrusted, rules }
+}
+
+/** A connection that is gone has no address any more, and would look like a Unix socket: it is looked at as it begins. */
+export const meetPeer = (socket: Socket, rules: TrustRules): void => void findPeer(socket, rules)
 
 const schemeOf = (socket: Socket | TLSSocket): 'http' | 'https' => ('encrypted' in socket ? 'https' : 'http')
 
@@ -41,18 +69,22 @@ function isTrustedAddress(address: string, trusted: BlockList): boolean {
 type Claims = { address?: string; scheme?: 'http' | 'https'; host?: string }
 
 function readForwarded(request: IncomingMessage, rules: TrustRules): Claims {
-  const header = (name: string) => (name === '' ? undefined : joined(request.headers[name.toLowerCase()]))
-  const speaksX = ['x-forwarded-for', rules.protoHeader, rules.hostHeader, rules.sslHeader].some(header)
-  const usesX = rules.family === 'x-forwarded' || (rules.family === 'auto' && speaksX)
-  const claims = usesX ? readXForwarded(header, rules) : readStandard(header('forwarded') ?? '', rules)
+  const header: FindHeader = (name) => (name === '' ? undefined : joined(request.headers[name]))
+  const usesX = rules.family === 'x-forwarded' || (rules.family === 'auto' && speaksX(header, rules))
+  const claims = usesX ? readXForwarded(header, rules) : readStandard(header('forwarded'), rules)
   const peer = header(rules.peerHeader)?.trim()
   if (peer !== undefined && isIP(peer) !== 0) claims.address = peer
   return claims
 }
 
+type FindHeader = (name: string) => string | undefined
+
+const speaksX = (header: FindHeader, { protoHeader, hostHeader, sslHeader }: TrustRules): boolean =>
+  Boolean(header('x-forwarded-for') || header(protoHeader) || header(hostHeader) || header(sslHeader))
+
 const joined = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value)
 
-function readXForwarded(header: (name: string) => string | undefined, rules: TrustRules): Claims {
+function readXForwarded(header: FindHeader, rules: TrustRules): Claims {
   const claims: Claims = {}
   const address = findClient(split(header('x-forwarded-for')), rules.trusted)
   if (address !== undefined) claims.address = address
@@ -87,7 +119,8 @@ function withoutPort(text: string): string {
 // RFC 7239: elements by comma, pairs by semicolon, values as tokens or quoted strings.
 const FORWARDED_PAIR = /(?:^|[;,])\s*([A-Za-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]+))|(,)/g
 
-function readStandard(text: string, rules: TrustRules): Claims {
+function readStandard(text: string | undefined, rules: TrustRules): Claims {
+  if (text === undefined) return {}
   const addresses: string[] = []
   const claims: Claims = {}
   for (const [, name, quoted, token] of text.matchAll(FORWARDED_PAIR)) {

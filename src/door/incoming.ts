@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Authenticated } from '../identity/identity.ts'
@@ -19,10 +20,17 @@ const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
 const GONE = new Error('the client is gone')
 
 /** Not a count: an id must not tell how many requests there were. It names a request in a log, and guards nothing. */
-const createId = (): string =>
-  Math.floor(Math.random() * 2 ** 40)
-    .toString(16)
-    .padStart(10, '0')
+function createId(): string {
+  if (nextId === ids.length) nextId = 0
+  if (nextId === 0) randomFillSync(ids)
+  nextId += ID_BYTES
+  return ids.toString('hex', nextId - ID_BYTES, nextId)
+}
+
+const ID_BYTES = 5
+/** Drawn many at once: one by one they would be a call of the system each. */
+const ids = Buffer.alloc(ID_BYTES * 1024)
+let nextId = 0
 
 /** One request on its way through the door. What costs something is worked out on first use, once. */
 export class Incoming implements Exchange {
@@ -31,6 +39,7 @@ export class Incoming implements Exchange {
   readonly target: string
   readonly rawQuery: string
   authenticated: Authenticated | undefined
+  judgedAt: number | undefined
   bodyMs = 0
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
@@ -72,11 +81,19 @@ export class Incoming implements Exchange {
     return this.#client
   }
 
+  onGone(listener: () => void): void {
+    this.#response.on('close', listener)
+  }
+
+  get isGone(): boolean {
+    return this.#response.destroyed || this.#response.closed
+  }
+
   get signal(): AbortSignal {
     if (this.#signal) return this.#signal
     const controller = new AbortController()
-    this.#response.once('close', () => controller.abort(GONE))
-    if (this.#response.destroyed) controller.abort(GONE)
+    this.onGone(() => controller.abort(GONE))
+    if (this.isGone) controller.abort(GONE)
     this.#signal = controller.signal
     return this.#signal
   }
@@ -95,7 +112,8 @@ export class Incoming implements Exchange {
   }
 
   cookie(name: string): string | undefined {
-    this.#cookies ??= readCookies(this.header('cookie') ?? '')
+    if (this.#request.headers.cookie === undefined) return undefined
+    this.#cookies ??= readCookies(this.#request.headers.cookie)
     return this.#cookies.get(name)
   }
 

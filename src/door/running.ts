@@ -1,33 +1,44 @@
 import type { Socket } from 'node:net'
 import type { Incoming } from './incoming.ts'
 
-/** The exchanges under way on each connection (several, where a client pipelines). */
+/** What is under way on one connection. */
+interface Connection {
+  /** Several, where a client pipelines. */
+  readonly exchanges: Set<Incoming>
+  /** What follows is not HTTP. */
+  isBroken: boolean
+  /** The reply under way is the last. */
+  isEnding: boolean
+}
+
+/** The exchanges under way on each connection. */
 export function createRunning() {
-  const sockets = new WeakMap<Socket, Set<Incoming>>()
-  const broken = new WeakSet<Socket>()
-  const ending = new WeakSet<Socket>()
+  const connections = new WeakMap<Socket, Connection>()
   return {
-    add(socket: Socket, exchange: Incoming) {
-      const exchanges = sockets.get(socket)
-      if (exchanges) exchanges.add(exchange)
-      else sockets.set(socket, new Set([exchange]))
+    add(socket: Socket, exchange: Incoming): Connection {
+      let connection = connections.get(socket)
+      if (connection === undefined) {
+        connection = { exchanges: new Set(), isBroken: false, isEnding: false }
+        connections.set(socket, connection)
+      }
+      connection.exchanges.add(exchange)
+      return connection
     },
-    remove(socket: Socket, exchange: Incoming) {
-      const exchanges = sockets.get(socket)
-      exchanges?.delete(exchange)
-      if (exchanges?.size === 0 && broken.has(socket)) socket.end()
+    remove(socket: Socket, { exchanges, isBroken }: Connection, exchange: Incoming): void {
+      exchanges.delete(exchange)
+      if (isBroken && exchanges.size === 0) socket.end()
     },
-    /** The reply under way is the last of this connection. */
-    end: (socket: Socket) => void ending.add(socket),
-    isBroken: (socket: Socket) => broken.has(socket),
-    isIdle: (socket: Socket) => !sockets.get(socket)?.size && !ending.has(socket),
+    isIdle(socket: Socket): boolean {
+      const connection = connections.get(socket)
+      return connection === undefined || (connection.exchanges.size === 0 && !connection.isEnding)
+    },
     /** What follows is not HTTP. Whoever is still under way is told and answers; `false` where nobody does. */
     breakOff(socket: Socket): boolean {
-      const exchanges = sockets.get(socket)
-      if (ending.has(socket)) return true // answered already; the connection is about to end
-      if (!exchanges || exchanges.size === 0) return false
-      broken.add(socket)
-      for (const exchange of exchanges) exchange.breakOff()
+      const connection = connections.get(socket)
+      if (connection?.isEnding) return true // answered already; the connection is about to end
+      if (connection === undefined || connection.exchanges.size === 0) return false
+      connection.isBroken = true
+      for (const exchange of connection.exchanges) exchange.breakOff()
       return true
     },
   }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { frame } from '../base/encoding.ts'
 import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
 import { readAdminPassword } from './password/admin-password.ts'
-import { frame } from './password/password-digest.ts'
 import { checkName, type SessionsFrom } from './user.ts'
 
 export interface AdministratorText {

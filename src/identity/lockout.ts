@@ -1,7 +1,8 @@
 import type { Clock } from '../base/clock.ts'
+import { frame } from '../base/encoding.ts'
 import { type Log, SILENT_LOG } from '../base/log.ts'
 import { createLiveCache } from './live-cache.ts'
-import { digestHex, frame } from './password/password-digest.ts'
+import { digestHex } from './password/password-digest.ts'
 
 export interface LockoutOptions {
   readonly mode: () => 'enforce' | 'warn' | 'off'

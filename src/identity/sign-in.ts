@@ -32,8 +32,8 @@ export interface Attempt {
   isProven?(account: Account): boolean
   /** How long ago the password may have been verified for that to count; left out: as long as it is the same. */
   readonly maxAgeMs?: number
-  /** Asked for only where a hash must be computed: making one costs more than remembering a password. */
-  readonly signal?: AbortSignal
+  /** Whoever waits: asked for its signal only where a hash must be computed, because making one costs something. */
+  readonly waiting?: { readonly signal: AbortSignal }
 }
 
 /** Whose name and password these are; `undefined`: nobody's. An unknown name looks and costs like a wrong password. */
@@ -92,7 +92,7 @@ async function verify(
   if (account && attempt.isProven?.(account)) return 'proven'
   if (account && !account.isAdmin) requireIterations(account, limits())
   if (account && memory.isRemembered(name, account.version, password, maxAgeMs)) return 'remembered'
-  const isRight = await hasher.verify(account?.password, password, costOf(account), attempt.signal)
+  const isRight = await hasher.verify(account?.password, password, costOf(account), attempt.waiting?.signal)
   // Guesses sent side by side all passed the first question.
   requireUnlocked(lockout, key)
   return isRight

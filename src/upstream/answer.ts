@@ -8,14 +8,15 @@ export interface AnswerHead {
   readonly headers: readonly string[]
 }
 
-export interface AnswerOptions {
+/** Whoever asked. */
+export interface AnswerOwner {
   readonly isFeed: boolean
   /** Longest silence within the body of what is no feed; 0: any. */
   readonly idleMs: number
   /** The head is there: what follows can be poured. */
-  onHead(head: AnswerHead, answer: Answer): void
+  onHead(head: AnswerHead): void
   /** There will be no head. */
-  onFailure(error: Error, answer: Answer): void
+  onFailure(error: Error): void
   /** All is over, one way or another. */
   onClose(): void
 }
@@ -35,19 +36,19 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   readonly isFeed: boolean
   /** Whether a byte of the answer was seen. */
   hasBegun = false
-  readonly #options: AnswerOptions
+  readonly #owner: AnswerOwner
   #controller: Dispatcher.DispatchController | undefined
   #sink: Sink | undefined
   #end: ((last?: Uint8Array) => void) | undefined
   #waiting: Buffer[] = []
   #waitingBytes = 0
-  #trailers: [string, string][] = []
+  #trailers: [string, string][] | undefined
   #state: 'asked' | 'head' | 'whole' | 'over' = 'asked'
   #idle: NodeJS.Timeout | undefined
 
-  constructor(options: AnswerOptions) {
-    this.#options = options
-    this.isFeed = options.isFeed
+  constructor(owner: AnswerOwner) {
+    this.#owner = owner
+    this.isFeed = owner.isFeed
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -62,7 +63,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200 || this.#state !== 'asked') return
     this.#state = 'head'
-    this.#options.onHead({ status, headers: toTexts(controller.rawHeaders) }, this)
+    this.#owner.onHead({ status, headers: toTexts(controller.rawHeaders) })
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -77,7 +78,8 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
-    this.#trailers = toPairs(toTexts(controller.rawTrailers))
+    const trailers = toTexts(controller.rawTrailers)
+    if (trailers.length > 0) this.#trailers = toPairs(trailers)
     if (this.#state !== 'head') return
     this.#state = 'whole'
     if (this.#sink) this.#finish()
@@ -87,7 +89,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     if (this.#state === 'over') return
     const wasAsked = this.#state === 'asked'
     this.#close()
-    if (wasAsked) this.#options.onFailure(error, this)
+    if (wasAsked) this.#owner.onFailure(error)
     else this.#sink?.destroy()
   }
 
@@ -108,7 +110,6 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   /** The rest comes as the client takes it. */
   #pourOn(sink: Sink): void {
-    sink.once('close', () => this.drop())
     sink.on('drain', () => this.#resume())
     if (this.#waiting.length === 0) sink.flushHeaders()
     for (const chunk of this.#waiting) sink.write(chunk)
@@ -124,7 +125,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     const wasAsked = this.#state === 'asked'
     this.#close()
     this.#controller?.abort(GONE)
-    if (wasAsked) this.#options.onFailure(GONE, this)
+    if (wasAsked) this.#owner.onFailure(GONE)
   }
 
   /** Ends it for the client too. */
@@ -135,7 +136,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   #finish(last?: Buffer): void {
     this.#close()
-    if (this.#trailers.length > 0) this.#sink?.addTrailers(this.#trailers)
+    if (this.#trailers) this.#sink?.addTrailers(this.#trailers)
     this.#end?.(last)
   }
 
@@ -153,22 +154,24 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   }
 
   #watchSilence(): void {
-    const { idleMs } = this.#options
+    const { idleMs } = this.#owner
     if (idleMs > 0 && !this.isFeed) this.#idle ??= setTimeout(() => this.cut(), idleMs).unref()
   }
 
   #close(): void {
     this.#state = 'over'
     clearTimeout(this.#idle)
-    this.#options.onClose()
+    this.#owner.onClose()
   }
 }
 
 // undici gives names and values as bytes, in an array or in none at all
-const toTexts = (raw: unknown): readonly string[] =>
-  Array.isArray(raw)
-    ? raw.map((part: Buffer | string) => (typeof part === 'string' ? part : part.toString('latin1')))
-    : []
+function toTexts(raw: unknown): readonly string[] {
+  if (!Array.isArray(raw)) return []
+  const texts: string[] = []
+  for (const part of raw) texts.push(typeof part === 'string' ? part : part.latin1Slice())
+  return texts
+}
 
 function toPairs(flat: readonly string[]): [string, string][] {
   const pairs: [string, string][] = []

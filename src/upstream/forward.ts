@@ -2,19 +2,16 @@
  * What enters: a request a door has judged. What leaves: the answer of the server behind it, on its way through. The
  * path sent is the path judged, byte for byte; who is asking is told by Cardea alone.
  */
-import type { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
-import { Answer } from './answer.ts'
+import { Attempt, type Failed, type Order } from './attempt.ts'
 import { isDisconnected, isUnconnected, toUpstreamRefusal } from './failures.ts'
 import type { Group, Member } from './group.ts'
 import { type Introduce, UNKNOWN } from './identity.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { createLivePools, type Pools, type PoolsSettings } from './pools.ts'
 import { addForwarded, createRequestFilter } from './request-headers.ts'
-import { filterAnswerHeaders } from './response-headers.ts'
 import { createSpool, type SpoolLimits, type SpoolShare } from './spool.ts'
 
 export interface ForwardSettings extends PoolsSettings {
@@ -37,8 +34,6 @@ export interface ForwardNeeds {
   isFeed(exchange: Exchange): boolean
   readonly streams: OpenStreams
   stillHolds(exchange: Exchange): Promise<boolean>
-  /** How much had ended when it was looked who is asking. */
-  judgedAt(exchange: Exchange): number
   readonly clock: Clock
 }
 
@@ -58,44 +53,34 @@ export function createUpstream(needs: ForwardNeeds): Upstream {
     sessionCookie: needs.sessionCookie,
   })
   const openShare = createSpool()
-  const prepare = (exchange: Exchange, spooled: Spooled): Order => {
+  const forward = (exchange: Exchange, spooled: Buffer | undefined): Promise<Reply> => {
     const { headers, keepsAuthorization } = needs.introduce(exchange.authenticated ?? UNKNOWN)
-    const sent = filter(exchange.rawHeaders, { keepsAuthorization })
+    const sent = filter(exchange.rawHeaders, keepsAuthorization)
     addForwarded(sent, exchange.client)
-    sent.push(needs.requestIdHeader, exchange.id, ...headers)
-    return { exchange, headers: sent, isFeed: needs.isFeed(exchange), ...spooled }
+    sent.push(needs.requestIdHeader, exchange.id)
+    for (const part of headers) sent.push(part)
+    return askAround({ exchange, headers: sent, isFeed: needs.isFeed(exchange), spooled }, pools.get(), needs)
+  }
+  const forwardSpooled = async (exchange: Exchange, spool: SpoolLimits): Promise<Reply> => {
+    const share = openShare(spool.totalBytes)
+    try {
+      return await forward(exchange, await gather(exchange, spool, share))
+    } finally {
+      share.release()
+    }
   }
   return {
     isSet: () => needs.settings().urls.length > 0,
-    async forward(exchange) {
+    forward(exchange) {
       if (!exchange.target.startsWith('/')) throw new Refusal('invalid_target')
       const { spool } = needs.settings()
-      if (spool === undefined || exchange.header('transfer-encoding') === undefined) {
-        return askAround(prepare(exchange, {}), pools.get(), needs)
-      }
-      const share = openShare(spool.totalBytes)
-      try {
-        const spooled = await gather(exchange, spool, share)
-        return await askAround(prepare(exchange, { spooled }), pools.get(), needs)
-      } finally {
-        share.release()
-      }
+      const isWhole = spool === undefined || exchange.header('transfer-encoding') === undefined
+      return isWhole ? forward(exchange, undefined) : forwardSpooled(exchange, spool)
     },
     isHealthy: (path) => isAnyHealthy(pools.get(), path),
     close: pools.close,
   }
 }
-
-/** A request as it is sent, to one server after another if need be. */
-interface Order {
-  readonly exchange: Exchange
-  readonly headers: readonly string[]
-  readonly isFeed: boolean
-  /** A body put together. Without it the body is passed on as it comes. */
-  readonly spooled?: Buffer
-}
-
-type Spooled = Pick<Order, 'spooled'>
 
 async function gather(exchange: Exchange, limits: SpoolLimits, { take }: SpoolShare): Promise<Buffer> {
   // one that would not fit alone will not fit later either
@@ -106,13 +91,13 @@ async function gather(exchange: Exchange, limits: SpoolLimits, { take }: SpoolSh
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
 async function askAround(order: Order, group: Group<Pools>, needs: ForwardNeeds): Promise<Reply> {
-  const tried = new Set<Member<Pools>>()
+  let tried: Set<Member<Pools>> | undefined
   let failure: Refusal | undefined
   let repeats = 0
   for (;;) {
     const member = group.choose(tried)
     if (member === undefined) throw failure ?? group.refuse()
-    const outcome = await askOne(order, member, needs)
+    const outcome = await new Attempt(order, member, needs).send()
     if (outcome.kind === 'reply') {
       if (member.failures > 0) group.revive(member)
       return outcome.reply
@@ -121,78 +106,16 @@ async function askAround(order: Order, group: Group<Pools>, needs: ForwardNeeds)
     if (isUnconnected(error)) group.rest(member)
     failure = toUpstreamRefusal(error, group.refuse)
     const isSafe = isUnconnected(error) || (isDisconnected(error) && isRepeatable(order, outcome))
-    if (!isSafe || order.exchange.signal.aborted) throw failure
+    if (!isSafe || order.exchange.isGone) throw failure
+    tried ??= new Set()
     // a connection kept alive may be closed by the other end just now: a fresh one of the same server will do
     if (isUnconnected(error) || repeats > 0 || group.members.length > 1) tried.add(member)
     repeats += 1
   }
 }
 
-type Outcome =
-  | { readonly kind: 'reply'; readonly reply: Reply }
-  | { readonly kind: 'failed'; readonly error: Error; readonly hasBegun: boolean; readonly hasSent: boolean }
-
-const isRepeatable = ({ exchange }: Order, outcome: Extract<Outcome, { kind: 'failed' }>): boolean =>
-  IDEMPOTENT.has(exchange.method) && !outcome.hasBegun && !outcome.hasSent
-
-function askOne(order: Order, member: Member<Pools>, needs: ForwardNeeds): Promise<Outcome> {
-  const { exchange, isFeed } = order
-  const { idleTimeoutMs, ownsCors } = needs.settings()
-  const stream = order.spooled === undefined ? exchange.openBody() : undefined
-  const authenticated = exchange.authenticated ?? UNKNOWN
-  member.open += 1
-  return new Promise((resolve) => {
-    let wasCut = false
-    const answer = new Answer({
-      isFeed,
-      idleMs: idleTimeoutMs,
-      onHead: ({ status, headers }, body) => {
-        const kept = filterAnswerHeaders(headers, status, { ownsCors, sessionCookie: needs.sessionCookie })
-        resolve({ kind: 'reply', reply: { status, headers: kept, body, isForwarded: true } })
-      },
-      onFailure: (error, { hasBegun }) => {
-        const told = wasCut ? new Refusal('authentication_required') : error
-        resolve({ kind: 'failed', error: told, hasBegun, hasSent: stream?.readableDidRead ?? false })
-      },
-      onClose: () => {
-        member.open -= 1
-        takeOff()
-      },
-    })
-    const cut = () => {
-      wasCut = true
-      answer.cut()
-    }
-    const takeOff = needs.streams.add({
-      authenticated,
-      since: needs.judgedAt(exchange),
-      stillHolds: () => needs.stillHolds(exchange),
-      cut,
-    })
-    exchange.signal.addEventListener('abort', () => answer.drop(), { once: true })
-    dispatch(order, member.pool, stream, answer)
-  })
-}
-
-function dispatch(
-  { exchange, headers, isFeed, spooled }: Order,
-  pool: Pools,
-  stream: Readable | undefined,
-  to: Answer,
-) {
-  const length = stream === undefined ? undefined : exchange.header('content-length')
-  const options = {
-    // undici takes any token; its type lists the common ones
-    method: exchange.method as Dispatcher.HttpMethod,
-    path: exchange.target,
-    headers: length === undefined ? [...headers] : [...headers, 'Content-Length', length],
-    body: spooled ?? stream ?? null,
-    // not in its types: without it the name of the certificate would be the client's Host
-    servername: pool.servername,
-  }
-  const chosen = isFeed ? pool.feeds : pool.requests
-  chosen.dispatch(options, to)
-}
+const isRepeatable = ({ exchange }: Order, { hasBegun, hasSent }: Failed): boolean =>
+  IDEMPOTENT.has(exchange.method) && !hasBegun && !hasSent
 
 const HEALTH_MS = 5000
 

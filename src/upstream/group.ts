@@ -15,7 +15,7 @@ export interface Member<P> {
 export interface Group<P> {
   readonly members: readonly Member<P>[]
   /** The one with the fewest requests under way that neither rests nor was tried already; `undefined`: there is none. */
-  choose(tried: ReadonlySet<Member<P>>): Member<P> | undefined
+  choose(tried?: ReadonlySet<Member<P>>): Member<P> | undefined
   /** It refused a connection: it rests, the longer the more often in a row. */
   rest(member: Member<P>): void
   /** It answered. */
@@ -35,7 +35,7 @@ export function createGroup<P>(pools: readonly (readonly [url: string, pool: P])
       const now = clock.nowMs()
       let best: Member<P> | undefined
       for (const member of members) {
-        if (member.restsUntilMs > now || tried.has(member)) continue
+        if (member.restsUntilMs > now || tried?.has(member)) continue
         if (best === undefined || member.open < best.open) best = member
       }
       return best

@@ -7,13 +7,18 @@ export function listConnectionNames(raw: readonly string[]): ReadonlySet<string>
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] as string
     if (name.length !== 10 || name.toLowerCase() !== 'connection') continue
+    const value = raw[i + 1] as string
+    if (NAMES_NOTHING.has(value)) continue
     names ??= new Set()
-    for (const item of (raw[i + 1] as string).split(',')) names.add(item.trim().toLowerCase())
+    for (const item of value.split(',')) names.add(item.trim().toLowerCase())
   }
   if (names === undefined || names.size === 0) return undefined
   for (const name of NEVER_DROPPED) names.delete(name)
   return names
 }
+
+/** What nearly every request says. */
+const NAMES_NOTHING: ReadonlySet<string> = new Set(['keep-alive', 'Keep-Alive', 'close'])
 
 /** Naming one of these would take from a request what it is, and leave the rest of it to be read otherwise. */
 const NEVER_DROPPED: readonly string[] = ['host', 'content-length', 'content-type', 'content-encoding']

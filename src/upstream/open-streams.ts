@@ -5,15 +5,16 @@ import type { Authenticated } from '../identity/identity.ts'
 export interface OpenStream {
   readonly authenticated: Authenticated
   /** How much had ended when it was let in: what ended between then and now concerns it too. */
-  readonly since: number
+  readonly since: number | undefined
   /** Whether what it was let in with would still be let in, with the same rights. */
   stillHolds(): Promise<boolean>
   cut(): void
 }
 
 export interface OpenStreams {
-  /** Gives what takes it off again. Of nobody's streams no list is kept. */
-  add(stream: OpenStream): () => void
+  /** Of nobody's streams no list is kept. */
+  add(stream: OpenStream): void
+  remove(stream: OpenStream): void
   /** Cuts those that have ended, and those that no longer hold. */
   end(ended: Ended): void
   /** Keys or options have changed: every stream is judged anew. */
@@ -49,18 +50,19 @@ export function createOpenStreams(): OpenStreams {
     },
     add(stream) {
       const { name } = stream.authenticated.identity
-      if (stream.authenticated.by === null) return nothing
+      if (stream.authenticated.by === null) return
       const own = byName.get(name)
       if (own) own.add(stream)
       else byName.set(name, new Set([stream]))
       size += 1
       if (stream.since !== epoch) judge(stream)
-      return () => {
-        const streams = byName.get(name)
-        if (!streams?.delete(stream)) return
-        size -= 1
-        if (streams.size === 0) byName.delete(name)
-      }
+    },
+    remove(stream) {
+      const { name } = stream.authenticated.identity
+      const streams = byName.get(name)
+      if (!streams?.delete(stream)) return
+      size -= 1
+      if (streams.size === 0) byName.delete(name)
     },
     end(ended) {
       epoch += 1
@@ -79,8 +81,6 @@ export function createOpenStreams(): OpenStreams {
     },
   }
 }
-
-const nothing = () => {}
 
 const sessionIdOf = ({ session, bearer }: Authenticated): string | undefined => session?.id ?? bearer?.session?.id
 

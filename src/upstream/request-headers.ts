@@ -5,13 +5,11 @@ import { listConnectionNames, normalizeName } from './header-names.ts'
 export interface RequestHeaderRules {
   /** Headers of the deployment's own choosing that tell who somebody is, beside the well-known ones. */
   readonly identityHeaders: readonly string[]
-  /** Whether the client's own `Authorization` goes along. */
-  readonly keepsAuthorization: boolean
   /** The cookie that is Cardea's. */
   readonly sessionCookie: string
 }
 
-export type HeaderFilter = (raw: readonly string[], rules: Pick<RequestHeaderRules, 'keepsAuthorization'>) => string[]
+export type HeaderFilter = (raw: readonly string[], keepsAuthorization: boolean) => string[]
 
 type Fate = 'pass' | 'drop' | 'authorization' | 'cookie' | 'connection'
 
@@ -56,7 +54,8 @@ const IDENTITY_PREFIXES: readonly string[] = ['x-auth-', 'x-cardea-', 'x-forward
 /** Names seen are remembered with what becomes of them; hostile ones must not fill the memory. */
 const MOST_NAMES = 2000
 
-export function createRequestFilter(rules: Omit<RequestHeaderRules, 'keepsAuthorization'>): HeaderFilter {
+/** `keepsAuthorization`: whether the client's own goes along. */
+export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
   const dropped = new Set(
     [...OWN_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaders].map((name) => normalizeName(name)),
   )
@@ -68,11 +67,12 @@ export function createRequestFilter(rules: Omit<RequestHeaderRules, 'keepsAuthor
     if (fates.size < MOST_NAMES) fates.set(name, fate)
     return fate
   }
-  return (raw, { keepsAuthorization }) => {
+  return (raw, keepsAuthorization) => {
     const named = listConnectionNames(raw)
     const kept: string[] = []
     for (let i = 0; i + 1 < raw.length; i += 2) {
-      const [name, value] = [raw[i] as string, raw[i + 1] as string]
+      const name = raw[i] as string
+      const value = raw[i + 1] as string
       const fate = judge(name)
       if (fate === 'drop' || fate === 'connection' || named?.has(name.toLowerCase())) continue
       if (fate === 'pass' || (fate === 'authorization' && keepsAuthorization)) kept.push(name, value)

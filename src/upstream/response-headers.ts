@@ -25,7 +25,8 @@ export function filterAnswerHeaders(raw: readonly string[], status: number, rule
   const named = listConnectionNames(raw)
   const kept: HeaderPair[] = []
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const [name, value] = [raw[i] as string, raw[i + 1] as string]
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
     const lower = name.toLowerCase()
     if (HOP.has(lower) || named?.has(lower)) continue
     if (rules.ownsCors && lower.startsWith(CORS_PREFIX)) continue

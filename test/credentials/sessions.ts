@@ -39,7 +39,7 @@ export async function openSessions(scope: Scope, first: Partial<CookieSettings> 
   const accounts = createAccountSessions(needs)
   const tokens = createTokenSessions(needs)
   const handler = createCookieHandler({ accounts, tokens })
-  const read = (cookie: string): Promise<Verdict> => handler.read(sourceOf(cookie))
+  const read = async (cookie: string): Promise<Verdict> => handler.read(sourceOf(cookie))
   return {
     ...node,
     clock,

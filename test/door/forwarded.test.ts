@@ -13,9 +13,9 @@ const RULES: TrustRules = {
   trusted,
   trustsUnixSockets: true,
   family: 'auto',
-  hostHeader: 'X-Forwarded-Host',
-  protoHeader: 'X-Forwarded-Proto',
-  sslHeader: 'X-Forwarded-Ssl',
+  hostHeader: 'x-forwarded-host',
+  protoHeader: 'x-forwarded-proto',
+  sslHeader: 'x-forwarded-ssl',
   peerHeader: '',
 }
 
@@ -107,13 +107,13 @@ const ROWS: Row[] = [
   },
   {
     name: 'a header of its own for the peer',
-    rules: { peerHeader: 'X-Real-IP' },
+    rules: { peerHeader: 'x-real-ip' },
     headers: { 'x-real-ip': '203.0.113.9', 'x-forwarded-for': '6.6.6.6' },
     expect: { address: '203.0.113.9' },
   },
   {
     name: 'a peer header that is no address',
-    rules: { peerHeader: 'X-Real-IP' },
+    rules: { peerHeader: 'x-real-ip' },
     headers: { 'x-real-ip': 'me' },
     expect: { address: '127.0.0.1' },
   },

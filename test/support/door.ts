@@ -192,9 +192,9 @@ export async function openTestDoor(scope: Scope, options: TestDoorOptions = {}) 
     trusted,
     trustsUnixSockets: true,
     family: 'auto',
-    hostHeader: 'X-Forwarded-Host',
-    protoHeader: 'X-Forwarded-Proto',
-    sslHeader: 'X-Forwarded-Ssl',
+    hostHeader: 'x-forwarded-host',
+    protoHeader: 'x-forwarded-proto',
+    sslHeader: 'x-forwarded-ssl',
     peerHeader: '',
   } as const
   const door = createDoor({

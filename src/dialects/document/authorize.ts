@@ -1,12 +1,14 @@
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
+import type { Exchange } from '../../door/exchange.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { type PathRule, usersRule } from './users/authorize.ts'
 import type { UsersNeeds } from './users/needs.ts'
 
 export interface AuthorizeOptions {
   readonly adminOnlyAllDbs: boolean
-  readonly users: Pick<UsersNeeds, 'database' | 'settings'>
 }
+
+export type AuthorizeUsers = Pick<UsersNeeds, 'database' | 'settings'>
 
 /** What a path asks of the caller. */
 export type PathDemand = PathRule | 'user' | 'metrics'
@@ -21,10 +23,15 @@ const METRICS = new Set(['_stats', '_system', '_prometheus'])
 const METRICS_ROLE = '_metrics'
 
 /** What a path asks of the caller, before any endpoint looks at it. */
-export function ruleOf(method: string, segments: readonly string[], options: AuthorizeOptions): PathDemand {
+export function ruleOf(
+  method: string,
+  segments: readonly string[],
+  options: AuthorizeOptions,
+  users: AuthorizeUsers,
+): PathDemand {
   const [first, ...rest] = segments
   if (first === undefined) return 'open'
-  if (first === options.users.database) return usersRule(method, rest, options.users.settings())
+  if (first === users.database) return usersRule(method, rest, users.settings())
   if (LISTS_OF_DATABASES.has(first)) return options.adminOnlyAllDbs ? 'admin' : 'open'
   if (OPEN_WHEN_EXACT.has(first) && rest.length === 0) return 'open'
   const isDatabase = !first.startsWith('_') || SYSTEM_DATABASES.has(first)
@@ -46,7 +53,12 @@ const DEMANDS: Readonly<Record<PathDemand, { readonly isMet: (who: Identity) => 
     admin: { isMet: ({ isAdmin }) => isAdmin, code: 'admin_required' },
   }
 
-export function authorize(method: string, segments: readonly string[], who: Identity, options: AuthorizeOptions): void {
-  const { isMet, code } = DEMANDS[ruleOf(method, segments, options)]
+export function authorize(
+  { method, path: { segments } }: Pick<Exchange, 'method' | 'path'>,
+  who: Identity,
+  options: AuthorizeOptions,
+  users: AuthorizeUsers,
+): void {
+  const { isMet, code } = DEMANDS[ruleOf(method, segments, options, users)]
   if (!isMet(who)) throw new Refusal(code)
 }

@@ -22,7 +22,8 @@ function findAcceptedOrigin(exchange: Exchange, rules: CorsRules): string | unde
 
 /** A preflight that meets every condition is answered without a credential; any other OPTIONS is an ordinary request. */
 export function answerPreflight(exchange: Exchange, rules: CorsRules): Reply | undefined {
-  const origin = exchange.method === 'OPTIONS' ? findAcceptedOrigin(exchange, rules) : undefined
+  if (exchange.method !== 'OPTIONS') return undefined
+  const origin = findAcceptedOrigin(exchange, rules)
   const method = exchange.header('access-control-request-method')
   if (origin === undefined || method === undefined || !rules.methods.includes(method)) return undefined
   const asked = exchange.header('access-control-request-headers') ?? ''
@@ -48,9 +49,10 @@ function areHeadersAllowed(asked: string, allowed: readonly string[]): boolean {
 
 /** What every other reply carries for an accepted origin. `Vary` keeps one origin's answer out of another's cache. */
 export function corsHeaders(exchange: Exchange, reply: Reply, rules: CorsRules): readonly HeaderPair[] {
+  if (!rules.isEnabled) return []
   const origin = findAcceptedOrigin(exchange, rules)
   const names = reply.headers.map(([name]) => name.toLowerCase())
-  if (origin === undefined || names.includes('access-control-allow-origin')) return rules.isEnabled ? [VARY] : []
+  if (origin === undefined || names.includes('access-control-allow-origin')) return [VARY]
   const simple = SIMPLE_RESPONSE_HEADERS.filter((name) => names.includes(name))
   const exposed = ['content-type', ...simple, ...rules.exposedHeaders]
   return [

@@ -1,4 +1,4 @@
-import { decodePercent, isPercentEncodingValid } from '../../base/encoding.ts'
+import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Path } from '../../door/exchange.ts'
 
@@ -13,7 +13,6 @@ export function readDocumentPath(raw: string): Path {
 }
 
 function readSegment(part: string): string {
-  if (!isPercentEncodingValid(part)) throw new Refusal('invalid_url_encoding')
   const text = decodePercent(part)
   if (text === undefined || text.includes('\0')) throw new Refusal('invalid_url_encoding')
   if (text === '' || text === '.' || text === '..') throw new Refusal('invalid_target')

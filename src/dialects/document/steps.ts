@@ -35,7 +35,7 @@ export function documentSteps(needs: StepsNeeds, routes: readonly Route[]): read
       name: 'authorize',
       run: (exchange) => {
         const { identity } = exchange.authenticated ?? ANONYMOUS
-        return void authorize(exchange.method, exchange.path.segments, identity, { ...settings(), users })
+        return void authorize(exchange, identity, settings(), users)
       },
     },
     {
@@ -49,8 +49,9 @@ export function documentSteps(needs: StepsNeeds, routes: readonly Route[]): read
 }
 
 function checkHost(exchange: Exchange, { validatesHost, validHosts }: DocumentSettings): undefined {
+  if (!validatesHost) return
   const host = (exchange.header('host') ?? '').replace(/:\d*$/, '')
-  if (validatesHost && !validHosts.includes(host)) throw new Refusal('invalid_host')
+  if (!validHosts.includes(host)) throw new Refusal('invalid_host')
 }
 
 function checkLength(target: string, max: number | undefined): undefined {

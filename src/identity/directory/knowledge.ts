@@ -8,6 +8,8 @@ import type { UserMemory } from './user-memory.ts'
 /** How fresh what this node remembers is, and what keeps it so. */
 export interface Knowledge {
   stalenessMs(): number
+  /** Whether what is known is so old that it must not be used before it was looked for news. */
+  isStale(): boolean
   /** Throws `store_unavailable` where what is known is too old and nothing newer can be had. */
   requireFresh(): Promise<void>
   catchUp(): Promise<void>
@@ -36,10 +38,12 @@ export function createKnowledge(needs: DirectoryNeeds, parts: KnowledgeParts): K
     },
   })
   const look = createLook(() => catchUp(follower))
+  const isStale = () => follower.stalenessMs() > needs.settings().maxStalenessMs
   return {
     stalenessMs: () => follower.stalenessMs(),
+    isStale,
     async requireFresh() {
-      if (follower.stalenessMs() > needs.settings().maxStalenessMs) await look()
+      if (isStale()) await look()
     },
     catchUp: () => catchUp(follower),
     close: () => follower.stop(),

@@ -64,9 +64,9 @@ function isNewerThanKnown({ clock, knowledge }: SessionParts, { issuedAt }: Sess
 /** What somebody else issued has no generation, so only its time tells whether it is older than what ended. */
 async function isForeignTokenLive(parts: SessionParts, { name, issuedAt, id }: ForeignToken): Promise<boolean> {
   const { administration, memory, knowledge, ended, clock } = parts
-  await knowledge.requireFresh()
+  if (knowledge.isStale()) await knowledge.requireFresh()
   if (id !== undefined && ended.has(id)) return false
-  const { record } = await memory.find(name, 'remember nobody')
+  const { record } = memory.peek(name) ?? (await memory.find(name, 'remember nobody'))
   const isAdministrator = administration.accounts().has(name)
   if (record?.kind === 'user' && !record.isActive && !isAdministrator) return false
   const from = Math.max(administration.changedAt(name) ?? 0, record?.sessionsFrom.seconds ?? 0)

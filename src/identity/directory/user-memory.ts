@@ -18,6 +18,8 @@ export interface UserMemory {
   find(name: string, nobody?: 'remember nobody'): Promise<KnownUser>
   /** Something newer is in the store: at this change, if that is known. */
   forget(name: string, sequence?: number): void
+  /** What can be told without asking the store. */
+  peek(name: string): KnownUser | undefined
   clear(): void
 }
 
@@ -40,6 +42,7 @@ export function createUserMemory(store: Pick<UserStore, 'findUser'>, size: () =>
   }
 
   return {
+    peek: known.get,
     find: async (name, nobody) => known.get(name) ?? loading.get(name) ?? load(name, nobody !== undefined),
     forget(name, sequence = Number.POSITIVE_INFINITY) {
       loading.delete(name)

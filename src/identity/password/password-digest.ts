@@ -1,4 +1,4 @@
-import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
+import { createHash, pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 
 /** The pseudo-random functions of PBKDF2, by the name they are stored under. */
@@ -58,12 +58,5 @@ export function digestHex(algorithm: string, ...parts: readonly (string | Uint8A
   return hash.digest('hex')
 }
 
-export const hmac = (algorithm: string, key: Uint8Array, message: string | Uint8Array): Buffer =>
-  createHmac(algorithm, key).update(message).digest()
-
 /** 16 random bytes as 32 hexadecimal characters; the text itself is the salt. */
 export const createSalt = (): string => randomBytes(16).toString('hex')
-
-/** Parts as one text in which each tells its length, so that no two lists of parts read alike. */
-export const frame = (parts: readonly string[]): string =>
-  parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join('')

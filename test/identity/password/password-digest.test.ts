@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { derive, hmac, type Prf } from '../../../src/identity/password/password-digest.ts'
+import { derive, type Prf } from '../../../src/identity/password/password-digest.ts'
+import { mintProxyToken } from '../../../src/keys/cookie.ts'
 
 interface Case {
   readonly tcId: number
@@ -61,7 +62,8 @@ describe('HMAC against Wycheproof', () => {
       assert.equal(testGroups.flatMap((group) => group.tests).length, numberOfTests)
       for (const { tagSize = 0, tests } of testGroups) {
         for (const row of tests) {
-          const tag = hmac(algorithm, bytes(row.key), bytes(row.msg)).subarray(0, tagSize / 8)
+          const token = mintProxyToken(bytes(row.msg), { secret: bytes(row.key), algorithm })
+          const tag = bytes(token).subarray(0, tagSize / 8)
           assert.equal(tag.toString('hex') === row.tag, row.result !== 'invalid', label(row))
         }
       }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { frame } from '../../../src/identity/password/password-digest.ts'
+import { frame } from '../../../src/base/encoding.ts'
 import { createPasswordMemory } from '../../../src/identity/password/password-memory.ts'
 
 describe('memory of verified passwords', () => {

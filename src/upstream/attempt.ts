@@ -1,0 +1,116 @@
+import type { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { Refusal } from '../base/errors.ts'
+import type { Exchange, Reply } from '../door/exchange.ts'
+import type { Authenticated } from '../identity/identity.ts'
+import { Answer, type AnswerHead, type AnswerOwner } from './answer.ts'
+import type { ForwardNeeds } from './forward.ts'
+import type { Member } from './group.ts'
+import { UNKNOWN } from './identity.ts'
+import type { OpenStream } from './open-streams.ts'
+import type { Pools } from './pools.ts'
+import { filterAnswerHeaders } from './response-headers.ts'
+
+/** A request as it is sent, to one server after another if need be. */
+export interface Order {
+  readonly exchange: Exchange
+  readonly headers: readonly string[]
+  readonly isFeed: boolean
+  /** A body put together. Without it the body is passed on as it comes. */
+  readonly spooled: Buffer | undefined
+}
+
+export interface Failed {
+  readonly kind: 'failed'
+  readonly error: Error
+  /** Whether a byte of an answer was seen. */
+  readonly hasBegun: boolean
+  /** Whether something of a body that cannot be had again was taken. */
+  readonly hasSent: boolean
+}
+
+export type Outcome = { readonly kind: 'reply'; readonly reply: Reply } | Failed
+
+/** One request on its way to one server: what becomes of it, and what cuts it while it is under way. */
+export class Attempt implements AnswerOwner, OpenStream {
+  readonly authenticated: Authenticated
+  readonly since: number | undefined
+  readonly isFeed: boolean
+  readonly idleMs: number
+  readonly #order: Order
+  readonly #member: Member<Pools>
+  readonly #needs: ForwardNeeds
+  readonly #answer: Answer
+  readonly #body: Readable | undefined
+  #resolve: (outcome: Outcome) => void = () => {}
+  #wasCut = false
+
+  constructor(order: Order, member: Member<Pools>, needs: ForwardNeeds) {
+    const { exchange } = order
+    this.#order = order
+    this.#member = member
+    this.#needs = needs
+    this.authenticated = exchange.authenticated ?? UNKNOWN
+    this.since = exchange.judgedAt
+    this.isFeed = order.isFeed
+    this.idleMs = needs.settings().idleTimeoutMs
+    this.#body = order.spooled === undefined ? exchange.openBody() : undefined
+    this.#answer = new Answer(this)
+  }
+
+  send(): Promise<Outcome> {
+    const { exchange } = this.#order
+    this.#member.open += 1
+    this.#needs.streams.add(this)
+    exchange.onGone(() => this.#answer.drop())
+    return new Promise((resolve) => {
+      this.#resolve = resolve
+      this.#dispatch()
+    })
+  }
+
+  #dispatch(): void {
+    const { exchange, headers, spooled } = this.#order
+    const { pool } = this.#member
+    const body = this.#body
+    const length = body === undefined ? undefined : exchange.header('content-length')
+    const options = {
+      // undici takes any token; its type lists the common ones
+      method: exchange.method as Dispatcher.HttpMethod,
+      path: exchange.target,
+      // undici reads the list and leaves it as it is; its type does not say so
+      headers: length === undefined ? (headers as string[]) : [...headers, 'Content-Length', length],
+      body: spooled ?? body ?? null,
+      // not in its types: without it the name of the certificate would be the client's Host
+      servername: pool.servername,
+    }
+    const chosen = this.isFeed ? pool.feeds : pool.requests
+    chosen.dispatch(options, this.#answer)
+  }
+
+  onHead({ status, headers }: AnswerHead): void {
+    const { settings, sessionCookie } = this.#needs
+    const kept = filterAnswerHeaders(headers, status, { ownsCors: settings().ownsCors, sessionCookie })
+    this.#resolve({ kind: 'reply', reply: { status, headers: kept, body: this.#answer, isForwarded: true } })
+  }
+
+  onFailure(error: Error): void {
+    const told = this.#wasCut ? new Refusal('authentication_required') : error
+    const hasSent = this.#body?.readableDidRead ?? false
+    this.#resolve({ kind: 'failed', error: told, hasBegun: this.#answer.hasBegun, hasSent })
+  }
+
+  onClose(): void {
+    this.#member.open -= 1
+    this.#needs.streams.remove(this)
+  }
+
+  stillHolds(): Promise<boolean> {
+    return this.#needs.stillHolds(this.#order.exchange)
+  }
+
+  cut(): void {
+    this.#wasCut = true
+    this.#answer.cut()
+  }
+}
