@@ -10,9 +10,11 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['passwords', [20], 2],
   ['startup-users', [10], 2],
   ['storm', [300, 4], 1],
+  ['gateway', [1, 4, 0], 6],
+  ['gateway-stream', [64], 2],
 ]
 
-describe('a bench of the directory in its short form gives a table', () => {
+describe('a bench in its short form gives a table', () => {
   for (const [name, sizes, rows] of SIZES) {
     it(name, async () => {
       const { bench } = await import(new URL(`${name}.mjs`, FOLDER).href)

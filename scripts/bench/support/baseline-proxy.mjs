@@ -1,5 +1,5 @@
 // The least an undici proxy can do, with no authentication: what the gateway is measured beside.
-// node scripts/bench/baseline-proxy.mjs http://127.0.0.1:PORT
+// node baseline-proxy.mjs http://127.0.0.1:PORT
 import { createServer } from 'node:http'
 import { Pool } from 'undici'
 

@@ -1,0 +1,64 @@
+// The gateway as it is measured: the server itself before one upstream, and beside it the least a proxy can do.
+import { spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { startServer } from './child.mjs'
+import { ADMIN, withFolder, writeConfig } from './folder.mjs'
+
+const TOKEN_SECRET = 'a-secret-of-foreign-tokens-for-benches-only'
+
+/** Starts a script of this folder that prints its port. */
+async function startScript(name, ...args) {
+  const child = spawn(process.execPath, [join(import.meta.dirname, name), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  return { child, url: `http://127.0.0.1:${JSON.parse(line).port}` }
+}
+
+async function startGateway(folder, upstream) {
+  writeConfig(folder, 10)
+  const lines = [
+    '[upstream]',
+    `document = ${upstream}`,
+    'document-secret = a-secret-of-the-upstream-for-benches-only',
+    '[jwt_keys]',
+    `hmac:_default = ${Buffer.from(TOKEN_SECRET).toString('base64')}`,
+    '',
+  ]
+  appendFileSync(join(folder, 'local.ini'), lines.join('\n'))
+  return startServer(folder)
+}
+
+/** The upstream, the least proxy and the gateway, for the time of `work`. */
+export function withGateway(work) {
+  return withFolder(async (folder) => {
+    const upstream = await startScript('upstream.mjs')
+    const proxy = await startScript('baseline-proxy.mjs', upstream.url)
+    const gateway = await startGateway(folder, upstream.url)
+    try {
+      return await work({ upstream: upstream.url, proxy: proxy.url, gateway: gateway.document, child: gateway.child })
+    } finally {
+      await gateway.stop()
+      for (const { child } of [proxy, upstream]) child.kill()
+    }
+  })
+}
+
+export function signToken() {
+  const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { sub: 'ada', '_couchdb.roles': ['reader'], exp: Math.floor(Date.now() / 1000) + 86_400 }
+  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
+  return `${signed}.${createHmac('sha256', TOKEN_SECRET).update(signed).digest('base64url')}`
+}
+
+export const toBasic = () => `Basic ${Buffer.from(`${ADMIN.name}:${ADMIN.password}`).toString('base64')}`
+
+export async function signIn(url) {
+  const headers = { 'Content-Type': 'application/json' }
+  const answer = await fetch(`${url}/_session`, { method: 'POST', headers, body: JSON.stringify(ADMIN) })
+  return answer.headers.getSetCookie()[0].split(';')[0]
+}
