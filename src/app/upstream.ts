@@ -64,7 +64,7 @@ export function listIdentityHeaders(config: Config): readonly string[] {
 type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader'>
 
 export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, identify: Identify): Common => ({
-  identityHeaders: listIdentityHeaders(config.get()),
+  identityHeaders: deriveLive(config, listIdentityHeaders).get,
   sessionCookie: SESSION_COOKIE,
   isFeed,
   streams: parts.gateway.streams,

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
+import { deriveLive } from '../base/live.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
 import { Attempt, type Failed, type Order } from './attempt.ts'
 import { isDisconnected, isUnconnected, toUpstreamRefusal } from './failures.ts'
@@ -25,8 +26,8 @@ export interface ForwardSettings extends PoolsSettings {
 
 export interface ForwardNeeds {
   settings(): ForwardSettings
-  /** Headers of the deployment's own naming that nobody but Cardea may set. */
-  readonly identityHeaders: readonly string[]
+  /** Headers of the deployment's own naming that nobody but Cardea may set: the same list as long as nothing changes. */
+  identityHeaders(): readonly string[]
   readonly requestIdHeader: string
   readonly sessionCookie: string
   readonly introduce: Introduce
@@ -48,14 +49,13 @@ export interface Upstream {
 
 export function createUpstream(needs: ForwardNeeds): Upstream {
   const pools = createLivePools(needs.settings, needs.clock)
-  const filter = createRequestFilter({
-    identityHeaders: [...needs.identityHeaders, needs.requestIdHeader],
-    sessionCookie: needs.sessionCookie,
-  })
+  const filter = deriveLive({ get: needs.identityHeaders }, (names) =>
+    createRequestFilter({ identityHeaders: [...names, needs.requestIdHeader], sessionCookie: needs.sessionCookie }),
+  )
   const openShare = createSpool()
   const forward = (exchange: Exchange, spooled: Buffer | undefined): Promise<Reply> => {
     const { headers, keepsAuthorization } = needs.introduce(exchange.authenticated ?? UNKNOWN)
-    const sent = filter(exchange.rawHeaders, keepsAuthorization)
+    const sent = filter.get()(exchange.rawHeaders, keepsAuthorization)
     addForwarded(sent, exchange.client)
     sent.push(needs.requestIdHeader, exchange.id)
     for (const part of headers) sent.push(part)
