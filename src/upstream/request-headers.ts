@@ -74,8 +74,12 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
       const name = raw[i] as string
       const value = raw[i + 1] as string
       const fate = judge(name)
-      if (fate === 'drop' || fate === 'connection' || named?.has(name.toLowerCase())) continue
-      if (fate === 'pass' || (fate === 'authorization' && keepsAuthorization)) kept.push(name, value)
+      if (fate === 'drop' || fate === 'connection') continue
+      if (fate === 'authorization') {
+        // whatever `Connection` names: who was let in as somebody must not arrive as nobody
+        if (keepsAuthorization) kept.push(name, value)
+      } else if (named?.has(name.toLowerCase())) continue
+      else if (fate === 'pass') kept.push(name, value)
       else if (fate === 'cookie') keepCookies(kept, name, withoutCookie(value, rules.sessionCookie))
     }
     return kept

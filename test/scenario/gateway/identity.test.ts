@@ -152,3 +152,12 @@ test("the client's own credential passes where that is asked for, once it was ac
     [[ADMIN.Authorization], []],
   )
 })
+
+test('naming Authorization in Connection does not make somebody nobody', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, {
+    upstream: { 'multi-model': backend.url, 'multi-model-identity': 'client' },
+  })
+  await send(front.multiModel, { path: '/_api/version', headers: { ...ADMIN, Connection: 'close, authorization' } })
+  assert.deepEqual(backend.seen[0]?.all('authorization'), [ADMIN.Authorization])
+})
