@@ -26,6 +26,9 @@ export const isUnconnected = (error: Error): boolean => {
   return kind === 'refused' || kind === 'connect-timeout'
 }
 
+/** It was asked, and took too long. */
+export const isUnanswered = (error: Error): boolean => kindOf(error) === 'timeout'
+
 /** The connection ended; as far as it tells, nothing was done. */
 export const isDisconnected = (error: Error): boolean => DISCONNECTED.has(codeOf(error))
 

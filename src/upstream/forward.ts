@@ -7,7 +7,7 @@ import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
 import { Attempt, type Failed, type Order } from './attempt.ts'
-import { isDisconnected, isUnconnected, toUpstreamRefusal } from './failures.ts'
+import { isDisconnected, isUnanswered, isUnconnected, toUpstreamRefusal } from './failures.ts'
 import type { Group, Member } from './group.ts'
 import { type Introduce, UNKNOWN } from './identity.ts'
 import type { OpenStreams } from './open-streams.ts'
@@ -103,7 +103,8 @@ async function askAround(order: Order, group: Group<Pools>, needs: ForwardNeeds)
       return outcome.reply
     }
     const { error } = outcome
-    if (isUnconnected(error)) group.rest(member)
+    // one that is alone is asked again and again: nobody could do it in its place
+    if (isUnconnected(error) || (isUnanswered(error) && group.members.length > 1)) group.rest(member)
     failure = toUpstreamRefusal(error, group.refuse)
     const isSafe = isUnconnected(error) || (isDisconnected(error) && isRepeatable(order, outcome))
     if (!isSafe || order.exchange.isGone) throw failure

@@ -7,16 +7,22 @@ export interface Member<P> {
   readonly pool: P
   /** Requests under way. */
   open: number
-  /** Until when it is left alone, because it refused a connection. */
+  /** Until when it is left alone, because it refused a connection or did not answer. */
   restsUntilMs: number
   failures: number
+  /** Its last turn, as a count of all of them. */
+  turn: number
 }
 
 export interface Group<P> {
   readonly members: readonly Member<P>[]
-  /** The one with the fewest requests under way that neither rests nor was tried already; `undefined`: there is none. */
+  /**
+   * Of those that neither rest nor were tried already the one with the fewest requests under way; of equals the one whose
+   * turn is longest ago. Where all of them rest, the one due soonest is asked by one request at a time: it may be back.
+   * `undefined`: there is none.
+   */
   choose(tried?: ReadonlySet<Member<P>>): Member<P> | undefined
-  /** It refused a connection: it rests, the longer the more often in a row. */
+  /** It refused a connection, or did not answer: it rests, the longer the more often in a row. */
   rest(member: Member<P>): void
   /** It answered. */
   revive(member: Member<P>): void
@@ -28,7 +34,8 @@ const FIRST_REST_MS = 250
 const LONGEST_REST_MS = 5000
 
 export function createGroup<P>(pools: readonly (readonly [url: string, pool: P])[], clock: Clock): Group<P> {
-  const members = pools.map(([url, pool]): Member<P> => ({ url, pool, open: 0, restsUntilMs: 0, failures: 0 }))
+  const members = pools.map(([url, pool]) => createMember(url, pool))
+  let turns = 0
   return {
     members,
     choose(tried) {
@@ -36,8 +43,10 @@ export function createGroup<P>(pools: readonly (readonly [url: string, pool: P])
       let best: Member<P> | undefined
       for (const member of members) {
         if (member.restsUntilMs > now || tried?.has(member)) continue
-        if (best === undefined || member.open < best.open) best = member
+        if (best === undefined || isBefore(member, best)) best = member
       }
+      best ??= findDueSoonest(members, tried)
+      if (best) best.turn = turns += 1
       return best
     },
     rest(member) {
@@ -57,4 +66,29 @@ export function createGroup<P>(pools: readonly (readonly [url: string, pool: P])
       return new Refusal('upstream_unavailable', { retryAfterSeconds: seconds })
     },
   }
+}
+
+const createMember = <P>(url: string, pool: P): Member<P> => ({
+  url,
+  pool,
+  open: 0,
+  restsUntilMs: 0,
+  failures: 0,
+  turn: 0,
+})
+
+const isBefore = <P>(member: Member<P>, other: Member<P>): boolean =>
+  member.open < other.open || (member.open === other.open && member.turn < other.turn)
+
+/** One that has a request under way is being tried by it: the rest wait for what becomes of that. */
+function findDueSoonest<P>(
+  members: readonly Member<P>[],
+  tried: ReadonlySet<Member<P>> | undefined,
+): Member<P> | undefined {
+  let best: Member<P> | undefined
+  for (const member of members) {
+    if (member.open > 0 || tried?.has(member)) continue
+    if (best === undefined || member.restsUntilMs < best.restsUntilMs) best = member
+  }
+  return best
 }

@@ -21,9 +21,9 @@ function createPair() {
 
 const NONE = new Set<never>()
 
-test('the fewest under way is chosen, the first of equals', () => {
+test('the fewest under way is chosen, equals in turn', () => {
   const { group, a, b } = createPair()
-  assert.equal(group.choose(NONE), a)
+  assert.deepEqual([group.choose(NONE), group.choose(NONE), group.choose(NONE)], [a, b, a])
   a.open = 2
   b.open = 1
   assert.equal(group.choose(NONE), b)
@@ -38,7 +38,7 @@ test('who was tried is not chosen again', () => {
 test('who refused rests, the longer the more often, and at most five seconds', () => {
   const { group, a, b, wait } = createPair()
   group.rest(a)
-  assert.equal(group.choose(NONE), b)
+  assert.deepEqual([group.choose(NONE), group.choose(NONE)], [b, b])
   wait(250)
   assert.equal(group.choose(NONE), a)
   const rests: number[] = []
@@ -63,8 +63,25 @@ test('an answer ends the rest', () => {
   const { group, a, b } = createPair()
   group.rest(a)
   group.rest(b)
+  a.open = 1
+  b.open = 1
   assert.equal(group.choose(NONE), undefined)
   assert.equal(group.refuse().retryAfterSeconds, 1)
   group.revive(b)
+  assert.equal(group.choose(NONE), b)
+})
+
+test('where all rest the one due soonest is tried, by one request at a time', () => {
+  const { group, a, b, wait } = createPair()
+  group.rest(b)
+  wait(10)
+  group.rest(a)
+  assert.equal(group.choose(NONE), b)
+  b.open = 1
+  assert.equal(group.choose(NONE), a)
+  a.open = 1
+  assert.equal(group.choose(NONE), undefined)
+  b.open = 0
+  assert.equal(group.choose(new Set([b])), undefined)
   assert.equal(group.choose(NONE), b)
 })

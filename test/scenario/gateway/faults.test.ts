@@ -200,6 +200,26 @@ test('an idempotent request whose connection broke before a byte is sent to the 
   assert.deepEqual([statuses, broken, good.seen.length], [[200, 502], 2, 2])
 })
 
+test('of several servers one that hangs costs one request, and rests', async (t) => {
+  const hanging = await openRaw(t, () => {})
+  const [good, better] = [await openBackend(t), await openBackend(t)]
+  const front = await openFront(t, beforeDocument(hanging, good.url, better.url), SHORT)
+  const statuses: number[] = []
+  for (let i = 0; i < 6; i += 1) statuses.push((await send(front.document, { path: '/db', headers: ADMIN })).status)
+  assert.deepEqual(statuses, [504, 200, 200, 200, 200, 200])
+  assert.ok(good.seen.length > 0 && better.seen.length > 0)
+})
+
+test('a server that is back is asked at once, however long it would rest', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url))
+  await backend.close()
+  const look = async () => (await send(front.document, { path: '/db', headers: ADMIN })).status
+  assert.deepEqual([await look(), await look()], [503, 503])
+  await openBackendAt(t, backend.port)
+  assert.equal(await look(), 200)
+})
+
 test('a request goes to the server with the fewest under way', async (t) => {
   const waiting: (() => void)[] = []
   const slow = await openBackend(t, (_request, response) => void waiting.push(() => response.end('{}')))
