@@ -12,9 +12,14 @@ const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   ['EADDRNOTAVAIL', 'refused'],
   ['EHOSTDOWN', 'refused'],
   ['UND_ERR_CONNECT_TIMEOUT', 'connect-timeout'],
+  ['ERR_UPSTREAM_CONNECT_TIMEOUT', 'connect-timeout'],
   ['ETIMEDOUT', 'connect-timeout'],
   ['UND_ERR_HEADERS_TIMEOUT', 'timeout'],
 ])
+
+/** The connection did not stand in time. */
+export const createConnectTimeout = (): Error =>
+  Object.assign(new Error('the upstream took too long to connect to'), { code: 'ERR_UPSTREAM_CONNECT_TIMEOUT' })
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
 

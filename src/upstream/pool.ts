@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
-import { isIP } from 'node:net'
+import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
+import { createConnectTimeout } from './failures.ts'
 
 export interface PoolLimits {
   readonly connectTimeoutMs: number
@@ -34,9 +35,11 @@ export function createPool(url: string, limits: PoolLimits): Pool {
   })
 }
 
-function createConnector(url: URL, { connectTimeoutMs, authorities }: PoolLimits): buildConnector.connector {
+/** Connects to the server of this URL: for TLS, once its certificate is verified. */
+export function createConnector(url: URL, { connectTimeoutMs, authorities }: PoolLimits): buildConnector.connector {
   const connect = loadClient().buildConnector({
-    timeout: connectTimeoutMs,
+    // its own clock goes by half seconds
+    timeout: 0,
     allowH2: false,
     rejectUnauthorized: true,
     ...(authorities === '' ? {} : { ca: authorities }),
@@ -45,8 +48,25 @@ function createConnector(url: URL, { connectTimeoutMs, authorities }: PoolLimits
   return (options, callback) => {
     // `options` name the host the request is for, which is the client's word
     const { servername: _asked, ...rest } = options
-    return connect(servername === undefined ? rest : { ...rest, servername }, callback)
+    const asked = servername === undefined ? rest : { ...rest, servername }
+    return limitConnecting(connectTimeoutMs, (done) => connect(asked, done), callback)
   }
+}
+
+function limitConnecting(
+  ms: number,
+  connect: (done: buildConnector.Callback) => unknown,
+  done: buildConnector.Callback,
+) {
+  const socket = connect((...result) => {
+    clearTimeout(timer)
+    done(...result)
+  })
+  const timer = setTimeout(() => {
+    // its types say nothing of it: a connector returns the socket it opens
+    if (socket instanceof Socket) socket.destroy(createConnectTimeout())
+  }, ms)
+  return socket
 }
 
 /** What TLS asks for. An address is verified as an address, and never sent as a name. */

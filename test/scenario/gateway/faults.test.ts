@@ -105,6 +105,16 @@ test('an upstream that accepts and never answers is 504', async (t) => {
   assert.equal((await send(front.multiModel, { path: '/app' })).status, 504)
 })
 
+test('a connection that does not come about is 504 when its time is over, and not later', async (t) => {
+  const url = await openRaw(t, () => {})
+  const limits = { upstream: { 'connect-timeout': 1.1 } }
+  const front = await openFront(t, beforeDocument(url.replace('http:', 'https:')), limits)
+  const start = performance.now()
+  assert.equal((await send(front.document, { path: '/db', headers: ADMIN })).status, 504)
+  const ms = performance.now() - start
+  assert.ok(ms > 1090 && ms < 1400, `${ms} ms`)
+})
+
 function readUntilBroken(base: string, path: string): Promise<{ readonly text: string; readonly isBroken: boolean }> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(base)
