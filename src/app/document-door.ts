@@ -3,7 +3,7 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/codecs.ts'
-import { isOpenSection, isSection } from '../config/options.ts'
+import { isOwnSetting } from '../config/foreign.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
 import { createDoor, type Door } from '../door/door.ts'
@@ -37,7 +37,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
       nodeName: node.name,
       configuration: createSettingsService(state),
       administrators: directory,
-      ownsSection: (section) => isSection(section) || isOpenSection(section),
+      isOwnSetting,
       supportedHashes: listDigests,
     },
     server: {

@@ -10,7 +10,8 @@ import {
   splitName,
 } from './options.ts'
 
-const UNUSED: Readonly<Record<string, readonly string[]>> = {
+/** Of the document database. One that stands behind Cardea may well use them. */
+const DOCUMENT_UNUSED: Readonly<Record<string, readonly string[]>> = {
   chttpd: [
     'allow_jsonp',
     'backlog',
@@ -118,6 +119,9 @@ const UNUSED: Readonly<Record<string, readonly string[]>> = {
     'verify_fun',
     'verify_ssl_certificates',
   ],
+}
+
+const MULTI_MODEL_UNUSED: Readonly<Record<string, readonly string[]>> = {
   auth: ['external-rbac-service'],
   cluster: ['api-jwt-policy'],
   database: ['password'],
@@ -225,13 +229,16 @@ const initialOf = (section: string, key: string): unknown => findOption(section,
 
 export const isStrictEnough = (name: OptionName, value: unknown): boolean => STRICT_ENOUGH.get(name)?.(value) ?? true
 
-const UNUSED_NAMES: ReadonlySet<string> = new Set(
-  Object.entries(UNUSED).flatMap(([section, keys]) => keys.map((key) => `${section}.${key}`)),
-)
+const toNames = (unused: typeof DOCUMENT_UNUSED): readonly string[] =>
+  Object.entries(unused).flatMap(([section, keys]) => keys.map((key) => `${section}.${key}`))
+
+const DOCUMENT_UNUSED_NAMES: ReadonlySet<string> = new Set(toNames(DOCUMENT_UNUSED))
+const UNUSED_NAMES: ReadonlySet<string> = new Set([...DOCUMENT_UNUSED_NAMES, ...toNames(MULTI_MODEL_UNUSED)])
 
 /** Sections in which every key must be one somebody knows. */
 const KNOWN_SECTIONS: ReadonlySet<string> = new Set([
-  ...Object.keys(UNUSED),
+  ...Object.keys(DOCUMENT_UNUSED),
+  ...Object.keys(MULTI_MODEL_UNUSED),
   ...[...RENAMED.keys(), ...FALLBACKS.keys()].map((name) => splitName(name).section),
 ])
 
@@ -258,6 +265,17 @@ export function findTarget(section: string, key: string): Target {
   if (fallback) return { kind: 'fallback', row: fallback }
   if (UNUSED_NAMES.has(name)) return { kind: 'unused', note: NOTES.get(name), isSwitch: SWITCHES.has(name) }
   return { kind: isSection(section) || KNOWN_SECTIONS.has(section) ? 'unknown option' : 'unknown section' }
+}
+
+/**
+ * Whether a section is this server's own, or what stands in it under this key. An option of the document database that
+ * has no effect here is that database's wherever it stands; one nobody knows is a mistake in a section of ours.
+ */
+export function isOwnSetting(section: string, key?: string): boolean {
+  if (key === undefined) return isSection(section) || isOpenSection(section)
+  const { kind } = findTarget(section, key)
+  if (kind === 'unused') return !DOCUMENT_UNUSED_NAMES.has(`${section}.${key}`)
+  return kind === 'unknown option' ? isSection(section) : kind !== 'unknown section'
 }
 
 function rowOf(name: OptionName | undefined): OptionRow | undefined {

@@ -95,7 +95,7 @@ const NODE = {
   nodeName: 'cardea@127.0.0.1',
   configuration: { list: () => ({}), set: NOTHING, unset: NOTHING, reload: async () => {} },
   administrators: { listAdministrators: () => [], setAdministrator: NOTHING, removeAdministrator: NOTHING },
-  ownsSection: () => true,
+  isOwnSetting: () => true,
   supportedHashes: () => ['sha256'],
 }
 const NEVER = () => {

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Dialect, Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
 import type { Authenticated } from '../../identity/identity.ts'
+import { checkForwardedChange } from './config-guard.ts'
 import { type CorsRules, corsHeaders } from './cors.ts'
 import { toDocumentWords } from './errors.ts'
 import type { NodeRouteOptions } from './node.ts'
@@ -80,8 +81,13 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
     routes,
     hasUpstream: () => upstream?.isSet() ?? false,
     otherwise: (exchange) => {
-      if (upstream?.isSet()) return upstream.forward(exchange)
       const [first] = exchange.path.segments
+      // what stands below a path that is Cardea's is Cardea's too
+      if (first === '_session') throw new Refusal('not_found')
+      if (upstream?.isSet()) {
+        checkForwardedChange(exchange)
+        return upstream.forward(exchange)
+      }
       throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
     },
     spell: (refusal, exchange) => {

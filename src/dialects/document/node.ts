@@ -2,6 +2,7 @@ import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
 import { readDecodedBody } from './body.ts'
+import { checkForwardedChange, checkForwardedSetting, isProtected, isRead } from './config-guard.ts'
 import type { DocumentUpstream } from './dialect.ts'
 import { toJsonReply } from './wire.ts'
 
@@ -30,24 +31,11 @@ export interface NodeRouteOptions {
   readonly nodeName: string
   readonly configuration: NodeSettings
   readonly administrators: NodeAdministrators
-  /** Whether a section is this server's own, whatever stands behind it. */
-  ownsSection(section: string): boolean
+  /** Whether a section, or a key in it, is this server's own, whatever stands behind it. */
+  isOwnSetting(section: string, key?: string): boolean
   /** Names of the hash algorithms this installation supports. */
   supportedHashes(): readonly string[]
 }
-
-/** Sections through which an administrator could once run programs. Nothing in them is ever used, or changed. */
-const PROTECTED = new Set([
-  'daemons',
-  'external',
-  'feature_flags',
-  'httpd_db_handlers',
-  'httpd_design_handlers',
-  'httpd_global_handlers',
-  'native_query_servers',
-  'os_daemons',
-  'query_servers',
-])
 
 /** `/_node/…`: who this node is, and its configuration. The path is an administrator's by the rules for paths. */
 export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstream): readonly Route[] {
@@ -55,7 +43,10 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
   const here =
     (handler: Handler): Handler =>
     (exchange, params) => {
-      if (upstream?.isSet() && !isOwn(params, options)) return upstream.forward(exchange)
+      if (upstream?.isSet() && !isOwn(params, options)) {
+        checkPassing(exchange, params, options)
+        return upstream.forward(exchange)
+      }
       requireNode(params['node'], nodeName)
       return handler(exchange, params)
     }
@@ -79,10 +70,18 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
   ]
 }
 
-/** Other nodes, and sections nobody here knows, belong to the database behind. */
-function isOwn({ node, section }: Params, { nodeName, ownsSection }: NodeRouteOptions): boolean {
-  if (node !== '_local' && node !== nodeName) return false
-  return section === undefined || ownsSection(section)
+const isOwnNode = ({ node }: Params, { nodeName }: NodeRouteOptions): boolean => node === '_local' || node === nodeName
+
+/** Other nodes, and settings nobody here uses, belong to the database behind. */
+function isOwn(params: Params, options: NodeRouteOptions): boolean {
+  const { section, key } = params
+  return isOwnNode(params, options) && (section === undefined || options.isOwnSetting(section, key))
+}
+
+/** What HTTP may not set here it may not set there either. */
+function checkPassing(exchange: Exchange, params: Params, options: NodeRouteOptions): void {
+  checkForwardedChange(exchange)
+  if (isOwnNode(params, options) && !isRead(exchange.method)) checkForwardedSetting(params, options.isOwnSetting)
 }
 
 function requireNode(asked: string | undefined, own: string): void {
@@ -147,7 +146,7 @@ async function putValue(
 
 /** Whether a change is for this process alone, which of an administrator it cannot be: every node must know them. */
 function readIsVolatile(exchange: Exchange, section: string): boolean {
-  if (PROTECTED.has(section)) throw new Refusal('section_protected')
+  if (isProtected(section)) throw new Refusal('section_protected')
   const isVolatile = exchange.header('x-couch-persist') === 'false'
   if (isVolatile && section === 'admins') throw new Refusal('bad_request', { about: ADMINS_ARE_KEPT })
   return isVolatile
