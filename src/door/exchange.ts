@@ -76,6 +76,8 @@ export type HeaderPair = readonly [name: string, value: string]
 
 export interface Reply {
   readonly status: number
+  /** What another server says behind the number; without it, what everybody says. */
+  readonly reason?: string
   readonly headers: readonly HeaderPair[]
   /** In one piece, or piece by piece as it comes: a feed. A feed is ended with `return` when its client goes away. */
   readonly body?: string | Uint8Array | Feed | Passage

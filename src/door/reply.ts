@@ -34,10 +34,12 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   if (response.headersSent || response.destroyed) return abandon(delivery.reply)
   const { reply, exchange, dialect } = delivery
   const leavesBody = hasUnreadBody(request)
-  const headers = headersOf(dialect, exchange, reply)
+  const headers = headersOf(dialect, exchange, reply, request)
   const isLast = delivery.isLast || leavesBody
   if (isLast) headers.push('Connection', 'close')
-  response.writeHead(reply.status, headers)
+  const reason = reasonOf(reply)
+  if (reason === undefined) response.writeHead(reply.status, headers)
+  else response.writeHead(reply.status, reason, headers)
   if (isPassage(reply.body)) {
     reply.body.pour(response, (last) => (leavesBody ? endLate(request, response, last) : endNow(response, last)))
     return { isLast, isFeed: reply.body.isFeed }
@@ -64,14 +66,41 @@ function abandon({ body }: Reply): Delivered {
   return { isLast: true, isFeed: false }
 }
 
-function headersOf(dialect: Dialect, exchange: Exchange | undefined, reply: Reply): string[] {
+/** As another server says it, where that is plain text. `undefined`: as everybody says it. */
+function reasonOf({ status, reason }: Reply): string | undefined {
+  // of a phrase that comes in two packets undici tells the end alone
+  if (reason === undefined || STATUS_CODES[status]?.endsWith(reason)) return undefined
+  return PLAIN.test(reason) ? reason : undefined
+}
+
+const PLAIN = /^[\t\x20-\x7e]*$/
+
+function headersOf(
+  dialect: Dialect,
+  exchange: Exchange | undefined,
+  reply: Reply,
+  request?: IncomingMessage,
+): string[] {
   const flat: string[] = []
-  for (const [name, value] of reply.headers) flat.push(name, value)
+  for (const [name, value] of reply.headers)
+    if (name.length !== TRAILER.length || !isStrayTrailer(name, reply, request)) flat.push(name, value)
   for (const [name, value] of dialect.standingHeaders(exchange, reply)) flat.push(name, value)
   const hasNoBody = reply.status === 204 || reply.status === 304
   if (!hasNoBody && isWhole(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
   return flat
 }
+
+const TRAILER = 'trailer'
+
+/** Whether trailers are announced where none can follow. Node would refuse to write such a head at all. */
+function isStrayTrailer(name: string, { status, headers }: Reply, request: IncomingMessage | undefined): boolean {
+  if (name.toLowerCase() !== TRAILER) return false
+  const hasBody = request?.method !== 'HEAD' && status !== 204 && status !== 304
+  const isChunked = request?.httpVersion === '1.1' && !headers.some(([other]) => CONTENT_LENGTH.test(other))
+  return !hasBody || !isChunked
+}
+
+const CONTENT_LENGTH = /^content-length$/i
 
 const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' && Symbol.asyncIterator in body
 

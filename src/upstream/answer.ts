@@ -1,9 +1,12 @@
 import type { Dispatcher } from 'undici'
 import type { Passage, Sink } from '../door/exchange.ts'
+import { filterAnswerTrailers } from './response-headers.ts'
 
 /** The head of an answer, as it came. */
 export interface AnswerHead {
   readonly status: number
+  /** What stands behind the number. */
+  readonly reason: string
   /** Names and values in turn, one character a byte. */
   readonly headers: readonly string[]
 }
@@ -60,10 +63,15 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     this.hasBegun = true
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    reason: string | undefined,
+  ): void {
     if (status < 200 || this.#state !== 'asked') return
     this.#state = 'head'
-    this.#owner.onHead({ status, headers: toTexts(controller.rawHeaders) })
+    this.#owner.onHead({ status, reason: reason ?? '', headers: toTexts(controller.rawHeaders) })
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -79,7 +87,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     const trailers = toTexts(controller.rawTrailers)
-    if (trailers.length > 0) this.#trailers = toPairs(trailers)
+    if (trailers.length > 0) this.#trailers = filterAnswerTrailers(trailers)
     if (this.#state !== 'head') return
     this.#state = 'whole'
     if (this.#sink) this.#finish()
@@ -135,8 +143,8 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   }
 
   #finish(last?: Buffer): void {
-    this.#close()
     if (this.#trailers) this.#sink?.addTrailers(this.#trailers)
+    this.#close()
     this.#end?.(last)
   }
 
@@ -171,10 +179,4 @@ function toTexts(raw: unknown): readonly string[] {
   const texts: string[] = []
   for (const part of raw) texts.push(typeof part === 'string' ? part : part.latin1Slice())
   return texts
-}
-
-function toPairs(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = []
-  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i] as string, flat[i + 1] as string])
-  return pairs
 }

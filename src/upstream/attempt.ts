@@ -88,10 +88,15 @@ export class Attempt implements AnswerOwner, OpenStream {
     chosen.dispatch(options, this.#answer)
   }
 
-  onHead({ status, headers }: AnswerHead): void {
+  onHead({ status, reason, headers }: AnswerHead): void {
     const { settings, sessionCookie } = this.#needs
     const kept = filterAnswerHeaders(headers, status, { ownsCors: settings().ownsCors, sessionCookie })
-    this.#resolve({ kind: 'reply', reply: { status, headers: kept, body: this.#answer, isForwarded: true } })
+    if (kept === undefined) {
+      this.#answer.drop()
+      this.onFailure(new Refusal('upstream_failed', { detail: 'transfer coding' }))
+      return
+    }
+    this.#resolve({ kind: 'reply', reply: { status, reason, headers: kept, body: this.#answer, isForwarded: true } })
   }
 
   onFailure(error: Error): void {

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { after, test } from 'node:test'
+import { beforeDocument, openFront } from '../../support/gateway.ts'
+import { sendRaw } from '../../support/raw.ts'
+
+/** What the server behind does with each request. */
+let respond: (socket: Socket) => void = () => {}
+
+const sockets = new Set<Socket>()
+const server = createServer((socket) => {
+  sockets.add(socket)
+  socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+  socket.on('data', () => respond(socket))
+})
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+after(() => {
+  for (const socket of sockets) socket.destroy()
+  server.close()
+})
+const front = await openFront({ after }, beforeDocument(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+const port = Number(new URL(front.document).port)
+
+/** All the client receives for an answer of these bytes, one character a byte. */
+async function pass(bytes: string | ((socket: Socket) => void), method = 'GET', version = '1.1'): Promise<string> {
+  respond = typeof bytes === 'string' ? (socket) => socket.write(Buffer.from(bytes, 'latin1')) : bytes
+  const head = `${method} /db/doc HTTP/${version}\r\nHost: a\r\nConnection: close\r\n\r\n`
+  return (await sendRaw(port, head, { untilClosed: true })).text
+}
+
+const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n'
+
+const STRAY: readonly (readonly [name: string, bytes: string, method: string, version: string, end: string])[] = [
+  ['with a length', 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 3\r\n\r\nabc', 'GET', '1.1', 'abc'],
+  ['of a length before it', 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTRAILER: X-Sum\r\n\r\nabc', 'GET', '1.1', 'abc'],
+  ['to HEAD', 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n', 'HEAD', '1.1', '\r\n\r\n'],
+  ['of 304', 'HTTP/1.1 304 Not Modified\r\nTrailer: X-Sum\r\n\r\n', 'GET', '1.1', '\r\n\r\n'],
+  ['of 204', 'HTTP/1.1 204 No Content\r\nTrailer: X-Sum\r\n\r\n', 'GET', '1.1', '\r\n\r\n'],
+  ['to a client of HTTP/1.0', `HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\n${CHUNKED}`, 'GET', '1.0', '\r\n\r\nabc'],
+]
+
+for (const [name, bytes, method, version, end] of STRAY)
+  test(`an answer ${name} that announces trailers arrives without the announcement`, async () => {
+    const text = await pass(bytes, method, version)
+    assert.ok(text.startsWith(bytes.slice(0, 12)), text)
+    assert.ok(text.endsWith(end), text)
+    assert.doesNotMatch(text, /^(trailer|x-sum):/im)
+  })
+
+test('trailers stay as they came, byte for byte, beside what announces them', async () => {
+  const text = await pass((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
+    setImmediate(() => socket.write(Buffer.from('0\r\nX-Sum: caf\xe9\r\nx-sum: \xc3\xa9\r\n\r\n', 'latin1')))
+  })
+  assert.match(text, /^Trailer: X-Sum\r$/m)
+  assert.ok(text.endsWith('3\r\nabc\r\n0\r\nX-Sum: caf\xe9\r\nx-sum: \xc3\xa9\r\n\r\n'), text)
+})
+
+test('trailers are no way around what is taken off headers', async () => {
+  const lines = [
+    'Set-Cookie: AuthSession=stolen',
+    'set-cookie: app=1',
+    'Access-Control-Allow-Origin: *',
+    'Connection: x-named',
+    'X-Named: 1',
+    'Keep-Alive: timeout=5',
+    'Content-Type: text/html',
+    'Content-Encoding: gzip',
+    'Transfer-Encoding: chunked',
+    'Trailer: X-More',
+    'Host: evil.example',
+    'Location: https://evil.example/',
+    'Authorization: Basic eDp5',
+    'WWW-Authenticate: Basic',
+    'Proxy-Authenticate: Basic',
+    'X-Forwarded-For: 1.2.3.4',
+    'Cache-Control: public',
+    'X-Sum: 6',
+  ]
+  const text = await pass(
+    `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n${lines.join('\r\n')}\r\n\r\n`,
+  )
+  assert.ok(text.endsWith('3\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n'), text)
+})
+
+const FOREIGN = ['gzip, chunked', 'gzip', 'chunked, gzip', 'identity', 'gzip\r\nTransfer-Encoding: chunked']
+
+for (const coding of FOREIGN)
+  test(`an answer in the transfer coding ${JSON.stringify(coding)} is 502`, async () => {
+    const text = await pass(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n3\r\nabc\r\n0\r\n\r\n`)
+    assert.match(text, /^HTTP\/1\.1 502 Bad Gateway\r\n/)
+  })
+
+const REASONS: readonly (readonly [came: string, goes: string])[] = [
+  ['200 OK', '200 OK'],
+  ['200 Fine', '200 Fine'],
+  ['205 Reset', '205 Reset'],
+  ['412 Conflict of the day', '412 Conflict of the day'],
+  ['999 Weird', '999 Weird'],
+  ['404', '404 Not Found'],
+  ['404 caf\xe9', '404 Not Found'],
+]
+
+for (const [came, goes] of REASONS)
+  test(`an answer of ${JSON.stringify(came)} is one of ${goes}`, async () => {
+    const text = await pass(`HTTP/1.1 ${came}\r\nContent-Length: 0\r\n\r\n`)
+    assert.equal(text.slice(0, text.indexOf('\r\n')), `HTTP/1.1 ${goes}`)
+  })
+
+for (const name of ['caf\xc3\xa9.txt', '\xe6\x97\xa5.txt', 'caf\xe9.txt'])
+  test(`the name of a file in the bytes it came in: ${JSON.stringify(name)}`, async () => {
+    const line = `Content-Disposition: attachment; filename="${name}"`
+    const text = await pass(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n${line}\r\n\r\nabc`)
+    assert.ok(text.includes(`\r\n${line}\r\n`), text)
+  })
