@@ -25,6 +25,8 @@ import { followKeys } from './token-keys.ts'
 
 export interface DocumentCredentials {
   identify(exchange: Exchange): Promise<Authenticated>
+  /** Whether this handler is one of those that are asked now. */
+  isAsked(handler: string): boolean
   readonly sessions: SessionService
 }
 
@@ -39,6 +41,7 @@ export function createDocumentCredentials(parts: Parts): DocumentCredentials {
   )
   return {
     identify: (exchange) => authenticate(exchange, handlers.get()),
+    isAsked: (handler) => handlers.get().some(({ name }) => name === handler),
     sessions: createSessionService(parts, forms),
   }
 }

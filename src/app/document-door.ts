@@ -7,6 +7,7 @@ import { isOwnSetting } from '../config/foreign.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
 import { createDoor, type Door } from '../door/door.ts'
+import type { Dialect } from '../door/exchange.ts'
 import { mountControl } from './control.ts'
 import { createDocumentCredentials } from './document-credentials.ts'
 import type { DoorParts } from './doors.ts'
@@ -22,9 +23,10 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const settings = deriveLive(state, (inForce) => toDocumentSettings(inForce.settings))
   const { document, node } = config.get()
   const users = createUsersNeeds(state, directory)
-  const { identify: look, sessions } = createDocumentCredentials(parts)
+  const { identify: look, isAsked, sessions } = createDocumentCredentials(parts)
   const identify = parts.gateway.note(look)
-  const dialect = createDocumentDialect({
+  const upstream = createDocumentUpstream(parts, config, { identify, isAsked, dialect: () => dialect })
+  const dialect: Dialect = createDocumentDialect({
     name: document.name,
     version: document.version,
     product: PRODUCT,
@@ -46,7 +48,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
       usersInfo: () => usersInfo(users),
     },
     users,
-    upstream: createDocumentUpstream(parts, config, identify),
+    upstream,
   })
   return createDoor({
     dialect,

@@ -16,7 +16,7 @@ import { createOtherwise, ownRoutes, standInRoutes } from '../dialects/multi-mod
 import type { Secrets } from '../dialects/multi-model/secrets.ts'
 import { GATE } from '../dialects/wayside/routes.ts'
 import { createDoor, type Door, type Mount } from '../door/door.ts'
-import type { Exchange } from '../door/exchange.ts'
+import type { Dialect, Exchange } from '../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../identity/identity.ts'
 import { describeRing } from '../keys/ring.ts'
 import { mountControl } from './control.ts'
@@ -25,6 +25,7 @@ import { createGrantedDatabases } from './granted-databases.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
 import { createServices } from './services.ts'
+import type { Judgement } from './still-holds.ts'
 import type { TokenSecrets } from './token-secrets.ts'
 import { createMultiModelUpstream } from './upstream.ts'
 import { mountWayside } from './wayside.ts'
@@ -44,27 +45,30 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const shared = { directory, databases, settings: settings.get, nowSeconds: () => nowSeconds(SYSTEM_CLOCK) }
   const identify = parts.gateway.note(createIdentify(parts, signIns, settings.get))
   const auth = { ...shared, signIns }
-  const upstream = createMultiModelUpstream(parts, config, identify)
+  // which handlers there are is decided at the start
+  const judgement: Judgement = { identify, isAsked: () => true, dialect: () => dialect }
+  const upstream = createMultiModelUpstream(parts, config, judgement)
   const isUpstreamDown = async () => upstream.isSet() && !(await upstream.isHealthy('/_admin/server/availability'))
   const { isPassword } = signIns
   const routes = [
     ...ownRoutes({ auth, users: { ...shared, isPassword }, tokens: shared, secrets: toSecrets(parts.tokenSecrets) }),
     ...standInRoutes({ ...shared, version, product: PRODUCT, isServing: directory.isFresh, isUpstreamDown }),
   ]
-  const toService = createServices(parts, config, identify)
+  const toService = createServices(parts, config, judgement)
   const forward = (exchange: Exchange) =>
     toService(exchange) ?? (upstream.isSet() ? upstream.forward(exchange) : undefined)
   const otherwise = createOtherwise(auth, forward)
+  const dialect: Dialect = createMultiModelDialect({
+    ...shared,
+    name,
+    authenticate: identify,
+    routes,
+    otherwise,
+    hasUpstream: upstream.isSet,
+    reservedHeaders: [INTENT_HEADER],
+  })
   return createDoor({
-    dialect: createMultiModelDialect({
-      ...shared,
-      name,
-      authenticate: identify,
-      routes,
-      otherwise,
-      hasUpstream: upstream.isSet,
-      reservedHeaders: [INTENT_HEADER],
-    }),
+    dialect,
     mounts: createMounts(parts, identify),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),

@@ -1,7 +1,8 @@
 // Signing in at the multi-model door: with a password or an access token, for one request or for a token.
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import type { CredentialSource } from '../credentials/handler.ts'
+import type { PasswordCheck } from '../credentials/basic.ts'
+import type { AcceptedCredential, CredentialSource } from '../credentials/handler.ts'
 import { toIssuedClaims } from '../credentials/issued-token.ts'
 import type { AuthSettings, SignIns } from '../dialects/multi-model/auth.ts'
 import { findActiveToken, findTokenUser, toTokenMark } from '../identity/access-token.ts'
@@ -25,7 +26,7 @@ export interface SignInsNeeds {
 
 export interface MultiModelSignIns extends SignIns {
   /** Whose name and password these are, for one request. */
-  check(name: string, password: string, source: CredentialSource): Promise<Account | undefined>
+  readonly check: PasswordCheck
   /** Whether these are name and password of somebody, who need not come in with them alone. */
   isPassword(name: string, password: string, source: CredentialSource): Promise<boolean>
 }
@@ -43,7 +44,8 @@ export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns 
     async check(name, password, source) {
       const maxAgeMs = needs.basicAgeMs()
       const age = maxAgeMs === undefined ? {} : { maxAgeMs }
-      return (await admit(needs, { name, password, source, ...age }))?.account
+      const admitted = await admit(needs, { name, password, source, ...age })
+      return admitted?.token ? toAccepted(admitted.account, admitted.token) : admitted?.account
     },
     isPassword: async (name, password, source) =>
       (await admit(needs, { name, password, source, isWithoutCode: true })) !== undefined,
@@ -63,6 +65,12 @@ export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns 
     end: ({ session, expiresAt }) => end(needs, session, expiresAt),
   }
 }
+
+const toAccepted = (identity: Account, token: AccessToken): AcceptedCredential => ({
+  kind: 'accepted',
+  identity,
+  accessToken: { mark: toTokenMark(token), validUntil: token.validUntil },
+})
 
 interface Credentials extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode'> {
   readonly source: CredentialSource

@@ -6,11 +6,11 @@ import { serverUrls } from '../config/addresses.ts'
 import type { Config } from '../config/options.ts'
 import type { OpenEntry, Settings } from '../config/settings.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
-import type { Authenticated } from '../identity/identity.ts'
 import { createUpstream, type ForwardSettings, type Upstream } from '../upstream/forward.ts'
 import { introduceToService } from '../upstream/identity.ts'
 import type { DoorParts } from './doors.ts'
 import { StartError } from './start-error.ts'
+import type { Judgement } from './still-holds.ts'
 import { toCommonNeeds, toForwardSettings } from './upstream.ts'
 
 export interface Service {
@@ -66,14 +66,10 @@ export const describeOpenServices = ({ values, open }: Settings): readonly strin
 /** Gives the answer of the service a path belongs to; `undefined`: to none. */
 export type ForwardToService = (exchange: Exchange) => Promise<Reply> | undefined
 
-export function createServices(
-  parts: DoorParts,
-  config: Live<Config>,
-  identify: (exchange: Exchange) => Promise<Authenticated>,
-): ForwardToService {
+export function createServices(parts: DoorParts, config: Live<Config>, judgement: Judgement): ForwardToService {
   const services = readServices(parts.state.get().settings.open.services).map((service) => ({
     service,
-    upstream: parts.gateway.adopt(openService(service, parts, config, identify)),
+    upstream: parts.gateway.adopt(openService(service, parts, config, judgement)),
   }))
   return (exchange) => {
     const { raw, segments } = exchange.path
@@ -87,12 +83,7 @@ export function createServices(
   }
 }
 
-function openService(
-  { name, url }: Service,
-  parts: DoorParts,
-  config: Live<Config>,
-  identify: (exchange: Exchange) => Promise<Authenticated>,
-): Upstream {
+function openService({ name, url }: Service, parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
   const settings = deriveLive(
     config,
     (values): ForwardSettings => ({
@@ -103,7 +94,7 @@ function openService(
     }),
   )
   return createUpstream({
-    ...toCommonNeeds(parts, config, identify),
+    ...toCommonNeeds(parts, config, judgement),
     settings: settings.get,
     introduce: introduceToService({
       signer: () => parts.gateway.serviceKey.signer,

@@ -1,35 +1,66 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Exchange } from '../door/exchange.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
+import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
+import type { Dialect, Exchange } from '../door/exchange.ts'
+import { hasToken } from '../identity/access-token.ts'
 import type { Account } from '../identity/account.ts'
 import type { Directory } from '../identity/directory.ts'
 import type { Authenticated, Identity } from '../identity/identity.ts'
+import { checkIterations, type IterationLimits } from '../identity/password/policy-iterations.ts'
 
-/**
- * Whether what let a request in would let it in now, with the same rights. A password is not checked again: it would
- * be hashed, and each stream of somebody who changed it counted as a failure to sign in.
- */
-export function createStillHolds(
-  directory: Pick<Directory, 'findAccount'>,
-  identify: (exchange: Exchange) => Promise<Authenticated>,
-): (exchange: Exchange) => Promise<boolean> {
+/** How a door tells who is asking and what they may, for whoever asks again while an answer is under way. */
+export interface Judgement {
+  identify(exchange: Exchange): Promise<Authenticated>
+  /** Whether credentials of this handler are looked at now. */
+  isAsked(handler: string): boolean
+  dialect(): Pick<Dialect, 'steps'>
+}
+
+export interface StillHoldsNeeds extends Judgement {
+  readonly directory: Pick<Directory, 'findAccount'>
+  limits(): IterationLimits
+}
+
+/** Whether what let a request in would let it in now, with the same rights. Throws where the door would refuse it. */
+export function createStillHolds(needs: StillHoldsNeeds): (exchange: Exchange) => Promise<boolean> {
   return async (exchange) => {
     const before = exchange.authenticated
-    if (before === undefined || before.by === null) return true
-    if (isAccount(before.identity) && hasPassword(exchange)) {
-      const account = await directory.findAccount(before.identity.name)
-      return account !== undefined && isSameAccount(account, before.identity)
-    }
-    const now = await identify(exchange)
-    return now.by === before.by && hasSameRights(now.identity, before.identity)
+    if (before !== undefined && before.by !== null && !(await isStill(before, before.by, exchange, needs))) return false
+    for (const { name, run } of needs.dialect().steps) if (ABOUT_RIGHTS.has(name)) await run(exchange)
+    return true
   }
 }
 
-const hasPassword = (exchange: Exchange): boolean => /^basic /i.test(exchange.header('authorization') ?? '')
+/** The checks of either door that ask who somebody is. */
+const ABOUT_RIGHTS: ReadonlySet<string> = new Set(['valid user', 'authorize', 'gate'])
+
+/**
+ * A password is not checked again: it would be hashed, and each stream of somebody who changed it counted as a failure
+ * to sign in.
+ */
+async function isStill(before: Authenticated, by: string, exchange: Exchange, needs: StillHoldsNeeds) {
+  if (!needs.isAsked(by)) return false
+  if (isAccount(before.identity) && BY_PASSWORD.has(by)) {
+    const account = await needs.directory.findAccount(before.identity.name)
+    return account !== undefined && isSameAccount(account, before.identity) && isWelcome(account, before, needs)
+  }
+  const now = await needs.identify(exchange)
+  return now.by === by && hasSameRights(now.identity, before.identity)
+}
+
+const BY_PASSWORD: ReadonlySet<string> = new Set([DOCUMENT_BASIC.name, MULTI_MODEL_BASIC.name])
 
 const isAccount = (identity: Identity): identity is Account => identity.name !== null && 'sessionsFrom' in identity
 
 const isSameAccount = (now: Account, before: Account): boolean =>
   now.sessionsFrom.generation === before.sessionsFrom.generation && hasSameRights(now, before)
+
+/** Whether the password, or the access token in its place, would do: by itself, because there was nothing else. */
+function isWelcome(account: Account, { accessToken }: Authenticated, { limits }: StillHoldsNeeds): boolean {
+  if (account.totp !== undefined) return false
+  if (accessToken !== undefined) return hasToken(account, accessToken.mark)
+  return account.isAdmin || checkIterations(account.password, limits()) === undefined
+}
 
 const hasSameRights = (now: Identity, before: Identity): boolean =>
   now.name === before.name &&

@@ -8,7 +8,6 @@ import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
 import { SESSION_COOKIE } from '../dialects/document/session-cookie.ts'
 import type { Exchange } from '../door/exchange.ts'
-import type { Authenticated } from '../identity/identity.ts'
 import { mintProxyToken } from '../keys/cookie.ts'
 import { createHmacKey } from '../keys/key.ts'
 import { signWithRing } from '../keys/ring.ts'
@@ -24,9 +23,8 @@ import {
   type Signer,
 } from '../upstream/identity.ts'
 import type { DoorParts } from './doors.ts'
-import { createStillHolds } from './still-holds.ts'
-
-type Identify = (exchange: Exchange) => Promise<Authenticated>
+import { toIterationLimits } from './options.ts'
+import { createStillHolds, type Judgement } from './still-holds.ts'
 
 /** Live connections a door may have to one server: as many as clients it may have. */
 const toLimits = (config: Config, log: Log): ForwardSettings['limits'] => ({
@@ -63,17 +61,21 @@ export function listIdentityHeaders(config: Config): readonly string[] {
 
 type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader'>
 
-export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, identify: Identify): Common => ({
+export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
   identityHeaders: deriveLive(config, listIdentityHeaders).get,
   sessionCookie: SESSION_COOKIE,
   isFeed,
   streams: parts.gateway.streams,
-  stillHolds: createStillHolds(parts.directory, identify),
+  stillHolds: createStillHolds({
+    ...judgement,
+    directory: parts.directory,
+    limits: () => toIterationLimits(config.get()),
+  }),
   clock: SYSTEM_CLOCK,
 })
 
 /** The document database behind the document door. */
-export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, identify: Identify): Upstream {
+export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
   const settings = deriveLive(
     config,
     (values): ForwardSettings => ({
@@ -85,7 +87,7 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, i
   )
   return parts.gateway.adopt(
     createUpstream({
-      ...toCommonNeeds(parts, config, identify),
+      ...toCommonNeeds(parts, config, judgement),
       settings: settings.get,
       introduce: introduceToDocument(config),
       requestIdHeader: 'X-Couch-Request-ID',
@@ -127,7 +129,7 @@ function refuseToSign(): never {
 }
 
 /** The multi-model database behind the multi-model door. It takes no bodies in pieces. */
-export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, identify: Identify): Upstream {
+export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
   const settings = deriveLive(
     config,
     (values): ForwardSettings => ({
@@ -139,7 +141,7 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
   )
   return parts.gateway.adopt(
     createUpstream({
-      ...toCommonNeeds(parts, config, identify),
+      ...toCommonNeeds(parts, config, judgement),
       settings: settings.get,
       introduce: introduceToMultiModel(parts, config),
       requestIdHeader: 'X-Request-Id',

@@ -1,10 +1,19 @@
 import { readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import { ABSENT, type CredentialHandler, type CredentialSource, type Verdict } from './handler.ts'
+import {
+  ABSENT,
+  type AcceptedCredential,
+  type CredentialHandler,
+  type CredentialSource,
+  type Verdict,
+} from './handler.ts'
 
-/** Finds out whose name and password these are; `undefined`: nobody's. */
-export type PasswordCheck = (name: string, password: string, source: CredentialSource) => Promise<Identity | undefined>
+/** Who it is, with what else is to be known where it was no password after all; `undefined`: nobody. */
+export type CheckedPassword = Identity | AcceptedCredential | undefined
+
+/** Finds out whose name and password these are. */
+export type PasswordCheck = (name: string, password: string, source: CredentialSource) => Promise<CheckedPassword>
 
 /** How a dialect recognises and takes apart a Basic header. */
 export interface BasicForm {
@@ -37,9 +46,10 @@ export function createBasicHandler(form: BasicForm, check: PasswordCheck): Crede
   }
 }
 
-async function toVerdict(checked: Promise<Identity | undefined>): Promise<Verdict> {
-  const identity = await checked
-  return identity ? { kind: 'accepted', identity } : refused('credential_refused')
+async function toVerdict(checking: Promise<CheckedPassword>): Promise<Verdict> {
+  const checked = await checking
+  if (checked === undefined) return refused('credential_refused')
+  return 'kind' in checked ? checked : { kind: 'accepted', identity: checked }
 }
 
 const refused = (code: 'credential_malformed' | 'credential_refused'): Verdict => ({

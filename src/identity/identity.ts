@@ -24,6 +24,15 @@ export interface Authenticated {
   /** Set where a token of somebody else's making is all that stands behind the identity. */
   readonly origin?: TokenOrigin
   readonly bearer?: BearerToken
+  /** The access token that stood in the place of a password. */
+  readonly accessToken?: UsedAccessToken
+}
+
+export interface UsedAccessToken {
+  /** Tells it from all others there ever were. */
+  readonly mark: string
+  /** Seconds since the epoch. */
+  readonly validUntil: number
 }
 
 /** The token of the multi-model door a request came with. */

@@ -4,6 +4,8 @@ import type { Authenticated } from '../identity/identity.ts'
 /** A request under way on behalf of somebody. */
 export interface OpenStream {
   readonly authenticated: Authenticated
+  /** Whether it may go on for ever. */
+  readonly isFeed: boolean
   /** How much had ended when it was let in: what ended between then and now concerns it too. */
   readonly since: number | undefined
   /** Whether what it was let in with would still be let in, with the same rights. */
@@ -12,7 +14,7 @@ export interface OpenStream {
 }
 
 export interface OpenStreams {
-  /** Of nobody's streams no list is kept. */
+  /** Of what is nobody's and ends by itself no list is kept. */
   add(stream: OpenStream): void
   remove(stream: OpenStream): void
   /** Cuts those that have ended, and those that no longer hold. */
@@ -50,7 +52,7 @@ export function createOpenStreams(): OpenStreams {
     },
     add(stream) {
       const { name } = stream.authenticated.identity
-      if (stream.authenticated.by === null) return
+      if (stream.authenticated.by === null && !stream.isFeed) return
       const own = byName.get(name)
       if (own) own.add(stream)
       else byName.set(name, new Set([stream]))
@@ -85,5 +87,7 @@ export function createOpenStreams(): OpenStreams {
 const sessionIdOf = ({ session, bearer }: Authenticated): string | undefined => session?.id ?? bearer?.session?.id
 
 /** A session of a cookie slides on with every request, so that only what it rests on ends it by the clock. */
-const expiryOf = ({ origin, bearer }: Authenticated): number =>
-  Math.min(origin?.expiresAt ?? Number.POSITIVE_INFINITY, bearer?.expiresAt ?? Number.POSITIVE_INFINITY)
+const expiryOf = ({ origin, bearer, accessToken }: Authenticated): number =>
+  Math.min(origin?.expiresAt ?? NEVER, bearer?.expiresAt ?? NEVER, accessToken?.validUntil ?? NEVER)
+
+const NEVER = Number.POSITIVE_INFINITY

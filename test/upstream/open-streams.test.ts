@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Authenticated } from '../../src/identity/identity.ts'
+import { ANONYMOUS, type Authenticated } from '../../src/identity/identity.ts'
 import { createOpenStreams } from '../../src/upstream/open-streams.ts'
 
 const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated => ({
@@ -9,9 +9,10 @@ const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated
   ...more,
 })
 
-function open(authenticated: Authenticated, holds: boolean | Error = true) {
+function open(authenticated: Authenticated, holds: boolean | Error = true, isFeed = false) {
   const stream = {
     authenticated,
+    isFeed,
     since: 0,
     isCut: false,
     stillHolds: async () => {
@@ -91,7 +92,28 @@ test('a token that runs out cuts, a session that slides on does not', () => {
   assert.deepEqual([token.isCut, cookie.isCut], [true, false])
 })
 
-test('nothing is kept of streams that are over, or nobody’s', () => {
+test('an access token that runs out cuts', () => {
+  const streams = createOpenStreams()
+  const stream = open(someone('ada', { accessToken: { mark: 'x', validUntil: 100 } }))
+  streams.add(stream)
+  streams.expire(99)
+  assert.ok(!stream.isCut)
+  streams.expire(100)
+  assert.ok(stream.isCut)
+})
+
+test('feeds of nobody are judged anew with everything else', async () => {
+  const streams = createOpenStreams()
+  const [good, bad] = [open(ANONYMOUS, true, true), open(ANONYMOUS, false, true)]
+  for (const stream of [good, bad]) streams.add(stream)
+  streams.judgeAll()
+  await settled()
+  assert.deepEqual([good.isCut, bad.isCut], [false, true])
+  for (const stream of [good, bad]) streams.remove(stream)
+  assert.equal(streams.size, 0)
+})
+
+test('nothing is kept of streams that are over, or nobody’s and short', () => {
   const streams = createOpenStreams()
   const mine = open(someone('ada'))
   streams.add(mine)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import {
   beforeDocument,
   beforeMultiModel,
@@ -102,4 +102,67 @@ test('a token that was ended, a deactivated user and a token that ran out cut st
   const second = await open(front.multiModel, '/_api/cursor', await getToken())
   await manage('PATCH', '/_api/user/ada', { active: false })
   assert.equal(await second.ended, 'broken')
+})
+
+/** Streams at the multi-model door, and somebody with the right to open them. */
+async function openWithAda(t: TestContext) {
+  const backend = await openFeeds(t)
+  const services = { services: { ledger: `/ledger ${backend.url} required` } }
+  const front = await openFront(t, beforeMultiModel(t, backend.url), services)
+  const manage = (method: string, path: string, value: object = {}, headers: Record<string, string> = ADMIN) =>
+    send(front.multiModel, { method, path, headers: { ...headers, ...JSON_TYPE }, body: JSON.stringify(value) })
+  await manage('POST', '/_api/user', { user: 'ada', passwd: 'pw' })
+  await manage('PUT', '/_api/user/ada/database/_system', { grant: 'rw' })
+  const ada = { Authorization: basic('ada', 'pw') }
+  const getToken = async (name: string, seconds: number) => {
+    const wanted = { name, valid_until: Math.ceil(Date.now() / 1000) + seconds }
+    const { id, token } = JSON.parse((await manage('POST', '/_api/token/ada', wanted, ada)).body)
+    return { id: String(id), headers: { Authorization: basic('ada', token) } }
+  }
+  return { front, manage, ada, getToken }
+}
+
+for (const path of ['/_api/cursor', '/ledger/feed']) {
+  test(`an access token that is deleted cuts what it opened in place of a password: ${path}`, async (t) => {
+    const { front, manage, ada, getToken } = await openWithAda(t)
+    const [gone, stays] = [await getToken('gone', 3600), await getToken('stays', 3600)]
+    const cut = await open(front.multiModel, path, gone.headers)
+    const others = [await open(front.multiModel, path, stays.headers), await open(front.multiModel, path, ada)]
+    await manage('DELETE', `/_api/token/ada/${gone.id}`, {}, ada)
+    assert.equal(await cut.ended, 'broken')
+    assert.deepEqual(
+      others.map((stream) => stream.isOpen()),
+      [true, true],
+    )
+    for (const stream of others) stream.close()
+  })
+}
+
+test('an access token that runs out cuts what it opened in place of a password', async (t) => {
+  const { front, ada, getToken } = await openWithAda(t)
+  const { headers } = await getToken('short', 1)
+  const [cut, other] = [await open(front.multiModel, '/_api/cursor', headers), await open(front.multiModel, '/a', ada)]
+  assert.equal(await cut.ended, 'broken')
+  assert.ok(other.isOpen())
+  other.close()
+})
+
+test('a second factor cuts what was opened with a password alone, at both doors', async (t) => {
+  const backend = await openFeeds(t)
+  const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
+  await writeUser(front, 'ada')
+  const path = '/_users/org.couchdb.user:ada'
+  const ada = { Authorization: basic('ada', 'pw') }
+  const before = JSON.parse((await send(front.document, { path, headers: ADMIN })).body)
+  const streams = [await open(front.document, FEED, ada), await open(front.multiModel, '/app', ada)]
+  const cookie = await open(front.document, FEED, await signIn(front, 'ada'))
+  await send(front.document, {
+    method: 'PUT',
+    path,
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: JSON.stringify({ ...before, totp: { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ' } }),
+  })
+  for (const stream of streams) assert.equal(await stream.ended, 'broken')
+  assert.ok(cookie.isOpen(), 'a session was opened before there was one')
+  cookie.close()
 })

@@ -1,8 +1,16 @@
 // Options set over HTTP while requests and streams go on.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { beforeDocument, beforeMultiModel, type Front, openBackend, openFront } from '../../support/gateway.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { type TestContext, test } from 'node:test'
+import {
+  beforeDocument,
+  beforeMultiModel,
+  type Front,
+  openBackend,
+  openFeeds,
+  openFront,
+  openStream,
+} from '../../support/gateway.ts'
+import { ADMIN, basic, send } from '../../support/scenario.ts'
 
 async function setOption(front: Front, name: string, value: string): Promise<void> {
   const path = `/_node/_local/_config/${name}`
@@ -29,3 +37,49 @@ test('a header that tells who somebody is passes nowhere from the moment it is n
     assert.ok(raw.includes('kept') && !raw.includes('evil'), path)
   }
 })
+
+const FEED = '/db/_changes?feed=continuous'
+const EVENTS = { Accept: 'text/event-stream' }
+const ADA = { Authorization: basic('ada', 'pw') }
+
+async function openWithAda(t: TestContext): Promise<Front> {
+  const backend = await openFeeds(t)
+  const services = { services: { shop: `/shop ${backend.url}` } }
+  const front = await openFront(t, beforeDocument(backend.url), services)
+  await send(front.document, {
+    method: 'PUT',
+    path: '/_users/org.couchdb.user:ada',
+    headers: { ...ADMIN, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'ada', password: 'pw', roles: [], type: 'user' }),
+  })
+  return front
+}
+
+/** Who was let in by an option is let in no longer, and who was not goes on. */
+const ROWS = [
+  { option: 'chttpd/require_valid_user', value: 'true', cut: ['nobody'] },
+  { option: 'server/authentication-system-only', value: 'false', cut: ['nobody at a service', 'ada at a service'] },
+  { option: 'chttpd/authentication_handlers', value: 'jwt, cookie', cut: ['ada', 'admin'] },
+  { option: 'chttpd_auth/min_iterations', value: '5', cut: ['ada', 'ada at a service'] },
+  { option: 'chttpd_auth/users_db_public', value: 'true', cut: [] },
+]
+
+for (const { option, value, cut } of ROWS)
+  test(`feeds are judged anew by ${option} = ${value}`, async (t) => {
+    const front = await openWithAda(t)
+    const feeds = {
+      nobody: await openStream(front.document, FEED, {}),
+      ada: await openStream(front.document, FEED, ADA),
+      admin: await openStream(front.document, FEED, ADMIN),
+      'nobody at a service': await openStream(front.multiModel, '/shop', EVENTS),
+      'ada at a service': await openStream(front.multiModel, '/shop', { ...EVENTS, ...ADA }),
+    }
+    await setOption(front, option, value)
+    for (const [name, feed] of Object.entries(feeds)) if (cut.includes(name)) assert.equal(await feed.ended, 'broken')
+    const rest = Object.entries(feeds).filter(([name]) => !cut.includes(name))
+    assert.deepEqual(
+      rest.filter(([, feed]) => !feed.isOpen()).map(([name]) => name),
+      [],
+    )
+    for (const [, feed] of rest) feed.close()
+  })
