@@ -2,6 +2,7 @@
  * What enters: one HTTP request. What leaves: one reply, as data. Nothing here knows a dialect's words, and nothing
  * but the door writes to a socket.
  */
+import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import type { Refusal } from '../base/errors.ts'
 import type { Authenticated } from '../identity/identity.ts'
@@ -51,6 +52,8 @@ export interface Exchange {
   readonly bodyMs: number
   /** Names and values in turn, as they came. */
   readonly rawHeaders: readonly string[]
+  /** What followed the body, as it came; nothing until that is over. */
+  readonly rawTrailers: readonly string[]
   header(name: string): string | undefined
   /** Whether a header stands more than once. `header` gives all of them as one text. */
   isRepeated(name: string): boolean
@@ -89,6 +92,8 @@ export type Feed = AsyncIterable<string | Uint8Array>
 
 /** Where a passage ends: the client. */
 export interface Sink extends Writable {
+  readonly req: { readonly httpVersion: string }
+  readonly socket: Socket | null
   flushHeaders(): void
   addTrailers(trailers: [string, string][]): void
 }
@@ -101,8 +106,8 @@ export interface Passage {
   readonly kind: 'passage'
   /** Whether it may never end, and does not keep a door from closing. */
   readonly isFeed: boolean
-  /** Called once, with the head ready to go. Calls `end`, or destroys the sink where the answer breaks off. */
-  pour(sink: Sink, end: (last?: Uint8Array) => void): void
+  /** Called once, with the head ready to go. Calls `end`, or `breakOff` where the answer breaks off. */
+  pour(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void
   /** Instead of `pour`: nobody takes it. */
   drop(): void
 }

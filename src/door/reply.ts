@@ -3,7 +3,8 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { hasBody } from './body.ts'
-import type { Dialect, Exchange, Feed, Passage, Reply } from './exchange.ts'
+import { cutSocket } from './cut-socket.ts'
+import type { Dialect, Exchange, Feed, Passage, Reply, Sink } from './exchange.ts'
 
 /** What is left of a refused body is read and thrown away up to here; then the connection is cut. */
 const LINGER = { bytes: 1 << 20, ms: 2000 }
@@ -41,7 +42,8 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   if (reason === undefined) response.writeHead(reply.status, headers)
   else response.writeHead(reply.status, reason, headers)
   if (isPassage(reply.body)) {
-    reply.body.pour(response, (last) => (leavesBody ? endLate(request, response, last) : endNow(response, last)))
+    const end = (last?: Uint8Array) => (leavesBody ? endLate(request, response, last) : endNow(response, last))
+    reply.body.pour(response, end, breakOff)
     return { isLast, isFeed: reply.body.isFeed }
   }
   const body = request.method === 'HEAD' ? undefined : reply.body
@@ -114,8 +116,15 @@ async function writeFeed(response: ServerResponse, feed: Feed): Promise<void> {
   try {
     await pipeline(Readable.from(feed, { objectMode: true, highWaterMark: 1 }), response)
   } catch {
-    response.destroy()
+    breakOff(response)
   }
+}
+
+/** Ends the connection so that nobody takes what was sent for the whole. */
+function breakOff(sink: Sink): void {
+  // to a client of HTTP/1.0 a close is the end of a body
+  if (sink.req.httpVersion === '1.0' && sink.socket) cutSocket(sink.socket)
+  else sink.destroy()
 }
 
 function hasUnreadBody(request: IncomingMessage): boolean {

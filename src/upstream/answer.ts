@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { Passage, Sink } from '../door/exchange.ts'
+import { isBreaking } from './breaks.ts'
 import { filterAnswerTrailers } from './response-headers.ts'
 
 /** The head of an answer, as it came. */
@@ -43,6 +44,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #sink: Sink | undefined
   #end: ((last?: Uint8Array) => void) | undefined
+  #break: ((sink: Sink) => void) | undefined
   #waiting: Buffer[] = []
   #waitingBytes = 0
   #trailers: [string, string][] | undefined
@@ -89,6 +91,10 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     const trailers = toTexts(controller.rawTrailers)
     if (trailers.length > 0) this.#trailers = filterAnswerTrailers(trailers)
     if (this.#state !== 'head') return
+    if (isBreaking()) {
+      this.cut()
+      return
+    }
     this.#state = 'whole'
     if (this.#sink) this.#finish()
   }
@@ -98,14 +104,15 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     const wasAsked = this.#state === 'asked'
     this.#close()
     if (wasAsked) this.#owner.onFailure(error)
-    else this.#sink?.destroy()
+    else this.#breakOff()
   }
 
-  pour(sink: Sink, end: (last?: Uint8Array) => void): void {
+  pour(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void {
     this.#sink = sink
     this.#end = end
+    this.#break = breakOff
     if (this.#state === 'over')
-      sink.destroy() // broken off between head and here
+      breakOff(sink) // between head and here
     else if (this.#state === 'whole') this.#pourWhole(sink)
     else this.#pourOn(sink)
   }
@@ -139,7 +146,11 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   /** Ends it for the client too. */
   cut(): void {
     this.drop()
-    this.#sink?.destroy()
+    this.#breakOff()
+  }
+
+  #breakOff(): void {
+    if (this.#sink) this.#break?.(this.#sink)
   }
 
   #finish(last?: Buffer): void {

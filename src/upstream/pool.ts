@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
+import { tellBreaks } from './breaks.ts'
 import { createConnectTimeout } from './failures.ts'
 
 export interface PoolLimits {
@@ -12,8 +13,8 @@ export interface PoolLimits {
 }
 
 /** Below what common servers keep a connection for, so that it is we who close it. */
-const KEEP_ALIVE_MS = 4000
-const MOST_HEADER_BYTES = 65_536
+export const KEEP_ALIVE_MS = 4000
+export const MOST_HEADER_BYTES = 65_536
 
 const require = createRequire(import.meta.url)
 
@@ -31,7 +32,7 @@ export function createPool(url: string, limits: PoolLimits): Pool {
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: MOST_HEADER_BYTES,
-    connect: createConnector(new URL(url), limits),
+    connect: tellBreaks(createConnector(new URL(url), limits)),
   })
 }
 

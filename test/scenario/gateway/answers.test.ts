@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { beforeDocument, openFront } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
@@ -113,3 +114,83 @@ for (const name of ['caf\xc3\xa9.txt', '\xe6\x97\xa5.txt', 'caf\xe9.txt'])
     const text = await pass(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n${line}\r\n\r\nabc`)
     assert.ok(text.includes(`\r\n${line}\r\n`), text)
   })
+
+interface Heard {
+  readonly text: string
+  /** With a reset, or as connections end. */
+  readonly isReset: boolean
+}
+
+/** Asks for something, and calls back with each piece that arrives. */
+function hear(version: string, onPiece: (text: string) => void): Promise<Heard> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    let text = ''
+    let isReset = false
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      onPiece(text)
+    })
+    socket.on('error', () => {
+      isReset = true
+    })
+    socket.on('close', () => resolve({ text, isReset }))
+    socket.write(`GET /db/doc HTTP/${version}\r\nHost: a\r\nConnection: close\r\n\r\n`)
+  })
+}
+
+const UNFRAMED = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc'
+const FRAMED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'
+
+const ENDS: readonly (readonly [
+  name: string,
+  bytes: string,
+  how: 'end' | 'resetAndDestroy',
+  version: string,
+  heard: { readonly isWhole: boolean; readonly isReset: boolean },
+])[] = [
+  ['closes', UNFRAMED, 'end', '1.1', { isWhole: true, isReset: false }],
+  ['closes', UNFRAMED, 'end', '1.0', { isWhole: true, isReset: false }],
+  ['is reset', UNFRAMED, 'resetAndDestroy', '1.1', { isWhole: false, isReset: false }],
+  ['is reset', UNFRAMED, 'resetAndDestroy', '1.0', { isWhole: false, isReset: true }],
+  ['closes within chunks', FRAMED, 'end', '1.1', { isWhole: false, isReset: false }],
+  ['closes within chunks', FRAMED, 'end', '1.0', { isWhole: false, isReset: true }],
+]
+
+for (const [name, bytes, how, version, expected] of ENDS)
+  test(`a server behind that ${name} ${expected.isWhole ? 'ends' : 'breaks'} the answer to HTTP/${version}`, async () => {
+    let behind: Socket | undefined
+    respond = (socket) => {
+      behind = socket
+      socket.write(bytes)
+    }
+    const { text, isReset } = await hear(version, (soFar) => {
+      if (soFar.includes('abc')) behind?.[how]()
+    })
+    const isWhole = version === '1.0' ? !isReset : text.endsWith('0\r\n\r\n')
+    assert.deepEqual({ isWhole, isReset }, expected, text)
+  })
+
+test('and so it does where the client takes its time', async () => {
+  const piece = Buffer.alloc(1 << 22, 'x')
+  for (const [how, isWhole] of [
+    ['end', true],
+    ['resetAndDestroy', false],
+  ] as const) {
+    respond = (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n')
+      socket.write(piece, () => socket[how]())
+      client.resume()
+    }
+    let last = ''
+    const client = connect(port, '127.0.0.1').pause()
+    client.write('GET /db/doc HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    client
+      .on('error', () => {})
+      .on('data', (chunk) => {
+        last = (last + chunk.toString('latin1')).slice(-5)
+      })
+    await once(client, 'close')
+    assert.equal(last === '0\r\n\r\n', isWhole, how)
+  }
+})
