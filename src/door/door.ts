@@ -13,7 +13,7 @@ import { Incoming } from './incoming.ts'
 import { refuse, toParserRefusal } from './refuse.ts'
 import { writeRawReply, writeReply } from './reply.ts'
 import { createRouter, type Router } from './router.ts'
-import { createRunning } from './running.ts'
+import { type Connection, createRunning } from './running.ts'
 
 export interface DoorLimits extends GuardLimits, BodyLimits {
   readonly maxConnections: number
@@ -68,6 +68,12 @@ export function createDoor(options: DoorOptions): Door {
     response.destroy()
   }
 
+  const leave = (socket: Socket, connection: Connection, exchange: Incoming) => {
+    running.remove(socket, connection, exchange)
+    // its head was out before anybody said that it would be the last
+    if (isStopping && running.isIdle(socket)) socket.destroySoon()
+  }
+
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     // A body that breaks off is told to whoever reads it; without a listener Node would end the process.
     request.on('error', ignore)
@@ -98,8 +104,8 @@ export function createDoor(options: DoorOptions): Door {
     })
     if (delivered.isLast) connection.isEnding = true
     // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
-    if (delivered.isFeed || response.closed) running.remove(socket, connection, exchange)
-    else response.on('close', () => running.remove(socket, connection, exchange))
+    if (delivered.isFeed || response.closed) leave(socket, connection, exchange)
+    else response.on('close', () => leave(socket, connection, exchange))
   }
 
   return {

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Incoming } from './incoming.ts'
 
 /** What is under way on one connection. */
-interface Connection {
+export interface Connection {
   /** Several, where a client pipelines. */
   readonly exchanges: Set<Incoming>
   /** What follows is not HTTP. */

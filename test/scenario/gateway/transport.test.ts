@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { beforeDocument, beforeMultiModel, openBackend, openFront, openServer } from '../../support/gateway.ts'
@@ -329,6 +329,25 @@ test('sections of others are an administrator’s', async (t) => {
   for (const path of ['/_node/other/_config', '/_node/_local/_config/nobody/knows', '/_all_dbs'])
     assert.equal((await send(front.document, { path })).status, 401)
   assert.equal(backend.seen.length, 0)
+})
+
+test('stopping closes a connection with the answer that was under way on it', { timeout: 10_000 }, async (t) => {
+  const { promise: opened, resolve: tell } = Promise.withResolvers<ServerResponse>()
+  const backend = await openServer(t, (_request, response) => {
+    response.writeHead(200).write('first,')
+    tell(response)
+  })
+  const front = await openFront(t, beforeDocument(backend.url), { door: { 'stop-timeout': 60 } })
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  const request = httpRequest(`${front.document}/db/doc`, { headers: ADMIN, agent })
+  const response = await answerOf(request.end())
+  assert.equal(response.headers.connection, 'keep-alive')
+  const behind = await opened
+  const closing = front.cardea.close()
+  behind.end('last')
+  assert.equal(String(await read(response)), 'first,last')
+  await closing
 })
 
 test('stopping lets an answer under way finish, and cuts a feed', async (t) => {
