@@ -21,7 +21,6 @@ import { readRolesPath } from '../keys/claims.ts'
 import { isProxyToken } from '../keys/cookie.ts'
 import { findKeyVersion, followSecret, followTimeout } from './document-keys.ts'
 import type { DoorParts } from './doors.ts'
-import { followKeys } from './token-keys.ts'
 
 export interface DocumentCredentials {
   identify(exchange: Exchange): Promise<Authenticated>
@@ -30,7 +29,7 @@ export interface DocumentCredentials {
   readonly sessions: SessionService
 }
 
-type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn' | 'check' | 'log'>
+type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn' | 'check' | 'jwtKeys'>
 
 export function createDocumentCredentials(parts: Parts): DocumentCredentials {
   const base = createBase(parts)
@@ -48,10 +47,10 @@ export function createDocumentCredentials(parts: Parts): DocumentCredentials {
 
 type Base = ReturnType<typeof createBase>
 
-const createBase = ({ state, log }: Parts) => ({
+const createBase = ({ state, jwtKeys }: Parts) => ({
   secrets: followSecret(state),
   timeouts: followTimeout(state),
-  keys: followKeys(state, log),
+  keys: jwtKeys,
   rules: deriveLive(state, ({ settings }) => toRules(settings.values)),
 })
 

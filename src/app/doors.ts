@@ -1,5 +1,6 @@
 // What both doors share of the wiring: one check of passwords.
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { PasswordCheck } from '../credentials/basic.ts'
 import type { ControlNeeds } from '../dialects/control/operation.ts'
@@ -9,11 +10,13 @@ import { createLockout } from '../identity/lockout.ts'
 import { createPasswordMemory } from '../identity/password/password-memory.ts'
 import { createSignIn, type SignIn } from '../identity/sign-in.ts'
 import { createTotpCheck } from '../identity/totp.ts'
+import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { createDocumentDoor } from './document-door.ts'
 import type { Gateway } from './gateway.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { toDecoy, toIterationLimits } from './options.ts'
 import type { State } from './state.ts'
+import { followKeys } from './token-keys.ts'
 import type { TokenSecrets } from './token-secrets.ts'
 
 /** What each door is wired from. */
@@ -25,6 +28,8 @@ export interface DoorParts {
   readonly check: PasswordCheck
   readonly control: ControlNeeds
   readonly tokenSecrets: TokenSecrets
+  /** The keys of the document door's tokens. */
+  readonly jwtKeys: Live<JwtKeys>
   readonly gateway: Gateway
   readonly log: Log
 }
@@ -32,11 +37,11 @@ export interface DoorParts {
 export type DoorName = 'document' | 'multi-model'
 export type Doors = Readonly<Record<DoorName, Door>>
 
-export function createDoors(given: Omit<DoorParts, 'signIn' | 'check'>): Doors {
+export function createDoors(given: Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys'>): Doors {
   const signIn = createSharedSignIn(given.state, given.directory, given.log)
   const check: PasswordCheck = (name, password, source) =>
     signIn({ name, password, peer: source.client.address, waiting: source })
-  const parts = { ...given, signIn, check }
+  const parts = { ...given, signIn, check, jwtKeys: followKeys(given.state, given.log) }
   return { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
 }
 

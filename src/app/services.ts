@@ -5,13 +5,18 @@ import { deriveLive, type Live } from '../base/live.ts'
 import { serverUrls } from '../config/addresses.ts'
 import type { Config } from '../config/options.ts'
 import type { OpenEntry, Settings } from '../config/settings.ts'
+import { levelOn } from '../dialects/multi-model/gate.ts'
+import { SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
+import { ANONYMOUS, HELD_BACK } from '../identity/identity.ts'
 import { createUpstream, type ForwardSettings, type Upstream } from '../upstream/forward.ts'
 import { introduceToService } from '../upstream/identity.ts'
 import type { DoorParts } from './doors.ts'
+import { createIsOwnCredential } from './own-credentials.ts'
 import { StartError } from './start-error.ts'
 import type { Judgement } from './still-holds.ts'
 import { toCommonNeeds, toForwardSettings } from './upstream.ts'
+import { GATE_AUDIENCE } from './wayside.ts'
 
 export interface Service {
   readonly name: string
@@ -35,6 +40,7 @@ export function readServices(entries: readonly OpenEntry[]): readonly Service[] 
 }
 
 function readService({ key: name, text }: OpenEntry): Service {
+  if (name === GATE_AUDIENCE) throw new StartError(`[services] ${name}: this name is taken by the tokens of /_gate`)
   const [, path = '', url = '', required] = FORM.exec(text.trim()) ?? []
   const mount = path.split('/').slice(1)
   const isPlain = mount.every((segment) => SEGMENT.test(segment) && !/^\.+$/.test(segment))
@@ -71,16 +77,29 @@ export function createServices(parts: DoorParts, config: Live<Config>, judgement
     service,
     upstream: parts.gateway.adopt(openService(service, parts, config, judgement)),
   }))
+  const isOwn = createIsOwnCredential({
+    ring: parts.tokenSecrets.ring.get,
+    jwtKeys: parts.jwtKeys.get,
+    clock: SYSTEM_CLOCK,
+  })
   return (exchange) => {
     const { raw, segments } = exchange.path
     // what names a database is the database's
     if (raw.startsWith('/_db/')) return undefined
     const found = services.find(({ service }) => service.mount.every((part, at) => part === segments[at]))
-    if (found?.service.isRequired && (exchange.authenticated?.by ?? null) === null) {
-      throw new Refusal('authentication_required')
-    }
-    return found?.upstream.forward(exchange)
+    if (found === undefined) return undefined
+    if (found.service.isRequired) requireEntry(exchange)
+    const authorization = exchange.header('authorization')
+    const isStranger = authorization !== undefined && (exchange.authenticated ?? ANONYMOUS).by === null
+    if (isStranger && isOwn(authorization)) exchange.authenticated = HELD_BACK
+    return found.upstream.forward(exchange)
   }
+}
+
+/** Closed in the one way this door knows: to whoever may not enter the database a path without one is about. */
+function requireEntry({ authenticated = ANONYMOUS }: Exchange): void {
+  const { identity, by } = authenticated
+  if (by === null || levelOn(identity, SYSTEM_DATABASE) === 'none') throw new Refusal('authentication_required')
 }
 
 function openService({ name, url }: Service, parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {

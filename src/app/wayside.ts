@@ -10,7 +10,7 @@ import { introduceToService } from '../upstream/identity.ts'
 import type { ServiceKey } from './service-key.ts'
 
 /** Whom the tokens of `/_gate` are for: whatever application stands behind the proxy that asked. */
-const GATE_AUDIENCE = 'gate'
+export const GATE_AUDIENCE = 'gate'
 
 const statusOf = (code: keyof typeof CONTROL_ERRORS): number => CONTROL_ERRORS[code].status
 

@@ -35,7 +35,7 @@ export function createJwtHandler(needs: JwtNeeds): CredentialHandler {
 }
 
 /** What a token of another kind may call itself: nothing here. */
-const TYPES = [undefined, 'JWT', 'at+jwt']
+export const DOCUMENT_TYPES: readonly (string | undefined)[] = [undefined, 'JWT', 'at+jwt']
 
 function createVerifier({ keys, clock }: JwtNeeds): (text: string) => VerifiedToken | RefusedToken {
   const cache = createTokenCache<VerifiedToken>()
@@ -44,7 +44,7 @@ function createVerifier({ keys, clock }: JwtNeeds): (text: string) => VerifiedTo
     const place = { door: 'document', version, token: text }
     const known = cache.find(place, nowSeconds(clock))
     if (known) return known
-    const token = verify(text, { types: TYPES, findKeys })
+    const token = verify(text, { types: DOCUMENT_TYPES, findKeys })
     if (token.kind === 'verified') cache.remember(place, token, undefined)
     return token
   }

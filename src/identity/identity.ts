@@ -26,6 +26,8 @@ export interface Authenticated {
   readonly bearer?: BearerToken
   /** The access token that stood in the place of a password. */
   readonly accessToken?: UsedAccessToken
+  /** Nobody was let in, and what was brought goes no further: it is of a kind that lets somebody in. */
+  readonly isHeldBack?: true
 }
 
 export interface UsedAccessToken {
@@ -57,3 +59,6 @@ export const ANONYMOUS: Authenticated = Object.freeze({
   identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false, grants: NO_GRANTS }),
   by: null,
 })
+
+/** Nobody, who brought a credential no application is to see. */
+export const HELD_BACK: Authenticated = Object.freeze({ ...ANONYMOUS, isHeldBack: true })

@@ -31,6 +31,9 @@ export const UNKNOWN: Authenticated = Object.freeze({
 /** Anonymous stays anonymous. */
 const NOBODY: Introduction = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: false })
 
+/** Nobody, whose credential may be the application's own. */
+const STRANGER: Introduction = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: true })
+
 const introduce = (...headers: string[]): Introduction => ({ headers, keepsAuthorization: false })
 
 /** A header has one character a byte. */
@@ -135,10 +138,11 @@ export const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', rol
 /** Services: a token anybody can verify, and the same in plain words for those who only trust the network. */
 export function introduceToService({ signer, service: aud, clock }: ServiceTokenNeeds): Introduce {
   const tokens = createTokenReuse(clock)
-  return ({ identity, by }) => {
-    // what Cardea did not accept may be the application's own
-    if (by === null) return { headers: [], keepsAuthorization: true }
-    const sub = identity.name ?? ''
+  return ({ identity, by, isHeldBack }) => {
+    if (by === null) return isHeldBack ? NOBODY : STRANGER
+    const sub = identity.name
+    // a superuser token: it names nobody an application could be told of, and is for the database alone
+    if (sub === null) throw new Refusal('forbidden')
     const roles = rolesOf(identity)
     const { version, sign } = signer()
     const token = tokens.find(`${subjectOf(identity)}\n${identity.isAdmin}`, version, (iat, exp) =>

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
-import { openBackend, openFront, type Seen } from '../../support/gateway.ts'
+import { type Front, openBackend, openFront, type Seen } from '../../support/gateway.ts'
+import { makeToken, now, SECRET, superuser } from '../../support/multi-model.ts'
 import { ADMIN, basic, send } from '../../support/scenario.ts'
 
 const beforeService = (url: string, more = '') => ({ services: { shop: `/shop ${url} ${more}`.trim() } })
@@ -137,4 +138,101 @@ test('/_gate asks for a role', async (t) => {
     [await ask('?role=reader'), await ask('?role=writer'), await ask('?role=writer,reader')],
     [204, 403, 204],
   )
+})
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+const DOCUMENT_KEY = 'a-key-of-the-document-door-s-tokens'
+
+const addUser = (front: Front, value: object) =>
+  send(front.multiModel, {
+    method: 'POST',
+    path: '/_api/user',
+    headers: { ...ADMIN, ...JSON_TYPE },
+    body: JSON.stringify(value),
+  })
+
+const expiry = now() + 600
+const signedAt = (secret: string, claims: object) => `Bearer ${makeToken({ exp: expiry, ...claims }, { secret })}`
+
+/** What an open service sees of credentials that let nobody in. */
+const STRANGERS = [
+  { name: 'a wrong password', authorization: basic('admin', 'wrong'), passes: false },
+  { name: 'a disabled user’s', authorization: basic('ada', 'pw'), passes: false },
+  { name: 'a name nobody has', authorization: basic('nobody', 'pw'), passes: false },
+  { name: 'Basic in another spelling', authorization: 'bASIC x', passes: false },
+  {
+    name: 'a token of the document door',
+    authorization: signedAt(DOCUMENT_KEY, { sub: 'boss', '_couchdb.roles': ['_admin'] }),
+    passes: false,
+  },
+  {
+    name: 'a disabled user’s token',
+    authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'ada' }),
+    passes: false,
+  },
+  {
+    name: 'a token that ran out',
+    authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'admin', exp: 1 }),
+    passes: false,
+  },
+  { name: 'a token of the application’s own', authorization: signedAt('of-the-application', {}), passes: true },
+  { name: 'a key of the application’s own', authorization: 'Bearer sk-123', passes: true },
+  { name: 'another scheme', authorization: 'Digest username="ada"', passes: true },
+]
+
+test('an open service sees no credential that could be somebody’s here', async (t) => {
+  const backend = await openBackend(t)
+  const jwt_keys = { 'hmac:_default': Buffer.from(DOCUMENT_KEY).toString('base64') }
+  const front = await openFront(t, beforeService(backend.url), { jwt_keys })
+  await addUser(front, { user: 'ada', passwd: 'pw', active: false })
+  for (const { name, authorization, passes } of STRANGERS) {
+    const answer = await send(front.multiModel, { path: '/shop', headers: { Authorization: authorization } })
+    assert.equal(answer.status, 200, name)
+    assert.deepEqual(backend.seen.at(-1)?.all('authorization'), passes ? [authorization] : [], name)
+    assert.equal(backend.seen.at(-1)?.header('x-auth-user'), undefined, name)
+  }
+})
+
+test('a password that is right and locked out is not shown to an open service', async (t) => {
+  const backend = await openBackend(t)
+  const lockout = { chttpd_auth_lockout: { mode: 'enforce', threshold: 2 } }
+  const front = await openFront(t, beforeService(backend.url), lockout)
+  for (const password of ['1', '2', '3', 'adminpw'])
+    await send(front.multiModel, { path: '/shop', headers: { Authorization: basic('admin', password) } })
+  assert.deepEqual(
+    backend.seen.map((seen) => [seen.header('authorization'), seen.header('x-auth-user')]),
+    Array(4).fill([undefined, undefined]),
+  )
+})
+
+test('a superuser token is for the database: services and /_gate refuse it', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, {
+    services: { shop: `/shop ${backend.url}`, ledger: `/ledger ${backend.url} required` },
+  })
+  for (const path of ['/shop', '/ledger', '/_gate', '/_gate?role=anything'])
+    assert.equal((await send(front.multiModel, { path, headers: { Authorization: superuser() } })).status, 403, path)
+  assert.equal(backend.seen.length, 0)
+})
+
+for (const server of [{}, { authentication: false }])
+  test(`who has no grants reaches no required service: ${JSON.stringify(server)}`, async (t) => {
+    const backend = await openBackend(t)
+    const front = await openFront(t, beforeService(backend.url, 'required'), { server })
+    await addUser(front, { user: 'ada', passwd: 'pw' })
+    const ask = async () =>
+      (await send(front.multiModel, { path: '/shop', headers: { Authorization: basic('ada', 'pw') } })).status
+    assert.equal(await ask(), 401)
+    await send(front.multiModel, {
+      method: 'PUT',
+      path: '/_api/user/ada/database/_system',
+      headers: { ...ADMIN, ...JSON_TYPE },
+      body: JSON.stringify({ grant: 'ro' }),
+    })
+    assert.equal(await ask(), 200)
+  })
+
+test('no service has the name that the tokens of /_gate are for', async () => {
+  const services = { gate: '/shop http://127.0.0.1:1' }
+  await assert.rejects(createTestCardea({ options: { services } }), /\[services\] gate/)
 })
