@@ -1,0 +1,61 @@
+// A proxy as a process of its own, on a port of its own, with all it writes in a folder of its own.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+
+const MOST_WAITING_MS = 10_000
+
+/** The file of a program that is there. */
+export const findProgram = ({ files, version }) => files.find((file) => spawnSync(file, version).status === 0)
+
+export async function listen(server) {
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return server.address().port
+}
+
+async function findFreePort() {
+  const server = createServer()
+  const port = await listen(server)
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+const isOpen = (port) =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
+
+export async function startProxy(name, proxy, { gate, application }) {
+  const folder = mkdtempSync(join(tmpdir(), `cardea-${name}-`))
+  const port = await findFreePort()
+  const file = join(folder, 'configuration')
+  writeFileSync(file, proxy.render({ folder, port, gate, application }))
+  const homes = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const child = spawn(findProgram(proxy), proxy.arguments(folder, file), {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...homes },
+  })
+  const ended = once(child, 'close')
+  const said = text(child.stderr)
+  const stop = async () => {
+    child.kill('SIGTERM')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const deadline = Date.now() + MOST_WAITING_MS
+  while (!(await isOpen(port))) {
+    if (child.exitCode !== null || Date.now() > deadline) {
+      await stop()
+      throw new Error(`${name} did not start: ${await said}`)
+    }
+    await pause(20)
+  }
+  return { port, stop }
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+
+const load = (path: string) => import(new URL(`../../scripts/${path}`, import.meta.url).href)
+const { listPresent, runProxy } = await load('proxies.mjs')
+const { PROXIES } = await load('proxies/programs.mjs')
+const { listExamples } = await load('proxies/page.mjs')
+
+const page = readFileSync(new URL('../../docs/gateway.md', import.meta.url), 'utf8')
+const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+const ADDRESSES = { folder: '/f', port: 8080, gate: '127.0.0.1:1111', application: '127.0.0.1:2222' }
+
+describe('the examples of proxies', () => {
+  for (const name of Object.keys(PROXIES)) {
+    it(`the script takes the text for ${name} out of the page`, () => {
+      const text: string = PROXIES[name].render(ADDRESSES)
+      for (const address of ['127.0.0.1:8080', ADDRESSES.gate, ADDRESSES.application])
+        assert.ok(text.includes(address), address)
+      assert.equal(scripts[name], `node scripts/proxies.mjs ${name}`)
+      assert.ok(page.includes(`\`npm run ${name}\` runs this very text`))
+    })
+  }
+
+  // no program to run it with: at least what its safety rests on is there
+  const CLAIMS_TRAEFIK: readonly string[] = [
+    'aliasHeadersStrategy: delete',
+    'authRequestHeaders: [Authorization, Cookie]',
+    'authResponseHeaders: [X-Auth-User, X-Auth-Roles, X-Auth-Token]',
+    'Authorization: ""',
+    'Remote-User: ""',
+    'X-Auth-CouchDB-UserName: ""',
+    'middlewares: [cardea, unclaimed]',
+  ]
+  for (const line of CLAIMS_TRAEFIK) {
+    it(`the one for Traefik says ${line}`, () => {
+      assert.ok(listExamples('yaml').join('').includes(line))
+    })
+  }
+
+  // where the program is: nothing of Debian's is needed for the tests
+  for (const name of listPresent()) {
+    it(`${name} does as the page says`, async () => {
+      for (const { door, title, answer, isRight } of await runProxy(name))
+        assert.ok(isRight, `${door}: ${title} → ${JSON.stringify(answer)}`)
+    })
+  }
+})
