@@ -1,50 +1,57 @@
 // Whether a start with these settings would find all in order that they name. Everything is tried, nothing started.
 import type { Problem } from '../config/problems.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
-import { loadSecretRing, type RingLoad } from '../keys/secret-files.ts'
+import type { RingLoad } from '../keys/secret-files.ts'
+import { checkKeySetFiles } from './key-sets.ts'
 import { toDocumentEndpoints, toMultiModelEndpoints } from './options.ts'
-import { openServiceKey } from './service-key.ts'
+import { loadServiceKey } from './service-key.ts'
 import { readServices } from './services.ts'
+import { createSharedSecrets, keysOf, type SharedSecrets, USES, type Use } from './shared-secrets.ts'
 import { StartError } from './start-error.ts'
-import { checkKeySetFiles } from './token-keys.ts'
 import { loadTokenSecrets } from './token-secrets.ts'
+import { loadUpstreamSecrets } from './upstream-secrets.ts'
 
 /** Something a start does with a file, and the options that name it: the first that was given is the place. */
 interface Trial {
   readonly section: string
   readonly keys: readonly string[]
   /** Throws a `StartError`, or answers with a reason. */
-  run(settings: Settings): Promise<string | undefined> | string | undefined
+  run(settings: Settings, secrets: SharedSecrets): Promise<string | undefined> | string | undefined
 }
 
-const reasonOf = (load: RingLoad): string | undefined => (load.kind === 'refused' ? load.message : undefined)
+/** What was loaded is in use for those that come after it. */
+function take(load: RingLoad | undefined, use: Use, secrets: SharedSecrets): string | undefined {
+  if (load?.kind === 'refused') return load.message
+  if (load) secrets.register(use, () => keysOf(load.ring))
+  return undefined
+}
 
 const TRIALS: readonly Trial[] = [
   {
     section: 'server',
     keys: ['jwt-secret-folder', 'jwt-secret-keyfile', 'jwt-secret'],
-    run: async (settings) => reasonOf(await loadTokenSecrets(settings)),
+    run: async (settings, secrets) => take(await loadTokenSecrets(settings, secrets), USES.tokens, secrets),
   },
   {
     section: 'upstream',
     keys: ['multi-model-secret-folder', 'multi-model-secret-keyfile'],
-    run: async ({ values: { upstream } }) =>
-      reasonOf(
-        await loadSecretRing({
-          folder: upstream['multi-model-secret-folder'],
-          keyfile: upstream['multi-model-secret-keyfile'],
-        }),
-      ),
+    run: async (settings, secrets) => take(await loadUpstreamSecrets(settings, secrets), USES.upstream, secrets),
   },
-  { section: 'upstream', keys: ['service-keyfile'], run: ({ values }) => void openServiceKey(values) },
+  {
+    section: 'upstream',
+    keys: ['service-keyfile'],
+    run: (settings, secrets) => void loadServiceKey(settings, secrets),
+  },
   { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void toDocumentEndpoints(values) },
   { section: 'ssl', keys: ['keyfile'], run: ({ values }) => void toMultiModelEndpoints(values) },
 ]
 
 /** Every problem of secrets, keys, certificates and services, each with the place it was named at. */
 export async function checkNamed(settings: Settings): Promise<readonly Problem[]> {
-  const tried = await Promise.all(TRIALS.map((trial) => attempt(trial, settings)))
-  return [...tried.flat(), ...checkKeySetFiles(settings), ...(await checkServices(settings))]
+  const secrets = createSharedSecrets()
+  const tried: Problem[] = []
+  for (const trial of TRIALS) tried.push(...(await attempt(trial, settings, secrets)))
+  return [...tried, ...checkKeySetFiles(settings), ...(await checkServices(settings))]
 }
 
 /** One by one for the place of each, then all together. */
@@ -58,8 +65,8 @@ async function checkServices({ open: { services } }: Settings): Promise<readonly
   return []
 }
 
-async function attempt(trial: Trial, settings: Settings): Promise<readonly Problem[]> {
-  const reason = await findReason(() => trial.run(settings))
+async function attempt(trial: Trial, settings: Settings, secrets: SharedSecrets): Promise<readonly Problem[]> {
+  const reason = await findReason(() => trial.run(settings, secrets))
   return reason === undefined ? [] : [{ kind: 'bad-file', place: placeOf(trial, settings), message: reason }]
 }
 

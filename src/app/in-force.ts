@@ -19,6 +19,7 @@ import {
 } from './administrators.ts'
 import { toHashParameters, toPasswordRules } from './options.ts'
 import type { RuntimeReading, StoredLayer } from './runtime.ts'
+import type { SharedSecrets } from './shared-secrets.ts'
 import { ConfigError, StartError } from './start-error.ts'
 
 /** Settings and administrators, as of one moment. */
@@ -47,6 +48,8 @@ export interface PrepareNeeds {
   readonly hasher: Hasher
   readonly log: Log
   readonly mayLackAdministrator: boolean
+  /** Whether secrets of these settings are used for something else. */
+  readonly checkSecrets: SharedSecrets['check']
 }
 
 interface Seen extends Omit<RuntimeReading, 'entries'> {
@@ -104,7 +107,7 @@ export async function prepareRuntime(reader: SettingsReader, needs: PrepareNeeds
   const first = await readAll(reader, needs)
   const isDone = first.reading.problems.length > 0 || !(await makeUpSecret(first.reading.settings, needs))
   const seen = isDone ? first : await readAll(reader, needs)
-  const problems = seen.reading.problems.map(renderProblem)
+  const problems = findProblems(seen, needs)
   const { admins, deletedAdmins } = seen.reading.settings
   const settings =
     problems.length === 0 ? seen.reading.settings : createSettings({ ...before.configured, admins, deletedAdmins })
@@ -114,6 +117,12 @@ export async function prepareRuntime(reader: SettingsReader, needs: PrepareNeeds
   )
   const hashes = await shareHashes(seen, before.fileHashes, needs)
   return { ...compare(seen, { settings, hashes }, before), problems }
+}
+
+function findProblems({ reading: { settings, problems } }: Seen, { checkSecrets }: PrepareNeeds): readonly string[] {
+  if (problems.length > 0) return problems.map(renderProblem)
+  const shared = checkSecrets(settings)
+  return shared === undefined ? [] : [shared]
 }
 
 /** Another node may have hashed the same clear text meanwhile; then its hash counts, here as there. */

@@ -1,13 +1,15 @@
 // The key that signs for services: from a file, or made for as long as this process lives.
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Config } from '../config/options.ts'
+import type { Settings } from '../config/settings.ts'
 import { toVerificationKey } from '../keys/key.ts'
 import { readSecret } from '../keys/secret.ts'
 import { type EcSigningKey, toEcSigningKey } from '../keys/signing-key.ts'
 import { signToken } from '../keys/token.ts'
 import type { Signer } from '../upstream/identity.ts'
+import { type SharedSecrets, USES } from './shared-secrets.ts'
 import { StartError } from './start-error.ts'
+import type { State } from './state.ts'
 
 export interface ServiceKey {
   readonly signer: Signer
@@ -15,8 +17,18 @@ export interface ServiceKey {
   readonly jwk: object
 }
 
-export function openServiceKey({ upstream }: Config): ServiceKey {
+/** The key a start with these settings would begin with. */
+export function loadServiceKey(settings: Settings, secrets: SharedSecrets): EcSigningKey {
+  const { upstream } = settings.values
   const key = upstream['service-keyfile'] === '' ? makeKey() : loadKey(upstream['service-keyfile'])
+  const message = secrets.check(settings, new Map([[USES.services, [key.verifying]]]))
+  if (message !== undefined) throw new StartError(message)
+  return key
+}
+
+export function openServiceKey({ get, secrets }: State): ServiceKey {
+  const key = loadServiceKey(get().settings, secrets)
+  secrets.register(USES.services, () => [key.verifying])
   const { kty, crv, x, y } = key.verifying.key.export({ format: 'jwk' })
   const kid = toThumbprint({ crv, kty, x, y })
   return {

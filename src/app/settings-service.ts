@@ -33,7 +33,9 @@ export function createSettingsService(state: State): SettingsService {
     return entry && toShownText(entry)
   }
   const check = (section: string, key: string, text: string | undefined) => {
-    const problem = checkChange(state.get().configured, section, key, text)
+    const { configured } = state.get()
+    const rules = [...configured.rules, { about: ['chttpd_auth.secret'], check: state.secrets.check } as const]
+    const problem = checkChange({ ...configured, rules }, section, key, text)
     if (problem) throw toRefusal(problem)
   }
   const layer = ({ isVolatile = false }: ChangeOptions = {}) => (isVolatile ? state.runtime.volatile : state.runtime)

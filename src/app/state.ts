@@ -9,6 +9,7 @@ import { renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { createHasher, type Hasher } from '../identity/password/hasher.ts'
 import type { Store } from '../identity/ports.ts'
+import type { VerificationKey } from '../keys/key.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
 import { openStore } from '../store/open.ts'
 import { findStoreFile } from '../store/place.ts'
@@ -21,6 +22,7 @@ import {
   requireConfiguredAdministrator,
 } from './in-force.ts'
 import { createStoredLayer, type StoredLayer } from './runtime.ts'
+import { createSharedSecrets, type SharedSecrets, type Use } from './shared-secrets.ts'
 import { ConfigError, StartError, StoreBusy } from './start-error.ts'
 
 export interface StateOptions {
@@ -51,6 +53,8 @@ export interface ReloadPart {
 export interface PreparedPart {
   /** Sentences with their place. */
   readonly problems: readonly string[]
+  /** Secrets it brings into use, and what for. */
+  readonly secrets?: readonly [use: Use, keys: readonly VerificationKey[]]
   /** Called only where nobody had a problem, just before what is in force is replaced. Must not throw. */
   take(): void
 }
@@ -59,6 +63,7 @@ export interface State extends Live<InForce> {
   readonly hasher: Hasher
   readonly store: Store
   readonly runtime: StoredLayer
+  readonly secrets: SharedSecrets
   /**
    * Reads everything anew, files too; what was set for this process alone is gone. Any problem keeps everything as it
    * is.
@@ -134,6 +139,7 @@ interface Beginning {
 
 async function bringIntoForce(options: StateOptions, store: Store, first: Beginning): Promise<State> {
   const { load, log, mayLackAdministrator = false } = options
+  const secrets = createSharedSecrets()
   let { reader } = first
   let queue = () => first.queue
   const needs: PrepareNeeds = {
@@ -141,6 +147,7 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     hasher: createHasher({ queue: () => queue() }),
     log,
     mayLackAdministrator,
+    checkSecrets: secrets.check,
   }
   const inForce = createLive((await prepareAll(reader, needs, undefined)).next)
   queue = () => inForce.get().settings.values.hashing.queue
@@ -182,6 +189,7 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     hasher: needs.hasher,
     store,
     runtime: needs.runtime,
+    secrets,
     reload: () => inTurn(reload),
     refresh: () => inTurn(refresh),
     onChange: (listener) => void listeners.push(listener),
@@ -193,14 +201,17 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
 async function prepareParts(
   parts: readonly ReloadPart[],
   reader: SettingsReader,
-  { runtime }: PrepareNeeds,
+  { runtime, checkSecrets }: PrepareNeeds,
   { configured }: InForce,
 ): Promise<PreparedPart> {
   const { settings, problems } = reader((await runtime.read()).entries)
   const read = problems.length > 0 ? configured : settings
   const prepared = await Promise.all(parts.map((part) => part.prepare(read)))
+  const found = [...problems.map(renderProblem), ...prepared.flatMap((part) => part.problems)]
+  const brought = new Map(prepared.flatMap((part) => (part.secrets ? [part.secrets] : [])))
+  const shared = found.length === 0 ? checkSecrets(read, brought) : undefined
   return {
-    problems: [...problems.map(renderProblem), ...prepared.flatMap((part) => part.problems)],
+    problems: shared === undefined ? found : [shared],
     take: () => {
       for (const part of prepared) part.take()
     },

@@ -16,6 +16,8 @@ export interface JwtKeys {
   readonly version: string
   /** Lines that are no keys, and keys of a set that were passed over. Nothing in here is secret. */
   readonly problems: readonly { readonly name: string; readonly reason: string }[]
+  /** Every key by its name. */
+  readonly keys: readonly (readonly [name: string, key: VerificationKey])[]
   /** The key a token asks for by its algorithm and `kid`. */
   find(algorithm: Algorithm, header: TokenHeader): FoundKeys
 }
@@ -51,6 +53,7 @@ export function readJwtKeys(entries: readonly JwtKeyEntry[]): JwtKeys {
   return Object.freeze({
     version: toVersion(byName),
     problems,
+    keys: [...byName].flatMap(([name, found]) => (found.kind === 'problem' ? [] : [[name, found] as const])),
     find: (algorithm: Algorithm, header: TokenHeader) => findIn(byName, algorithm, header),
   })
 }

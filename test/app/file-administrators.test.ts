@@ -141,6 +141,7 @@ test('nodes that start at once make one hash of one text, and know it for the li
         hasher: createHasher({ queue: () => 10 }),
         log: SILENT_LOG,
         mayLackAdministrator: true,
+        checkSecrets: () => undefined,
       },
     }
   }

@@ -93,6 +93,11 @@ const BAD_FILES: readonly (readonly [row: string, file: string, says: RegExp])[]
     '[chttpd_auth]\nsecret = a secret of tokens\n[server]\njwt-secret-keyfile = secret',
     /^c\.ini:4: a secret of tokens is also chttpd_auth\.secret/,
   ],
+  [
+    'a secret of the database behind with two uses',
+    '[chttpd_auth]\nsecret = a secret of tokens\n[upstream]\nmulti-model-secret-keyfile = secret',
+    /^c\.ini:4: a secret of upstream\.multi-model-secret-\* is also chttpd_auth\.secret/,
+  ],
   ['a certificate that is not there', '[server]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone', /^c\.ini:4: /],
   [
     'a certificate that is none',
