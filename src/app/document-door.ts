@@ -5,7 +5,9 @@ import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/codecs.ts'
 import { isOwnSetting } from '../config/foreign.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
+import { renewingHeaders } from '../dialects/document/session.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
+import type { FurtherHeaders } from '../dialects/wayside/dialect.ts'
 import { createDoor, type Door } from '../door/door.ts'
 import type { Dialect } from '../door/exchange.ts'
 import { mountControl } from './control.ts'
@@ -50,9 +52,12 @@ export function createDocumentDoor(parts: DoorParts): Door {
     users,
     upstream,
   })
+  // a session that is only ever asked about at the gate is used all the same
+  const renew: FurtherHeaders = (exchange, reply) =>
+    renewingHeaders(exchange, reply, { settings: settings.get, clock: SYSTEM_CLOCK })
   return createDoor({
     dialect,
-    mounts: [mountControl(control, identify), ...mountWayside(parts.gateway.serviceKey, identify)],
+    mounts: [mountControl(control, identify), ...mountWayside(parts.gateway.serviceKey, identify, renew)],
     limits: deriveLive(config, toDocumentDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,

@@ -1,7 +1,7 @@
 // What stands beside both doors: the keys of services, and the question proxies ask.
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { CONTROL_ERRORS } from '../dialects/control/errors.ts'
-import { createWaysideDialect } from '../dialects/wayside/dialect.ts'
+import { createWaysideDialect, type FurtherHeaders } from '../dialects/wayside/dialect.ts'
 import { GATE, gateRoute, keysRoute, WELL_KNOWN } from '../dialects/wayside/routes.ts'
 import type { Mount } from '../door/door.ts'
 import type { Exchange, HeaderPair } from '../door/exchange.ts'
@@ -17,6 +17,7 @@ const statusOf = (code: keyof typeof CONTROL_ERRORS): number => CONTROL_ERRORS[c
 export function mountWayside(
   key: ServiceKey,
   authenticate: (exchange: Exchange) => Promise<Authenticated>,
+  furtherHeaders?: FurtherHeaders,
 ): readonly Mount[] {
   const tell = introduceToService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
   const introduce = (who: Authenticated) => toPairs(tell(who).headers)
@@ -26,7 +27,7 @@ export function mountWayside(
       segment: WELL_KNOWN,
       dialect: createWaysideDialect({ name: 'keys', routes: [keysRoute(() => [key.jwk])], statusOf }),
     },
-    { segment: GATE, dialect: createWaysideDialect({ name: 'gate', routes, statusOf }) },
+    { segment: GATE, dialect: createWaysideDialect({ name: 'gate', routes, statusOf, furtherHeaders }) },
   ]
 }
 

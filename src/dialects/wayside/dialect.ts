@@ -3,15 +3,19 @@
  * before it lets a request pass. Plain HTTP, in neither database's words.
  */
 import { ERRORS, type ErrorCode, Refusal } from '../../base/errors.ts'
-import type { Dialect, HeaderPair, Path, Route } from '../../door/exchange.ts'
+import type { Dialect, Exchange, HeaderPair, Path, Reply, Route } from '../../door/exchange.ts'
 
 export interface WaysideOptions {
   readonly name: string
   readonly routes: readonly Route[]
   statusOf(code: ErrorCode): number
+  /** What the door beside adds to every reply that is told who is asking. */
+  readonly furtherHeaders?: FurtherHeaders | undefined
 }
 
-export const createWaysideDialect = ({ name, routes, statusOf }: WaysideOptions): Dialect => ({
+export type FurtherHeaders = (exchange: Exchange, reply: Reply) => readonly HeaderPair[]
+
+export const createWaysideDialect = ({ name, routes, statusOf, furtherHeaders }: WaysideOptions): Dialect => ({
   name,
   requestIdHeader: REQUEST_ID,
   readPath: readPlainPath,
@@ -20,15 +24,16 @@ export const createWaysideDialect = ({ name, routes, statusOf }: WaysideOptions)
   otherwise: () => {
     throw new Refusal('not_found')
   },
-  spell: ({ code }) => {
+  spell: ({ code, about }) => {
     const status = statusOf(code)
     return {
       status,
       headers: [['Content-Type', 'application/json'], ...(status === 401 ? [CHALLENGE] : [])],
-      body: JSON.stringify({ error: code, reason: ERRORS[code] }),
+      body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? about : undefined) ?? ERRORS[code] }),
     }
   },
-  standingHeaders: (exchange) => [NO_SNIFFING, ...(exchange ? [[REQUEST_ID, exchange.id] as const] : [])],
+  standingHeaders: (exchange, reply) =>
+    exchange ? [NO_SNIFFING, [REQUEST_ID, exchange.id], ...(furtherHeaders?.(exchange, reply) ?? [])] : [NO_SNIFFING],
 })
 
 const REQUEST_ID = 'X-Request-Id'

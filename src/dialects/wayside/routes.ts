@@ -28,7 +28,8 @@ export interface GateNeeds {
 
 /**
  * Whether a request may pass, for a proxy that asks with its client's headers: 204 and who it is, or 401. With
- * `?role=` only who has one of these roles, or is an administrator; else 403.
+ * `?role=` only who has one of these roles, or is an administrator; else 403. Any other parameter is 400: one that is
+ * misspelt would let everybody pass.
  */
 export const gateRoute = (needs: GateNeeds): Route => ({
   path: `/${GATE}`,
@@ -36,13 +37,22 @@ export const gateRoute = (needs: GateNeeds): Route => ({
 })
 
 async function answerGate(exchange: Exchange, { authenticate, introduce }: GateNeeds): Promise<Reply> {
+  if (exchange.rawQuery !== '') checkParameters(exchange.query)
   const authenticated = await identify(exchange, authenticate)
+  exchange.authenticated = authenticated
   if (authenticated.by === null) throw new Refusal('authentication_required')
-  const wanted = exchange.query.getAll('role').flatMap((list) => list.split(','))
+  const wanted = exchange.query.getAll(ROLE).flatMap((list) => list.split(','))
   const { roles, isAdmin, isSuperuser } = authenticated.identity
   const isWelcome = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
   if (!isWelcome) throw new Refusal('forbidden')
   return { status: 204, headers: [['Cache-Control', 'no-store'], ...introduce(authenticated)] }
+}
+
+const ROLE = 'role'
+
+function checkParameters(query: URLSearchParams): void {
+  for (const name of query.keys())
+    if (name !== ROLE) throw new Refusal('bad_request', { about: `/${GATE} takes no parameter but ${ROLE}` })
 }
 
 /** A proxy knows yes, no and broken: a credential that is wrong in whatever way is no. */

@@ -85,6 +85,18 @@ test('a request with more than a tenth of the timeout gone renews the cookie, an
   assert.equal((await askWith(await old(50))).headers['set-cookie'], undefined)
 })
 
+test('the question of a proxy renews, because it is the only one that Cardea is asked', async () => {
+  for (const [path, status] of [
+    ['/_gate', 204],
+    ['/_gate?role=other', 403],
+  ] as const) {
+    const answer = await askWith(await old(70), path)
+    assert.equal(answer.status, status)
+    assert.deepEqual(await askCookie(cookieOf(answer)), ADA)
+    assert.equal((await askWith(await old(50), path)).headers['set-cookie'], undefined)
+  }
+})
+
 test('an error that comes after the credential renews as well', async () => {
   const answer = await askWith(await old(70), '/_all_dbs')
   assert.equal(answer.status, 401)

@@ -138,6 +138,9 @@ test('/_gate asks for a role', async (t) => {
     [await ask('?role=reader'), await ask('?role=writer'), await ask('?role=writer,reader')],
     [204, 403, 204],
   )
+  for (const query of ['?rol=reader', '?Role=reader', '?role=reader&x=1', '?roles', '?role%00=reader'])
+    assert.equal(await ask(query), 400, query)
+  assert.equal(await ask('?'), 204)
 })
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
