@@ -23,7 +23,7 @@ export interface AccountSessionNeeds {
   readonly secrets: CookieSecrets
   settings(): CookieSettings
   readonly timeouts: Pick<CookieTimeouts, 'living'>
-  readonly directory: Pick<Directory, 'findAccount' | 'createSession' | 'isSessionLive' | 'isForeignTokenLive'>
+  readonly directory: Pick<Directory, 'findAccount' | 'createSession' | 'isSessionEnded' | 'isForeignTokenLive'>
   readonly clock: Clock
 }
 
@@ -40,7 +40,13 @@ export function createAccountSessions(needs: AccountSessionNeeds): AccountSessio
     async find(cookie) {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
       const session = account && verify(cookie, account, needs)
-      if (!account || !session || !(await isLive(session, account, needs))) return undefined
+      if (!account || !session || directory.isSessionEnded(session.id)) return undefined
+      // no generation is bound to it, so only its time tells whether it is older than what ended
+      if (
+        session.isClassic &&
+        !(await directory.isForeignTokenLive({ name: account.name, issuedAt: session.issuedAt }))
+      )
+        return undefined
       const { id, issuedAt } = session
       const now = nowSeconds(clock)
       return {
@@ -108,11 +114,3 @@ function check(cookie: ReadCookie, rules: CookieRules): VerifiedCookie | undefin
 /** A classic cookie names no session: what it says stands for one, so that it can be ended and renewed like any other. */
 const classicIdOf = ({ head, tail }: ReadCookie): string =>
   createHash('sha256').update(head).update(tail).digest().subarray(0, SESSION_ID_BYTES).toString('base64url')
-
-async function isLive({ id, issuedAt, isClassic }: FoundSession, account: Account, needs: AccountSessionNeeds) {
-  const { name, sessionsFrom } = account
-  const session = { id, name, generation: sessionsFrom.generation, issuedAt }
-  if (!(await needs.directory.isSessionLive(session))) return false
-  // no generation is bound to it, so only its time tells whether it is older than what ended
-  return !isClassic || needs.directory.isForeignTokenLive({ name, issuedAt })
-}

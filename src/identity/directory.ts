@@ -154,6 +154,8 @@ export interface SessionDirectory {
   createSession(account: Account): Session
   /** Also of a session renewed since. Nobody who is gone or inactive has one. */
   isSessionLive(session: Session): Promise<boolean>
+  /** Whether this very session has ended, as far as is known here. */
+  isSessionEnded(id: string): boolean
   /** Whether `sessionsFrom` of that name allows it; a name nobody has, nothing stands against. */
   isForeignTokenLive(token: ForeignToken): Promise<boolean>
   /** `expiresAt`: when no copy of it would be accepted anyway, renewals included. */

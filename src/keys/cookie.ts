@@ -45,6 +45,8 @@ const macOf = (signed: Uint8Array, { secret, salt, algorithm }: CookieKey): Buff
 
 /** A cookie whose form is right. Nothing it says has been checked: the name only tells whose salt to check it with. */
 export interface ReadCookie {
+  /** As it came. */
+  readonly text: string
   readonly name: string
   readonly time: string
   /** `name ":" T`, as it came. */
@@ -64,7 +66,7 @@ export function readCookie(value: string): ReadCookie | undefined {
   const name = readUtf8(bytes.subarray(0, first))
   if (name === undefined) return undefined
   const time = bytes.toString('latin1', first + 1, second)
-  return { name, time, head: bytes.subarray(0, second), tail: bytes.subarray(second + 1) }
+  return { text: value, name, time, head: bytes.subarray(0, second), tail: bytes.subarray(second + 1) }
 }
 
 /** RFC 6265 6.1 asks clients for no more than this. */
@@ -109,16 +111,15 @@ interface Form {
 }
 
 /** Tries both forms under every algorithm whose digest has the length that is left for it, and every secret. */
-function findForm({ head, tail }: ReadCookie, rules: CookieRules): Form | undefined {
-  const secrets = rules.secrets.filter(({ byteLength }) => byteLength > 0)
-  for (const algorithm of rules.algorithms) {
+function findForm(cookie: ReadCookie, { secrets, salt, algorithms }: CookieRules): Form | undefined {
+  const { tail } = cookie
+  for (const algorithm of algorithms) {
     const idBytes = tail.length - (digestBytesOf(algorithm) ?? Number.NaN)
     if (idBytes !== 0 && idBytes !== SESSION_ID_BYTES) continue
-    const id = idBytes === 0 ? undefined : tail.subarray(0, idBytes)
-    const signed = id === undefined ? head : Buffer.concat([head, Buffer.from(':'), id])
-    const mac = tail.subarray(idBytes)
-    const { salt } = rules
-    if (secrets.some((secret) => isGenuine(signed, mac, { secret, salt, algorithm }))) return { id }
+    for (const secret of secrets) {
+      if (secret.byteLength === 0 || !isGenuine(cookie, idBytes, { secret, salt, algorithm })) continue
+      return { id: idBytes === 0 ? undefined : tail.subarray(0, idBytes) }
+    }
   }
   return undefined
 }
@@ -126,15 +127,13 @@ function findForm({ head, tail }: ReadCookie, rules: CookieRules): Form | undefi
 /** Digests of what was found genuine: a browser sends its cookie with every request, and an HMAC costs five of them. */
 const genuine = new LRUCache<string, true>({ max: 16_384 })
 
-function isGenuine(signed: Buffer, mac: Buffer, key: CookieKey): boolean {
+function isGenuine(cookie: ReadCookie, idBytes: number, key: CookieKey): boolean {
   // the key is part of it, so that with another nothing is remembered, and nobody can tell what is
-  const seen = hash(
-    'sha256',
-    frame([key.algorithm, key.salt, toText(key.secret), toText(signed), toText(mac)]),
-    'base64',
-  )
+  const seen = hash('sha256', frame([key.algorithm, key.salt, toText(key.secret), cookie.text]), 'base64')
   if (genuine.has(seen)) return true
-  if (!isSameSecret(macOf(signed, key), mac)) return false
+  const { head, tail } = cookie
+  const signed = idBytes === 0 ? head : Buffer.concat([head, Buffer.from(':'), tail.subarray(0, idBytes)])
+  if (!isSameSecret(macOf(signed, key), tail.subarray(idBytes))) return false
   genuine.set(seen, true)
   return true
 }

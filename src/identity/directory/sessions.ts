@@ -28,6 +28,7 @@ export function createSessions(parts: SessionParts): SessionDirectory {
       issuedAt: nowSeconds(clock),
     }),
     isSessionLive: (session) => isSessionLive(parts, session),
+    isSessionEnded: ended.has,
     isForeignTokenLive: (token) => isForeignTokenLive(parts, token),
     async endSession(session) {
       await ended.end(session)
