@@ -26,6 +26,7 @@ export const toDoorLimits = ({ door }: Config): DoorLimits => ({
   maxBodyBytes: door['max-body-bytes'],
   bodyTimeoutMs: toMs(door['body-timeout']),
   bodyDeadlineMs: toMs(door['body-deadline']),
+  writeTimeoutMs: toMs(door['write-timeout']),
 })
 
 /** The document database has a limit of its own for bodies; the smaller counts. */

@@ -675,6 +675,12 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Seconds within which a body that Cardea itself reads must have arrived.',
     }),
+    'write-timeout': option({
+      codec: timer(),
+      initial: 60,
+      reload: 'live',
+      help: 'Seconds a client may take no byte of an answer that waits for it; then its connection is cut.',
+    }),
     'keep-alive-timeout': option({
       codec: timer(),
       initial: 65,

@@ -14,9 +14,12 @@ import { refuse, toParserRefusal } from './refuse.ts'
 import { writeRawReply, writeReply } from './reply.ts'
 import { createRouter, type Router } from './router.ts'
 import { type Connection, createRunning } from './running.ts'
+import { createStallWatch } from './stalled.ts'
 
 export interface DoorLimits extends GuardLimits, BodyLimits {
   readonly maxConnections: number
+  /** Longest time a client may take nothing of what waits for it. */
+  readonly writeTimeoutMs: number
 }
 
 /** Requests whose path begins with this segment, spelled plainly, speak another dialect from beginning to end. */
@@ -54,6 +57,7 @@ export function createDoor(options: DoorOptions): Door {
   const running = createRunning()
   const surplus = new WeakSet<Socket>()
   const open = new Set<Socket>()
+  const stalled = createStallWatch(open, () => limits.get().writeTimeoutMs)
   let isStopping = false
 
   const check = (request: IncomingMessage) => {
@@ -119,6 +123,7 @@ export function createDoor(options: DoorOptions): Door {
     },
     admit(socket) {
       open.add(socket)
+      stalled.begin()
       meetPeer(socket, trust.get())
       if (open.size > limits.get().maxConnections) surplus.add(socket)
       socket.once('close', () => open.delete(socket))

@@ -61,6 +61,7 @@ const LIMITS: DoorLimits & ListenerLimits = {
   maxBodyBytes: 1000,
   bodyTimeoutMs: 300,
   bodyDeadlineMs: 600,
+  writeTimeoutMs: 60_000,
   headerTimeoutMs: 400,
   keepAliveTimeoutMs: 5000,
 }
