@@ -6,7 +6,8 @@ const KEY = 'a-key-of-the-proxies-script-for-tokens'
 
 /** The laxest there is: every proxy that is trusted may say who somebody is. */
 export const OPTIONS = {
-  chttpd_auth: { proxy_use_secret: false },
+  // and a second after sign-in a cookie is due for renewal
+  chttpd_auth: { proxy_use_secret: false, timeout: 9 },
   jwt_keys: { 'hmac:_default': Buffer.from(KEY).toString('base64') },
 }
 
@@ -102,6 +103,8 @@ function isToken(token, { name, roles }) {
 const isAda = isTold(ADA)
 const isBob = isTold(BOB)
 const isPosted = (answer) => isAda(answer) && answer.told.method === 'POST' && answer.told.body === 'a body'
+const isRenewed = (answer) =>
+  isAda(answer) && answer.headers['set-cookie']?.some((text) => /^AuthSession=[^;]/.test(text)) === true
 const keepsTheme = (answer) => isAda(answer) && /(^|[; ])theme=dark($|;)/.test(answer.told.headers.cookie)
 
 function listCommon({ hidesGate }) {
@@ -140,6 +143,7 @@ async function listDocumentRows(document) {
     ['a cookie within another', withCookie(`a ${cookie}`), isAda],
     ['two cookies of one name', withCookie(`${cookie}; AuthSession=old`), isAda],
     ['two headers of cookies', withCookie([cookie, cookie.replace('AuthSession', 'authsession')]), isAda],
+    ['a cookie that is due for renewal', { ...withCookie(cookie), isRepeated: true }, isRenewed],
     ['a cookie that is none', withCookie('AuthSession=rubbish'), isRefused],
     ['a token', { headers: signToken(ADA) }, isAda],
     ['a token of who has no roles', { headers: { ...SPOOFED, ...signToken(BOB) } }, isBob],
