@@ -5,7 +5,7 @@
  * const cardea = await createCardea({ options: { admins: { ada: 'analytical' } } })
  * const { document } = await cardea.listen()
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import { type Addresses, ConfigError, createApp, StartError } from './app/app.ts'
 import type { DoorName } from './app/doors.ts'
 import { findConfigFolder, openConfiguration } from './app/load.ts'
@@ -13,7 +13,7 @@ import type { ReloadReport } from './app/state.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { isRecord, toFlags } from './config/flags.ts'
 import type { Config, OpenSection } from './config/options.ts'
-import { toIncoming } from './door/identify.ts'
+import { type RequestLike, toIncoming } from './door/identify.ts'
 import type { Authenticated } from './identity/identity.ts'
 
 export type { Addresses } from './app/app.ts'
@@ -60,7 +60,7 @@ export interface AuthenticateOptions {
 export interface Authenticator {
   /**
    * Who sent a request to a server of yours: `undefined` for nobody, and for a credential that is wrong. Throws where
-   * Cardea cannot tell now. Nothing but the headers is looked at.
+   * Cardea cannot tell now, or is closed. Nothing but the headers is looked at.
    */
   authenticate(
     request: IncomingMessage | Request,
@@ -93,13 +93,20 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   return {
     listen: app.listen,
     handle: (request, response, door = 'document') => app.handle(request, response, door),
-    async authenticate(request, { door = 'document' } = {}) {
-      const incoming = request instanceof Request ? toIncoming(request) : request
-      return toUser(await app.identify(incoming, door))
+    async authenticate(request, options) {
+      const { door = 'document' } = options ?? {}
+      return toUser(await app.identify(readRequest(request), door))
     },
     reload: app.reload,
     close: app.close,
   }
+}
+
+/** A program without types may give anything, and a framework a request of its own making. */
+function readRequest(request: IncomingMessage | RequestLike): IncomingMessage {
+  if (request instanceof IncomingMessage) return request
+  if (isRecord(request) && isRecord(request.headers)) return toIncoming(request)
+  throw new TypeError('authenticate takes an IncomingMessage of Node or a Request of the web platform')
 }
 
 /** A program without types may give anything. */

@@ -42,6 +42,8 @@ export interface App {
   listen(): Promise<Addresses>
   /** What was given and has no effect here, a sentence each. */
   notices(): readonly string[]
+  /** What whoever starts it should look at. */
+  warnings(): readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
   /** Who a request to another server comes from, as this door would tell; `undefined`: nobody. */
   identify(request: IncomingMessage, door: DoorName): Promise<Authenticated | undefined>
@@ -81,9 +83,15 @@ export async function createApp(options: AppOptions): Promise<App> {
       running.add(run)
       return run
     },
-    identify: (request, name) => findDoor(doors, name)?.identify(request) ?? refuseDoor(name),
+    async identify(request, name) {
+      // what is remembered here would be told for ever: nobody hears any more what ends
+      if (isClosing)
+        throw new StartError('This Cardea is closed and cannot tell any more who is asking: create another')
+      return findDoor(doors, name)?.identify(request) ?? refuseDoor(name)
+    },
     reload: state.reload,
-    notices: () => [...renderNotices(settings.get()), ...describeOpenServices(settings.get())],
+    notices: () => renderNotices(settings.get()),
+    warnings: () => describeOpenServices(settings.get()),
     close,
     async listen() {
       if (isClosing) throw new StartError('This Cardea is closed and cannot listen any more: create another')

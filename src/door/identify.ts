@@ -33,16 +33,28 @@ export async function identify(request: IncomingMessage, options: IdentifyOption
 
 const CANNOT_NOW: ReadonlySet<string> = new Set(['overloaded', 'store_unavailable', 'internal'])
 
-/** Nobody's address: of a request that came without a connection nothing is known, and no proxy is believed. */
-const NOWHERE = '0.0.0.0'
+/**
+ * A request that is not Node's own: one of the web platform, of HTTP/2, or made by a framework for its tests. Those with
+ * a connection say where they came from.
+ */
+export interface RequestLike {
+  readonly method?: string | undefined
+  readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly socket?: Socket | undefined
+}
 
-/** A request of the web platform as Node has it, with its headers alone. */
-export function toIncoming(request: Request): IncomingMessage {
-  const socket = new Socket()
-  Object.defineProperty(socket, 'remoteAddress', { value: NOWHERE })
+/** It as Node has it, with its headers alone. */
+export function toIncoming({ method = '', headers, socket = createNowhere() }: RequestLike): IncomingMessage {
   const incoming = new IncomingMessage(socket)
-  incoming.method = request.method
-  incoming.headers = Object.fromEntries(request.headers)
-  incoming.headersDistinct = Object.fromEntries([...request.headers].map(([name, value]) => [name, [value]]))
+  incoming.method = method
+  const given = Object.entries(Symbol.iterator in headers ? Object.fromEntries(headers) : headers)
+  const pairs = given.map(([name, value]) => [name.toLowerCase(), [value ?? []].flat()] as const)
+  incoming.headers = Object.fromEntries(pairs.map(([name, values]) => [name, values.join(', ')]))
+  incoming.headersDistinct = Object.fromEntries(pairs.map(([name, values]) => [name, [...values]]))
   return incoming
+}
+
+/** Nobody's address: of a request that came without a connection nothing is known, and no proxy is believed. */
+function createNowhere(): Socket {
+  return Object.defineProperty(new Socket(), 'remoteAddress', { value: '0.0.0.0' })
 }

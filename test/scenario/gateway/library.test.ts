@@ -75,6 +75,18 @@ test('the credentials of the other door', async (t) => {
   assert.equal(await cardea.authenticate(request()), undefined)
 })
 
+test('a closed Cardea tells nobody who is asking, and what is no request is named', async (t) => {
+  const { cardea } = await openWithAda(t)
+  const request = () => new Request('http://a/', { headers: ADA })
+  // a program without types may give anything
+  const authenticate = cardea.authenticate as (request: unknown) => Promise<unknown>
+  for (const nonsense of [undefined, null, {}, 'x', 1, [], { headers: 'x' }])
+    await assert.rejects(authenticate(nonsense), { name: 'TypeError', message: /takes an IncomingMessage/ })
+  assert.equal((await cardea.authenticate(request()))?.name, 'ada')
+  await cardea.close()
+  await assert.rejects(cardea.authenticate(request()), /closed/)
+})
+
 test('Express: request.user, requireUser and requireRole', async (t) => {
   const { cardea } = await openWithAda(t)
   const app = createRequire(import.meta.url)('express')()
@@ -91,6 +103,15 @@ test('Express: request.user, requireUser and requireRole', async (t) => {
   assert.deepEqual([await ask('/'), await ask('/known'), await ask('/reader')], [200, 401, 401])
   assert.deepEqual([await ask('/known', ADA), await ask('/reader', ADA), await ask('/writer', ADA)], [200, 200, 403])
   assert.equal(await ask('/writer', ADMIN), 200)
+})
+
+test('Fastify: requests it makes up for tests are told as well', async (t) => {
+  const { cardea } = await openWithAda(t)
+  const fastify = Fastify()
+  registerCardea(fastify, cardea)
+  fastify.get('/', async ({ user }) => user ?? 'nobody')
+  const ask = async (headers: Record<string, string>) => (await fastify.inject({ url: '/', headers })).body
+  assert.deepEqual([JSON.parse(await ask(ADA)), await ask({})], [ADA_USER, 'nobody'])
 })
 
 test('Fastify: request.user, requireUser and requireRole', async (t) => {
