@@ -5,7 +5,6 @@ import type { RingLoad } from '../keys/secret-files.ts'
 import { checkKeySetFiles } from './key-sets.ts'
 import { toDocumentEndpoints, toMultiModelEndpoints } from './options.ts'
 import { loadServiceKey } from './service-key.ts'
-import { readServices } from './services.ts'
 import { createSharedSecrets, keysOf, type SharedSecrets, USES, type Use } from './shared-secrets.ts'
 import { StartError } from './start-error.ts'
 import { loadTokenSecrets } from './token-secrets.ts'
@@ -46,23 +45,12 @@ const TRIALS: readonly Trial[] = [
   { section: 'ssl', keys: ['keyfile'], run: ({ values }) => void toMultiModelEndpoints(values) },
 ]
 
-/** Every problem of secrets, keys, certificates and services, each with the place it was named at. */
+/** Every problem of secrets, keys and certificates, each with the place it was named at. */
 export async function checkNamed(settings: Settings): Promise<readonly Problem[]> {
   const secrets = createSharedSecrets()
   const tried: Problem[] = []
   for (const trial of TRIALS) tried.push(...(await attempt(trial, settings, secrets)))
-  return [...tried, ...checkKeySetFiles(settings), ...(await checkServices(settings))]
-}
-
-/** One by one for the place of each, then all together. */
-async function checkServices({ open: { services } }: Settings): Promise<readonly Problem[]> {
-  const lists = [...services.map((entry) => [entry]), services]
-  for (const list of lists) {
-    const message = await findReason(() => void readServices(list))
-    const [first] = list
-    if (message !== undefined && first) return [{ kind: 'bad-value', place: renderSource(first.source), message }]
-  }
-  return []
+  return [...tried, ...checkKeySetFiles(settings)]
 }
 
 async function attempt(trial: Trial, settings: Settings, secrets: SharedSecrets): Promise<readonly Problem[]> {

@@ -2,9 +2,9 @@
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
-import { serverUrls } from '../config/addresses.ts'
 import type { Config } from '../config/options.ts'
-import type { OpenEntry, Settings } from '../config/settings.ts'
+import { readServices, type Service } from '../config/services.ts'
+import type { Settings } from '../config/settings.ts'
 import { levelOn } from '../dialects/multi-model/gate.ts'
 import { SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
@@ -13,52 +13,8 @@ import { createUpstream, type ForwardSettings, type Upstream } from '../upstream
 import { introduceToService } from '../upstream/identity.ts'
 import type { DoorParts } from './doors.ts'
 import { createIsOwnCredential } from './own-credentials.ts'
-import { StartError } from './start-error.ts'
 import type { Judgement } from './still-holds.ts'
 import { toCommonNeeds, toForwardSettings } from './upstream.ts'
-import { GATE_AUDIENCE } from './wayside.ts'
-
-export interface Service {
-  readonly name: string
-  /** The path it is mounted at, segment by segment. */
-  readonly mount: readonly string[]
-  readonly url: string
-  /** Whether it asks for a credential whatever the mode. */
-  readonly isRequired: boolean
-}
-
-const FORM = /^(\/\S+)\s+(\S+)(?:\s+(required))?$/
-const SEGMENT = /^[A-Za-z0-9.~-][A-Za-z0-9._~-]*$/
-
-/** Longest mount first: the nearest counts. */
-export function readServices(entries: readonly OpenEntry[]): readonly Service[] {
-  const services = entries.map(readService).toSorted((a, b) => b.mount.length - a.mount.length)
-  const mounts = services.map(({ mount }) => mount.join('/'))
-  const twice = mounts.find((mount, at) => mounts.indexOf(mount) !== at)
-  if (twice !== undefined) throw new StartError(`[services] two of them are mounted at /${twice}`)
-  return services
-}
-
-function readService({ key: name, text }: OpenEntry): Service {
-  if (name === GATE_AUDIENCE) throw new StartError(`[services] ${name}: this name is taken by the tokens of /_gate`)
-  const [, path = '', url = '', required] = FORM.exec(text.trim()) ?? []
-  const mount = path.split('/').slice(1)
-  const isPlain = mount.every((segment) => SEGMENT.test(segment) && !/^\.+$/.test(segment))
-  if (path === '' || !isPlain) throw new StartError(`[services] ${name}: ${EXPECTED}`)
-  return { name, mount, url: readUrl(name, url), isRequired: required !== undefined }
-}
-
-const EXPECTED = 'expected /mount http://host:port, then required or nothing; no part of the mount begins with _'
-
-function readUrl(name: string, text: string): string {
-  try {
-    const [url = '', ...others] = serverUrls.parse(text)
-    if (url !== '' && others.length === 0) return url
-  } catch {
-    // said below
-  }
-  throw new StartError(`[services] ${name}: ${EXPECTED}`)
-}
 
 const isOpen = ({ isRequired }: Service, { server }: Config): boolean =>
   !isRequired && (!server.authentication || server['authentication-system-only'])

@@ -1,16 +1,14 @@
 // What stands beside both doors: the keys of services, and the question proxies ask.
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { GATE_AUDIENCE } from '../config/services.ts'
 import { CONTROL_ERRORS } from '../dialects/control/errors.ts'
 import { createWaysideDialect, type FurtherHeaders } from '../dialects/wayside/dialect.ts'
-import { GATE, gateRoute, keysRoute, WELL_KNOWN } from '../dialects/wayside/routes.ts'
+import { GATE, gateRoute, KEYS, keysRoute, WELL_KNOWN } from '../dialects/wayside/routes.ts'
 import type { Mount } from '../door/door.ts'
 import type { Exchange, HeaderPair } from '../door/exchange.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { introduceToService } from '../upstream/identity.ts'
 import type { ServiceKey } from './service-key.ts'
-
-/** Whom the tokens of `/_gate` are for: whatever application stands behind the proxy that asked. */
-export const GATE_AUDIENCE = 'gate'
 
 const statusOf = (code: keyof typeof CONTROL_ERRORS): number => CONTROL_ERRORS[code].status
 
@@ -24,7 +22,8 @@ export function mountWayside(
   const routes = [gateRoute({ authenticate, introduce })]
   return [
     {
-      segment: WELL_KNOWN,
+      // the rest of that place is for whoever stands behind the door
+      segment: `${WELL_KNOWN}/${KEYS}`,
       dialect: createWaysideDialect({ name: 'keys', routes: [keysRoute(() => [key.jwk])], statusOf }),
     },
     { segment: GATE, dialect: createWaysideDialect({ name: 'gate', routes, statusOf, furtherHeaders }) },

@@ -12,6 +12,7 @@ import { resolveAdmins, resolveOpen } from './reading/resolve-open.ts'
 import { isFileReference, STORED_FORM, type Surroundings } from './reading/secrets.ts'
 import { type Sorted, sortOut } from './reading/sort.ts'
 import { RULES } from './rules.ts'
+import { checkServices } from './services.ts'
 import {
   type Assignment,
   createSettings,
@@ -44,6 +45,7 @@ export function readSettings(input: ReadInput): Reading {
     jwt_keys: resolveOpen('jwt_keys', sorted.open.jwt_keys, input, report),
     services: resolveOpen('services', sorted.open.services, input, report),
   }
+  report.problems.push(...checkServices(open.services))
   const rules = [...RULES, ...(input.rules ?? [])]
   checkRules(rules, { values: options.values, open }, options, report)
   warnAboutReadableFiles(input, layers.assignments, report)

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { IN_MEMORY, run, start } from '../support/process.ts'
+import { FREE_PORTS, IN_MEMORY, makeFolder, run, start } from '../support/process.ts'
 
 const SERVE = ['serve', ...IN_MEMORY, '--admins.admin', 'pw', '--services.shop', '/shop http://127.0.0.1:1']
 
 test('an open service is printed as OPEN TO ANYONE, a closed one is not', async (t) => {
   const open = start(t, SERVE)
   await open.doors()
-  assert.match(open.stdout() + open.stderr(), /shop at \/shop is OPEN TO ANYONE/)
+  assert.match(open.stdout() + open.stderr(), /\bwarn\b.*shop at \/shop is OPEN TO ANYONE/i)
   const closed = start(t, [...SERVE.slice(0, -1), '/shop http://127.0.0.1:1 required'])
   await closed.doors()
   assert.doesNotMatch(closed.stdout() + closed.stderr(), /OPEN TO ANYONE/)
@@ -24,3 +26,23 @@ for (const [name, ...flags] of INCOMPLETE)
     assert.notEqual(code, 0)
     assert.match(stderr, /secret/)
   })
+
+test('all lines of services that are wrong are named with their places, before there is a store', async (t) => {
+  const folder = makeFolder(t)
+  const lines = [
+    ...['a = /a ftp://x', 'b = /_b http://127.0.0.1:1', 'c = c http://127.0.0.1:1', 'd = /d http://127.0.0.1:1 maybe'],
+    ...['e = /e http://127.0.0.1:1', 'f = /e http://127.0.0.1:2', 'gate = /g http://127.0.0.1:1'],
+  ]
+  writeFileSync(join(folder, 'bad.ini'), ['[services]', ...lines, '[admins]', 'admin = pw'].join('\n'), { mode: 0o600 })
+  for (const words of [
+    ['serve', ...FREE_PORTS],
+    ['config', 'check'],
+  ]) {
+    const { code, stderr } = await run(t, [...words, '-c', 'bad.ini'], { cwd: folder })
+    assert.equal(code, 4)
+    const places = [...stderr.matchAll(/^bad\.ini:(\d+): \[services\] (\w+): /gm)].map(([, line, name]) => [line, name])
+    const expected = ['a', 'b', 'c', 'd', 'f', 'gate'].map((name, at) => [`${at < 4 ? at + 2 : at + 3}`, name])
+    assert.deepEqual(places, expected, words[0])
+  }
+  assert.deepEqual(readdirSync(folder), ['bad.ini'])
+})

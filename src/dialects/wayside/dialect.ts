@@ -40,9 +40,10 @@ const REQUEST_ID = 'X-Request-Id'
 const NO_SNIFFING: HeaderPair = ['X-Content-Type-Options', 'nosniff']
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
 
-/** Spelled plainly or not at all: nothing here needs an encoding. */
+/** Spelled plainly or not at all: nothing here needs an encoding. A slash at the end is harmless. */
 function readPlainPath(raw: string): Path {
   const segments = raw.split('/').slice(1)
+  if (segments.at(-1) === '') segments.pop()
   if (!segments.every((segment) => PLAIN.test(segment))) throw new Refusal('not_found')
   return { raw, segments }
 }

@@ -3,11 +3,12 @@ import type { Exchange, HeaderPair, Reply, Route } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 
 export const WELL_KNOWN = '.well-known'
+export const KEYS = 'jwks.json'
 export const GATE = '_gate'
 
 /** The public halves of the keys that sign for services. */
 export const keysRoute = (keys: () => readonly object[]): Route => ({
-  path: `/${WELL_KNOWN}/jwks.json`,
+  path: `/${WELL_KNOWN}/${KEYS}`,
   methods: {
     GET: () => ({
       status: 200,
