@@ -13,6 +13,7 @@ import type { Dialect } from '../door/exchange.ts'
 import { mountControl } from './control.ts'
 import { createDocumentCredentials } from './document-credentials.ts'
 import type { DoorParts } from './doors.ts'
+import { isMounted } from './mounted.ts'
 import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
 import { createSettingsService } from './settings-service.ts'
 import { createDocumentUpstream } from './upstream.ts'
@@ -51,6 +52,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     },
     users,
     upstream,
+    isElsewhere: isMounted,
   })
   // a session that is only ever asked about at the gate is used all the same
   const renew: FurtherHeaders = (exchange, reply) =>

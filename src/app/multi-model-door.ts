@@ -22,6 +22,7 @@ import { describeRing } from '../keys/ring.ts'
 import { mountControl } from './control.ts'
 import type { DoorParts } from './doors.ts'
 import { createGrantedDatabases } from './granted-databases.ts'
+import { isMounted } from './mounted.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
 import { createServices } from './services.ts'
@@ -55,8 +56,11 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     ...standInRoutes({ ...shared, version, product: PRODUCT, isServing: directory.isFresh, isUpstreamDown }),
   ]
   const toService = createServices(parts, config, judgement)
-  const forward = (exchange: Exchange) =>
-    toService(exchange) ?? (upstream.isSet() ? upstream.forward(exchange) : undefined)
+  const forward = (exchange: Exchange) => {
+    const { raw, segments } = exchange.path
+    if (isMounted(segments) && !raw.startsWith('/_db/')) throw new Refusal('invalid_target')
+    return toService(exchange) ?? (upstream.isSet() ? upstream.forward(exchange) : undefined)
+  }
   const otherwise = createOtherwise(auth, forward)
   const dialect: Dialect = createMultiModelDialect({
     ...shared,

@@ -59,10 +59,12 @@ export interface DocumentDialectOptions {
   readonly users: UsersNeeds
   /** Left out: there is none, and never will be. */
   readonly upstream?: DocumentUpstream
+  /** Whether a path is that of another dialect at this door, in a spelling of which that does not know. */
+  isElsewhere?(segments: readonly string[]): boolean
 }
 
 export function createDocumentDialect(options: DocumentDialectOptions): Dialect {
-  const { name, version, product, settings, upstream } = options
+  const { name, version, product, settings, upstream, isElsewhere = () => false } = options
   const challengeHeader = `x-${name.toLowerCase()}-www-authenticate`
   const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
   const bodyTimeHeader = `X-${name}-Body-Time`
@@ -85,6 +87,7 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
       // what stands below a path that is Cardea's is Cardea's too
       if (first === '_session') throw new Refusal('not_found')
       if (upstream?.isSet()) {
+        if (isElsewhere(exchange.path.segments)) throw new Refusal('invalid_target')
         checkForwardedChange(exchange)
         return upstream.forward(exchange)
       }

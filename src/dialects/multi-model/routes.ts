@@ -44,11 +44,15 @@ export function createOtherwise(
     const { segments } = exchange.path
     const answer = below.get(segments.slice(0, 2).join('/'))
     if (answer) return answer(exchange)
+    if (segments[0] === '_open') throw toNotFound(segments)
     const forwarded = forward?.(exchange)
     if (forwarded) return forwarded
-    throw new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
+    throw toNotFound(segments)
   }
 }
+
+const toNotFound = (segments: readonly string[]): Refusal =>
+  new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
 
 function answerBy(methods: Route['methods'], exchange: Exchange): Answer {
   const handler = Object.hasOwn(methods, exchange.method) ? methods[exchange.method] : undefined

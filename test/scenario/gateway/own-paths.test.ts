@@ -1,0 +1,53 @@
+// What is Cardea's own never reaches a server behind it, however it is spelled; what only stands beside it does.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { beforeDocument, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+
+const backend = await openBackend({ after })
+const front = await openFront({ after }, beforeDocument(backend.url), beforeMultiModel({ after }, backend.url))
+const alone = await openFront({ after })
+
+const ROWS: readonly (readonly [
+  door: 'document' | 'multiModel',
+  path: string,
+  status: number,
+  isForwarded: boolean,
+])[] = [
+  ['document', '/%5Fgate', 400, false],
+  ['document', '/_g%61te', 400, false],
+  ['document', '/%5Fcardea/api/health', 400, false],
+  ['document', '/%2ewell-known/jwks.json', 400, false],
+  ['document', '/.well-known/jwks%2Ejson', 400, false],
+  ['document', '/_gate/', 204, false],
+  ['document', '/.well-known/jwks.json', 200, false],
+  ['document', '/.well-known/acme-challenge/x', 200, true],
+  ['document', '/.well-known', 200, true],
+  ['document', '/.well-known/jwks.jsonp', 200, true],
+  ['multiModel', '/%5Fgate', 400, false],
+  ['multiModel', '/%5Fcardea/api/health', 400, false],
+  ['multiModel', '/%2ewell-known/jwks.json', 400, false],
+  ['multiModel', '/_gate/', 204, false],
+  ['multiModel', '/.well-known/jwks.json', 200, false],
+  ['multiModel', '/.well-known/acme-challenge/x', 200, true],
+  ['multiModel', '/_open/cerberus', 404, false],
+  ['multiModel', '/_open', 404, false],
+  ['multiModel', '/_db/_system/_open/cerberus', 404, false],
+  ['multiModel', '/_db/_system/.well-known/jwks.json', 200, true],
+]
+
+for (const [door, path, status, isForwarded] of ROWS)
+  test(`${door} ${path}: ${isForwarded ? 'passed on' : status}`, async () => {
+    const before = backend.seen.length
+    const answer = await send(front[door], { path, headers: ADMIN })
+    assert.deepEqual([answer.status, backend.seen.length > before], [status, isForwarded])
+    if (isForwarded) assert.equal(backend.seen.at(-1)?.url, path)
+  })
+
+test('without a server behind, what stands beside the keys is not found, in the words of the door', async () => {
+  const path = '/.well-known/acme-challenge/x'
+  const document = await send(alone.document, { path, headers: ADMIN })
+  assert.deepEqual([document.status, JSON.parse(document.body).error], [404, 'not_found'])
+  const multiModel = await send(alone.multiModel, { path, headers: ADMIN })
+  assert.deepEqual([multiModel.status, JSON.parse(multiModel.body).errorNum], [404, 404])
+})
