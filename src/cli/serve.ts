@@ -34,6 +34,7 @@ export async function serve(
     const app = (await Promise.race([opening, stopped])) ?? (await giveUp(opening))
     const addresses = await app.listen()
     for (const notice of app.notices()) log.info(notice)
+    for (const warning of app.warnings()) log.warn(warning)
     log.info('listening', { ...addresses })
     if (greet) context.print(greet({ app, addresses }))
     signals.onHangUp(() => void reload(app, log))

@@ -9,7 +9,7 @@ const SERVE = ['serve', ...IN_MEMORY, '--admins.admin', 'pw', '--services.shop',
 test('an open service is printed as OPEN TO ANYONE, a closed one is not', async (t) => {
   const open = start(t, SERVE)
   await open.doors()
-  assert.match(open.stdout() + open.stderr(), /\bwarn\b.*shop at \/shop is OPEN TO ANYONE/i)
+  assert.match(open.stdout() + open.stderr(), /"level":40.*shop at \/shop is OPEN TO ANYONE/)
   const closed = start(t, [...SERVE.slice(0, -1), '/shop http://127.0.0.1:1 required'])
   await closed.doors()
   assert.doesNotMatch(closed.stdout() + closed.stderr(), /OPEN TO ANYONE/)

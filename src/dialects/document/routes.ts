@@ -32,7 +32,8 @@ async function up({ settings, upstream, isServing }: DocumentDialectOptions): Pr
   const { maintenanceMode } = settings()
   if (maintenanceMode === 'false') {
     if (!(await isServing())) throw new Refusal('not_serving')
-    if (upstream?.isSet() && !(await upstream.isHealthy('/_up'))) throw new Refusal('upstream_unavailable')
+    if (upstream?.isSet() && !(await upstream.isHealthy('/_up')))
+      throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
     return toJsonReply(200, { status: 'ok', seeds: {} })
   }
   return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })

@@ -45,7 +45,7 @@ export const availabilityRoute = ({ isServing, isUpstreamDown }: StatusNeeds): R
   methods: {
     GET: async () => {
       if (!(await isServing())) throw new Refusal('not_serving')
-      if (await isUpstreamDown?.()) throw new Refusal('upstream_unavailable')
+      if (await isUpstreamDown?.()) throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
       return toMergedReply(200, { mode: 'default' })
     },
   },

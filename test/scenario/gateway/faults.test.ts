@@ -86,15 +86,25 @@ test('an upstream nobody can connect to is 503, and says when to try again', asy
 test('health fails with the upstream, and comes back with it', async (t) => {
   const backend = await openBackend(t)
   const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
-  const look = async () => [
-    (await send(front.document, { path: '/_up' })).status,
-    (await send(front.multiModel, { path: '/_admin/server/availability' })).status,
+  const look = async () => {
+    const answers = [
+      await send(front.document, { path: '/_up' }),
+      await send(front.multiModel, { path: '/_admin/server/availability' }),
+    ]
+    return answers.map(({ status, headers }) => [status, headers['retry-after']])
+  }
+  const well = [
+    [200, undefined],
+    [200, undefined],
   ]
-  assert.deepEqual(await look(), [200, 200])
+  assert.deepEqual(await look(), well)
   await backend.close()
-  assert.deepEqual(await look(), [503, 503])
+  assert.deepEqual(await look(), [
+    [503, '1'],
+    [503, '1'],
+  ])
   await openServer(t, (_request, response) => response.end('{}'), [], backend.port)
-  assert.deepEqual(await look(), [200, 200])
+  assert.deepEqual(await look(), well)
 })
 
 test('an upstream that accepts and never answers is 504', async (t) => {
