@@ -7,7 +7,7 @@ import type { Authenticated } from '../identity/identity.ts'
 import type { BodyLimits } from './body.ts'
 import type { Dialect, Exchange, Handler, Reply } from './exchange.ts'
 import { meetPeer, type TrustRules } from './forwarded.ts'
-import { checkRequest, type GuardLimits } from './guard.ts'
+import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { identify } from './identify.ts'
 import { Incoming } from './incoming.ts'
 import { refuse, toParserRefusal } from './refuse.ts'
@@ -72,6 +72,12 @@ export function createDoor(options: DoorOptions): Door {
     response.destroy()
   }
 
+  const checkTrailers = (request: IncomingMessage, connection: Connection, exchange: Incoming) => {
+    if (!hasLargeTrailers(request, limits.get())) return
+    connection.isBroken = true
+    exchange.breakOff()
+  }
+
   const leave = (socket: Socket, connection: Connection, exchange: Incoming) => {
     running.remove(socket, connection, exchange)
     // its head was out before anybody said that it would be the last
@@ -90,6 +96,9 @@ export function createDoor(options: DoorOptions): Door {
     let reply: Reply
     try {
       check(request)
+      // only what comes in chunks has trailers, and whoever reads it hears of its end after us
+      if (request.headers['transfer-encoding'] !== undefined)
+        request.once('end', () => checkTrailers(request, connection, exchange))
       reply = await answer(exchange, speaker)
     } catch (error) {
       isLast = error instanceof Refusal && ENDS_CONNECTION.has(error.code)

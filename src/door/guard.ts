@@ -18,10 +18,29 @@ export function checkRequest(request: IncomingMessage, limits: GuardLimits): voi
   checkTarget(request.url ?? '', request.method ?? '', limits.maxUriBytes)
   checkHeaders(request.rawHeaders, limits)
   checkHost(request)
+  if (request.httpVersion === '1.0') checkOld(request)
   const { expect, 'transfer-encoding': coding } = request.headers
   // another coding may frame the message differently for whoever stands behind this door
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('malformed_request')
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') throw new Refusal('expectation_failed')
+}
+
+/** What came with HTTP/1.1 means nothing before it, or something else to whoever stands in between. */
+function checkOld({ headers }: IncomingMessage): void {
+  if (headers['transfer-encoding'] !== undefined) throw new Refusal('malformed_request')
+  // to be ignored, and by everybody who asks later (RFC 9110 10.1.1)
+  delete headers.expect
+}
+
+/** Trailers come when the request was let in long ago; they may be no larger than what stands before the body. */
+export function hasLargeTrailers(
+  { rawTrailers }: IncomingMessage,
+  { maxHeaders, maxHeaderBytes }: GuardLimits,
+): boolean {
+  if (rawTrailers.length / 2 > maxHeaders) return true
+  let bytes = 0
+  for (const part of rawTrailers) bytes += part.length + 2
+  return bytes > maxHeaderBytes
 }
 
 const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])

@@ -95,6 +95,36 @@ const ROWS: Row[] = [
   },
   { name: 'a body that stops', send: post('Content-Length: 10', '', 'abc'), status: 408, closes: true },
   { name: 'headers that stop', send: 'GET / HTTP/1.1\r\nHost: a\r\nX-', status: 408, closes: true },
+  {
+    name: 'chunks from a client of HTTP/1.0',
+    send: 'POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n',
+    status: 400,
+    closes: true,
+  },
+  {
+    name: 'chunks from a client of HTTP/1.0 that nobody reads',
+    send: 'POST /nowhere HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n0\r\n\r\n',
+    status: 400,
+    closes: true,
+  },
+  {
+    name: 'a trailer as large as no header may be',
+    send: post('Transfer-Encoding: chunked', '', `1\r\na\r\n0\r\nX-A: ${'a'.repeat(8000)}\r\n\r\n`),
+    status: 400,
+    closes: true,
+  },
+  {
+    name: 'too many trailers',
+    send: post('Transfer-Encoding: chunked', '', `1\r\na\r\n0\r\n${'X-A: a\r\n'.repeat(51)}\r\n`),
+    status: 400,
+    closes: true,
+  },
+  {
+    name: 'a trailer',
+    send: post('Transfer-Encoding: chunked', '', '1\r\na\r\n0\r\nX-A: a\r\n\r\n'),
+    status: 200,
+  },
+  { name: 'an expectation of HTTP/1.0', send: 'GET / HTTP/1.0\r\nExpect: miracles\r\n\r\n', status: 200 },
   { name: 'an expectation nobody knows', send: request('/', 'Expect: miracles'), status: 417 },
   { name: 'bad percent-encoding', send: request('/%zz'), status: 400 },
 ]

@@ -22,6 +22,13 @@ test('Expect: 100-continue asks for a body that is wanted', async (t) => {
   socket.destroy()
 })
 
+test('Expect: 100-continue of a client of HTTP/1.0 is not heard', async (t) => {
+  const door = await openTestDoor(t)
+  const bytes = 'POST /_open/echo HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc'
+  const answer = await sendRaw(door.port, bytes, { untilClosed: true })
+  assert.deepEqual([answer.status, answer.body], [200, 'read 3'])
+})
+
 test('Expect: 100-continue is not asked for a body nobody wants', async (t) => {
   const door = await openTestDoor(t)
   const answer = await sendRaw(

@@ -70,6 +70,7 @@ const REFUSED: readonly (readonly [name: string, bytes: string])[] = [
   ['a chunk longer than it says', post(['Transfer-Encoding: chunked'], '3\r\nabcdef\r\n0\r\n\r\n')],
   ['a chunk ended by a line feed alone', post(['Transfer-Encoding: chunked'], '3\nabc\n0\n\n')],
   ['a line feed in an extension', post(['Transfer-Encoding: chunked'], '3;a\nb\r\nabc\r\n0\r\n\r\n')],
+  ['chunks of HTTP/1.0', `POST /db/doc HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n${chunked('abc')}${SMUGGLED}`],
   ['CONNECT', 'CONNECT evil:443 HTTP/1.1\r\nHost: evil\r\n\r\n'],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
 ]
