@@ -25,6 +25,7 @@ import { createGrantedDatabases } from './granted-databases.ts'
 import { isMounted } from './mounted.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
+import { createPassOptions } from './pass-options.ts'
 import { createServices } from './services.ts'
 import type { Judgement } from './still-holds.ts'
 import type { TokenSecrets } from './token-secrets.ts'
@@ -70,6 +71,14 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     otherwise,
     hasUpstream: upstream.isSet,
     reservedHeaders: [INTENT_HEADER],
+    passOptions: createPassOptions({
+      ...shared,
+      authenticate: identify,
+      ownsCors: () => settings.get().trustedOrigins.length > 0,
+      routes,
+      toService,
+      upstream,
+    }),
   })
   return createDoor({
     dialect,

@@ -5,6 +5,7 @@ import { deriveLive, type Live } from '../base/live.ts'
 import type { Config } from '../config/options.ts'
 import { readServices, type Service } from '../config/services.ts'
 import type { Settings } from '../config/settings.ts'
+import { isPreflight } from '../dialects/multi-model/cors.ts'
 import { levelOn } from '../dialects/multi-model/gate.ts'
 import { SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
@@ -44,7 +45,8 @@ export function createServices(parts: DoorParts, config: Live<Config>, judgement
     if (raw.startsWith('/_db/')) return undefined
     const found = services.find(({ service }) => service.mount.every((part, at) => part === segments[at]))
     if (found === undefined) return undefined
-    if (found.service.isRequired) requireEntry(exchange)
+    // browsers send no credentials with a preflight
+    if (found.service.isRequired && !isPreflight(exchange)) requireEntry(exchange)
     const authorization = exchange.header('authorization')
     const isStranger = authorization !== undefined && (exchange.authenticated ?? ANONYMOUS).by === null
     if (isStranger && isOwn(authorization)) exchange.authenticated = HELD_BACK

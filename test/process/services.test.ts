@@ -42,7 +42,7 @@ test('all lines of services that are wrong are named with their places, before t
     assert.equal(code, 4)
     const places = [...stderr.matchAll(/^bad\.ini:(\d+): \[services\] (\w+): /gm)].map(([, line, name]) => [line, name])
     const expected = ['a', 'b', 'c', 'd', 'f', 'gate'].map((name, at) => [`${at < 4 ? at + 2 : at + 3}`, name])
-    assert.deepEqual(places, expected, words[0])
+    assert.deepEqual(places, expected, words.join(' '))
   }
   assert.deepEqual(readdirSync(folder), ['bad.ini'])
 })

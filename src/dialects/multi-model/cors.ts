@@ -20,6 +20,12 @@ export function answerOptions(exchange: Exchange, reserved: readonly string[]): 
   return toEmptyReply(200, headers)
 }
 
+/** What a browser asks before it lets a page send a request to another origin. */
+export const isPreflight = (exchange: Exchange): boolean =>
+  exchange.method === 'OPTIONS' &&
+  exchange.header('origin') !== undefined &&
+  exchange.header('access-control-request-method') !== undefined
+
 /** Every origin is echoed; being trusted decides only whether credentials may be sent. */
 export function corsHeaders(exchange: Exchange, trustedOrigins: readonly string[]): readonly HeaderPair[] {
   const origin = exchange.header('origin')

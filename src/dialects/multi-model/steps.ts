@@ -1,6 +1,6 @@
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Step } from '../../door/exchange.ts'
+import type { Exchange, Reply, Step } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 import { answerOptions } from './cors.ts'
 import { type Databases, type GateSettings, passGate } from './gate.ts'
@@ -12,6 +12,8 @@ export interface StepsNeeds {
   authenticate(exchange: Exchange): Promise<Authenticated>
   /** Headers no preflight gives leave for, in lower case. */
   readonly reservedHeaders?: readonly string[]
+  /** The answer of a server behind the door to OPTIONS, where there is one to ask. */
+  passOptions?(exchange: Exchange): Promise<Reply | undefined>
 }
 
 /** The ordered checks of a request. OPTIONS comes first: it is answered whatever else is wrong. */
@@ -20,8 +22,15 @@ export const multiModelSteps = ({
   databases,
   authenticate,
   reservedHeaders = [],
+  passOptions,
 }: StepsNeeds): readonly Step[] => [
-  { name: 'options', run: (exchange) => answerOptions(exchange, reservedHeaders) },
+  {
+    name: 'options',
+    run: (exchange) => {
+      const own = answerOptions(exchange, reservedHeaders)
+      return own && passOptions ? passOptions(exchange).then((reply) => reply ?? own) : own
+    },
+  },
   { name: 'path', run: checkPath },
   {
     name: 'authenticate',
@@ -40,7 +49,7 @@ export const multiModelSteps = ({
   { name: 'encoding', run: (exchange) => checkEncoding(exchange, settings()) },
 ]
 
-function checkPath(exchange: Exchange): undefined {
+export function checkPath(exchange: Exchange): undefined {
   if (!isPercentEncodingValid(exchange.rawQuery)) throw new Refusal('invalid_url_encoding')
   return void exchange.path
 }
