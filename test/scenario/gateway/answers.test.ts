@@ -108,6 +108,13 @@ for (const [came, goes] of REASONS)
     assert.equal(text.slice(0, text.indexOf('\r\n')), `HTTP/1.1 ${goes}`)
   })
 
+test('what comes before an answer ends here', async () => {
+  const early = 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n'
+  const text = await pass(`${early}HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc`)
+  assert.match(text, /^HTTP\/1\.1 200 OK\r\n/)
+  assert.doesNotMatch(text, /link/i)
+})
+
 for (const name of ['caf\xc3\xa9.txt', '\xe6\x97\xa5.txt', 'caf\xe9.txt'])
   test(`the name of a file in the bytes it came in: ${JSON.stringify(name)}`, async () => {
     const line = `Content-Disposition: attachment; filename="${name}"`
