@@ -25,7 +25,9 @@ export interface StillHoldsNeeds extends Judgement {
 export function createStillHolds(needs: StillHoldsNeeds): (exchange: Exchange) => Promise<boolean> {
   return async (exchange) => {
     const before = exchange.authenticated
-    if (before !== undefined && before.by !== null && !(await isStill(before, before.by, exchange, needs))) return false
+    // it was let in whoever asked
+    if (before === undefined) return true
+    if (before.by !== null && !(await isStill(before, before.by, exchange, needs))) return false
     for (const { name, run } of needs.dialect().steps) if (ABOUT_RIGHTS.has(name)) await run(exchange)
     return true
   }

@@ -4,8 +4,6 @@ import type { Authenticated } from '../identity/identity.ts'
 /** A request under way on behalf of somebody. */
 export interface OpenStream {
   readonly authenticated: Authenticated
-  /** Whether it may go on for ever. */
-  readonly isFeed: boolean
   /** How much had ended when it was let in: what ended between then and now concerns it too. */
   readonly since: number | undefined
   /** Whether what it was let in with would still be let in, with the same rights. */
@@ -14,7 +12,6 @@ export interface OpenStream {
 }
 
 export interface OpenStreams {
-  /** Of what is nobody's and ends by itself no list is kept. */
   add(stream: OpenStream): void
   remove(stream: OpenStream): void
   /** Cuts those that have ended, and those that no longer hold. */
@@ -30,9 +27,18 @@ export interface OpenStreams {
 
 export function createOpenStreams(): OpenStreams {
   const byName = new Map<string | null, Set<OpenStream>>()
+  /** Apart, because most of them are short and nothing that ends concerns them: only options do. */
+  const ofNobody = new Set<OpenStream>()
   let size = 0
   let epoch = 0
 
+  const addNamed = (stream: OpenStream) => {
+    const { name } = stream.authenticated.identity
+    const own = byName.get(name)
+    if (own) own.add(stream)
+    else byName.set(name, new Set([stream]))
+    size += 1
+  }
   const judge = (stream: OpenStream) => {
     stream.stillHolds().then(
       (holds) => {
@@ -41,25 +47,22 @@ export function createOpenStreams(): OpenStreams {
       () => stream.cut(),
     )
   }
-  const all = () => [...byName.values()].flatMap((streams) => [...streams])
+  const all = () => [...ofNobody, ...[...byName.values()].flatMap((streams) => [...streams])]
 
   return {
     get epoch() {
       return epoch
     },
     get size() {
-      return size
+      return size + ofNobody.size
     },
     add(stream) {
-      const { name } = stream.authenticated.identity
-      if (stream.authenticated.by === null && !stream.isFeed) return
-      const own = byName.get(name)
-      if (own) own.add(stream)
-      else byName.set(name, new Set([stream]))
-      size += 1
+      if (stream.authenticated.by === null) ofNobody.add(stream)
+      else addNamed(stream)
       if (stream.since !== epoch) judge(stream)
     },
     remove(stream) {
+      if (stream.authenticated.by === null) return void ofNobody.delete(stream)
       const { name } = stream.authenticated.identity
       const streams = byName.get(name)
       if (!streams?.delete(stream)) return

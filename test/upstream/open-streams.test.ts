@@ -9,10 +9,9 @@ const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated
   ...more,
 })
 
-function open(authenticated: Authenticated, holds: boolean | Error = true, isFeed = false) {
+function open(authenticated: Authenticated, holds: boolean | Error = true) {
   const stream = {
     authenticated,
-    isFeed,
     since: 0,
     isCut: false,
     stillHolds: async () => {
@@ -102,9 +101,9 @@ test('an access token that runs out cuts', () => {
   assert.ok(stream.isCut)
 })
 
-test('feeds of nobody are judged anew with everything else', async () => {
+test('streams of nobody are judged anew with everything else', async () => {
   const streams = createOpenStreams()
-  const [good, bad] = [open(ANONYMOUS, true, true), open(ANONYMOUS, false, true)]
+  const [good, bad] = [open(ANONYMOUS), open(ANONYMOUS, false)]
   for (const stream of [good, bad]) streams.add(stream)
   streams.judgeAll()
   await settled()
@@ -113,13 +112,11 @@ test('feeds of nobody are judged anew with everything else', async () => {
   assert.equal(streams.size, 0)
 })
 
-test('nothing is kept of streams that are over, or nobody’s and short', () => {
+test('nothing is kept of streams that are over', () => {
   const streams = createOpenStreams()
-  const mine = open(someone('ada'))
-  streams.add(mine)
-  streams.add(open(someone('', { by: null })))
-  assert.equal(streams.size, 1)
-  streams.remove(mine)
-  streams.remove(mine)
+  const both = [open(someone('ada')), open(ANONYMOUS)]
+  for (const stream of both) streams.add(stream)
+  assert.equal(streams.size, 2)
+  for (const stream of [...both, ...both]) streams.remove(stream)
   assert.equal(streams.size, 0)
 })
