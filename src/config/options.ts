@@ -791,14 +791,14 @@ export const OPTIONS = {
       codec: timer('zero'),
       initial: 300,
       reload: 'live',
-      help: 'Seconds such a server may take to begin its answer, feeds excepted; then the answer is 504. 0: any time.',
+      help: 'Seconds such a server may take from the end of a request to the beginning of its answer, feeds excepted; then it is 504. 0: any.',
       http: false,
     }),
     'idle-timeout': option({
       codec: timer('zero'),
       initial: 300,
       reload: 'live',
-      help: 'Longest silence in seconds within an answer, feeds excepted; then the connection is cut. 0: any.',
+      help: 'Seconds within which such a server must go on: with an answer, or the connection is cut; with taking a body, or it is 504. Feeds excepted. 0: any.',
       http: false,
     }),
     'spool-bytes': option({

@@ -15,6 +15,7 @@ export function openBodyStream(
 ): Readable {
   let timer: NodeJS.Timeout | undefined
   let isOpen = false
+  const isWaiting = request.headers.expect !== undefined
   const onData = (chunk: Buffer) => {
     timer?.refresh()
     if (body.push(chunk)) return
@@ -27,9 +28,9 @@ export function openBodyStream(
   const open = () => {
     isOpen = true
     if (broken.aborted) return onBroken()
-    if (request.headers.expect !== undefined) response.writeContinue()
+    if (isWaiting) response.writeContinue()
     request.on('data', onData).on('end', onEnd).on('close', onBroken)
-    broken.addEventListener('abort', onBroken)
+    if (!isWaiting) broken.addEventListener('abort', onBroken)
   }
   const body = new Readable({
     read() {
@@ -47,5 +48,7 @@ export function openBodyStream(
       done(error)
     },
   })
+  // this one may wait long for its first piece to be wanted
+  if (isWaiting) broken.addEventListener('abort', onBroken)
   return body
 }

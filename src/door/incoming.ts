@@ -102,6 +102,10 @@ export class Incoming implements Exchange {
     return this.#request.rawHeaders
   }
 
+  get rawTrailers(): readonly string[] {
+    return this.#request.rawTrailers
+  }
+
   header(name: string): string | undefined {
     const value = this.#request.headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value

@@ -4,12 +4,15 @@ import { Refusal } from '../base/errors.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { Answer, type AnswerHead, type AnswerOwner } from './answer.ts'
+import { findDirectOrder } from './direct-order.ts'
 import type { ForwardNeeds } from './forward.ts'
 import type { Member } from './group.ts'
 import { UNKNOWN } from './identity.ts'
 import type { OpenStream } from './open-streams.ts'
 import type { Pools } from './pools.ts'
+import type { HeaderFilter } from './request-headers.ts'
 import { filterAnswerHeaders } from './response-headers.ts'
+import { Upload } from './upload.ts'
 
 /** A request as it is sent, to one server after another if need be. */
 export interface Order {
@@ -18,6 +21,8 @@ export interface Order {
   readonly isFeed: boolean
   /** A body put together. Without it the body is passed on as it comes. */
   readonly spooled: Buffer | undefined
+  /** What of it goes on: its trailers are still to come. */
+  readonly filter: HeaderFilter
 }
 
 export interface Failed {
@@ -55,7 +60,7 @@ export class Attempt implements AnswerOwner, OpenStream {
     this.isFeed = order.isFeed
     this.idleMs = needs.settings().idleTimeoutMs
     this.#body = order.spooled === undefined ? exchange.openBody() : undefined
-    this.#answer = new Answer(this)
+    this.#answer = this.#createAnswer()
   }
 
   send(): Promise<Outcome> {
@@ -69,10 +74,22 @@ export class Attempt implements AnswerOwner, OpenStream {
     })
   }
 
+  #createAnswer(): Answer {
+    if (this.#body === undefined) return new Answer(this)
+    const firstByteMs = this.#needs.settings().limits.firstByteTimeoutMs
+    return new Upload(this, this.#body, { idleMs: this.idleMs, firstByteMs })
+  }
+
   #dispatch(): void {
     const { exchange, headers, spooled } = this.#order
     const { pool } = this.#member
     const body = this.#body
+    const direct = body === undefined ? undefined : findDirectOrder(this.#order, body)
+    if (direct) {
+      const chosen = this.isFeed ? pool.directFeeds : pool.directRequests
+      chosen.dispatch(direct, this.#answer)
+      return
+    }
     const length = body === undefined ? undefined : exchange.header('content-length')
     const options = {
       // undici takes any token; its type lists the common ones
@@ -81,6 +98,8 @@ export class Attempt implements AnswerOwner, OpenStream {
       // undici reads the list and leaves it as it is; its type does not say so
       headers: length === undefined ? (headers as string[]) : [...headers, 'Content-Length', length],
       body: spooled ?? body ?? null,
+      // the time to answer begins when all is sent, for which undici has no clock
+      headersTimeout: body === undefined ? null : 0,
       // not in its types: without it the name of the certificate would be the client's Host
       servername: pool.servername,
     }

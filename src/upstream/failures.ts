@@ -15,11 +15,16 @@ const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   ['ERR_UPSTREAM_CONNECT_TIMEOUT', 'connect-timeout'],
   ['ETIMEDOUT', 'connect-timeout'],
   ['UND_ERR_HEADERS_TIMEOUT', 'timeout'],
+  ['ERR_UPSTREAM_SILENT', 'timeout'],
 ])
 
 /** The connection did not stand in time. */
 export const createConnectTimeout = (): Error =>
   Object.assign(new Error('the upstream took too long to connect to'), { code: 'ERR_UPSTREAM_CONNECT_TIMEOUT' })
+
+/** It takes nothing, or says nothing, for too long. */
+export const createSilence = (): Error =>
+  Object.assign(new Error('the upstream took too long'), { code: 'ERR_UPSTREAM_SILENT' })
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
 

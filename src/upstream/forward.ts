@@ -49,17 +49,18 @@ export interface Upstream {
 
 export function createUpstream(needs: ForwardNeeds): Upstream {
   const pools = createLivePools(needs.settings, needs.clock)
-  const filter = deriveLive({ get: needs.identityHeaders }, (names) =>
+  const filters = deriveLive({ get: needs.identityHeaders }, (names) =>
     createRequestFilter({ identityHeaders: [...names, needs.requestIdHeader], sessionCookie: needs.sessionCookie }),
   )
   const openShare = createSpool()
   const forward = (exchange: Exchange, spooled: Buffer | undefined): Promise<Reply> => {
     const { headers, keepsAuthorization } = needs.introduce(exchange.authenticated ?? UNKNOWN)
-    const sent = filter.get()(exchange.rawHeaders, keepsAuthorization)
+    const filter = filters.get()
+    const sent = filter(exchange.rawHeaders, keepsAuthorization)
     addForwarded(sent, exchange.client)
     sent.push(needs.requestIdHeader, exchange.id)
     for (const part of headers) sent.push(part)
-    return askAround({ exchange, headers: sent, isFeed: needs.isFeed(exchange), spooled }, pools.get(), needs)
+    return askAround({ exchange, headers: sent, isFeed: needs.isFeed(exchange), spooled, filter }, pools.get(), needs)
   }
   const forwardSpooled = async (exchange: Exchange, spool: SpoolLimits): Promise<Reply> => {
     const share = openShare(spool.totalBytes)

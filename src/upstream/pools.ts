@@ -1,5 +1,6 @@
 import type { Pool } from 'undici'
 import type { Clock } from '../base/clock.ts'
+import { createDirect, type Direct } from './direct.ts'
 import { createGroup, type Group } from './group.ts'
 import { createPool, type PoolLimits } from './pool.ts'
 
@@ -7,6 +8,9 @@ import { createPool, type PoolLimits } from './pool.ts'
 export interface Pools {
   readonly requests: Pool
   readonly feeds: Pool
+  /** For what undici cannot send. */
+  readonly directRequests: Direct
+  readonly directFeeds: Direct
   /** What TLS and undici know the server by, whatever host a request names. */
   readonly servername: string
 }
@@ -48,6 +52,8 @@ export function createLivePools(settings: () => PoolsSettings, clock: Clock): Li
 const openPools = (url: string, limits: PoolLimits): Pools => ({
   requests: createPool(url, limits),
   feeds: createPool(url, { ...limits, firstByteTimeoutMs: 0 }),
+  directRequests: createDirect(url, limits),
+  directFeeds: createDirect(url, limits),
   servername: new URL(url).hostname,
 })
 
@@ -59,5 +65,9 @@ async function closeAll(group: Group<Pools>): Promise<void> {
 }
 
 async function destroyAll(group: Group<Pools>): Promise<void> {
+  for (const { pool } of group.members) {
+    pool.directRequests.destroy()
+    pool.directFeeds.destroy()
+  }
   await Promise.allSettled(poolsOf(group).map((pool) => pool.destroy()))
 }

@@ -86,6 +86,34 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
   }
 }
 
+/** As with headers; and what must be known before a body is read stands before it, or nowhere (RFC 9110 6.5.1). */
+export function keepTrailers(raw: readonly string[], head: readonly string[], filter: HeaderFilter): string[] {
+  const named = listConnectionNames(head)
+  const kept = filter(raw, false)
+  return kept.filter((_, i) => {
+    const name = kept[i - (i % 2)] as string
+    const normal = normalizeName(name)
+    const isForHead = FOR_HEAD.has(normal) || FOR_HEAD_PREFIXES.some((prefix) => normal.startsWith(prefix))
+    return !isForHead && !named?.has(name.toLowerCase())
+  })
+}
+
+const FOR_HEAD: ReadonlySet<string> = new Set([
+  'host',
+  'authorization',
+  'cookie',
+  'cookie2',
+  'connection',
+  'cache-control',
+  'max-forwards',
+  'pragma',
+  'range',
+  'origin',
+  'referer',
+])
+
+const FOR_HEAD_PREFIXES: readonly string[] = ['content-', 'accept', 'if-', 'proxy-', 'access-control-', 'sec-']
+
 function fateOf(name: string, dropped: ReadonlySet<string>): Fate {
   const lower = name.toLowerCase()
   const normal = normalizeName(name)

@@ -115,6 +115,58 @@ test('an upstream that accepts and never answers is 504', async (t) => {
   assert.equal((await send(front.multiModel, { path: '/app' })).status, 504)
 })
 
+/** Sends a body of 32 MiB, as fast as it is taken. */
+function upload(base: string, headers: Record<string, string> = {}): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(base)
+    const sent = { ...ADMIN, 'Content-Length': String(32 << 20), ...headers }
+    const request = httpRequest({ hostname, port, path: '/db/doc', method: 'PUT', agent: false, headers: sent })
+    request.on('response', (response) => resolve(response.statusCode ?? 0)).on('error', reject)
+    request.end(Buffer.alloc(32 << 20))
+  })
+}
+
+for (const [how, headers] of [
+  ['by undici', {}],
+  ['directly', { Expect: '100-continue' }],
+] as const) {
+  test(`an upstream that pauses within an upload has not got all of it: no answer is due (${how})`, async (t) => {
+    const backend = await openServer(t, (request, response) => {
+      setTimeout(() => request.resume(), 600)
+      request.on('end', () => response.end('{}'))
+    })
+    const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 0.2 } })
+    assert.equal(await upload(front.document, headers), 200)
+  })
+
+  test(`an upstream that takes nothing of an upload for idle-timeout is 504 (${how})`, async (t) => {
+    const backend = await openServer(t, (request) => void request.on('error', () => {}))
+    const limits = { upstream: { 'first-byte-timeout': 0, 'idle-timeout': 0.3 } }
+    const front = await openFront(t, beforeDocument(backend.url), limits)
+    assert.equal(await upload(front.document, headers).catch((error) => error.code), 504)
+  })
+
+  test(`an upstream that has all of an upload and does not answer is 504 (${how})`, async (t) => {
+    const backend = await openServer(t, (request) => void request.resume())
+    const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 0.3 } })
+    assert.equal(await upload(front.document, headers), 504)
+  })
+}
+
+test('a client that pauses within its body is not the upstream taking its time', async (t) => {
+  const backend = await openBackend(t)
+  const limits = { upstream: { 'first-byte-timeout': 0.2, 'idle-timeout': 0.2 } }
+  const front = await openFront(t, beforeDocument(backend.url), limits)
+  const { hostname, port } = new URL(front.document)
+  const headers = { ...ADMIN, 'Content-Length': '6' }
+  const request = httpRequest({ hostname, port, path: '/db/doc', method: 'PUT', agent: false, headers })
+  const answer = new Promise<IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
+  request.write('abc')
+  setTimeout(() => request.end('def'), 700)
+  assert.equal((await answer).statusCode, 200)
+  assert.equal(String(backend.seen[0]?.body), 'abcdef')
+})
+
 test('a connection that does not come about is 504 when its time is over, and not later', async (t) => {
   const url = await openRaw(t, () => {})
   const limits = { upstream: { 'connect-timeout': 1.1 } }
@@ -300,6 +352,12 @@ test('the certificate of the upstream is verified, whatever host is asked for (C
     502,
     'a name of the client’s own',
   )
+  const expecting = { path: '/db', method: 'PUT', body: 'x' }
+  const statuses = [
+    await send(known.document, { ...expecting, headers: { ...headers, Expect: '100-continue' } }),
+    await send(wrong.document, { ...expecting, headers: { ...claimed, Expect: '100-continue' } }),
+  ].map(({ status }) => status)
+  assert.deepEqual(statuses, [200, 502], 'and with an expectation')
 })
 
 /** Of `localhost` alone, signed by itself. */

@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import {
+  beforeDocument,
+  beforeMultiModel,
+  openBackend,
+  openFront,
+  openServer,
+  openToken,
+  UPSTREAM_SECRET,
+} from '../../support/gateway.ts'
+import { sendRaw } from '../../support/raw.ts'
+import { ADMIN } from '../../support/scenario.ts'
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+interface Told {
+  readonly url: string
+  readonly sockets: Set<Socket>
+  /** Every byte that came, one character each. */
+  text(): string
+  /** Resolves when this has come. */
+  has(part: string): Promise<void>
+}
+
+/** A server that hears bytes, and says what it is told. */
+async function openTold(scope: Scope, onData: (socket: Socket, text: string) => void): Promise<Told> {
+  let text = ''
+  const sockets = new Set<Socket>()
+  const waiting = new Set<() => void>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      onData(socket, text)
+      for (const look of waiting) look()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  scope.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const has = (part: string) =>
+    new Promise<void>((resolve) => {
+      const look = () => {
+        if (text.includes(part)) resolve()
+      }
+      waiting.add(look)
+      look()
+    })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets, text: () => text, has }
+}
+
+const portOf = (url: string) => Number(new URL(url).port)
+
+/** A client that sends a head, and the rest when it is told to. */
+function openClient(scope: Scope, base: string, ...lines: string[]) {
+  const socket = connect({ host: '127.0.0.1', port: portOf(base) })
+  scope.after(() => socket.destroy())
+  let text = ''
+  let isClosed = false
+  const waiting = new Set<() => void>()
+  const tell = () => {
+    for (const look of waiting) look()
+  }
+  socket
+    .on('error', () => {})
+    .on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      tell()
+    })
+  socket.on('close', () => {
+    isClosed = true
+    tell()
+  })
+  const until = (isThere: () => boolean) =>
+    new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`this is all that came: ${text}`)), 5000)
+      const look = () => {
+        if (!isThere()) return
+        clearTimeout(timer)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+    })
+  socket.write(Buffer.from([...lines, `Authorization: ${ADMIN.Authorization}`, '', ''].join('\r\n'), 'latin1'))
+  return {
+    socket,
+    text: () => text,
+    has: (part: string) => until(() => text.includes(part)),
+    closed: () => until(() => isClosed),
+  }
+}
+
+const EXPECTING = ['PUT /db/doc HTTP/1.1', 'Host: front.example', 'Expect: 100-continue', 'Content-Length: 3']
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+test('Expect: 100-continue is for the upstream to judge: it sees the head, and its 100 is the one that is passed on', async (t) => {
+  const backend = await openTold(t, (socket, text) => {
+    if (text.endsWith('\r\n\r\nabc')) socket.write(OK)
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const client = openClient(t, front.document, ...EXPECTING)
+  await backend.has('\r\n\r\n')
+  assert.match(backend.text(), /\r\nExpect: 100-continue\r\n/)
+  assert.equal(client.text(), '')
+  for (const socket of backend.sockets) socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+  await client.has('100 Continue\r\n\r\n')
+  assert.ok(!backend.text().includes('abc'))
+  client.socket.write('abc')
+  await client.has('\r\n\r\nok')
+  assert.match(client.text(), /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n/)
+})
+
+test('an answer that comes before the body goes to the client without a 100, and ends the connection', async (t) => {
+  const backend = await openTold(t, (socket, text) => {
+    const status = text.split('/db/').at(-1)?.slice(0, 3)
+    socket.write(`HTTP/1.1 ${status} No\r\nContent-Length: 2\r\n\r\nno`)
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const look = async (status: number) => {
+    const [, ...lines] = EXPECTING
+    const client = openClient(t, front.document, `PUT /db/${status} HTTP/1.1`, ...lines)
+    await client.closed()
+    assert.match(client.text(), new RegExp(`^HTTP/1.1 ${status} `))
+    assert.match(client.text(), /\r\nConnection: close\r\n/i)
+    assert.ok(client.text().endsWith('\r\n\r\nno'))
+  }
+  await Promise.all([401, 413, 417].map(look))
+})
+
+test('a server that does not know the expectation is sent the body after a second', async (t) => {
+  const backend = await openTold(t, (socket, text) => {
+    if (text.endsWith('abc')) socket.write(OK)
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const start = performance.now()
+  const client = openClient(t, front.document, ...EXPECTING)
+  await client.has('100 Continue')
+  assert.ok(performance.now() - start > 900)
+  client.socket.write('abc')
+  await client.has('\r\n\r\nok')
+})
+
+test('the head is sent as it came: names, bytes, one host, one length, identity of our own', async (t) => {
+  const backend = await openTold(t, (socket, text) => {
+    socket.write(text.endsWith('abc') ? OK : 'HTTP/1.1 100 Continue\r\n\r\n')
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const lines = [...EXPECTING, 'x-MiXed: caf\xe9', 'X-Auth-User: evil', 'Cookie: a=1', 'TE: trailers']
+  const client = openClient(t, front.document, ...lines)
+  await client.has('100 Continue')
+  client.socket.write('abc')
+  await client.has('\r\n\r\nok')
+  const head = backend.text().split('\r\n\r\n')[0]?.split('\r\n') ?? []
+  const all = (name: string) => head.filter((line) => line.toLowerCase().startsWith(`${name}:`))
+  assert.equal(head[0], 'PUT /db/doc HTTP/1.1')
+  assert.deepEqual(all('host'), ['Host: front.example'])
+  assert.deepEqual(all('x-mixed'), ['x-MiXed: caf\xe9'])
+  assert.deepEqual(all('content-length'), ['Content-Length: 3'])
+  assert.deepEqual(all('cookie'), ['Cookie: a=1'])
+  for (const name of ['transfer-encoding', 'x-auth-user', 'te', 'trailer']) assert.deepEqual(all(name), [], name)
+  const [authorization = ''] = all('authorization')
+  assert.equal(openToken(authorization.slice('authorization: '.length), UPSTREAM_SECRET)['sub'], 'admin')
+})
+
+test('trailers of a request follow its body, without those that tell who somebody is or how to read it', async (t) => {
+  const { promise: came, resolve: tell } = Promise.withResolvers<IncomingMessage>()
+  const backend = await openServer(t, (request, response) => {
+    request.resume().on('end', () => {
+      tell(request)
+      response.end('{}')
+    })
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const trailers = [
+    ['X-Sum', 'caf\xe9'],
+    ['X-Auth-User', 'evil'],
+    ['x_auth_roles', '_admin'],
+    ['Authorization', 'Basic eDp5'],
+    ['Cookie', 'AuthSession=x'],
+    ['Host', 'evil.example'],
+    ['Content_Type', 'a/b'],
+    ['X-Hop', '1'],
+  ]
+  const bytes = [
+    'PUT /db/doc HTTP/1.1',
+    'Host: front.example',
+    'Connection: X-Hop',
+    `Trailer: ${trailers.map(([name]) => name).join(', ')}`,
+    'Transfer-Encoding: chunked',
+    '',
+    '3',
+    'abc',
+    '0',
+    ...trailers.map(([name, value]) => `${name}: ${value}`),
+    '',
+    '',
+  ].join('\r\n')
+  const answer = await sendRaw(portOf(front.document), bytes)
+  assert.equal(answer.status, 200)
+  const request = await came
+  assert.equal(request.headers.trailer, 'X-Sum')
+  assert.equal(request.headers['transfer-encoding'], 'chunked')
+  assert.deepEqual(request.rawTrailers, ['X-Sum', 'caf\xe9'])
+})
+
+test('trailers and an expectation go together, and the connection is used again', async (t) => {
+  const seen: (readonly [string[], number | undefined])[] = []
+  const backend = await openServer(t, (request, response) => {
+    request.resume().on('end', () => {
+      seen.push([request.rawTrailers, request.socket.remotePort])
+      response.end('{}')
+    })
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  for (const sum of ['1', '2']) {
+    const headers = { ...ADMIN, Expect: '100-continue', Trailer: 'X-Sum' }
+    const request = httpRequest(`${front.document}/db/doc`, { method: 'PUT', headers, agent: false })
+    request.flushHeaders()
+    await once(request, 'continue')
+    request.write('abc')
+    request.addTrailers({ 'X-Sum': sum })
+    request.end()
+    const [response] = await once(request, 'response')
+    assert.equal(response.statusCode, 200)
+    await once(response.resume(), 'end')
+  }
+  assert.deepEqual(
+    seen.map(([trailers]) => trailers),
+    [
+      ['X-Sum', '1'],
+      ['X-Sum', '2'],
+    ],
+  )
+  assert.equal(seen[0]?.[1], seen[1]?.[1])
+})
+
+test('what the multi-model database is sent in one piece has no trailers', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeMultiModel(t, backend.url))
+  const head = `POST /_api/cursor HTTP/1.1\r\nHost: a\r\nAuthorization: ${ADMIN.Authorization}\r\nTrailer: X-Sum\r\n`
+  const body = 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n'
+  assert.equal((await sendRaw(portOf(front.multiModel), head + body)).status, 200)
+  const [seen] = backend.seen
+  assert.deepEqual(
+    [seen?.header('trailer'), seen?.header('content-length'), String(seen?.body)],
+    [undefined, '3', 'abc'],
+  )
+})
+
+test('the next server is asked where one refuses connections', async (t) => {
+  const gone = await openBackend(t)
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(gone.url, backend.url))
+  await gone.close()
+  const client = openClient(t, front.document, ...EXPECTING)
+  await client.has('100 Continue')
+  client.socket.write('abc')
+  await client.has('200 OK')
+  assert.equal(String(backend.seen[0]?.body), 'abc')
+})
+
+const SILENT: readonly (readonly [name: string, says: string, options: Record<string, number>, status: number])[] = [
+  ['says 100 and then nothing', 'HTTP/1.1 100 Continue\r\n\r\n', { 'first-byte-timeout': 0.2 }, 504],
+  ['answers rubbish', 'rubbish\r\n\r\n', {}, 502],
+  ['answers half a head', 'HTTP/1.1 200 OK\r\nX-A', { 'first-byte-timeout': 0.2 }, 504],
+  ['switches protocols', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n', {}, 502],
+]
+
+for (const [name, says, limits, status] of SILENT)
+  test(`a server that ${name} is ${status}`, async (t) => {
+    const backend = await openTold(t, (socket, text) => {
+      if (!text.endsWith('abc')) socket.write(says)
+    })
+    const front = await openFront(t, beforeDocument(backend.url), { upstream: limits })
+    const client = openClient(t, front.document, ...EXPECTING)
+    client.socket.write('abc')
+    await client.has(`HTTP/1.1 ${status} `)
+  })
+
+test('a client that goes away while the upstream thinks aborts its request', async (t) => {
+  const backend = await openTold(t, () => {})
+  const front = await openFront(t, beforeDocument(backend.url))
+  const client = openClient(t, front.document, ...EXPECTING)
+  await backend.has('\r\n\r\n')
+  const closed = Promise.all([...backend.sockets].map((socket) => once(socket, 'close')))
+  client.socket.destroy()
+  await closed
+})
+
+test('an upstream that dies within its answer breaks the connection', async (t) => {
+  const backend = await openTold(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const client = openClient(t, front.document, ...EXPECTING)
+  await client.closed()
+  assert.ok(!client.text().includes('100 Continue'))
+})
+
+test('an upstream whose connection is reset does not end a body that ends with its connection', async (t) => {
+  const backend = await openTold(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc')
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const client = openClient(t, front.document, ...EXPECTING)
+  await client.has('abc')
+  for (const socket of backend.sockets) socket.resetAndDestroy()
+  await client.closed()
+  assert.ok(!client.text().includes('\r\n0\r\n'), client.text())
+})
+
+test('a feed has no time limit, and is cut when Cardea closes', async (t) => {
+  const backend = await openTold(t, (socket, text) => {
+    if (!text.endsWith('xyz')) socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+    else setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'), 500)
+  })
+  const limits = { upstream: { 'first-byte-timeout': 0.1, 'idle-timeout': 0.1 } }
+  const front = await openFront(t, beforeDocument(backend.url), limits)
+  const lines = EXPECTING.map((line) => line.replace('/db/doc', '/db/_changes?feed=continuous'))
+  const client = openClient(t, front.document, ...lines)
+  client.socket.write('xyz')
+  await client.has('abc')
+  const closed = Promise.all([...backend.sockets].map((socket) => once(socket, 'close')))
+  await front.cardea.close()
+  await Promise.all([closed, client.closed()])
+})
+
+test('16 MiB go up as the upstream takes them', async (t) => {
+  let bytes = 0
+  const backend = await openServer(t, (request, response) => {
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+    })
+    request.on('end', () => response.end('{}'))
+  })
+  const front = await openFront(t, beforeDocument(backend.url))
+  const headers = { ...ADMIN, Expect: '100-continue', 'Content-Length': String(16 << 20) }
+  const request = httpRequest(`${front.document}/db/doc/file`, { method: 'PUT', headers, agent: false })
+  request.flushHeaders()
+  await once(request, 'continue')
+  request.end(Buffer.alloc(16 << 20))
+  const [response] = await once(request, 'response')
+  assert.deepEqual([response.statusCode, bytes], [200, 16 << 20])
+})
