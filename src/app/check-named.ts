@@ -25,7 +25,7 @@ function take(load: RingLoad | undefined, use: Use, secrets: SharedSecrets): str
   return undefined
 }
 
-const TRIALS: readonly Trial[] = [
+const SECRET_TRIALS: readonly Trial[] = [
   {
     section: 'server',
     keys: ['jwt-secret-folder', 'jwt-secret-keyfile', 'jwt-secret'],
@@ -39,8 +39,16 @@ const TRIALS: readonly Trial[] = [
   {
     section: 'upstream',
     keys: ['service-keyfile'],
-    run: (settings, secrets) => void loadServiceKey(settings, secrets),
+    run: (settings, secrets) => {
+      const { verifying } = loadServiceKey(settings, secrets)
+      secrets.register(USES.services, () => [verifying])
+      return undefined
+    },
   },
+]
+
+const TRIALS: readonly Trial[] = [
+  ...SECRET_TRIALS,
   { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void toDocumentEndpoints(values) },
   { section: 'ssl', keys: ['keyfile'], run: ({ values }) => void toMultiModelEndpoints(values) },
 ]
@@ -51,6 +59,11 @@ export async function checkNamed(settings: Settings): Promise<readonly Problem[]
   const tried: Problem[] = []
   for (const trial of TRIALS) tried.push(...(await attempt(trial, settings, secrets)))
   return [...tried, ...checkKeySetFiles(settings)]
+}
+
+/** The secrets of files, as far as they can be read, for who changes settings beside them while no server runs. */
+export async function registerNamedSecrets(settings: Settings, secrets: SharedSecrets): Promise<void> {
+  for (const trial of SECRET_TRIALS) await attempt(trial, settings, secrets)
 }
 
 async function attempt(trial: Trial, settings: Settings, secrets: SharedSecrets): Promise<readonly Problem[]> {

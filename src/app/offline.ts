@@ -6,6 +6,7 @@ import { toControlWords } from '../dialects/control/errors.ts'
 import type { Call } from '../dialects/control/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/control/operations.ts'
 import { findStoreFile } from '../store/place.ts'
+import { registerNamedSecrets } from './check-named.ts'
 import { createControlNeeds } from './control.ts'
 import { openDirectory } from './directory.ts'
 import { StartError } from './start-error.ts'
@@ -32,6 +33,7 @@ function requirePlace(load: StateOptions['load']): void {
 export async function openOffline(options: Pick<StateOptions, 'load' | 'log'>): Promise<Offline> {
   requirePlace(options.load)
   const state = await createState({ ...options, mayLackAdministrator: true, lockWaitMs: 0 })
+  await registerNamedSecrets(state.get().settings, state.secrets)
   const directory = await openDirectory(state, options.log).catch(async (error) => {
     await state.store.close()
     throw error

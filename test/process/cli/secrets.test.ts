@@ -210,3 +210,14 @@ describe('cardea token', () => {
     assert.deepEqual([code, /^No secret of tokens is configured/.test(stderr)], [1, true])
   })
 })
+
+describe('cardea config set, while no server runs', () => {
+  it('takes no secret for cookies that signs tokens', async (t) => {
+    const managed = makeWithSecrets(t)
+    const words = ['config', 'set', 'chttpd_auth.secret', '--value-stdin']
+    const refused = await managed.cardea(words, SECRET)
+    assert.notEqual(refused.code, 0)
+    assert.match(refused.stderr, /a secret of tokens is also chttpd_auth\.secret/)
+    assert.equal((await managed.cardea(words, 'another one, of cookies alone')).code, 0)
+  })
+})
