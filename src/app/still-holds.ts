@@ -25,8 +25,8 @@ export interface StillHoldsNeeds extends Judgement {
 export function createStillHolds(needs: StillHoldsNeeds): (exchange: Exchange) => Promise<boolean> {
   return async (exchange) => {
     const before = exchange.authenticated
-    // it was let in whoever asked
-    if (before === undefined) return true
+    // a preflight: it was let in whoever asked
+    if (before === undefined || exchange.judgedAt === undefined) return true
     if (before.by !== null && !(await isStill(before, before.by, exchange, needs))) return false
     for (const { name, run } of needs.dialect().steps) if (ABOUT_RIGHTS.has(name)) await run(exchange)
     return true
