@@ -48,7 +48,12 @@ export function openBodyStream(
       done(error)
     },
   })
-  // this one may wait long for its first piece to be wanted
-  if (isWaiting) broken.addEventListener('abort', onBroken)
+  // this one may wait long for its first piece to be wanted, and nobody may listen when it breaks
+  if (isWaiting) {
+    body.on('error', ignore)
+    broken.addEventListener('abort', onBroken)
+  }
   return body
 }
+
+const ignore = () => {}
