@@ -37,6 +37,8 @@ const UPSTREAMS = new Map([
   ['half', (socket) => socket.end(HALF)],
   ['half-chunk', (socket) => socket.write(HALF_CHUNK, () => socket.resetAndDestroy())],
   ['never', () => {}],
+  ['continue', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
+  ['refused', (socket) => socket.write('HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno')],
   ['endless', pourForEver],
 ])
 
@@ -60,6 +62,7 @@ const goAfterFirst = (socket) => {
 }
 
 const LENGTH = 'Content-Length: 10'
+const WAITING = ['Content-Length: 3', 'Expect: 100-continue']
 
 /** Title, the upstream's part, the client's part, and what must come of it. */
 const FAULTS = [
@@ -79,6 +82,11 @@ const FAULTS = [
     act: goAway(20),
     outcome: 'gone',
   },
+  { title: 'an expectation is refused', upstream: 'refused', lines: WAITING, act: goAway(300), outcome: 'gone' },
+  { title: 'an expectation meets a reset', upstream: 'reset', lines: WAITING, body: 'abc', outcome: '502' },
+  { title: 'an expectation meets garbage', upstream: 'garbage', lines: WAITING, body: 'abc', outcome: '502' },
+  { title: 'client goes while it expects', upstream: 'never', lines: WAITING, act: goAway(20), outcome: 'gone' },
+  { title: 'client goes once it may go on', upstream: 'continue', lines: WAITING, act: goAfterFirst, outcome: 'gone' },
   { title: 'client goes while it waits', upstream: 'never', act: goAway(20), outcome: 'gone' },
   { title: 'client goes within the answer', upstream: 'endless', act: goAfterFirst, outcome: 'gone' },
   { title: 'client stops reading, then goes', upstream: 'endless', act: readNothing, outcome: 'gone' },
