@@ -60,7 +60,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
   return createDoor({
     dialect,
     mounts: [mountControl(control, identify), ...mountWayside(parts.gateway.serviceKey, identify, renew)],
-    limits: deriveLive(config, toDocumentDoorLimits),
+    limits: deriveLive(state, (inForce) => toDocumentDoorLimits(inForce.settings)),
     trust: deriveLive(config, toTrustRules),
     log,
   })

@@ -29,10 +29,16 @@ export const toDoorLimits = ({ door }: Config): DoorLimits => ({
   writeTimeoutMs: toMs(door['write-timeout']),
 })
 
-/** The document database has a limit of its own for bodies; the smaller counts. */
-export const toDocumentDoorLimits = (config: Config): DoorLimits => {
-  const limits = toDoorLimits(config)
-  return { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, config.chttpd.max_http_request_size) }
+/**
+ * The document database has a limit of its own for bodies; the smaller counts. What is passed on to one is bound by the
+ * limit that one has, unless somebody gave Cardea another.
+ */
+export const toDocumentDoorLimits = ({ values, find }: Settings): DoorLimits => {
+  const limits = toDoorLimits(values)
+  const bytes = values.chttpd.max_http_request_size
+  const isGiven = find('chttpd', 'max_http_request_size')?.source.kind !== 'default'
+  const maxBodyBytes = Math.min(limits.maxBodyBytes, bytes)
+  return { ...limits, maxBodyBytes, ...(isGiven && { maxPassedBytes: bytes }) }
 }
 
 export const toListenerLimits = ({ door }: Config): ListenerLimits => ({

@@ -112,7 +112,7 @@ export const OPTIONS = {
       codec: size(1),
       initial: 4_294_967_296,
       reload: 'live',
-      help: 'Largest request body at the document door, in bytes.',
+      help: 'Largest request body at the document door, in bytes. What is passed on to a database behind it is bound by this only where it is given: the database has a limit of its own.',
     }),
     validate_host: option({
       codec: boolean,

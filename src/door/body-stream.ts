@@ -2,6 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
 
+export interface StreamLimits {
+  /** Longest silence between two pieces. */
+  readonly silenceMs: number
+  readonly maxBytes: number
+}
+
 /**
  * A body piece by piece, for whoever passes it on. The request itself is not given away: who destroys a stream would
  * destroy the connection with it, and the answer could not be sent. `Expect: 100-continue` is honoured when the first
@@ -10,14 +16,17 @@ import { Refusal } from '../base/errors.ts'
 export function openBodyStream(
   request: IncomingMessage,
   response: ServerResponse,
-  silenceMs: number,
+  { silenceMs, maxBytes }: StreamLimits,
   broken: AbortSignal,
 ): Readable {
   let timer: NodeJS.Timeout | undefined
   let isOpen = false
+  let left = maxBytes
   const isWaiting = request.headers.expect !== undefined
   const onData = (chunk: Buffer) => {
     timer?.refresh()
+    left -= chunk.length
+    if (left < 0) return void body.destroy(new Refusal('body_too_large'))
     if (body.push(chunk)) return
     request.pause()
     clearTimeout(timer)

@@ -3,6 +3,8 @@ import { Refusal } from '../base/errors.ts'
 
 export interface BodyLimits {
   readonly maxBodyBytes: number
+  /** The same of a body that is passed on piece by piece; left out: any. */
+  readonly maxPassedBytes?: number
   /** Longest silence between two pieces. */
   readonly bodyTimeoutMs: number
   /** Longest time for the whole. */

@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import { Refusal } from '../base/errors.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { type BodyLimits, hasBody, readWholeBody } from './body.ts'
 import { openBodyStream } from './body-stream.ts'
@@ -148,7 +149,9 @@ export class Incoming implements Exchange {
 
   openBody(): Readable | undefined {
     if (!hasBody(this.#request)) return undefined
-    return openBodyStream(this.#request, this.#response, this.#options.limits.bodyTimeoutMs, this.#breaker().signal)
+    const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits
+    if (Number(this.header('content-length') ?? 0) > maxBytes) throw new Refusal('body_too_large')
+    return openBodyStream(this.#request, this.#response, { silenceMs, maxBytes }, this.#breaker().signal)
   }
 
   /** What follows on this connection is not HTTP: whoever waits for the body is told. */

@@ -1,0 +1,45 @@
+// The largest body the document door passes on: as large as the database takes, unless the option is given.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { beforeDocument, openBackend, openFront } from '../../support/gateway.ts'
+import { sendRaw } from '../../support/raw.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+
+const backend = await openBackend({ after })
+const limited = await openFront({ after }, beforeDocument(backend.url), { chttpd: { max_http_request_size: 10 } })
+const open = await openFront({ after }, beforeDocument(backend.url))
+
+const HEAD = `POST /db HTTP/1.1\r\nHost: a\r\nAuthorization: ${ADMIN.Authorization}\r\n`
+const byLength = (bytes: number) => `${HEAD}Content-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`
+const inPieces = (...pieces: readonly number[]) =>
+  `${HEAD}Transfer-Encoding: chunked\r\n\r\n${pieces.map((bytes) => `${bytes.toString(16)}\r\n${'x'.repeat(bytes)}\r\n`).join('')}0\r\n\r\n`
+
+const ROWS: readonly (readonly [name: string, text: string, status: number])[] = [
+  ['as long as it may be', byLength(10), 200],
+  ['longer', byLength(11), 413],
+  ['longer by what it says alone', `${HEAD}Content-Length: 99999999999\r\n\r\n`, 413],
+  ['longer, and asks first', `${HEAD}Content-Length: 11\r\nExpect: 100-continue\r\n\r\n`, 413],
+  ['in pieces, as long as it may be', inPieces(5, 5), 200],
+  ['in pieces, longer', inPieces(5, 5, 1), 413],
+  ['in one piece that is longer', inPieces(11), 413],
+]
+
+for (const [name, text, status] of ROWS)
+  test(`a body ${name}: ${status}`, async () => {
+    const before = backend.seen.length
+    const answer = await sendRaw(Number(new URL(limited.document).port), text)
+    assert.equal(answer.status, status)
+    assert.equal(backend.seen.length - before, status === 200 ? 1 : 0)
+    assert.doesNotMatch(answer.text, /100 Continue/)
+    if (status === 413) assert.match(answer.body, /too_large/)
+  })
+
+test('the limit can be given and taken away while it runs', async () => {
+  const path = '/_node/_local/_config/chttpd/max_http_request_size'
+  const ask = () => send(open.document, { method: 'POST', path: '/db', headers: ADMIN, body: 'x'.repeat(11) })
+  assert.equal((await ask()).status, 200)
+  assert.equal((await send(open.document, { method: 'PUT', path, headers: ADMIN, body: '"10"' })).status, 200)
+  assert.equal((await ask()).status, 413)
+  assert.equal((await send(open.document, { method: 'DELETE', path, headers: ADMIN })).status, 200)
+  assert.equal((await ask()).status, 200)
+})
