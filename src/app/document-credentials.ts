@@ -1,6 +1,8 @@
 // How one shows at the document door who one is: its handlers in their order, and the sessions behind its cookie.
+
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive } from '../base/live.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import { toDigests } from '../config/codecs.ts'
 import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
@@ -23,7 +25,7 @@ import { findKeyVersion, followSecret, followTimeout } from './document-keys.ts'
 import type { DoorParts } from './doors.ts'
 
 export interface DocumentCredentials {
-  identify(exchange: Exchange): Promise<Authenticated>
+  identify(exchange: Exchange): MaybePromise<Authenticated>
   /** Whether this handler is one of those that are asked now. */
   isAsked(handler: string): boolean
   readonly sessions: SessionService

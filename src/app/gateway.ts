@@ -1,6 +1,8 @@
 // What both doors share of the way to the servers behind them: whose streams are open, and what signs for whom.
+
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Exchange } from '../door/exchange.ts'
 import type { Directory } from '../identity/directory.ts'
 import type { Authenticated } from '../identity/identity.ts'
@@ -25,7 +27,7 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-export type Identify = (exchange: Exchange) => Promise<Authenticated>
+export type Identify = (exchange: Exchange) => MaybePromise<Authenticated>
 
 export interface GatewayNeeds {
   readonly state: State

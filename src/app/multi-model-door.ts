@@ -1,7 +1,9 @@
 // The multi-model door, wired: its dialect, its own ordered credentials, and the live options it needs.
+
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { Config } from '../config/options.ts'
 import { authenticate } from '../credentials/authenticate.ts'
@@ -90,7 +92,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
 }
 
 /** OPTIONS is this door's own, but not of `/_gate`: there an answer means that a request may pass. */
-function createMounts({ control, gateway }: DoorParts, identify: (exchange: Exchange) => Promise<Authenticated>) {
+function createMounts({ control, gateway }: DoorParts, identify: (exchange: Exchange) => MaybePromise<Authenticated>) {
   const identifyFully = async (exchange: Exchange) => withoutPaths(await identify(exchange))
   const mounts = [mountControl(control, identifyFully), ...mountWayside(gateway.serviceKey, identifyFully)]
   return mounts.map(({ segment, dialect }): Mount => {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
 import type { Dialect, Exchange } from '../door/exchange.ts'
@@ -10,7 +11,7 @@ import { checkIterations, type IterationLimits } from '../identity/password/poli
 
 /** How a door tells who is asking and what they may, for whoever asks again while an answer is under way. */
 export interface Judgement {
-  identify(exchange: Exchange): Promise<Authenticated>
+  identify(exchange: Exchange): MaybePromise<Authenticated>
   /** Whether credentials of this handler are looked at now. */
   isAsked(handler: string): boolean
   dialect(): Pick<Dialect, 'steps'>

@@ -1,5 +1,7 @@
 // What stands beside both doors: the keys of services, and the question proxies ask.
+
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import { GATE_AUDIENCE } from '../config/services.ts'
 import { CONTROL_ERRORS } from '../dialects/control/errors.ts'
 import { createWaysideDialect, type FurtherHeaders } from '../dialects/wayside/dialect.ts'
@@ -14,7 +16,7 @@ const statusOf = (code: keyof typeof CONTROL_ERRORS): number => CONTROL_ERRORS[c
 
 export function mountWayside(
   key: ServiceKey,
-  authenticate: (exchange: Exchange) => Promise<Authenticated>,
+  authenticate: (exchange: Exchange) => MaybePromise<Authenticated>,
   furtherHeaders?: FurtherHeaders,
 ): readonly Mount[] {
   const tell = introduceToService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })

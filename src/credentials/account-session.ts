@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
+import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from '../identity/account.ts'
 import type { RenewedSession } from '../identity/carrier.ts'
 import type { Directory } from '../identity/directory.ts'
@@ -27,39 +28,41 @@ export interface AccountSessionNeeds {
   readonly clock: Clock
 }
 
+/** `undefined`: not genuine, over, or ended. */
+export type Finding = MaybePromise<AcceptedCredential | undefined>
+
 export interface AccountSessions {
   open(account: Account): RenewedSession
-  /** `undefined`: not genuine, over, or ended. */
-  find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
+  find(cookie: ReadCookie): Finding
 }
 
 export function createAccountSessions(needs: AccountSessionNeeds): AccountSessions {
-  const { directory, clock } = needs
+  const { directory } = needs
   return {
     open: (account) => mint(account, directory.createSession(account).id, needs),
-    async find(cookie) {
-      const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
-      const session = account && verify(cookie, account, needs)
-      if (!account || !session || directory.isSessionEnded(session.id)) return undefined
-      // no generation is bound to it, so only its time tells whether it is older than what ended
-      if (
-        session.isClassic &&
-        !(await directory.isForeignTokenLive({ name: account.name, issuedAt: session.issuedAt }))
-      )
-        return undefined
-      const { id, issuedAt } = session
-      const now = nowSeconds(clock)
-      return {
-        kind: 'accepted',
-        identity: account,
-        session: {
-          id,
-          name: account.name,
-          expiresAt: lastExpiry(issuedAt, now, needs.timeouts.living()),
-          renew: () => renew(account, session, needs),
-        },
-      }
-    },
+    find: (cookie) =>
+      isName(cookie.name)
+        ? andThen(directory.findAccount(cookie.name), (account) => account && findOf(account, cookie, needs))
+        : undefined,
+  }
+}
+
+function findOf(account: Account, cookie: ReadCookie, needs: AccountSessionNeeds): Finding {
+  const { directory } = needs
+  const session = verify(cookie, account, needs)
+  if (!session || directory.isSessionEnded(session.id)) return undefined
+  if (!session.isClassic) return accept(account, session, needs)
+  // no generation is bound to it, so only its time tells whether it is older than what ended
+  const isLive = directory.isForeignTokenLive({ name: account.name, issuedAt: session.issuedAt })
+  return andThen(isLive, (holds) => (holds ? accept(account, session, needs) : undefined))
+}
+
+function accept(account: Account, session: FoundSession, needs: AccountSessionNeeds): AcceptedCredential {
+  const expiresAt = lastExpiry(session.issuedAt, nowSeconds(needs.clock), needs.timeouts.living())
+  return {
+    kind: 'accepted',
+    identity: account,
+    session: { id: session.id, name: account.name, expiresAt, renew: () => renew(account, session, needs) },
   }
 }
 

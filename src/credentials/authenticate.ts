@@ -2,21 +2,30 @@
  * What enters: the credentials of a request. What leaves: who is asking, and which handler vouches for it. A
  * credential that is present and wrong ends the search: it never slides on to a weaker check.
  */
+import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated } from '../identity/identity.ts'
-import type { CredentialHandler, CredentialSource } from './handler.ts'
+import type { CredentialHandler, CredentialSource, Verdict } from './handler.ts'
 
-export async function authenticate(
+export function authenticate(
   source: CredentialSource,
   handlers: readonly CredentialHandler[],
-): Promise<Authenticated> {
-  for (const handler of handlers) {
+  from = 0,
+): MaybePromise<Authenticated> {
+  for (let at = from; at < handlers.length; at += 1) {
+    const handler = handlers[at] as CredentialHandler
     const read = handler.read(source)
-    const verdict = read instanceof Promise ? await read : read
-    if (verdict.kind === 'refused') throw verdict.error
-    if (verdict.kind === 'accepted') {
-      const { kind: _kind, ...accepted } = verdict
-      return { ...accepted, by: handler.name }
-    }
+    if (read instanceof Promise)
+      return andThen(read, (verdict) => accept(verdict, handler) ?? authenticate(source, handlers, at + 1))
+    const accepted = accept(read, handler)
+    if (accepted) return accepted
   }
   return ANONYMOUS
+}
+
+/** `undefined`: nothing here, the next is asked. */
+function accept(verdict: Verdict, { name }: CredentialHandler): Authenticated | undefined {
+  if (verdict.kind === 'refused') throw verdict.error
+  if (verdict.kind === 'absent') return undefined
+  const { kind: _kind, ...accepted } = verdict
+  return { ...accepted, by: name }
 }

@@ -1,6 +1,7 @@
 import { Refusal } from '../base/errors.ts'
+import { andThen } from '../base/maybe-promise.ts'
 import { type ReadCookie, readCookie } from '../keys/cookie.ts'
-import type { AccountSessions } from './account-session.ts'
+import type { AccountSessions, Finding } from './account-session.ts'
 import { ABSENT, type AcceptedCredential, type CredentialHandler, type CredentialSource } from './handler.ts'
 import { isTokenCookie } from './token-cookie.ts'
 import type { TokenSessions } from './token-session.ts'
@@ -24,7 +25,7 @@ export function createCookieHandler(forms: CookieForms): CredentialHandler {
       if (value === undefined || value === '') return ABSENT
       const cookie = readCookie(value)
       if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
-      return find(cookie, forms).then((found) => found ?? ABSENT)
+      return andThen(find(cookie, forms), (found) => found ?? ABSENT)
     },
   }
 }
@@ -38,7 +39,7 @@ export async function findSession(
   return cookie && find(cookie, forms)
 }
 
-const find = (cookie: ReadCookie, { accounts, tokens }: CookieForms): Promise<AcceptedCredential | undefined> =>
+const find = (cookie: ReadCookie, { accounts, tokens }: CookieForms): Finding =>
   isTokenCookie(cookie) ? tokens.find(cookie) : accounts.find(cookie)
 
 const MALFORMED = 'Malformed AuthSession cookie. Please clear your cookies.'

@@ -1,4 +1,5 @@
 import type { Refusal } from '../base/errors.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Authenticated } from '../identity/identity.ts'
 
 /** Where a credential is read from. The door's exchange happens to satisfy it. */
@@ -25,7 +26,7 @@ export interface AcceptedCredential extends Omit<Authenticated, 'by'> {
 export interface CredentialHandler {
   readonly name: string
   /** Never writes to the response. */
-  read(source: CredentialSource): Verdict | Promise<Verdict>
+  read(source: CredentialSource): MaybePromise<Verdict>
 }
 
 export const ABSENT: Verdict = Object.freeze({ kind: 'absent' })

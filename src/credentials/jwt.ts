@@ -1,17 +1,18 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
-import { type ClaimProblem, type DocumentClaimRules, readDocumentClaims } from '../keys/claims.ts'
+import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
+import { type ClaimProblem, checkTimes, type DocumentClaimRules, readDocumentClaims } from '../keys/claims.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { type RefusedToken, type TokenReason, type VerifiedToken, verify } from '../keys/token.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
 import { isName, isRole, toForeignIdentity } from './foreign-identity.ts'
-import { ABSENT, type CredentialHandler, type Verdict } from './handler.ts'
+import { ABSENT, type AcceptedCredential, type CredentialHandler, type Verdict } from './handler.ts'
 
 export interface JwtNeeds {
   keys(): JwtKeys
   rules(): Pick<DocumentClaimRules, 'required' | 'roles'>
   /** Whether whoever has this name has not ended what was issued until then. */
-  isForeignTokenLive(token: { readonly name: string; readonly issuedAt: number | undefined }): Promise<boolean>
+  isForeignTokenLive(token: { readonly name: string; readonly issuedAt: number | undefined }): MaybePromise<boolean>
   readonly clock: Clock
 }
 
@@ -23,13 +24,14 @@ const SCHEME = 'Bearer '
  */
 export function createJwtHandler(needs: JwtNeeds): CredentialHandler {
   const verifyOnce = createVerifier(needs)
+  const readOnce = createReader(needs)
   return {
     name: 'jwt',
     read(source) {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const token = verifyOnce(header.slice(SCHEME.length))
-      return token.kind === 'refused' ? refused(toTokenRefusal(token)) : judge(token, needs)
+      return token.kind === 'refused' ? refused(toTokenRefusal(token)) : judge(readOnce(token), needs)
     },
   }
 }
@@ -50,17 +52,31 @@ function createVerifier({ keys, clock }: JwtNeeds): (text: string) => VerifiedTo
   }
 }
 
-async function judge({ claims, header, key }: VerifiedToken, needs: JwtNeeds): Promise<Verdict> {
-  const said = readDocumentClaims(claims, header, {
-    ...needs.rules(),
-    nowSeconds: nowSeconds(needs.clock),
-    isName,
-    isRole,
-  })
-  if (said.kind === 'refused') return refused(toClaimRefusal(said.problem))
+/** What a token says, as long as nobody ended it. */
+interface Said {
+  readonly credential: AcceptedCredential
+  readonly name: string
+  readonly issuedAt: number | undefined
+}
+
+/** What a verified token says stays the same under the same rules; only its times are looked at again. */
+function createReader({ rules, clock }: JwtNeeds): (token: VerifiedToken) => Said | ClaimProblem {
+  const known = new WeakMap<VerifiedToken, { readonly by: ReturnType<JwtNeeds['rules']>; readonly said: Said }>()
+  return (token) => {
+    const by = rules()
+    const before = known.get(token)
+    if (before?.by === by) return checkTimes(token.claims, nowSeconds(clock)) ?? before.said
+    const said = read(token, by, nowSeconds(clock))
+    if (!('code' in said)) known.set(token, { by, said })
+    return said
+  }
+}
+
+function read(token: VerifiedToken, rules: ReturnType<JwtNeeds['rules']>, seconds: number): Said | ClaimProblem {
+  const { claims, header, key } = token
+  const said = readDocumentClaims(claims, header, { ...rules, nowSeconds: seconds, isName, isRole })
+  if (said.kind === 'refused') return said.problem
   const { name, roles, exp, iat } = said
-  if (!(await needs.isForeignTokenLive({ name, issuedAt: iat })))
-    return refused(new Refusal('token_refused', { about: ENDED }))
   const origin = {
     issuedAt: iat,
     expiresAt: exp,
@@ -68,7 +84,15 @@ async function judge({ claims, header, key }: VerifiedToken, needs: JwtNeeds): P
     kid: typeof header.kid === 'string' ? header.kid : undefined,
     keyVersion: key.version,
   }
-  return { kind: 'accepted', identity: toForeignIdentity(name, roles), origin }
+  const credential: AcceptedCredential = { kind: 'accepted', identity: toForeignIdentity(name, roles), origin }
+  return { credential, name, issuedAt: iat }
+}
+
+function judge(said: Said | ClaimProblem, { isForeignTokenLive }: JwtNeeds): MaybePromise<Verdict> {
+  if ('code' in said) return refused(toClaimRefusal(said))
+  return andThen(isForeignTokenLive(said), (isLive) =>
+    isLive ? said.credential : refused(new Refusal('token_refused', { about: ENDED })),
+  )
 }
 
 const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })

@@ -1,4 +1,5 @@
 import { readUtf8 } from '../base/encoding.ts'
+import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import { isName, isRole, toForeignIdentity } from './foreign-identity.ts'
 import { ABSENT, type CredentialHandler, type CredentialSource, type Verdict } from './handler.ts'
 
@@ -16,7 +17,7 @@ export interface ProxyNeeds {
   /** Whether this token was made of the name with a secret in force. */
   isToken(name: string, token: string): boolean
   /** Whether nobody of that name was deactivated. */
-  isWelcome(name: string): Promise<boolean>
+  isWelcome(name: string): MaybePromise<boolean>
 }
 
 /**
@@ -26,13 +27,15 @@ export interface ProxyNeeds {
 export function createProxyHandler(needs: ProxyNeeds): CredentialHandler {
   return {
     name: 'proxy',
-    async read(source): Promise<Verdict> {
+    read(source) {
       const headers = readHeaders(source, needs.names())
       if (headers === undefined) return ABSENT
       const { name, roles } = headers
       if (!isName(name) || !roles.every(isRole)) return ABSENT
-      if (!isProven(headers, source, needs) || !(await needs.isWelcome(name))) return ABSENT
-      return { kind: 'accepted', identity: toForeignIdentity(name, roles) }
+      if (!isProven(headers, source, needs)) return ABSENT
+      return andThen(needs.isWelcome(name), (isWelcome): Verdict => {
+        return isWelcome ? { kind: 'accepted', identity: toForeignIdentity(name, roles) } : ABSENT
+      })
     },
   }
 }

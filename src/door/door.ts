@@ -4,7 +4,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Authenticated } from '../identity/identity.ts'
-import type { BodyLimits } from './body.ts'
+import { type BodyLimits, hasBody } from './body.ts'
 import type { Dialect, Exchange, Handler, Reply } from './exchange.ts'
 import { meetPeer, type TrustRules } from './forwarded.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
@@ -85,13 +85,17 @@ export function createDoor(options: DoorOptions): Door {
   }
 
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    // A body that breaks off is told to whoever reads it; without a listener Node would end the process.
-    request.on('error', ignore)
+    // A body that breaks off is told to whoever reads it, and to nobody else.
+    if (hasBody(request)) request.on('error', ignore)
     const { socket } = request
     const speaker = chooseSpeaker(request.url ?? '', request.method)
     const { dialect } = speaker
     const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust: trust.get() })
     const connection = running.add(socket, exchange)
+    response.on('close', () => {
+      exchange.leave()
+      leave(socket, connection, exchange)
+    })
     let isLast = false
     let reply: Reply
     try {
@@ -117,8 +121,7 @@ export function createDoor(options: DoorOptions): Door {
     })
     if (delivered.isLast) connection.isEnding = true
     // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
-    if (delivered.isFeed || response.closed) leave(socket, connection, exchange)
-    else response.on('close', () => leave(socket, connection, exchange))
+    if (delivered.isFeed) leave(socket, connection, exchange)
   }
 
   return {

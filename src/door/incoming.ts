@@ -46,6 +46,7 @@ export class Incoming implements Exchange {
   readonly #response: ServerResponse
   readonly #options: IncomingOptions
   readonly #rawPath: string
+  readonly #leaving: (() => void)[] = []
   #broken: AbortController | undefined
   #path: Path | undefined
   #query: URLSearchParams | undefined
@@ -83,7 +84,12 @@ export class Incoming implements Exchange {
   }
 
   onGone(listener: () => void): void {
-    this.#response.on('close', listener)
+    this.#leaving.push(listener)
+  }
+
+  /** The client is gone, or the reply is out: whoever asked for it is told. */
+  leave(): void {
+    for (const listener of this.#leaving) listener()
   }
 
   get isGone(): boolean {
@@ -166,14 +172,24 @@ export class Incoming implements Exchange {
 }
 
 // Pairs by `;` or `,`; a value may be quoted with backslash escapes; names that begin with `$` are attributes of
-// RFC 2965, not cookies; of two with one name the first counts.
-const COOKIE_PAIR = /\s*([^=;,\s]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,]*))\s*(?:[;,]|$)/g
+// RFC 2965, not cookies; of two with one name the first counts. What is no pair is passed over.
+const COOKIE_PAIR = /\s*([^=;,\s]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,]*))\s*(?:[;,]|$)/y
+const NO_PAIR = /[^;,]*[;,]?/y
 
 function readCookies(header: string): ReadonlyMap<string, string> {
   const cookies = new Map<string, string>()
-  for (const [, name, quoted, plain] of header.matchAll(COOKIE_PAIR)) {
+  let at = 0
+  while (at < header.length) {
+    const pair = matchAt(COOKIE_PAIR, header, at)
+    at += (pair ?? matchAt(NO_PAIR, header, at))?.[0].length ?? header.length
+    const [, name, quoted, plain = ''] = pair ?? []
     if (name === undefined || name.startsWith('$') || cookies.has(name)) continue
-    cookies.set(name, quoted === undefined ? (plain ?? '').trim() : quoted.replace(/\\(.)/g, '$1'))
+    cookies.set(name, quoted === undefined ? plain.trim() : quoted.replace(/\\(.)/g, '$1'))
   }
   return cookies
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at
+  return pattern.exec(text)
 }

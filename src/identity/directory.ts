@@ -7,6 +7,7 @@
  * that breaks a rule, `overloaded` where too much hashing waits, `store_unavailable` where the store cannot be reached.
  */
 
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from './account.ts'
 import type { StoredPassword } from './password/password.ts'
 import type { EndedSession, UserRange } from './ports.ts'
@@ -157,7 +158,7 @@ export interface SessionDirectory {
   /** Whether this very session has ended, as far as is known here. */
   isSessionEnded(id: string): boolean
   /** Whether `sessionsFrom` of that name allows it; a name nobody has, nothing stands against. */
-  isForeignTokenLive(token: ForeignToken): Promise<boolean>
+  isForeignTokenLive(token: ForeignToken): MaybePromise<boolean>
   /** `expiresAt`: when no copy of it would be accepted anyway, renewals included. */
   endSession(session: EndedSession): Promise<void>
   /** Told after the fact, at once for changes made here. Must not throw. Returns the end of it. */
@@ -170,7 +171,7 @@ export interface AccountDirectory {
    * An administrator, with the roles of a user of that name besides; else an active user. From memory where possible:
    * as long as what is known is younger than the limit, the store is not needed.
    */
-  findAccount(name: string): Promise<Account | undefined>
+  findAccount(name: string): MaybePromise<Account | undefined>
   /**
    * Hashes the password of a user anew where it is stored in another form than the configured one, salt kept, sessions
    * too. In the background: whether it works out is nobody's concern, and it is tried again at the next sign-in.

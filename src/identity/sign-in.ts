@@ -1,4 +1,5 @@
 import { Refusal } from '../base/errors.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from './account.ts'
 import type { Lockout, LockoutKey } from './lockout.ts'
 import type { Hasher, HashParameters } from './password/hasher.ts'
@@ -7,7 +8,7 @@ import { checkIterations, type IterationLimits } from './password/policy-iterati
 import { readTotp, type TotpCheck } from './totp.ts'
 
 export interface SignInNeeds {
-  findAccount(name: string): Promise<Account | undefined>
+  findAccount(name: string): MaybePromise<Account | undefined>
   /** Told of every password that was right. */
   onPassword(account: Account, password: string): void
   readonly hasher: Hasher

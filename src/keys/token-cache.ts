@@ -52,6 +52,9 @@ export function createTokenCache<V>(limits: TokenCacheLimits = LIMITS): TokenCac
   }
 }
 
-/** Lengths stand before the parts, so that no two places share a key unless SHA-256 itself collides. */
+/**
+ * Lengths stand before the parts, so that no two places share a key unless SHA-256 itself collides. What verified is
+ * ASCII, so that no text that is not well-formed shares its bytes.
+ */
 export const toCacheKey = ({ door, version, token }: TokenPlace): string =>
-  `${door.length}:${door}${version.length}:${version}${hash('sha256', Buffer.from(token, 'utf16le'), 'base64url')}`
+  `${door.length}:${door}${version.length}:${version}${hash('sha256', token, 'base64')}`

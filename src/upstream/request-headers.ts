@@ -132,11 +132,15 @@ function keepCookies(kept: string[], name: string, value: string): void {
   if (value !== '') kept.push(name, value)
 }
 
+const SEPARATOR = /[;,]/
+
 /** Pairs by `;` or `,`, as the reader of cookies takes them apart. */
 function withoutCookie(header: string, cookie: string): string {
   if (!header.toLowerCase().includes(cookie.toLowerCase())) return header
+  // alone, as most clients send it
+  if (header.startsWith(`${cookie}=`) && !SEPARATOR.test(header)) return ''
   return header
-    .split(/[;,]/)
+    .split(SEPARATOR)
     .filter((pair) => pair.split('=', 1)[0]?.trim().toLowerCase() !== cookie.toLowerCase())
     .map((pair) => pair.trim())
     .filter((pair) => pair !== '')

@@ -272,6 +272,11 @@ const COOKIES: [string, string | undefined][] = [
   ['AuthSession=', ''],
   ['a=b,AuthSession=abc', 'abc'],
   ['xAuthSession=abc', undefined],
+  ['a AuthSession=abc', undefined],
+  ['a AuthSession=abc; AuthSession=def', 'def'],
+  [';;, AuthSession = abc ;', 'abc'],
+  ['a="b; AuthSession=abc"', undefined],
+  ['a="b; AuthSession=abc', 'abc'],
 ]
 
 for (const [header, value] of COOKIES) {

@@ -3,7 +3,9 @@
  * administrators. What leaves: JSON. Nobody else gets past its steps, and no answer holds a password; its hash is in none
  * but those of `exchange`.
  */
+
 import { Refusal } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Dialect, Exchange, HeaderPair } from '../../door/exchange.ts'
 import type { Authenticated } from '../../identity/identity.ts'
 import { CONTROL_ERRORS, toControlWords } from './errors.ts'
@@ -15,7 +17,7 @@ import { toJsonReply } from './wire.ts'
 
 export interface ControlDialectOptions extends ControlNeeds {
   /** As the door this is mounted at knows its callers. */
-  authenticate(exchange: Exchange): Promise<Authenticated>
+  authenticate(exchange: Exchange): MaybePromise<Authenticated>
 }
 
 export function createControlDialect(options: ControlDialectOptions): Dialect {

@@ -1,4 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Exchange, Step } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 
@@ -6,7 +7,7 @@ import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 export const INTENT_HEADER = 'x-cardea-control'
 
 /** The ordered checks of a request. What a browser may send unasked is refused before anybody's password is tried. */
-export const controlSteps = (authenticate: (exchange: Exchange) => Promise<Authenticated>): readonly Step[] => [
+export const controlSteps = (authenticate: (exchange: Exchange) => MaybePromise<Authenticated>): readonly Step[] => [
   { name: 'path', run: (exchange) => void exchange.path },
   { name: 'intent', run: requireIntent },
   {

@@ -2,8 +2,10 @@
  * What enters: requests as clients of the document database spell them. What leaves: answers in that database's
  * words. Nothing here decides who somebody is; it asks.
  */
+
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Dialect, Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
 import type { Authenticated } from '../../identity/identity.ts'
 import { checkForwardedChange } from './config-guard.ts'
@@ -51,7 +53,7 @@ export interface DocumentDialectOptions {
   settings(): DocumentSettings
   /** Whether enough is known of users to let anybody in. */
   isServing(): Promise<boolean>
-  authenticate(exchange: Exchange): Promise<Authenticated>
+  authenticate(exchange: Exchange): MaybePromise<Authenticated>
   readonly sessions: SessionService
   readonly clock: Clock
   readonly node: NodeRouteOptions
@@ -100,11 +102,11 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
         ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
       ])
     },
-    standingHeaders: (exchange, reply) => [
-      ...(reply.isForwarded ? [] : ownHeaders(exchange)),
-      ...(exchange ? corsHeaders(exchange, reply, settings().cors) : []),
-      ...(exchange ? renewingHeaders(exchange, reply, options) : []),
-    ],
+    standingHeaders: (exchange, reply) => {
+      if (exchange === undefined) return ownHeaders(exchange)
+      const others = [corsHeaders(exchange, reply, settings().cors), renewingHeaders(exchange, reply, options)]
+      return reply.isForwarded ? others.flat() : [...ownHeaders(exchange), ...others.flat()]
+    },
   }
 }
 

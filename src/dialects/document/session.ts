@@ -130,12 +130,15 @@ const contextOf = (exchange: Exchange, { settings, clock }: Omit<SessionOptions,
   nowMs: clock.nowMs(),
 })
 
+const NONE: readonly HeaderPair[] = Object.freeze([])
+
 /** On any reply, errors too: a session that has used up some of its time is carried on. */
 export function renewingHeaders(
   exchange: Exchange,
   reply: Reply,
   options: Omit<SessionOptions, 'sessions'>,
 ): readonly HeaderPair[] {
-  const renewed = setsSessionCookie(reply.headers) ? undefined : exchange.authenticated?.session?.renew?.()
-  return renewed ? [renderSessionCookie(renewed, contextOf(exchange, options))] : []
+  const renew = exchange.authenticated?.session?.renew
+  const renewed = renew === undefined || setsSessionCookie(reply.headers) ? undefined : renew()
+  return renewed ? [renderSessionCookie(renewed, contextOf(exchange, options))] : NONE
 }

@@ -1,5 +1,6 @@
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
+import { andThen, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { Exchange, Route, Step } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 import { authorize } from './authorize.ts'
@@ -10,7 +11,7 @@ import { leadsNowhere } from './users/routes.ts'
 
 export interface StepsNeeds {
   settings(): DocumentSettings
-  authenticate(exchange: Exchange): Promise<Authenticated>
+  authenticate(exchange: Exchange): MaybePromise<Authenticated>
   readonly users: Pick<UsersNeeds, 'database' | 'settings'>
 }
 
@@ -25,10 +26,11 @@ export function documentSteps(needs: StepsNeeds, routes: readonly Route[]): read
     { name: 'preflight', run: (exchange) => answerPreflight(exchange, settings().cors) },
     {
       name: 'authenticate',
-      run: async (exchange) => {
-        exchange.authenticated = await authenticate(exchange)
-        return undefined
-      },
+      run: (exchange) =>
+        andThen(authenticate(exchange), (who) => {
+          exchange.authenticated = who
+          return undefined
+        }),
     },
     { name: 'valid user', run: (exchange) => requireValidUser(exchange, settings()) },
     {

@@ -1,5 +1,6 @@
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Exchange, Reply, Step } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 import { answerOptions } from './cors.ts'
@@ -9,7 +10,7 @@ export interface StepsNeeds {
   settings(): GateSettings
   readonly databases: Databases
   /** A wrong credential leaves the request anonymous: the gate answers for it, open paths stay open. */
-  authenticate(exchange: Exchange): Promise<Authenticated>
+  authenticate(exchange: Exchange): MaybePromise<Authenticated>
   /** Headers no preflight gives leave for, in lower case. */
   readonly reservedHeaders?: readonly string[]
   /** The answer of a server behind the door to OPTIONS, where there is one to ask. */

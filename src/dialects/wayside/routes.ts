@@ -1,4 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Exchange, HeaderPair, Reply, Route } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
 
@@ -22,7 +23,7 @@ export const keysRoute = (keys: () => readonly object[]): Route => ({
 })
 
 export interface GateNeeds {
-  authenticate(exchange: Exchange): Promise<Authenticated>
+  authenticate(exchange: Exchange): MaybePromise<Authenticated>
   /** The headers that tell an application who is asking. */
   introduce(authenticated: Authenticated): readonly HeaderPair[]
 }

@@ -14,13 +14,18 @@ export interface AccountParts {
 
 export const createFindAccount =
   ({ administration, memory, knowledge }: AccountParts): AccountDirectory['findAccount'] =>
-  async (name) => {
-    if (knowledge.isStale()) await knowledge.requireFresh()
+  (name) => {
+    const known = knowledge.isStale() ? undefined : memory.peek(name)
+    if (!known) return lookUp({ administration, memory, knowledge }, name)
     const administrator = administration.accounts().get(name)
-    const known = memory.peek(name)
-    if (!administrator) return (known ?? (await memory.find(name))).account
-    return withRoles(administrator, known ? rolesOf(known) : await findRoles(memory, name))
+    return administrator ? withRoles(administrator, rolesOf(known)) : known.account
   }
+
+async function lookUp({ administration, memory, knowledge }: AccountParts, name: string): Promise<Account | undefined> {
+  await knowledge.requireFresh()
+  const administrator = administration.accounts().get(name)
+  return administrator ? withRoles(administrator, await findRoles(memory, name)) : (await memory.find(name)).account
+}
 
 /** Roles are the lesser part of an administrator: without the store it does without them. */
 async function findRoles(memory: UserMemory, name: string): Promise<readonly string[]> {

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { AccountDirectory, ForeignToken, Session, SessionDirectory } from '../directory.ts'
 import type { EndedSessions } from './ended-sessions.ts'
 import type { Knowledge } from './knowledge.ts'
 import type { Listeners } from './listeners.ts'
 import type { Administration } from './needs.ts'
-import type { UserMemory } from './user-memory.ts'
+import type { KnownUser, UserMemory } from './user-memory.ts'
 
 export interface SessionParts extends Pick<AccountDirectory, 'findAccount'> {
   readonly administration: Administration
@@ -63,11 +64,19 @@ function isNewerThanKnown({ clock, knowledge }: SessionParts, { issuedAt }: Sess
 }
 
 /** What somebody else issued has no generation, so only its time tells whether it is older than what ended. */
-async function isForeignTokenLive(parts: SessionParts, { name, issuedAt, id }: ForeignToken): Promise<boolean> {
-  const { administration, memory, knowledge, ended, clock } = parts
-  if (knowledge.isStale()) await knowledge.requireFresh()
+function isForeignTokenLive(parts: SessionParts, token: ForeignToken): MaybePromise<boolean> {
+  const known = parts.knowledge.isStale() ? undefined : parts.memory.peek(token.name)
+  return known ? isYounger(parts, token, known) : lookUp(parts, token)
+}
+
+async function lookUp(parts: SessionParts, token: ForeignToken): Promise<boolean> {
+  await parts.knowledge.requireFresh()
+  return isYounger(parts, token, await parts.memory.find(token.name, 'remember nobody'))
+}
+
+function isYounger(parts: SessionParts, { name, issuedAt, id }: ForeignToken, { record }: KnownUser): boolean {
+  const { administration, ended, clock } = parts
   if (id !== undefined && ended.has(id)) return false
-  const { record } = memory.peek(name) ?? (await memory.find(name, 'remember nobody'))
   const isAdministrator = administration.accounts().has(name)
   if (record?.kind === 'user' && !record.isActive && !isAdministrator) return false
   const from = Math.max(administration.changedAt(name) ?? 0, record?.sessionsFrom.seconds ?? 0)

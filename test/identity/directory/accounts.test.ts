@@ -123,7 +123,7 @@ describe('without the store', () => {
     assert.equal((await directory.findAccount('root'))?.name, 'root')
     clock.advance(1)
     for (const name of ['ada', 'root', 'eve']) {
-      await assert.rejects(directory.findAccount(name), isRefused('store_unavailable'), name)
+      await assert.rejects(async () => directory.findAccount(name), isRefused('store_unavailable'), name)
     }
     mend()
     assert.equal((await directory.findAccount('ada'))?.name, 'ada')
@@ -138,7 +138,7 @@ describe('without the store', () => {
     clock.advance(61)
     const begun = performance.now()
     for (const name of ['ada', 'root', 'eve', 'ada', 'root', 'eve']) {
-      await assert.rejects(directory.findAccount(name), isRefused('store_unavailable'), name)
+      await assert.rejects(async () => directory.findAccount(name), isRefused('store_unavailable'), name)
     }
     assert.equal(await directory.isFresh(), false)
     assert.ok(performance.now() - begun < 1000, 'one short wait for all')
@@ -160,7 +160,7 @@ describe('without the store', () => {
     await directory.createUser({ name: 'ada' })
     cut()
     const operations: readonly (() => Promise<unknown>)[] = [
-      () => directory.findAccount('ada'),
+      async () => directory.findAccount('ada'),
       () => directory.findUser('ada'),
       () => directory.listUsers({ limit: 1 }),
       () => directory.countUsers(),
