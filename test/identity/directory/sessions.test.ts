@@ -136,7 +136,10 @@ describe('a session', () => {
     assert.equal(await directory.isSessionLive(session), true)
     clock.advance(1)
     await assert.rejects(directory.isSessionLive(session), isRefused('store_unavailable'))
-    await assert.rejects(async () => directory.isForeignTokenLive({ name: 'ada', issuedAt: 1 }), isRefused('store_unavailable'))
+    await assert.rejects(
+      async () => directory.isForeignTokenLive({ name: 'ada', issuedAt: 1 }),
+      isRefused('store_unavailable'),
+    )
   })
 })
 
