@@ -126,7 +126,8 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 function toUser(authenticated: Authenticated | undefined): AuthenticatedUser | undefined {
   if (authenticated === undefined || authenticated.by === null) return undefined
   const { name, roles, isAdmin, isSuperuser = false } = authenticated.identity
-  return { name, roles, isAdmin: isAdmin || isSuperuser, by: authenticated.by }
+  // a list of their own: what a program does to it must not change who somebody is here
+  return { name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: authenticated.by }
 }
 
 /** The administrator of `createTestCardea`. */

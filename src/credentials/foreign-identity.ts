@@ -10,7 +10,7 @@ export const isRole = (text: string): boolean => checkRole(text) === undefined
  */
 export const toForeignIdentity = (name: string, roles: readonly string[]): Identity => ({
   name,
-  roles,
+  roles: Object.freeze(roles),
   isAdmin: roles.includes(ADMIN_ROLE),
   grants: NO_GRANTS,
 })

@@ -20,7 +20,7 @@ export interface Account extends Identity {
 /** Who signs in as this user. Only `[admins]` makes an administrator, whatever a record says. */
 export const toAccount = ({ name, document, multiModel, password, sessionsFrom }: User): Account => ({
   name,
-  roles: document.roles.filter((role) => role !== ADMIN_ROLE),
+  roles: Object.freeze(document.roles.filter((role) => role !== ADMIN_ROLE)),
   isAdmin: false,
   grants: multiModel.grants,
   password,

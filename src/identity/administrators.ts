@@ -56,7 +56,7 @@ const toAccount = (
 ): AdministratorAccount => ({
   name,
   text,
-  roles: [ADMIN_ROLE],
+  roles: Object.freeze([ADMIN_ROLE]),
   isAdmin: true,
   grants: NO_GRANTS,
   password,

@@ -11,7 +11,8 @@ import {
   requireUser as requireFastifyUser,
 } from '../../../src/fastify.ts'
 import { openFront } from '../../support/gateway.ts'
-import { ADMIN, basic, send } from '../../support/scenario.ts'
+import { makeToken, now } from '../../support/multi-model.ts'
+import { ADMIN, type AnyOptions, basic, send } from '../../support/scenario.ts'
 
 const ADA = { Authorization: basic('ada', 'pw') }
 
@@ -19,8 +20,8 @@ interface Scope {
   after(work: () => unknown): void
 }
 
-async function openWithAda(t: Scope) {
-  const front = await openFront(t)
+async function openWithAda(t: Scope, options: AnyOptions = {}) {
+  const front = await openFront(t, options)
   await send(front.document, {
     method: 'PUT',
     path: '/_users/org.couchdb.user:ada',
@@ -58,6 +59,32 @@ test('a request of Node and one of the web platform are told alike', async (t) =
     assert.deepEqual((await cardea.authenticate(asked)) ?? 'nobody', user)
   }
 })
+
+/** What a program without types, or a careless one, may do to what it is given. */
+function promote(user: unknown): void {
+  const given = user as { roles: string[]; isAdmin: boolean }
+  given.roles.push('_admin')
+  given.isAdmin = true
+}
+
+const KEY = 'a-key-of-the-document-door-s-tokens'
+
+const WITH_TOKENS = { jwt_keys: { 'hmac:_default': Buffer.from(KEY).toString('base64') } }
+
+for (const [kind, authorization] of [
+  ['password', basic('ada', 'pw')],
+  ['token', `Bearer ${makeToken({ sub: 'ada', '_couchdb.roles': ['reader'], exp: now() + 600 }, { secret: KEY })}`],
+] as const)
+  test(`what a program does to a user it is given stays its own: ${kind}`, async (t) => {
+    const { cardea, document } = await openWithAda(t, WITH_TOKENS)
+    const headers = { Authorization: authorization }
+    const ask = () => cardea.authenticate(new Request('http://a/', { headers }))
+    promote(await ask())
+    assert.deepEqual((await ask())?.roles, ['reader'])
+    const { userCtx } = JSON.parse((await send(document, { path: '/_session', headers })).body)
+    assert.deepEqual(userCtx.roles, ['reader'])
+    assert.equal((await send(document, { path: '/_gate', headers })).headers['x-auth-roles'], 'reader')
+  })
 
 test('a request without a connection is no trusted proxy', async (t) => {
   const { cardea } = await openFront(t, { chttpd_auth: { proxy_use_secret: false } })
