@@ -7,6 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
+import { createRoleCheck } from './role-check.ts'
 
 declare global {
   namespace Express {
@@ -42,14 +43,18 @@ export const authenticate =
 export const requireUser: () => Middleware = () => (request, response, next) =>
   request.user ? next() : refuse(response, 401)
 
-/** 401 where nobody is signed in, 403 for who has none of these roles and is no administrator. */
-export const requireRole =
-  (...roles: readonly string[]): Middleware =>
-  ({ user }, response, next) => {
+/**
+ * 401 where nobody is signed in, 403 for who has none of these roles and is no administrator. Throws a `TypeError` for
+ * what is no role, and for none at all.
+ */
+export function requireRole(...roles: readonly string[]): Middleware {
+  const isWelcome = createRoleCheck(roles)
+  return ({ user }, response, next) => {
     if (!user) refuse(response, 401)
-    else if (user.isAdmin || roles.some((role) => user.roles.includes(role))) next()
+    else if (isWelcome(user)) next()
     else refuse(response, 403)
   }
+}
 
 const WORDS = { 401: 'unauthorized', 403: 'forbidden' } as const
 

@@ -141,6 +141,29 @@ test('Fastify: requests it makes up for tests are told as well', async (t) => {
   assert.deepEqual([JSON.parse(await ask(ADA)), await ask({})], [ADA_USER, 'nobody'])
 })
 
+test('Fastify: as a plug-in it serves the routes beside it, and those within others', async (t) => {
+  const { cardea } = await openWithAda(t)
+  const fastify = Fastify()
+  t.after(() => fastify.close())
+  await fastify.register(registerCardea, cardea)
+  fastify.get('/', { preHandler: requireFastifyRole('reader') }, async ({ user }) => user)
+  fastify.register(async (inner) => inner.get('/inner', async ({ user }) => user ?? 'nobody'))
+  const ask = async (url: string) => JSON.parse((await fastify.inject({ url, headers: ADA })).body)
+  assert.deepEqual([await ask('/'), await ask('/inner')], [ADA_USER, ADA_USER])
+})
+
+test('Fastify: a plug-in without a Cardea is named as it starts', async () => {
+  const register = registerCardea as (fastify: unknown) => Promise<void>
+  await assert.rejects(register(Fastify()), { name: 'TypeError', message: /takes a Cardea/ })
+})
+
+test('a role that can be nobody’s is named as the routes are made', () => {
+  // a program without types may give anything
+  for (const require of [requireRole, requireFastifyRole] as ((...roles: unknown[]) => unknown)[])
+    for (const roles of [[], [undefined], [['reader']], [''], ['reader', null], [{ role: 'reader' }]])
+      assert.throws(() => require(...roles), { name: 'TypeError', message: /names of roles/ }, JSON.stringify(roles))
+})
+
 test('Fastify: request.user, requireUser and requireRole', async (t) => {
   const { cardea } = await openWithAda(t)
   const fastify = Fastify()
