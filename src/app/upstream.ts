@@ -150,16 +150,18 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
 }
 
 function introduceToMultiModel({ gateway }: DoorParts, config: Live<Config>): Introduce {
+  const admin = () => config.get().upstream['multi-model-admin']
+  const byClient = introduceByClient(admin)
   const byToken = introduceByUserToken({
     signer: () => {
       const ring = gateway.ring?.get() ?? refuseToSign()
       return { version: ring.version, sign: (claims) => signWithRing(ring, claims) }
     },
     issuer: config.get()['multi-model'].name.toLowerCase(),
-    admin: () => config.get().upstream['multi-model-admin'],
+    admin,
     clock: SYSTEM_CLOCK,
   })
-  return (who) => (config.get().upstream['multi-model-identity'] === 'client' ? introduceByClient : byToken)(who)
+  return (who) => (config.get().upstream['multi-model-identity'] === 'client' ? byClient : byToken)(who)
 }
 
 const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])

@@ -31,8 +31,8 @@ export const UNKNOWN: Authenticated = Object.freeze({
 /** Anonymous stays anonymous. */
 const NOBODY: Introduction = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: false })
 
-/** Nobody, whose credential may be the application's own. */
-const STRANGER: Introduction = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: true })
+/** What the client brought, and nothing else. */
+const AS_CAME: Introduction = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: true })
 
 const introduce = (...headers: string[]): Introduction => ({ headers, keepsAuthorization: false })
 
@@ -123,8 +123,14 @@ function toUpstreamUser({ name, isAdmin, isSuperuser }: Identity, admin: string)
   return { preferred_username: name }
 }
 
-/** The multi-model database: what the client brought, once Cardea has accepted it. */
-export const introduceByClient: Introduce = ({ by }) => ({ headers: [], keepsAuthorization: by !== null })
+/** The multi-model database: what the client brought, once Cardea has accepted it. `admin`: as above. */
+export const introduceByClient =
+  (admin: () => string): Introduce =>
+  ({ identity, by }) => {
+    if (by === null) return NOBODY
+    if (identity.name === admin() && !identity.isAdmin) throw new Refusal('forbidden')
+    return AS_CAME
+  }
 
 export interface ServiceTokenNeeds {
   signer(): Signer
@@ -139,7 +145,8 @@ export const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', rol
 export function introduceToService({ signer, service: aud, clock }: ServiceTokenNeeds): Introduce {
   const tokens = createTokenReuse(clock)
   return ({ identity, by, isHeldBack }) => {
-    if (by === null) return isHeldBack ? NOBODY : STRANGER
+    // of nobody it may be the application's own
+    if (by === null) return isHeldBack ? NOBODY : AS_CAME
     const sub = identity.name
     // a superuser token: it names nobody an application could be told of, and is for the database alone
     if (sub === null) throw new Refusal('forbidden')

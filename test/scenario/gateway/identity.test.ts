@@ -113,20 +113,21 @@ test('an administrator becomes the administrator of the multi-model database', a
   assert.equal(claims['preferred_username'], 'boss')
 })
 
-test('nobody else is ever given that name', async (t) => {
-  const backend = await openBackend(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url))
-  const manage = (given: Partial<Sent>) =>
-    send(front.multiModel, { method: 'PUT', path: '', headers: { ...ADMIN, ...JSON_TYPE }, ...given })
-  await manage({ method: 'POST', path: '/_api/user', body: JSON.stringify({ user: 'root', passwd: 'pw' }) })
-  await manage({ path: '/_api/user/root/database/_system', body: JSON.stringify({ grant: 'rw' }) })
-  const answer = await send(front.multiModel, {
-    path: '/_api/version',
-    headers: { Authorization: basic('root', 'pw') },
+for (const how of ['user', 'client'])
+  test(`nobody else is ever given that name: ${how}`, async (t) => {
+    const backend = await openBackend(t)
+    const before = how === 'user' ? beforeMultiModel(t, backend.url) : { upstream: { 'multi-model': backend.url } }
+    const front = await openFront(t, before, { upstream: { 'multi-model-identity': how } })
+    const manage = (given: Partial<Sent>) =>
+      send(front.multiModel, { method: 'PUT', path: '', headers: { ...ADMIN, ...JSON_TYPE }, ...given })
+    await manage({ method: 'POST', path: '/_api/user', body: JSON.stringify({ user: 'root', passwd: 'pw' }) })
+    await manage({ path: '/_api/user/root/database/_system', body: JSON.stringify({ grant: 'rw' }) })
+    const body = JSON.stringify({ username: 'root', password: 'pw' })
+    const { jwt } = JSON.parse((await send(front.multiModel, { method: 'POST', path: '/_open/auth', body })).body)
+    for (const Authorization of [basic('root', 'pw'), `bearer ${jwt}`])
+      assert.equal((await send(front.multiModel, { path: '/_api/version', headers: { Authorization } })).status, 403)
+    assert.equal(backend.seen.length, 0)
   })
-  assert.equal(answer.status, 403)
-  assert.equal(backend.seen.length, 0)
-})
 
 test('a superuser token stays one, and becomes nobody’s', async (t) => {
   const backend = await openBackend(t)
