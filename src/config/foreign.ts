@@ -235,11 +235,16 @@ const toNames = (unused: typeof DOCUMENT_UNUSED): readonly string[] =>
 const DOCUMENT_UNUSED_NAMES: ReadonlySet<string> = new Set(toNames(DOCUMENT_UNUSED))
 const UNUSED_NAMES: ReadonlySet<string> = new Set([...DOCUMENT_UNUSED_NAMES, ...toNames(MULTI_MODEL_UNUSED)])
 
+/** Sections of other names in which options of ours may stand. */
+const EARLIER_SECTIONS: ReadonlySet<string> = new Set(
+  [...RENAMED.keys(), ...FALLBACKS.keys()].map((name) => splitName(name).section),
+)
+
 /** Sections in which every key must be one somebody knows. */
 const KNOWN_SECTIONS: ReadonlySet<string> = new Set([
   ...Object.keys(DOCUMENT_UNUSED),
   ...Object.keys(MULTI_MODEL_UNUSED),
-  ...[...RENAMED.keys(), ...FALLBACKS.keys()].map((name) => splitName(name).section),
+  ...EARLIER_SECTIONS,
 ])
 
 /** Every name that is understood although it is no row of the table. */
@@ -272,10 +277,11 @@ export function findTarget(section: string, key: string): Target {
  * has no effect here is that database's wherever it stands; one nobody knows is a mistake in a section of ours.
  */
 export function isOwnSetting(section: string, key?: string): boolean {
-  if (key === undefined) return isSection(section) || isOpenSection(section)
+  const isOwnSection = isSection(section) || isOpenSection(section) || EARLIER_SECTIONS.has(section)
+  if (key === undefined) return isOwnSection
   const { kind } = findTarget(section, key)
   if (kind === 'unused') return !DOCUMENT_UNUSED_NAMES.has(`${section}.${key}`)
-  return kind === 'unknown option' ? isSection(section) : kind !== 'unknown section'
+  return kind === 'unknown option' ? isOwnSection : kind !== 'unknown section'
 }
 
 function rowOf(name: OptionName | undefined): OptionRow | undefined {

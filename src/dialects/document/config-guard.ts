@@ -1,6 +1,6 @@
 // What of a configuration nobody changes through this door, be it Cardea's own or that of the database behind it.
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Params } from '../../door/exchange.ts'
+import type { Exchange } from '../../door/exchange.ts'
 
 /** Sections through which an administrator could once run programs. Nothing in them is ever used, or changed. */
 const PROTECTED: ReadonlySet<string> = new Set([
@@ -22,22 +22,54 @@ const PROTECTED_BEHIND: ReadonlySet<string> = new Set([...PROTECTED, 'os_daemon_
 
 export const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD'
 
+const NODE = '_node'
 const CONFIG = '_config'
-const BAD_NAME = /[\x00-\x08\x0a-\x1f\x7f[\]]/
+/** What sections and keys of that database are made of. A file reads nothing else into these signs, as into `=` or `;`. */
+const PLAIN = /^[A-Za-z0-9_.:/@*+$()~,-]+$/
+/** Places of files, folders and programs are for who has the machine. */
+const LOCATION = /(?:file|dir)$|(?:^|_)(?:filename|folder|directory|paths?|certs?|command|program|handler|fun)$/
+/** Those who may manage the database are told it by Cardea, and certificates are for who has the machine. */
+const CLOSED: ReadonlySet<string> = new Set(['admins', 'ssl'])
 
 /**
- * Throws where a request would change what could start programs behind this door, on whatever node, in whatever
- * spelling, or bring lines of its own into a file there. Versions before 2.0 have their configuration at the root.
+ * Throws where a request would change what could start programs behind this door or name files there, on whatever node,
+ * in whatever spelling, or bring lines of its own into a file there. Versions before 2.0 have their configuration at the
+ * root.
  */
-export function checkForwardedChange({ method, path: { segments } }: Pick<Exchange, 'method' | 'path'>): void {
-  const [first] = segments
-  if ((first !== '_node' && first !== CONFIG) || isRead(method)) return
+export function checkForwardedChange(
+  { method, path: { segments } }: Pick<Exchange, 'method' | 'path'>,
+  isOwnSection: (section: string) => boolean,
+): void {
+  const [first = ''] = segments
+  if ((!first.startsWith(NODE) && !first.startsWith(CONFIG)) || isRead(method)) return
   const from = segments.indexOf(CONFIG)
-  if (from < 0) return
-  for (const [index, part] of segments.entries()) {
-    if (index <= from) continue
-    if (segments[index - 1] === CONFIG && PROTECTED_BEHIND.has(fold(part))) throw new Refusal('section_protected')
-    if (BAD_NAME.test(part)) throw new Refusal('bad_request', { about: 'Invalid configuration section or key' })
+  if (segments.some((part, index) => (from < 0 || index < from) && HIDDEN.test(part))) refuse(`${CONFIG} path`)
+  if ((first !== NODE && first !== CONFIG) || from < 0) return
+  for (let index = from + 1; index < segments.length; index += 1) {
+    const [before = '', name = ''] = [segments[index - 1], segments[index]]
+    if (before === CONFIG) checkSection(name, isOwnSection)
+    else checkKey(before, name)
+  }
+}
+
+/** An encoded slash is a part of a name here, but perhaps not behind the door. */
+const HIDDEN = /^_(?:node|config)\/|\/_config(?:\/|$)/
+
+function refuse(what: string): never {
+  throw new Refusal('bad_request', { about: `Invalid configuration ${what}` })
+}
+
+function checkSection(section: string, isOwnSection: (section: string) => boolean): void {
+  const plain = fold(section)
+  if (PROTECTED_BEHIND.has(plain)) throw new Refusal('section_protected')
+  const isDisguised = section !== plain && (CLOSED.has(plain) || isOwnSection(plain)) && !isOwnSection(section)
+  if (isDisguised || !PLAIN.test(section)) refuse('section')
+}
+
+function checkKey(section: string, key: string): void {
+  if (!PLAIN.test(key)) refuse('key')
+  if (CLOSED.has(section) || LOCATION.test(fold(key))) {
+    throw new Refusal('forbidden', { about: `[${section}] ${key} cannot be set over HTTP` })
   }
 }
 
@@ -48,20 +80,3 @@ const fold = (section: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^_|_$/g, '')
-
-/** Places of files and folders, and everything about certificates, are for who has the machine. */
-const LOCATION = /(?:^|_)(?:dir|file)$/
-
-/** The same for a setting of this node: no other spelling of what is Cardea's, and nothing HTTP may not set there. */
-export function checkForwardedSetting(
-  { section = '', key = '' }: Params,
-  isOwnSetting: (section: string) => boolean,
-): void {
-  if (!isOwnSetting(section)) {
-    if (!isOwnSetting(section.trim().toLowerCase())) return
-    throw new Refusal('bad_request', { about: 'Invalid configuration section' })
-  }
-  if (section === 'ssl' || LOCATION.test(key)) {
-    throw new Refusal('forbidden', { about: `[${section}] ${key} cannot be set over HTTP` })
-  }
-}

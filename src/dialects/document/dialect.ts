@@ -90,7 +90,7 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
       if (first === '_session') throw new Refusal('not_found')
       if (upstream?.isSet()) {
         if (isElsewhere(exchange.path.segments)) throw new Refusal('invalid_target')
-        checkForwardedChange(exchange)
+        checkForwardedChange(exchange, options.node.isOwnSetting)
         return upstream.forward(exchange)
       }
       throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')

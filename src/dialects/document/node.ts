@@ -2,7 +2,7 @@ import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
 import { readDecodedBody } from './body.ts'
-import { checkForwardedChange, checkForwardedSetting, isProtected, isRead } from './config-guard.ts'
+import { checkForwardedChange, isProtected } from './config-guard.ts'
 import type { DocumentUpstream } from './dialect.ts'
 import { toJsonReply } from './wire.ts'
 
@@ -44,7 +44,7 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
     (handler: Handler): Handler =>
     (exchange, params) => {
       if (upstream?.isSet() && !isOwn(params, options)) {
-        checkPassing(exchange, params, options)
+        checkForwardedChange(exchange, options.isOwnSetting)
         return upstream.forward(exchange)
       }
       requireNode(params['node'], nodeName)
@@ -76,12 +76,6 @@ const isOwnNode = ({ node }: Params, { nodeName }: NodeRouteOptions): boolean =>
 function isOwn(params: Params, options: NodeRouteOptions): boolean {
   const { section, key } = params
   return isOwnNode(params, options) && (section === undefined || options.isOwnSetting(section, key))
-}
-
-/** What HTTP may not set here it may not set there either. */
-function checkPassing(exchange: Exchange, params: Params, options: NodeRouteOptions): void {
-  checkForwardedChange(exchange)
-  if (isOwnNode(params, options) && !isRead(exchange.method)) checkForwardedSetting(params, options.isOwnSetting)
 }
 
 function requireNode(asked: string | undefined, own: string): void {

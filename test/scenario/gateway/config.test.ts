@@ -38,9 +38,55 @@ test('CVE-2018-17188: no name brings lines into a file behind the door', async (
     for (const name of names) assert.deepEqual(await ask('PUT', `${node}/${name}`), [400, false], `${node}/${name}`)
 })
 
-test('what is Cardea’s is changed here under its own name alone', async () => {
-  for (const section of ['Admins', '%20admins', 'Chttpd_Auth', 'UPSTREAM'])
-    assert.deepEqual(await ask('PUT', `/_node/_local/_config/${section}/x`), [400, false], section)
+test('what is Cardea’s is changed under its own name alone, on any node', async () => {
+  for (const node of NODES)
+    for (const section of ['Admins', '%20admins', 'admins%3B', 'Chttpd_Auth', 'UPSTREAM', 'couchdb%3B', 'ssl%20'])
+      assert.deepEqual(await ask('PUT', `${node}/${section}/x`), [400, false], `${node}/${section}`)
+})
+
+const LOCATIONS = [
+  ...['couchdb/util_driver_dir', 'couchdb/database_dir', 'couchdb/plugin_dir', 'couchdb/uri_file', 'log/file'],
+  ...['ssl/cert_file', 'ssl/verify_fun', 'replicator/key_file', 'replicator/ssl_trusted_certificates_file'],
+  ...['smoosh/state_dir', 'mine/Log_File', 'mine/some-path', 'httpd/default_handler'],
+]
+
+test('no place of files, programs or certificates is changed behind the door, on any node', async () => {
+  for (const node of NODES)
+    for (const setting of LOCATIONS)
+      for (const method of ['PUT', 'DELETE'])
+        assert.deepEqual(await ask(method, `${node}/${setting}`), [403, false], `${method} ${node}/${setting}`)
+})
+
+test('administrators are Cardea’s, on any node', async () => {
+  for (const node of ['/_node/other@host/_config', '/_config'])
+    for (const method of ['PUT', 'DELETE'])
+      assert.deepEqual(await ask(method, `${node}/admins/evil`), [403, false], `${method} ${node}`)
+})
+
+test('no spelling that a file would read otherwise passes', async () => {
+  const names = ['mango/util_driver_dir%3Dx', 'mango%3B/x', 'mango/x%20y', 'mango/%23x', 'm%C3%A4ngo/x', 'mango/x%22']
+  for (const node of NODES)
+    for (const name of names) assert.deepEqual(await ask('PUT', `${node}/${name}`), [400, false], `${node}/${name}`)
+})
+
+test('no encoded slash hides that a path is one of the configuration', async () => {
+  for (const path of ['/_config%2Flog/x', '/_node%2Fother@host/_config/mango/x', '/_node/other@host%2F_config/mango/x'])
+    assert.deepEqual(await ask('PUT', path), [400, false], path)
+})
+
+test('what an earlier section is given is shown there', async () => {
+  const path = '/_node/_local/_config/couch_httpd_auth'
+  assert.deepEqual(await ask('PUT', `${path}/public_fields`), [200, false])
+  const { body } = await send(front.document, { path, headers: ADMIN })
+  assert.equal(JSON.parse(body).public_fields, '1')
+  assert.deepEqual(await ask('PUT', `${path}/public_field`), [400, false])
+  assert.deepEqual(await ask('PUT', '/_node/_local/_config/httpd/allow_jsonp'), [200, true])
+})
+
+test('what else other nodes have passes', async () => {
+  for (const node of NODES.filter((name) => !name.includes('_local')))
+    for (const setting of ['couchdb/max_document_size', 'chttpd_auth/timeout', 'jwt_keys/hmac%3A_default'])
+      assert.deepEqual(await ask('PUT', `${node}/${setting}`), [200, true], `${node}/${setting}`)
 })
 
 const ROWS: readonly (readonly [
