@@ -162,7 +162,9 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
       const prepared = await prepareAll(fresh, needs, inForce.get())
       reader = fresh
       take()
-      return apply(prepared)
+      const report = apply(prepared)
+      if (report.needRestart.length > 0) log.warn('these changes wait for a restart', { options: report.needRestart })
+      return report
     } catch (error) {
       restore()
       // Whatever it is (a store that does not answer, too much work waiting), what is in force stays.

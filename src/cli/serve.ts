@@ -71,5 +71,4 @@ async function reload(app: App, log: ReturnType<typeof createLog>): Promise<void
   if (!report.isApplied) return
   log.applyLevel(app.settings.get().values.log.level)
   log.info('configuration applied', { changed: report.changed })
-  if (report.needRestart.length > 0) log.warn('these changes wait for a restart', { options: report.needRestart })
 }

@@ -57,6 +57,14 @@ async function open(t: TestContext, text = CALM) {
 const NEXT = 'another-secret-that-is-long-enough-too'
 
 describe('a reload', () => {
+  it('says which changes wait for a restart, services among them', async (t) => {
+    const { cardea, lines, write } = await open(t)
+    write(`${CALM}[services]\nshop = /shop http://127.0.0.1:1\n`)
+    const { isApplied, changed, needRestart } = await cardea.reload()
+    assert.deepEqual([isApplied, changed, needRestart], [true, [], ['services.shop']])
+    assert.deepEqual(lines.at(-1), ['these changes wait for a restart', '{"options":["services.shop"]}'])
+  })
+
   it('with a bad configuration leaves the secrets of tokens as they are, and names all that is wrong', async (t) => {
     const { cardea, secret, set, write, isSigning } = await open(t)
     write('[chttpd]\nprot = 1\n')

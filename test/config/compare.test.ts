@@ -43,11 +43,26 @@ test('another spelling of the same value is no change', () => {
 
 test('entries of the open sections that came, went or changed are named', () => {
   const before = settingsOf('[admins]\nann = 1\nbob = 2\n[jwt_keys]\nhmac:a = YQ==')
-  const after = settingsOf('[admins]\nann = 1\nbob = 3\ncarl = 4\n[services]\nshop = /shop http://a')
+  const after = settingsOf('[admins]\nann = 1\nbob = 3\ncarl = 4')
   assert.deepEqual(
     new Set(compareSettings(before, after).applied),
-    new Set(['admins.bob', 'admins.carl', 'jwt_keys.hmac:a', 'services.shop']),
+    new Set(['admins.bob', 'admins.carl', 'jwt_keys.hmac:a']),
   )
+})
+
+test('services that came, went or changed wait for a restart, and are told each time', () => {
+  const before = settingsOf('[services]\nshop = /shop http://a\nold = /old http://b')
+  const after = settingsOf('[services]\nshop = /shop http://a required\nnew = /new http://c\n[log]\nlevel = warn')
+  const once = compareSettings(before, after)
+  const twice = compareSettings(once.settings, after)
+  assert.deepEqual(once.applied, ['log.level'])
+  assert.deepEqual(twice.applied, [])
+  for (const { needRestart, settings } of [once, twice]) {
+    assert.deepEqual(new Set(needRestart), new Set(['services.shop', 'services.old', 'services.new']))
+    assert.deepEqual(settings.open.services, before.open.services)
+    assert.equal(settings.find('services', 'shop')?.text, '/shop http://a')
+    assert.equal(settings.find('services', 'new'), undefined)
+  }
 })
 
 test('an administrator deleted at run time is a change', () => {
