@@ -49,7 +49,11 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
   // once all who follow the settings have theirs: by keys that are just being replaced a stream would still hold
   state.onChange(() => queueMicrotask(streams.judgeAll))
   tokenSecrets.onReload(() => streams.judgeAll())
-  const looking = setInterval(() => streams.expire(nowSeconds(SYSTEM_CLOCK)), LOOK_MS).unref()
+  const retirement = followRetirement(state)
+  const looking = setInterval(() => {
+    streams.expire(nowSeconds(SYSTEM_CLOCK))
+    if (retirement.isDue()) streams.judgeAll()
+  }, LOOK_MS).unref()
   return {
     streams,
     ring,
@@ -67,6 +71,29 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
       stopListening()
       ring?.stop()
       await Promise.all(upstreams.map((upstream) => upstream.close()))
+    },
+  }
+}
+
+/** When a secret of cookies and proxies that was replaced verifies no longer: what it opened has ended then. */
+function followRetirement(state: State): { isDue(): boolean } {
+  const values = () => state.get().settings.values.chttpd_auth
+  let { secret } = values()
+  let ends: number[] = []
+  state.onChange(() => {
+    if (values().secret === secret) return
+    secret = values().secret
+    // one second more: whoever verifies may have looked at the clock a little later
+    ends.push(nowSeconds(SYSTEM_CLOCK) + values().timeout + 1)
+  })
+  return {
+    isDue() {
+      if (ends.length === 0) return false
+      const now = nowSeconds(SYSTEM_CLOCK)
+      const later = ends.filter((end) => end > now)
+      const isDue = later.length < ends.length
+      ends = later
+      return isDue
     },
   }
 }

@@ -47,6 +47,7 @@ async function isStill(before: Authenticated, by: string, exchange: Exchange, ne
     const account = await needs.directory.findAccount(before.identity.name)
     return account !== undefined && isSameAccount(account, before.identity) && isWelcome(account, before, needs)
   }
+  exchange.forgetClient()
   const now = await needs.identify(exchange)
   return now.by === by && hasSameRights(now.identity, before.identity)
 }

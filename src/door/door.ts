@@ -90,7 +90,7 @@ export function createDoor(options: DoorOptions): Door {
     const { socket } = request
     const speaker = chooseSpeaker(request.url ?? '', request.method)
     const { dialect } = speaker
-    const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust: trust.get() })
+    const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust })
     const connection = running.add(socket, exchange)
     response.on('close', () => {
       exchange.leave()
@@ -127,7 +127,7 @@ export function createDoor(options: DoorOptions): Door {
   return {
     dialect,
     handle: (request, response) => serve(request, response).catch((error) => giveUp(error, response)),
-    identify: (request) => identify(request, { dialect, limits: limits.get(), trust: trust.get() }),
+    identify: (request) => identify(request, { dialect, limits: limits.get(), trust }),
     handleBroken(error, socket) {
       if (running.breakOff(socket)) return
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()

@@ -39,6 +39,8 @@ export interface Exchange {
   readonly rawQuery: string
   readonly query: URLSearchParams
   readonly client: Client
+  /** Has the client looked at again on next use, by the rules of that time: whom they trust may have changed. */
+  forgetClient(): void
   /** Aborted when the client goes away. Making one costs something: whoever need only be called uses `onGone`. */
   readonly signal: AbortSignal
   /** Called when the client goes away, and when the reply is out. */

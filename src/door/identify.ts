@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { Refusal } from '../base/errors.ts'
+import type { Live } from '../base/live.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import type { BodyLimits } from './body.ts'
 import type { Dialect } from './exchange.ts'
@@ -10,7 +11,7 @@ import { Incoming } from './incoming.ts'
 export interface IdentifyOptions {
   readonly dialect: Dialect
   readonly limits: BodyLimits
-  readonly trust: TrustRules
+  readonly trust: Live<TrustRules>
 }
 
 /**

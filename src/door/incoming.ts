@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
+import type { Live } from '../base/live.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { type BodyLimits, hasBody, readWholeBody } from './body.ts'
 import { openBodyStream } from './body-stream.ts'
@@ -11,7 +12,7 @@ import { readClient, type TrustRules } from './forwarded.ts'
 export interface IncomingOptions {
   readonly dialect: Dialect
   readonly limits: BodyLimits
-  readonly trust: TrustRules
+  readonly trust: Live<TrustRules>
   /** In place of the request's own, where that is another server's business. */
   readonly target?: string
 }
@@ -79,8 +80,12 @@ export class Incoming implements Exchange {
   }
 
   get client(): Client {
-    this.#client ??= readClient(this.#request, this.#options.trust)
+    this.#client ??= readClient(this.#request, this.#options.trust.get())
     return this.#client
+  }
+
+  forgetClient(): void {
+    this.#client = undefined
   }
 
   onGone(listener: () => void): void {

@@ -1,9 +1,10 @@
 // What changes while streams are open and requests go on: keys, secrets of the servers behind, where they are.
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createTestCardea } from '../../../src/index.ts'
+import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
 import {
   type Backend,
   MULTI_MODEL_SECRET,
@@ -31,7 +32,7 @@ const render = (sections: Sections): string =>
     .join('\n')
 
 /** Cardea on a configuration file that can be written anew. */
-async function openOnFile(t: TestContext, sections: Sections, options: AnyOptions = {}) {
+async function openOnFile(t: TestContext, sections: Sections, options: CardeaOptions = {}) {
   const file = join(makeFolder(t), 'a.ini')
   const write = (next: Sections) => writeFileSync(file, render(next), { mode: 0o600 })
   write(sections)
@@ -206,4 +207,41 @@ test('another secret, another way to tell, another time limit: from the next req
   const last = seen.at(-1)
   assert.deepEqual([last?.header('authorization'), last?.header('x-auth-couchdb-username')], [undefined, 'admin'])
   assert.equal((await ask('/db/never')).status, 504)
+})
+
+test('a proxy that is trusted no longer: the streams it opened by its word alone are cut', async (t) => {
+  const upstream = toDocument((await openFeeds(t)).url)
+  const sections = (trusted_proxies: string) => ({
+    upstream,
+    chttpd: { trusted_proxies },
+    chttpd_auth: { proxy_use_secret: false },
+  })
+  const front = await openOnFile(t, sections('127.0.0.1'))
+  const stream = await openStream(front.document, FEED, { 'X-Auth-CouchDB-UserName': 'ada' })
+  const other = await openStream(front.document, FEED, ADMIN)
+  assert.equal((await front.change(sections('127.0.0.1, 10.0.0.2'))).isApplied, true)
+  assert.ok(stream.isOpen())
+  assert.equal((await front.change(sections('10.0.0.1'))).isApplied, true)
+  assert.equal(await stream.ended, 'broken')
+  assert.ok(other.isOpen())
+  other.close()
+})
+
+// `undefined` takes away what tests have by default, which no file could change
+const GIVES_NO_SECRET = { chttpd_auth: { secret: undefined } } as unknown as CardeaOptions
+
+test('a secret that was replaced cuts what proxies opened with it, once it verifies no longer', async (t) => {
+  const upstream = toDocument((await openFeeds(t)).url)
+  const sections = (secret: string) => ({ upstream, chttpd_auth: { secret, timeout: 1 } })
+  const front = await openOnFile(t, sections(FIRST_KEY), GIVES_NO_SECRET)
+  const prove = (secret: string) => ({
+    'X-Auth-CouchDB-UserName': 'ada',
+    'X-Auth-CouchDB-Token': createHmac('sha256', secret).update('ada').digest('hex'),
+  })
+  const old = await openStream(front.document, FEED, prove(FIRST_KEY))
+  assert.equal((await front.change(sections(SECOND_KEY))).isApplied, true)
+  const fresh = await openStream(front.document, FEED, prove(SECOND_KEY))
+  assert.equal(await old.ended, 'broken')
+  assert.ok(fresh.isOpen())
+  fresh.close()
 })
