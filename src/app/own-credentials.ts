@@ -1,5 +1,6 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { DOCUMENT_TYPES } from '../credentials/jwt.ts'
+import { findTokenUser } from '../identity/access-token.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { MULTI_MODEL_TYPES } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
@@ -20,13 +21,18 @@ export interface OwnCredentialNeeds {
 export const createIsOwnCredential =
   (needs: OwnCredentialNeeds) =>
   (authorization: string): boolean => {
-    if (BASIC.test(authorization)) return true
+    if (BASIC.test(authorization) || holdsAccessToken(authorization)) return true
     const token = BEARER.exec(authorization)?.[1]
     return token !== undefined && isSignedHere(token, needs)
   }
 
 const BASIC = /^basic\b/i
-const BEARER = /^bearer +(.*)$/i
+const BEARER = /^bearer\s+(\S+)/i
+const ACCESS_TOKENS = /v1\.[0-9a-f]+/gi
+
+/** Wherever it stands: it is as good as a password, whose ever it is and whether or not it has ended. */
+const holdsAccessToken = (authorization: string): boolean =>
+  authorization.match(ACCESS_TOKENS)?.some((text) => findTokenUser(text.toLowerCase()) !== undefined) ?? false
 
 /** Whatever it says, and whether or not its time is over. */
 function isSignedHere(token: string, { ring, jwtKeys, clock }: OwnCredentialNeeds): boolean {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
+import { createAccessToken } from '../../../src/identity/access-token.ts'
 import { createTestCardea } from '../../../src/index.ts'
 import { type Front, openBackend, openFront, type Seen } from '../../support/gateway.ts'
 import { makeToken, now, SECRET, superuser } from '../../support/multi-model.ts'
@@ -157,6 +158,8 @@ const addUser = (front: Front, value: object) =>
 const expiry = now() + 600
 const signedAt = (secret: string, claims: object) => `Bearer ${makeToken({ exp: expiry, ...claims }, { secret })}`
 
+const ACCESS_TOKEN = createAccessToken({ user: 'ada', name: 'x', createdAt: now(), validUntil: expiry }).text
+
 /** What an open service sees of credentials that let nobody in. */
 const STRANGERS = [
   { name: 'a wrong password', authorization: basic('admin', 'wrong'), passes: false },
@@ -176,6 +179,15 @@ const STRANGERS = [
   {
     name: 'a token that ran out',
     authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'admin', exp: 1 }),
+    passes: false,
+  },
+  { name: 'an access token', authorization: `Bearer ${ACCESS_TOKEN}`, passes: false },
+  { name: 'an access token in another spelling', authorization: `bEARER \t ${ACCESS_TOKEN}`, passes: false },
+  { name: 'an access token under another scheme', authorization: `Token token="${ACCESS_TOKEN}"`, passes: false },
+  { name: 'a version that is no access token', authorization: 'Bearer v1.0abc', passes: true },
+  {
+    name: 'a blank more than one needs',
+    authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'ada' }).replace(' ', '\t'),
     passes: false,
   },
   { name: 'a token of the application’s own', authorization: signedAt('of-the-application', {}), passes: true },
