@@ -104,8 +104,9 @@ async function askAround(order: Order, group: Group<Pools>, needs: ForwardNeeds)
       return outcome.reply
     }
     const { error } = outcome
-    // one that is alone is asked again and again: nobody could do it in its place
-    if (isUnconnected(error) || (isUnanswered(error) && group.members.length > 1)) group.rest(member)
+    if (isUnconnected(error)) group.rest(member)
+    else if (isUnanswered(error)) group.avoid(member)
+    else if (isDisconnected(error) && !outcome.hasBegun) group.doubt(member)
     failure = toUpstreamRefusal(error, group.refuse)
     const isSafe = isUnconnected(error) || (isDisconnected(error) && isRepeatable(order, outcome))
     if (!isSafe || order.exchange.isGone) throw failure

@@ -53,6 +53,36 @@ test('who refused rests, the longer the more often, and at most five seconds', (
   assert.deepEqual(longest, [500, 1000, 2000, 4000, 5000, 5000, 5000, 5000])
 })
 
+test('who is slow is asked after all others, and never refused', () => {
+  const { group, a, b, wait } = createPair()
+  group.avoid(a)
+  b.open = 9
+  assert.deepEqual([group.choose(NONE), group.choose(NONE)], [b, b])
+  group.avoid(b)
+  a.open = 10
+  assert.deepEqual([group.choose(NONE), group.choose(new Set([b]))], [b, a])
+  group.rest(b)
+  assert.equal(group.choose(NONE), a)
+  wait(250)
+  assert.equal(a.avoidedUntilMs, 1250)
+  group.avoid(a)
+  assert.equal(a.avoidedUntilMs, 1750)
+  group.revive(a)
+  assert.deepEqual([a.avoidedUntilMs, a.failures], [0, 0])
+})
+
+test('a connection that breaks without an answer is doubted from the second in a row on', () => {
+  const { group, a, b } = createPair()
+  group.doubt(a)
+  assert.deepEqual([group.choose(NONE), group.choose(NONE)], [a, b])
+  group.revive(a)
+  group.doubt(a)
+  assert.equal(group.choose(NONE), a)
+  group.doubt(a)
+  assert.deepEqual([group.choose(NONE), group.choose(NONE)], [b, b])
+  assert.equal(a.restsUntilMs, 0)
+})
+
 test('many failures at once count as one', () => {
   const { group, a } = createPair()
   for (let i = 0; i < 10; i += 1) group.rest(a)

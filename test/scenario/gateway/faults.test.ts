@@ -272,7 +272,37 @@ test('an idempotent request whose connection broke before a byte is sent to the 
   assert.deepEqual([statuses, broken, good.seen.length], [[200, 502], 2, 2])
 })
 
-test('of several servers one that hangs costs one request, and rests', async (t) => {
+test('one that breaks connections without a byte costs two requests, and others are asked in its place', async (t) => {
+  const bad = await openRaw(t, (socket) => socket.once('data', () => socket.resetAndDestroy()))
+  const [good, better] = [await openBackend(t), await openBackend(t)]
+  const front = await openFront(t, beforeDocument(bad, good.url, better.url))
+  const statuses: number[] = []
+  for (let i = 0; i < 9; i += 1)
+    statuses.push((await send(front.document, { path: '/db', method: 'POST', headers: ADMIN, body: '{}' })).status)
+  assert.deepEqual(statuses, [502, 200, 200, 502, 200, 200, 200, 200, 200])
+})
+
+test('slow requests keep nobody else from servers that answer', async (t) => {
+  const open = () =>
+    openBackend(t, (request, response) => {
+      if (request.url !== '/db/slow') response.end('{}')
+    })
+  const [one, other] = [await open(), await open()]
+  const front = await openFront(t, beforeDocument(one.url, other.url), SHORT)
+  const ask = async (path: string) => (await send(front.document, { path, headers: ADMIN })).status
+  const slow = Promise.all(Array.from({ length: 12 }, () => ask('/db/slow')))
+  let isOver = false
+  void slow.then(() => {
+    isOver = true
+  })
+  const statuses = new Set<number>()
+  while (!isOver) statuses.add(await ask('/db'))
+  for (let i = 0; i < 20; i += 1) for (const status of await Promise.all([ask('/db'), ask('/db')])) statuses.add(status)
+  assert.deepEqual([...statuses], [200])
+  assert.deepEqual(new Set(await slow), new Set([504]))
+})
+
+test('of several servers one that hangs costs one request, and is avoided', async (t) => {
   const hanging = await openRaw(t, () => {})
   const [good, better] = [await openBackend(t), await openBackend(t)]
   const front = await openFront(t, beforeDocument(hanging, good.url, better.url), SHORT)
