@@ -26,10 +26,13 @@ function readHost(value: string, expects: string): string {
   return HOST_NAME.test(value) && !ALL_DIGITS.test(value) ? value.toLowerCase() : refuse(expects)
 }
 
-/** Where a door listens: an address, a host name, or `any`. */
+/** Where a door listens. A name could be set at run time that no start finds. */
 export const bindAddress: Codec<string> = {
-  expects: 'an IP address, a host name, or any',
-  parse: (value) => readHost(value, bindAddress.expects),
+  expects: 'an IP address, localhost, or any',
+  parse: (value) => {
+    const host = readHost(value, bindAddress.expects)
+    return isIP(host) || host === 'localhost' || host === 'any' ? host : refuse(bindAddress.expects)
+  },
   print: (value) => value,
 }
 

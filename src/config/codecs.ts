@@ -30,6 +30,17 @@ export const secretText = (maxBytes: number): Codec<string> => ({
   print: same,
 })
 
+const SHORT_SECRET_CHARACTERS = 16
+
+/** A secret of which clients see what it signs. */
+export const signingSecret = (maxBytes: number): Codec<string> => ({
+  ...secretText(maxBytes),
+  warn: (value) =>
+    value !== '' && value.length < SHORT_SECRET_CHARACTERS
+      ? `this secret is shorter than ${SHORT_SECRET_CHARACTERS} characters and can be guessed from what it signs`
+      : undefined,
+})
+
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...['true', 'on', '1', 'yes'].map((word) => [word, true] as const),
   ...['false', 'off', '0', 'no'].map((word) => [word, false] as const),
@@ -108,13 +119,16 @@ export function size(min: number, max = Number.MAX_SAFE_INTEGER): Codec<number> 
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-/** A name a header may have (RFC 9110, section 5.1); `optional` allows none. */
-export const headerName = (optional: 'optional' | undefined = undefined): Codec<string> => ({
-  expects: `a header name${optional ? ', or nothing' : ''}`,
-  parse: (value) =>
-    TOKEN.test(value) || (optional && value === '') ? value : refuse(`a header name${optional ? ', or nothing' : ''}`),
-  print: same,
-})
+/** Headers that mean something to HTTP itself, or to browsers: nothing else can be told in them. */
+const OF_HTTP =
+  /^(?:accept.*|access-control-.*|authorization|cache-control|connection|content-.*|cookie2?|date|destination|expect|host|if-.*|keep-alive|origin|pragma|proxy-.*|range|referer|sec-.*|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via)$/i
+
+/** A name a header of one's own may have (RFC 9110, section 5.1); `optional` allows none. */
+export function headerName(optional: 'optional' | undefined = undefined): Codec<string> {
+  const expects = `a header name that is not HTTP's own${optional ? ', or nothing' : ''}`
+  const isName = (value: string) => (TOKEN.test(value) && !OF_HTTP.test(value)) || (optional && value === '')
+  return { expects, parse: (value) => (isName(value) ? value : refuse(expects)), print: same }
+}
 
 /** What may stand in a header's value: visible ASCII and blanks, so that nothing can end the line. */
 export const headerValue = matching('visible ASCII characters', /^[\x20-\x7e]*$/)

@@ -24,6 +24,7 @@ import {
   path,
   seconds,
   secretText,
+  signingSecret,
   size,
   text,
   timer,
@@ -160,7 +161,7 @@ export const OPTIONS = {
 
   chttpd_auth: {
     secret: option({
-      codec: secretText(SECRET_BYTES),
+      codec: signingSecret(SECRET_BYTES),
       initial: '',
       reload: 'live',
       help: 'Signs cookies and proxy tokens. Empty: one is made at random and kept.',

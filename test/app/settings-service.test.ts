@@ -90,6 +90,8 @@ test('the secret of cookies taken away from this process alone is made up for it
 const REFUSED = [
   { row: 'an unknown option', section: 'chttpd_auth', key: 'timout', text: '1', code: 'option_unknown' },
   { row: 'a bad value', section: 'chttpd_auth', key: 'timeout', text: 'x', code: 'option_refused' },
+  { row: 'an address that is none', section: 'chttpd', key: 'bind_address', text: 'x', code: 'option_refused' },
+  { row: 'a header of HTTP itself', section: 'chttpd_auth', key: 'x_auth_roles', text: 'host', code: 'option_refused' },
   { row: 'one a flag sets', section: 'chttpd_auth', key: 'iterations', text: '2', code: 'option_refused' },
   { row: 'one that is fixed at start', section: 'store', key: 'url', text: 'sqlite:x', code: 'forbidden' },
 ]

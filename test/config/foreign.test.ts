@@ -60,11 +60,11 @@ test('an old name and the new one follow the order of layers', () => {
 
 test('earlier sections count where the newer ones say nothing, each use with a warning', () => {
   const { settings, warnings } = read({
-    ini: '[httpd]\nmax_uri_length = 9\n[couch_httpd_auth]\ntimeout = 7\nsecret = hush',
+    ini: '[httpd]\nmax_uri_length = 9\n[couch_httpd_auth]\ntimeout = 7\nsecret = hush-hush-hush-hush',
   })
   assert.equal(settings.values.chttpd.max_uri_length, 9)
   assert.equal(settings.values.chttpd_auth.timeout, 7)
-  assert.equal(settings.values.chttpd_auth.secret, 'hush')
+  assert.equal(settings.values.chttpd_auth.secret, 'hush-hush-hush-hush')
   assert.equal(warnings.length, 3)
   assert.ok(!warnings.join().includes('hush'))
   assert.deepEqual(settings.find('chttpd_auth', 'timeout'), {
@@ -201,7 +201,7 @@ test('a file others may read is told of when it holds something in clear', () =>
   const warningsOf = (text: string, mode: number) => read({ files: [{ path: 'a.ini', text, mode }] }).warnings
   const plain = '[admins]\nann = pw'
   assert.match(warningsOf(plain, 0o100644).join(), /a\.ini: .*\[admins\] ann in clear: chmod 600 a\.ini/)
-  assert.equal(warningsOf('[chttpd_auth]\nsecret = hush', 0o640).length, 1)
+  assert.equal(warningsOf('[chttpd_auth]\nsecret = hush-hush-hush-hush', 0o640).length, 1)
   assert.equal(warningsOf('[jwt_keys]\nhmac:a = aGk=', 0o604).length, 1)
   assert.deepEqual(warningsOf(plain, 0o600), [])
   assert.deepEqual(warningsOf('[admins]\nann = -pbkdf2-a,b,1', 0o644), [])

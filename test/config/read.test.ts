@@ -210,7 +210,19 @@ test('a password in a flag is a matter for a warning, one in a file is not', () 
   const { warnings } = read({ argv: ['--chttpd_auth.secret', 'hush'] })
   assert.match(warnings.join(), /--chttpd_auth.secret: others on this machine can read/)
   assert.ok(!warnings.join().includes('hush'))
-  assert.deepEqual(read({ ini: '[chttpd_auth]\nsecret = hush' }).warnings, [])
+  assert.deepEqual(read({ ini: '[chttpd_auth]\nsecret = hush-hush-hush-hush' }).warnings, [])
+})
+
+test('a secret of cookies that can be guessed is a matter for a warning, wherever it stands', () => {
+  for (const given of [
+    { ini: '[chttpd_auth]\nsecret = hush' },
+    { runtime: [{ section: 'chttpd_auth', key: 'secret', text: 'hush' }] },
+  ]) {
+    const { warnings, problems } = read(given)
+    assert.deepEqual([problems, warnings.length], [[], 1])
+    assert.match(warnings[0] ?? '', /: this secret is shorter than 16 characters/)
+    assert.ok(!warnings.join().includes('hush'))
+  }
 })
 
 test('settings are frozen through and through', () => {
