@@ -79,5 +79,16 @@ export function filterAnswerTrailers(raw: readonly string[]): [string, string][]
   return kept
 }
 
-const isCookie = (value: string, cookie: string): boolean =>
-  value.split('=', 1)[0]?.trim().toLowerCase() === cookie.toLowerCase()
+/**
+ * Whether it would come back under this name. A cookie without a name comes back as its value alone, which may look like
+ * another cookie's; and a comma within a value divides cookies when they are read.
+ */
+function isCookie(text: string, cookie: string): boolean {
+  const lower = text.toLowerCase()
+  const name = cookie.toLowerCase()
+  if (!lower.includes(name)) return false
+  const [pair = ''] = lower.split(';', 1)
+  return pair.split(',').some((part) => part.replace(NAMELESS, '').split('=', 1)[0]?.trim() === name)
+}
+
+const NAMELESS = /^[\s=]+/
