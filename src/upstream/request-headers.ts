@@ -32,16 +32,9 @@ const OWN_HOP: readonly string[] = [
 /** The method is the one in the request line: a gate that judged GET must not let DELETE through. */
 const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x-http-method', 'x-method-override']
 
-/** Words by which applications are commonly told who somebody is. */
+/** Words by which applications are commonly told who somebody is, and where from. */
 const IDENTITY: readonly string[] = [
   'forwarded',
-  'remote-user',
-  'remote-groups',
-  'remote-email',
-  'remote-name',
-  'x-remote-user',
-  'x-remote-groups',
-  'x-authenticated-user',
   'x-real-ip',
   'x-original-method',
   'x-original-uri',
@@ -49,7 +42,23 @@ const IDENTITY: readonly string[] = [
   'x-rewrite-url',
 ]
 
-const IDENTITY_PREFIXES: readonly string[] = ['x-auth-', 'x-cardea-', 'x-forwarded-']
+const IDENTITY_PREFIXES: readonly string[] = [
+  'x-auth-',
+  'x-cardea-',
+  'x-forwarded-',
+  'remote-',
+  'x-remote-',
+  'x-authenticated-',
+  'x-webauth-',
+  'x-authentik-',
+  'x-goog-authenticated-',
+  'x-ms-client-principal',
+  // of whoever ended the TLS of a client that showed a certificate
+  'client-cert',
+  'x-client-cert',
+  'ssl-client-',
+  'x-ssl-client-',
+]
 
 /** Names seen are remembered with what becomes of them; hostile ones must not fill the memory. */
 const MOST_NAMES = 2000
