@@ -26,9 +26,12 @@ export const createWaysideDialect = ({ name, routes, statusOf, furtherHeaders }:
   },
   spell: ({ code, about }) => {
     const status = statusOf(code)
+    const further: HeaderPair[] = []
+    if (status === 401) further.push(CHALLENGE)
+    if (code === 'method_not_allowed') further.push(['Allow', (about ?? '').replaceAll(',', ', ')])
     return {
       status,
-      headers: [['Content-Type', 'application/json'], ...(status === 401 ? [CHALLENGE] : [])],
+      headers: [['Content-Type', 'application/json'], ...further],
       body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? about : undefined) ?? ERRORS[code] }),
     }
   },

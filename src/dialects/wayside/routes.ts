@@ -7,9 +7,12 @@ export const WELL_KNOWN = '.well-known'
 export const KEYS = 'jwks.json'
 export const GATE = '_gate'
 
+const READING: readonly string[] = ['GET', 'HEAD']
+
 /** The public halves of the keys that sign for services. */
 export const keysRoute = (keys: () => readonly object[]): Route => ({
   path: `/${WELL_KNOWN}/${KEYS}`,
+  allow: READING,
   methods: {
     GET: () => ({
       status: 200,
@@ -35,6 +38,7 @@ export interface GateNeeds {
  */
 export const gateRoute = (needs: GateNeeds): Route => ({
   path: `/${GATE}`,
+  allow: READING,
   methods: { GET: (exchange) => answerGate(exchange, needs) },
 })
 

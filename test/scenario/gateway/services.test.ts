@@ -125,6 +125,15 @@ for (const door of ['document', 'multiModel'] as const) {
   })
 }
 
+for (const door of ['document', 'multiModel'] as const)
+  for (const path of ['/_gate', '/.well-known/jwks.json'])
+    test(`${door}: ${path} says which methods it knows`, async (t) => {
+      const front = await openFront(t)
+      const answer = await send(front[door], { method: 'POST', path, headers: ADMIN })
+      assert.deepEqual([answer.status, answer.headers['allow']], [405, 'GET, HEAD'])
+      assert.equal((await send(front[door], { method: 'HEAD', path, headers: ADMIN })).headers['allow'], undefined)
+    })
+
 test('/_gate asks for a role', async (t) => {
   const front = await openFront(t)
   await send(front.document, {
