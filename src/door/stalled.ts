@@ -1,10 +1,13 @@
 import type { Socket } from 'node:net'
 import { cutSocket } from './cut-socket.ts'
+import { loadUnacknowledged } from './unacknowledged.ts'
 
 interface Waiting {
   /** Bytes that are out, and those of the piece under way that are not. */
   out: number
   queued: number
+  /** Those that are out and not taken by the client. `undefined`: the system does not tell. */
+  unacknowledged: number | undefined
   sinceMs: number
 }
 
@@ -19,7 +22,8 @@ const MOST_MS_BETWEEN = 5000
 export function createStallWatch(sockets: ReadonlySet<Socket>, timeoutMs: () => number) {
   const waiting = new WeakMap<Socket, Waiting>()
   let isLooking = false
-  const isStalled = (socket: Socket, nowMs: number): boolean => {
+  /** Whether Node has moved nothing since the last look, though something waits. */
+  const isStill = (socket: Socket, nowMs: number): boolean => {
     if (socket.writableLength === 0) {
       waiting.delete(socket)
       return false
@@ -27,13 +31,30 @@ export function createStallWatch(sockets: ReadonlySet<Socket>, timeoutMs: () => 
     const out = socket.bytesWritten - socket.writableLength
     const queued = queuedOf(socket)
     const before = waiting.get(socket)
-    if (before?.out === out && before.queued === queued) return nowMs - before.sinceMs >= timeoutMs()
-    waiting.set(socket, { out, queued, sinceMs: nowMs })
+    if (before?.out === out && before.queued === queued) return true
+    waiting.set(socket, { out, queued, unacknowledged: undefined, sinceMs: nowMs })
     return false
   }
-  const look = () => {
+  const isStalled = (socket: Socket, unacknowledged: number | undefined, nowMs: number): boolean => {
+    const before = waiting.get(socket)
+    // Node may have moved something in the meantime
+    if (before === undefined || !isStill(socket, nowMs)) return false
+    if (before.unacknowledged === unacknowledged) return nowMs - before.sinceMs >= timeoutMs()
+    // the first number is none less than another
+    if (before.unacknowledged !== undefined) before.sinceMs = nowMs
+    before.unacknowledged = unacknowledged
+    return false
+  }
+  const judge = async (suspects: readonly Socket[]): Promise<void> => {
+    const unacknowledged = await loadUnacknowledged(suspects)
     const nowMs = performance.now()
-    for (const socket of sockets) if (isStalled(socket, nowMs)) cutSocket(socket)
+    for (const socket of suspects) if (isStalled(socket, unacknowledged.get(socket), nowMs)) cutSocket(socket)
+  }
+  const look = async (): Promise<void> => {
+    const nowMs = performance.now()
+    const suspects: Socket[] = []
+    for (const socket of sockets) if (isStill(socket, nowMs)) suspects.push(socket)
+    if (suspects.length > 0) await judge(suspects)
     isLooking = sockets.size > 0
     if (isLooking) lookLater()
   }

@@ -60,6 +60,25 @@ test('one that takes its time is not', { timeout: 20_000 }, async (t) => {
   assert.ok(performance.now() - start > 2000)
 })
 
+test('nor is one that takes a little all the time', { timeout: 20_000 }, async (t) => {
+  const door = await openTestDoor(t, { routes: [huge], limits: { writeTimeoutMs: 1000 } })
+  const socket = ask(door.port, '/_open/huge')
+  t.after(() => socket.destroy())
+  const start = performance.now()
+  let bytes = 0
+  socket.on('data', (chunk) => {
+    bytes += chunk.length
+    socket.pause()
+    setTimeout(() => socket.resume(), 150)
+  })
+  while (performance.now() - start < 3500) {
+    await once(socket, 'data')
+    assert.ok(!socket.destroyed)
+  }
+  // so little that the system has no room to offer for most of the time
+  assert.ok(bytes < 4 << 20, `${bytes}`)
+})
+
 test('nor is one for which nothing waits', { timeout: 10_000 }, async (t) => {
   const slow: Route = {
     path: '/_open/slow',
