@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Authenticated, Identity } from '../identity/identity.ts'
+import { expiryOf } from './open-streams.ts'
 import { createTokenReuse } from './reuse.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
@@ -40,7 +41,7 @@ const introduce = (...headers: string[]): Introduction => ({ headers, keepsAutho
 const toHeader = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 
 // names and roles hold no control characters, so that no two identities read alike
-const subjectOf = ({ name, roles }: Identity): string => `${name}\n${roles.join(',')}`
+const subjectOf = ({ name, roles, isAdmin }: Identity): string => `${name}\n${roles.join(',')}\n${isAdmin}`
 
 const ADMIN_ROLE = '_admin'
 
@@ -57,12 +58,13 @@ export interface DocumentTokenNeeds {
 /** The document database: a token with name and roles. */
 export function introduceByDocumentToken({ signer, rolesClaim, clock }: DocumentTokenNeeds): Introduce {
   const tokens = createTokenReuse(clock)
-  return ({ identity }) => {
+  return (who) => {
+    const { identity } = who
     const { name } = identity
     if (name === null) return NOBODY
     const roles = rolesOf(identity)
-    const { version, sign } = signer()
-    const token = tokens.find(`${subjectOf(identity)}\n${identity.isAdmin}`, version, (iat, exp) =>
+    const { version: keyVersion, sign } = signer()
+    const token = tokens.find({ subject: subjectOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) =>
       sign({ sub: name, [rolesClaim()]: roles, iat, exp }),
     )
     return introduce('Authorization', `Bearer ${token}`)
@@ -103,11 +105,12 @@ export interface MultiModelTokenNeeds {
 /** The multi-model database: a token for the same name. Who stands above all users does there too. */
 export function introduceByUserToken({ signer, issuer: iss, admin, clock }: MultiModelTokenNeeds): Introduce {
   const tokens = createTokenReuse(clock)
-  return ({ identity }) => {
-    const who = toUpstreamUser(identity, admin())
-    if (who === undefined) return NOBODY
-    const { version, sign } = signer()
-    const token = tokens.find(JSON.stringify(who), version, (iat, exp) => sign({ ...who, iss, iat, exp }))
+  return (who) => {
+    const user = toUpstreamUser(who.identity, admin())
+    if (user === undefined) return NOBODY
+    const { version: keyVersion, sign } = signer()
+    const wanted = { subject: JSON.stringify(user), keyVersion, endsAt: expiryOf(who) }
+    const token = tokens.find(wanted, (iat, exp) => sign({ ...user, iss, iat, exp }))
     return introduce('Authorization', `bearer ${token}`)
   }
 }
@@ -144,15 +147,16 @@ export const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', rol
 /** Services: a token anybody can verify, and the same in plain words for those who only trust the network. */
 export function introduceToService({ signer, service: aud, clock }: ServiceTokenNeeds): Introduce {
   const tokens = createTokenReuse(clock)
-  return ({ identity, by, isHeldBack }) => {
+  return (who) => {
+    const { identity, by, isHeldBack } = who
     // of nobody it may be the application's own
     if (by === null) return isHeldBack ? NOBODY : AS_CAME
     const sub = identity.name
     // a superuser token: it names nobody an application could be told of, and is for the database alone
     if (sub === null) throw new Refusal('forbidden')
     const roles = rolesOf(identity)
-    const { version, sign } = signer()
-    const token = tokens.find(`${subjectOf(identity)}\n${identity.isAdmin}`, version, (iat, exp) =>
+    const { version: keyVersion, sign } = signer()
+    const token = tokens.find({ subject: subjectOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) =>
       sign({ iss: 'cardea', aud, sub, roles, iat, exp }),
     )
     const { token: tokenHeader, user, roles: rolesHeader } = SERVICE_HEADERS

@@ -89,8 +89,11 @@ export function createOpenStreams(): OpenStreams {
 
 const sessionIdOf = ({ session, bearer }: Authenticated): string | undefined => session?.id ?? bearer?.session?.id
 
-/** A session of a cookie slides on with every request, so that only what it rests on ends it by the clock. */
-const expiryOf = ({ origin, bearer, accessToken }: Authenticated): number =>
+/**
+ * When the credential is over, in seconds since the epoch. A session of a cookie slides on with every request, so that
+ * only what it rests on ends it by the clock.
+ */
+export const expiryOf = ({ origin, bearer, accessToken }: Authenticated): number =>
   Math.min(origin?.expiresAt ?? NEVER, bearer?.expiresAt ?? NEVER, accessToken?.validUntil ?? NEVER)
 
 const NEVER = Number.POSITIVE_INFINITY

@@ -11,24 +11,34 @@ export const TOKEN_SECONDS = 300
 const RENEW_BEFORE_SECONDS = 60
 const MOST_TOKENS = 10_000
 
+export interface Wanted {
+  readonly subject: string
+  /** Stands for everything that makes old tokens worthless. */
+  readonly keyVersion: string
+  /** When the credential of whoever asks is over, in seconds since the epoch: no token outlives it. */
+  readonly endsAt: number
+}
+
 /** Tokens by whom they speak of, each made once and used until it is nearly over. */
 export function createTokenReuse(clock: Clock) {
   let known = new Map<string, MintedToken>()
   let version = ''
   return {
-    /** `keyVersion` stands for everything that makes old tokens worthless. */
-    find(subject: string, keyVersion: string, mint: (now: number, expiresAt: number) => string): string {
+    find({ subject, keyVersion, endsAt }: Wanted, mint: (now: number, expiresAt: number) => string): string {
       if (keyVersion !== version) {
         known = new Map()
         version = keyVersion
       }
       const now = nowSeconds(clock)
-      const before = known.get(subject)
-      if (before && before.expiresAt - RENEW_BEFORE_SECONDS > now) return before.text
-      const expiresAt = now + TOKEN_SECONDS
+      const isShort = endsAt < now + TOKEN_SECONDS
+      const expiresAt = isShort ? Math.max(Math.ceil(endsAt), now + 1) : now + TOKEN_SECONDS
+      // one that ends with its credential is for no other, and cannot be had any longer
+      const place = isShort ? `${subject}\n${expiresAt}` : subject
+      const before = known.get(place)
+      if (before && (isShort || before.expiresAt - RENEW_BEFORE_SECONDS > now)) return before.text
       const text = mint(now, expiresAt)
       if (known.size >= MOST_TOKENS) known = new Map()
-      known.set(subject, { text, expiresAt })
+      known.set(place, { text, expiresAt })
       return text
     },
   }

@@ -7,8 +7,11 @@ function create() {
   let minted = 0
   const reuse = createTokenReuse({ nowMs: () => nowMs })
   return {
-    find: (subject: string, version = 'v1') =>
-      reuse.find(subject, version, (now, until) => `${++minted}:${until - now}`),
+    find: (subject: string, version = 'v1', endsIn = Number.POSITIVE_INFINITY) =>
+      reuse.find({ subject, keyVersion: version, endsAt: nowMs / 1000 + endsIn }, (now, until) => {
+        minted += 1
+        return `${minted}:${until - now}`
+      }),
     wait: (seconds: number) => {
       nowMs += seconds * 1000
     },
@@ -28,6 +31,19 @@ test('each subject has its own, and another key makes all of them worthless', ()
   const { find } = create()
   assert.deepEqual([find('ada'), find('bob'), find('ada')], ['1:300', '2:300', '1:300'])
   assert.equal(find('ada', 'v2'), '3:300')
+})
+
+test('no token outlives the credential it stands for, and each end has one of its own', () => {
+  const { find, wait } = create()
+  assert.equal(find('ada'), '1:300')
+  assert.deepEqual([find('ada', 'v1', 3), find('ada', 'v1', 3)], ['2:3', '2:3'])
+  assert.deepEqual(
+    [find('ada', 'v1', 299), find('ada', 'v1', 300), find('ada', 'v1', 3600)],
+    ['3:299', '1:300', '1:300'],
+  )
+  wait(1)
+  assert.deepEqual([find('ada', 'v1', 2), find('ada', 'v1', 3), find('bob', 'v1', 2)], ['2:3', '4:3', '5:2'])
+  assert.equal(find('ada', 'v1', 0.4), '6:1', 'the second it ends in counts')
 })
 
 test('the memory is bounded', () => {

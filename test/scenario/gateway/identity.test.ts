@@ -10,7 +10,7 @@ import {
   openToken,
   UPSTREAM_SECRET,
 } from '../../support/gateway.ts'
-import { superuser } from '../../support/multi-model.ts'
+import { makeToken, now, readClaims, superuser } from '../../support/multi-model.ts'
 import { ADMIN, basic, type Sent, send } from '../../support/scenario.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -48,6 +48,28 @@ test('the same token is used again, another user has another', async (t) => {
   const [first, ada, second] = backend.seen.map((seen) => seen.header('authorization'))
   assert.equal(first, second)
   assert.notEqual(first, ada)
+})
+
+test('what the servers behind and /_gate are told ends with the credential it rests on', async (t) => {
+  const backend = await openBackend(t)
+  const secret = 'a-key-of-the-document-door-s-tokens'
+  const front = await openFront(t, beforeDocument(backend.url), {
+    jwt_keys: { 'hmac:_default': Buffer.from(secret).toString('base64') },
+  })
+  const ends = [now() + 3600, now() + 30, now() + 40, now() + 3600]
+  const told: unknown[][] = []
+  for (const exp of ends) {
+    const headers = { Authorization: `Bearer ${makeToken({ sub: 'ada', exp }, { secret })}` }
+    await send(front.document, { path: '/db/doc', headers })
+    const gate = await send(front.document, { path: '/_gate', headers })
+    const claims = openToken(backend.seen.at(-1)?.header('authorization'), UPSTREAM_SECRET)
+    told.push([claims['exp'], readClaims(gate.headers['x-auth-token'])['exp']])
+  }
+  assert.deepEqual(told.slice(1, 3), [
+    [ends[1], ends[1]],
+    [ends[2], ends[2]],
+  ])
+  for (const exp of [...(told[0] ?? []), ...(told[3] ?? [])]) assert.ok(Number(exp) > now() + 200, String(exp))
 })
 
 test('an administrator is one there too', async (t) => {
