@@ -14,7 +14,8 @@ const owning = await openFront({ after }, beforeMultiModel({ after }, behind.url
 })
 const closed = await openFront({ after }, services, { server: { 'authentication-system-only': false } })
 
-const PREFLIGHT = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'PUT' }
+const ASKED = 'Access-Control-Request-Method'
+const PREFLIGHT = { Origin: 'https://app.example', [ASKED]: 'PUT' }
 const WRONG = { Authorization: basic('admin', 'wrong') }
 
 type Row = readonly [name: string, of: typeof front, path: string, headers: Record<string, string>, isPassed: boolean]
@@ -31,6 +32,19 @@ const ROWS: readonly Row[] = [
   ['a preflight for a path with two meanings', front, '/shop//x', PREFLIGHT, false],
   ['a preflight where somebody told Cardea whom to trust', owning, '/shop/cart', PREFLIGHT, false],
   ['the same for the database', owning, '/_api/cursor', PREFLIGHT, false],
+  [
+    'what has cookies, and is no preflight, for a closed one',
+    front,
+    '/ledger/x',
+    { ...PREFLIGHT, Cookie: 'a=1' },
+    false,
+  ],
+  ['what comes from nowhere, for a closed one', front, '/ledger/x', { ...PREFLIGHT, Origin: '' }, false],
+  ['what comes from no origin, for a closed one', front, '/ledger/x', { ...PREFLIGHT, Origin: 'a b' }, false],
+  ['what asks for no method, for a closed one', front, '/ledger/x', { ...PREFLIGHT, [ASKED]: '' }, false],
+  ['what asks for what is no method, for a closed one', front, '/ledger/x', { ...PREFLIGHT, [ASKED]: 'a b' }, false],
+  ['a preflight of a page from nowhere', front, '/ledger/x', { ...PREFLIGHT, Origin: 'null' }, true],
+  ['the same with cookies, for an open service', front, '/shop/x', { ...PREFLIGHT, Cookie: 'a=1' }, true],
   ['no preflight, for an open service', front, '/shop/dav', {}, true],
   ['no preflight, with a wrong password', front, '/shop/dav', WRONG, true],
   ['no preflight, for a closed service', front, '/ledger/dav', {}, false],
@@ -48,6 +62,24 @@ for (const [name, of, path, headers, isPassed] of ROWS)
     const allowed = answer.headers['access-control-allow-origin']
     if (isPassed) assert.equal(allowed, 'https://behind.example')
     else assert.equal(allowed, headers['Origin'])
+  })
+
+for (const [name, length] of [
+  ['a length', { 'Content-Length': '4' }],
+  ['pieces', { 'Transfer-Encoding': 'chunked' }],
+] as const)
+  test(`a preflight never has a body: nothing of one goes to a closed service (${name})`, async () => {
+    const before = behind.seen.length
+    const headers = { ...PREFLIGHT, ...length }
+    const answer = await send(front.multiModel, { method: 'OPTIONS', path: '/ledger/x', headers, body: 'body' })
+    assert.deepEqual([answer.status, behind.seen.length - before], [200, 0])
+    await send(front.multiModel, {
+      method: 'OPTIONS',
+      path: '/ledger/x',
+      headers: { ...headers, ...ADMIN },
+      body: 'body',
+    })
+    assert.equal(behind.seen.length - before, 1)
   })
 
 test('a preflight brings nobody’s credentials behind the door', async () => {
