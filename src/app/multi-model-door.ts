@@ -26,6 +26,7 @@ import type { DoorParts } from './doors.ts'
 import { createGrantedDatabases } from './granted-databases.ts'
 import { isMounted } from './mounted.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
+import { warnOfOpenings } from './openings.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
 import { createPassOptions } from './pass-options.ts'
 import { createServices } from './services.ts'
@@ -39,7 +40,8 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const config = deriveLive(state, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
   const { name, version } = config.get()['multi-model']
-  if (!settings.get().authentication) log.warn('the multi-model door is OPEN TO ANYONE: server.authentication is false')
+  for (const line of describeOpenDoor(config.get())) log.warn(line)
+  warnOfOpenings(parts, describeOpenDoor)
   const signIns = createSignIns(parts, config, settings)
   const databases = createGrantedDatabases({
     directory,
@@ -90,6 +92,9 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     log,
   })
 }
+
+const describeOpenDoor = ({ server }: Config): readonly string[] =>
+  server.authentication ? [] : ['the multi-model door is OPEN TO ANYONE: server.authentication is false']
 
 /** OPTIONS is this door's own, but not of `/_gate`: there an answer means that a request may pass. */
 function createMounts({ control, gateway }: DoorParts, identify: (exchange: Exchange) => MaybePromise<Authenticated>) {

@@ -13,6 +13,7 @@ import { ANONYMOUS, HELD_BACK } from '../identity/identity.ts'
 import { createUpstream, type ForwardSettings, type Upstream } from '../upstream/forward.ts'
 import { introduceToService } from '../upstream/identity.ts'
 import type { DoorParts } from './doors.ts'
+import { warnOfOpenings } from './openings.ts'
 import { createIsOwnCredential } from './own-credentials.ts'
 import type { Judgement } from './still-holds.ts'
 import { toCommonNeeds, toForwardSettings } from './upstream.ts'
@@ -22,15 +23,20 @@ const isOpen = ({ isRequired }: Service, { server }: Config): boolean =>
 
 /** What whoever starts Cardea should know of each that asks for no credential. */
 export const describeOpenServices = ({ values, open }: Settings): readonly string[] =>
-  readServices(open.services)
-    .filter((service) => isOpen(service, values))
+  describeOpen(readServices(open.services), values)
+
+const describeOpen = (services: readonly Service[], config: Config): readonly string[] =>
+  services
+    .filter((service) => isOpen(service, config))
     .map(({ name, mount }) => `service ${name} at /${mount.join('/')} is OPEN TO ANYONE`)
 
 /** Gives the answer of the service a path belongs to; `undefined`: to none. */
 export type ForwardToService = (exchange: Exchange) => Promise<Reply> | undefined
 
 export function createServices(parts: DoorParts, config: Live<Config>, judgement: Judgement): ForwardToService {
-  const services = readServices(parts.state.get().settings.open.services).map((service) => ({
+  const mounted = readServices(parts.state.get().settings.open.services)
+  warnOfOpenings(parts, (values) => describeOpen(mounted, values))
+  const services = mounted.map((service) => ({
     service,
     upstream: parts.gateway.adopt(openService(service, parts, config, judgement)),
   }))

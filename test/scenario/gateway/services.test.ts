@@ -46,6 +46,30 @@ for (const { name, server, more, statuses } of MODES)
     assert.equal(backend.seen.length, 3 * served)
   })
 
+test('what an option opens while Cardea runs is said in the log', async (t) => {
+  const lines: string[] = []
+  const quiet = () => {}
+  const log = { debug: quiet, info: quiet, warn: (line: string) => void lines.push(line), error: quiet }
+  const services = { shop: '/shop http://127.0.0.1:1', ledger: '/ledger http://127.0.0.1:1 required' }
+  const cardea = await createTestCardea({ log, options: { services } })
+  t.after(() => cardea.close())
+  const { document = [] } = await cardea.listen()
+  const said = async (option: string, value: boolean) => {
+    lines.length = 0
+    const path = `/_node/_local/_config/server/${option}`
+    await send(document[0] ?? '', { method: 'PUT', path, headers: ADMIN, body: JSON.stringify(String(value)) })
+    return lines.filter((line) => line.includes('OPEN TO ANYONE'))
+  }
+  const shop = 'service shop at /shop is OPEN TO ANYONE'
+  const door = 'the multi-model door is OPEN TO ANYONE: server.authentication is false'
+  assert.deepEqual(await said('authentication-system-only', false), [])
+  assert.deepEqual(await said('authentication-system-only', true), [shop])
+  assert.deepEqual(await said('authentication', false), [door])
+  assert.deepEqual(await said('authentication', true), [])
+  assert.deepEqual(await said('authentication-system-only', false), [])
+  assert.deepEqual((await said('authentication', false)).sort(), [shop, door])
+})
+
 test('a mount is whole segments, and no database’s', async (t) => {
   const backend = await openBackend(t)
   const front = await openFront(t, beforeService(backend.url))
