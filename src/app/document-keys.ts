@@ -5,6 +5,7 @@ import { type CookieTimeouts, createCookieTimeouts } from '../credentials/cookie
 import { ALGORITHMS } from '../keys/algorithms.ts'
 import { type CookieSecrets, createCookieSecrets } from '../keys/cookie-secrets.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
+import { USES } from './shared-secrets.ts'
 import type { State } from './state.ts'
 
 /** The secret in force. One that was replaced still verifies for one timeout, from the very moment it was. */
@@ -16,6 +17,7 @@ export function followSecret(state: State): CookieSecrets {
     clock: SYSTEM_CLOCK,
   })
   state.onChange(({ settings }) => secrets.replace(settings.values.chttpd_auth.secret || UNTOLD))
+  state.secrets.register(USES.cookies, secrets.living)
   return secrets
 }
 

@@ -1,4 +1,5 @@
 // Secrets of different use must be different: one that does two things would let one kind of proof pass for another.
+import { trimHmacKey } from '../base/compare.ts'
 import type { Config } from '../config/options.ts'
 import type { Given, Settings } from '../config/settings.ts'
 import type { VerificationKey } from '../keys/key.ts'
@@ -11,10 +12,18 @@ export const USES = {
   tokens: 'a secret of tokens',
   upstream: 'a secret of upstream.multi-model-secret-*',
   services: 'the key of upstream.service-keyfile',
+  cookies: 'a secret of cookies that still counts',
 } as const
 export type Use = (typeof USES)[keyof typeof USES]
 
-type Keys = readonly VerificationKey[]
+/** As keys, or as the bytes of a text. */
+type Keys = readonly (VerificationKey | Uint8Array)[]
+
+/** Two uses of one secret. */
+export interface SharedPair {
+  readonly names: readonly [string, string]
+  readonly message: string
+}
 
 /** The secrets a process uses that stand in files, beside those of its settings. */
 export interface SharedSecrets {
@@ -22,6 +31,8 @@ export interface SharedSecrets {
   register(use: Use, keys: () => Keys): void
   /** What is wrong where two are the same; `replaced` stands in place of what is in use. */
   check(given: Given, replaced?: ReadonlyMap<Use, Keys>): string | undefined
+  /** All that are the same. */
+  list(given: Given, replaced?: ReadonlyMap<Use, Keys>): readonly SharedPair[]
 }
 
 interface Named {
@@ -31,18 +42,20 @@ interface Named {
 
 export function createSharedSecrets(): SharedSecrets {
   const inUse = new Map<Use, () => Keys>()
+  const list: SharedSecrets['list'] = (given, replaced = new Map()) => {
+    const now = new Map<Use, Keys>([...inUse].map(([use, keys]) => [use, keys()]))
+    const named = [...new Map([...now, ...replaced])].map(([use, keys]) => toNamed(use, keys))
+    const cookies = named.filter(({ name }) => name === USES.cookies)
+    return findPairs([...named.filter(({ name }) => name !== USES.cookies), ...listConfigured(given), ...cookies])
+  }
   return {
     register: (use, keys) => void inUse.set(use, keys),
-    check(given, replaced = new Map()) {
-      const now = new Map<Use, Keys>([...inUse].map(([use, keys]) => [use, keys()]))
-      const files = [...now, ...replaced].map(([use, keys]) => toNamed(use, keys))
-      const last = new Map(files.map((named) => [named.name, named]))
-      return findPair([...last.values(), ...listConfigured(given)])
-    },
+    check: (given, replaced) => list(given, replaced)[0]?.message,
+    list,
   }
 }
 
-export const keysOf = ({ verifying }: KeyRing): Keys => verifying.map(({ key }) => key)
+export const keysOf = ({ verifying }: KeyRing): readonly VerificationKey[] => verifying.map(({ key }) => key)
 
 /** A ring that may come into use, unless one of its secrets is used for something else. */
 export function refuseShared(load: RingLoad, use: Use, settings: Settings, secrets: SharedSecrets): RingLoad {
@@ -52,15 +65,17 @@ export function refuseShared(load: RingLoad, use: Use, settings: Settings, secre
 }
 
 /** Of a pair of keys the public half: who has the private one can sign for whoever trusts it. */
-const digestOf = ({ kind, key }: VerificationKey): string =>
-  sha256Hex(kind === 'hmac' ? key.export() : key.export({ type: 'spki', format: 'der' }))
+function digestOf(key: Keys[number]): string {
+  if (key instanceof Uint8Array) return sha256Hex(Buffer.from(trimHmacKey(key)))
+  return key.kind === 'hmac' ? digestOf(key.key.export()) : sha256Hex(key.key.export({ type: 'spki', format: 'der' }))
+}
 
 const toNamed = (name: string, keys: Keys): Named => ({ name, digests: new Set(keys.map(digestOf)) })
 
 function listConfigured(given: Given): readonly Named[] {
   const texts = listTexts(given.values).filter(([, secret]) => secret !== '')
   return [
-    ...texts.map(([name, secret]) => ({ name, digests: new Set([sha256Hex(Buffer.from(secret))]) })),
+    ...texts.map(([name, secret]) => toNamed(name, [Buffer.from(secret)])),
     ...readConfiguredKeys(given).keys.map(([name, key]) => toNamed(`[jwt_keys] ${name}`, [key])),
   ]
 }
@@ -70,14 +85,18 @@ const listTexts = ({ chttpd_auth: auth, upstream }: Config): readonly (readonly 
   ['upstream.document-secret', upstream['document-secret']],
 ]
 
-/** Two keys of others may be alike: an old name, kept for a while. */
-function findPair(all: readonly Named[]): string | undefined {
-  const isKey = ({ name }: Named) => name.startsWith('[')
-  for (const [index, one] of all.entries()) {
-    const twin = all
+function findPairs(all: readonly Named[]): readonly SharedPair[] {
+  return all.flatMap((one, index) =>
+    all
       .slice(index + 1)
-      .find((other) => !(isKey(one) && isKey(other)) && !one.digests.isDisjointFrom(other.digests))
-    if (twin) return `${one.name} is also ${twin.name}: they must be different`
-  }
-  return undefined
+      .filter((other) => !isOneUse(one.name, other.name) && !one.digests.isDisjointFrom(other.digests))
+      .map(({ name }) => ({
+        names: [one.name, name] as const,
+        message: `${one.name} is also ${name}: they must be different`,
+      })),
+  )
 }
+
+/** Two keys of others may be alike: an old name, kept for a while. And a secret of cookies may come back. */
+const isOneUse = (one: string, other: string): boolean =>
+  (one.startsWith('[') && other.startsWith('[')) || (one === 'chttpd_auth.secret' && other === USES.cookies)

@@ -33,7 +33,7 @@ export function configCommand(context: Context): Command {
   command
     .command('check')
     .description(
-      'print every problem and warning, of secrets, keys and certificates too; ends with 6 for a bad file, 3 for an unknown option, 4 for a bad value',
+      'print every problem and warning, of secrets, keys and certificates too; ends with 6 for a bad file, 3 for an unknown option, 4 for a bad value, 1 for what does not go together',
     )
     .action(() => check(context))
   command

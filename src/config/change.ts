@@ -127,8 +127,8 @@ function checkKey(settings: Settings, { key, text }: Change): ChangeProblem | un
 function checkRules({ rules }: Settings, given: Given, row: OptionRow | undefined): ChangeProblem | undefined {
   const name = row?.name ?? 'chttpd_auth.secret'
   for (const { about, kind = 'conflict', check } of rules) {
-    const message = kind !== 'warning' && about.includes(name) ? check(given) : undefined
-    if (message && kind !== 'warning') return { kind, message }
+    const found = kind !== 'warning' && about.includes(name) ? check(given) : undefined
+    if (found && kind !== 'warning') return { kind, message: typeof found === 'string' ? found : found.message }
   }
   return undefined
 }

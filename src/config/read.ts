@@ -16,6 +16,7 @@ import { checkServices } from './services.ts'
 import {
   type Assignment,
   createSettings,
+  type Finding,
   type Given,
   joinNames,
   type Rule,
@@ -66,20 +67,30 @@ function checkRules(rules: readonly Rule[], given: Given, options: Resolution, r
     // What follows from a value that is wrong itself is no news.
     if (rule.about.some((name) => options.wrong.has(name))) continue
     const { about, kind = 'conflict', check } = rule
-    const message = check(given)
-    if (!message) continue
-    const place = placeOf(about, options)
+    const found = check(given)
+    if (!found) continue
+    const message = typeof found === 'string' ? found : found.message
+    const place = placeOf(typeof found === 'string' ? about.map(toPair) : found.about, options, given)
     if (kind === 'warning') report.warnings.push(`${place}: ${message}`)
     else report.problems.push({ kind, place, message })
   }
 }
 
-function placeOf(names: readonly OptionName[], options: Resolution): string {
-  const places = names.flatMap((name) => {
-    const source = options.inForce.get(name)?.source
+function toPair(name: OptionName): Finding['about'][number] {
+  const { section, key } = splitName(name)
+  return [section, key]
+}
+
+function placeOf(about: Finding['about'], { inForce }: Resolution, { open }: Given): string {
+  const given: ReadonlyMap<string, Assignment> = inForce
+  const places = about.flatMap(([section, key]) => {
+    const { source } =
+      given.get(`${section}.${key}`) ??
+      (section === 'jwt_keys' ? open.jwt_keys.find((entry) => entry.key === key) : undefined) ??
+      {}
     return source ? [renderSource(source)] : []
   })
-  return places.join(', ') || names.join(', ')
+  return places.join(', ') || about.map((names) => names.join('.')).join(', ')
 }
 
 function collectEntries(sorted: Sorted, options: Resolution): readonly Assignment[] {

@@ -1,6 +1,6 @@
-import { isSameSecret } from '../base/compare.ts'
+import { isSameSecret, trimHmacKey } from '../base/compare.ts'
 import { readBase64 } from '../base/encoding.ts'
-import type { Config, OptionName } from './options.ts'
+import { type Config, type OptionName, splitName } from './options.ts'
 import type { Given, Rule } from './settings.ts'
 
 type OrderedPair = readonly [OptionName, OptionName, (values: Config) => readonly [number, number]]
@@ -115,8 +115,8 @@ export const RULES: readonly Rule[] = [
   {
     about: ['chttpd_auth.secret', 'server.jwt-secret', 'upstream.document-secret'],
     check: (given) => {
-      const [first, second] = findEqual(secretsOf(given)) ?? []
-      return first && second ? `${first} and ${second} must be different secrets` : undefined
+      const pair = findEqual(secretsOf(given))
+      return pair && { message: `${pair.join(' and ')} must be different secrets`, about: pair.map(toPlace) }
     },
   },
   {
@@ -146,8 +146,18 @@ function secretsOf({ values, open }: Given): NamedSecret[] {
   ]
   const keys = open.jwt_keys
     .filter(({ key }) => key.startsWith('hmac:'))
-    .map(({ key, text }): NamedSecret => [`[jwt_keys] ${key}`, readBase64(text) ?? Buffer.alloc(0)])
-  return [...inline, ...keys].filter(([, secret]) => secret.length > 0)
+    .map(({ key, text }): NamedSecret => [`${KEY_PREFIX}${key}`, readBase64(text) ?? Buffer.alloc(0)])
+  return [...inline, ...keys]
+    .filter(([, secret]) => secret.length > 0)
+    .map(([name, secret]) => [name, trimHmacKey(secret)] as const)
+}
+
+const KEY_PREFIX = '[jwt_keys] '
+
+function toPlace(name: string): readonly [section: string, key: string] {
+  if (name.startsWith(KEY_PREFIX)) return ['jwt_keys', name.slice(KEY_PREFIX.length)]
+  const { section, key } = splitName(name)
+  return [section, key]
 }
 
 /** Two keys of one kind may be alike (an old name kept for a while); secrets of different use may not. */

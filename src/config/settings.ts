@@ -54,13 +54,19 @@ export interface SettingsParts {
 /** What rules look at. */
 export type Given = Pick<SettingsParts, 'values' | 'open'>
 
+/** What is wrong, and with which of the settings a rule is about. */
+export interface Finding {
+  readonly message: string
+  readonly about: readonly (readonly [section: string, key: string])[]
+}
+
 /** Something several options must agree on, or that only those who use an option can judge. */
 export interface Rule {
   readonly about: readonly OptionName[]
   /** Left out: options that do not go together. `bad-value`: what is wrong is the value of one. `warning`: it works. */
   readonly kind?: 'bad-value' | 'warning'
-  /** What is wrong, or nothing. */
-  check(given: Given): string | undefined
+  /** What is wrong, or nothing. A sentence alone is about all of `about`. */
+  check(given: Given): Finding | string | undefined
 }
 
 /** What is in force: checked, complete, frozen. */

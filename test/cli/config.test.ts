@@ -88,16 +88,6 @@ const BAD_FILES: readonly (readonly [row: string, file: string, says: RegExp])[]
   ['a secret that is too long', '[server]\njwt-secret-keyfile = long', /^c\.ini:2: .*too long/],
   ['a folder without secrets', '[server]\njwt-secret-folder = empty', /^c\.ini:2: .*empty JWT secrets/],
   ['a secret that leads nowhere', '[server]\njwt-secret-folder = dangling', /^c\.ini:2: .*1\.key/],
-  [
-    'a secret with two uses',
-    '[chttpd_auth]\nsecret = a secret of tokens\n[server]\njwt-secret-keyfile = secret',
-    /^c\.ini:4: a secret of tokens is also chttpd_auth\.secret/,
-  ],
-  [
-    'a secret of the database behind with two uses',
-    '[chttpd_auth]\nsecret = a secret of tokens\n[upstream]\nmulti-model-secret-keyfile = secret',
-    /^c\.ini:4: a secret of upstream\.multi-model-secret-\* is also chttpd_auth\.secret/,
-  ],
   ['a certificate that is not there', '[server]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone', /^c\.ini:4: /],
   [
     'a certificate that is none',
@@ -115,6 +105,57 @@ for (const [row, file, says] of BAD_FILES) {
     writeFileSync(join(cwd, 'c.ini'), `${file}\n`, { mode: 0o600 })
     const { code, error } = await run('check', '-c', 'c.ini')
     assert.deepEqual([code, error.split('\n').length], [6, 1], error)
+    assert.match(error, says)
+  })
+}
+
+const LONG = 'a secret long enough for a set of keys'
+writeFileSync(
+  join(cwd, 'shared.json'),
+  JSON.stringify({ keys: [{ kty: 'oct', kid: 'k', alg: 'HS256', k: Buffer.from(LONG).toString('base64url') }] }),
+)
+const COOKIES = '[chttpd_auth]\nsecret = a secret of tokens\n'
+const KEY = `[jwt_keys]\n; mine\nhmac:a = ${Buffer.from('a secret of tokens').toString('base64')}\n`
+
+const SHARED: readonly (readonly [row: string, file: string, says: RegExp])[] = [
+  [
+    'cookies and tokens',
+    `${COOKIES}[server]\njwt-secret-keyfile = secret`,
+    /^c\.ini:4, c\.ini:2: a secret of tokens is also/,
+  ],
+  [
+    'cookies and the database behind',
+    `${COOKIES}[upstream]\nmulti-model-secret-keyfile = secret`,
+    /^c\.ini:4, c\.ini:2: a secret of upstream\.multi-model-secret-\* is also chttpd_auth\.secret/,
+  ],
+  [
+    'tokens and the database behind',
+    '[server]\njwt-secret = a secret of tokens\n[upstream]\nmulti-model-secret-keyfile = secret',
+    /^c\.ini:2, c\.ini:4: /,
+  ],
+  [
+    'tokens and the database behind, by their path',
+    '[server]\njwt-secret-keyfile = secret\n[upstream]\nmulti-model-secret-keyfile = secret',
+    /^c\.ini:2, c\.ini:4: /,
+  ],
+  ['cookies and a key', `[server]\njwt-secret = another\n${COOKIES}${KEY}`, /^c\.ini:4, c\.ini:7: .*hmac:a/],
+  [
+    'tokens and a key',
+    `[server]\njwt-secret-keyfile = secret\n${COOKIES.replace('of', 'not')}${KEY}`,
+    /^c\.ini:2, c\.ini:7: /,
+  ],
+  [
+    'cookies and one of a set',
+    `[chttpd_auth]\nsecret = ${LONG}\n[jwt_keys]\njwks:all = shared.json`,
+    /^c\.ini:2, c\.ini:4: chttpd_auth\.secret is/,
+  ],
+]
+
+for (const [row, file, says] of SHARED) {
+  test(`check ends with 1 for a secret with two uses, and names both places: ${row}`, async () => {
+    writeFileSync(join(cwd, 'c.ini'), `${file}\n`, { mode: 0o600 })
+    const { code, error } = await run('check', '-c', 'c.ini')
+    assert.deepEqual([code, error.split('\n').length], [1, 1], error)
     assert.match(error, says)
   })
 }

@@ -41,6 +41,10 @@ const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem
     ['--chttpd_auth.secret', 'hush', '--jwt_keys.hmac:a', 'aHVzaA=='],
     /\[jwt_keys\] hmac:a/,
   ],
+  'a key that is the cookie secret, filled up with zeros': [
+    ['--chttpd_auth.secret', 'hush', '--jwt_keys.hmac:a', 'aHVzaAAA'],
+    /^--chttpd_auth.secret, --jwt_keys.hmac:a: /,
+  ],
   'a file that signs for both': [
     ['--server.jwt-secret-keyfile', 'a', '--upstream.multi-model-secret-keyfile', './a'],
     /must be different/,

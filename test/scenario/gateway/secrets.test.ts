@@ -108,3 +108,20 @@ test('equal secrets keep a reload from coming into force, also where both change
   writeFileSync(join(folder, 'K'), 'a-secret-that-came-to-both-at-once')
   await check('both')
 })
+
+test('a key of HMAC is the same with zeros at its end', async (t) => {
+  const { put } = await open(t, makeFiles(t), `${UPSTREAM}document-secret = ${OTHER}`)
+  for (const secret of [SECRET, OTHER]) {
+    const { status, body } = await put('jwt_keys/hmac:z', Buffer.from(`${secret}\0\0`).toString('base64'))
+    assert.deepEqual([status, /must be different/.test(body)], [400, true])
+  }
+})
+
+test('a secret of cookies that was replaced is one for as long as it verifies', async (t) => {
+  const { cardea, put } = await open(t, makeFiles(t), `[chttpd_auth]\nsecret = ${SECRET}`)
+  assert.equal((await put('chttpd_auth/secret', OTHER)).status, 200)
+  const { status, body } = await put('jwt_keys/hmac:x', BASE64)
+  assert.deepEqual([status, /a secret of cookies that still counts/.test(body)], [400, true])
+  assert.equal((await put('chttpd_auth/secret', SECRET)).status, 200, 'it may come back')
+  assert.equal((await cardea.reload()).isApplied, true)
+})
