@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { Passage, Sink } from '../door/exchange.ts'
 import { isBreaking } from './breaks.ts'
+import { createSilence } from './failures.ts'
 import { filterAnswerTrailers } from './response-headers.ts'
 
 /** The head of an answer, as it came. */
@@ -15,8 +16,10 @@ export interface AnswerHead {
 /** Whoever asked. */
 export interface AnswerOwner {
   readonly isFeed: boolean
-  /** Longest silence within the body of what is no feed; 0: any. */
+  /** Longest silence within the body of what is no feed, and the longest nothing of the request's is taken; 0: any. */
   readonly idleMs: number
+  /** Longest time from the last byte of the request to the head of what is no feed; 0: any. */
+  readonly firstByteMs: number
   /** The head is there: what follows can be poured. */
   onHead(head: AnswerHead): void
   /** There will be no head. */
@@ -71,9 +74,21 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     _headers: unknown,
     reason: string | undefined,
   ): void {
-    if (status < 200 || this.#state !== 'asked') return
+    if (this.#state !== 'asked') return
+    if (status < 200) {
+      this.onEarly(controller)
+      return
+    }
     this.#state = 'head'
+    if (this.#idle !== undefined) this.#stopIdle()
     this.#owner.onHead({ status, reason: reason ?? '', headers: toTexts(controller.rawHeaders) })
+  }
+
+  /** Something came before the answer. undici would give the server all of its time anew, again and again. */
+  protected onEarly(controller: Dispatcher.DispatchController): void {
+    const { firstByteMs } = this.#owner
+    if (firstByteMs > 0 && !this.isFeed)
+      this.#idle ??= setTimeout(() => controller.abort(createSilence()), firstByteMs).unref()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -161,8 +176,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   #pause(controller: Dispatcher.DispatchController | undefined): void {
     // a client that takes its time is not the upstream's silence
-    clearTimeout(this.#idle)
-    this.#idle = undefined
+    this.#stopIdle()
     controller?.pause()
   }
 
@@ -175,6 +189,11 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   #watchSilence(): void {
     const { idleMs } = this.#owner
     if (idleMs > 0 && !this.isFeed) this.#idle ??= setTimeout(() => this.cut(), idleMs).unref()
+  }
+
+  #stopIdle(): void {
+    clearTimeout(this.#idle)
+    this.#idle = undefined
   }
 
   #close(): void {

@@ -42,6 +42,7 @@ export class Attempt implements AnswerOwner, OpenStream {
   readonly since: number | undefined
   readonly isFeed: boolean
   readonly idleMs: number
+  readonly firstByteMs: number
   readonly #order: Order
   readonly #member: Member<Pools>
   readonly #needs: ForwardNeeds
@@ -58,7 +59,9 @@ export class Attempt implements AnswerOwner, OpenStream {
     this.authenticated = exchange.authenticated ?? UNKNOWN
     this.since = exchange.judgedAt
     this.isFeed = order.isFeed
-    this.idleMs = needs.settings().idleTimeoutMs
+    const { idleTimeoutMs, limits } = needs.settings()
+    this.idleMs = idleTimeoutMs
+    this.firstByteMs = limits.firstByteTimeoutMs
     this.#body = order.spooled === undefined ? exchange.openBody() : undefined
     this.#answer = this.#createAnswer()
   }
@@ -75,9 +78,7 @@ export class Attempt implements AnswerOwner, OpenStream {
   }
 
   #createAnswer(): Answer {
-    if (this.#body === undefined) return new Answer(this)
-    const firstByteMs = this.#needs.settings().limits.firstByteTimeoutMs
-    return new Upload(this, this.#body, { idleMs: this.idleMs, firstByteMs })
+    return this.#body === undefined ? new Answer(this) : new Upload(this, this.#body)
   }
 
   #dispatch(): void {
@@ -102,6 +103,8 @@ export class Attempt implements AnswerOwner, OpenStream {
       headersTimeout: body === undefined ? null : 0,
       // not in its types: without it the name of the certificate would be the client's Host
       servername: pool.servername,
+      // else undici would close the connection; after a body where none is due it is right to. Its type knows no null
+      reset: (exchange.method === 'HEAD' && body === undefined && spooled === undefined ? false : null) as boolean,
     }
     const chosen = this.isFeed ? pool.feeds : pool.requests
     chosen.dispatch(options, this.#answer)

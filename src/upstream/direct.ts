@@ -137,6 +137,8 @@ class Conversation implements Dispatcher.DispatchController {
     clearTimeout(this.#wait)
     this.#hasStarted = true
     this.#response = response
+    // Node keeps what comes before an answer to itself
+    if ((response.statusCode ?? 0) < 200) throw new Error('a status that is none')
     response.on('error', (error) => this.#fail(error))
     this.rawHeaders = response.rawHeaders
     this.#handler.onResponseStarted?.()

@@ -3,13 +3,6 @@ import type { Dispatcher } from 'undici'
 import { Answer, type AnswerOwner } from './answer.ts'
 import { createSilence } from './failures.ts'
 
-export interface UploadLimits {
-  /** Longest time the upstream may take nothing of what there is of the body; 0: any. */
-  readonly idleMs: number
-  /** Longest time from the last byte of the request to the first of the answer; 0: any. */
-  readonly firstByteMs: number
-}
-
 type Controller = Dispatcher.DispatchController
 
 /**
@@ -18,15 +11,15 @@ type Controller = Dispatcher.DispatchController
  */
 export class Upload extends Answer {
   readonly #body: Readable
-  readonly #limits: UploadLimits
+  readonly #limits: Pick<AnswerOwner, 'idleMs' | 'firstByteMs'>
   #controller: Controller | undefined
   #clock: NodeJS.Timeout | undefined
   #isAnswered = false
 
-  constructor(owner: AnswerOwner, body: Readable, limits: UploadLimits) {
+  constructor(owner: AnswerOwner, body: Readable) {
     super(owner)
     this.#body = body
-    this.#limits = limits
+    this.#limits = owner
   }
 
   override onRequestStart(controller: Controller): void {
@@ -50,6 +43,9 @@ export class Upload extends Answer {
     if (status >= 200) this.#stop()
     super.onResponseStart(...head)
   }
+
+  /** It has a clock of its own, which nothing that comes early winds up. */
+  protected override onEarly(): void {}
 
   override onResponseError(controller: Controller, error: Error): void {
     this.#stop()

@@ -273,6 +273,7 @@ const SILENT: readonly (readonly [name: string, says: string, options: Record<st
   ['says 100 and then nothing', 'HTTP/1.1 100 Continue\r\n\r\n', { 'first-byte-timeout': 0.2 }, 504],
   ['answers rubbish', 'rubbish\r\n\r\n', {}, 502],
   ['answers half a head', 'HTTP/1.1 200 OK\r\nX-A', { 'first-byte-timeout': 0.2 }, 504],
+  ['answers a status that is none', 'HTTP/1.1 099 W\r\nContent-Length: 2\r\n\r\nok', {}, 502],
   ['switches protocols', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n', {}, 502],
 ]
 

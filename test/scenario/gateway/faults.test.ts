@@ -115,6 +115,22 @@ test('an upstream that accepts and never answers is 504', async (t) => {
   assert.equal((await send(front.multiModel, { path: '/app' })).status, 504)
 })
 
+for (const [method, body] of [
+  ['GET', undefined],
+  ['PUT', '{}'],
+] as const)
+  test(`one that says again and again that it is about to answer ${method} is 504`, async (t) => {
+    const url = await openRaw(t, (socket) =>
+      socket.once('data', () => {
+        const early = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n'), 20)
+        socket.on('close', () => clearInterval(early))
+      }),
+    )
+    const front = await openFront(t, beforeDocument(url), SHORT)
+    const answer = await send(front.document, { path: '/db/doc', method, headers: ADMIN, ...(body ? { body } : {}) })
+    assert.equal(answer.status, 504)
+  })
+
 /** Sends a body of 32 MiB, as fast as it is taken. */
 function upload(base: string, headers: Record<string, string> = {}): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -223,6 +223,20 @@ test('ranges, conditions, HEAD and packed bodies pass as they are', async (t) =>
   assert.deepEqual([same.status, same.headers['etag'], same.body.length], [304, '"1"', 0])
 })
 
+test('HEAD leaves the connection to the server behind as it is', async (t) => {
+  const backend = await openServer(t, (_request, response) =>
+    response.writeHead(200, { 'Content-Length': 2 }).end('ok'),
+  )
+  const front = await openFront(t, beforeDocument(backend.url))
+  let connections = 0
+  backend.server.on('connection', () => {
+    connections += 1
+  })
+  for (const method of ['HEAD', 'HEAD', 'GET', 'HEAD'])
+    assert.equal((await answerOf(ask(front.document, { path: '/db/doc', method }).end())).resume().statusCode, 200)
+  assert.equal(connections, 1)
+})
+
 test('trailers of an answer arrive', async (t) => {
   const backend = await openServer(t, (_request, response) => {
     response.writeHead(200, { Trailer: 'X-Sum' })
