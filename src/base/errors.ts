@@ -7,7 +7,7 @@ export const ERRORS = {
   malformed_request: 'The request is not valid HTTP.',
   ambiguous_header: 'A header that may stand once stands more than once.',
   invalid_host: 'The Host header is missing or not a host.',
-  invalid_target: 'The request target is not a path of this server.',
+  invalid_target: 'The request target is not a path, or not one that can mean one thing only.',
   invalid_url_encoding: 'A % in the target is not followed by two hexadecimal digits, or what it spells is not text.',
   uri_too_long: 'The request target is too long.',
   headers_too_large: 'The request headers are too large, or too many.',

@@ -40,11 +40,11 @@ export function checkForwardedChange(
   { method, path: { segments } }: Pick<Exchange, 'method' | 'path'>,
   isOwnSection: (section: string) => boolean,
 ): void {
-  const [first = ''] = segments
-  if ((!first.startsWith(NODE) && !first.startsWith(CONFIG)) || isRead(method)) return
-  const from = segments.indexOf(CONFIG)
-  if (segments.some((part, index) => (from < 0 || index < from) && HIDDEN.test(part))) refuse(`${CONFIG} path`)
-  if ((first !== NODE && first !== CONFIG) || from < 0) return
+  const [first] = segments
+  if ((first !== NODE && first !== CONFIG) || isRead(method)) return
+  const from = segments.findIndex((part) => part === CONFIG || HIDDEN.test(part))
+  if (from < 0) return
+  if (segments[from] !== CONFIG) refuse('path')
   for (let index = from + 1; index < segments.length; index += 1) {
     const [before = '', name = ''] = [segments[index - 1], segments[index]]
     if (before === CONFIG) checkSection(name, isOwnSection)
@@ -53,7 +53,7 @@ export function checkForwardedChange(
 }
 
 /** An encoded slash is a part of a name here, but perhaps not behind the door. */
-const HIDDEN = /^_(?:node|config)\/|\/_config(?:\/|$)/
+const HIDDEN = /(?:^|\/)_config(?:\/|$)/
 
 function refuse(what: string): never {
   throw new Refusal('bad_request', { about: `Invalid configuration ${what}` })

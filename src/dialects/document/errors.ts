@@ -9,7 +9,11 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   malformed_request: words(400, 'bad_request', 'The request is not valid HTTP.'),
   ambiguous_header: words(400, 'bad_request', (name) => `The header ${name} may stand only once.`),
   invalid_host: words(400, 'bad_request', 'Invalid host header'),
-  invalid_target: words(400, 'bad_request', 'The request target must be a path without empty or dot segments.'),
+  invalid_target: words(
+    400,
+    'bad_request',
+    'The request target must be a path that can mean one thing only: no host, no fragment, no empty or dot segments, no other spelling of a path of this server.',
+  ),
   invalid_url_encoding: words(400, 'bad_request', 'invalid_url_encoding'),
   uri_too_long: words(414, 'too_long', 'the request uri is too long'),
   headers_too_large: words(431, 'too_large', 'the request headers are too large or too many'),

@@ -17,7 +17,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   malformed_request: words(400, 400, 'the request is not valid HTTP'),
   ambiguous_header: words(400, 400, (name) => `the header ${name} may stand only once`),
   invalid_host: words(400, 400, 'the Host header is missing or not a host'),
-  invalid_target: words(400, 400, 'the request path has no single meaning'),
+  invalid_target: words(400, 400, 'the request target is not a path with a single meaning'),
   invalid_url_encoding: words(400, 400, 'the request path is not validly encoded'),
   uri_too_long: words(414, 414, 'the request path is too long'),
   headers_too_large: words(431, 431, 'the request headers are too large or too many'),

@@ -130,7 +130,12 @@ const SCENARIOS: Scenario[] = [
     name: 'a path with two meanings',
     send: { path: '/_open/..%2f_api/version' },
     status: 400,
-    json: { error: true, code: 400, errorNum: 400, errorMessage: 'the request path has no single meaning' },
+    json: {
+      error: true,
+      code: 400,
+      errorNum: 400,
+      errorMessage: 'the request target is not a path with a single meaning',
+    },
   },
 
   { name: 'system only: an application needs none', send: { path: '/my-app/hello' }, status: 404 },
