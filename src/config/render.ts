@@ -57,13 +57,27 @@ export function renderHelp(section?: string): string | undefined {
 
 function renderSectionHelp(section: Section | OpenSection): string {
   const head = [`[${section}]`, ...wrap(SECTIONS[section], '  '), '']
-  if (isOpenSection(section)) return [...head, `  --${section}.NAME <value>`, ''].join('\n')
+  if (isOpenSection(section)) return [...head, ...renderOpenHelp(section), ''].join('\n')
   const rows = rowsOf(section).flatMap((row) => [
     `  --${row.name} <${row.option.codec.expects}>`,
     ...wrap([row.option.help, ...marksOf(row), `Default: ${defaultOf(row) || 'empty'}.`].join(' '), '      '),
     '',
   ])
   return [...head, ...rows].join('\n')
+}
+
+const OPEN_HELP: Readonly<Record<OpenSection, readonly [flag: string, help: string]>> = {
+  admins: ['NAME <password>', 'Secret: @file:path names a file with it. Over HTTP: /_node/_local/_config/admins/NAME.'],
+  jwt_keys: [
+    'KIND:ID <key>',
+    'hmac: the secret in base64; rsa, ec, eddsa: the public key in PEM; jwks: a file with a set of keys. @file:path names a file with a key. A set cannot be named over HTTP.',
+  ],
+  services: ['NAME </mount http://host:port [required]>', 'Needs a restart. Cannot be set over HTTP.'],
+}
+
+function renderOpenHelp(section: OpenSection): readonly string[] {
+  const [flag, help] = OPEN_HELP[section]
+  return [`  --${section}.${flag}`, ...wrap(help, '      ')]
 }
 
 const INI_HEAD = `; Every option of Cardea, commented out, with its default. Generated: do not edit; copy what you need into a file of

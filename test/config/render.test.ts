@@ -45,6 +45,10 @@ test('help of one section is that section', () => {
   assert.ok(help.includes('--ssl.port') && !help.includes('--chttpd.port'))
   assert.match(help, /relative path/)
   assert.match(renderHelp('admins') ?? '', /--admins\.NAME/)
+  assert.match(
+    renderHelp('services') ?? '',
+    /--services\.NAME <\/mount http:.*\n +Needs a restart\. Cannot be set over HTTP\./,
+  )
   for (const section of ['nothing', '__proto__', 'constructor', ''])
     assert.equal(renderHelp(section), undefined, section)
 })
