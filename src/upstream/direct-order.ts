@@ -26,7 +26,8 @@ export function findDirectOrder({ exchange, headers, filter }: Sent, body: Reada
   if (announced !== '') all.push('Trailer', announced)
   const trailers = (): [string, string][] =>
     announced === '' ? [] : toPairs(keepTrailers(exchange.rawTrailers, exchange.rawHeaders, filter))
-  return { method: exchange.method, path: exchange.target, headers: all, body, expectsContinue, trailers }
+  const isBodyHere = () => exchange.isBodyHere
+  return { method: exchange.method, path: exchange.target, headers: all, body, expectsContinue, isBodyHere, trailers }
 }
 
 /** Nothing is announced that will not come. */

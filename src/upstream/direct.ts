@@ -16,6 +16,8 @@ export interface DirectOrder {
   readonly body: Readable
   /** Whether the body waits until the server wants it. */
   readonly expectsContinue: boolean
+  /** Whether something of it is there: who sends it unasked need not be told to. */
+  isBodyHere(): boolean
   /** What follows the body. Called when it is over. */
   trailers(): [string, string][]
 }
@@ -28,6 +30,7 @@ export interface Direct {
 
 /** A server may not know the expectation, and wait for the body: after this long it is sent (RFC 9110 10.1.1). */
 const LONGEST_WAIT_MS = 1000
+const LOOK_MS = 50
 
 export function createDirect(url: string, limits: PoolLimits): Direct {
   const agent = createAgent(new URL(url), limits)
@@ -70,6 +73,7 @@ class Conversation implements Dispatcher.DispatchController {
   #hasStarted = false
   #isOver = false
   #bytesBefore = 0
+  #broken: Error | undefined
 
   constructor(order: DirectOrder, handler: Dispatcher.DispatchHandler) {
     this.#order = order
@@ -89,7 +93,7 @@ class Conversation implements Dispatcher.DispatchController {
     this.#request = request
     // zero: none may vanish
     request.maxHeadersCount = 0
-    request.on('error', (error) => this.#fail(error))
+    request.on('error', (error) => this.#failBehind(error))
     request.on('continue', () => this.#try(() => this.#sendBody()))
     request.on('response', (response) => this.#try(() => this.#receive(response)))
     request.once('socket', (socket) => this.#try(() => this.#connected(socket)))
@@ -104,13 +108,20 @@ class Conversation implements Dispatcher.DispatchController {
   /** The socket is given away when it is connected: until then nothing of the body is taken, and another may be asked. */
   #connected(socket: Socket): void {
     this.#bytesBefore = socket.bytesRead
-    if (this.#order.expectsContinue)
-      this.#wait = setTimeout(() => this.#try(() => this.#sendBody()), LONGEST_WAIT_MS).unref()
+    if (this.#order.expectsContinue && !this.#order.isBodyHere()) this.#waitForLeave()
     else this.#sendBody()
   }
 
+  #waitForLeave(): void {
+    let looks = LONGEST_WAIT_MS / LOOK_MS
+    this.#wait = setInterval(() => {
+      looks -= 1
+      if (looks <= 0 || this.#order.isBodyHere()) this.#try(() => this.#sendBody())
+    }, LOOK_MS).unref()
+  }
+
   #sendBody(): void {
-    clearTimeout(this.#wait)
+    clearInterval(this.#wait)
     if (this.#hasStarted || this.#isOver) return
     this.#hasStarted = true
     const { body } = this.#order
@@ -134,7 +145,7 @@ class Conversation implements Dispatcher.DispatchController {
 
   #receive(response: IncomingMessage): void {
     // answered before it was wanted: the body stays where it is
-    clearTimeout(this.#wait)
+    clearInterval(this.#wait)
     this.#hasStarted = true
     this.#response = response
     // Node keeps what comes before an answer to itself
@@ -150,6 +161,7 @@ class Conversation implements Dispatcher.DispatchController {
   }
 
   #finish(response: IncomingMessage): void {
+    if (this.#broken) this.#fail(this.#broken)
     if (this.#isOver) return
     this.#close()
     this.rawTrailers = response.rawTrailers
@@ -173,6 +185,16 @@ class Conversation implements Dispatcher.DispatchController {
     this.#response?.resume()
   }
 
+  /** What came before it comes out of Node later. An answer that was whole by then is not spoiled by what follows it. */
+  #failBehind(error: Error): void {
+    if (this.#response === undefined) this.#fail(error)
+    else if (!this.#response.complete) {
+      // Node may take the break for the end of it in the meantime
+      this.#broken = error
+      setImmediate(() => this.#fail(error))
+    }
+  }
+
   #fail(error: Error): void {
     if (this.#isOver) return
     const { socket } = this.#request ?? {}
@@ -184,7 +206,7 @@ class Conversation implements Dispatcher.DispatchController {
 
   #close(): void {
     this.#isOver = true
-    clearTimeout(this.#wait)
+    clearInterval(this.#wait)
     this.#order.body.destroy()
     // where part of the request is missing, no other can follow on its connection
     if (this.#request?.writableEnded === false) this.#request.destroy()

@@ -150,6 +150,51 @@ test('a server that does not know the expectation is sent the body after a secon
   await client.has('\r\n\r\nok')
 })
 
+for (const [name, delayMs] of [
+  ['with it', 0],
+  ['right after it', 200],
+] as const)
+  test(`a body that comes ${name}, unasked, waits for nobody`, async (t) => {
+    const backend = await openTold(t, (socket, text) => {
+      if (text.endsWith('abc')) socket.write(OK)
+    })
+    const front = await openFront(t, beforeDocument(backend.url))
+    const start = performance.now()
+    const client = openClient(t, front.document, ...EXPECTING)
+    if (delayMs === 0) client.socket.write('abc')
+    else setTimeout(() => client.socket.write('abc'), delayMs)
+    await client.has('\r\n\r\nok')
+    assert.ok(performance.now() - start < 900)
+  })
+
+const SPOILED: readonly (readonly [name: string, says: string, gets: RegExp])[] = [
+  ['a whole answer and then rubbish', `${OK}EXTRA`, /^HTTP\/1.1 200 OK\r\n[\s\S]*\r\n\r\nok$/],
+  [
+    'a body where none can be',
+    'HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\nabc',
+    /^HTTP\/1.1 204 [\s\S]*\r\n\r\n$/,
+  ],
+  [
+    'a bad chunk behind a good one',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n',
+    /^HTTP\/1.1 200 OK\r\n[\s\S]*\r\n\r\n3\r\nabc\r\n$/,
+  ],
+]
+
+for (const [name, says, gets] of SPOILED)
+  test(`what came before it is not lost for ${name}`, async (t) => {
+    const backend = await openTold(t, (socket, text) => {
+      if (text.endsWith('X-Sum: 6\r\n\r\n')) socket.write(says)
+    })
+    const front = await openFront(t, beforeDocument(backend.url))
+    const lines = ['PUT /db/doc HTTP/1.1', 'Host: front.example', 'Transfer-Encoding: chunked', 'Trailer: X-Sum']
+    const client = openClient(t, front.document, ...lines, 'Connection: close')
+    client.socket.write('3\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n')
+    await client.closed()
+    const text = client.text().slice(client.text().lastIndexOf('HTTP/1.1'))
+    assert.match(text, gets)
+  })
+
 test('the head is sent as it came: names, bytes, one host, one length, identity of our own', async (t) => {
   const backend = await openTold(t, (socket, text) => {
     socket.write(text.endsWith('abc') ? OK : 'HTTP/1.1 100 Continue\r\n\r\n')
@@ -279,8 +324,8 @@ const SILENT: readonly (readonly [name: string, says: string, options: Record<st
 
 for (const [name, says, limits, status] of SILENT)
   test(`a server that ${name} is ${status}`, async (t) => {
-    const backend = await openTold(t, (socket, text) => {
-      if (!text.endsWith('abc')) socket.write(says)
+    const backend = await openTold(t, (socket) => {
+      if (socket.bytesWritten === 0) socket.write(says)
     })
     const front = await openFront(t, beforeDocument(backend.url), { upstream: limits })
     const client = openClient(t, front.document, ...EXPECTING)
