@@ -50,6 +50,8 @@ export interface Exchange {
   authenticated: Authenticated | undefined
   /** How much had ended when it was first looked who is asking; `undefined`: nobody looked. */
   judgedAt: number | undefined
+  /** Set where who asks is let in no longer, while the request is under way: nothing more of it is taken. */
+  isCut: boolean
   /** Milliseconds spent waiting for the body. */
   readonly bodyMs: number
   /** Names and values in turn, as they came. */

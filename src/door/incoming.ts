@@ -42,6 +42,7 @@ export class Incoming implements Exchange {
   readonly rawQuery: string
   authenticated: Authenticated | undefined
   judgedAt: number | undefined
+  isCut = false
   bodyMs = 0
   readonly #request: IncomingMessage
   readonly #response: ServerResponse

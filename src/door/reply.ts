@@ -34,7 +34,7 @@ export interface Delivered {
 export function writeReply(request: IncomingMessage, response: ServerResponse, delivery: Delivery): Delivered {
   if (response.headersSent || response.destroyed) return abandon(delivery.reply)
   const { reply, exchange, dialect } = delivery
-  const leavesBody = hasUnreadBody(request)
+  const leavesBody = hasUnreadBody(request, exchange)
   const headers = headersOf(dialect, exchange, reply, request)
   const isLast = delivery.isLast || leavesBody
   if (isLast) headers.push('Connection', 'close')
@@ -127,8 +127,9 @@ function breakOff(sink: Sink): void {
   else sink.destroy()
 }
 
-function hasUnreadBody(request: IncomingMessage): boolean {
+function hasUnreadBody(request: IncomingMessage, { isCut }: Exchange): boolean {
   if (request.complete || !hasBody(request)) return false
+  if (isCut) return true
   const declared = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
   return request.headers.expect !== undefined || declared > SWALLOWED_BYTES
 }
@@ -180,7 +181,8 @@ function linger(request: IncomingMessage, done: () => void): void {
     if (left < 0) finish()
   }
   const timer = setTimeout(finish, LINGER.ms)
-  request.on('data', onData).once('end', finish).once('close', finish)
+  // whoever read it before may have paused it
+  request.on('data', onData).once('end', finish).once('close', finish).resume()
 }
 
 /** A reply to what could not be read as a request: straight to the socket, which it ends. */

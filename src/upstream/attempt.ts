@@ -49,7 +49,6 @@ export class Attempt implements AnswerOwner, OpenStream {
   readonly #answer: Answer
   readonly #body: Readable | undefined
   #resolve: (outcome: Outcome) => void = () => {}
-  #wasCut = false
 
   constructor(order: Order, member: Member<Pools>, needs: ForwardNeeds) {
     const { exchange } = order
@@ -122,7 +121,7 @@ export class Attempt implements AnswerOwner, OpenStream {
   }
 
   onFailure(error: Error): void {
-    const told = this.#wasCut ? new Refusal('authentication_required') : error
+    const told = this.#order.exchange.isCut ? new Refusal('authentication_required') : error
     const hasSent = this.#body?.readableDidRead ?? false
     this.#resolve({ kind: 'failed', error: told, hasBegun: this.#answer.hasBegun, hasSent })
   }
@@ -137,7 +136,7 @@ export class Attempt implements AnswerOwner, OpenStream {
   }
 
   cut(): void {
-    this.#wasCut = true
+    this.#order.exchange.isCut = true
     this.#answer.cut()
   }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import {
   beforeDocument,
@@ -7,6 +8,7 @@ import {
   openStream as open,
   openFeeds,
   openFront,
+  openServer,
 } from '../../support/gateway.ts'
 import { ADMIN, basic, send } from '../../support/scenario.ts'
 
@@ -165,4 +167,24 @@ test('a second factor cuts what was opened with a password alone, at both doors'
   for (const stream of streams) assert.equal(await stream.ended, 'broken')
   assert.ok(cookie.isOpen(), 'a session was opened before there was one')
   cookie.close()
+})
+
+test('a user who ends within an upload is answered 401, and nothing more is taken', { timeout: 10_000 }, async (t) => {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const backend = await openServer(t, (request) => void request.on('error', () => {}).once('data', () => begin()))
+  const front = await openFront(t, beforeDocument(backend.url))
+  const { body } = await writeUser(front, 'ada')
+  const socket = connect(Number(new URL(front.document).port), '127.0.0.1').on('error', () => {})
+  t.after(() => socket.destroy())
+  const authorization = `Authorization: ${basic('ada', 'pw')}`
+  socket.write(`PUT /db/doc HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Length: 500\r\n\r\nabc`)
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  await begun
+  await writeUser(front, 'ada', { password: 'new' }, JSON.parse(body).rev)
+  await closed
+  assert.match(text, /^HTTP\/1.1 401 .*\r\n(?:.+\r\n)*Connection: close\r\n/i)
 })
