@@ -28,6 +28,11 @@ function pourForEver(socket) {
   more()
 }
 
+function announceForEver(socket) {
+  const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n'), 50)
+  socket.on('close', () => clearInterval(timer))
+}
+
 /** What the upstream does with a request, by the last part of its path. */
 const UPSTREAMS = new Map([
   ['ok', (socket) => socket.write(OK)],
@@ -37,6 +42,8 @@ const UPSTREAMS = new Map([
   ['half', (socket) => socket.end(HALF)],
   ['half-chunk', (socket) => socket.write(HALF_CHUNK, () => socket.resetAndDestroy())],
   ['never', () => {}],
+  ['early', announceForEver],
+  ['none', (socket) => socket.write('HTTP/1.1 099 W\r\nContent-Length: 2\r\n\r\n{}')],
   ['continue', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
   ['refused', (socket) => socket.write('HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno')],
   ['endless', pourForEver],
@@ -73,6 +80,8 @@ const FAULTS = [
   { title: 'upstream closes within a body', upstream: 'half', outcome: 'broken' },
   { title: 'upstream resets within a body', upstream: 'half-chunk', outcome: 'broken' },
   { title: 'upstream never answers', upstream: 'never', outcome: '504' },
+  { title: 'upstream is about to answer, for ever', upstream: 'early', outcome: '504' },
+  { title: 'upstream answers a status that is none', upstream: 'none', outcome: '502' },
   { title: 'client stalls within its body', upstream: 'never', lines: [LENGTH], body: 'abc', outcome: '408' },
   {
     title: 'client goes within its body',
@@ -85,6 +94,7 @@ const FAULTS = [
   { title: 'an expectation is refused', upstream: 'refused', lines: WAITING, act: goAway(300), outcome: 'gone' },
   { title: 'an expectation meets a reset', upstream: 'reset', lines: WAITING, body: 'abc', outcome: '502' },
   { title: 'an expectation meets garbage', upstream: 'garbage', lines: WAITING, body: 'abc', outcome: '502' },
+  { title: 'an expectation meets no status', upstream: 'none', lines: WAITING, body: 'abc', outcome: '502' },
   { title: 'client goes while it expects', upstream: 'never', lines: WAITING, act: goAway(20), outcome: 'gone' },
   { title: 'client goes once it may go on', upstream: 'continue', lines: WAITING, act: goAfterFirst, outcome: 'gone' },
   { title: 'client goes while it waits', upstream: 'never', act: goAway(20), outcome: 'gone' },
@@ -217,7 +227,7 @@ const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(2)} MiB`
 function print({ count, outcomes, left, before, after, isRight, isClean, isForgotten }) {
   for (const [{ title, outcome }, seen] of outcomes) {
     const came = [...seen].map(([word, number]) => `${word} × ${number}`).join(', ')
-    console.log(`${title.padEnd(34)} expected ${outcome.padEnd(7)} came ${came}`)
+    console.log(`${title.padEnd(40)} expected ${outcome.padEnd(7)} came ${came}`)
   }
   console.log(`sockets left: ${left.client} of clients, ${left.upstream} of the upstream, ${left.cardea} of Cardea`)
   console.log(`heap: ${mib(before)} before, ${mib(after)} after ${count} faults (${mib(after - before)})`)

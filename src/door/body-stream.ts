@@ -37,7 +37,8 @@ export function openBodyStream(
   const open = () => {
     isOpen = true
     if (broken.aborted) return onBroken()
-    if (isWaiting) response.writeContinue()
+    // who sends unasked does not wait for it
+    if (isWaiting && request.readableLength === 0 && !request.complete) response.writeContinue()
     request.on('data', onData).on('end', onEnd).on('close', onBroken)
     if (!isWaiting) broken.addEventListener('abort', onBroken)
   }

@@ -165,6 +165,7 @@ for (const [name, delayMs] of [
     else setTimeout(() => client.socket.write('abc'), delayMs)
     await client.has('\r\n\r\nok')
     assert.ok(performance.now() - start < 900)
+    assert.match(client.text(), /^HTTP\/1.1 200 OK\r\n/)
   })
 
 const SPOILED: readonly (readonly [name: string, says: string, gets: RegExp])[] = [
