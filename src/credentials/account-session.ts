@@ -1,6 +1,7 @@
 // Sessions of whoever is in the directory: the cookie names them, and their record says the rest.
 import { createHash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import { frame } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from '../identity/account.ts'
@@ -36,7 +37,8 @@ export interface AccountSessions {
   find(cookie: ReadCookie): Finding
 }
 
-export function createAccountSessions(needs: AccountSessionNeeds): AccountSessions {
+export function createAccountSessions(given: AccountSessionNeeds): AccountSessions {
+  const needs = { ...given, mintOnce: createMintOnce() }
   const { directory } = needs
   return {
     open: (account) => mint(account, directory.createSession(account).id, needs),
@@ -47,7 +49,27 @@ export function createAccountSessions(needs: AccountSessionNeeds): AccountSessio
   }
 }
 
-function findOf(account: Account, cookie: ReadCookie, needs: AccountSessionNeeds): Finding {
+type Needs = AccountSessionNeeds & { readonly mintOnce: typeof mintCookie }
+
+const MOST_AT_ONCE = 10_000
+
+/** A page asks for many things at once, and who asks within one second is given one and the same cookie. */
+function createMintOnce(): typeof mintCookie {
+  const made = new Map<string, { readonly secret: Uint8Array; readonly value: string }>()
+  let second = 0
+  return (cookie, key) => {
+    if (cookie.issuedAt !== second || made.size >= MOST_AT_ONCE) made.clear()
+    second = cookie.issuedAt
+    const place = frame([cookie.name, Buffer.from(cookie.id).toString('latin1'), key.salt, key.algorithm])
+    const known = made.get(place)
+    if (known?.secret === key.secret) return known.value
+    const value = mintCookie(cookie, key)
+    made.set(place, { secret: key.secret, value })
+    return value
+  }
+}
+
+function findOf(account: Account, cookie: ReadCookie, needs: Needs): Finding {
   const { directory } = needs
   const session = verify(cookie, account, needs)
   if (!session || directory.isSessionEnded(session.id)) return undefined
@@ -57,7 +79,7 @@ function findOf(account: Account, cookie: ReadCookie, needs: AccountSessionNeeds
   return andThen(isLive, (holds) => (holds ? accept(account, session, needs) : undefined))
 }
 
-function accept(account: Account, session: FoundSession, needs: AccountSessionNeeds): AcceptedCredential {
+function accept(account: Account, session: FoundSession, needs: Needs): AcceptedCredential {
   const expiresAt = lastExpiry(session.issuedAt, nowSeconds(needs.clock), needs.timeouts.living())
   return {
     kind: 'accepted',
@@ -81,16 +103,16 @@ const saltOf = ({ password }: Account): string => ('salt' in password ? password
 const bindingOf = (account: Account, timeoutSeconds: number): string =>
   `${saltOf(account)}:${account.sessionsFrom.generation}:${timeoutSeconds}`
 
-function mint(account: Account, id: string, { secrets, settings, clock }: AccountSessionNeeds): RenewedSession {
+function mint(account: Account, id: string, { secrets, settings, clock, mintOnce }: Needs): RenewedSession {
   const secret = secrets.current()
   if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a cookie with' })
   const { timeoutSeconds, algorithms } = settings()
   const cookie = { name: account.name, issuedAt: nowSeconds(clock), id: Buffer.from(id, 'base64url') }
   const salt = bindingOf(account, timeoutSeconds)
-  return { value: mintCookie(cookie, { secret, salt, algorithm: algorithms[0] }), maxAgeSeconds: timeoutSeconds }
+  return { value: mintOnce(cookie, { secret, salt, algorithm: algorithms[0] }), maxAgeSeconds: timeoutSeconds }
 }
 
-function renew(account: Account, { id, issuedAt }: FoundSession, needs: AccountSessionNeeds) {
+function renew(account: Account, { id, issuedAt }: FoundSession, needs: Needs) {
   const { timeoutSeconds } = needs.settings()
   const isDue = isRenewalDue(issuedAt, nowSeconds(needs.clock), timeoutSeconds)
   return isDue && needs.secrets.current() ? mint(account, id, needs) : undefined
