@@ -1,5 +1,6 @@
 // Sessions of whoever is in the directory: the cookie names them, and their record says the rest.
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { frame } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
@@ -34,14 +35,28 @@ export type Finding = MaybePromise<AcceptedCredential | undefined>
 
 export interface AccountSessions {
   open(account: Account): RenewedSession
+  /** What was found before, as far as it still holds: a browser sends its cookie with every request. */
+  recall(text: string): Finding
   find(cookie: ReadCookie): Finding
 }
 
 export function createAccountSessions(given: AccountSessionNeeds): AccountSessions {
-  const needs = { ...given, mintOnce: createMintOnce() }
+  const known = new LRUCache<string, KnownSession>({ max: MOST_KNOWN })
+  const needs: Needs = {
+    ...given,
+    mintOnce: createMintOnce(),
+    remember: ({ text }, session) => void known.set(digestOf(text), session),
+  }
   const { directory } = needs
   return {
     open: (account) => mint(account, directory.createSession(account).id, needs),
+    recall(text) {
+      const session = known.get(digestOf(text))
+      if (!session) return undefined
+      return andThen(directory.findAccount(session.name), (account) =>
+        account && stillHolds(session, account, needs) ? accept(account, session, needs) : undefined,
+      )
+    },
     find: (cookie) =>
       isName(cookie.name)
         ? andThen(directory.findAccount(cookie.name), (account) => account && findOf(account, cookie, needs))
@@ -49,7 +64,31 @@ export function createAccountSessions(given: AccountSessionNeeds): AccountSessio
   }
 }
 
-type Needs = AccountSessionNeeds & { readonly mintOnce: typeof mintCookie }
+interface Needs extends AccountSessionNeeds {
+  readonly mintOnce: typeof mintCookie
+  remember(cookie: ReadCookie, session: KnownSession): void
+}
+
+/** A session, and what made its cookie genuine. Nothing that could be sent: of the cookie itself only a digest is kept. */
+interface KnownSession extends FoundSession {
+  readonly name: string
+  readonly secret: Uint8Array
+  readonly algorithm: string
+  readonly binding: string
+}
+
+const MOST_KNOWN = 16_384
+
+const digestOf = (text: string): string => hash('sha256', text, 'base64')
+
+/** As `verify` would say: the same secret, algorithm, account and timeout, and its time is not over. */
+function stillHolds({ id, issuedAt, ...known }: KnownSession, account: Account, needs: Needs): boolean {
+  const { timeoutSeconds: current, algorithms } = needs.settings()
+  if (!algorithms.includes(known.algorithm) || needs.directory.isSessionEnded(id)) return false
+  if (!needs.secrets.living().some((secret) => secret === known.secret)) return false
+  const timeout = needs.timeouts.living().find((each) => bindingOf(account, each) === known.binding)
+  return timeout !== undefined && nowSeconds(needs.clock) < issuedAt + Math.min(timeout, current)
+}
 
 const MOST_AT_ONCE = 10_000
 
@@ -118,13 +157,18 @@ function renew(account: Account, { id, issuedAt }: FoundSession, needs: Needs) {
   return isDue && needs.secrets.current() ? mint(account, id, needs) : undefined
 }
 
-function verify(cookie: ReadCookie, account: Account, needs: AccountSessionNeeds): FoundSession | undefined {
+function verify(cookie: ReadCookie, account: Account, needs: Needs): FoundSession | undefined {
   const { timeoutSeconds: current, algorithms } = needs.settings()
   const rules = { secrets: needs.secrets.living(), algorithms, nowSeconds: nowSeconds(needs.clock) }
   for (const timeout of needs.timeouts.living()) {
     const timeoutSeconds = Math.min(timeout, current)
-    const own = check(cookie, { ...rules, salt: bindingOf(account, timeout), timeoutSeconds })
-    if (own?.id) return { id: own.id.toString('base64url'), issuedAt: own.issuedAt, isClassic: false }
+    const binding = bindingOf(account, timeout)
+    const own = check(cookie, { ...rules, salt: binding, timeoutSeconds })
+    if (!own?.id) continue
+    const { name, issuedAt, secret, algorithm } = own
+    const session = { id: own.id.toString('base64url'), issuedAt, isClassic: false }
+    needs.remember(cookie, { ...session, name, secret, algorithm, binding })
+    return session
   }
   // without a salt the key would be the bare secret, and a proxy's token for some name could pass for a cookie
   const classic = saltOf(account) && check(cookie, { ...rules, salt: saltOf(account), timeoutSeconds: current })

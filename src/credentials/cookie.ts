@@ -1,15 +1,21 @@
 import { Refusal } from '../base/errors.ts'
-import { andThen } from '../base/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import { type ReadCookie, readCookie } from '../keys/cookie.ts'
 import type { AccountSessions, Finding } from './account-session.ts'
-import { ABSENT, type AcceptedCredential, type CredentialHandler, type CredentialSource } from './handler.ts'
+import {
+  ABSENT,
+  type AcceptedCredential,
+  type CredentialHandler,
+  type CredentialSource,
+  type Verdict,
+} from './handler.ts'
 import { isTokenCookie } from './token-cookie.ts'
 import type { TokenSessions } from './token-session.ts'
 
 const NAME = 'AuthSession'
 
 export interface CookieForms {
-  readonly accounts: Pick<AccountSessions, 'find'>
+  readonly accounts: Pick<AccountSessions, 'recall' | 'find'>
   readonly tokens: Pick<TokenSessions, 'find'>
 }
 
@@ -23,11 +29,15 @@ export function createCookieHandler(forms: CookieForms): CredentialHandler {
     read(source) {
       const value = source.cookie(NAME)
       if (value === undefined || value === '') return ABSENT
-      const cookie = readCookie(value)
-      if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
-      return andThen(find(cookie, forms), (found) => found ?? ABSENT)
+      return andThen(forms.accounts.recall(value), (known) => known ?? readAnew(value, forms))
     },
   }
+}
+
+function readAnew(value: string, forms: CookieForms): MaybePromise<Verdict> {
+  const cookie = readCookie(value)
+  if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
+  return andThen(find(cookie, forms), (found) => found ?? ABSENT)
 }
 
 /** The session of a request's cookie, whoever else vouches for the request. */

@@ -7,10 +7,9 @@
  * T is Unix seconds in hexadecimal, the key of the MAC is the secret followed by the user's salt. What one form
  * signs has one colon, what the other signs has two or more, so neither can be taken for the other.
  */
-import { createHash, createHmac, hash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createHash, createHmac } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
-import { frame, readUtf8 } from '../base/encoding.ts'
+import { readUtf8 } from '../base/encoding.ts'
 import { readBase64Url, toBase64Url } from './base64url.ts'
 
 export const SESSION_ID_BYTES = 16
@@ -83,12 +82,18 @@ export interface CookieRules {
   readonly timeoutSeconds: number
 }
 
-export interface VerifiedCookie {
+export interface VerifiedCookie extends Form {
   readonly kind: 'verified'
   readonly name: string
   readonly issuedAt: number
+}
+
+/** How a cookie is genuine. */
+interface Form {
   /** `undefined`: a classic cookie. */
   readonly id: Buffer | undefined
+  readonly secret: Uint8Array
+  readonly algorithm: string
 }
 
 export type CookieVerdict = VerifiedCookie | { readonly kind: 'not_verified' } | { readonly kind: 'expired' }
@@ -99,48 +104,28 @@ export function verifyCookie(cookie: ReadCookie, rules: CookieRules): CookieVerd
   const form = issuedAt === undefined ? undefined : findForm(cookie, rules)
   if (issuedAt === undefined || form === undefined) return { kind: 'not_verified' }
   if (rules.nowSeconds >= issuedAt + rules.timeoutSeconds) return { kind: 'expired' }
-  return { kind: 'verified', name: cookie.name, issuedAt, id: form.id }
+  return { kind: 'verified', name: cookie.name, issuedAt, ...form }
 }
 
 /** Upper or lower case and a sign are read, as the document database does; more digits than a time needs are not. */
 const readTime = (text: string): number | undefined =>
   /^[+-]?[0-9A-Fa-f]{1,12}$/.test(text) ? Number.parseInt(text, 16) : undefined
 
-interface Form {
-  readonly id: Buffer | undefined
-}
-
 /** Tries both forms under every algorithm whose digest has the length that is left for it, and every secret. */
-function findForm(cookie: ReadCookie, { secrets, salt, algorithms }: CookieRules): Form | undefined {
-  const { tail } = cookie
+function findForm({ head, tail }: ReadCookie, { secrets, salt, algorithms }: CookieRules): Form | undefined {
   for (const algorithm of algorithms) {
     const idBytes = tail.length - (digestBytesOf(algorithm) ?? Number.NaN)
     if (idBytes !== 0 && idBytes !== SESSION_ID_BYTES) continue
-    for (const secret of secrets) {
-      if (secret.byteLength === 0 || !isGenuine(cookie, idBytes, { secret, salt, algorithm })) continue
-      return { id: idBytes === 0 ? undefined : tail.subarray(0, idBytes) }
-    }
+    const id = idBytes === 0 ? undefined : tail.subarray(0, idBytes)
+    const signed = id === undefined ? head : Buffer.concat([head, Buffer.from(':'), id])
+    const mac = tail.subarray(idBytes)
+    const secret = secrets.find(
+      (each) => each.byteLength > 0 && isSameSecret(macOf(signed, { secret: each, salt, algorithm }), mac),
+    )
+    if (secret) return { id, secret, algorithm }
   }
   return undefined
 }
-
-/** Digests of what was found genuine: a browser sends its cookie with every request, and an HMAC costs five of them. */
-const genuine = new LRUCache<string, true>({ max: 16_384 })
-
-function isGenuine(cookie: ReadCookie, idBytes: number, key: CookieKey): boolean {
-  // the key is part of it, so that with another nothing is remembered, and nobody can tell what is
-  const seen = hash('sha256', frame([key.algorithm, key.salt, toText(key.secret), cookie.text]), 'base64')
-  if (genuine.has(seen)) return true
-  const { head, tail } = cookie
-  const signed = idBytes === 0 ? head : Buffer.concat([head, Buffer.from(':'), tail.subarray(0, idBytes)])
-  if (!isSameSecret(macOf(signed, key), tail.subarray(idBytes))) return false
-  genuine.set(seen, true)
-  return true
-}
-
-/** One character a byte. */
-const toText = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
 
 const DIGEST_BYTES = new Map<string, number | undefined>()
 

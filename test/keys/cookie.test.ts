@@ -117,7 +117,8 @@ describe('the session cookie', () => {
           )
           assert.ok(cookie)
           const verdict = verifyCookie(cookie, RULES)
-          assert.deepEqual(verdict, { kind: 'verified', name: who, issuedAt: T, id: Buffer.from(id) })
+          const proof = { secret: SECRET, algorithm }
+          assert.deepEqual(verdict, { kind: 'verified', name: who, issuedAt: T, id: Buffer.from(id), ...proof })
         },
       ),
     )
