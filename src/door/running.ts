@@ -3,8 +3,8 @@ import type { Incoming } from './incoming.ts'
 
 /** What is under way on one connection. */
 export interface Connection {
-  /** Several, where a client pipelines. */
-  readonly exchanges: Set<Incoming>
+  /** Several, where a client pipelines.. */
+  readonly exchanges: Incoming[]
   /** What follows is not HTTP. */
   isBroken: boolean
   /** The reply under way is the last. */
@@ -18,25 +18,26 @@ export function createRunning() {
     add(socket: Socket, exchange: Incoming): Connection {
       let connection = connections.get(socket)
       if (connection === undefined) {
-        connection = { exchanges: new Set(), isBroken: false, isEnding: false }
+        connection = { exchanges: [], isBroken: false, isEnding: false }
         connections.set(socket, connection)
       }
-      connection.exchanges.add(exchange)
+      connection.exchanges.push(exchange)
       return connection
     },
     remove(socket: Socket, { exchanges, isBroken }: Connection, exchange: Incoming): void {
-      exchanges.delete(exchange)
-      if (isBroken && exchanges.size === 0) socket.end()
+      const place = exchanges.indexOf(exchange)
+      if (place >= 0) exchanges.splice(place, 1)
+      if (isBroken && exchanges.length === 0) socket.end()
     },
     isIdle(socket: Socket): boolean {
       const connection = connections.get(socket)
-      return connection === undefined || (connection.exchanges.size === 0 && !connection.isEnding)
+      return connection === undefined || (connection.exchanges.length === 0 && !connection.isEnding)
     },
     /** What follows is not HTTP. Whoever is still under way is told and answers; `false` where nobody does. */
     breakOff(socket: Socket): boolean {
       const connection = connections.get(socket)
       if (connection?.isEnding) return true // answered already; the connection is about to end
-      if (connection === undefined || connection.exchanges.size === 0) return false
+      if (connection === undefined || connection.exchanges.length === 0) return false
       connection.isBroken = true
       for (const exchange of connection.exchanges) exchange.breakOff()
       return true

@@ -38,6 +38,7 @@ export type Outcome = { readonly kind: 'reply'; readonly reply: Reply } | Failed
 
 /** One request on its way to one server: what becomes of it, and what cuts it while it is under way. */
 export class Attempt implements AnswerOwner, OpenStream {
+  place = -1
   readonly authenticated: Authenticated
   readonly since: number | undefined
   readonly isFeed: boolean

@@ -1,8 +1,9 @@
 import type { Ended } from '../identity/directory.ts'
 import type { Authenticated } from '../identity/identity.ts'
+import { type Placed, PlacedList } from './placed-list.ts'
 
 /** A request under way on behalf of somebody. */
-export interface OpenStream {
+export interface OpenStream extends Placed {
   readonly authenticated: Authenticated
   /** How much had ended when it was let in: what ended between then and now concerns it too. */
   readonly since: number | undefined
@@ -18,7 +19,7 @@ export interface OpenStreams {
   end(ended: Ended): void
   /** Keys or options have changed: every stream is judged anew. */
   judgeAll(): void
-  /** Cuts those whose token or session has run out by now. */
+  /** Cuts those whose token or session has run out by now, and forgets who has none. To be called now and then. */
   expire(nowSeconds: number): void
   readonly size: number
   /** Moves with everything that ends. */
@@ -26,17 +27,20 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(): OpenStreams {
-  const byName = new Map<string | null, Set<OpenStream>>()
+  const byName = new Map<string | null, PlacedList<OpenStream>>()
   /** Apart, because most of them are short and nothing that ends concerns them: only options do. */
-  const ofNobody = new Set<OpenStream>()
+  const ofNobody = new PlacedList<OpenStream>()
   let size = 0
   let epoch = 0
 
   const addNamed = (stream: OpenStream) => {
     const { name } = stream.authenticated.identity
-    const own = byName.get(name)
-    if (own) own.add(stream)
-    else byName.set(name, new Set([stream]))
+    let own = byName.get(name)
+    if (own === undefined) {
+      own = new PlacedList()
+      byName.set(name, own)
+    }
+    own.add(stream)
     size += 1
   }
   const judge = (stream: OpenStream) => {
@@ -47,7 +51,7 @@ export function createOpenStreams(): OpenStreams {
       () => stream.cut(),
     )
   }
-  const all = () => [...ofNobody, ...[...byName.values()].flatMap((streams) => [...streams])]
+  const all = () => [ofNobody, ...byName.values()].flatMap((streams) => streams.list())
 
   return {
     get epoch() {
@@ -62,17 +66,13 @@ export function createOpenStreams(): OpenStreams {
       if (stream.since !== epoch) judge(stream)
     },
     remove(stream) {
-      if (stream.authenticated.by === null) return void ofNobody.delete(stream)
-      const { name } = stream.authenticated.identity
-      const streams = byName.get(name)
-      if (!streams?.delete(stream)) return
-      size -= 1
-      if (streams.size === 0) byName.delete(name)
+      if (stream.authenticated.by === null) return void ofNobody.remove(stream)
+      if (byName.get(stream.authenticated.identity.name)?.remove(stream)) size -= 1
     },
     end(ended) {
       epoch += 1
       if (ended.kind === 'everything') return all().forEach(judge)
-      const streams = [...(byName.get(ended.name) ?? [])]
+      const streams = byName.get(ended.name)?.list() ?? []
       if (ended.kind === 'account') return streams.forEach(judge)
       for (const stream of streams) if (sessionIdOf(stream.authenticated) === ended.id) stream.cut()
     },
@@ -81,8 +81,11 @@ export function createOpenStreams(): OpenStreams {
       all().forEach(judge)
     },
     expire(nowSeconds) {
-      for (const streams of byName.values())
-        for (const stream of [...streams]) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()
+      for (const [name, streams] of byName) {
+        // whoever is back in a moment finds the list still there
+        if (streams.size === 0) byName.delete(name)
+        for (const stream of streams.list()) if (expiryOf(stream.authenticated) <= nowSeconds) stream.cut()
+      }
     },
   }
 }

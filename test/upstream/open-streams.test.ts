@@ -13,6 +13,7 @@ function open(authenticated: Authenticated, holds: boolean | Error = true) {
   const stream = {
     authenticated,
     since: 0,
+    place: -1,
     isCut: false,
     stillHolds: async () => {
       if (holds instanceof Error) throw holds
