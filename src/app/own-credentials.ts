@@ -1,6 +1,6 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { DOCUMENT_TYPES } from '../credentials/jwt.ts'
 import { findTokenUser } from '../identity/access-token.ts'
+import { DOCUMENT_TYPES } from '../keys/claims.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { MULTI_MODEL_TYPES } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'

@@ -11,15 +11,15 @@ export function authenticate(
   handlers: readonly CredentialHandler[],
   from = 0,
 ): MaybePromise<Authenticated> {
-  for (let at = from; at < handlers.length; at += 1) {
-    const handler = handlers[at] as CredentialHandler
+  for (let at = from; ; at += 1) {
+    const handler = handlers[at]
+    if (handler === undefined) return ANONYMOUS
     const read = handler.read(source)
     if (read instanceof Promise)
       return andThen(read, (verdict) => accept(verdict, handler) ?? authenticate(source, handlers, at + 1))
     const accepted = accept(read, handler)
     if (accepted) return accepted
   }
-  return ANONYMOUS
 }
 
 /** `undefined`: nothing here, the next is asked. */

@@ -1,7 +1,13 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
-import { type ClaimProblem, checkTimes, type DocumentClaimRules, readDocumentClaims } from '../keys/claims.ts'
+import {
+  type ClaimProblem,
+  checkTimes,
+  DOCUMENT_TYPES,
+  type DocumentClaimRules,
+  readDocumentClaims,
+} from '../keys/claims.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { type RefusedToken, type TokenReason, type VerifiedToken, verify } from '../keys/token.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
@@ -35,9 +41,6 @@ export function createJwtHandler(needs: JwtNeeds): CredentialHandler {
     },
   }
 }
-
-/** What a token of another kind may call itself: nothing here. */
-export const DOCUMENT_TYPES: readonly (string | undefined)[] = [undefined, 'JWT', 'at+jwt']
 
 function createVerifier({ keys, clock }: JwtNeeds): (text: string) => VerifiedToken | RefusedToken {
   const cache = createTokenCache<VerifiedToken>()

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { cutSocket } from './cut-socket.ts'
+import { handleOf } from './socket-handle.ts'
 import { loadUnacknowledged } from './unacknowledged.ts'
 
 interface Waiting {
@@ -29,7 +30,7 @@ export function createStallWatch(sockets: ReadonlySet<Socket>, timeoutMs: () => 
       return false
     }
     const out = socket.bytesWritten - socket.writableLength
-    const queued = queuedOf(socket)
+    const queued = handleOf(socket)?.writeQueueSize ?? 0
     const before = waiting.get(socket)
     if (before?.out === out && before.queued === queued) return true
     waiting.set(socket, { out, queued, unacknowledged: undefined, sinceMs: nowMs })
@@ -67,10 +68,4 @@ export function createStallWatch(sockets: ReadonlySet<Socket>, timeoutMs: () => 
       lookLater()
     },
   }
-}
-
-/** What of the piece under way the system has not taken yet. Node tells that to nobody but its own time limit. */
-function queuedOf(socket: Socket): number {
-  const { _handle: handle } = socket as { _handle?: { readonly writeQueueSize?: number } | null }
-  return handle?.writeQueueSize ?? 0
 }

@@ -4,6 +4,7 @@
  */
 import { readFile, readlink } from 'node:fs/promises'
 import type { Socket } from 'node:net'
+import { handleOf } from './socket-handle.ts'
 
 /** Linux alone tells: a line for each connection, addresses of either kind in a table of its own. */
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6']
@@ -30,10 +31,9 @@ export async function loadUnacknowledged(sockets: readonly Socket[]): Promise<Re
 }
 
 async function findInode(socket: Socket): Promise<string | undefined> {
-  // Node tells the number of the file to nobody
-  const { _handle: handle } = socket as { _handle?: { readonly fd?: number } | null }
-  if (handle?.fd === undefined || handle.fd < 0) return undefined
-  const link = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => '')
+  const { fd = -1 } = handleOf(socket) ?? {}
+  if (fd < 0) return undefined
+  const link = await readlink(`/proc/self/fd/${fd}`).catch(() => '')
   return /^socket:\[(\d+)\]$/.exec(link)?.[1]
 }
 
