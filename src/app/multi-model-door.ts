@@ -1,7 +1,7 @@
 // The multi-model door, wired: its dialect, its own ordered credentials, and the live options it needs.
 
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
+import { isOfCaller, Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import { PRODUCT } from '../base/product.ts'
@@ -147,12 +147,10 @@ async function authenticateOrNobody(
   try {
     return await authenticate(exchange, handlers)
   } catch (error) {
-    if (error instanceof Refusal && !CANNOT_NOW.has(error.code)) return ANONYMOUS
+    if (isOfCaller(error)) return ANONYMOUS
     throw error
   }
 }
-
-const CANNOT_NOW: ReadonlySet<string> = new Set(['overloaded', 'store_unavailable', 'internal'])
 
 const toSecrets = ({ ring }: TokenSecrets): Secrets => ({
   describe: () => describeRing(ring.get()),

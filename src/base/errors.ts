@@ -105,3 +105,9 @@ export class Refusal extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds
   }
 }
+
+/** What Cardea itself cannot do now: it says nothing of who asks, and must not make anybody nobody. */
+const CANNOT_NOW: ReadonlySet<ErrorCode> = new Set(['overloaded', 'store_unavailable', 'internal'])
+
+/** Whether something is wrong with what the caller brought. */
+export const isOfCaller = (error: unknown): boolean => error instanceof Refusal && !CANNOT_NOW.has(error.code)

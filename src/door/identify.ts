@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { Refusal } from '../base/errors.ts'
+import { isOfCaller } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import type { BodyLimits } from './body.ts'
@@ -25,14 +25,12 @@ export async function identify(request: IncomingMessage, options: IdentifyOption
   try {
     await step?.run(exchange)
   } catch (error) {
-    if (error instanceof Refusal && !CANNOT_NOW.has(error.code)) return undefined
+    if (isOfCaller(error)) return undefined
     throw error
   }
   const { authenticated } = exchange
   return authenticated?.by === null ? undefined : authenticated
 }
-
-const CANNOT_NOW: ReadonlySet<string> = new Set(['overloaded', 'store_unavailable', 'internal'])
 
 /**
  * A request that is not Node's own: one of the web platform, of HTTP/2, or made by a framework for its tests. Those with

@@ -1,4 +1,4 @@
-import { Refusal } from '../../base/errors.ts'
+import { isOfCaller, Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Exchange, HeaderPair, Reply, Route } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
@@ -66,9 +66,7 @@ async function identify(exchange: Exchange, authenticate: GateNeeds['authenticat
   try {
     return await authenticate(exchange)
   } catch (error) {
-    if (error instanceof Refusal && !CANNOT_NOW.has(error.code)) return ANONYMOUS
+    if (isOfCaller(error)) return ANONYMOUS
     throw error
   }
 }
-
-const CANNOT_NOW: ReadonlySet<string> = new Set(['overloaded', 'store_unavailable', 'internal'])
