@@ -82,12 +82,12 @@ const MOST_KNOWN = 16_384
 const digestOf = (text: string): string => hash('sha256', text, 'base64')
 
 /** As `verify` would say: the same secret, algorithm, account and timeout, and its time is not over. */
-function stillHolds({ id, issuedAt, ...known }: KnownSession, account: Account, needs: Needs): boolean {
+function stillHolds(known: KnownSession, account: Account, needs: Needs): boolean {
   const { timeoutSeconds: current, algorithms } = needs.settings()
-  if (!algorithms.includes(known.algorithm) || needs.directory.isSessionEnded(id)) return false
-  if (!needs.secrets.living().some((secret) => secret === known.secret)) return false
+  if (!algorithms.includes(known.algorithm) || needs.directory.isSessionEnded(known.id)) return false
+  if (!needs.secrets.isLiving(known.secret)) return false
   const timeout = needs.timeouts.living().find((each) => bindingOf(account, each) === known.binding)
-  return timeout !== undefined && nowSeconds(needs.clock) < issuedAt + Math.min(timeout, current)
+  return timeout !== undefined && nowSeconds(needs.clock) < known.issuedAt + Math.min(timeout, current)
 }
 
 const MOST_AT_ONCE = 10_000

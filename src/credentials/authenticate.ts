@@ -26,6 +26,7 @@ export function authenticate(
 function accept(verdict: Verdict, { name }: CredentialHandler): Authenticated | undefined {
   if (verdict.kind === 'refused') throw verdict.error
   if (verdict.kind === 'absent') return undefined
-  const { kind: _kind, ...accepted } = verdict
-  return { ...accepted, by: name }
+  // one by one: taking the rest of an object costs more than all else here
+  const { identity, session, origin, bearer, accessToken } = verdict
+  return { identity, by: name, session, origin, bearer, accessToken }
 }

@@ -1,5 +1,6 @@
 import { readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
+import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import type { Identity } from '../identity/identity.ts'
 import {
   ABSENT,
@@ -13,7 +14,7 @@ import {
 export type CheckedPassword = Identity | AcceptedCredential | undefined
 
 /** Finds out whose name and password these are. */
-export type PasswordCheck = (name: string, password: string, source: CredentialSource) => Promise<CheckedPassword>
+export type PasswordCheck = (name: string, password: string, source: CredentialSource) => MaybePromise<CheckedPassword>
 
 /** How a dialect recognises and takes apart a Basic header. */
 export interface BasicForm {
@@ -41,13 +42,12 @@ export function createBasicHandler(form: BasicForm, check: PasswordCheck): Crede
       if (colon < 0) return ABSENT
       const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
       if (form.isNobody(name, password)) return ABSENT
-      return toVerdict(check(name, password, source))
+      return andThen(check(name, password, source), toVerdict)
     },
   }
 }
 
-async function toVerdict(checking: Promise<CheckedPassword>): Promise<Verdict> {
-  const checked = await checking
+function toVerdict(checked: CheckedPassword): Verdict {
   if (checked === undefined) return refused('credential_refused')
   return 'kind' in checked ? checked : { kind: 'accepted', identity: checked }
 }

@@ -28,15 +28,17 @@ export interface CookieTimeouts {
  */
 export function createCookieTimeouts(first: number, clock: Clock): CookieTimeouts {
   let current = first
+  let alone: readonly number[] = [first]
   let retired: readonly Retired[] = []
   const isAlive = ({ until }: Retired) => nowSeconds(clock) < until
   return {
-    living: () => [current, ...retired.filter(isAlive).map(({ seconds }) => seconds)],
+    living: () => (retired.length === 0 ? alone : [current, ...retired.filter(isAlive).map(({ seconds }) => seconds)]),
     replace(seconds) {
       if (seconds === current) return
       const others = [{ seconds: current, until: nowSeconds(clock) + current }, ...retired].filter(isAlive)
       retired = others.filter((old) => old.seconds !== seconds).slice(0, MOST_RETIRED)
       current = seconds
+      alone = [seconds]
     },
   }
 }

@@ -20,12 +20,12 @@ export interface Authenticated {
   readonly identity: Identity
   readonly by: string | null
   /** The session the request came with. */
-  readonly session?: CarriedSession
+  readonly session?: CarriedSession | undefined
   /** Set where a token of somebody else's making is all that stands behind the identity. */
-  readonly origin?: TokenOrigin
-  readonly bearer?: BearerToken
+  readonly origin?: TokenOrigin | undefined
+  readonly bearer?: BearerToken | undefined
   /** The access token that stood in the place of a password. */
-  readonly accessToken?: UsedAccessToken
+  readonly accessToken?: UsedAccessToken | undefined
   /** Nobody was let in, and what was brought goes no further: it is of a kind that lets somebody in. */
   readonly isHeldBack?: true
 }

@@ -1,5 +1,5 @@
 import { Refusal } from '../base/errors.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from './account.ts'
 import type { Lockout, LockoutKey } from './lockout.ts'
 import type { Hasher, HashParameters } from './password/hasher.ts'
@@ -37,37 +37,82 @@ export interface Attempt {
   readonly waiting?: { readonly signal: AbortSignal }
 }
 
-/** Whose name and password these are; `undefined`: nobody's. An unknown name looks and costs like a wrong password. */
-export type SignIn = (attempt: Attempt) => Promise<Account | undefined>
+/**
+ * Whose name and password these are; `undefined`: nobody's. An unknown name looks and costs like a wrong password. What
+ * was verified before is known at once, and refused at once.
+ */
+export type SignIn = (attempt: Attempt) => MaybePromise<Account | undefined>
 
 /** A password verified while it was being changed is verified once more; whose changes faster than that, waits. */
 const MOST_TURNS = 3
 
-export function createSignIn(given: SignInNeeds): SignIn {
-  const needs = { ...given, costOf: createCost(given) }
-  const { findAccount, memory, lockout } = needs
-  return async (attempt) => {
-    const { name, password, peer } = attempt
-    let account = await findAccount(name)
-    for (let turn = 1; turn <= MOST_TURNS; turn += 1) {
-      const key = { peer, name, salt: saltOf(account) }
-      const isRight = await verify(needs, attempt, account, key)
-      const now = typeof isRight === 'string' ? account : await findAccount(name)
-      if (now?.version !== account?.version) {
-        account = now
-        continue
-      }
-      // codes are guessed side by side too
-      requireUnlocked(lockout, key)
-      // a wrong code counts and looks like a wrong password, else it would tell that the password was right
-      if (!isRight || !now || !isCodeRight(now, attempt, needs.codes)) return void lockout.countFailure(key)
-      if (isRight === true) memory.remember(name, now.version, password)
-      if (isRight !== 'proven') needs.onPassword(now, password)
-      return now
-    }
-    throw new Refusal('overloaded', { detail: 'the password changed again and again', retryAfterSeconds: 1 })
-  }
+interface Needs extends SignInNeeds {
+  readonly costOf: Cost
 }
+
+export function createSignIn(given: SignInNeeds): SignIn {
+  const needs: Needs = { ...given, costOf: createCost(given) }
+  return (attempt) =>
+    andThen(needs.findAccount(attempt.name), (account) => {
+      const proof = findProof(needs, attempt, account)
+      return account && proof ? conclude(needs, attempt, account, proof) : verify(needs, attempt, account)
+    })
+}
+
+/** What makes a sign-in good: a password just verified, one verified before, or what is as good as either. */
+type Proof = 'verified' | 'remembered' | 'proven'
+
+async function verify(needs: Needs, attempt: Attempt, found: Account | undefined): Promise<Account | undefined> {
+  let account = found
+  for (let turn = 1; turn <= MOST_TURNS; turn += 1) {
+    const known = findProof(needs, attempt, account)
+    const proof = known ?? (await hash(needs, attempt, account))
+    const now = known ? account : await needs.findAccount(attempt.name)
+    if (now?.version === account?.version) return conclude(needs, attempt, now, proof)
+    account = now
+  }
+  throw new Refusal('overloaded', { detail: 'the password changed again and again', retryAfterSeconds: 1 })
+}
+
+/** What is known without a hash. */
+function findProof(needs: Needs, attempt: Attempt, account: Account | undefined): Proof | undefined {
+  requireUnlocked(needs.lockout, keyOf(attempt, account))
+  if (!account) return undefined
+  if (attempt.isProven?.(account)) return 'proven'
+  if (!account.isAdmin) requireIterations(account, needs.limits())
+  const { name, password, maxAgeMs } = attempt
+  return needs.memory.isRemembered(name, account.version, password, maxAgeMs) ? 'remembered' : undefined
+}
+
+async function hash(needs: Needs, attempt: Attempt, account: Account | undefined): Promise<Proof | undefined> {
+  const { password, waiting } = attempt
+  const isRight = await needs.hasher.verify(account?.password, password, needs.costOf(account), waiting?.signal)
+  // Guesses sent side by side all passed the first question.
+  requireUnlocked(needs.lockout, keyOf(attempt, account))
+  return isRight ? 'verified' : undefined
+}
+
+function conclude(
+  { lockout, codes, memory, onPassword }: Needs,
+  attempt: Attempt,
+  account: Account | undefined,
+  proof: Proof | undefined,
+): Account | undefined {
+  const key = keyOf(attempt, account)
+  // codes are guessed side by side too
+  requireUnlocked(lockout, key)
+  // a wrong code counts and looks like a wrong password, else it would tell that the password was right
+  if (!account || !proof || !isCodeRight(account, attempt, codes)) return void lockout.countFailure(key)
+  if (proof === 'verified') memory.remember(attempt.name, account.version, attempt.password)
+  if (proof !== 'proven') onPassword(account, attempt.password)
+  return account
+}
+
+const keyOf = ({ peer, name }: Attempt, account: Account | undefined): LockoutKey => ({
+  peer,
+  name,
+  salt: account && 'salt' in account.password ? account.password.salt : '',
+})
 
 type Cost = (account: Account | undefined) => HashParameters
 
@@ -82,31 +127,11 @@ function createCost({ decoy, limits }: SignInNeeds): Cost {
   }
 }
 
-async function verify(
-  { hasher, memory, lockout, costOf, limits }: SignInNeeds & { readonly costOf: Cost },
-  attempt: Attempt,
-  account: Account | undefined,
-  key: LockoutKey,
-): Promise<boolean | 'remembered' | 'proven'> {
-  const { name, password, maxAgeMs } = attempt
-  requireUnlocked(lockout, key)
-  if (account && attempt.isProven?.(account)) return 'proven'
-  if (account && !account.isAdmin) requireIterations(account, limits())
-  if (account && memory.isRemembered(name, account.version, password, maxAgeMs)) return 'remembered'
-  const isRight = await hasher.verify(account?.password, password, costOf(account), attempt.waiting?.signal)
-  // Guesses sent side by side all passed the first question.
-  requireUnlocked(lockout, key)
-  return isRight
-}
-
 function isCodeRight({ name, totp: member }: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): boolean {
   if (member === undefined || isWithoutCode) return true
   const totp = readTotp(member)
   return totp !== undefined && code !== undefined && codes.spend(name, totp, code)
 }
-
-const saltOf = (account: Account | undefined): string =>
-  account && 'salt' in account.password ? account.password.salt : ''
 
 function requireUnlocked(lockout: Lockout, key: LockoutKey): void {
   if (lockout.isLocked(key)) throw new Refusal('account_locked')

@@ -7,6 +7,8 @@ export interface CookieSecrets {
   current(): Buffer | undefined
   /** All that verify now, the current one first. */
   living(): readonly Buffer[]
+  /** Whether this is one of those: the very one, not one that reads alike. */
+  isLiving(secret: Uint8Array): boolean
   /** Takes a new secret; the empty text takes the current one away. The same again changes nothing. */
   replace(secret: string): void
 }
@@ -37,6 +39,8 @@ export function createCookieSecrets({ secret, timeoutSeconds, clock }: CookieSec
       const { current, retired } = state
       return [...(current ? [current] : []), ...retired.filter(isAlive).map((old) => old.secret)]
     },
+    isLiving: (secret) =>
+      state.current === secret || state.retired.some((old) => old.secret === secret && isAlive(old)),
     replace: (text) => {
       const next = toSecret(text)
       const { current } = state

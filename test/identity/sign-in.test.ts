@@ -41,7 +41,7 @@ async function open(t: TestContext, changed: Partial<SignInNeeds> = {}): Promise
     limits: () => ({ min: 1, max: 1_000_000_000 }),
     ...changed,
   })
-  return { directory, seen, signIn: (name, password) => signIn({ name, password, peer: '192.0.2.1' }) }
+  return { directory, seen, signIn: async (name, password) => signIn({ name, password, peer: '192.0.2.1' }) }
 }
 
 const rows: readonly (readonly [string, string, string, boolean])[] = [

@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { type Clock, SYSTEM_CLOCK } from '../../base/clock.ts'
 import { isSameSecret } from '../../base/compare.ts'
-import { frame } from '../../base/encoding.ts'
 import { createLiveCache } from '../live-cache.ts'
 import { canBePassword } from './password-text.ts'
 
@@ -19,25 +18,26 @@ export interface PasswordMemory {
 }
 
 interface Remembered {
+  readonly version: string
   readonly digest: string
   readonly verifiedAtMs: number
 }
 
 /** One password a name is remembered; `size` says of how many names, and 0 switches the memory off. */
 export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_CLOCK): PasswordMemory {
-  const key = randomBytes(32).toString('hex')
+  const key = randomBytes(32).toString('base64')
   const digests = createLiveCache<Remembered>(size)
   // the key first and nothing shown of the digest: what an HMAC would add protects those that are shown
-  const digest = (...parts: readonly string[]) => hash('sha256', key + frame(parts), 'base64')
+  const digestOf = (password: string) => hash('sha256', key + password, 'base64')
   return {
     remember: (name, version, password) =>
-      digests.set(name, { digest: digest(name, version, password), verifiedAtMs: clock.nowMs() }),
+      digests.set(name, { version, digest: digestOf(password), verifiedAtMs: clock.nowMs() }),
     isRemembered: (name, version, password, maxAgeMs = Number.POSITIVE_INFINITY) => {
       // computed also where nothing is remembered, so that the time does not tell who signed in lately
-      const asked = digest(name, version, password)
+      const asked = digestOf(password)
       const known = digests.get(name)
-      const isYoung = known !== undefined && clock.nowMs() - known.verifiedAtMs < maxAgeMs
-      return isYoung && isSameSecret(asked, known.digest) && canBePassword(password)
+      if (known?.version !== version || clock.nowMs() - known.verifiedAtMs >= maxAgeMs) return false
+      return isSameSecret(asked, known.digest) && canBePassword(password)
     },
     forget: digests.delete,
     clear: digests.clear,
