@@ -4,30 +4,23 @@ import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Authenticated } from '../identity/identity.ts'
-import { type BodyLimits, hasBody } from './body.ts'
-import type { Dialect, Exchange, Handler, Reply } from './exchange.ts'
+import type { BodyLimits } from './body.ts'
+import type { Dialect } from './exchange.ts'
 import { meetPeer, type TrustRules } from './forwarded.ts'
-import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
+import type { GuardLimits } from './guard.ts'
 import { identify } from './identify.ts'
-import { Incoming } from './incoming.ts'
 import { refuse, toParserRefusal } from './refuse.ts'
-import { writeRawReply, writeReply } from './reply.ts'
-import { createRouter, type Router } from './router.ts'
-import { type Connection, createRunning } from './running.ts'
+import { writeRawReply } from './reply.ts'
+import { createRunning } from './running.ts'
+import { createSocketNote } from './socket-note.ts'
+import { createSpeakers, type Mount } from './speaker.ts'
 import { createStallWatch } from './stalled.ts'
+import { Visit, type VisitNeeds } from './visit.ts'
 
 export interface DoorLimits extends GuardLimits, BodyLimits {
   readonly maxConnections: number
   /** Longest time a client may take nothing of what waits for it. */
   readonly writeTimeoutMs: number
-}
-
-/** Requests whose path begins with this segment, spelled plainly, speak another dialect from beginning to end. */
-export interface Mount {
-  readonly segment: string
-  readonly dialect: Dialect
-  /** A method that is the door's own to answer, there as everywhere. */
-  readonly leaves?: string
 }
 
 export interface DoorOptions {
@@ -55,78 +48,28 @@ export function createDoor(options: DoorOptions): Door {
   const { dialect, limits, trust, log } = options
   const chooseSpeaker = createSpeakers(dialect, options.mounts ?? [])
   const running = createRunning()
-  const surplus = new WeakSet<Socket>()
+  const surplus = createSocketNote<true>()
   const open = new Set<Socket>()
   const stalled = createStallWatch(open, () => limits.get().writeTimeoutMs)
   let isStopping = false
-
-  const check = (request: IncomingMessage) => {
-    if (isStopping) throw new Refusal('stopping', { retryAfterSeconds: 5 })
-    if (surplus.has(request.socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
-    checkRequest(request, limits.get())
-  }
-
-  /** Not even a refusal could be spelled. One request is lost; the process must not be. */
-  const giveUp = (error: unknown, response: ServerResponse) => {
-    log.error('a request could not be answered', { error })
-    response.destroy()
-  }
-
-  const checkTrailers = (request: IncomingMessage, connection: Connection, exchange: Incoming) => {
-    if (!hasLargeTrailers(request, limits.get())) return
-    connection.isBroken = true
-    exchange.breakOff()
-  }
-
-  const leave = (socket: Socket, connection: Connection, exchange: Incoming) => {
-    running.remove(socket, connection, exchange)
-    // its head was out before anybody said that it would be the last
-    if (isStopping && running.isIdle(socket)) socket.destroySoon()
-  }
-
-  const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    // A body that breaks off is told to whoever reads it, and to nobody else.
-    if (hasBody(request)) request.on('error', ignore)
-    const { socket } = request
-    const speaker = chooseSpeaker(request.url ?? '', request.method)
-    const { dialect } = speaker
-    const exchange = new Incoming(request, response, { dialect, limits: limits.get(), trust })
-    const connection = running.add(socket, exchange)
-    response.on('close', () => {
-      exchange.leave()
-      leave(socket, connection, exchange)
-    })
-    let isLast = false
-    let reply: Reply
-    try {
-      check(request)
-      // only what comes in chunks has trailers, and whoever reads it hears of its end after us
-      if (request.headers['transfer-encoding'] !== undefined)
-        request.once('end', () => checkTrailers(request, connection, exchange))
-      reply = await answer(exchange, speaker)
-    } catch (error) {
-      isLast = error instanceof Refusal && ENDS_CONNECTION.has(error.code)
-      reply = refuse(error, dialect, exchange, log)
-    }
-    // what follows an upgrade nobody agreed to may be anything
-    const { isBroken } = connection
-    isLast ||= isStopping || isBroken || request.headers.upgrade !== undefined
-    const delivered = writeReply(request, response, {
-      dialect,
-      exchange,
-      reply,
-      isLast,
-      isBroken,
-      bodyTimeoutMs: limits.get().bodyTimeoutMs,
-    })
-    if (delivered.isLast) connection.isEnding = true
-    // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
-    if (delivered.isFeed) leave(socket, connection, exchange)
+  const needs: VisitNeeds = {
+    limits,
+    trust,
+    log,
+    running,
+    admit(socket) {
+      if (isStopping) throw new Refusal('stopping', { retryAfterSeconds: 5 })
+      if (surplus.get(socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
+    },
+    isStopping: () => isStopping,
   }
 
   return {
     dialect,
-    handle: (request, response) => serve(request, response).catch((error) => giveUp(error, response)),
+    handle(request, response) {
+      const speaker = chooseSpeaker(request.url ?? '', request.method)
+      return new Visit(request, response, speaker, needs).serve()
+    },
     identify: (request) => identify(request, { dialect, limits: limits.get(), trust }),
     handleBroken(error, socket) {
       if (running.breakOff(socket)) return
@@ -137,7 +80,7 @@ export function createDoor(options: DoorOptions): Door {
       open.add(socket)
       stalled.begin()
       meetPeer(socket, trust.get())
-      if (open.size > limits.get().maxConnections) surplus.add(socket)
+      if (open.size > limits.get().maxConnections) surplus.set(socket, true)
       socket.once('close', () => open.delete(socket))
     },
     stop() {
@@ -146,62 +89,3 @@ export function createDoor(options: DoorOptions): Door {
     },
   }
 }
-
-const ignore = () => {}
-
-/** After these nothing that follows on the connection can be trusted to be a request. */
-const ENDS_CONNECTION: ReadonlySet<string> = new Set([
-  'malformed_request',
-  'ambiguous_header',
-  'invalid_host',
-  'invalid_target',
-  'uri_too_long',
-  'headers_too_large',
-  'body_too_large',
-  'spool_full',
-  'request_timeout',
-  'too_many_connections',
-  'stopping',
-])
-
-interface Speaker {
-  readonly dialect: Dialect
-  readonly find: Router
-}
-
-type ChooseSpeaker = (target: string, method: string | undefined) => Speaker
-
-/** Decided on the raw target, so that nothing a dialect takes off or decodes can lead past a mount, or into one. */
-function createSpeakers(dialect: Dialect, mounts: readonly Mount[]): ChooseSpeaker {
-  const toSpeaker = (speaks: Dialect): Speaker => ({ dialect: speaks, find: createRouter(speaks.routes) })
-  const own = toSpeaker(dialect)
-  const mounted = mounts.map((mount) => ({ ...mount, prefix: `/${mount.segment}`, speaker: toSpeaker(mount.dialect) }))
-  const isUnder = (target: string, prefix: string) =>
-    target.startsWith(prefix) && ENDS_SEGMENT.has(target.charAt(prefix.length))
-  return (target, method) => {
-    const mount = mounted.find(({ prefix }) => isUnder(target, prefix))
-    return mount && (mount.leaves === undefined || mount.leaves !== method) ? mount.speaker : own
-  }
-}
-
-const ENDS_SEGMENT: ReadonlySet<string> = new Set(['', '/', '?'])
-
-async function answer(exchange: Exchange, { dialect, find }: Speaker): Promise<Reply> {
-  for (const step of dialect.steps) {
-    const ran = step.run(exchange)
-    // most have nothing to wait for, and every wait lets others go first
-    const reply = ran instanceof Promise ? await ran : ran
-    if (reply) return reply
-  }
-  const match = find(exchange.path.segments)
-  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return dialect.otherwise(exchange)
-  const handler = findHandler(match.route.methods, exchange.method)
-  if (handler) return handler(exchange, match.params)
-  throw new Refusal('method_not_allowed', { about: allowedMethods(match.route).join(',') })
-}
-
-const findHandler = (methods: Readonly<Record<string, Handler>>, method: string): Handler | undefined =>
-  Object.hasOwn(methods, method) ? methods[method] : method === 'HEAD' ? methods['GET'] : undefined
-
-const allowedMethods = (route: { methods: object; allow?: readonly string[] }): readonly string[] =>
-  route.allow ?? Object.keys(route.methods)

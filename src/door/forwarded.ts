@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIP, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Client } from './exchange.ts'
+import { createSocketNote } from './socket-note.ts'
 
 /** Who may speak for a client, and in which headers. */
 export interface TrustRules {
@@ -22,17 +23,29 @@ export interface TrustRules {
  * is not a trusted proxy is the client, because everything before it is the client's own claim.
  */
 export function readClient(request: IncomingMessage, rules: TrustRules): Client {
-  const { address, scheme, isUnixSocket, isTrusted } = findPeer(request.socket, rules)
-  const own = { address, scheme, host: request.headers.host ?? '', isUnixSocket, isTrusted }
-  return isTrusted ? { ...own, ...readForwarded(request, rules) } : own
+  const peer = findPeer(request.socket, rules)
+  const host = request.headers.host ?? ''
+  // most ask for the same host again and again
+  if (peer.client?.host !== host) peer.client = toClient(peer, host)
+  return peer.isTrusted ? { ...peer.client, ...readForwarded(request, rules) } : peer.client
 }
+
+const toClient = ({ address, scheme, isUnixSocket, isTrusted }: Peer, host: string): Client => ({
+  address,
+  scheme,
+  host,
+  isUnixSocket,
+  isTrusted,
+})
 
 interface Peer extends Omit<Client, 'host'> {
   /** By which it was judged. */
   readonly rules: TrustRules
+  /** As it asked last, where it speaks for itself. */
+  client: Client | undefined
 }
 
-const peers = new WeakMap<Socket, Peer>()
+const peers = createSocketNote<Peer>()
 
 /** Who is at the other end does not change with the requests of a connection: it is judged once, and for new rules. */
 function findPeer(socket: Socket, rules: TrustRules): Peer {
@@ -43,7 +56,7 @@ function findPeer(socket: Socket, rules: TrustRules): Peer {
   return peer
 }
 
-const readPeer = (socket: Socket): Omit<Peer, 'isTrusted' | 'rules'> => ({
+const readPeer = (socket: Socket): Omit<Peer, 'isTrusted' | 'rules' | 'client'> => ({
   address: plainAddress(socket.remoteAddress ?? ''),
   scheme: schemeOf(socket),
   isUnixSocket: socket.remoteAddress === undefined,
@@ -51,7 +64,7 @@ const readPeer = (socket: Socket): Omit<Peer, 'isTrusted' | 'rules'> => ({
 
 function judgePeer({ address, scheme, isUnixSocket }: ReturnType<typeof readPeer>, rules: TrustRules): Peer {
   const isTrusted = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(address, rules.trusted)
-  return { address, scheme, isUnixSocket, isTrusted, rules }
+  return { address, scheme, isUnixSocket, isTrusted, rules, client: undefined }
 }
 
 /** A connection that is gone has no address any more, and would look like a Unix socket: it is looked at as it begins. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../base/errors.ts'
+import { createNameMemo } from '../base/name-memo.ts'
 
 export interface GuardLimits {
   readonly maxUriBytes: number
@@ -63,7 +64,7 @@ function checkTarget(target: string, method: string, maxBytes: number): void {
 }
 
 /** Headers of which a second one changes the meaning for whoever reads the other. */
-const SINGLE = new Set([
+const SINGLE: readonly string[] = [
   'authorization',
   'content-encoding',
   'content-length',
@@ -77,19 +78,24 @@ const SINGLE = new Set([
   'x-forwarded-host',
   'x-forwarded-proto',
   'x-forwarded-ssl',
-])
+]
+
+/** A bit for each of them; zero for any other. */
+const toBit = createNameMemo((name) => {
+  const place = SINGLE.indexOf(name.toLowerCase())
+  return place < 0 ? 0 : 1 << place
+})
 
 function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: GuardLimits): void {
   if (raw.length / 2 > maxHeaders) throw new Refusal('headers_too_large')
   let bytes = 0
-  let seen: Set<string> | undefined
+  let seen = 0
   for (let i = 0; i < raw.length; i += 2) {
-    const name = (raw[i] as string).toLowerCase()
+    const name = raw[i] as string
     bytes += name.length + (raw[i + 1] as string).length + 4
-    if (!SINGLE.has(name)) continue
-    seen ??= new Set()
-    if (seen.has(name)) throw new Refusal('ambiguous_header', { about: raw[i] as string })
-    seen.add(name)
+    const bit = toBit(name)
+    if ((seen & bit) !== 0) throw new Refusal('ambiguous_header', { about: name })
+    seen |= bit
   }
   if (bytes > maxHeaderBytes) throw new Refusal('headers_too_large')
 }

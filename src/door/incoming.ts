@@ -23,15 +23,18 @@ const GONE = new Error('the client is gone')
 
 /** Not a count: an id must not tell how many requests there were. It names a request in a log, and guards nothing. */
 function createId(): string {
-  if (nextId === ids.length) nextId = 0
-  if (nextId === 0) randomFillSync(ids)
-  nextId += ID_BYTES
-  return ids.toString('hex', nextId - ID_BYTES, nextId)
+  if (nextId === ids.length) {
+    ids = randomFillSync(drawn).toString('hex')
+    nextId = 0
+  }
+  nextId += ID_DIGITS
+  return ids.slice(nextId - ID_DIGITS, nextId)
 }
 
-const ID_BYTES = 5
-/** Drawn many at once: one by one they would be a call of the system each. */
-const ids = Buffer.alloc(ID_BYTES * 1024)
+const ID_DIGITS = 10
+/** Many at once: one by one they would be a call of the system each. */
+const drawn = Buffer.alloc((ID_DIGITS / 2) * 1024)
+let ids = ''
 let nextId = 0
 
 /** One request on its way through the door. What costs something is worked out on first use, once. */
@@ -129,8 +132,11 @@ export class Incoming implements Exchange {
   }
 
   cookie(name: string): string | undefined {
-    if (this.#request.headers.cookie === undefined) return undefined
-    this.#cookies ??= readCookies(this.#request.headers.cookie)
+    const { cookie } = this.#request.headers
+    if (cookie === undefined) return undefined
+    if (cookie[name.length] === '=' && cookie.startsWith(name) && ALONE.test(cookie))
+      return cookie.slice(name.length + 1)
+    this.#cookies ??= readCookies(cookie)
     return this.#cookies.get(name)
   }
 
@@ -184,6 +190,8 @@ export class Incoming implements Exchange {
 // Pairs by `;` or `,`; a value may be quoted with backslash escapes; names that begin with `$` are attributes of
 // RFC 2965, not cookies; of two with one name the first counts. What is no pair is passed over.
 const COOKIE_PAIR = /\s*([^=;,\s]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,]*))\s*(?:[;,]|$)/y
+/** One pair and nothing else, as most clients of a database send it. */
+const ALONE = /^[\w-]+=[\w.~+/=-]*$/
 const NO_PAIR = /[^;,]*[;,]?/y
 
 function readCookies(header: string): ReadonlyMap<string, string> {

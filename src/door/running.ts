@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Incoming } from './incoming.ts'
+import { createSocketNote } from './socket-note.ts'
 
 /** What is under way on one connection. */
 export interface Connection {
-  /** Several, where a client pipelines.. */
+  /** Several, where a client pipelines. */
   readonly exchanges: Incoming[]
   /** What follows is not HTTP. */
   isBroken: boolean
@@ -12,8 +13,10 @@ export interface Connection {
 }
 
 /** The exchanges under way on each connection. */
+export type Running = ReturnType<typeof createRunning>
+
 export function createRunning() {
-  const connections = new WeakMap<Socket, Connection>()
+  const connections = createSocketNote<Connection>()
   return {
     add(socket: Socket, exchange: Incoming): Connection {
       let connection = connections.get(socket)

@@ -8,9 +8,10 @@ import type { SessionService } from '../../src/dialects/document/session.ts'
 import type { UsersNeeds } from '../../src/dialects/document/users/needs.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
 import { standInRoutes } from '../../src/dialects/multi-model/routes.ts'
-import { createDoor, type DoorLimits, type Mount } from '../../src/door/door.ts'
+import { createDoor, type DoorLimits } from '../../src/door/door.ts'
 import type { Dialect, Route } from '../../src/door/exchange.ts'
 import { type Endpoint, type ListenerLimits, listen } from '../../src/door/server.ts'
+import type { Mount } from '../../src/door/speaker.ts'
 import { ANONYMOUS } from '../../src/identity/identity.ts'
 
 const DOCUMENT: DocumentSettings = {

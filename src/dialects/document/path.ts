@@ -7,9 +7,14 @@ import type { Path } from '../../door/exchange.ts'
  * inside an id is legal here. Empty and dot segments have no one meaning and are refused; a trailing slash is harmless.
  */
 export function readDocumentPath(raw: string): Path {
-  const parts = raw.split('/').slice(1)
-  if (parts.at(-1) === '') parts.pop()
-  return { raw, segments: parts.map(readSegment) }
+  const segments: string[] = []
+  for (let from = 1; from < raw.length; ) {
+    const slash = raw.indexOf('/', from)
+    const end = slash < 0 ? raw.length : slash
+    segments.push(readSegment(raw.slice(from, end)))
+    from = end + 1
+  }
+  return { raw, segments }
 }
 
 function readSegment(part: string): string {
