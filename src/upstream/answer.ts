@@ -2,16 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { Passage, Sink } from '../door/exchange.ts'
 import { isBreaking } from './breaks.ts'
 import { createSilence } from './failures.ts'
-import { filterAnswerTrailers } from './response-headers.ts'
-
-/** The head of an answer, as it came. */
-export interface AnswerHead {
-  readonly status: number
-  /** What stands behind the number. */
-  readonly reason: string
-  /** Names and values in turn, one character a byte. */
-  readonly headers: readonly string[]
-}
+import { filterAnswerTrailers, type RawHeaders, type ReadHeaders } from './response-headers.ts'
 
 /** Whoever asked. */
 export interface AnswerOwner {
@@ -20,8 +11,11 @@ export interface AnswerOwner {
   readonly idleMs: number
   /** Longest time from the last byte of the request to the head of what is no feed; 0: any. */
   readonly firstByteMs: number
-  /** The head is there: what follows can be poured. */
-  onHead(head: AnswerHead): void
+  /**
+   * The head is there: what follows can be poured. `reason` is what stands behind the number; of the headers those of
+   * `read` need not be read again.
+   */
+  onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void
   /** There will be no head. */
   onFailure(error: Error): void
   /** All is over, one way or another. */
@@ -71,7 +65,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
-    _headers: unknown,
+    headers: ReadHeaders,
     reason: string | undefined,
   ): void {
     if (this.#state !== 'asked') return
@@ -81,7 +75,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     }
     this.#state = 'head'
     if (this.#idle !== undefined) this.#stopIdle()
-    this.#owner.onHead({ status, reason: reason ?? '', headers: toTexts(controller.rawHeaders) })
+    this.#owner.onHead(status, reason ?? '', toRaw(controller.rawHeaders), headers)
   }
 
   /** Something came before the answer. undici would give the server all of its time anew, again and again. */
@@ -103,7 +97,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
-    const trailers = toTexts(controller.rawTrailers)
+    const trailers = toRaw(controller.rawTrailers)
     if (trailers.length > 0) this.#trailers = filterAnswerTrailers(trailers)
     if (this.#state !== 'head') return
     if (isBreaking()) {
@@ -203,10 +197,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   }
 }
 
-// undici gives names and values as bytes, in an array or in none at all
-function toTexts(raw: unknown): readonly string[] {
-  if (!Array.isArray(raw)) return []
-  const texts: string[] = []
-  for (const part of raw) texts.push(typeof part === 'string' ? part : part.latin1Slice())
-  return texts
-}
+/** Its type allows for an object too, which it never is for HTTP/1. */
+const toRaw = (raw: unknown): RawHeaders => (Array.isArray(raw) ? raw : NONE)
+
+const NONE: RawHeaders = Object.freeze([])

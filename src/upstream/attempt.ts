@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { Refusal } from '../base/errors.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
 import type { Authenticated } from '../identity/identity.ts'
-import { Answer, type AnswerHead, type AnswerOwner } from './answer.ts'
+import { Answer, type AnswerOwner } from './answer.ts'
 import { findDirectOrder } from './direct-order.ts'
 import type { ForwardNeeds } from './forward.ts'
 import type { Member } from './group.ts'
@@ -11,7 +11,7 @@ import { UNKNOWN } from './identity.ts'
 import type { OpenStream } from './open-streams.ts'
 import type { Pools } from './pools.ts'
 import type { HeaderFilter } from './request-headers.ts'
-import { filterAnswerHeaders } from './response-headers.ts'
+import { filterAnswerHeaders, type RawHeaders, type ReadHeaders } from './response-headers.ts'
 import { Upload } from './upload.ts'
 
 /** A request as it is sent, to one server after another if need be. */
@@ -26,7 +26,6 @@ export interface Order {
 }
 
 export interface Failed {
-  readonly kind: 'failed'
   readonly error: Error
   /** Whether a byte of an answer was seen. */
   readonly hasBegun: boolean
@@ -34,7 +33,11 @@ export interface Failed {
   readonly hasSent: boolean
 }
 
-export type Outcome = { readonly kind: 'reply'; readonly reply: Reply } | Failed
+/** Whoever is told what became of it. */
+export interface AttemptOwner {
+  onReply(member: Member<Pools>, reply: Reply): void
+  onFailed(member: Member<Pools>, failed: Failed): void
+}
 
 /** One request on its way to one server: what becomes of it, and what cuts it while it is under way. */
 export class Attempt implements AnswerOwner, OpenStream {
@@ -49,13 +52,14 @@ export class Attempt implements AnswerOwner, OpenStream {
   readonly #needs: ForwardNeeds
   readonly #answer: Answer
   readonly #body: Readable | undefined
-  #resolve: (outcome: Outcome) => void = () => {}
+  readonly #owner: AttemptOwner
 
-  constructor(order: Order, member: Member<Pools>, needs: ForwardNeeds) {
+  constructor(order: Order, member: Member<Pools>, needs: ForwardNeeds, owner: AttemptOwner) {
     const { exchange } = order
     this.#order = order
     this.#member = member
     this.#needs = needs
+    this.#owner = owner
     this.authenticated = exchange.authenticated ?? UNKNOWN
     this.since = exchange.judgedAt
     this.isFeed = order.isFeed
@@ -66,15 +70,12 @@ export class Attempt implements AnswerOwner, OpenStream {
     this.#answer = this.#createAnswer()
   }
 
-  send(): Promise<Outcome> {
+  send(): void {
     const { exchange } = this.#order
     this.#member.open += 1
     this.#needs.streams.add(this)
     exchange.onGone(() => this.#answer.drop())
-    return new Promise((resolve) => {
-      this.#resolve = resolve
-      this.#dispatch()
-    })
+    this.#dispatch()
   }
 
   #createAnswer(): Answer {
@@ -110,21 +111,21 @@ export class Attempt implements AnswerOwner, OpenStream {
     chosen.dispatch(options, this.#answer)
   }
 
-  onHead({ status, reason, headers }: AnswerHead): void {
+  onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void {
     const { settings, sessionCookie } = this.#needs
-    const kept = filterAnswerHeaders(headers, status, { ownsCors: settings().ownsCors, sessionCookie })
+    const kept = filterAnswerHeaders(raw, read, status, { ownsCors: settings().ownsCors, sessionCookie })
     if (kept === undefined) {
       this.#answer.drop()
       this.onFailure(new Refusal('upstream_failed', { detail: 'transfer coding' }))
       return
     }
-    this.#resolve({ kind: 'reply', reply: { status, reason, headers: kept, body: this.#answer, isForwarded: true } })
+    this.#owner.onReply(this.#member, { status, reason, headers: kept, body: this.#answer, isForwarded: true })
   }
 
   onFailure(error: Error): void {
     const told = this.#order.exchange.isCut ? new Refusal('authentication_required') : error
     const hasSent = this.#body?.readableDidRead ?? false
-    this.#resolve({ kind: 'failed', error: told, hasBegun: this.#answer.hasBegun, hasSent })
+    this.#owner.onFailed(this.#member, { error: told, hasBegun: this.#answer.hasBegun, hasSent })
   }
 
   onClose(): void {

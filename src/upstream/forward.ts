@@ -6,9 +6,8 @@ import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
-import { Attempt, type Failed, type Order } from './attempt.ts'
-import { isDisconnected, isUnanswered, isUnconnected, toUpstreamRefusal } from './failures.ts'
-import type { Group, Member } from './group.ts'
+import { askAround } from './ask-around.ts'
+import type { Group } from './group.ts'
 import { type Introduce, UNKNOWN } from './identity.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { createLivePools, type Pools, type PoolsSettings } from './pools.ts'
@@ -88,37 +87,6 @@ async function gather(exchange: Exchange, limits: SpoolLimits, { take }: SpoolSh
   const most = Math.min(limits.bodyBytes, limits.totalBytes)
   return (await exchange.gatherBody(most, take)) ?? Buffer.alloc(0)
 }
-
-const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
-
-async function askAround(order: Order, group: Group<Pools>, needs: ForwardNeeds): Promise<Reply> {
-  let tried: Set<Member<Pools>> | undefined
-  let failure: Refusal | undefined
-  let repeats = 0
-  for (;;) {
-    const member = group.choose(tried)
-    if (member === undefined) throw failure ?? group.refuse()
-    const outcome = await new Attempt(order, member, needs).send()
-    if (outcome.kind === 'reply') {
-      if (member.failures > 0) group.revive(member)
-      return outcome.reply
-    }
-    const { error } = outcome
-    if (isUnconnected(error)) group.rest(member)
-    else if (isUnanswered(error)) group.avoid(member)
-    else if (isDisconnected(error) && !outcome.hasBegun) group.doubt(member)
-    failure = toUpstreamRefusal(error, group.refuse)
-    const isSafe = isUnconnected(error) || (isDisconnected(error) && isRepeatable(order, outcome))
-    if (!isSafe || order.exchange.isGone) throw failure
-    tried ??= new Set()
-    // a connection kept alive may be closed by the other end just now: a fresh one of the same server will do
-    if (isUnconnected(error) || repeats > 0 || group.members.length > 1) tried.add(member)
-    repeats += 1
-  }
-}
-
-const isRepeatable = ({ exchange }: Order, { hasBegun, hasSent }: Failed): boolean =>
-  IDEMPOTENT.has(exchange.method) && !hasBegun && !hasSent
 
 const HEALTH_MS = 5000
 

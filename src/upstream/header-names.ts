@@ -1,18 +1,22 @@
 /** A name as the least careful server might read it: no case, and one sign for all that stands between letters. */
 export const normalizeName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
-/** What `Connection` names belongs to this connection alone. `undefined`: there is no such header. */
-export function listConnectionNames(raw: readonly string[]): ReadonlySet<string> | undefined {
+/** What `Connection` names belongs to this connection alone. `undefined`: nothing is named. */
+export function listConnectionNames(raw: readonly string[]): Set<string> | undefined {
   let names: Set<string> | undefined
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] as string
-    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue
-    const value = raw[i + 1] as string
-    if (NAMES_NOTHING.has(value)) continue
-    names ??= new Set()
-    for (const item of value.split(',')) names.add(item.trim().toLowerCase())
+    if (name.length === 10 && name.toLowerCase() === 'connection')
+      names = addConnectionNames(names, raw[i + 1] as string)
   }
-  if (names === undefined || names.size === 0) return undefined
+  return names
+}
+
+/** The names of one such header with those of others. */
+export function addConnectionNames(before: Set<string> | undefined, value: string): Set<string> | undefined {
+  if (NAMES_NOTHING.has(value)) return before
+  const names = before ?? new Set()
+  for (const item of value.split(',')) names.add(item.trim().toLowerCase())
   for (const name of NEVER_DROPPED) names.delete(name)
   return names
 }

@@ -57,17 +57,15 @@ export interface DocumentTokenNeeds {
 
 /** The document database: a token with name and roles. */
 export function introduceByDocumentToken({ signer, rolesClaim, clock }: DocumentTokenNeeds): Introduce {
-  const tokens = createTokenReuse(clock)
+  const known = createTokenReuse<Introduction>(clock)
   return (who) => {
     const { identity } = who
     const { name } = identity
     if (name === null) return NOBODY
-    const roles = rolesOf(identity)
     const { version: keyVersion, sign } = signer()
-    const token = tokens.find({ subject: subjectOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) =>
-      sign({ sub: name, [rolesClaim()]: roles, iat, exp }),
+    return known.find({ subject: subjectOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) =>
+      introduce('Authorization', `Bearer ${sign({ sub: name, [rolesClaim()]: rolesOf(identity), iat, exp })}`),
     )
-    return introduce('Authorization', `Bearer ${token}`)
   }
 }
 
@@ -104,14 +102,13 @@ export interface MultiModelTokenNeeds {
 
 /** The multi-model database: a token for the same name. Who stands above all users does there too. */
 export function introduceByUserToken({ signer, issuer: iss, admin, clock }: MultiModelTokenNeeds): Introduce {
-  const tokens = createTokenReuse(clock)
+  const known = createTokenReuse<Introduction>(clock)
   return (who) => {
     const user = toUpstreamUser(who.identity, admin())
     if (user === undefined) return NOBODY
     const { version: keyVersion, sign } = signer()
     const wanted = { subject: JSON.stringify(user), keyVersion, endsAt: expiryOf(who) }
-    const token = tokens.find(wanted, (iat, exp) => sign({ ...user, iss, iat, exp }))
-    return introduce('Authorization', `bearer ${token}`)
+    return known.find(wanted, (iat, exp) => introduce('Authorization', `bearer ${sign({ ...user, iss, iat, exp })}`))
   }
 }
 
@@ -146,7 +143,7 @@ export const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', rol
 
 /** Services: a token anybody can verify, and the same in plain words for those who only trust the network. */
 export function introduceToService({ signer, service: aud, clock }: ServiceTokenNeeds): Introduce {
-  const tokens = createTokenReuse(clock)
+  const known = createTokenReuse<Introduction>(clock)
   return (who) => {
     const { identity, by, isHeldBack } = who
     // of nobody it may be the application's own
@@ -154,12 +151,12 @@ export function introduceToService({ signer, service: aud, clock }: ServiceToken
     const sub = identity.name
     // a superuser token: it names nobody an application could be told of, and is for the database alone
     if (sub === null) throw new Refusal('forbidden')
-    const roles = rolesOf(identity)
     const { version: keyVersion, sign } = signer()
-    const token = tokens.find({ subject: subjectOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) =>
-      sign({ iss: 'cardea', aud, sub, roles, iat, exp }),
-    )
-    const { token: tokenHeader, user, roles: rolesHeader } = SERVICE_HEADERS
-    return introduce(tokenHeader, token, user, toHeader(sub), rolesHeader, toHeader(roles.join(',')))
+    return known.find({ subject: subjectOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) => {
+      const roles = rolesOf(identity)
+      const token = sign({ iss: 'cardea', aud, sub, roles, iat, exp })
+      const { token: tokenHeader, user, roles: rolesHeader } = SERVICE_HEADERS
+      return introduce(tokenHeader, token, user, toHeader(sub), rolesHeader, toHeader(roles.join(',')))
+    })
   }
 }

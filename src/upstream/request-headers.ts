@@ -1,3 +1,4 @@
+import { createNameMemo } from '../base/name-memo.ts'
 import type { Client } from '../door/exchange.ts'
 import { listConnectionNames, normalizeName } from './header-names.ts'
 
@@ -60,22 +61,12 @@ const IDENTITY_PREFIXES: readonly string[] = [
   'x-ssl-client-',
 ]
 
-/** Names seen are remembered with what becomes of them; hostile ones must not fill the memory. */
-const MOST_NAMES = 2000
-
 /** `keepsAuthorization`: whether the client's own goes along. */
 export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
   const dropped = new Set(
     [...OWN_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaders].map((name) => normalizeName(name)),
   )
-  const fates = new Map<string, Fate>()
-  const judge = (name: string): Fate => {
-    const known = fates.get(name)
-    if (known !== undefined) return known
-    const fate = fateOf(name, dropped)
-    if (fates.size < MOST_NAMES) fates.set(name, fate)
-    return fate
-  }
+  const judge = createNameMemo((name) => fateOf(name, dropped))
   return (raw, keepsAuthorization) => {
     const named = listConnectionNames(raw)
     const kept: string[] = []
@@ -145,9 +136,9 @@ const SEPARATOR = /[;,]/
 
 /** Pairs by `;` or `,`, as the reader of cookies takes them apart. */
 function withoutCookie(header: string, cookie: string): string {
-  if (!header.toLowerCase().includes(cookie.toLowerCase())) return header
   // alone, as most clients send it
-  if (header.startsWith(`${cookie}=`) && !SEPARATOR.test(header)) return ''
+  if (header.startsWith(cookie) && header[cookie.length] === '=' && !SEPARATOR.test(header)) return ''
+  if (!header.toLowerCase().includes(cookie.toLowerCase())) return header
   return header
     .split(SEPARATOR)
     .filter((pair) => pair.split('=', 1)[0]?.trim().toLowerCase() !== cookie.toLowerCase())

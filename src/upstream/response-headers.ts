@@ -1,5 +1,6 @@
+import { createNameMemo } from '../base/name-memo.ts'
 import type { HeaderPair } from '../door/exchange.ts'
-import { listConnectionNames } from './header-names.ts'
+import { addConnectionNames, listConnectionNames } from './header-names.ts'
 
 export interface ResponseHeaderRules {
   /** Whether what the upstream says of other origins is taken off: Cardea says it. */
@@ -8,43 +9,68 @@ export interface ResponseHeaderRules {
   readonly sessionCookie: string
 }
 
-const HOP: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'te',
-  'transfer-encoding',
-  'upgrade',
+/** Names and values in turn: bytes, or text with one character a byte. */
+export type RawHeaders = readonly (Buffer | string)[]
+
+/** Values by names in lower case, as far as somebody has read them already. */
+export type ReadHeaders = Readonly<Record<string, unknown>>
+
+type Fate = 'pass' | 'drop' | 'connection' | 'coding' | 'cors' | 'cookie' | 'length'
+
+const FATES: ReadonlyMap<string, Fate> = new Map([
+  ['connection', 'connection'],
+  ['keep-alive', 'drop'],
+  ['proxy-connection', 'drop'],
+  ['proxy-authenticate', 'drop'],
+  ['te', 'drop'],
+  ['upgrade', 'drop'],
+  ['transfer-encoding', 'coding'],
+  ['set-cookie', 'cookie'],
+  ['content-length', 'length'],
 ])
 
 const CORS_PREFIX = 'access-control-'
 
+const readName = createNameMemo((name) => {
+  const lower = name.toLowerCase()
+  const fate = FATES.get(lower) ?? (lower.startsWith(CORS_PREFIX) ? 'cors' : 'pass')
+  return { lower, fate }
+})
+
 /** What of an answer goes on to the client. `undefined`: its body is coded in a way that ends here, so it cannot. */
 export function filterAnswerHeaders(
-  raw: readonly string[],
+  raw: RawHeaders,
+  read: ReadHeaders,
   status: number,
   rules: ResponseHeaderRules,
-): HeaderPair[] | undefined {
-  const named = listConnectionNames(raw)
+): readonly HeaderPair[] | undefined {
   const kept: HeaderPair[] = []
+  let named: Set<string> | undefined
   let length: HeaderPair | undefined
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] as string
-    const value = raw[i + 1] as string
-    const lower = name.toLowerCase()
-    if (lower === 'transfer-encoding' && value.toLowerCase() !== 'chunked') return undefined
-    if (HOP.has(lower) || named?.has(lower)) continue
-    if (rules.ownsCors && lower.startsWith(CORS_PREFIX)) continue
-    if (lower === 'set-cookie' && isCookie(value, rules.sessionCookie)) continue
-    if (lower === 'content-length') length = [name, value]
-    else kept.push([name, value])
+    const name = toText(raw[i] as Buffer | string)
+    const { lower, fate } = readName(name)
+    if (fate === 'drop') continue
+    const known = read[lower]
+    // several of one name are read as a list
+    const value = typeof known === 'string' ? known : toText(raw[i + 1] as Buffer | string)
+    if (fate === 'connection') named = addConnectionNames(named, value)
+    else if (fate === 'length') length = [name, value]
+    else if (fate === 'coding') {
+      if (value.toLowerCase() !== 'chunked') return undefined
+    } else if (fate === 'pass' || !isOurs(fate, value, rules)) kept.push([name, value])
   }
   // An answer of 204 has no body, whatever it says. Last: Node reads a Content-Disposition behind it as UTF-8, and
   // breaks what it cannot write back.
   if (length !== undefined && status !== 204) kept.push(length)
-  return kept
+  return named ? kept.filter(([name]) => !named.has(readName(name).lower)) : kept
 }
+
+/** Whether Cardea says it, and nobody else. */
+const isOurs = (fate: 'cors' | 'cookie', value: string, { ownsCors, sessionCookie }: ResponseHeaderRules): boolean =>
+  fate === 'cors' ? ownsCors : isCookie(value, sessionCookie)
+
+const toText = (part: Buffer | string): string => (typeof part === 'string' ? part : part.toString('latin1'))
 
 /** Read before the body or not at all (RFC 9110, 6.5.1): behind it they could only mislead. */
 const NEVER_TRAILERS: ReadonlySet<string> = new Set([
@@ -58,25 +84,29 @@ const NEVER_TRAILERS: ReadonlySet<string> = new Set([
   'location',
   'pragma',
   'retry-after',
-  'set-cookie',
   'trailer',
   'vary',
   'www-authenticate',
 ])
 
-const NEVER_TRAILER_PREFIXES: readonly string[] = [CORS_PREFIX, 'content-', 'proxy-', 'x-forwarded-']
+const NEVER_TRAILER_PREFIXES: readonly string[] = ['content-', 'proxy-', 'x-forwarded-']
 
 /** What came behind the body, and goes on to the client. */
-export function filterAnswerTrailers(raw: readonly string[]): [string, string][] {
-  const named = listConnectionNames(raw)
+export function filterAnswerTrailers(raw: RawHeaders): [string, string][] {
+  const texts = raw.map(toText)
+  const named = listConnectionNames(texts)
   const kept: [string, string][] = []
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const lower = (raw[i] as string).toLowerCase()
-    if (HOP.has(lower) || named?.has(lower) || NEVER_TRAILERS.has(lower)) continue
-    if (NEVER_TRAILER_PREFIXES.some((prefix) => lower.startsWith(prefix))) continue
-    kept.push([raw[i] as string, raw[i + 1] as string])
+  for (let i = 0; i + 1 < texts.length; i += 2) {
+    const [name = '', value = ''] = [texts[i], texts[i + 1]]
+    if (!named?.has(readName(name).lower) && canTrail(name)) kept.push([name, value])
   }
   return kept
+}
+
+function canTrail(name: string): boolean {
+  const { lower, fate } = readName(name)
+  if (fate !== 'pass' || NEVER_TRAILERS.has(lower)) return false
+  return !NEVER_TRAILER_PREFIXES.some((prefix) => lower.startsWith(prefix))
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 
-export interface MintedToken {
-  readonly text: string
+interface Minted<T> {
+  readonly made: T
   /** Seconds since the epoch. */
   readonly expiresAt: number
 }
@@ -19,12 +19,12 @@ export interface Wanted {
   readonly endsAt: number
 }
 
-/** Tokens by whom they speak of, each made once and used until it is nearly over. */
-export function createTokenReuse(clock: Clock) {
-  let known = new Map<string, MintedToken>()
+/** Tokens, or what they stand in, by whom they speak of: each made once and used until it is nearly over. */
+export function createTokenReuse<T>(clock: Clock) {
+  let known = new Map<string, Minted<T>>()
   let version = ''
   return {
-    find({ subject, keyVersion, endsAt }: Wanted, mint: (now: number, expiresAt: number) => string): string {
+    find({ subject, keyVersion, endsAt }: Wanted, mint: (now: number, expiresAt: number) => T): T {
       if (keyVersion !== version) {
         known = new Map()
         version = keyVersion
@@ -35,11 +35,11 @@ export function createTokenReuse(clock: Clock) {
       // one that ends with its credential is for no other, and cannot be had any longer
       const place = isShort ? `${subject}\n${expiresAt}` : subject
       const before = known.get(place)
-      if (before && (isShort || before.expiresAt - RENEW_BEFORE_SECONDS > now)) return before.text
-      const text = mint(now, expiresAt)
+      if (before && (isShort || before.expiresAt - RENEW_BEFORE_SECONDS > now)) return before.made
+      const made = mint(now, expiresAt)
       if (known.size >= MOST_TOKENS) known = new Map()
-      known.set(place, { text, expiresAt })
-      return text
+      known.set(place, { made, expiresAt })
+      return made
     },
   }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { filterAnswerHeaders } from '../../src/upstream/response-headers.ts'
 
 const filter = (cookie: string) =>
-  filterAnswerHeaders(['Set-Cookie', cookie], 200, { ownsCors: false, sessionCookie: 'AuthSession' })
+  filterAnswerHeaders(['Set-Cookie', cookie], {}, 200, { ownsCors: false, sessionCookie: 'AuthSession' })
 
 /** What a browser keeps of each would come back as `AuthSession=…`, by itself or behind a comma. */
 for (const cookie of [

@@ -5,7 +5,7 @@ import { createTokenReuse, TOKEN_SECONDS } from '../../src/upstream/reuse.ts'
 function create() {
   let nowMs = 1_000_000
   let minted = 0
-  const reuse = createTokenReuse({ nowMs: () => nowMs })
+  const reuse = createTokenReuse<string>({ nowMs: () => nowMs })
   return {
     find: (subject: string, version = 'v1', endsIn = Number.POSITIVE_INFINITY) =>
       reuse.find({ subject, keyVersion: version, endsAt: nowMs / 1000 + endsIn }, (now, until) => {
