@@ -1,5 +1,5 @@
-// Requests a second through the gateway, beside the upstream alone and beside the least a proxy can do. Sizes: seconds
-// of each turn, connections, seconds each warms up.
+// Requests a second through the gateway, beside the upstream alone and beside the least a proxy can do. Sizes: requests
+// of each turn, connections, turns each warms up.
 import autocannon from 'autocannon'
 import { median } from './figures.mjs'
 import { signIn, signToken, toBasic, withGateway } from './support/gateway.mjs'
@@ -7,16 +7,25 @@ import { renderNumber } from './support/measure.mjs'
 
 const LEAST_SHARE = 0.75
 
+/** How often the load generator looks whether it is done: by itself once a second, which is longer than a turn. */
+const LOOK_MS = 50
+
 /** A turn of one contestant: its rate, and how long answers took. */
-async function measure({ url, getHeaders }, seconds, connections) {
+async function measure({ url, getHeaders }, amount, connections) {
   const times = []
-  const run = autocannon({ url: `${url}/db/doc`, connections, duration: seconds, headers: await getHeaders?.() })
-  run.on('response', (_client, _status, _bytes, ms) => times.push(ms))
-  const { non2xx, errors, requests, duration } = await run
+  const headers = await getHeaders?.()
+  const startMs = performance.now()
+  let lastMs = startMs
+  const run = autocannon({ url: `${url}/db/doc`, connections, amount, headers, sampleInt: LOOK_MS })
+  run.on('response', (_client, _status, _bytes, ms) => {
+    times.push(ms)
+    lastMs = performance.now()
+  })
+  const { non2xx, errors } = await run
   if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} bad answers, ${errors} errors`)
   const sorted = Float64Array.from(times).sort()
   const at = (share) => sorted[Math.floor(sorted.length * share)] ?? 0
-  return { rate: requests.total / duration, p50: at(0.5), p99: at(0.99) }
+  return { rate: times.length / ((lastMs - startMs) / 1000), p50: at(0.5), p99: at(0.99) }
 }
 
 const listContestants = ({ upstream, proxy, gateway }) => [
@@ -29,37 +38,50 @@ const listContestants = ({ upstream, proxy, gateway }) => [
   { name: 'gateway, nobody', url: gateway },
 ]
 
-/** In turns, so that whatever else the machine does meets all of them alike. */
-async function compare(servers, rounds, { seconds, connections, warmSeconds }) {
+/**
+ * In short turns, each between two of the least proxy: whatever else the machine does comes and goes within seconds, and
+ * meets those alike that stand beside each other.
+ */
+async function compare(servers, rounds, { amount, connections, warmTurns }) {
   const contestants = listContestants(servers)
-  for (const each of warmSeconds > 0 ? contestants : []) await measure(each, warmSeconds, connections)
+  const least = contestants[LEAST]
+  for (let turn = 0; turn < warmTurns; turn += 1)
+    for (const each of contestants) await measure(each, amount, connections)
   const turns = contestants.map(() => [])
+  let before = await measure(least, amount, connections)
   for (let round = 0; round < rounds; round += 1)
-    for (const [index, each] of contestants.entries()) turns[index].push(await measure(each, seconds, connections))
+    for (const [index, each] of contestants.entries()) {
+      const own = await measure(each, amount, connections)
+      const after = await measure(least, amount, connections)
+      turns[index].push({ ...own, share: (2 * own.rate) / (before.rate + after.rate) })
+      before = after
+    }
   return contestants.map(({ name }, index) => ({ name, turns: turns[index] }))
 }
 
-/** The middle of what each round gave, each beside what the same round gave for another. */
-const middle = (turns, others, relate) => median(turns.map((turn, round) => relate(turn, others[round])))
+const ALONE = 0
+const LEAST = 1
 
 export const bench = {
   title: 'Gateway',
   about:
     'A small document through the gateway with each kind of credential, through the least an undici proxy can do ' +
-    '(no credentials, nearly no headers), and from the upstream itself. Added is to what the upstream alone takes ' +
-    `under the same number of connections. Goal: ${LEAST_SHARE} of the least proxy.`,
-  runs: 5,
-  async run(rounds, [seconds = 4, connections = 64, warmSeconds = 8] = []) {
-    const results = await withGateway((servers) => compare(servers, rounds, { seconds, connections, warmSeconds }))
-    const [alone, least] = results.map(({ turns }) => turns)
-    const share = (turns) => middle(turns, least, (own, other) => own.rate / other.rate)
-    const added = (turns, at) => middle(turns, alone, (own, other) => own[at] - other[at])
+    '(no credentials, nearly no headers), and from the upstream itself, in turns of half a second, each between two of ' +
+    'the least proxy and compared with those; figures are the middle of all turns. What is measured has one core, the ' +
+    'load and the upstream another. Added is to what the upstream alone takes under the same number of connections. ' +
+    `Goal: ${LEAST_SHARE} of the least proxy.`,
+  runs: 40,
+  async run(rounds, [amount = 8000, connections = 64, warmTurns = 20] = []) {
+    const results = await withGateway((servers) => compare(servers, rounds, { amount, connections, warmTurns }))
+    const middle = (turns, toNumber) => median(turns.map(toNumber))
+    const share = (turns) => middle(turns, (turn) => turn.share)
+    const added = (turns, at) => middle(turns, (turn, round) => turn[at] - results[ALONE].turns[round][at])
     const render = (ms) => `${renderNumber(ms)} ms`
     return {
       columns: ['', 'requests a second', 'of the least proxy', 'added to p50', 'added to p99'],
       rows: results.map(({ name, turns }) => [
         name,
-        renderNumber(Math.round(median(turns.map(({ rate }) => rate)))),
+        renderNumber(Math.round(middle(turns, ({ rate }) => rate))),
         share(turns).toFixed(2),
         render(added(turns, 'p50')),
         render(added(turns, 'p99')),

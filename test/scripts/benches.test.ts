@@ -10,7 +10,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['passwords', [20], 2],
   ['startup-users', [10], 2],
   ['storm', [300, 4], 1],
-  ['gateway', [1, 4, 0], 6],
+  ['gateway', [200, 4, 0], 6],
   ['gateway-stream', [64], 2],
 ]
 

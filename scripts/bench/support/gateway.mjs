@@ -6,6 +6,7 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { startServer } from './child.mjs'
+import { withCores } from './cores.mjs'
 import { ADMIN, withFolder, writeConfig } from './folder.mjs'
 
 const TOKEN_SECRET = 'a-secret-of-foreign-tokens-for-benches-only'
@@ -40,7 +41,9 @@ export function withGateway(work) {
     const proxy = await startScript('baseline-proxy.mjs', upstream.url)
     const gateway = await startGateway(folder, upstream.url)
     try {
-      return await work({ upstream: upstream.url, proxy: proxy.url, gateway: gateway.document, child: gateway.child })
+      const urls = { upstream: upstream.url, proxy: proxy.url, gateway: gateway.document }
+      const measured = [proxy.child, gateway.child]
+      return await withCores(measured, [upstream.child], () => work({ ...urls, child: gateway.child }))
     } finally {
       await gateway.stop()
       for (const { child } of [proxy, upstream]) child.kill()

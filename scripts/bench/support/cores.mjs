@@ -1,0 +1,38 @@
+// Which core a process runs on: left to the system, it is chance who shares one with whom.
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+/** The cores this process may use, as the system writes them: `0-3,8`. Empty where it does not tell. */
+function readCores() {
+  try {
+    return /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? ''
+  } catch {
+    return ''
+  }
+}
+
+function listCores(text) {
+  return text.split(',').flatMap((part) => {
+    const [first, last = first] = part.split('-').map(Number)
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index)
+  })
+}
+
+const pin = (pid, cores) => spawnSync('taskset', ['-acp', cores, String(pid)], { stdio: 'ignore' }).status === 0
+
+/**
+ * Runs `work` with the processes that are measured on one core, and with the others and this one on another. Where there
+ * is one core only, or the system has no such thing, they run as it happens.
+ */
+export async function withCores(measured, others, work) {
+  const before = readCores()
+  const [first, second] = before === '' ? [] : listCores(before)
+  if (second === undefined) return work()
+  for (const { pid } of measured) pin(pid, String(first))
+  for (const { pid } of [...others, process]) pin(pid, String(second))
+  try {
+    return await work()
+  } finally {
+    pin(process.pid, before)
+  }
+}
