@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
@@ -81,7 +82,9 @@ export class Visit {
     }
   }
 
-  #refuse(error: unknown): void {
+  async #refuse(error: unknown): Promise<void> {
+    // all of a body of no told length may have come with the head: then the connection can go on
+    if (this.#request.headers['transfer-encoding'] !== undefined && !this.#request.complete) await nextTurn()
     try {
       const reply = refuse(error, this.#speaker.dialect, this.#exchange, this.#needs.log)
       this.#write(reply, error instanceof Refusal && ENDS_CONNECTION.has(error.code))

@@ -263,6 +263,17 @@ test('HEAD is GET without its body', async (t) => {
   assert.match(answer.head, /^content-length: 43$/im)
 })
 
+test('a refused body of no told length costs no connection where all of it is here', async (t) => {
+  const door = await openTestDoor(t)
+  const head = 'POST /_admin/server/availability HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const whole = await sendRaw(door.port, `${head}5\r\nhello\r\n0\r\n\r\n`, { waitMs: 200 })
+  assert.equal(whole.status, 400)
+  assert.doesNotMatch(whole.head, /^connection: close$/im)
+  const half = await sendRaw(door.port, `${head}5\r\nhello\r\n`, { waitMs: 200 })
+  assert.equal(half.status, 400)
+  assert.match(half.head, /^connection: close$/im)
+})
+
 const COOKIES: [string, string | undefined][] = [
   ['AuthSession=abc', 'abc'],
   ['a=b; AuthSession=abc; c=d', 'abc'],
