@@ -52,25 +52,24 @@ interface Needs extends SignInNeeds {
 
 export function createSignIn(given: SignInNeeds): SignIn {
   const needs: Needs = { ...given, costOf: createCost(given) }
-  return (attempt) =>
-    andThen(needs.findAccount(attempt.name), (account) => {
-      const proof = findProof(needs, attempt, account)
-      return account && proof ? conclude(needs, attempt, account, proof) : verify(needs, attempt, account)
-    })
+  return (attempt) => andThen(needs.findAccount(attempt.name), (account) => decide(needs, attempt, account, MOST_TURNS))
 }
 
 /** What makes a sign-in good: a password just verified, one verified before, or what is as good as either. */
 type Proof = 'verified' | 'remembered' | 'proven'
 
-async function verify(needs: Needs, attempt: Attempt, found: Account | undefined): Promise<Account | undefined> {
-  let account = found
-  for (let turn = 1; turn <= MOST_TURNS; turn += 1) {
-    const known = findProof(needs, attempt, account)
-    const proof = known ?? (await hash(needs, attempt, account))
-    const now = known ? account : await needs.findAccount(attempt.name)
-    if (now?.version === account?.version) return conclude(needs, attempt, now, proof)
-    account = now
-  }
+type Decide<T> = (needs: Needs, attempt: Attempt, account: Account | undefined, turns: number) => T
+
+const decide: Decide<ReturnType<SignIn>> = (needs, attempt, account, turns) => {
+  const proof = findProof(needs, attempt, account)
+  return proof ? conclude(needs, attempt, account, proof) : verify(needs, attempt, account, turns)
+}
+
+const verify: Decide<Promise<Account | undefined>> = async (needs, attempt, account, turns) => {
+  const proof = await hash(needs, attempt, account)
+  const now = await needs.findAccount(attempt.name)
+  if (now?.version === account?.version) return conclude(needs, attempt, now, proof)
+  if (turns > 1) return decide(needs, attempt, now, turns - 1)
   throw new Refusal('overloaded', { detail: 'the password changed again and again', retryAfterSeconds: 1 })
 }
 
