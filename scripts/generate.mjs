@@ -1,11 +1,16 @@
-// Writes the files that are derived from the table of options. With --check writes nothing, tells which are stale, and
-// ends with 1 where one is.
+// Writes the files that are derived from the tables of options and security events. With --check writes nothing, lists
+// the stale files, and exits with 1 if there are any.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { renderDefaultIni, renderOptionsPage } from '../src/config/render.ts'
+import { renderEventsPage } from '../src/journal/render-events.ts'
 
 const root = dirname(import.meta.dirname)
-export const GENERATED = { 'etc/default.ini': renderDefaultIni, 'docs/options.md': renderOptionsPage }
+export const GENERATED = {
+  'etc/default.ini': renderDefaultIni,
+  'docs/options.md': renderOptionsPage,
+  'docs/security-events.md': renderEventsPage,
+}
 
 const current = (path) => {
   try {

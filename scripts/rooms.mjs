@@ -1,15 +1,15 @@
 // Who may import whom: values, and types only. `index.ts` and `main.ts` stand outside the rooms.
 export const ROOMS = {
   base: { values: [], types: [] },
-  identity: { values: ['base'], types: [] },
+  identity: { values: ['base', 'journal'], types: [] },
   keys: { values: ['base'], types: [] },
   config: { values: ['base'], types: [] },
-  credentials: { values: ['base', 'identity', 'keys'], types: [] },
-  store: { values: ['base'], types: ['identity'] },
-  upstream: { values: ['base'], types: ['identity', 'door'] },
-  journal: { values: ['base'], types: ['identity', 'door'] },
-  door: { values: ['base'], types: ['identity'] },
-  dialects: { values: ['base', 'identity'], types: ['door'] },
+  credentials: { values: ['base', 'journal', 'identity', 'keys'], types: [] },
+  store: { values: ['base', 'journal'], types: ['identity'] },
+  upstream: { values: ['base', 'journal'], types: ['identity', 'door'] },
+  journal: { values: ['base'], types: [] },
+  door: { values: ['base', 'journal'], types: ['identity'] },
+  dialects: { values: ['base', 'journal', 'identity'], types: ['door'] },
   app: {
     values: ['base', 'identity', 'keys', 'config', 'credentials', 'store', 'upstream', 'journal', 'door', 'dialects'],
     types: [],

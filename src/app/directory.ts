@@ -10,7 +10,7 @@ import { toDirectorySettings } from './options.ts'
 import type { State } from './state.ts'
 
 export function openDirectory(state: State, log: Log): Promise<Directory> {
-  const { store, hasher } = state
+  const { store, hasher, events } = state
   const settings = deriveLive(
     deriveLive(state, (inForce) => inForce.settings.values),
     toDirectorySettings,
@@ -22,6 +22,7 @@ export function openDirectory(state: State, log: Log): Promise<Directory> {
     settings: settings.get,
     follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
     clock: SYSTEM_CLOCK,
+    events,
     log,
   })
 }

@@ -9,6 +9,7 @@ import { renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { createHasher, type Hasher } from '../identity/password/hasher.ts'
 import type { Store } from '../identity/ports.ts'
+import { createSecurityEvents, type RunningSecurityEvents, toLogSink } from '../journal/security-events.ts'
 import type { VerificationKey } from '../keys/key.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
 import { openStore } from '../store/open.ts'
@@ -64,6 +65,7 @@ export interface State extends Live<InForce> {
   readonly store: Store
   readonly runtime: StoredLayer
   readonly secrets: SharedSecrets
+  readonly events: RunningSecurityEvents
   /**
    * Reads everything anew, files too; what was set for this process alone is gone. Any problem keeps everything as it
    * is.
@@ -151,6 +153,7 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
   }
   const inForce = createLive((await prepareAll(reader, needs, undefined)).next)
   queue = () => inForce.get().settings.values.hashing.queue
+  const events = createSecurityEvents({ node: () => inForce.get().settings.values.node.name, sinks: [toLogSink(log)] })
 
   const reload = async (): Promise<ReloadReport> => {
     const restore = needs.runtime.dropVolatile()
@@ -192,6 +195,7 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     store,
     runtime: needs.runtime,
     secrets,
+    events,
     reload: () => inTurn(reload),
     refresh: () => inTurn(refresh),
     onChange: (listener) => void listeners.push(listener),

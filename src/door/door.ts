@@ -56,6 +56,7 @@ export function createDoor(options: DoorOptions): Door {
     limits,
     trust,
     log,
+    door: dialect.name,
     running,
     admit(socket) {
       if (isStopping) throw new Refusal('stopping', { retryAfterSeconds: 5 })
@@ -70,7 +71,7 @@ export function createDoor(options: DoorOptions): Door {
       const speaker = chooseSpeaker(request.url ?? '', request.method)
       return new Visit(request, response, speaker, needs).serve()
     },
-    identify: (request) => identify(request, { dialect, limits: limits.get(), trust }),
+    identify: (request) => identify(request, { dialect, limits: limits.get(), trust, door: dialect.name }),
     handleBroken(error, socket) {
       if (running.breakOff(socket)) return
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()

@@ -3,15 +3,18 @@ import { Socket } from 'node:net'
 import { isOfCaller } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Authenticated } from '../identity/identity.ts'
+import { runForOrigin } from '../journal/origin.ts'
 import type { BodyLimits } from './body.ts'
 import type { Dialect } from './exchange.ts'
 import type { TrustRules } from './forwarded.ts'
 import { Incoming } from './incoming.ts'
+import { describeOrigin } from './origin.ts'
 
 export interface IdentifyOptions {
   readonly dialect: Dialect
   readonly limits: BodyLimits
   readonly trust: Live<TrustRules>
+  readonly door: string
 }
 
 /**
@@ -23,7 +26,10 @@ export async function identify(request: IncomingMessage, options: IdentifyOption
   if (exchange.isRepeated('authorization')) return undefined
   const step = options.dialect.steps.find(({ name }) => name === 'authenticate')
   try {
-    await step?.run(exchange)
+    await runForOrigin(
+      () => describeOrigin(exchange, options.door),
+      () => step?.run(exchange),
+    )
   } catch (error) {
     if (isOfCaller(error)) return undefined
     throw error

@@ -4,11 +4,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import { runForOrigin } from '../journal/origin.ts'
 import { type BodyLimits, hasBody } from './body.ts'
 import type { Reply } from './exchange.ts'
 import type { TrustRules } from './forwarded.ts'
 import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { Incoming } from './incoming.ts'
+import { describeOrigin } from './origin.ts'
 import { refuse } from './refuse.ts'
 import { writeReply } from './reply.ts'
 import type { Connection, Running } from './running.ts'
@@ -18,6 +20,8 @@ export interface VisitNeeds {
   readonly limits: Live<GuardLimits & BodyLimits>
   readonly trust: Live<TrustRules>
   readonly log: Log
+  /** Name of the door, for records of what happens behind it. */
+  readonly door: string
   readonly running: Running
   /** Throws where nobody on this connection is let in now. */
   admit(socket: Socket): void
@@ -48,10 +52,13 @@ export class Visit {
     // A body that breaks off is told to whoever reads it, and to nobody else.
     if (hasBody(this.#request)) this.#request.on('error', ignore)
     this.#response.on('close', () => this.#end())
-    // later, even where there is nothing to wait for: until then the parser may tell what is wrong with what follows
-    return this.#answer().then(
-      (reply) => this.#deliver(reply),
-      (error) => this.#refuse(error),
+    const describe = () => describeOrigin(this.#exchange, this.#needs.door)
+    return runForOrigin(describe, () =>
+      // later, even where there is nothing to wait for: until then the parser may tell what is wrong with what follows
+      this.#answer().then(
+        (reply) => this.#deliver(reply),
+        (error) => this.#refuse(error),
+      ),
     )
   }
 

@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { OPTIONS } from '../../src/config/options.ts'
 import { renderDefaultIni, renderOptionsPage } from '../../src/config/render.ts'
+import { renderEventsPage } from '../../src/journal/render-events.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
 for (const [path, render] of Object.entries({
   'etc/default.ini': renderDefaultIni,
   'docs/options.md': renderOptionsPage,
+  'docs/security-events.md': renderEventsPage,
 })) {
   test(`${path} says what the table says`, () => {
     assert.ok(readFileSync(join(ROOT, path), 'utf8') === render(), 'stale: run node scripts/generate.mjs')

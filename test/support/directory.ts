@@ -7,6 +7,7 @@ import type { Administration, DirectorySettings } from '../../src/identity/direc
 import type { Directory } from '../../src/identity/directory.ts'
 import { createHasher } from '../../src/identity/password/hasher.ts'
 import type { SettingList, Store } from '../../src/identity/ports.ts'
+import { type SecurityEvents, SILENT_EVENTS } from '../../src/journal/security-events.ts'
 import { followChanges } from '../../src/store/feed.ts'
 import { openStore } from '../../src/store/open.ts'
 
@@ -37,6 +38,7 @@ export interface TestNodeOptions {
   readonly clock?: Clock
   /** Left out: never by itself. */
   readonly pollMs?: number
+  readonly events?: SecurityEvents
 }
 
 export interface TestNode {
@@ -78,6 +80,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     settings: () => ({ ...SETTINGS, ...options.settings }),
     follow: (needs) => followChanges(line.store, { ...needs, clock, pollMs: options.pollMs ?? NEVER_MS }),
     clock,
+    events: options.events ?? SILENT_EVENTS,
     log: SILENT_LOG,
   })
   let isClosed = false

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
+import type { SecurityEvents } from '../../journal/security-events.ts'
 import type { AdministratorAccount } from '../administrators.ts'
 import type { Hasher, HashParameters } from '../password/hasher.ts'
 import type { PasswordRules } from '../password/password-rules.ts'
@@ -15,6 +16,7 @@ export interface DirectoryNeeds {
   /** Follows the changes of the store. */
   follow(options: FollowNeeds): Follower
   readonly clock: Clock
+  readonly events: SecurityEvents
   readonly log: Log
 }
 

@@ -1,0 +1,78 @@
+import type { Clock } from '../base/clock.ts'
+import type { SecurityRecord } from './security-events.ts'
+
+const GROUP_MS = 60_000
+
+/** A guess costs a client nothing, so what is kept per peer is bounded. */
+const MAX_PEERS = 1000
+
+/** Stands for the peers there is no room for. They share one record per minute. */
+export const OTHER_PEERS = '(other peers)'
+
+interface Group {
+  readonly sinceMs: number
+  /** The last event that was only counted. */
+  waiting: SecurityRecord | undefined
+  count: number
+}
+
+/**
+ * Turns many events of one kind from one peer into one record per minute. The first is written at once, so that an
+ * operator sees an attack when it begins; the others are counted, and the count is written when the minute is over.
+ */
+export function createGroups(write: (record: SecurityRecord) => void, clock: Clock) {
+  const groups = new Map<string, Group>()
+  let timer: NodeJS.Timeout | undefined
+
+  const writeCount = ({ waiting, count }: Group) => {
+    if (waiting) write({ ...waiting, fields: { ...waiting.fields, count } })
+  }
+
+  /** A group with a count goes on for another minute, so that its next event is counted again. */
+  const endMinute = (key: string, group: Group) => {
+    groups.delete(key)
+    writeCount(group)
+    if (group.waiting) groups.set(key, { sinceMs: clock.nowMs(), waiting: undefined, count: 0 })
+  }
+
+  const isOver = ({ sinceMs }: Group) => clock.nowMs() - sinceMs >= GROUP_MS
+
+  const watch = () => {
+    timer ??= setTimeout(() => {
+      for (const [key, group] of [...groups]) if (isOver(group)) endMinute(key, group)
+      timer = undefined
+      if (groups.size > 0) watch()
+    }, GROUP_MS / 4).unref()
+  }
+
+  return {
+    add(given: SecurityRecord): void {
+      const { record, key } = place(given, groups)
+      const group = groups.get(key)
+      if (!group) {
+        groups.set(key, { sinceMs: record.time, waiting: undefined, count: 0 })
+        watch()
+        write(record)
+        return
+      }
+      group.waiting = record
+      group.count += 1
+      if (isOver(group)) endMinute(key, group)
+    },
+    flush(): void {
+      clearTimeout(timer)
+      timer = undefined
+      for (const group of groups.values()) writeCount(group)
+      groups.clear()
+    },
+  }
+}
+
+function place(record: SecurityRecord, groups: ReadonlyMap<string, Group>) {
+  const key = keyOf(record.event, String(record.fields['peer'] ?? ''))
+  if (groups.has(key) || groups.size < MAX_PEERS) return { key, record }
+  const fields = { ...record.fields, peer: OTHER_PEERS }
+  return { key: keyOf(record.event, OTHER_PEERS), record: { ...record, fields } }
+}
+
+const keyOf = (event: string, peer: string): string => `${event} ${peer}`

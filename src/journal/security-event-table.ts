@@ -1,0 +1,311 @@
+/**
+ * Every security event Cardea records. A row describes one kind of event completely: the log, the audit trail and the
+ * reference page derive from it. Kinds are never renamed or reused, because alerts and queries name them.
+ */
+
+/** What a caller gives for one field. */
+export interface EventField {
+  readonly type: 'text' | 'number' | 'list'
+  readonly help: string
+  readonly isOptional?: true
+}
+
+export interface EventRow {
+  readonly level: 'info' | 'warn' | 'error'
+  readonly outcome: 'success' | 'failure'
+  /** The message of the log line. */
+  readonly sentence: string
+  /** `request`: the record names the request during which it happened. `server`: no client caused it. */
+  readonly scope: 'request' | 'server'
+  /** Further events of this kind from the same peer become one record per minute, with a count. */
+  readonly isGrouped?: true
+  readonly fields: Readonly<Record<string, EventField>>
+}
+
+const text = (help: string) => ({ type: 'text', help }) as const
+const number = (help: string) => ({ type: 'number', help }) as const
+const list = (help: string) => ({ type: 'list', help }) as const
+const optional = <F extends EventField>(field: F) => ({ ...field, isOptional: true }) as const
+
+const USER = { subject: text('Name of the user.') } as const
+const ADMINISTRATOR = { subject: text('Name of the administrator.') } as const
+const REASON = { reason: text('Why, in words for the operator. The client is not shown this text.') } as const
+const GRANT = {
+  ...USER,
+  database: text('Database, or `*`.'),
+  collection: optional(text('Collection, or `*`. Absent for a grant on the database.')),
+} as const
+const SOURCE = { source: text('Option or file that was read.') } as const
+const UPSTREAM = { upstream: text('URL of the upstream server, without user and password.') } as const
+
+export const SECURITY_EVENTS = {
+  // sign-in
+  'sign-in.accepted': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'sign-in accepted',
+    scope: 'request',
+    fields: {
+      subject: text('Name the client signed in as.'),
+      opened: text('`session`, `token`, or `first use` of a credential that is sent with every request.'),
+    },
+  },
+  'sign-in.refused': {
+    level: 'warn',
+    outcome: 'failure',
+    sentence: 'sign-in refused',
+    scope: 'request',
+    isGrouped: true,
+    fields: {
+      subject: optional(text('Name the client gave, if the credential has one that could be read.')),
+      ...REASON,
+    },
+  },
+  'sign-out': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'signed out',
+    scope: 'request',
+    fields: USER,
+  },
+  'session.revoked': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'all sessions and tokens of a user revoked',
+    scope: 'request',
+    fields: { ...USER, ...REASON },
+  },
+  'limit.started': {
+    level: 'warn',
+    outcome: 'failure',
+    sentence: 'limit on password checks reached',
+    scope: 'request',
+    fields: {
+      limit: text('Which limit, for example `lockout`, `account` or `peer`.'),
+      subject: optional(text('Account that is limited. Absent where the limit is on the peer alone.')),
+      seconds: optional(number('For how long, if that is known.')),
+    },
+  },
+  'limit.ended': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'limit on password checks ended',
+    scope: 'server',
+    fields: {
+      limit: text('Which limit, for example `lockout`, `account` or `peer`.'),
+      subject: optional(text('Account that was limited.')),
+      count: optional(number('Attempts refused while it lasted.')),
+    },
+  },
+  // users, administrators, grants, access tokens
+  'user.created': { level: 'info', outcome: 'success', sentence: 'user created', scope: 'request', fields: USER },
+  'user.changed': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'user changed',
+    scope: 'request',
+    fields: { ...USER, changed: list('What changed: `password`, `roles`, `active`, `members`, `extra`, `config`.') },
+  },
+  'user.removed': { level: 'info', outcome: 'success', sentence: 'user removed', scope: 'request', fields: USER },
+  'administrator.created': {
+    level: 'warn',
+    outcome: 'success',
+    sentence: 'administrator created',
+    scope: 'request',
+    fields: ADMINISTRATOR,
+  },
+  'administrator.changed': {
+    level: 'warn',
+    outcome: 'success',
+    sentence: 'password of an administrator changed',
+    scope: 'request',
+    fields: ADMINISTRATOR,
+  },
+  'administrator.removed': {
+    level: 'warn',
+    outcome: 'success',
+    sentence: 'administrator removed',
+    scope: 'request',
+    fields: ADMINISTRATOR,
+  },
+  'grant.created': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'grant created',
+    scope: 'request',
+    fields: { ...GRANT, access: text('`rw`, `ro` or `none`.') },
+  },
+  'grant.changed': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'grant changed',
+    scope: 'request',
+    fields: { ...GRANT, access: text('`rw`, `ro` or `none`.'), previous: text('Access before.') },
+  },
+  'grant.removed': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'grant removed',
+    scope: 'request',
+    fields: { ...GRANT, previous: text('Access before.') },
+  },
+  'access-token.created': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'access token created',
+    scope: 'request',
+    fields: { ...USER, token: text('Name of the access token.') },
+  },
+  'access-token.removed': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'access token removed',
+    scope: 'request',
+    fields: { ...USER, token: text('Name of the access token.') },
+  },
+  'users.imported': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'users imported',
+    scope: 'request',
+    fields: {
+      created: number('Users created.'),
+      replaced: number('Users replaced.'),
+      kept: number('Users that stayed as they were.'),
+      refused: number('Users that were refused.'),
+    },
+  },
+  'users.exported': {
+    level: 'warn',
+    outcome: 'success',
+    sentence: 'users exported with their password hashes',
+    scope: 'request',
+    fields: { count: number('Users in the response.') },
+  },
+  // configuration and keys
+  'option.changed': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'option changed',
+    scope: 'request',
+    fields: {
+      option: text('`section.option`.'),
+      old: optional(text('Value before; `***` for a secret. Absent where it was not set.')),
+      new: optional(text('Value now; `***` for a secret. Absent where it was removed.')),
+    },
+  },
+  'configuration.reloaded': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'configuration reloaded',
+    scope: 'request',
+    fields: { changed: list('Options whose value changed.') },
+  },
+  'reload.failed': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'reload failed; the previous values stay in use',
+    scope: 'request',
+    fields: { ...SOURCE, ...REASON },
+  },
+  'secrets.reloaded': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'secrets reloaded',
+    scope: 'request',
+    fields: SOURCE,
+  },
+  'key-set.reloaded': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'key set reloaded',
+    scope: 'request',
+    fields: SOURCE,
+  },
+  // the server and what it depends on
+  'server.started': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'server started',
+    scope: 'server',
+    fields: { version: text('Version of Cardea.'), listening: list('Addresses of the doors.') },
+  },
+  'server.stopped': { level: 'info', outcome: 'success', sentence: 'server stopped', scope: 'server', fields: {} },
+  'store.lost': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'store cannot be reached',
+    scope: 'server',
+    fields: REASON,
+  },
+  'store.back': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'store can be reached again',
+    scope: 'server',
+    fields: { seconds: number('For how long it could not be reached.') },
+  },
+  'upstream.token-rejected': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'upstream server rejected the identity that Cardea signed',
+    scope: 'server',
+    fields: {
+      ...UPSTREAM,
+      ...REASON,
+      check: text('Options and configuration lines to compare.'),
+      count: optional(number('Requests answered with an error for this reason since the last record.')),
+    },
+  },
+  'upstream.down': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'upstream server does not answer',
+    scope: 'server',
+    fields: {
+      ...UPSTREAM,
+      ...REASON,
+      check: text('Options and configuration lines to check.'),
+      count: optional(number('Requests answered with an error for this reason since the last record.')),
+    },
+  },
+  'upstream.up': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'upstream server answers again',
+    scope: 'server',
+    fields: { ...UPSTREAM, seconds: number('For how long it did not.') },
+  },
+} as const satisfies Readonly<Record<string, EventRow>>
+
+export type EventKind = keyof typeof SECURITY_EVENTS
+
+type Rows = typeof SECURITY_EVENTS
+type ValueOf<F> = F extends { readonly type: 'number' }
+  ? number
+  : F extends { readonly type: 'list' }
+    ? readonly string[]
+    : string
+type OptionalNames<Fields> = {
+  [N in keyof Fields]: Fields[N] extends { readonly isOptional: true } ? N : never
+}[keyof Fields]
+
+type GivenFields<Fields> = {
+  readonly [N in Exclude<keyof Fields, OptionalNames<Fields>>]: ValueOf<Fields[N]>
+} & { readonly [N in OptionalNames<Fields>]?: ValueOf<Fields[N]> | undefined }
+
+/** Who sent the request during which an event happened, and where it came in. */
+export interface OriginFields {
+  /** Name of the identity that made the request. */
+  readonly actor?: string | undefined
+  /** Address of the client after the trust decision. */
+  readonly peer?: string | undefined
+  readonly door?: string | undefined
+  /** Credential handler that vouched for the actor, or that was asked. */
+  readonly handler?: string | undefined
+  /** Id of the request. */
+  readonly request?: string | undefined
+}
+
+/** The fields of one kind. What is known of the request is added, unless the caller gives it. */
+export type EventFields<K extends EventKind> = GivenFields<Rows[K]['fields']> & OriginFields
