@@ -69,7 +69,7 @@ export function createDoor(options: DoorOptions): Door {
     dialect,
     handle(request, response) {
       const speaker = chooseSpeaker(request.url ?? '', request.method)
-      return new Visit(request, response, speaker, needs).serve()
+      return running.inTurn(request.socket, () => new Visit(request, response, speaker, needs).serve())
     },
     identify: (request) => identify(request, { dialect, limits: limits.get(), trust, door: dialect.name }),
     handleBroken(error, socket) {

@@ -4,8 +4,12 @@ import { createSocketNote } from './socket-note.ts'
 
 /** What is under way on one connection. */
 export interface Connection {
-  /** Several, where a client pipelines. */
+  /** The requests that were begun and whose reply is not out. */
   readonly exchanges: Incoming[]
+  /** Pipelined requests that wait until the reply before theirs is out. */
+  readonly waiting: (() => void)[]
+  /** A request has its turn. */
+  isTaken: boolean
   /** What follows is not HTTP. */
   isBroken: boolean
   /** The reply under way is the last. */
@@ -15,15 +19,39 @@ export interface Connection {
 /** The exchanges under way on each connection. */
 export type Running = ReturnType<typeof createRunning>
 
+/** With so many pipelined requests waiting, nothing more is read from the connection. */
+const MAX_WAITING = 32
+
+const DONE = Promise.resolve()
+
+/** Shared by all doors: a library user may send the requests of one connection to different ones. */
+const connections = createSocketNote<Connection>()
+
 export function createRunning() {
-  const connections = createSocketNote<Connection>()
   return {
+    /**
+     * Serves the requests of a connection one after the other. Only the reply before tells whether the connection
+     * goes on: a request behind a reply that announces its end must not be executed.
+     */
+    inTurn(socket: Socket, serve: () => Promise<void>): Promise<void> {
+      const connection = connectionOf(socket)
+      const { waiting } = connection
+      if (!connection.isTaken) return takeTurn(socket, connection, serve)
+      return new Promise((resolve) => {
+        waiting.push(() => resolve(takeTurn(socket, connection, serve)))
+        if (waiting.length === MAX_WAITING) socket.pause()
+      })
+    },
+    /** The reply is out, or the client is gone. */
+    endTurn(socket: Socket, connection: Connection): void {
+      const { waiting } = connection
+      connection.isTaken = false
+      const hadMany = waiting.length >= MAX_WAITING
+      while (!connection.isTaken && waiting.length > 0) waiting.shift()?.()
+      if (hadMany && waiting.length < MAX_WAITING) socket.resume()
+    },
     add(socket: Socket, exchange: Incoming): Connection {
-      let connection = connections.get(socket)
-      if (connection === undefined) {
-        connection = { exchanges: [], isBroken: false, isEnding: false }
-        connections.set(socket, connection)
-      }
+      const connection = connectionOf(socket)
       connection.exchanges.push(exchange)
       return connection
     },
@@ -46,4 +74,18 @@ export function createRunning() {
       return true
     },
   }
+}
+
+function connectionOf(socket: Socket): Connection {
+  const known = connections.get(socket)
+  if (known) return known
+  const made = { exchanges: [], waiting: [], isTaken: false, isBroken: false, isEnding: false }
+  connections.set(socket, made)
+  return made
+}
+
+function takeTurn(socket: Socket, connection: Connection, serve: () => Promise<void>): Promise<void> {
+  if (connection.isEnding || connection.isBroken || socket.destroyed) return DONE
+  connection.isTaken = true
+  return serve()
 }

@@ -54,7 +54,7 @@ export class Visit {
     this.#response.on('close', () => this.#end())
     const describe = () => describeOrigin(this.#exchange, this.#needs.door)
     return runForOrigin(describe, () =>
-      // later, even where there is nothing to wait for: until then the parser may tell what is wrong with what follows
+      // Always asynchronous: until then the parser may report an error in what follows.
       this.#answer().then(
         (reply) => this.#deliver(reply),
         (error) => this.#refuse(error),
@@ -90,7 +90,7 @@ export class Visit {
   }
 
   async #refuse(error: unknown): Promise<void> {
-    // all of a body of no told length may have come with the head: then the connection can go on
+    // If a chunked body came whole with the head, the connection can go on. Requests behind it wait for this reply.
     if (this.#request.headers['transfer-encoding'] !== undefined && !this.#request.complete) await nextTurn()
     try {
       const reply = refuse(error, this.#speaker.dialect, this.#exchange, this.#needs.log)
@@ -127,6 +127,7 @@ export class Visit {
   #end(): void {
     this.#exchange.leave()
     this.#leave()
+    this.#needs.running.endTurn(this.#request.socket, this.#connection)
   }
 
   #leave(): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { openTestDoor } from '../support/door.ts'
+import { echo, openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
 
 interface Row {
@@ -9,6 +9,18 @@ interface Row {
   readonly status: number
   /** The connection must be closed with the answer. */
   readonly closes?: boolean
+}
+
+const CANARY = request('/canary', 'Connection: close')
+
+/** The request behind a hostile one. It counts how often it was executed. */
+const createCanary = () => {
+  const counter = { runs: 0 }
+  const sing = () => {
+    counter.runs += 1
+    return { status: 200, headers: [], body: 'canary' }
+  }
+  return { counter, route: { path: '/canary', methods: { GET: sing } } }
 }
 
 const post = (...lines: string[]) => ['POST /echo HTTP/1.1', 'Host: localhost', ...lines].join('\r\n')
@@ -141,6 +153,33 @@ for (const dialect of ['document', 'multi-model'] as const) {
       const body = JSON.parse(answer.body)
       if (dialect === 'document') assert.deepEqual(Object.keys(body), ['error', 'reason'])
       else assert.equal(body.code, row.status)
+    })
+  }
+}
+
+/** The same request with a chunked body, where it has none of its own. */
+function withChunks(send: string): string | undefined {
+  const hasOwnBody = !send.endsWith('\r\n\r\n') || /content-length|transfer-encoding/i.test(send)
+  return hasOwnBody ? undefined : `${send.slice(0, -2)}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`
+}
+
+for (const dialect of ['document', 'multi-model'] as const) {
+  const { counter, route } = createCanary()
+  const door = await openTestDoor({ after }, { dialect, routes: [echo('/echo'), route] })
+  const variants = ROWS.flatMap(({ name, send }) => [
+    { name, send },
+    { name: `${name}, with a chunked body`, send: withChunks(send) },
+  ])
+  for (const { name, send } of variants) {
+    if (send === undefined) continue
+    test(`${dialect}: a request behind ${name} runs only if the connection stays open`, async () => {
+      const before = counter.runs
+      const answer = await sendRaw(door.port, send + CANARY, { untilClosed: true })
+      const replies = answer.text.split(/(?=HTTP\/1\.1 \d{3} )/)
+      const isEnded = replies.findIndex((reply) => /^connection: close\r$/im.test(reply))
+      const sung = replies.filter((reply) => reply.endsWith('canary')).length
+      assert.equal(counter.runs - before, sung, 'what ran was answered, and the other way round')
+      assert.equal(isEnded, replies.length - 1, 'the first reply that announces the end is the last')
     })
   }
 }

@@ -68,7 +68,7 @@ const LIMITS: DoorLimits & ListenerLimits = {
 }
 
 /** A route that reads its body and says how long it was. */
-const echo = (path: string): Route => ({
+export const echo = (path: string): Route => ({
   path,
   methods: {
     POST: async (exchange) => ({ status: 200, headers: [], body: `read ${(await exchange.readBody())?.length}` }),

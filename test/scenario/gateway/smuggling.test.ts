@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { beforeDocument, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
+import { beforeDocument, beforeMultiModel, openBackend, openFront, openServer } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
 
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -103,7 +103,72 @@ for (const door of ['document', 'multiModel'] as const) {
   }
 }
 
+const CANARY = 'PUT /db/canary HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}'
+
+for (const door of ['document', 'multiModel'] as const) {
+  const port = Number(new URL(front[door]).port)
+  for (const [name, bytes] of REFUSED)
+    test(`${door}: a request pipelined behind ${name} is never executed`, async () => {
+      const before = backend.seen.length
+      const answer = await sendRaw(port, bytes + CANARY, { untilClosed: true })
+      assert.ok(answer.isClosed, 'the connection stays open')
+      assert.equal(answer.text.match(/HTTP\/1\.1 \d{3}/g)?.length, 1, 'one reply')
+      assert.equal(backend.seen.length, before, 'nothing reached the server behind')
+    })
+}
+
 const port = Number(new URL(front.document).port)
+
+const ENDING: readonly (readonly [name: string, bytes: string])[] = [
+  [
+    'a refusal of a chunked body that came whole',
+    `POST /db/doc HTTP/1.1\r\nHost: a\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n${chunked('abc')}`,
+  ],
+  [
+    'a refusal before a large body was read',
+    `PUT /_node/_local/_config/a/b HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n${'a'.repeat(900_000)}`,
+  ],
+  ['an upgrade that was not agreed to', 'GET /_up HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
+  ['a request that closes the connection', 'GET /_up HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
+]
+
+for (const [name, bytes] of ENDING)
+  test(`a request pipelined behind ${name} is never executed`, async () => {
+    const before = backend.seen.filter(({ url }) => url.includes('canary')).length
+    const answer = await sendRaw(port, bytes + CANARY, { untilClosed: true })
+    assert.match(answer.head, /^connection: close$/im)
+    assert.equal(backend.seen.filter(({ url }) => url.includes('canary')).length, before)
+  })
+
+test('pipelined requests are executed one after the other', async (t) => {
+  const begun: string[] = []
+  const first = Promise.withResolvers<void>()
+  const slow = await openServer(t, async (request, response) => {
+    begun.push(request.url ?? '')
+    if (request.url === '/db/first') await first.promise
+    response.end(request.url)
+  })
+  const { document } = await openFront(t, beforeDocument(slow.url))
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n`
+  const both = `${get('/db/first')}\r\n${get('/db/second')}Connection: close\r\n\r\n`
+  const reply = sendRaw(Number(new URL(document).port), both, { untilClosed: true })
+  while (begun.length === 0) await fetch(`${document}/_up`)
+  await fetch(`${document}/db/meanwhile`)
+  assert.deepEqual(
+    begun.filter((path) => path !== '/_up'),
+    ['/db/first', '/db/meanwhile'],
+  )
+  first.resolve()
+  assert.match((await reply).text, /\/db\/first[\s\S]*\/db\/second$/)
+})
+
+test('a client may pipeline more requests than wait at once', async () => {
+  const count = 500
+  const bytes = 'GET /_up HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count)
+  const last = 'GET /_up HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+  const answer = await sendRaw(port, bytes + last, { untilClosed: true })
+  assert.equal(answer.text.match(/HTTP\/1\.1 200/g)?.length, count + 1)
+})
 
 test('what follows an upgrade that nobody agreed to goes nowhere (CVE-2026-2833)', async () => {
   const before = backend.seen.length
