@@ -61,7 +61,7 @@ function createSharedSignIn(state: State, directory: Directory, log: Log): SignI
     hasher: state.hasher,
     memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
     lockout,
-    codes: createTotpCheck(SYSTEM_CLOCK),
+    codes: createTotpCheck(state.store, SYSTEM_CLOCK),
     decoy: () => toDecoy(config()),
     limits: () => toIterationLimits(config()),
   })

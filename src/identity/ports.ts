@@ -69,6 +69,14 @@ export interface SessionStore {
   purgeEnded(nowSeconds: number): Promise<number>
 }
 
+export interface CodeStore {
+  /**
+   * Marks the one-time code of this time step, and every earlier one, as used. `false`: the user has used this step or
+   * a later one already, here or at another node, and nothing was changed.
+   */
+  useCodeStep(name: string, step: number): Promise<boolean>
+}
+
 /** One entry of the run-time layer of the configuration. */
 export interface Setting {
   readonly section: string
@@ -121,7 +129,7 @@ export interface ChangeFeed {
   onWake(listener: () => void): () => void
 }
 
-export interface Store extends UserStore, SessionStore, SettingStore, ChangeFeed {
+export interface Store extends UserStore, SessionStore, CodeStore, SettingStore, ChangeFeed {
   /** For logs and health. */
   readonly engine: string
   /** Waits for what is under way. After it every call is refused. */

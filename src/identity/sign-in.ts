@@ -92,16 +92,23 @@ async function hash(needs: Needs, attempt: Attempt, account: Account | undefined
 }
 
 function conclude(
-  { lockout, codes, memory, onPassword }: Needs,
+  needs: Needs,
   attempt: Attempt,
   account: Account | undefined,
   proof: Proof | undefined,
-): Account | undefined {
+): MaybePromise<Account | undefined> {
+  const { lockout, codes } = needs
   const key = keyOf(attempt, account)
   // codes are guessed side by side too
   requireUnlocked(lockout, key)
+  if (!account || !proof) return void lockout.countFailure(key)
   // a wrong code counts and looks like a wrong password, else it would tell that the password was right
-  if (!account || !proof || !isCodeRight(account, attempt, codes)) return void lockout.countFailure(key)
+  return andThen(isCodeRight(account, attempt, codes), (isRight) =>
+    isRight ? accept(needs, attempt, account, proof) : void lockout.countFailure(key),
+  )
+}
+
+function accept({ memory, onPassword }: Needs, attempt: Attempt, account: Account, proof: Proof): Account {
   if (proof === 'verified') memory.remember(attempt.name, account.version, attempt.password)
   if (proof !== 'proven') onPassword(account, attempt.password)
   return account
@@ -126,7 +133,8 @@ function createCost({ decoy, limits }: SignInNeeds): Cost {
   }
 }
 
-function isCodeRight({ name, totp: member }: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): boolean {
+function isCodeRight(account: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): MaybePromise<boolean> {
+  const { name, totp: member } = account
   if (member === undefined || isWithoutCode) return true
   const totp = readTotp(member)
   return totp !== undefined && code !== undefined && codes.spend(name, totp, code)

@@ -2,6 +2,8 @@ import { createHmac } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { CodeStore } from './ports.ts'
 import type { Json } from './user.ts'
 
 /** A second factor: codes that change with time (RFC 6238). */
@@ -65,25 +67,21 @@ export function renderCode({ key, digest, length }: Totp, step: number): string 
 
 export interface TotpCheck {
   /**
-   * Whether this is the code of now, of the step before or of the next one. A code that was right has been used: it is
-   * not right again.
+   * Whether this is the code of the current time step, of the one before or of the next one, and newer than the last
+   * code the user signed in with. A code that is accepted is used up on every node. A wrong code is rejected at once;
+   * for a right one the store is asked, and where it cannot be reached, the promise rejects with its refusal.
    */
-  spend(name: string, totp: Totp, code: string): boolean
+  spend(name: string, totp: Totp, code: string): MaybePromise<boolean>
 }
 
-/** Codes spent are remembered in memory, for as long as they could be sent again. */
-export function createTotpCheck(clock: Clock): TotpCheck {
-  const spent = new Map<number, Set<string>>()
+export function createTotpCheck(store: CodeStore, clock: Clock): TotpCheck {
   return {
     spend(name, totp, code) {
       const now = Math.floor(nowSeconds(clock) / STEP_SECONDS)
-      for (const step of spent.keys()) if (step < now - 1) spent.delete(step)
-      // every step is worked out and compared, whichever fits
+      // all three are computed and compared, so that the time does not tell which one fits
       const fitting = [now - 1, now, now + 1].filter((step) => isSameSecret(renderCode(totp, step), code))
-      const step = fitting.find((candidate) => !spent.get(candidate)?.has(name))
-      if (step === undefined) return false
-      spent.set(step, (spent.get(step) ?? new Set()).add(name))
-      return true
+      const newest = fitting.at(-1)
+      return newest === undefined ? false : store.useCodeStep(name, newest)
     },
   }
 }

@@ -2,9 +2,10 @@
  * The store over an engine. Calls of the ports enter, steps leave, and nothing that cannot be stored gets past here.
  */
 import { setImmediate as giveWay } from 'node:timers/promises'
-import type { Store } from '../identity/ports.ts'
+import type { CodeStore, Store } from '../identity/ports.ts'
 import { isKey, requireKey, requireLimit, requireText } from './limits.ts'
 import { readChange } from './operations/changes.ts'
+import { useCodeStep } from './operations/codes.ts'
 import { listUsers, readListed } from './operations/list-users.ts'
 import { endSession, readEnded } from './operations/sessions.ts'
 import { putSetting, readSettings } from './operations/settings.ts'
@@ -23,6 +24,7 @@ export const createStore = (engine: Engine): Store =>
     engine: engine.name,
     ...createUsers(engine),
     ...createSessions(engine),
+    ...createCodes(engine),
     ...createSettings(engine),
     ...createChanges(engine),
     close: () => engine.close(),
@@ -76,6 +78,13 @@ function createSessions(engine: Engine): Sessions {
     },
   }
 }
+
+const createCodes = (engine: Engine): CodeStore => ({
+  async useCodeStep(name, step) {
+    requireKey(name, 'a name')
+    return engine.transact(() => useCodeStep(name, step))
+  },
+})
 
 function createSettings(engine: Engine): Settings {
   return {

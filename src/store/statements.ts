@@ -21,6 +21,11 @@ const TEXTS = {
   purgeEnded: `DELETE FROM cardea_ended_sessions WHERE expires_at <= $1 AND id IN
     (SELECT id FROM cardea_ended_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,
 
+  // no row is returned where the stored step is not older: then nothing was written
+  useCodeStep: `INSERT INTO cardea_used_codes (name, step) VALUES ($1, $2)
+    ON CONFLICT (name) DO UPDATE SET step = excluded.step WHERE excluded.step > cardea_used_codes.step
+    RETURNING step`,
+
   // one statement, so that the list and the sequence it is complete to are of one moment
   listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence,
       state.sequence AS complete_to

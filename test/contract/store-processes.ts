@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Change, Store } from '../../src/identity/ports.ts'
+import { MIGRATIONS } from '../../src/store/migrations/all.ts'
 import type { StoreTests } from './store.ts'
 
 const WRITER = new URL('./store-writer.ts', import.meta.url).pathname
@@ -45,6 +46,9 @@ async function readAll(store: Store, total: number): Promise<Change[]> {
   return seen
 }
 
+/** Every table the migrations create. */
+const TABLES = MIGRATIONS.flatMap(({ sqlite }) => sqlite.match(/(?<=CREATE TABLE )\w+/g) ?? [])
+
 export const PROCESS_TESTS: StoreTests = {
   async 'no reader sees a change before an earlier one'({ store, place }) {
     const [writers, each] = [3, 120]
@@ -60,12 +64,10 @@ export const PROCESS_TESTS: StoreTests = {
 
   async 'processes that start at once migrate once'({ store, place }) {
     await store.close()
-    for (const table of ['state', 'users', 'ended_sessions', 'settings', 'migrations']) {
-      await place.execute(`DROP TABLE cardea_${table}`)
-    }
+    for (const table of [...TABLES, 'cardea_migrations']) await place.execute(`DROP TABLE ${table}`)
     const started = await Promise.all(['a', 'b', 'c'].map((prefix) => startWriter(place.url, prefix, 1)))
     const told = await Promise.all(started.map((writer) => writer.run()))
-    assert.deepEqual(told.map(({ migrations }) => migrations).toSorted(), [0, 0, 1])
+    assert.deepEqual(told.map(({ migrations }) => migrations).toSorted(), [0, 0, MIGRATIONS.length])
     const [row] = await place.execute('SELECT count(*) AS count FROM cardea_users')
     assert.equal(Number(row?.['count']), 3)
   },

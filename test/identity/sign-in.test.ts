@@ -20,7 +20,7 @@ interface Opened {
 }
 
 async function open(t: TestContext, changed: Partial<SignInNeeds> = {}): Promise<Opened> {
-  const { directory } = await openTestNode(t)
+  const { directory, store } = await openTestNode(t)
   await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
   await directory.setAdministrator('root', { password: 'secret' })
   const seen: string[] = []
@@ -36,7 +36,7 @@ async function open(t: TestContext, changed: Partial<SignInNeeds> = {}): Promise
       maxLifetimeMs: () => 60_000,
       clock: SYSTEM_CLOCK,
     }),
-    codes: createTotpCheck(SYSTEM_CLOCK),
+    codes: createTotpCheck(store, SYSTEM_CLOCK),
     decoy: () => ({ scheme: 'pbkdf2', prf: 'sha256', iterations: 2 }),
     limits: () => ({ min: 1, max: 1_000_000_000 }),
     ...changed,

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SILENT_LOG } from '../../src/base/log.ts'
 import { createTotpCheck, readTotp, renderCode, type Totp } from '../../src/identity/totp.ts'
 import type { Json } from '../../src/identity/user.ts'
+import { openStore } from '../../src/store/open.ts'
 
 // RFC 6238, appendix B: the ASCII keys of 20, 32 and 64 bytes, in base32.
 const KEYS = {
@@ -59,9 +61,9 @@ for (const [what, member] of UNREADABLE) {
 
 const TOTP = requireTotp({ key: KEYS.sha })
 
-function createMovableCheck(seconds: number) {
+async function createMovableCheck(seconds: number) {
   const clock = { ms: seconds * 1000, nowMs: () => clock.ms }
-  const check = createTotpCheck(clock)
+  const check = createTotpCheck(await openStore('sqlite::memory:', { log: SILENT_LOG }), clock)
   const spend = (step: number, name = 'ada') => check.spend(name, TOTP, renderCode(TOTP, step))
   return { clock, check, spend }
 }
@@ -73,28 +75,34 @@ for (const [step, isRight] of [
   [101, true],
   [102, false],
 ] as const) {
-  test(`in step 100 the code of step ${step} is ${isRight ? 'right' : 'wrong'}`, () => {
-    assert.equal(createMovableCheck(3015).spend(step), isRight)
+  test(`in step 100 the code of step ${step} is ${isRight ? 'right' : 'wrong'}`, async () => {
+    assert.equal(await (await createMovableCheck(3015)).spend(step), isRight)
   })
 }
 
-test('a code is right once', () => {
-  const { clock, spend } = createMovableCheck(3000)
-  assert.equal(spend(100), true)
-  assert.equal(spend(100), false)
+test('a code is right once', async () => {
+  const { clock, spend } = await createMovableCheck(3000)
+  assert.equal(await spend(100), true)
+  assert.equal(await spend(100), false)
   clock.ms += 30_000
-  assert.equal(spend(100), false, 'in the next step neither')
-  assert.equal(spend(101), true, 'the next code is another one')
+  assert.equal(await spend(100), false, 'in the next step neither')
+  assert.equal(await spend(101), true, 'the next code is another one')
 })
 
-test('a code spent by one is not spent for another who has the same key', () => {
-  const { spend } = createMovableCheck(3000)
-  assert.equal(spend(100, 'ada'), true)
-  assert.equal(spend(100, 'bob'), true)
+test('a code uses up the codes before it', async () => {
+  const { spend } = await createMovableCheck(3000)
+  assert.equal(await spend(101), true)
+  assert.equal(await spend(100), false)
+})
+
+test('a code used by one user can be used by another who has the same key', async () => {
+  const { spend } = await createMovableCheck(3000)
+  assert.equal(await spend(100, 'ada'), true)
+  assert.equal(await spend(100, 'bob'), true)
 })
 
 for (const code of ['', '1', '0000000', 'abcdef', '１２３４５６']) {
-  test(`${JSON.stringify(code)} is no code`, () => {
-    assert.equal(createMovableCheck(3000).check.spend('ada', TOTP, code), false)
+  test(`${JSON.stringify(code)} is no code`, async () => {
+    assert.equal(await (await createMovableCheck(3000)).check.spend('ada', TOTP, code), false)
   })
 }

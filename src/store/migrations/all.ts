@@ -1,5 +1,6 @@
 import { DIRECTORY } from './0001-directory.ts'
+import { USED_CODES } from './0002-used-codes.ts'
 import type { Migration } from './migration.ts'
 
 /** In order of their numbers, which have no gap. */
-export const MIGRATIONS: readonly Migration[] = [DIRECTORY]
+export const MIGRATIONS: readonly Migration[] = [DIRECTORY, USED_CODES]

@@ -1,0 +1,98 @@
+// One-time codes are used up for every node, for good, and never accepted unchecked.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { readTotp, renderCode } from '../../../src/identity/totp.ts'
+import { type Cardea, createTestCardea } from '../../../src/index.ts'
+import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+import { pathOf } from './users-server.ts'
+
+const MEMBER = { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', algorithm: 'sha', length: 6 }
+const JSON_BODY = { 'Content-Type': 'application/json' }
+
+interface Node {
+  readonly cardea: Cardea
+  readonly document: string
+  readonly multiModel: string
+}
+
+let postgres: PostgresServer
+let storeUrl: string
+let first: Node
+let second: Node
+
+async function startNode(): Promise<Node> {
+  const cardea = await createTestCardea({ options: { store: { url: storeUrl } } })
+  const { document, multiModel } = await cardea.listen()
+  return { cardea, document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
+}
+
+before(async () => {
+  postgres = await startPostgres()
+  storeUrl = await postgres.createPlace()
+  first = await startNode()
+  second = await startNode()
+  for (const name of ['ada', 'bob', 'eve', 'zoe']) {
+    const body = JSON.stringify({ name, type: 'user', roles: [], password: 'pw', totp: MEMBER })
+    const made = await send(first.document, {
+      method: 'PUT',
+      path: pathOf(name),
+      headers: { ...ADMIN, ...JSON_BODY },
+      body,
+    })
+    assert.equal(made.status, 201, made.body)
+  }
+})
+after(async () => {
+  for (const { cardea } of [first, second]) await cardea.close()
+  await postgres.stop()
+})
+
+/** The code of the current time step or a later one. */
+const codeOf = (later = 0): string =>
+  renderCode(readTotp(MEMBER) ?? assert.fail(), Math.floor(Date.now() / 30_000) + later)
+
+async function signIn({ document }: Node, name: string, token: string): Promise<number> {
+  const body = JSON.stringify({ name, password: 'pw', token })
+  return (await send(document, { method: 'POST', path: '/_session', headers: JSON_BODY, body })).status
+}
+
+async function openAuth({ multiModel }: Node, username: string, token: string): Promise<number> {
+  const body = JSON.stringify({ username, password: 'pw', token })
+  return (await send(multiModel, { method: 'POST', path: '/_open/auth', headers: JSON_BODY, body })).status
+}
+
+test('a code used at one node is refused at the other, at both doors', async () => {
+  const code = codeOf()
+  assert.equal(await signIn(first, 'ada', code), 200)
+  assert.equal(await signIn(second, 'ada', code), 401)
+  assert.equal(await openAuth(second, 'ada', code), 401)
+  assert.equal(await signIn(second, 'ada', codeOf(1)), 200)
+})
+
+test('of the same code sent to both nodes at once one is accepted', async () => {
+  const code = codeOf()
+  const statuses = await Promise.all([signIn(first, 'bob', code), signIn(second, 'bob', code)])
+  assert.deepEqual(statuses.sort(), [200, 401])
+})
+
+test('a code used before a restart is refused after it', async () => {
+  const code = codeOf()
+  assert.equal(await signIn(first, 'eve', code), 200)
+  await first.cardea.close()
+  first = await startNode()
+  assert.equal(await signIn(first, 'eve', code), 401)
+})
+
+test('while the store cannot be reached, a code is refused with 503, and is still good afterwards', async () => {
+  assert.equal(await signIn(first, 'zoe', codeOf()), 200)
+  const next = codeOf(1)
+  await postgres.crash()
+  try {
+    assert.equal(await signIn(first, 'zoe', next), 503)
+    assert.equal(await openAuth(first, 'zoe', next), 503)
+  } finally {
+    await postgres.restart()
+  }
+  assert.equal(await signIn(first, 'zoe', next), 200)
+})
