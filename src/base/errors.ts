@@ -61,6 +61,7 @@ export const ERRORS = {
   user_required: 'This needs somebody who is signed in.',
   metrics_required: 'This needs an administrator, or the role to read metrics.',
   forbidden: 'You may not do this.',
+  cross_origin: 'A page of another origin may not send this request.',
   iterations_too_low: 'The stored password has fewer iterations than this server accepts.',
   iterations_too_high: 'The stored password has more iterations than this server accepts.',
   prf_unknown: 'The stored password names a pseudo-random function nobody knows.',

@@ -1,3 +1,4 @@
+import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { andThen, type MaybePromise } from '../../base/maybe-promise.ts'
@@ -32,6 +33,7 @@ export function documentSteps(needs: StepsNeeds, routes: readonly Route[]): read
           return undefined
         }),
     },
+    { name: 'cross origin', run: (exchange) => refuseCrossOrigin(exchange, settings()) },
     { name: 'valid user', run: (exchange) => requireValidUser(exchange, settings()) },
     {
       name: 'authorize',
@@ -62,6 +64,18 @@ function checkLength(target: string, max: number | undefined): undefined {
 
 function checkEncoding(exchange: Exchange): undefined {
   if (!isPercentEncodingValid(exchange.target)) throw new Refusal('invalid_url_encoding')
+}
+
+/** Handlers whose credential a browser adds by itself. A page cannot set a Bearer token without a preflight. */
+const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set(['cookie', 'default', 'proxy'])
+
+/** A page of another origin must neither use the credential of a browser, nor sign the browser in as another user. */
+function refuseCrossOrigin(exchange: Exchange, { cors }: DocumentSettings): undefined {
+  const [first, ...rest] = exchange.path.segments
+  const isSignIn = first === '_session' && rest.length === 0
+  if (!isSignIn && !AMBIENT_HANDLERS.has((exchange.authenticated ?? ANONYMOUS).by)) return
+  const trusted = { origins: cors.isEnabled ? cors.origins : [] }
+  if (isUntrustedSimpleChange(exchange, trusted)) throw new Refusal('cross_origin')
 }
 
 function requireValidUser(exchange: Exchange, settings: DocumentSettings): undefined {

@@ -1,0 +1,61 @@
+// Changes a page of another origin could make with the credentials of a browser.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createTestCardea } from '../../../src/index.ts'
+import { type AnyOptions, runScenarios, type Scenario, type Sent, send } from '../../support/scenario.ts'
+
+const EVIL = 'https://evil.example'
+const APP = 'https://app.example'
+const CORS = { chttpd: { enable_cors: true }, cors: { origins: APP } }
+const REFUSAL = { error: 'forbidden', reason: 'A page of another origin may not send this request.' }
+
+const signIn = (headers: Readonly<Record<string, string>>): Sent => ({
+  method: 'POST',
+  path: '/_session',
+  headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+  body: 'name=admin&password=adminpw',
+})
+
+const row = (name: string, sent: Sent, isRefused: boolean, options?: AnyOptions): Scenario => ({
+  name: `POST /_session ${name}: ${isRefused ? 'refused' : 'accepted'}`,
+  send: sent,
+  status: isRefused ? 403 : 200,
+  ...(options && { options }),
+  ...(isRefused && { json: REFUSAL, headers: { 'set-cookie': undefined } }),
+})
+
+const json = { 'Content-Type': 'application/json' }
+
+runScenarios('document', [
+  row('by a program', signIn({}), false),
+  row('by a form of another origin', signIn({ Origin: EVIL }), true),
+  row('by a form of another origin, without Origin', signIn({ 'Sec-Fetch-Site': 'cross-site' }), true),
+  row('by a form of this origin', signIn({ Host: 'door.example', Origin: 'http://door.example' }), false),
+  row('by a form of an origin in [cors]', signIn({ Origin: APP }), false, CORS),
+  row('by a form of an origin not in [cors]', signIn({ Origin: EVIL }), true, CORS),
+  row('by a form of an origin in [cors] while CORS is off', signIn({ Origin: APP }), true, { cors: { origins: APP } }),
+  row(
+    'with JSON, which a browser sends only after a preflight',
+    { ...signIn({ ...json, Origin: EVIL }), body: '{"name":"admin","password":"adminpw"}' },
+    false,
+  ),
+])
+
+const RELOAD = '/_node/_local/_config/_reload'
+
+test('a change with a cookie or a remembered password is refused from another origin, whatever it changes', async (t) => {
+  const cardea = await createTestCardea()
+  t.after(() => cardea.close())
+  const [door = ''] = (await cardea.listen()).document
+  const [cookie = ''] = ((await send(door, signIn({}))).lines['set-cookie']?.[0] ?? '').split(';')
+  const basic = `Basic ${Buffer.from('admin:adminpw').toString('base64')}`
+  for (const credential of [{ Cookie: cookie }, { Authorization: basic }]) {
+    for (const path of [RELOAD, '/_users/_bulk_docs', '/somewhere/_design/x/_update/y']) {
+      const headers = { ...credential, Origin: EVIL, 'Content-Type': 'text/plain' }
+      const answer = await send(door, { method: 'POST', path, headers, body: '{}' })
+      assert.equal(answer.status, 403, path)
+      assert.deepEqual(JSON.parse(answer.body), REFUSAL)
+    }
+    assert.equal((await send(door, { method: 'POST', path: RELOAD, headers: credential })).status, 200)
+  }
+})
