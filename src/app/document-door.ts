@@ -4,6 +4,7 @@ import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/codecs.ts'
 import { isOwnSetting } from '../config/foreign.ts'
+import { findNearestSection } from '../config/problems.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { renewingHeaders } from '../dialects/document/session.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
@@ -43,6 +44,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
       configuration: createSettingsService(state),
       administrators: directory,
       isOwnSetting,
+      isMisspelt: (section) => findNearestSection(section) !== undefined,
       supportedHashes: listDigests,
     },
     server: {

@@ -1,6 +1,7 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
+import { withSuggestion } from '../config/problems.ts'
 import type { RuntimeEntry, RuntimeLayer } from '../config/runtime.ts'
 import type { ReloadReport, State } from './state.ts'
 
@@ -94,8 +95,7 @@ function requireApplied({ isApplied, problems }: ReloadReport): void {
 }
 
 function toRefusal({ kind, message, nearest }: ChangeProblem): Refusal {
-  const about = nearest === undefined ? message : `${message}. Did you mean ${nearest}?`
-  return new Refusal(CODES[kind], { about })
+  return new Refusal(CODES[kind], { about: withSuggestion(message, nearest) })
 }
 
 const CODES: Readonly<Record<ChangeProblem['kind'], ErrorCode>> = {

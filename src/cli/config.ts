@@ -3,7 +3,7 @@ import { checkNamed } from '../app/check-named.ts'
 import { loadStoredConfiguration } from '../app/stored-configuration.ts'
 import { describeSettings, renderNotices } from '../config/describe.ts'
 import { ROWS } from '../config/options.ts'
-import { exitCodeOf, findNearest, renderProblem } from '../config/problems.ts'
+import { exitCodeOf, findNearest, renderProblem, withSuggestion } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
 import { renderOptionsPage, renderSettings } from '../config/render.ts'
 import type { Settings } from '../config/settings.ts'
@@ -72,7 +72,7 @@ function renderUnknown(name: string): string {
     name,
     ROWS.map((row) => row.name),
   )
-  return `unknown option ${name}${nearest ? `. Did you mean ${nearest}?` : ''}`
+  return withSuggestion(`unknown option ${name}`, nearest)
 }
 
 async function check(context: Context): Promise<void> {

@@ -1,7 +1,7 @@
 import { findTarget, type Target } from './foreign.ts'
 import { isConcealed, MASK } from './option.ts'
 import { type OptionRow, withValue } from './options.ts'
-import { findNearestOption, quote } from './problems.ts'
+import { findNearestOption, findNearestSection, quote } from './problems.ts'
 import { checkKeyName } from './reading/resolve-open.ts'
 import { isFileReference } from './reading/secrets.ts'
 import { isOutOfReach } from './reading/sort.ts'
@@ -30,8 +30,8 @@ const MOST_VALUE_BYTES = 65_536
 const BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
 
 /**
- * Whether `[section] key` may be given `text` over HTTP, or be deleted where that is `undefined`. A section nobody knows
- * may hold anything, because it has no effect.
+ * Whether `[section] key` may be given `text` over HTTP, or be deleted where that is `undefined`. An unknown section may
+ * hold anything, because it has no effect, unless its name is nearly that of one which has.
  */
 export function checkChange(
   settings: Settings,
@@ -43,6 +43,7 @@ export function checkChange(
   return (
     checkForm(section, key, text) ??
     checkReach(target, section, key) ??
+    (text === undefined ? undefined : checkNearMiss(section)) ??
     checkPin(settings, target, key) ??
     (text === undefined ? undefined : checkText(settings, target, { section, key, text }))
   )
@@ -68,6 +69,13 @@ function checkReach(target: Target, section: string, key: string): ChangeProblem
   const near = findNearestOption(section, key)
   const nearest = near && (near.section === section ? near.key : `[${near.section}] ${near.key}`)
   return { kind: 'unknown-option', message: `unknown option [${section}] ${key}`, ...(nearest && { nearest }) }
+}
+
+/** What is set there would not protect what it was meant to. Deleting what an earlier version let in stays possible. */
+function checkNearMiss(section: string): ChangeProblem | undefined {
+  const nearest = findNearestSection(section)
+  if (nearest === undefined) return undefined
+  return { kind: 'unknown-option', message: `unknown section [${section}]`, nearest: `[${nearest}]` }
 }
 
 /** What environment or a flag says cannot be overruled from below. Administrators given there only seed. */

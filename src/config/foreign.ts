@@ -1,12 +1,15 @@
 // What files and flags written for the emulated servers may hold beside Cardea's own options: settings that have no
 // effect here, old names, and the earlier sections that still count where the newer ones say nothing.
+import { isForeignSection, listWords } from './foreign-sections.ts'
 import {
   findOption,
   isOpenSection,
   isSection,
+  OPEN_SECTIONS,
   type OpenSection,
   type OptionName,
   type OptionRow,
+  ROWS,
   splitName,
 } from './options.ts'
 
@@ -33,22 +36,27 @@ const DOCUMENT_UNUSED: Readonly<Record<string, readonly string[]>> = {
     'socket_options',
   ],
   chttpd_auth: ['allow_conflicted_user_docs'],
-  chttpd_auth_cache: ['max_lifetime', 'max_objects', 'max_size'],
   couch_httpd_auth: ['allow_conflicted_user_docs', 'authentication_db', 'upgrade_hash_on_auth'],
-  couch_passwords_cache: ['enable', 'max_idle', 'max_objects'],
   couchdb: [
     'attachment_stream_buffer_size',
+    'attachment_writer_timeout',
     'btree_chunk_size',
+    'cfile_skip_ioq',
     'changes_doc_ids_optimization_threshold',
+    'compaction_log_level',
     'database_dir',
     'default_engine',
     'default_security',
     'delayed_commits',
+    'delete_after_rename',
     'enable_database_recovery',
     'file_compression',
+    'index_cleanup_delay_msec',
+    'js_engine',
     'max_attachment_size',
     'max_bulk_docs_count',
     'max_bulk_get_count',
+    'max_couch_server_shards',
     'max_database_name_length',
     'max_dbs_open',
     'max_document_id_length',
@@ -56,16 +64,20 @@ const DOCUMENT_UNUSED: Readonly<Record<string, readonly string[]>> = {
     'max_partition_size',
     'os_process_timeout',
     'plugin_dir',
+    'prohibit_downgrade',
     'single_node',
     'stem_interactive_updates',
+    'time_seq_min_time',
     'update_lru_on_read',
+    'upgrade_in_progress',
     'uri_file',
+    'use_cfile',
     'users_db_security_editable',
     'users_db_suffix',
     'util_driver_dir',
     'view_index_dir',
+    'write_xxhash_checksums',
   ],
-  config: ['auto_reload_secs'],
   httpd: [
     'admin_only_all_dbs',
     'allow_jsonp',
@@ -95,10 +107,12 @@ const DOCUMENT_UNUSED: Readonly<Record<string, readonly string[]>> = {
   log: [
     'color',
     'file',
+    'filter_fields',
     'include_sasl',
     'max_message_size',
     'output',
     'report_level',
+    'strip_last_msg',
     'syslog_appid',
     'syslog_enterprise',
     'syslog_facility',
@@ -121,19 +135,48 @@ const DOCUMENT_UNUSED: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
+/** Options of ArangoDB (3.10 to 4) in sections that Cardea has too. */
 const MULTI_MODEL_UNUSED: Readonly<Record<string, readonly string[]>> = {
   auth: ['external-rbac-service'],
-  cluster: ['api-jwt-policy'],
   database: ['password'],
-  http: ['handle-content-encoding-for-unauthenticated-requests'],
-  server: [
-    'disable-authentication',
-    'disable-authentication-unix-sockets',
-    'early-connections',
-    'local-authentication',
-    'options-api',
-    'support-info-api',
-  ],
+  http: listWords('compress-response-threshold keep-alive-timeout redirect-root-to'),
+  log: listWords(`
+    api-enabled file-group file-mode hostname in-memory-level max-entry-length max-queued-entries prefix
+    recording-api-enabled structured-param time-format
+  `),
+  server: listWords(`
+    api-recording-memory-limit aql-recording-memory-limit cluster-metrics-timeout count-descriptors-interval
+    descriptors-minimum export-shard-usage-metrics external-rbac-service gid io-threads license-check-interval
+    license-disk-usage-grace-period-readonly license-disk-usage-grace-period-shutdown license-disk-usage-limit
+    license-disk-usage-update-interval maintenance-actions-block maintenance-actions-linger maintenance-slow-threads
+    maintenance-threads max-number-detached-threads maximal-number-sync-shard-actions maximal-queue-size
+    maximal-threads minimal-threads ongoing-low-priority-multiplier options-api prio1-size prio2-size scheduler
+    scheduler-queue-size storage-engine support-info-api telemetrics-api-max-requests uid
+    unavailability-queue-fill-grade
+  `),
+  ssl: listWords('cafile cipher-list ecdh-curve options protocol server-name-indication'),
+  tls: listWords('cafile cipher-list ecdh-curve options protocol server-name-indication'),
+}
+
+/** The same that are switches, so that as a flag they may stand alone. */
+const MULTI_MODEL_SWITCHES: Readonly<Record<string, readonly string[]>> = {
+  http: listWords(`
+    allow-method-override handle-content-encoding-for-unauthenticated-requests hide-product-header
+    permanently-redirect-root
+  `),
+  log: listWords(`
+    escape-control-chars escape-unicode-chars force-direct foreground-tty ids in-memory keep-logrotate line-number
+    performance process request-parameters role shorten-filenames thread thread-name use-json-format use-local-time
+    use-microtime
+  `),
+  server: listWords(`
+    allow-use-database api-call-recording aql-query-recording disable-authentication
+    disable-authentication-unix-sockets early-connections ensure-whitespace-metrics-format export-metrics-api
+    export-read-write-metrics local-authentication rest-server statistics statistics-all-databases statistics-history
+    telemetrics-api validate-utf8-strings
+  `),
+  ssl: listWords('prefer-http1-in-alpn require-peer-certificate session-cache'),
+  tls: listWords('prefer-http1-in-alpn require-peer-certificate session-cache'),
 }
 
 /** What somebody who set this must know, because the effect they wanted is one of safety. */
@@ -146,17 +189,12 @@ const NOTES: ReadonlyMap<string, string> = new Map([
   ['ssl.fail_if_no_peer_cert', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
   ['ssl.verify_ssl_certificates', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
   ['ssl.cacert_file', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
+  ['ssl.cafile', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
+  ['ssl.require-peer-certificate', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
+  ['tls.cafile', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
+  ['tls.require-peer-certificate', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
   ['jwt_auth.allowed_algorithms', 'the kind of each key in [jwt_keys] decides which algorithms it verifies'],
   ['database.password', 'no user is made from it; administrators stand in [admins]'],
-])
-
-/** Unused settings that are switches, so that as a flag they may stand alone. */
-const SWITCHES: ReadonlySet<string> = new Set([
-  'server.disable-authentication',
-  'server.disable-authentication-unix-sockets',
-  'server.early-connections',
-  'server.local-authentication',
-  'http.handle-content-encoding-for-unauthenticated-requests',
 ])
 
 const RENAMED: ReadonlyMap<string, OptionName> = new Map([
@@ -233,19 +271,17 @@ const toNames = (unused: typeof DOCUMENT_UNUSED): readonly string[] =>
   Object.entries(unused).flatMap(([section, keys]) => keys.map((key) => `${section}.${key}`))
 
 const DOCUMENT_UNUSED_NAMES: ReadonlySet<string> = new Set(toNames(DOCUMENT_UNUSED))
-const UNUSED_NAMES: ReadonlySet<string> = new Set([...DOCUMENT_UNUSED_NAMES, ...toNames(MULTI_MODEL_UNUSED)])
+const SWITCHES: ReadonlySet<string> = new Set(toNames(MULTI_MODEL_SWITCHES))
+const UNUSED_NAMES: ReadonlySet<string> = new Set([
+  ...DOCUMENT_UNUSED_NAMES,
+  ...toNames(MULTI_MODEL_UNUSED),
+  ...SWITCHES,
+])
 
 /** Sections of other names in which options of ours may stand. */
 const EARLIER_SECTIONS: ReadonlySet<string> = new Set(
   [...RENAMED.keys(), ...FALLBACKS.keys()].map((name) => splitName(name).section),
 )
-
-/** Sections in which every key must be one somebody knows. */
-const KNOWN_SECTIONS: ReadonlySet<string> = new Set([
-  ...Object.keys(DOCUMENT_UNUSED),
-  ...Object.keys(MULTI_MODEL_UNUSED),
-  ...EARLIER_SECTIONS,
-])
 
 /** Every name that is understood although it is no row of the table. */
 export const FOREIGN_NAMES: readonly string[] = [...UNUSED_NAMES, ...RENAMED.keys(), ...FALLBACKS.keys()]
@@ -269,19 +305,34 @@ export function findTarget(section: string, key: string): Target {
   const fallback = rowOf(FALLBACKS.get(name))
   if (fallback) return { kind: 'fallback', row: fallback }
   if (UNUSED_NAMES.has(name)) return { kind: 'unused', note: NOTES.get(name), isSwitch: SWITCHES.has(name) }
-  return { kind: isSection(section) || KNOWN_SECTIONS.has(section) ? 'unknown option' : 'unknown section' }
+  if (isForeignSection(section)) return { kind: 'unused', note: undefined, isSwitch: false }
+  return { kind: isOwnSection(section) ? 'unknown option' : 'unknown section' }
 }
 
+/** Sections in which a key that is not known is a mistake: those of the table, and those they replaced. */
+const isOwnSection = (section: string): boolean => isSection(section) || EARLIER_SECTIONS.has(section)
+
+/** Whether Cardea or one of the databases knows a section. */
+export const isKnownSection = (section: string): boolean =>
+  isOwnSection(section) || isOpenSection(section) || isForeignSection(section)
+
+/** Names of the sections that can have an effect here. */
+export const EFFECTIVE_SECTIONS: readonly string[] = [
+  ...new Set([...OPEN_SECTIONS, ...ROWS.map((row) => row.section), ...EARLIER_SECTIONS]),
+]
+
 /**
- * Whether a section is this server's own, or what stands in it under this key. An option of the document database that
- * has no effect here is that database's wherever it stands; one nobody knows is a mistake in a section of ours.
+ * Whether a section, or a key in it, is for Cardea to answer, whatever database is behind. An option of the document
+ * database that has no effect here belongs to that database wherever it is; an unknown one is a mistake in a section of
+ * Cardea's.
  */
 export function isOwnSetting(section: string, key?: string): boolean {
-  const isOwnSection = isSection(section) || isOpenSection(section) || EARLIER_SECTIONS.has(section)
-  if (key === undefined) return isOwnSection
+  const isOwn = isOwnSection(section) || isOpenSection(section)
+  if (key === undefined) return isOwn
+  const name = `${section}.${key}`
   const { kind } = findTarget(section, key)
-  if (kind === 'unused') return !DOCUMENT_UNUSED_NAMES.has(`${section}.${key}`)
-  return kind === 'unknown option' ? isOwnSection : kind !== 'unknown section'
+  if (kind === 'unused') return UNUSED_NAMES.has(name) && !DOCUMENT_UNUSED_NAMES.has(name)
+  return kind === 'unknown option' ? isOwn : kind !== 'unknown section'
 }
 
 function rowOf(name: OptionName | undefined): OptionRow | undefined {

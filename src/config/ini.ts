@@ -1,5 +1,6 @@
 // quirk: reference document 11.2. The whole syntax stands here: no continuation lines, quotes, escapes or
-// interpolation. Any text is legal; what cannot be used is passed over, and told where it looks like a mistake.
+// interpolation. A line that is neither a section, nor a pair, nor a
+// comment is reported: what it was meant to set would be missing.
 
 export interface IniEntry {
   readonly section: string
@@ -21,7 +22,7 @@ export interface IniSection {
 export interface Ini {
   readonly entries: readonly IniEntry[]
   readonly sections: readonly IniSection[]
-  /** Lines that were passed over and look as if they were meant to say something. */
+  /** Lines that cannot be parsed. */
   readonly remarks: readonly { readonly line: number; readonly message: string }[]
 }
 
@@ -42,8 +43,7 @@ export function readIni(text: string): Ini {
     const section = sections.at(-1)
     if (said.kind === 'section') sections.push({ name: said.name, line })
     else if (said.kind === 'mistake') remarks.push({ line, message: said.message })
-    else if (said.kind === 'pair' && !section)
-      remarks.push({ line, message: 'this stands before any [section] and is ignored' })
+    else if (said.kind === 'pair' && !section) remarks.push({ line, message: 'an option before any [section]' })
     else if (said.kind === 'pair' && section) {
       const { key, value, offset } = said
       const valueStart = start + offset
@@ -91,16 +91,16 @@ function readSection(content: string): Said {
   const close = content.indexOf(']')
   const isWhole = close > 1 && close === content.length - 1
   if (isWhole) return { kind: 'section', name: content.slice(1, close) }
-  return { kind: 'mistake', message: 'this is no [section]; what follows belongs to the section above' }
+  return { kind: 'mistake', message: 'expected [section] and nothing after it' }
 }
 
 function readPair(content: string): Said {
   const spaced = content.indexOf(' = ')
   const separator = spaced >= 0 ? spaced : content.indexOf('=')
-  if (separator < 0) return { kind: 'mistake', message: 'a line without = is ignored' }
+  if (separator < 0) return { kind: 'mistake', message: 'expected "option = value"; a comment begins with ;' }
   const [keyStart, keyEnd] = trimmed(content, 0, separator)
   const [start, end] = trimmed(content, separator + (spaced >= 0 ? 3 : 1), content.length)
-  if (keyStart === keyEnd) return { kind: 'mistake', message: 'a line without a name before = is ignored' }
+  if (keyStart === keyEnd) return { kind: 'mistake', message: 'expected the name of an option before =' }
   // `key =` neither sets nor deletes: what an earlier file says stays.
   if (start === end) return { kind: 'nothing' }
   return { kind: 'pair', key: content.slice(keyStart, keyEnd), value: content.slice(start, end), offset: start }

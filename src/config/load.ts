@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readUtf8 } from '../base/encoding.ts'
 import type { Flags } from './flags.ts'
+import { renderAt } from './problems.ts'
 import { type Reading, readSettings } from './read.ts'
 import { readBounded } from './read-bounded.ts'
 import type { IniFile } from './reading/layers.ts'
@@ -62,7 +63,7 @@ function listFiles(path: string, cwd: string, report: Report): readonly string[]
     const folder = resolve(cwd, path)
     if (!statSync(folder).isDirectory()) return [path]
     const names = readdirSync(folder).filter((name) => name.endsWith('.ini') && !name.startsWith('.'))
-    if (names.length === 0) report.warnings.push(`${path}: there is no *.ini file in this folder`)
+    if (names.length === 0) report.warnings.push(renderAt(path, 'there is no *.ini file in this folder'))
     return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map((name) => join(path, name))
   } catch (error) {
     report.problems.push({ kind: 'bad-file', place: path, message: reasonOf(error) })

@@ -1,5 +1,5 @@
-import { FOREIGN_NAMES } from './foreign.ts'
-import { OPEN_SECTIONS, ROWS, splitName } from './options.ts'
+import { EFFECTIVE_SECTIONS, isKnownSection } from './foreign.ts'
+import { ROWS } from './options.ts'
 
 /** Something that keeps Cardea from starting, or a change from being made. */
 export interface Problem {
@@ -12,9 +12,14 @@ export interface Problem {
   readonly nearest?: string
 }
 
-export function renderProblem({ place, message, nearest }: Problem): string {
-  return `${place}: ${message}${nearest === undefined ? '' : `. Did you mean ${nearest}?`}`
-}
+export const renderProblem = ({ place, message, nearest }: Problem): string =>
+  renderAt(place, withSuggestion(message, nearest))
+
+/** A sentence of a problem or a warning, and where it belongs. */
+export const renderAt = (place: string, message: string): string => `${place}: ${message}`
+
+export const withSuggestion = (message: string, nearest: string | undefined): string =>
+  nearest === undefined ? message : `${message}; did you mean ${nearest}?`
 
 const EXIT_CODES: readonly (readonly [Problem['kind'], number])[] = [
   ['bad-file', 6],
@@ -88,12 +93,15 @@ export function findNearestOption(section: string, key: string): { section: stri
   return row && { section: row.section, key: row.key }
 }
 
-const SECTION_NAMES: ReadonlySet<string> = new Set([
-  ...OPEN_SECTIONS,
-  ...ROWS.map((row) => row.section),
-  ...FOREIGN_NAMES.map((name) => splitName(name).section),
-])
+/**
+ * The section of Cardea's that a section of another name was probably meant to be: at most two edits away, or one where
+ * the section has fewer than six letters. Case and surrounding blanks do not count.
+ */
+export function findNearestSection(written: string): string | undefined {
+  if (isKnownSection(written)) return undefined
+  const name = written.trim()
+  const [short, long] = [EFFECTIVE_SECTIONS.filter(isShort), EFFECTIVE_SECTIONS.filter((known) => !isShort(known))]
+  return findNearest(name, EFFECTIVE_SECTIONS, 0) ?? findNearest(name, long, 2) ?? findNearest(name, short, 1)
+}
 
-/** The section somebody probably meant who wrote one that nobody knows. */
-export const findNearestSection = (written: string): string | undefined =>
-  findNearest(written.trim(), SECTION_NAMES, written.length < 6 ? 1 : 2)
+const isShort = (name: string): boolean => name.length < 6

@@ -4,7 +4,7 @@
 import { readIni } from './ini.ts'
 import { isConcealed } from './option.ts'
 import { findOption, type OptionName, splitName } from './options.ts'
-import type { Problem } from './problems.ts'
+import { type Problem, renderAt } from './problems.ts'
 import { type LayerInput, readLayers } from './reading/layers.ts'
 import type { Report } from './reading/report.ts'
 import { type Resolution, resolveOptions } from './reading/resolve.ts'
@@ -71,7 +71,7 @@ function checkRules(rules: readonly Rule[], given: Given, options: Resolution, r
     if (!found) continue
     const message = typeof found === 'string' ? found : found.message
     const place = placeOf(typeof found === 'string' ? about.map(toPair) : found.about, options, given)
-    if (kind === 'warning') report.warnings.push(`${place}: ${message}`)
+    if (kind === 'warning') report.warnings.push(renderAt(place, message))
     else report.problems.push({ kind, place, message })
   }
 }
@@ -115,7 +115,7 @@ function warnAboutReadableFiles({ files }: LayerInput, assignments: readonly Ass
     const inClear = (reread ? readIni(reread()).entries : given).find(isInClear)
     if (!inClear) continue
     const message = `others may read this file, and it holds [${inClear.section}] ${inClear.key} in clear: chmod 600 ${path}`
-    report.warnings.push(`${path}: ${message}`)
+    report.warnings.push(renderAt(path, message))
   }
 }
 

@@ -126,9 +126,13 @@ This page is generated from the table of options (\`src/config/options.ts\`).
 - **HTTP**: whether it can be set with \`PUT /_node/_local/_config/section/option\`.
 - **Not in force yet**: read and checked, but nothing heeds it in this version.
 - The earlier sections \`[httpd]\` and \`[couch_httpd_auth]\` count where \`[chttpd]\` and \`[chttpd_auth]\` say nothing, except
-  where that would loosen something. Options of the databases that Cardea does not use, and sections nobody knows, are
-  accepted and listed at start.
-- An unknown option ends the start with code 3, a bad value with 4, a bad file with 6, anything else with 1.
+  where that would loosen something. Options and sections of CouchDB and ArangoDB that Cardea does not use are accepted
+  and listed at start.
+- **Mistakes** stop the start, and so does \`cardea config check\`: an unknown section or option ends with code 3, a bad value
+  with 4, a file that is missing or has a line that cannot be parsed with 6, anything else with 1. Every message names the
+  place and the nearest known name.
+- **Over HTTP** an unknown section is accepted and has no effect, as in CouchDB, unless its name is at most two edits away
+  from a section of Cardea (one edit for sections of fewer than six letters): then the answer is 400 with that name.
 `
 
 /** The page of all options. */

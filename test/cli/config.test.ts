@@ -10,7 +10,7 @@ import { splitFlags } from '../../src/config/flags.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'cardea-cli-'))
 after(() => rmSync(cwd, { recursive: true, force: true }))
-writeFileSync(join(cwd, 'good.ini'), '[chttpd]\nport = 1\n[chttpd_auth]\nsecret = hush\n[mine]\na = 1\n', {
+writeFileSync(join(cwd, 'good.ini'), '[chttpd]\nport = 1\n[chttpd_auth]\nsecret = hush\n[vendor]\na = 1\n', {
   mode: 0o600,
 })
 writeFileSync(join(cwd, 'bad.ini'), '[chttpd]\nprot = 1\nport = x\n', { mode: 0o600 })
@@ -41,7 +41,7 @@ test('show prints what was set, --all defaults too, --json as data', async () =>
     [
       'chttpd.port = 1  (good.ini:2)',
       'chttpd_auth.secret = ***  (good.ini:4)',
-      'mine.a = 1  (good.ini:6; ignored)',
+      'vendor.a = 1  (good.ini:6; ignored)',
     ].join('\n'),
   )
   assert.match((await run('show', '--all')).out, /^log\.level = info {2}\(default\)$/m)
@@ -59,13 +59,13 @@ test('get prints one value, a secret masked', async () => {
 test('get of an unknown option ends with 3 and names the nearest', async () => {
   const { code, error } = await run('get', 'chttpd.prot')
   assert.equal(code, 3)
-  assert.match(error, /Did you mean chttpd\.port\?/)
+  assert.match(error, /did you mean chttpd\.port\?/)
 })
 
 test('check prints warnings, and problems with their exit code', async () => {
   const good = await run('check', '-c', 'good.ini')
   assert.equal(good.code, 0)
-  assert.match(good.out, /warning: ignored, .*\[mine\] a\n/)
+  assert.match(good.out, /warning: ignored, .*\[vendor\] a\n/)
   assert.match(good.out, /no problems/)
   const bad = await run('check', '-c', 'bad.ini')
   assert.equal(bad.code, 3)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { read } from './given.ts'
+import { exitCodeOf, renderProblem } from '../../src/config/problems.ts'
+import { problemsOf, read } from './given.ts'
 
 const runtime = (section: string, key: string, text: string | undefined) => ({ section, key, text })
 const ignoredOf = (given: Parameters<typeof read>[0]) => {
@@ -21,21 +22,50 @@ test('options of the databases that have no use here are ignored, wherever they 
   assert.deepEqual(ignoredOf({ env: { CARDEA_DATABASE__PASSWORD: 'x' } }), ['database.password'])
 })
 
-test('sections nobody knows are ignored and kept, in files and at run time', () => {
-  const given = { ini: '[mine]\ncolour = blue', runtime: [runtime('other', 'a', '1')] }
-  assert.deepEqual(ignoredOf(given), ['mine.colour', 'other.a'])
-  assert.equal(read(given).settings.find('mine', 'colour')?.text, 'blue')
+test('unknown sections made at run time are ignored and kept', () => {
+  const given = { runtime: [runtime('other', 'a', '1')] }
+  assert.deepEqual(ignoredOf(given), ['other.a'])
   assert.deepEqual(read(given).settings.find('other', 'a'), { text: '1', source: { kind: 'run time' } })
-  assert.equal(read(given).settings.find('mine', 'size'), undefined)
+  assert.equal(read(given).settings.find('other', 'b'), undefined)
 })
 
-test('a section that is nearly ours is told of', () => {
-  for (const section of ['chtppd', ' chttpd', 'CHTTPD', 'Admins', 'chttpd_auht']) {
-    const { warnings, problems } = read({ ini: `[${section}]\nrequire_valid_user = true` })
-    assert.deepEqual(problems, [])
-    assert.match(warnings.join(), /Did you mean \[(chttpd|admins|chttpd_auth)\]\?/, section)
+test('an unknown section of a file is a problem at its header, with the section that was probably meant', () => {
+  const rows: readonly (readonly [section: string, meant: string | undefined])[] = [
+    ['chtpd', 'chttpd'],
+    ['chtppd', 'chttpd'],
+    [' chttpd', 'chttpd'],
+    ['CHTTPD', 'chttpd'],
+    ['Admins', 'admins'],
+    ['chttpd_auht', 'chttpd_auth'],
+    ['multi_model', 'multi-model'],
+    ['jwt-key', 'jwt_keys'],
+    ['couch_http_auth', 'couch_httpd_auth'],
+    ['loq', 'log'],
+    ['mine', undefined],
+  ]
+  for (const [section, meant] of rows) {
+    const { problems } = read({ ini: `\n\n[${section}]\nrequire_valid_user = true\nx = 1` })
+    const suggestion = meant === undefined ? '' : `; did you mean [${meant}]?`
+    assert.deepEqual(problems.map(renderProblem), [
+      `/etc/cardea/local.ini:3: unknown section [${section}]${suggestion}`,
+    ])
+    assert.equal(exitCodeOf(problems), 3)
   }
-  assert.deepEqual(read({ ini: '[vendor]\nname = x\n[cluster]\nq = 2' }).warnings, [])
+})
+
+test('sections of the databases are accepted with any key, in files and as flags', () => {
+  const ini =
+    '[vendor]\nname = x\n[cluster]\nq = 2\n[smoosh.mine]\na = 1\n[cors:example.com]\norigins = *\n[ioq]\nb = 1\n[rocksdb]\nc = 1'
+  const { problems, warnings } = read({ ini, argv: ['--cache.size', '1', '--foxx.queues', 'false'] })
+  assert.deepEqual([problems, warnings], [[], []])
+})
+
+test('options of the databases in sections that Cardea has too are accepted; others there are problems', () => {
+  const ini = '[server]\nstorage-engine = auto\nstatistics = true\n[log]\nuse-microtime = true\n[ssl]\nprotocol = 5'
+  assert.deepEqual(problemsOf({ ini, argv: ['--server.statistics', '--server.maximal-threads', '4'] }), [])
+  assert.deepEqual(problemsOf({ ini: '[server]\nstorage-engin = auto' }), [
+    '/etc/cardea/local.ini:2: unknown option [server] storage-engin',
+  ])
 })
 
 test('switching authentication off by its old name is told loudly', () => {

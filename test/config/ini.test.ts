@@ -58,15 +58,15 @@ for (const [name, [text, entries]] of Object.entries(READ)) {
   test(name, () => assert.deepEqual(pairs(text), entries))
 }
 
-test('what looks like a mistake is told, with its line', () => {
+test('lines that cannot be parsed are reported', () => {
   const { remarks } = readIni('k = v\n[a\nno equals\n= v\n[a]\nk =\n; fine\n')
   assert.deepEqual(
     remarks.map(({ line, message }) => [line, message.split(' ').slice(0, 4).join(' ')]),
     [
-      [1, 'this stands before any'],
-      [2, 'this is no [section];'],
-      [3, 'a line without ='],
-      [4, 'a line without a'],
+      [1, 'an option before any'],
+      [2, 'expected [section] and nothing'],
+      [3, 'expected "option = value";'],
+      [4, 'expected the name of'],
     ],
   )
 })

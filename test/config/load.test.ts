@@ -79,7 +79,7 @@ test('a file that cannot be read is a bad file, and the others are still read', 
     'nowhere.ini: there is no such file',
     'latin.ini:3: this line is not UTF-8',
     'd/a.ini: there is no such file',
-    'good.ini:2: unknown option [chttpd] prot. Did you mean port?',
+    'good.ini:2: unknown option [chttpd] prot; did you mean port?',
   ])
   assert.equal(exitCodeOf(load(cwd, argv).problems), 6)
 })

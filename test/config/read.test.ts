@@ -49,12 +49,12 @@ test('of a repeated flag the last counts, of a list all do', () => {
 const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>[0], problems: readonly string[]]>> = {
   'an unknown option in a file': [
     { ini: '[chttpd_auth]\n\ntimout = 5' },
-    ['/etc/cardea/local.ini:3: unknown option [chttpd_auth] timout. Did you mean timeout?'],
+    ['/etc/cardea/local.ini:3: unknown option [chttpd_auth] timout; did you mean timeout?'],
   ],
   'an option that belongs to another section': [
     { ini: '[chttpd_auth]\nrequire_valid_user = true' },
     [
-      '/etc/cardea/local.ini:2: unknown option [chttpd_auth] require_valid_user. Did you mean [chttpd] require_valid_user?',
+      '/etc/cardea/local.ini:2: unknown option [chttpd_auth] require_valid_user; did you mean [chttpd] require_valid_user?',
     ],
   ],
   'an option nobody could have meant': [
@@ -63,13 +63,33 @@ const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>
   ],
   'a name in the wrong case': [
     { ini: '[chttpd]\nPort = 1' },
-    ['/etc/cardea/local.ini:2: unknown option [chttpd] Port. Did you mean port?'],
+    ['/etc/cardea/local.ini:2: unknown option [chttpd] Port; did you mean port?'],
   ],
   'an unknown flag': [
     { argv: ['--server.sesion-timeout', '5'] },
-    ['--server.sesion-timeout: unknown option. Did you mean --server.session-timeout?'],
+    ['--server.sesion-timeout: unknown option; did you mean --server.session-timeout?'],
   ],
-  'a flag of an unknown section': [{ argv: ['--rocksdb.x', '5'] }, ['--rocksdb.x: unknown option']],
+  'a flag of an unknown section': [{ argv: ['--mine.x', '5'] }, ['--mine.x: unknown option']],
+  'a flag of a misspelt section': [
+    { argv: ['--chtpd.require_valid_user', 'true'] },
+    ['--chtpd.require_valid_user: unknown option; did you mean --chttpd.require_valid_user?'],
+  ],
+  'a line without =': [
+    { ini: '[chttpd]\nrequire_valid_user true\n' },
+    ['/etc/cardea/local.ini:2: expected "option = value"; a comment begins with ;'],
+  ],
+  'a section that is not closed': [
+    { ini: '[chttpd\n; more\n' },
+    ['/etc/cardea/local.ini:1: expected [section] and nothing after it'],
+  ],
+  'a value without a name': [
+    { ini: '[chttpd]\n= true' },
+    ['/etc/cardea/local.ini:2: expected the name of an option before ='],
+  ],
+  'an option before any section': [
+    { ini: 'require_valid_user = true' },
+    ['/etc/cardea/local.ini:1: an option before any [section]'],
+  ],
   'a bad value in a file': [
     { ini: '[chttpd]\nport = many' },
     ['/etc/cardea/local.ini:2: [chttpd] port: expected a port from 0 to 65535, or none, got "many"'],
@@ -92,7 +112,7 @@ const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>
   ],
   'a mistyped key of an earlier section': [
     { ini: '[httpd]\nrequire_valid_usr = true' },
-    ['/etc/cardea/local.ini:2: unknown option [httpd] require_valid_usr. Did you mean [chttpd] require_valid_user?'],
+    ['/etc/cardea/local.ini:2: unknown option [httpd] require_valid_usr; did you mean [chttpd] require_valid_user?'],
   ],
   'a secret that is too long is not shown': [
     { argv: ['--server.jwt-secret', 'x'.repeat(65)] },
@@ -109,7 +129,7 @@ const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>
   'a kind of key nobody knows': [
     { ini: '[jwt_keys]\nhmca:a = aGk=' },
     [
-      '/etc/cardea/local.ini:2: [jwt_keys] hmca:a: the name of a key is its kind (hmac, rsa, ec, eddsa, jwks), a colon and its id. Did you mean hmac:a?',
+      '/etc/cardea/local.ini:2: [jwt_keys] hmca:a: the name of a key is its kind (hmac, rsa, ec, eddsa, jwks), a colon and its id; did you mean hmac:a?',
     ],
   ],
   'an empty password': [{ env: { CARDEA_ADMINS__root: '' } }, ['CARDEA_ADMINS__root: a password must not be empty']],

@@ -98,6 +98,7 @@ const NODE = {
   configuration: { list: () => ({}), set: NOTHING, unset: NOTHING, reload: async () => {} },
   administrators: { listAdministrators: () => [], setAdministrator: NOTHING, removeAdministrator: NOTHING },
   isOwnSetting: () => true,
+  isMisspelt: () => false,
   supportedHashes: () => ['sha256'],
 }
 const NEVER = () => {

@@ -1,4 +1,5 @@
 import { FOREIGN_NAMES } from '../foreign.ts'
+import { FOREIGN_SECTIONS } from '../foreign-sections.ts'
 import { OPEN_SECTIONS, ROWS, splitName } from '../options.ts'
 import { findNearest, type Problem } from '../problems.ts'
 import type { Assignment } from '../settings.ts'
@@ -37,26 +38,37 @@ const OPEN_PREFIXES = OPEN_SECTIONS.map((section) => ({ section, prefix: variabl
 export interface EnvironmentReading {
   readonly assignments: readonly Assignment[]
   readonly problems: readonly Problem[]
-  readonly warnings: readonly string[]
 }
 
 /** Options given in the environment. `…_FILE` gives a secret by the file that holds it. */
 export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): EnvironmentReading {
   const assignments: Assignment[] = []
   const problems: Problem[] = []
-  const warnings: string[] = []
   for (const name of Object.keys(environment).sort()) {
     const value = environment[name]
-    if (!name.startsWith(PREFIX) || OWN.has(name) || value === undefined) continue
+    if (!name.toUpperCase().startsWith(PREFIX) || OWN.has(name) || value === undefined) continue
     const found = findPlace(name)
-    const nearest = found ? undefined : findNearest(name, PLACES.keys(), 3)
     if (found) assignments.push(toAssignment(found, name, value))
-    else if (name.includes('__'))
-      problems.push({ kind: 'unknown-option', place: name, message: 'unknown option', ...(nearest && { nearest }) })
-    else if (nearest) warnings.push(`${name}: this is no option and is ignored. Did you mean ${nearest}?`)
+    else problems.push(...checkUnknown(name))
   }
-  return { assignments, problems: [...problems, ...findTwice(assignments)], warnings }
+  return { assignments, problems: [...problems, ...findTwice(assignments)] }
 }
+
+/**
+ * A variable of another shape may be meant for another program (Kubernetes sets `CARDEA_SERVICE_HOST`), unless it is
+ * nearly one of ours: `CARDEA_CHTTPD_REQUIRE_VALID_USER` would leave the door open.
+ */
+function checkUnknown(name: string): readonly Problem[] {
+  const nearest = findNearest(name, PLACES.keys(), 3)
+  const isMeantForCardea = nearest !== undefined || name.includes('__')
+  if (!isMeantForCardea || isForeignVariable(name)) return []
+  return [{ kind: 'unknown-option', place: name, message: 'unknown option', ...(nearest && { nearest }) }]
+}
+
+const FOREIGN_PREFIXES = [...FOREIGN_SECTIONS].map((section) => variableOf(section, ''))
+
+/** An option of a section that only the databases know. It has no effect here, however it is spelled. */
+const isForeignVariable = (name: string): boolean => FOREIGN_PREFIXES.some((prefix) => name.startsWith(prefix))
 
 interface Found extends Place {
   readonly isFile: boolean

@@ -1,4 +1,6 @@
+import { isKnownSection } from '../foreign.ts'
 import { type Ini, type IniEntry, readIni } from '../ini.ts'
+import { findNearestSection, type Problem, renderAt } from '../problems.ts'
 import type { RuntimeEntry } from '../runtime.ts'
 import type { Assignment } from '../settings.ts'
 import { readEnvironment } from './environment.ts'
@@ -31,7 +33,6 @@ export interface Layers {
 export function readLayers(input: LayerInput, report: Report): Layers {
   const environment = readEnvironment(input.environment)
   report.problems.push(...environment.problems)
-  report.warnings.push(...environment.warnings)
   const runtime = input.runtime.flatMap(({ section, key, text }): Assignment[] =>
     text === undefined ? [] : [{ section, key, text, source: { kind: 'run time' } }],
   )
@@ -49,9 +50,7 @@ interface ReadFile extends Ini {
 
 function readFiles(files: readonly IniFile[], report: Report): Assignment[] {
   const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
-  for (const { path, remarks } of read) {
-    report.warnings.push(...remarks.map(({ line, message }) => `${path}:${line}: ${message}`))
-  }
+  for (const file of read) report.problems.push(...findUnparsable(file), ...findUnknownSections(file))
   const countsAsAdmin = pickAdmins(read, report)
   return read.flatMap((file) =>
     file.entries
@@ -65,6 +64,21 @@ function readFiles(files: readonly IniFile[], report: Report): Assignment[] {
   )
 }
 
+const findUnparsable = ({ path, remarks }: ReadFile): readonly Problem[] =>
+  remarks.map(({ line, message }) => ({ kind: 'bad-file', place: `${path}:${line}`, message }))
+
+/** What is set in a misspelt section would have no effect, and the server would be less protected than its file says. */
+function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {
+  return sections
+    .filter(({ name }) => !isKnownSection(name))
+    .map(({ name, line }) => {
+      const nearest = findNearestSection(name)
+      const place = `${path}:${line}`
+      const message = `unknown section [${name}]`
+      return { kind: 'unknown-option', place, message, ...(nearest && { nearest: `[${nearest}]` }) }
+    })
+}
+
 /** The last `[admins]` section found while loading applies, alone: earlier ones do not add to it. */
 function pickAdmins(files: readonly ReadFile[], report: Report): (file: ReadFile, entry: IniEntry) => boolean {
   const found = files.flatMap((file) =>
@@ -75,7 +89,7 @@ function pickAdmins(files: readonly ReadFile[], report: Report): (file: ReadFile
     const hasEntries = file.entries.some((entry) => entry.section === 'admins' && entry.sectionLine === line)
     if (!hasEntries || !last) continue
     const message = `this [admins] section does not count: the last one does, at ${last.file.path}:${last.line}`
-    report.warnings.push(`${file.path}:${line}: ${message}`)
+    report.warnings.push(renderAt(`${file.path}:${line}`, message))
   }
   return (file, entry) => file === last?.file && entry.sectionLine === last.line
 }

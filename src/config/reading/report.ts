@@ -1,4 +1,4 @@
-import type { Problem } from '../problems.ts'
+import { type Problem, renderAt } from '../problems.ts'
 import { type Assignment, renderSource } from '../settings.ts'
 
 /** What was met while reading. */
@@ -14,7 +14,7 @@ function describe({ section, key, source }: Assignment, what: string): string {
 }
 
 export function warn(report: Report, assignment: Assignment, what: string): void {
-  report.warnings.push(`${renderSource(assignment.source)}: ${describe(assignment, what)}`)
+  report.warnings.push(renderAt(renderSource(assignment.source), describe(assignment, what)))
 }
 
 export function complain(report: Report, kind: Problem['kind'], assignment: Assignment, what: string): void {

@@ -19,7 +19,7 @@ export function resolveOpen(
     const { key, source } = assignment
     const problem = section === 'jwt_keys' ? checkKeyName(assignment) : undefined
     // Nobody can mend the run-time layer of a server that does not start.
-    if (problem && source.kind === 'run time') report.warnings.push(`${renderProblem(problem)}; it is ignored`)
+    if (problem && source.kind === 'run time') report.warnings.push(`ignored: ${renderProblem(problem)}`)
     else if (problem) report.problems.push(problem)
     else if (key.startsWith('jwks:')) last.set(key, { key, text: resolvePath(assignment, around), source })
     else {

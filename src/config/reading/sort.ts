@@ -34,7 +34,6 @@ export function sortOut(assignments: readonly Assignment[], report: Report): Sor
     foreign: [],
   }
   for (const assignment of assignments) sortOne(assignment, drawers, report)
-  warnAboutSections(drawers.ignored, report)
   return drawers
 }
 
@@ -71,12 +70,12 @@ function sortOption(target: OptionTarget, assignment: Assignment, drawers: Drawe
   warn(report, assignment, `this is the old name of ${target.row.name}`)
 }
 
+/** An unknown section of a file has been reported with its header. */
 function sortUnknown(target: Target, assignment: Assignment, drawers: Drawers, report: Report): void {
   const { section, key, source } = assignment
-  const isForgiven = source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')
-  if (isForgiven) {
+  if (source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')) {
     drawers.ignored.push(assignment)
-    if (target.kind === 'unknown option') warn(report, assignment, 'this is no option of this version and is ignored')
+    if (target.kind === 'unknown option') warn(report, assignment, 'this is not an option of this version; ignored')
     return
   }
   const nearest = spellNearest(section, key, source)
@@ -90,18 +89,6 @@ function spellNearest(section: string, key: string, source: Source): string | un
   if (source.kind === 'flag') return spellFlag(source, near.section, near.key)
   if (source.kind === 'environment') return variableOf(near.section, near.key)
   return near.section === section ? near.key : `[${near.section}] ${near.key}`
-}
-
-/** A section nobody knows is accepted; one that is nearly ours is probably meant to be. */
-function warnAboutSections(ignored: readonly Assignment[], report: Report): void {
-  const seen = new Set<string>()
-  for (const { section, source } of ignored) {
-    const nearest = findNearestSection(section)
-    if (seen.has(section) || source.kind !== 'file' || nearest === undefined || nearest === section) continue
-    seen.add(section)
-    const message = `nobody knows section [${section}], and it is ignored. Did you mean [${nearest}]?`
-    report.warnings.push(`${renderSource(source)}: ${message}`)
-  }
 }
 
 function addTo<K>(map: Map<K, Assignment[]>, key: K, assignment: Assignment): void {

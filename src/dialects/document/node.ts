@@ -33,6 +33,8 @@ export interface NodeRouteOptions {
   readonly administrators: NodeAdministrators
   /** Whether a section, or a key in it, is this server's own, whatever stands behind it. */
   isOwnSetting(section: string, key?: string): boolean
+  /** Whether a section is unknown, and nearly one of this server's own. */
+  isMisspelt(section: string): boolean
   /** Names of the hash algorithms this installation supports. */
   supportedHashes(): readonly string[]
 }
@@ -43,7 +45,7 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
   const here =
     (handler: Handler): Handler =>
     (exchange, params) => {
-      if (upstream?.isSet() && !isOwn(params, options)) {
+      if (upstream?.isSet() && !isOwn(exchange, params, options)) {
         checkForwardedChange(exchange, options.isOwnSetting)
         return upstream.forward(exchange)
       }
@@ -72,10 +74,12 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
 
 const isOwnNode = ({ node }: Params, { nodeName }: NodeRouteOptions): boolean => node === '_local' || node === nodeName
 
-/** Other nodes, and settings nobody here uses, belong to the database behind. */
-function isOwn(params: Params, options: NodeRouteOptions): boolean {
+/** Other nodes, and settings that Cardea does not use, belong to the upstream. A misspelt section is refused here. */
+function isOwn({ method }: Exchange, params: Params, options: NodeRouteOptions): boolean {
   const { section, key } = params
-  return isOwnNode(params, options) && (section === undefined || options.isOwnSetting(section, key))
+  if (!isOwnNode(params, options)) return false
+  if (section === undefined || options.isOwnSetting(section, key)) return true
+  return method === 'PUT' && options.isMisspelt(section)
 }
 
 function requireNode(asked: string | undefined, own: string): void {

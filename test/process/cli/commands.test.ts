@@ -74,7 +74,7 @@ const ROWS: readonly Row[] = [
     says: /"run time: .*md5: weak/,
   },
   { args: ['config', 'set', 'chttpd_auth.hash_algorithms', 'sha256'], code: 0, says: /^chttpd_auth/ },
-  { args: ['config', 'set', 'chttpd_auth.timout', '99'], code: 3, says: /Did you mean timeout\?$/m },
+  { args: ['config', 'set', 'chttpd_auth.timout', '99'], code: 3, says: /did you mean timeout\?$/m },
   { args: ['config', 'set', 'chttpd_auth.timeout', 'x'], code: 4, says: /expected a whole number/ },
   {
     args: ['config', 'set', 'store.url', '--value-stdin'],
@@ -86,7 +86,7 @@ const ROWS: readonly Row[] = [
   { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 0 },
   { args: ['config', 'unset', 'chttpd_auth.timeout'], code: 5, says: 'chttpd_auth.timeout is not set at run time.\n' },
   { args: ['config', 'unset', 'chttpd_auth.iterations'], code: 5, says: /^chttpd_auth.iterations is not set at run/ },
-  { args: ['config', 'unset', 'chttpd_auth.timout'], code: 3, says: /Did you mean timeout\?$/m },
+  { args: ['config', 'unset', 'chttpd_auth.timout'], code: 3, says: /did you mean timeout\?$/m },
   { args: ['config', 'set', 'mine.long', 'x'.repeat(65_537)], code: 4, says: /longer than 65536 bytes/ },
   { args: ['config', 'set', 'mine.long', 'x'.repeat(65_536), '--json'], code: 0 },
 ]

@@ -167,7 +167,21 @@ const ROWS: Row[] = [
     method: 'PUT',
     path: '/_node/_local/_config/chttpd_auth/timout',
     body: '"5"',
-    expect: [400, 'bad_request', /Did you mean timeout\?/],
+    expect: [400, 'bad_request', /did you mean timeout\?/],
+  },
+  {
+    name: 'a misspelt section names the one that was probably meant',
+    method: 'PUT',
+    path: '/_node/_local/_config/chtpd/require_valid_user',
+    body: '"true"',
+    expect: [400, 'bad_request', /^unknown section \[chtpd\]; did you mean \[chttpd\]\?$/],
+  },
+  {
+    name: 'a misspelt section of administrators stores no password',
+    method: 'PUT',
+    path: '/_node/_local/_config/Admins/bob',
+    body: '"pw"',
+    expect: [400, 'bad_request', /did you mean \[admins\]\?/],
   },
   {
     name: 'a bad value says what was expected',
