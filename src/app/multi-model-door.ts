@@ -14,6 +14,7 @@ import { INTENT_HEADER } from '../dialects/control/steps.ts'
 import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
 import { withDeclinedChallenges } from '../dialects/multi-model/challenge.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../dialects/multi-model/dialect.ts'
+import { namesDatabase } from '../dialects/multi-model/path.ts'
 import { createOtherwise, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import type { Secrets } from '../dialects/multi-model/secrets.ts'
 import { GATE } from '../dialects/wayside/routes.ts'
@@ -63,8 +64,8 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   ]
   const toService = createServices(parts, config, judgement)
   const forward = (exchange: Exchange) => {
-    const { raw, segments } = exchange.path
-    if (isMounted(segments) && !raw.startsWith('/_db/')) throw new Refusal('invalid_target')
+    // Cardea's own paths have no API version: nothing with such a name is forwarded
+    if (isMounted(exchange.path.segments) && !namesDatabase(exchange.path)) throw new Refusal('invalid_target')
     return toService(exchange) ?? (upstream.isSet() ? upstream.forward(exchange) : undefined)
   }
   const otherwise = createOtherwise(auth, forward)

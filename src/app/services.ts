@@ -7,7 +7,7 @@ import { readServices, type Service } from '../config/services.ts'
 import type { Settings } from '../config/settings.ts'
 import { isPreflight } from '../dialects/multi-model/cors.ts'
 import { levelOn } from '../dialects/multi-model/gate.ts'
-import { SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
+import { hasPrefix, SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
 import { ANONYMOUS, HELD_BACK } from '../identity/identity.ts'
 import { createUpstream, type ForwardSettings, type Upstream } from '../upstream/forward.ts'
@@ -46,9 +46,9 @@ export function createServices(parts: DoorParts, config: Live<Config>, judgement
     clock: SYSTEM_CLOCK,
   })
   return (exchange) => {
-    const { raw, segments } = exchange.path
-    // what names a database is the database's
-    if (raw.startsWith('/_db/')) return undefined
+    // a path with an API version or a database is the database's
+    if (hasPrefix(exchange.path)) return undefined
+    const { segments } = exchange.path
     const found = services.find(({ service }) => service.mount.every((part, at) => part === segments[at]))
     if (found === undefined) return undefined
     // browsers send no credentials with a preflight

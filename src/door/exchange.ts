@@ -26,6 +26,8 @@ export interface Path {
   readonly segments: readonly string[]
   /** What the dialect took off the front of the path: the database addressed. */
   readonly scope?: string
+  /** Those bytes themselves, for the same purpose. Empty: the path is `segments` from the beginning. */
+  readonly prefix?: string
 }
 
 export interface Exchange {

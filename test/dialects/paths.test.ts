@@ -5,7 +5,7 @@ import { Refusal } from '../../src/base/errors.ts'
 import { readDocumentPath } from '../../src/dialects/document/path.ts'
 import { isAddressable, readMultiModelPath } from '../../src/dialects/multi-model/path.ts'
 
-type Row = [raw: string, expected: string[] | string, scope?: string]
+type Row = [raw: string, expected: string[] | string, scope?: string, prefix?: string]
 
 const DOCUMENT: Row[] = [
   ['/', []],
@@ -33,9 +33,39 @@ const DOCUMENT: Row[] = [
 const MULTI_MODEL: Row[] = [
   ['/', [], '_system'],
   ['/_api/version', ['_api', 'version'], '_system'],
-  ['/_db/shop/_api/version', ['_api', 'version'], 'shop'],
-  ['/_db/caf%C3%A9/_api/version', ['_api', 'version'], 'café'],
-  ['/_db/shop', [], 'shop'],
+  ['/_db/shop/_api/version', ['_api', 'version'], 'shop', '/_db/shop'],
+  ['/_db/caf%C3%A9/_api/version', ['_api', 'version'], 'café', '/_db/caf%C3%A9'],
+  ['/_db/shop', [], 'shop', '/_db/shop'],
+  ['/_db/a%2Bb', [], 'a+b', '/_db/a%2Bb'],
+  ['/_db/a%20b/', [], 'a b', '/_db/a%20b'],
+  ['/_db/a+b', 'invalid_target'],
+  ['/_db/cafe%CC%81', 'invalid_target'],
+  ['/my-app/a+b', ['my-app', 'a+b'], '_system'],
+  ['/_arango/v0', [], '_system', '/_arango/v0'],
+  ['/_arango/v0/', [], '_system', '/_arango/v0'],
+  ['/_arango/v0/_api/version', ['_api', 'version'], '_system', '/_arango/v0'],
+  ['/_arango/experimental/_api/version', ['_api', 'version'], '_system', '/_arango/experimental'],
+  ['/_arango/v0/_db/shop/_api/version', ['_api', 'version'], 'shop', '/_arango/v0/_db/shop'],
+  ['/_arango/v0/_db', 'invalid_target'],
+  ['/_arango', ['_arango'], '_system'],
+  ['/_arango/v1/_api/version', ['_arango', 'v1', '_api', 'version'], '_system'],
+  ['/_arango/v18446744073709551616', ['_arango', 'v18446744073709551616'], '_system'],
+  ['/_ARANGO/v0/_api', ['_ARANGO', 'v0', '_api'], '_system'],
+  ['/_arango/', 'bad_parameter'],
+  ['/_arango/v00/_api', 'bad_parameter'],
+  ['/_arango/v01/_api', 'bad_parameter'],
+  ['/_arango/v', 'bad_parameter'],
+  ['/_arango/v0x/_api', 'bad_parameter'],
+  ['/_arango/V0/_api', 'bad_parameter'],
+  ['/_arango/0/_api', 'bad_parameter'],
+  ['/_arango/%760/_api', 'bad_parameter'],
+  ['/_arango/experimental2/_api', 'bad_parameter'],
+  ['/_arango/_db/shop/_api', 'bad_parameter'],
+  ['/%5Farango/v0/_api', 'invalid_target'],
+  ['/_arango/v0%2F_db/shop', 'invalid_target'],
+  ['/_arango/v0/_arango/v0/_api', 'invalid_target'],
+  ['/_db/shop/_arango/v0/_api', 'invalid_target'],
+  ['/_arango/v0/_db/shop/_db/_system/_api', 'invalid_target'],
   ['/_db', ['_db'], '_system'],
   ['/my-app/hello%20world', ['my-app', 'hello world'], '_system'],
   ['/%5fapi/version', 'invalid_target'],
@@ -59,14 +89,14 @@ for (const [dialect, read, rows] of [
   ['document', readDocumentPath, DOCUMENT],
   ['multi-model', readMultiModelPath, MULTI_MODEL],
 ] as const) {
-  for (const [raw, expected, scope] of rows) {
+  for (const [raw, expected, scope, prefix = ''] of rows) {
     test(`${dialect}: ${JSON.stringify(raw)}`, () => {
       if (typeof expected === 'string')
         assert.throws(
           () => read(raw),
           (error) => error instanceof Refusal && error.code === expected,
         )
-      else assert.deepEqual(read(raw), { raw, segments: expected, ...(scope === undefined ? {} : { scope }) })
+      else assert.deepEqual(read(raw), { raw, segments: expected, ...(scope === undefined ? {} : { scope, prefix }) })
     })
   }
 }

@@ -76,7 +76,7 @@ const ownCors = (exchange: Exchange, trusted: readonly string[]): readonly Heade
   trusted.length > 0 ? corsHeaders(exchange, trusted) : []
 
 // quirk: reference multi-model 7.2, 7.4: a method these do not know is a bad request there
-const CALLS_METHODS_BAD = /^(?:\/_db\/[^/]+)?\/_api\/(?:user|token)(?:[/?]|$)/
+const CALLS_METHODS_BAD = /^(?:\/_arango\/(?:v0|experimental))?(?:\/_db\/[^/]+)?\/_api\/(?:user|token)(?:[/?]|$)/
 
 const REQUEST_ID = 'X-Request-Id'
 const QUEUE_TIME: HeaderPair = ['X-Arango-Queue-Time-Seconds', '0.000000']

@@ -1,9 +1,9 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange } from '../../door/exchange.ts'
+import type { Exchange, Path } from '../../door/exchange.ts'
 import { resolveDatabaseLevel } from '../../identity/grants.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../identity/identity.ts'
 import type { GrantLevel } from '../../identity/user.ts'
-import { SYSTEM_DATABASE } from './path.ts'
+import { SYSTEM_DATABASE, toLocalPath } from './path.ts'
 
 export interface GateSettings {
   /** Off: nothing asks for a credential. */
@@ -40,9 +40,9 @@ export const levelOn = (identity: Identity, database: string): GrantLevel =>
 
 export async function passGate(exchange: Exchange, settings: GateSettings, databases: Databases): Promise<void> {
   const authenticated = exchange.authenticated ?? ANONYMOUS
-  const { raw, segments, scope = SYSTEM_DATABASE } = exchange.path
+  const { segments, scope = SYSTEM_DATABASE } = exchange.path
   const isFree = isExempt(exchange, settings)
-  if (!isFree && !isPathAllowed(raw, authenticated)) throw new Refusal('authentication_required')
+  if (!isFree && !isPathAllowed(exchange.path, authenticated)) throw new Refusal('authentication_required')
   const isThere = await databases.exists(scope)
   if (isFree || mayEnter(authenticated, scope)) {
     if (!isThere) throw new Refusal('database_not_found')
@@ -53,11 +53,9 @@ export async function passGate(exchange: Exchange, settings: GateSettings, datab
   if (!isThere || !isOpen) throw new Refusal('authentication_required')
 }
 
-/** A token may be good for some paths only, to the letter: without the database, without the query. */
-const isPathAllowed = (raw: string, { bearer }: Authenticated): boolean =>
-  bearer?.allowedPaths === undefined || bearer.allowedPaths.includes(withoutDatabase(raw))
-
-const withoutDatabase = (raw: string): string => raw.replace(/^\/_db\/[^/]+/, '') || '/'
+/** A token may be good for some paths only, to the letter: without API version, database and query. */
+const isPathAllowed = (path: Path, { bearer }: Authenticated): boolean =>
+  bearer?.allowedPaths === undefined || bearer.allowedPaths.includes(toLocalPath(path))
 
 const mayEnter = ({ identity, by }: Authenticated, database: string): boolean =>
   by !== null && levelOn(identity, database) !== 'none'

@@ -5,18 +5,58 @@ import type { Path } from '../../door/exchange.ts'
 /** The database a path without `/_db/<name>` speaks to. */
 export const SYSTEM_DATABASE = '_system'
 
+const VERSION_PREFIX = '_arango'
+
+/** The API versions the database strips from the front of a path. Another number is an unknown path. */
+const STRIPPED_VERSIONS: ReadonlySet<string> = new Set(['v0', 'experimental'])
+const OTHER_VERSION = /^v(?:0|[1-9]\d*)$/
+
 /**
- * One normal form, so that the path judged is the path sent: no empty or dot segments, no encoded slash, and what
+ * One normal form, so that the path authorised is the path sent: no empty or dot segments, no encoded slash, and what
  * begins with an underscore (it decides which paths need a credential) is spelled plainly. Anything else is refused.
+ * API version and database are taken off the front in the order in which the database does it.
  */
 export function readMultiModelPath(raw: string): Path {
   const parts = raw.split('/').slice(1)
   if (parts.at(-1) === '') parts.pop()
   const segments = parts.map(readSegment)
-  if (segments[0] !== '_db' || segments[1] === undefined) return { raw, segments, scope: SYSTEM_DATABASE }
-  if (segments[2] === '_db') throw new Refusal('invalid_target')
-  return { raw, segments: segments.slice(2), scope: segments[1] }
+  const start = countVersionSegments(raw, parts)
+  const hasDatabase = segments[start] === '_db' && segments[start + 1] !== undefined
+  const end = hasDatabase ? start + 2 : start
+  if (hasDatabase) checkDatabasePart(parts[start + 1] as string, segments[start + 1] as string)
+  if (end > 0 && PREFIXES.has(segments[end] ?? '')) throw new Refusal('invalid_target')
+  const prefix = end === 0 ? '' : `/${parts.slice(0, end).join('/')}`
+  const scope = hasDatabase ? (segments[start + 1] as string) : SYSTEM_DATABASE
+  return { raw, segments: segments.slice(end), scope, prefix }
 }
+
+/** A second one would be read differently by a server that strips more than once. */
+const PREFIXES: ReadonlySet<string> = new Set(['_db', VERSION_PREFIX])
+
+/** Compared byte for byte, as the database does it. An unknown number is left in the path, which then is not found. */
+function countVersionSegments(raw: string, parts: readonly string[]): 0 | 2 {
+  if (parts[0] !== VERSION_PREFIX || raw === `/${VERSION_PREFIX}`) return 0
+  const version = parts[1] ?? ''
+  if (STRIPPED_VERSIONS.has(version)) return 2
+  if (OTHER_VERSION.test(version)) return 0
+  throw new Refusal('bad_parameter', {
+    about: "invalid API version prefix: expected '/_arango/v0' or '/_arango/experimental'",
+  })
+}
+
+/** The database decodes `+` here as a blank, and refuses a name that is not in NFC: either would be another database. */
+function checkDatabasePart(part: string, name: string): void {
+  if (part.includes('+') || name !== name.normalize('NFC')) throw new Refusal('invalid_target')
+}
+
+/** The path within the database: without API version, database and query, byte for byte. */
+export const toLocalPath = ({ raw, prefix = '' }: Path): string => raw.slice(prefix.length) || '/'
+
+/** Whether a path begins with an API version or a database: then it is the database's, never a service's. */
+export const hasPrefix = ({ prefix = '' }: Path): boolean => prefix !== ''
+
+/** Whether a path names its database. */
+export const namesDatabase = ({ prefix = '' }: Path): boolean => /(?:^|\/)_db\/[^/]+$/.test(prefix)
 
 /** Whether a path can name this, written as clients write it. The text is well-formed. */
 export function isAddressable(text: string): boolean {

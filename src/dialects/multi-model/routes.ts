@@ -44,12 +44,15 @@ export function createOtherwise(
     const { segments } = exchange.path
     const answer = below.get(segments.slice(0, 2).join('/'))
     if (answer) return answer(exchange)
-    if (segments[0] === '_open') throw toNotFound(segments)
+    if (isNeverForwarded(segments)) throw toNotFound(segments)
     const forwarded = forward?.(exchange)
     if (forwarded) return forwarded
     throw toNotFound(segments)
   }
 }
+
+/** Sign-in is Cardea's alone; and a version that was not stripped is not known to the database either. */
+const isNeverForwarded = ([first]: readonly string[]): boolean => first === '_open' || first === '_arango'
 
 const toNotFound = (segments: readonly string[]): Refusal =>
   new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
