@@ -9,9 +9,10 @@ export interface StreamLimits {
 }
 
 /**
- * A body piece by piece, for whoever passes it on. The request itself is not given away: who destroys a stream would
- * destroy the connection with it, and the answer could not be sent. `Expect: 100-continue` is honoured when the first
- * piece is wanted. Only the client's silence counts: while the reader takes its time the clock stands still.
+ * A body piece by piece, for the code that forwards it. The request itself is not given away: destroying it would
+ * destroy the connection, and the reply could not be sent. A client that expects `100 Continue` gets it when the first
+ * piece is wanted: the request is authorised then, and the upstream connected. Only the client's silence counts as
+ * silence: while the reader takes its time, the timer is stopped.
  */
 export function openBodyStream(
   request: IncomingMessage,
@@ -22,7 +23,6 @@ export function openBodyStream(
   let timer: NodeJS.Timeout | undefined
   let isOpen = false
   let left = maxBytes
-  const isWaiting = request.headers.expect !== undefined
   const onData = (chunk: Buffer) => {
     timer?.refresh()
     left -= chunk.length
@@ -37,10 +37,11 @@ export function openBodyStream(
   const open = () => {
     isOpen = true
     if (broken.aborted) return onBroken()
-    // who sends unasked does not wait for it
-    if (isWaiting && request.readableLength === 0 && !request.complete) response.writeContinue()
+    // a client that sends its body unasked does not wait for it
+    const isWaiting = request.headers.expect !== undefined && request.readableLength === 0 && !request.complete
+    if (isWaiting) response.writeContinue()
     request.on('data', onData).on('end', onEnd).on('close', onBroken)
-    if (!isWaiting) broken.addEventListener('abort', onBroken)
+    broken.addEventListener('abort', onBroken)
   }
   const body = new Readable({
     read() {
@@ -58,12 +59,5 @@ export function openBodyStream(
       done(error)
     },
   })
-  // this one may wait long for its first piece to be wanted, and nobody may listen when it breaks
-  if (isWaiting) {
-    body.on('error', ignore)
-    broken.addEventListener('abort', onBroken)
-  }
   return body
 }
-
-const ignore = () => {}

@@ -79,8 +79,6 @@ export interface Exchange {
    * read it can be asked for again.
    */
   openBody(): Readable | undefined
-  /** Whether something of the body came that nobody has read yet, or all of it did. */
-  readonly isBodyHere: boolean
 }
 
 export type HeaderPair = readonly [name: string, value: string]

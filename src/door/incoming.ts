@@ -172,10 +172,6 @@ export class Incoming implements Exchange {
     return openBodyStream(this.#request, this.#response, { silenceMs, maxBytes }, this.#breaker().signal)
   }
 
-  get isBodyHere(): boolean {
-    return this.#request.readableLength > 0 || this.#request.complete
-  }
-
   /** What follows on this connection is not HTTP: whoever waits for the body is told. */
   breakOff(): void {
     this.#breaker().abort()

@@ -9,25 +9,16 @@ interface Sent {
   readonly filter: HeaderFilter
 }
 
-/** A request that undici cannot send, ready for who can: one with an expectation or with trailers. `undefined`: it can. */
+/** A request with trailers, ready for the client that can send them. `undefined`: undici can send it. */
 export function findDirectOrder({ exchange, headers, filter }: Sent, body: Readable): DirectOrder | undefined {
-  const expect = exchange.header('expect')
   const trailer = exchange.header('trailer')
-  if (expect === undefined && trailer === undefined) return undefined
-  const expectsContinue = expect?.toLowerCase() === '100-continue'
-  const length = exchange.header('content-length')
-  // only a body in pieces has trailers
-  const announced = length === undefined && trailer !== undefined ? filterNames(trailer, exchange, filter) : ''
-  if (!expectsContinue && announced === '') return undefined
-  const all = [...headers]
-  if (length === undefined) all.push('Transfer-Encoding', 'chunked')
-  else all.push('Content-Length', length)
-  if (expectsContinue) all.push('Expect', '100-continue')
-  if (announced !== '') all.push('Trailer', announced)
-  const trailers = (): [string, string][] =>
-    announced === '' ? [] : toPairs(keepTrailers(exchange.rawTrailers, exchange.rawHeaders, filter))
-  const isBodyHere = () => exchange.isBodyHere
-  return { method: exchange.method, path: exchange.target, headers: all, body, expectsContinue, isBodyHere, trailers }
+  // only a chunked body has trailers
+  if (trailer === undefined || exchange.header('content-length') !== undefined) return undefined
+  const announced = filterNames(trailer, exchange, filter)
+  if (announced === '') return undefined
+  const all = [...headers, 'Transfer-Encoding', 'chunked', 'Trailer', announced]
+  const trailers = () => toPairs(keepTrailers(exchange.rawTrailers, exchange.rawHeaders, filter))
+  return { method: exchange.method, path: exchange.target, headers: all, body, trailers }
 }
 
 /** Nothing is announced that will not come. */

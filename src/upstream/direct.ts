@@ -1,6 +1,6 @@
 /**
- * What enters: a request with an expectation or with trailers, which undici cannot send. What leaves: the same calls
- * undici would make. Node's own client sends it, over connections made and verified as those of the pools are.
+ * What enters: a request with trailers, which undici cannot send. What leaves: the same calls undici would make. Node's
+ * own client sends it, over connections made and verified as those of the pools are.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http'
 import type { Socket } from 'node:net'
@@ -14,10 +14,6 @@ export interface DirectOrder {
   /** All of them, with those that say how long the body is. */
   readonly headers: readonly string[]
   readonly body: Readable
-  /** Whether the body waits until the server wants it. */
-  readonly expectsContinue: boolean
-  /** Whether something of it is there: who sends it unasked need not be told to. */
-  isBodyHere(): boolean
   /** What follows the body. Called when it is over. */
   trailers(): [string, string][]
 }
@@ -27,10 +23,6 @@ export interface Direct {
   /** Ends what is under way. Connections nobody uses end by themselves. */
   destroy(): void
 }
-
-/** A server may not know the expectation, and wait for the body: after this long it is sent (RFC 9110 10.1.1). */
-const LONGEST_WAIT_MS = 1000
-const LOOK_MS = 50
 
 export function createDirect(url: string, limits: PoolLimits): Direct {
   const agent = createAgent(new URL(url), limits)
@@ -69,8 +61,6 @@ class Conversation implements Dispatcher.DispatchController {
   readonly #handler: Dispatcher.DispatchHandler
   #request: ClientRequest | undefined
   #response: IncomingMessage | undefined
-  #wait: NodeJS.Timeout | undefined
-  #hasStarted = false
   #isOver = false
   #bytesBefore = 0
   #broken: Error | undefined
@@ -94,7 +84,6 @@ class Conversation implements Dispatcher.DispatchController {
     // zero: none may vanish
     request.maxHeadersCount = 0
     request.on('error', (error) => this.#failBehind(error))
-    request.on('continue', () => this.#try(() => this.#sendBody()))
     request.on('response', (response) => this.#try(() => this.#receive(response)))
     request.once('socket', (socket) => this.#try(() => this.#connected(socket)))
     request.on('upgrade', (_response, socket) => {
@@ -108,22 +97,10 @@ class Conversation implements Dispatcher.DispatchController {
   /** The socket is given away when it is connected: until then nothing of the body is taken, and another may be asked. */
   #connected(socket: Socket): void {
     this.#bytesBefore = socket.bytesRead
-    if (this.#order.expectsContinue && !this.#order.isBodyHere()) this.#waitForLeave()
-    else this.#sendBody()
-  }
-
-  #waitForLeave(): void {
-    let looks = LONGEST_WAIT_MS / LOOK_MS
-    this.#wait = setInterval(() => {
-      looks -= 1
-      if (looks <= 0 || this.#order.isBodyHere()) this.#try(() => this.#sendBody())
-    }, LOOK_MS).unref()
+    if (!this.#isOver) this.#sendBody()
   }
 
   #sendBody(): void {
-    clearInterval(this.#wait)
-    if (this.#hasStarted || this.#isOver) return
-    this.#hasStarted = true
     const { body } = this.#order
     const { onBodySent } = this.#handler
     body.on('data', (chunk: Buffer) => {
@@ -144,9 +121,6 @@ class Conversation implements Dispatcher.DispatchController {
   }
 
   #receive(response: IncomingMessage): void {
-    // answered before it was wanted: the body stays where it is
-    clearInterval(this.#wait)
-    this.#hasStarted = true
     this.#response = response
     // Node keeps what comes before an answer to itself
     if ((response.statusCode ?? 0) < 200) throw new Error('a status that is none')
@@ -206,7 +180,6 @@ class Conversation implements Dispatcher.DispatchController {
 
   #close(): void {
     this.#isOver = true
-    clearInterval(this.#wait)
     this.#order.body.destroy()
     // where part of the request is missing, no other can follow on its connection
     if (this.#request?.writableEnded === false) this.#request.destroy()

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { type Cardea, createTestCardea } from '../../src/index.ts'
+import { beforeDocument, openFront } from '../support/gateway.ts'
 
 const run = promisify(execFile)
 /** Whatever the user of this machine has set up for it. */
@@ -67,4 +69,45 @@ test('a sign-in is led on', async () => {
   const args = ['-L', '--post302', '-o', '/dev/null', '-w', '%{url_effective}', '-H', 'Content-Type: application/json']
   const shown = await curl('/_session?next=/_session', ...args, '-d', '{"name":"admin","password":"adminpw"}')
   assert.equal(shown, `${url}/_session`)
+})
+
+const UPLOAD_BYTES = 3_000_000
+/** What CouchDB 3.5 sends before it reads a body that was announced with `Expect`. */
+const COUCHDB_INTERIM = 'HTTP/1.1 100 Continue\r\nConnection: close\r\n\r\n'
+const CREATED = 'HTTP/1.1 201 Created\r\nContent-Length: 12\r\n\r\n{"ok":true}\n'
+
+/** Reads one request after another as CouchDB does, and counts the bytes of their bodies. */
+async function openCouchdb(scope: { after(work: () => unknown): void }) {
+  const counted = { bytes: 0 }
+  const server = createServer((socket) => {
+    let head: string | undefined
+    socket
+      .on('error', () => {})
+      .on('data', (chunk) => {
+        const end = head === undefined ? chunk.indexOf('\r\n\r\n') : 0
+        if (head === undefined) {
+          head = chunk.toString('latin1', 0, end)
+          if (/^expect:/im.test(head)) socket.write(COUCHDB_INTERIM)
+          counted.bytes -= end + 4
+        }
+        counted.bytes += chunk.length
+        if (counted.bytes >= UPLOAD_BYTES) socket.write(CREATED)
+      })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  scope.after(() => server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, counted }
+}
+
+test('curl -T uploads a file of 3 MB through the gateway, with the 100 it waits for', async (t) => {
+  const backend = await openCouchdb(t)
+  const front = await openFront(t, beforeDocument(backend.url))
+  const file = join(folder, 'upload')
+  writeFileSync(file, Buffer.alloc(UPLOAD_BYTES, 'a'))
+  const args = [...PLAIN, '-v', '-u', 'admin:adminpw', '-T', file, `${front.document}/db/doc/file`]
+  const { stdout, stderr } = await run('curl', args)
+  assert.equal(stdout, '{"ok":true}\n')
+  assert.equal(backend.counted.bytes, UPLOAD_BYTES)
+  assert.match(stderr, /^> Expect: 100-continue\r?$/m)
+  assert.match(stderr, /^< HTTP\/1.1 100 Continue\r?\n[\s\S]*^< HTTP\/1.1 201 Created\r?$/m)
 })

@@ -103,24 +103,56 @@ function openClient(scope: Scope, base: string, ...lines: string[]) {
 const EXPECTING = ['PUT /db/doc HTTP/1.1', 'Host: front.example', 'Expect: 100-continue', 'Content-Length: 3']
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-test('Expect: 100-continue is for the upstream to judge: it sees the head, and its 100 is the one that is passed on', async (t) => {
-  const backend = await openTold(t, (socket, text) => {
-    if (text.endsWith('\r\n\r\nabc')) socket.write(OK)
-  })
+/** What CouchDB 3.5 sends before it reads a body that was announced with `Expect`. Node's client fails at it. */
+const COUCHDB_INTERIM = [
+  'HTTP/1.1 100 Continue',
+  'Connection: close',
+  'Date: Sun, 15 Nov 2026 10:00:00 GMT',
+  'Server: MochiWeb/1.0 (Any of you quaids got a smint?)',
+  '',
+  '',
+].join('\r\n')
+
+const CREATED = 'HTTP/1.1 201 Created\r\nContent-Length: 12\r\n\r\n{"ok":true}\n'
+
+/** Answers as CouchDB does: an interim response where one is expected, then the response to the whole. */
+function speakCouchdb(socket: Socket, text: string): void {
+  const isHead = text.endsWith('\r\n\r\n')
+  if (isHead && /\r\nexpect:/i.test(text)) socket.write(COUCHDB_INTERIM)
+  if (text.endsWith('abc')) socket.write(CREATED)
+}
+
+test('the door sends 100 Continue itself, and the upstream gets the body without Expect', async (t) => {
+  const backend = await openTold(t, speakCouchdb)
   const front = await openFront(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
-  await backend.has('\r\n\r\n')
-  assert.match(backend.text(), /\r\nExpect: 100-continue\r\n/)
-  assert.equal(client.text(), '')
-  for (const socket of backend.sockets) socket.write('HTTP/1.1 100 Continue\r\n\r\n')
   await client.has('100 Continue\r\n\r\n')
-  assert.ok(!backend.text().includes('abc'))
   client.socket.write('abc')
-  await client.has('\r\n\r\nok')
-  assert.match(client.text(), /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n/)
+  await client.has('{"ok":true}')
+  assert.match(client.text(), /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 201 Created\r\n/)
+  assert.doesNotMatch(backend.text(), /^expect:/im)
+  assert.match(client.text(), /^connection: keep-alive\r$/im, 'the connection goes on')
 })
 
-test('an answer that comes before the body goes to the client without a 100, and ends the connection', async (t) => {
+test('a request the door refuses gets no 100', async (t) => {
+  const backend = await openTold(t, speakCouchdb)
+  const front = await openFront(t, beforeDocument(backend.url))
+  const bytes = 'PUT /newdb HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
+  const answer = await sendRaw(portOf(front.document), bytes, { untilClosed: true })
+  assert.equal(answer.status, 401)
+  assert.equal(backend.text(), '')
+})
+
+test('no 100 is sent for an upstream that cannot be reached', async (t) => {
+  const gone = await openBackend(t)
+  const front = await openFront(t, beforeDocument(gone.url))
+  await gone.close()
+  const client = openClient(t, front.document, ...EXPECTING)
+  await client.closed()
+  assert.match(client.text(), /^HTTP\/1.1 503 /)
+})
+
+test('a response that comes before the whole body goes to the client, and ends the connection', async (t) => {
   const backend = await openTold(t, (socket, text) => {
     const status = text.split('/db/').at(-1)?.slice(0, 3)
     socket.write(`HTTP/1.1 ${status} No\r\nContent-Length: 2\r\n\r\nno`)
@@ -129,44 +161,23 @@ test('an answer that comes before the body goes to the client without a 100, and
   const look = async (status: number) => {
     const [, ...lines] = EXPECTING
     const client = openClient(t, front.document, `PUT /db/${status} HTTP/1.1`, ...lines)
+    await client.has('100 Continue\r\n\r\n')
+    client.socket.write('a')
     await client.closed()
-    assert.match(client.text(), new RegExp(`^HTTP/1.1 ${status} `))
+    assert.match(client.text(), new RegExp(`\r\n\r\nHTTP/1.1 ${status} `))
     assert.match(client.text(), /\r\nConnection: close\r\n/i)
     assert.ok(client.text().endsWith('\r\n\r\nno'))
   }
   await Promise.all([401, 413, 417].map(look))
 })
 
-test('a server that does not know the expectation is sent the body after a second', async (t) => {
-  const backend = await openTold(t, (socket, text) => {
-    if (text.endsWith('abc')) socket.write(OK)
-  })
+test('a client that sends its body with the head gets no 100', async (t) => {
+  const backend = await openTold(t, speakCouchdb)
   const front = await openFront(t, beforeDocument(backend.url))
-  const start = performance.now()
-  const client = openClient(t, front.document, ...EXPECTING)
-  await client.has('100 Continue')
-  assert.ok(performance.now() - start > 900)
-  client.socket.write('abc')
-  await client.has('\r\n\r\nok')
+  const bytes = [...EXPECTING, `Authorization: ${ADMIN.Authorization}`, 'Connection: close', '', 'abc'].join('\r\n')
+  const answer = await sendRaw(portOf(front.document), bytes, { untilClosed: true })
+  assert.equal(answer.status, 201)
 })
-
-for (const [name, delayMs] of [
-  ['with it', 0],
-  ['right after it', 200],
-] as const)
-  test(`a body that comes ${name}, unasked, waits for nobody`, async (t) => {
-    const backend = await openTold(t, (socket, text) => {
-      if (text.endsWith('abc')) socket.write(OK)
-    })
-    const front = await openFront(t, beforeDocument(backend.url))
-    const start = performance.now()
-    const client = openClient(t, front.document, ...EXPECTING)
-    if (delayMs === 0) client.socket.write('abc')
-    else setTimeout(() => client.socket.write('abc'), delayMs)
-    await client.has('\r\n\r\nok')
-    assert.ok(performance.now() - start < 900)
-    assert.match(client.text(), /^HTTP\/1.1 200 OK\r\n/)
-  })
 
 const SPOILED: readonly (readonly [name: string, says: string, gets: RegExp])[] = [
   ['a whole answer and then rubbish', `${OK}EXTRA`, /^HTTP\/1.1 200 OK\r\n[\s\S]*\r\n\r\nok$/],
@@ -198,7 +209,7 @@ for (const [name, says, gets] of SPOILED)
 
 test('the head is sent as it came: names, bytes, one host, one length, identity of our own', async (t) => {
   const backend = await openTold(t, (socket, text) => {
-    socket.write(text.endsWith('abc') ? OK : 'HTTP/1.1 100 Continue\r\n\r\n')
+    if (text.endsWith('abc')) socket.write(OK)
   })
   const front = await openFront(t, beforeDocument(backend.url))
   const lines = [...EXPECTING, 'x-MiXed: caf\xe9', 'X-Auth-User: evil', 'Cookie: a=1', 'TE: trailers']
@@ -209,11 +220,12 @@ test('the head is sent as it came: names, bytes, one host, one length, identity 
   const head = backend.text().split('\r\n\r\n')[0]?.split('\r\n') ?? []
   const all = (name: string) => head.filter((line) => line.toLowerCase().startsWith(`${name}:`))
   assert.equal(head[0], 'PUT /db/doc HTTP/1.1')
-  assert.deepEqual(all('host'), ['Host: front.example'])
+  assert.deepEqual(all('host'), ['host: front.example'])
   assert.deepEqual(all('x-mixed'), ['x-MiXed: caf\xe9'])
-  assert.deepEqual(all('content-length'), ['Content-Length: 3'])
+  assert.deepEqual(all('content-length'), ['content-length: 3'])
   assert.deepEqual(all('cookie'), ['Cookie: a=1'])
-  for (const name of ['transfer-encoding', 'x-auth-user', 'te', 'trailer']) assert.deepEqual(all(name), [], name)
+  for (const name of ['transfer-encoding', 'x-auth-user', 'te', 'trailer', 'expect'])
+    assert.deepEqual(all(name), [], name)
   const [authorization = ''] = all('authorization')
   assert.equal(openToken(authorization.slice('authorization: '.length), UPSTREAM_SECRET)['sub'], 'admin')
 })
@@ -259,7 +271,7 @@ test('trailers of a request follow its body, without those that tell who somebod
   assert.deepEqual(request.rawTrailers, ['X-Sum', 'caf\xe9'])
 })
 
-test('trailers and an expectation go together, and the connection is used again', async (t) => {
+test('trailers and an expectation go together, and the upstream connection is used again', async (t) => {
   const seen: (readonly [string[], number | undefined])[] = []
   const backend = await openServer(t, (request, response) => {
     request.resume().on('end', () => {
@@ -316,7 +328,7 @@ test('the next server is asked where one refuses connections', async (t) => {
 })
 
 const SILENT: readonly (readonly [name: string, says: string, options: Record<string, number>, status: number])[] = [
-  ['says 100 and then nothing', 'HTTP/1.1 100 Continue\r\n\r\n', { 'first-byte-timeout': 0.2 }, 504],
+  ['says 100 unasked', 'HTTP/1.1 100 Continue\r\n\r\n', {}, 502],
   ['answers rubbish', 'rubbish\r\n\r\n', {}, 502],
   ['answers half a head', 'HTTP/1.1 200 OK\r\nX-A', { 'first-byte-timeout': 0.2 }, 504],
   ['answers a status that is none', 'HTTP/1.1 099 W\r\nContent-Length: 2\r\n\r\nok', {}, 502],
@@ -338,6 +350,7 @@ test('a client that goes away while the upstream thinks aborts its request', asy
   const backend = await openTold(t, () => {})
   const front = await openFront(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
+  client.socket.write('abc')
   await backend.has('\r\n\r\n')
   const closed = Promise.all([...backend.sockets].map((socket) => once(socket, 'close')))
   client.socket.destroy()
@@ -350,8 +363,9 @@ test('an upstream that dies within its answer breaks the connection', async (t) 
   })
   const front = await openFront(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
+  client.socket.write('abc')
   await client.closed()
-  assert.ok(!client.text().includes('100 Continue'))
+  assert.ok(client.text().endsWith('half'), client.text())
 })
 
 test('an upstream whose connection is reset does not end a body that ends with its connection', async (t) => {
@@ -360,6 +374,7 @@ test('an upstream whose connection is reset does not end a body that ends with i
   })
   const front = await openFront(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
+  client.socket.write('xyz')
   await client.has('abc')
   for (const socket of backend.sockets) socket.resetAndDestroy()
   await client.closed()
@@ -368,8 +383,8 @@ test('an upstream whose connection is reset does not end a body that ends with i
 
 test('a feed has no time limit, and is cut when Cardea closes', async (t) => {
   const backend = await openTold(t, (socket, text) => {
-    if (!text.endsWith('xyz')) socket.write('HTTP/1.1 100 Continue\r\n\r\n')
-    else setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'), 500)
+    if (text.endsWith('xyz'))
+      setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'), 500)
   })
   const limits = { upstream: { 'first-byte-timeout': 0.1, 'idle-timeout': 0.1 } }
   const front = await openFront(t, beforeDocument(backend.url), limits)
