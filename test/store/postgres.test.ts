@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import { Client } from 'pg'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
@@ -15,12 +15,9 @@ import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore, type StoreScene, withScene } from '../contract/store.ts'
 import { create, createIn, isRefusal } from '../contract/store-values.ts'
 import { createPostgresPlace } from './places.ts'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { startPostgres } from './postgres-server.ts'
 
-let server: PostgresServer
-before(async () => {
-  server = await startPostgres()
-})
+const server = await startPostgres()
 after(() => server.stop())
 
 describeStore('PostgreSQL', () => createPostgresPlace(server))

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, it } from 'node:test'
+import { after, it } from 'node:test'
 import type { Ended } from '../../../src/identity/directory.ts'
 import { createPostgresPlace, createSqlitePlace } from '../../store/places.ts'
-import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
+import { startPostgres } from '../../store/postgres-server.ts'
 import { openTestNode } from '../../support/directory.ts'
 import { testNodes } from './nodes.ts'
 
 const clearing: (() => Promise<unknown>)[] = []
-let server: PostgresServer
-before(async () => {
-  server = await startPostgres()
-})
+const server = await startPostgres()
 after(async () => {
   for (const clear of clearing) await clear()
   await server.stop()

