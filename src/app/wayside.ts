@@ -28,7 +28,17 @@ export function mountWayside(
       segment: `${WELL_KNOWN}/${KEYS}`,
       dialect: createWaysideDialect({ name: 'keys', routes: [keysRoute(() => [key.jwk])], statusOf }),
     },
-    { segment: GATE, dialect: createWaysideDialect({ name: 'gate', routes, statusOf, furtherHeaders }) },
+    {
+      segment: GATE,
+      dialect: createWaysideDialect({
+        name: 'gate',
+        routes,
+        statusOf,
+        furtherHeaders,
+        // a proxy asks with the headers of its client, and this one is meant for the application behind the proxy
+        ignoresMethodOverride: true,
+      }),
+    },
   ]
 }
 

@@ -15,6 +15,7 @@ export const ERRORS = {
   request_timeout: 'The request did not arrive in time.',
   expectation_failed: 'The Expect header asks for something unknown.',
   method_not_allowed: 'The method is not allowed here.',
+  method_override: 'Headers that override the method are not accepted. Send the method itself.',
   client_gone: 'The client went away before it was answered.',
   too_many_connections: 'Too many connections are open.',
   stopping: 'The server is shutting down.',

@@ -145,6 +145,8 @@ export interface Dialect {
   /** The header a client may name its request with, and finds the id in. */
   readonly requestIdHeader: string
   readPath(raw: string): Path
+  /** Set where a header that overrides the method is meant for another server, and decides nothing here. */
+  readonly ignoresMethodOverride?: true
   readonly steps: readonly Step[]
   readonly routes: readonly Route[]
   /** A path no route knows, or only a stand-in where there is an upstream. */

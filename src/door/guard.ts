@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../base/errors.ts'
+import { METHOD_OVERRIDES, normalizeHeaderName } from '../base/header-name.ts'
 import { createNameMemo } from '../base/name-memo.ts'
 
 export interface GuardLimits {
@@ -99,6 +100,17 @@ function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: Gu
   }
   if (bytes > maxHeaderBytes) throw new Refusal('headers_too_large')
 }
+
+/**
+ * CouchDB and ArangoDB run the method such a header names. Without the header they would run another operation than the
+ * client asked for, so it is not dropped but refused.
+ */
+export function checkMethodOverride({ rawHeaders }: IncomingMessage): void {
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (isMethodOverride(rawHeaders[i] as string)) throw new Refusal('method_override')
+}
+
+const isMethodOverride = createNameMemo((name) => METHOD_OVERRIDES.includes(normalizeHeaderName(name)))
 
 // A registered name or an address, and a port: no user, no path, nothing a URL reader could take for another host.
 const HOST = /^(?:[A-Za-z0-9._~%!$&'()*+,;=-]+|\[[0-9A-Fa-f:.]+\])?(?::\d{0,5})?$/

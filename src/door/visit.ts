@@ -8,7 +8,7 @@ import { runForOrigin } from '../journal/origin.ts'
 import { type BodyLimits, hasBody } from './body.ts'
 import type { Reply } from './exchange.ts'
 import type { TrustRules } from './forwarded.ts'
-import { checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
+import { checkMethodOverride, checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { Incoming } from './incoming.ts'
 import { describeOrigin } from './origin.ts'
 import { refuse } from './refuse.ts'
@@ -66,6 +66,7 @@ export class Visit {
     try {
       this.#needs.admit(this.#request.socket)
       checkRequest(this.#request, this.#needs.limits.get())
+      if (!this.#speaker.dialect.ignoresMethodOverride) checkMethodOverride(this.#request)
       // only what comes in chunks has trailers, and whoever reads it hears of its end after us
       if (this.#request.headers['transfer-encoding'] !== undefined)
         this.#request.once('end', () => this.#checkTrailers())

@@ -1,6 +1,3 @@
-/** A name as the least careful server might read it: no case, and one sign for all that stands between letters. */
-export const normalizeName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
-
 /** What `Connection` names belongs to this connection alone. `undefined`: nothing is named. */
 export function listConnectionNames(raw: readonly string[]): Set<string> | undefined {
   let names: Set<string> | undefined

@@ -81,14 +81,10 @@ export function introduceByProxyHeaders({ names, prove }: ProxyHeaderNeeds): Int
     const { name } = identity
     if (name === null) return NOBODY
     const header = names()
-    return introduce(
-      header.username,
-      toHeader(name),
-      header.roles,
-      toHeader(rolesOf(identity).join(',')),
-      header.token,
-      prove(name),
-    )
+    const roles = rolesOf(identity)
+    // the database reads an empty header as one role without a name
+    const rolesHeader = roles.length === 0 ? [] : [header.roles, toHeader(roles.join(','))]
+    return introduce(header.username, toHeader(name), ...rolesHeader, header.token, prove(name))
   }
 }
 

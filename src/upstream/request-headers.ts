@@ -1,6 +1,7 @@
+import { METHOD_OVERRIDES, normalizeHeaderName } from '../base/header-name.ts'
 import { createNameMemo } from '../base/name-memo.ts'
 import type { Client } from '../door/exchange.ts'
-import { listConnectionNames, normalizeName } from './header-names.ts'
+import { listConnectionNames } from './header-names.ts'
 
 /** What of a request goes on. */
 export interface RequestHeaderRules {
@@ -30,13 +31,17 @@ const OWN_HOP: readonly string[] = [
   'content-length',
 ]
 
-/** The method is the one in the request line: a gate that judged GET must not let DELETE through. */
-const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x-http-method', 'x-method-override']
-
-/** Words by which applications are commonly told who somebody is, and where from. */
+/** Headers that tell applications who the client is, where it comes from, or which path it asked for. */
 const IDENTITY: readonly string[] = [
   'forwarded',
+  'x-forwarded',
   'x-real-ip',
+  'client-ip',
+  // read by CGI programs as HTTP_PROXY, the address of a proxy for their own requests
+  'proxy',
+  // read by CouchDB as the path before a rewrite of its own
+  'x-couchdb-vhost-path',
+  'x-couchdb-requested-path',
   'x-original-method',
   'x-original-uri',
   'x-original-url',
@@ -61,10 +66,14 @@ const IDENTITY_PREFIXES: readonly string[] = [
   'x-ssl-client-',
 ]
 
+/** `X-Client-IP`, `True-Client-IP`, `CF-Connecting-IP`, and the same from other networks. */
+const IDENTITY_SUFFIXES: readonly string[] = ['-client-ip', '-connecting-ip']
+
 /** `keepsAuthorization`: whether the client's own goes along. */
 export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
   const dropped = new Set(
-    [...OWN_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaders].map((name) => normalizeName(name)),
+    // a door refuses an override in the headers; here it is one among the trailers
+    [...OWN_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaders].map((name) => normalizeHeaderName(name)),
   )
   const judge = createNameMemo((name) => fateOf(name, dropped))
   return (raw, keepsAuthorization) => {
@@ -92,7 +101,7 @@ export function keepTrailers(raw: readonly string[], head: readonly string[], fi
   const kept = filter(raw, false)
   return kept.filter((_, i) => {
     const name = kept[i - (i % 2)] as string
-    const normal = normalizeName(name)
+    const normal = normalizeHeaderName(name)
     const isForHead = FOR_HEAD.has(normal) || FOR_HEAD_PREFIXES.some((prefix) => normal.startsWith(prefix))
     return !isForHead && !named?.has(name.toLowerCase())
   })
@@ -116,15 +125,19 @@ const FOR_HEAD_PREFIXES: readonly string[] = ['content-', 'accept', 'if-', 'prox
 
 function fateOf(name: string, dropped: ReadonlySet<string>): Fate {
   const lower = name.toLowerCase()
-  const normal = normalizeName(name)
+  const normal = normalizeHeaderName(name)
   if (lower === 'authorization') return 'authorization'
   if (lower === 'cookie') return 'cookie'
   if (lower === 'connection') return 'connection'
   // `_` for `-`: some servers cannot tell the two apart
   const isDisguised = normal !== lower && SPECIAL.has(normal)
   if (isDisguised || dropped.has(normal)) return 'drop'
-  return IDENTITY_PREFIXES.some((prefix) => normal.startsWith(prefix)) ? 'drop' : 'pass'
+  return isIdentity(normal) ? 'drop' : 'pass'
 }
+
+const isIdentity = (normal: string): boolean =>
+  IDENTITY_PREFIXES.some((prefix) => normal.startsWith(prefix)) ||
+  IDENTITY_SUFFIXES.some((suffix) => normal.endsWith(suffix))
 
 const SPECIAL: ReadonlySet<string> = new Set(['authorization', 'cookie', 'connection', 'host', 'content-type'])
 

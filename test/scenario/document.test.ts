@@ -112,9 +112,13 @@ const SCENARIOS: Scenario[] = [
     headers: { allow: 'GET,HEAD' },
   },
   {
-    name: 'X-HTTP-Method-Override is not obeyed',
+    name: 'X-HTTP-Method-Override is rejected',
     send: { method: 'POST', path: '/_up', headers: { 'X-HTTP-Method-Override': 'GET' } },
-    status: 405,
+    status: 400,
+    json: {
+      error: 'bad_request',
+      reason: 'Headers that override the method are not accepted. Send the method itself.',
+    },
   },
   {
     name: 'a database that is not there',

@@ -19,6 +19,7 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   request_timeout: row(408),
   expectation_failed: row(417),
   method_not_allowed: row(405),
+  method_override: row(400),
   client_gone: row(400),
   too_many_connections: row(503),
   stopping: row(503),

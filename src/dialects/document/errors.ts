@@ -21,6 +21,11 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   request_timeout: words(408, 'timeout', 'The request did not arrive in time.'),
   expectation_failed: words(417, 'expectation_failed', 'Only 100-continue can be expected.'),
   method_not_allowed: words(405, 'method_not_allowed', (methods) => `Only ${methods} allowed`),
+  method_override: words(
+    400,
+    'bad_request',
+    'Headers that override the method are not accepted. Send the method itself.',
+  ),
   client_gone: words(400, 'bad_request', 'The client went away.'),
   too_many_connections: words(503, 'service unavailable', 'Too many connections are open.'),
   stopping: words(503, 'service unavailable', 'The server is shutting down.'),

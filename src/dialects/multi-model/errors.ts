@@ -25,6 +25,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   request_timeout: words(408, 408, 'the request did not arrive in time'),
   expectation_failed: words(417, 417, 'only 100-continue can be expected'),
   method_not_allowed: words(405, 405, 'method not supported'),
+  method_override: words(400, 400, 'headers that override the method are not accepted'),
   client_gone: words(400, 400, 'the client went away'),
   too_many_connections: words(503, 503, 'too many connections are open'),
   stopping: words(503, 30, 'shutdown in progress'),

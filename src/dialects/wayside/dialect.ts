@@ -11,11 +11,14 @@ export interface WaysideOptions {
   statusOf(code: ErrorCode): number
   /** What the door beside adds to every reply that is told who is asking. */
   readonly furtherHeaders?: FurtherHeaders | undefined
+  /** As `Dialect` has it. */
+  readonly ignoresMethodOverride?: true
 }
 
 export type FurtherHeaders = (exchange: Exchange, reply: Reply) => readonly HeaderPair[]
 
-export const createWaysideDialect = ({ name, routes, statusOf, furtherHeaders }: WaysideOptions): Dialect => ({
+export const createWaysideDialect = ({ name, routes, statusOf, furtherHeaders, ...rest }: WaysideOptions): Dialect => ({
+  ...rest,
   name,
   requestIdHeader: REQUEST_ID,
   readPath: readPlainPath,

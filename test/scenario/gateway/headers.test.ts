@@ -26,6 +26,7 @@ const backend = await openBackend({ after }, (request, response) => {
         ['X-Couch-Request-ID', 'behind'],
         ['Access-Control-Allow-Origin', 'https://behind.example'],
         ['ETag', '"1-a"'],
+        ['x-content-type-options', 'nosniff'],
       ].flat(),
     )
     response.end('x')
@@ -64,20 +65,33 @@ const SPELLINGS = [
   'X-Client-Cert',
   'SSL-Client-S-DN',
   'X-SSL-Client-Verify',
-  'X-HTTP-Method-Override',
-  'X-HTTP-Method',
-  'X-Method-Override',
   'X-Original-URL',
   'X-Rewrite-URL',
-].flatMap((name) => [
-  name,
-  name.toLowerCase(),
-  name.toUpperCase(),
-  name.replaceAll('-', '_'),
-  name.replaceAll('-', '_').toLowerCase(),
-  name.replaceAll('-', '.'),
-  name.replace('-', '_'),
-])
+  'Proxy',
+  'X-Forwarded',
+  'Client-IP',
+  'X-Client-IP',
+  'True-Client-IP',
+  'Fastly-Client-IP',
+  'X-Cluster-Client-IP',
+  'CF-Connecting-IP',
+  'X-Couchdb-Vhost-Path',
+  'X-Couchdb-Requested-Path',
+].flatMap(listSpellings)
+
+const METHOD_OVERRIDES = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'].flatMap(listSpellings)
+
+function listSpellings(name: string): readonly string[] {
+  return [
+    name,
+    name.toLowerCase(),
+    name.toUpperCase(),
+    name.replaceAll('-', '_'),
+    name.replaceAll('-', '_').toLowerCase(),
+    name.replaceAll('-', '.'),
+    name.replace('-', '_'),
+  ]
+}
 
 async function ask(lines: readonly string[], path = '/db/doc') {
   const before = backend.seen.length
@@ -177,9 +191,42 @@ test('nobody believes a peer that is not trusted', async (t) => {
   assert.doesNotMatch(seen?.header('forwarded') ?? '', /1\.2\.3\.4/)
 })
 
-test('the method is the one that was judged', async () => {
-  const seen = await ask(['X-HTTP-Method-Override: DELETE'])
-  assert.equal(seen.method, 'GET')
+for (const name of METHOD_OVERRIDES)
+  test(`a header that overrides the method is 400 on every path, and not forwarded: ${name}`, async () => {
+    const before = backend.seen.length
+    for (const [base, path] of [
+      [front.document, '/db/doc'],
+      [front.document, '/_session'],
+      [front.document, '/_users/_all_docs'],
+      [front.document, '/_cardea/api/health'],
+      [front.document, '/.well-known/jwks.json'],
+      [front.multiModel, '/_api/cursor'],
+      [front.multiModel, '/_api/user'],
+      [front.multiModel, '/_open/auth'],
+      [front.multiModel, '/app'],
+      [front.multiModel, '/.well-known/jwks.json'],
+    ] as const) {
+      const answer = await send(base, { method: 'POST', path, headers: { ...ADMIN, [name]: 'DELETE' }, body: '{}' })
+      assert.equal(answer.status, 400, `${path} ${answer.body}`)
+      assert.match(answer.body, /override/, path)
+    }
+    assert.equal(backend.seen.length, before)
+  })
+
+test('/_gate ignores a method override: a proxy passes it on for the application', async () => {
+  for (const base of [front.document, front.multiModel])
+    assert.equal(
+      (await send(base, { path: '/_gate', headers: { ...ADMIN, 'X-HTTP-Method-Override': 'DELETE' } })).status,
+      204,
+    )
+})
+
+test('a method override among the trailers is not forwarded', async () => {
+  const before = backend.seen.length
+  const lines = ['Host: front.example', 'Transfer-Encoding: chunked', 'Trailer: X-HTTP-Method-Override, X-Sum', '', '']
+  const body = '3\r\nabc\r\n0\r\nX-HTTP-Method-Override: DELETE\r\nX-Sum: 1\r\n\r\n'
+  await sendRaw(port, `POST /db HTTP/1.1\r\n${lines.join('\r\n')}${body}`)
+  assert.deepEqual(backend.seen[before]?.all('trailer'), ['X-Sum'])
 })
 
 test('duplicate headers of any case arrive with one length (CVE-2026-1525)', async () => {

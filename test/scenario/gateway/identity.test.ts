@@ -93,6 +93,16 @@ test('anonymous stays anonymous, whatever it claims', async (t) => {
   )
 })
 
+test('proxy headers: a user without roles has no roles header', async (t) => {
+  const backend = await openBackend(t)
+  const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'document-identity': 'proxy' } })
+  await addUser(front.document, 'ada')
+  const headers = { Authorization: basic('ada', 'pw'), 'X-Auth-CouchDB-Roles': '_admin' }
+  await send(front.document, { path: '/db/doc', headers })
+  const [seen] = backend.seen
+  assert.deepEqual([seen?.all('x-auth-couchdb-username'), seen?.all('x-auth-couchdb-roles')], [['ada'], []])
+})
+
 test('proxy headers, proven under the shared secret', async (t) => {
   const backend = await openBackend(t)
   const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'document-identity': 'proxy' } })
