@@ -72,6 +72,7 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
   const bodyTimeHeader = `X-${name}-Body-Time`
   const ownHeaders = (exchange: Exchange | undefined): readonly HeaderPair[] => [
     ['Server', settings().showsVersions ? serverWithVersions : name],
+    NO_SNIFFING,
     ...(exchange ? [[REQUEST_ID, exchange.id] as const, [bodyTimeHeader, String(exchange.bodyMs)] as const] : []),
   ]
 
@@ -105,12 +106,22 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
     standingHeaders: (exchange, reply) => {
       if (exchange === undefined) return ownHeaders(exchange)
       const others = [corsHeaders(exchange, reply, settings().cors), renewingHeaders(exchange, reply, options)]
-      return reply.isForwarded ? others.flat() : [...ownHeaders(exchange), ...others.flat()]
+      if (!reply.isForwarded) return [...ownHeaders(exchange), ...others.flat()]
+      return hasHeader(reply, NO_SNIFFING[0]) ? others.flat() : [NO_SNIFFING, ...others.flat()]
     },
   }
 }
 
 const REQUEST_ID = 'X-Couch-Request-ID'
+
+/**
+ * On forwarded responses too: attachments are files of users on the origin of the session cookie, and a browser that
+ * guesses their type may run one as a page or a script.
+ */
+const NO_SNIFFING: HeaderPair = ['X-Content-Type-Options', 'nosniff']
+
+const hasHeader = ({ headers }: Reply, wanted: string): boolean =>
+  headers.some(([name]) => name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase())
 
 /** A client may choose the challenge (browsers would pop up a dialogue); an option may; else only a closed server challenges. */
 function challenge(settings: DocumentSettings, asked: string | undefined): readonly HeaderPair[] {

@@ -296,3 +296,7 @@ test('open paths are told by the path alone, never by query, fragment or header 
     assert.equal((await send(other.document, sent)).status, 401)
   assert.equal(backend.seen.length, before)
 })
+test('every response of the document door says nosniff, once', async () => {
+  for (const path of ['/db/doc', '/db/answer', '/_session', '/_up', '/nothing%', '/_node/_local/_config'])
+    assert.deepEqual((await send(front.document, { path })).lines['x-content-type-options'], ['nosniff'], path)
+})
