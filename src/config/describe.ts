@@ -55,7 +55,10 @@ function describeIgnored(entry: Assignment): ShownSetting {
 export function toShownText({ section, key, text }: Pick<Assignment, 'section' | 'key' | 'text'>): string {
   if (section === 'jwt_keys' || section === 'admins') return MASK
   const row = findOption(section, key)
-  const isHidden = row ? isConcealed(row.option, text) && !isFileReference(text) : soundsSecret(key)
+  // the place of a secret is hidden like the secret itself
+  const isHidden = row
+    ? isConcealed(row.option, text) || (row.option.secret && isFileReference(text))
+    : soundsSecret(key)
   return isHidden ? MASK : text
 }
 

@@ -7,6 +7,7 @@ import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
 import { askAround } from './ask-around.ts'
+import { gatherAnswer } from './gather-answer.ts'
 import type { Group } from './group.ts'
 import { type Introduce, UNKNOWN } from './identity.ts'
 import type { OpenStreams } from './open-streams.ts'
@@ -41,6 +42,8 @@ export interface Upstream {
   /** Whether there is one. */
   isSet(): boolean
   forward(exchange: Exchange): Promise<Reply>
+  /** The same with the whole body in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`. */
+  forwardWhole(exchange: Exchange, maxBytes: number): Promise<Reply>
   /** Whether any of the servers answers this. */
   isHealthy(path: string): Promise<boolean>
   close(): Promise<void>
@@ -52,10 +55,11 @@ export function createUpstream(needs: ForwardNeeds): Upstream {
     createRequestFilter({ identityHeaders: [...names, needs.requestIdHeader], sessionCookie: needs.sessionCookie }),
   )
   const openShare = createSpool()
-  const forward = (exchange: Exchange, spooled: Buffer | undefined): Promise<Reply> => {
+  const forward = (exchange: Exchange, spooled: Buffer | undefined, isWhole = false): Promise<Reply> => {
     const { headers, keepsAuthorization } = needs.introduce(exchange.authenticated ?? UNKNOWN)
     const filter = filters.get()
-    const sent = filter(exchange.rawHeaders, keepsAuthorization)
+    const passed = filter(exchange.rawHeaders, keepsAuthorization)
+    const sent = isWhole ? withoutSelection(passed) : passed
     addForwarded(sent, exchange.client)
     sent.push(needs.requestIdHeader, exchange.id)
     for (const part of headers) sent.push(part)
@@ -77,9 +81,25 @@ export function createUpstream(needs: ForwardNeeds): Upstream {
       const isWhole = spool === undefined || exchange.header('transfer-encoding') === undefined
       return isWhole ? forward(exchange, undefined) : forwardSpooled(exchange, spool)
     },
+    async forwardWhole(exchange, maxBytes) {
+      if (!exchange.target.startsWith('/')) throw new Refusal('invalid_target')
+      return gatherAnswer(await forward(exchange, undefined, true), maxBytes)
+    },
     isHealthy: (path) => isAnyHealthy(pools.get(), path),
     close: pools.close,
   }
+}
+
+/** What asks for a coding, a part or a comparison of the response. */
+const SELECTING = /^(?:accept-encoding|range|te|if-.*)$/i
+
+function withoutSelection(headers: readonly string[]): string[] {
+  const kept: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const [name = '', value = ''] = [headers[i], headers[i + 1]]
+    if (!SELECTING.test(name)) kept.push(name, value)
+  }
+  return kept
 }
 
 async function gather(exchange: Exchange, limits: SpoolLimits, { take }: SpoolShare): Promise<Buffer> {

@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 /** Those of the emulated servers too, which the types of the library keep from a program. */
-export type AnyOptions = Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>
+export type AnyOptions = Readonly<Record<string, Readonly<Record<string, string | number | boolean | undefined>>>>
 
 export interface Scenario {
   readonly name: string

@@ -28,8 +28,31 @@ const CONFIG = '_config'
 const PLAIN = /^[A-Za-z0-9_.:/@*+$()~,-]+$/
 /** Places of files, folders and programs are for who has the machine. */
 const LOCATION = /(?:file|dir)$|(?:^|_)(?:filename|folder|directory|paths?|certs?|command|program|handler|fun)$/
-/** Those who may manage the database are told it by Cardea, and certificates are for who has the machine. */
-const CLOSED: ReadonlySet<string> = new Set(['admins', 'ssl'])
+/** Cardea tells the database who its administrators are; certificates are for the owner of the machine. */
+const CLOSED: ReadonlySet<string> = new Set(['admins', 'ssl', 'jwt_auth', 'jwt_keys'])
+/** Where the database listens, and how it recognises Cardea. Changed, it could be reached past Cardea, or by no client. */
+const CLOSED_KEYS: ReadonlySet<string> = new Set([
+  'authentication_handlers',
+  'bind_address',
+  'hash_algorithms',
+  'port',
+  'proxy_use_secret',
+  'x_auth_roles',
+  'x_auth_token',
+  'x_auth_username',
+])
+
+const SECRET_SECTIONS = /^(?:admins|jwt_keys)$|secret/i
+const SECRET_KEY = /passw|secret|(?:api|private)_?key/i
+/** Keys that sound like secrets and hold none. */
+const PUBLIC_KEYS: ReadonlySet<string> = new Set(['proxy_use_secret', 'password_regexp', 'password_scheme'])
+const CREDENTIALS_IN_URL = /:\/\/[^/\s@]*:[^/\s@]*@/
+
+/** Whether the value of `[section] key` must not be shown. */
+export function isSecretSetting([section = '', key = '']: readonly string[], value: string): boolean {
+  if (SECRET_SECTIONS.test(section)) return true
+  return (SECRET_KEY.test(key) && !PUBLIC_KEYS.has(key)) || CREDENTIALS_IN_URL.test(value)
+}
 
 /**
  * Throws where a request would change what could start programs behind this door or name files there, on whatever node,
@@ -40,16 +63,34 @@ export function checkForwardedChange(
   { method, path: { segments } }: Pick<Exchange, 'method' | 'path'>,
   isOwnSection: (section: string) => boolean,
 ): void {
-  const [first] = segments
-  if ((first !== NODE && first !== CONFIG) || isRead(method)) return
-  const from = segments.findIndex((part) => part === CONFIG || HIDDEN.test(part))
-  if (from < 0) return
-  if (segments[from] !== CONFIG) refuse('path')
-  for (let index = from + 1; index < segments.length; index += 1) {
-    const [before = '', name = ''] = [segments[index - 1], segments[index]]
-    if (before === CONFIG) checkSection(name, isOwnSection)
-    else checkKey(before, name)
+  const names = findConfigNames(segments)
+  if (isRead(method)) return
+  if (isClusterSetup(segments))
+    throw new Refusal('forbidden', { about: `${CLUSTER_SETUP} changes what cannot be set over HTTP` })
+  const [section, ...keys] = names ?? []
+  if (section === undefined) return
+  checkSection(section, isOwnSection)
+  for (const [index, key] of keys.entries()) {
+    const before = index === 0 ? section : (keys[index - 1] ?? '')
+    if (before === CONFIG) checkSection(key, isOwnSection)
+    else checkKey(before, key)
   }
+}
+
+const CLUSTER_SETUP = '_cluster_setup'
+
+/** It sets the address, the port, the administrators and the Erlang cookie of the database. */
+const isClusterSetup = ([first, ...rest]: readonly string[]): boolean =>
+  first === CLUSTER_SETUP || (first === NODE && rest.some((part) => part.split('/').includes(CLUSTER_SETUP)))
+
+/** Section and key that a path of a configuration names; `undefined`: it is the path of something else. */
+export function findConfigNames(segments: readonly string[]): readonly string[] | undefined {
+  const [first = ''] = segments
+  if (first !== NODE && first !== CONFIG && !(first.startsWith('_') && HIDDEN.test(first))) return undefined
+  const from = segments.findIndex((part) => part === CONFIG || HIDDEN.test(part))
+  if (from < 0) return undefined
+  if (segments[from] !== CONFIG) refuse('path')
+  return segments.slice(from + 1)
 }
 
 /** An encoded slash is a part of a name here, but perhaps not behind the door. */
@@ -68,7 +109,9 @@ function checkSection(section: string, isOwnSection: (section: string) => boolea
 
 function checkKey(section: string, key: string): void {
   if (!PLAIN.test(key)) refuse('key')
-  if (CLOSED.has(section) || LOCATION.test(fold(key))) {
+  const plain = fold(key)
+  const isClosed = CLOSED.has(section) || CLOSED_KEYS.has(plain) || LOCATION.test(plain)
+  if (isClosed || isSecretSetting([section, key], '')) {
     throw new Refusal('forbidden', { about: `[${section}] ${key} cannot be set over HTTP` })
   }
 }

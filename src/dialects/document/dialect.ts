@@ -8,7 +8,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Dialect, Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
 import type { Authenticated } from '../../identity/identity.ts'
-import { checkForwardedChange } from './config-guard.ts'
+import { forwardGuarded } from './config-filter.ts'
 import { type CorsRules, corsHeaders } from './cors.ts'
 import { toDocumentWords } from './errors.ts'
 import type { NodeRouteOptions } from './node.ts'
@@ -41,6 +41,8 @@ export interface DocumentUpstream {
   /** Whether there is one. */
   isSet(): boolean
   forward(exchange: Exchange): Promise<Reply>
+  /** The same with the whole body in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`. */
+  forwardWhole(exchange: Exchange, maxBytes: number): Promise<Reply>
   isHealthy(path: string): Promise<boolean>
 }
 
@@ -91,8 +93,7 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
       if (first === '_session') throw new Refusal('not_found')
       if (upstream?.isSet()) {
         if (isElsewhere(exchange.path.segments)) throw new Refusal('invalid_target')
-        checkForwardedChange(exchange, options.node.isOwnSetting)
-        return upstream.forward(exchange)
+        return forwardGuarded(exchange, upstream, options.node.isOwnSetting)
       }
       throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
     },

@@ -2,7 +2,8 @@ import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
 import { readDecodedBody } from './body.ts'
-import { checkForwardedChange, isProtected } from './config-guard.ts'
+import { forwardGuarded } from './config-filter.ts'
+import { isProtected } from './config-guard.ts'
 import type { DocumentUpstream } from './dialect.ts'
 import { toJsonReply } from './wire.ts'
 
@@ -45,10 +46,8 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
   const here =
     (handler: Handler): Handler =>
     (exchange, params) => {
-      if (upstream?.isSet() && !isOwn(exchange, params, options)) {
-        checkForwardedChange(exchange, options.isOwnSetting)
-        return upstream.forward(exchange)
-      }
+      if (upstream?.isSet() && !isOwn(exchange, params, options))
+        return forwardGuarded(exchange, upstream, options.isOwnSetting)
       requireNode(params['node'], nodeName)
       return handler(exchange, params)
     }

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
-import { ADMIN, type Answer, basic, type Sent, send } from '../../support/scenario.ts'
+import { ADMIN, type Answer, type AnyOptions, basic, type Sent, send } from '../../support/scenario.ts'
 
 interface Scope {
   after(work: () => unknown): void
 }
 
 /** A server of the test's own, and a way to speak to its configuration as an administrator. */
-async function open(scope: Scope, options: CardeaOptions = {}, files: readonly string[] = []) {
-  const cardea = await createTestCardea({ options, files })
+async function open(scope: Scope, options: AnyOptions = {}, files: readonly string[] = []) {
+  const cardea = await createTestCardea({ options: options as CardeaOptions, files })
   scope.after(() => cardea.close())
   const [url = ''] = (await cardea.listen()).document
   const ask = (sent: Sent): Promise<Answer> => send(url, sent)
@@ -144,6 +144,26 @@ test('secrets are masked everywhere, and the mask is not taken for one', async (
   const all = await config('GET', '')
   assert.doesNotMatch(all.body, /cardea-test|c2VjcmV0|adminpw/)
   assert.equal((await config('PUT', '/jwt_keys/hmac:_default', '***')).status, 400)
+})
+
+test('a change of a secret answers *** in place of the previous one, wherever that came from', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-secrets-'))
+  writeFileSync(join(folder, 'cookie'), 'a-secret-in-a-file-of-its-own')
+  writeFileSync(join(folder, 'local.ini'), '[chttpd_auth]\nsecret = @file:cookie\n', { mode: 0o600 })
+  const { config } = await open(t, { chttpd_auth: { secret: undefined } }, [join(folder, 'local.ini')])
+  const rows: readonly (readonly [path: string, first: string, second: string])[] = [
+    ['/chttpd_auth/secret', 'the-first-secret-of-cookies', 'the-second-secret-of-cookies'],
+    ['/couch_httpd_auth/secret', 'the-first-older-secret', 'the-second-older-secret'],
+    ['/jwt_keys/hmac:a', 'Zmlyc3Qta2V5LW9mLXRva2Vucy1mb3ItdGVzdHM=', 'c2Vjb25kLWtleS1vZi10b2tlbnMtZm9yLXRlc3Rz'],
+    ['/mine/password', 'first', 'second'],
+  ]
+  assert.equal(json(await config('GET', '/chttpd_auth/secret')), '***')
+  for (const [path, first, second] of rows) {
+    const before = json(await config('PUT', path, first))
+    assert.ok(before === '***' || before === '', `${path}: ${before}`)
+    assert.equal(json(await config('PUT', path, second)), '***', path)
+    assert.equal(json(await config('DELETE', path)), '***', path)
+  }
 })
 
 test('an option that a flag pins says so', async (t) => {

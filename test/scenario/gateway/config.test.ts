@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { beforeDocument, openBackend, openFront } from '../../support/gateway.ts'
 import { ADMIN, send } from '../../support/scenario.ts'
 
@@ -83,9 +85,119 @@ test('what an earlier section is given is shown there', async () => {
   assert.deepEqual(await ask('PUT', '/_node/_local/_config/httpd/allow_jsonp'), [200, true])
 })
 
+const REMOTE = NODES.filter((name) => !name.includes('_local'))
+
+const SHARED = [
+  ...['jwt_keys/hmac%3A_default', 'jwt_auth/required_claims', 'chttpd_auth/secret', 'couch_httpd_auth/secret'],
+  ...['chttpd_auth/proxy_use_secret', 'chttpd_auth/x_auth_username', 'chttpd/authentication_handlers'],
+  ...['chttpd/bind_address', 'chttpd/port', 'httpd/bind_address', 'prometheus/bind_address', 'ssl/password'],
+  ...['replicator/password', 'chttpd_auth/Secret', 'chttpd/BIND_ADDRESS', 'smtp/api_key'],
+]
+
+test('what the database and Cardea share, and where the database listens, is changed on no node', async () => {
+  for (const node of REMOTE)
+    for (const setting of SHARED)
+      for (const method of ['PUT', 'DELETE'])
+        assert.deepEqual(await ask(method, `${node}/${setting}`), [403, false], `${method} ${node}/${setting}`)
+  for (const setting of ['httpd/port', 'httpd/authentication_handlers', 'replicator/password', 'ssl/password'])
+    assert.deepEqual(await ask('PUT', `/_node/_local/_config/${setting}`), [403, false], setting)
+})
+
+test('the cluster is set up behind Cardea alone: it would change the same', async () => {
+  for (const path of ['/_cluster_setup', '/%5Fcluster_setup', '/_cluster_setup/', '/_node/other@host/_cluster_setup'])
+    for (const method of ['POST', 'PUT', 'DELETE']) assert.deepEqual(await ask(method, path), [403, false], path)
+  assert.deepEqual(await ask('GET', '/_cluster_setup'), [200, true])
+})
+
+const CONFIGURATION = {
+  admins: { root: '-pbkdf2-hash-of-root,salt,10' },
+  jwt_keys: { 'hmac:_default': 'c2hhcmVkLWtleQ==', 'rsa:a': 'public-key-text' },
+  chttpd_auth: { secret: 'shared-secret-text', timeout: '600', proxy_use_secret: 'true', password_regexp: '[]' },
+  couch_httpd_auth: { secret: 'older-secret-text' },
+  replicator: { password: 'password-text', max_jobs: '500' },
+  nouveau: { url: 'http://user:inside-url@127.0.0.1:5987' },
+  ssl: { password: 'key-password-text', port: '6984' },
+  oauth_consumer_secrets: { app: 'oauth-text' },
+}
+const SECRETS = [
+  ...['hash-of-root', 'c2hhcmVkLWtleQ', 'public-key-text', 'shared-secret-text', 'older-secret-text'],
+  ...['password-text', 'inside-url', 'key-password-text', 'oauth-text'],
+]
+
+/** A database that answers with a configuration as CouchDB does, compressed where it is asked to be. */
+const openDatabase = (scope: { after(work: () => unknown): void }) =>
+  openBackend(scope, (request, response) => {
+    const [, names = ''] = /_config\/?(.*)$/.exec(decodeURIComponent(request.url ?? '')) ?? []
+    const value = names
+      .split('/')
+      .filter((name) => name !== '')
+      .reduce<unknown>((inner, name) => Reflect.get(Object(inner), name), CONFIGURATION)
+    const body = Buffer.from(`${JSON.stringify(value ?? { error: 'not_found' })}\n`)
+    const isCompressed = request.headers['accept-encoding'] !== undefined
+    response
+      .writeHead(value === undefined ? 404 : 200, {
+        'Content-Type': 'application/json',
+        ...(isCompressed && { 'Content-Encoding': 'gzip' }),
+      })
+      .end(isCompressed ? gzipSync(body) : body)
+  })
+
+test('no secret of the database is shown, on any node, as a whole, by section or by key', async (t) => {
+  const database = await openDatabase(t)
+  const { document } = await openFront(t, beforeDocument(database.url))
+  const keys = Object.entries(CONFIGURATION).flatMap(([section, values]) =>
+    Object.keys(values).map((key) => `/${section}/${encodeURIComponent(key)}`),
+  )
+  const paths = ['', '/', ...Object.keys(CONFIGURATION).map((section) => `/${section}`), ...keys]
+  const headers = { ...ADMIN, 'Accept-Encoding': 'gzip', Range: 'bytes=0-9' }
+  for (const node of ['/_node/other@host/_config', '/_node/other@host/%5Fconfig', '/_config'])
+    for (const path of paths) {
+      const { status, body } = await send(document, { path: `${node}${path}`, headers })
+      assert.equal(status, 200, path)
+      for (const secret of SECRETS) assert.ok(!body.includes(secret), `${node}${path}: ${body}`)
+      JSON.parse(body)
+    }
+  const whole = JSON.parse((await send(document, { path: '/_node/other@host/_config', headers })).body)
+  assert.deepEqual(whole.chttpd_auth, {
+    secret: '***',
+    timeout: '600',
+    proxy_use_secret: 'true',
+    password_regexp: '[]',
+  })
+  assert.deepEqual(whole.admins, { root: '***' })
+  assert.deepEqual(whole.replicator, { password: '***', max_jobs: '500' })
+  const missing = await send(document, { path: '/_node/other@host/_config/none', headers })
+  assert.deepEqual([missing.status, missing.body], [404, '{"error":"not_found"}\n'])
+  const replicator = await send(document, { path: '/_node/_local/_config/replicator/password', headers })
+  assert.equal(replicator.body, '"***"\n')
+})
+
+const UNREADABLE: readonly (readonly [name: string, answer: (response: ServerResponse) => void])[] = [
+  ['is not JSON', (response) => response.end('secret: shared-secret-text')],
+  ['is compressed unasked', (response) => response.setHeader('Content-Encoding', 'gzip').end(gzipSync('{}'))],
+  ['is too large', (response) => response.end(JSON.stringify({ a: { b: 'x'.repeat(2 << 20) } }))],
+  ['is nested too deeply', (response) => response.end(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)],
+  [
+    'breaks off',
+    (response) => {
+      response.writeHead(200, { 'Content-Length': '99' }).write('{"chttpd_auth":{"secret":"shared-secret-text"')
+      setImmediate(() => response.destroy())
+    },
+  ],
+]
+
+for (const [name, answer] of UNREADABLE)
+  test(`a configuration that ${name} is 502, and nothing of it is shown`, async (t) => {
+    const database = await openBackend(t, (_request, response) => answer(response))
+    const { document } = await openFront(t, beforeDocument(database.url))
+    const { status, body } = await send(document, { path: '/_node/other@host/_config', headers: ADMIN })
+    assert.equal(status, 502)
+    assert.ok(!body.includes('shared-secret-text'))
+  })
+
 test('what else other nodes have passes', async () => {
-  for (const node of NODES.filter((name) => !name.includes('_local')))
-    for (const setting of ['couchdb/max_document_size', 'chttpd_auth/timeout', 'jwt_keys/hmac%3A_default'])
+  for (const node of REMOTE)
+    for (const setting of ['couchdb/max_document_size', 'chttpd_auth/timeout', 'chttpd_auth/password_scheme'])
       assert.deepEqual(await ask('PUT', `${node}/${setting}`), [200, true], `${node}/${setting}`)
 })
 
