@@ -1,6 +1,11 @@
 import type { Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
 import { toEmptyReply } from './wire.ts'
 
+/** The option that decides from which origins a browser's credentials are accepted. */
+export interface OriginSettings {
+  readonly trustedOrigins: readonly string[]
+}
+
 const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 const EXPOSED = 'etag, content-encoding, content-length, location, server, x-arango-errors, x-arango-async-id'
 
@@ -47,8 +52,11 @@ export function corsHeaders(exchange: Exchange, trustedOrigins: readonly string[
   ]
 }
 
-const withoutSlash = (text: string): string => (text.endsWith('/') ? text.slice(0, -1) : text)
+/** A trusted origin may be written with a slash at its end, which an `Origin` never has. */
+export const withoutSlash = (text: string): string => (text.endsWith('/') ? text.slice(0, -1) : text)
 
-function isTrusted(origin: string, trusted: readonly string[]): boolean {
-  return trusted.some((entry) => entry === '*' || entry === 'all' || withoutSlash(entry) === withoutSlash(origin))
-}
+export const trustsEveryOrigin = (trusted: readonly string[]): boolean =>
+  trusted.includes('*') || trusted.includes('all')
+
+const isTrusted = (origin: string, trusted: readonly string[]): boolean =>
+  trustsEveryOrigin(trusted) || trusted.some((entry) => withoutSlash(entry) === withoutSlash(origin))

@@ -5,7 +5,7 @@
 import type { Answer, Dialect, Exchange, HeaderPair, Route } from '../../door/exchange.ts'
 import type { AuthSettings } from './auth.ts'
 import { declinesChallenge } from './challenge.ts'
-import { corsHeaders } from './cors.ts'
+import { corsHeaders, type OriginSettings } from './cors.ts'
 import { toMultiModelWords } from './errors.ts'
 import type { GateSettings } from './gate.ts'
 import { readMultiModelPath } from './path.ts'
@@ -14,8 +14,7 @@ import { multiModelSteps, type StepsNeeds } from './steps.ts'
 import { toJsonReply } from './wire.ts'
 
 /** The options the headers of every reply live by, as they are now. */
-export interface HeaderSettings {
-  readonly trustedOrigins: readonly string[]
+export interface HeaderSettings extends OriginSettings {
   readonly returnsQueueTime: boolean
 }
 

@@ -1,13 +1,15 @@
+import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Exchange, Reply, Step } from '../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../identity/identity.ts'
-import { answerOptions } from './cors.ts'
+import { MULTI_MODEL_BASIC } from './basic.ts'
+import { answerOptions, type OriginSettings, trustsEveryOrigin, withoutSlash } from './cors.ts'
 import { type Databases, type GateSettings, passGate } from './gate.ts'
 
 export interface StepsNeeds {
-  settings(): GateSettings
+  settings(): GateSettings & OriginSettings
   readonly databases: Databases
   /** A wrong credential leaves the request anonymous: the gate answers for it, open paths stay open. */
   authenticate(exchange: Exchange): MaybePromise<Authenticated>
@@ -40,6 +42,7 @@ export const multiModelSteps = ({
       return undefined
     },
   },
+  { name: 'cross origin', run: (exchange) => refuseCrossOrigin(exchange, settings()) },
   {
     name: 'gate',
     run: async (exchange) => {
@@ -53,6 +56,17 @@ export const multiModelSteps = ({
 export function checkPath(exchange: Exchange): undefined {
   if (!isPercentEncodingValid(exchange.rawQuery)) throw new Refusal('invalid_url_encoding')
   return void exchange.path
+}
+
+/**
+ * A browser adds a remembered Basic password to a page's request by itself; a Bearer token it does not. Sign-in never
+ * reads a Basic password: its credential is in the body, so it is accepted from every origin.
+ */
+function refuseCrossOrigin(exchange: Exchange, { trustedOrigins }: OriginSettings): undefined {
+  if ((exchange.authenticated ?? ANONYMOUS).by !== MULTI_MODEL_BASIC.name) return
+  if (trustsEveryOrigin(trustedOrigins)) return
+  const origins = trustedOrigins.map(withoutSlash)
+  if (isUntrustedSimpleChange(exchange, { origins })) throw new Refusal('cross_origin')
 }
 
 /**

@@ -77,9 +77,9 @@ describe('what is asked for', () => {
     },
     {
       name: 'a form',
-      text: '{"username":"ann","password":"apple"}',
+      text: 'username=ann&password=apple',
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      body: refusal(400, 400, 'invalid JSON'),
+      body: refusal(400, 600, 'invalid JSON object'),
     },
     {
       name: 'packed',
