@@ -22,6 +22,7 @@ export function openDirectory(state: State, log: Log): Promise<Directory> {
     settings: settings.get,
     follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
     clock: SYSTEM_CLOCK,
+    ownKey: () => state.get().ownKey,
     events,
     log,
   })

@@ -5,6 +5,7 @@ import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/codecs.ts'
 import { isOwnSetting } from '../config/foreign.ts'
 import { findNearestSection } from '../config/problems.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { renewingHeaders } from '../dialects/document/session.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
@@ -16,6 +17,7 @@ import { createDocumentCredentials } from './document-credentials.ts'
 import type { DoorParts } from './doors.ts'
 import { isMounted } from './mounted.ts'
 import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
+import { createRequirePassword } from './require-password.ts'
 import { createSettingsService } from './settings-service.ts'
 import { createDocumentUpstream } from './upstream.ts'
 import { createUsersNeeds } from './users-database.ts'
@@ -26,7 +28,8 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const config = deriveLive(state, ({ settings }) => settings.values)
   const settings = deriveLive(state, (inForce) => toDocumentSettings(inForce.settings))
   const { document, node } = config.get()
-  const users = createUsersNeeds(state, directory)
+  const requirePassword = createRequirePassword(parts, DOCUMENT_BASIC)
+  const users = createUsersNeeds(state, directory, requirePassword)
   const { identify: look, isAsked, sessions } = createDocumentCredentials(parts)
   const identify = parts.gateway.note(look)
   const upstream = createDocumentUpstream(parts, config, { identify, isAsked, dialect: () => dialect })
@@ -45,6 +48,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
       administrators: directory,
       isOwnSetting,
       isMisspelt: (section) => findNearestSection(section) !== undefined,
+      requirePassword,
       supportedHashes: listDigests,
     },
     server: {

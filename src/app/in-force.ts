@@ -32,6 +32,8 @@ export interface InForce {
   readonly administrators: ReadonlyMap<string, AdministratorAccount>
   readonly administratorChanges: AdministratorChanges
   readonly fileHashes: FileHashes
+  /** Signs what no other server may sign. The same on every node. */
+  readonly ownKey: Uint8Array
   /** The change up to which the run-time layer is known. */
   readonly sequence: number
 }
@@ -170,9 +172,11 @@ async function makeUp(seen: Seen, needs: PrepareNeeds, isFirst: boolean): Promis
   const isNameless = isFirst && values.couchdb.uuid === ''
   if (isNameless) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
   const isSecretMade = await makeUpSecret(settings, needs)
+  const isKeyMade = seen.ownKey === undefined
+  if (isKeyMade) await runtime.setOwnKey(randomBytes(32).toString('hex'))
   const [parameters, rules] = [toHashParameters(values), toPasswordRules(values)]
   const { hashes, isWritten } = await hashAdministrators(settings, seen, { runtime, hasher, parameters, rules, log })
-  return { hashes, isWritten: isWritten || isNameless || isSecretMade }
+  return { hashes, isWritten: isWritten || isNameless || isSecretMade || isKeyMade }
 }
 
 /** The secret of cookies, where nobody gave one: one for all nodes, kept until somebody does. */
@@ -196,10 +200,18 @@ interface Fresh {
 
 function compare(seen: Seen, { settings: fresh, hashes }: Fresh, before: InForce | undefined): Prepared {
   const { reading, changes, sequence } = seen
+  // made at the start, and kept should the store lose it
+  const ownKey = seen.ownKey === undefined ? (before?.ownKey ?? randomBytes(32)) : Buffer.from(seen.ownKey, 'hex')
   const compared = before ? compareSettings(before.settings, fresh) : { settings: fresh, applied: [], needRestart: [] }
   const { settings, applied, needRestart } = compared
   const { accounts } = findAdministrators(settings, changes, hashes)
-  const administration = { administrators: accounts, administratorChanges: changes, fileHashes: hashes, sequence }
+  const administration = {
+    administrators: accounts,
+    administratorChanges: changes,
+    fileHashes: hashes,
+    ownKey,
+    sequence,
+  }
   const next = { settings, configured: fresh, warnings: reading.warnings, ...administration }
   return { next, problems: [], changed: applied, needRestart }
 }

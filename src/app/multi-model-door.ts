@@ -31,6 +31,7 @@ import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-s
 import { warnOfOpenings } from './openings.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
 import { createPassOptions } from './pass-options.ts'
+import { createRequirePassword } from './require-password.ts'
 import { createServices } from './services.ts'
 import type { Judgement } from './still-holds.ts'
 import type { TokenSecrets } from './token-secrets.ts'
@@ -50,7 +51,13 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     hasUpstream: () => config.get().upstream['multi-model'].length > 0,
     clock: SYSTEM_CLOCK,
   })
-  const shared = { directory, databases, settings: settings.get, nowSeconds: () => nowSeconds(SYSTEM_CLOCK) }
+  const shared = {
+    directory,
+    databases,
+    settings: settings.get,
+    nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
+    requirePassword: createRequirePassword(parts),
+  }
   const identify = parts.gateway.note(createIdentify(parts, signIns, settings.get))
   const auth = { ...shared, signIns }
   // which handlers there are is decided at the start

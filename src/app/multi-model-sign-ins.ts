@@ -53,7 +53,7 @@ export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns 
       const admitted = await admit(needs, { name, password, code, source })
       if (!admitted) return undefined
       const { account, token } = admitted
-      const session = directory.createSession(account)
+      const session = directory.createSession(account, { hasPassword: token === undefined })
       const accessToken = token && toTokenMark(token)
       const rest = { renewableUntil: token?.validUntil, accessToken, allowedPaths: undefined }
       return issue(needs, session, now() + lifetimeSeconds, rest)

@@ -13,6 +13,8 @@ export interface RuntimeReading {
   readonly changes: AdministratorChanges
   /** The hash made of the clear text that was last read in a file, by the name of the administrator. */
   readonly seen: ReadonlyMap<string, string>
+  /** Cardea's own key in hexadecimal; `undefined` until one was made. */
+  readonly ownKey: string | undefined
 }
 
 export interface StoredLayer extends RuntimeLayer {
@@ -24,6 +26,8 @@ export interface StoredLayer extends RuntimeLayer {
   seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number>
   /** From then on the hash stands for the clear text in a file, and is no longer a change made at run time. */
   setSeen(name: string, text: string): Promise<void>
+  /** Keeps the key that every node uses from then on. */
+  setOwnKey(text: string): Promise<void>
   read(): Promise<RuntimeReading>
   /** On top of what is stored, for this process alone and until it ends or reads its configuration anew. */
   readonly volatile: RuntimeLayer
@@ -40,7 +44,8 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
     const own = await passing.list()
     const entries = [...withoutThose(toEntries(settings), own), ...own]
     const seen = new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : [])))
-    return { entries, sequence, changes: toChanges(settings), seen }
+    const ownKey = settings.find(({ section, key }) => section === KEYS && key === OWN)?.text ?? undefined
+    return { entries, sequence, changes: toChanges(settings), seen, ownKey }
   }
   const unset = async (section: string, key: string) => {
     requireWritten(await store.unsetSetting(change(section, key)))
@@ -63,6 +68,7 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
       return requireWritten(await store.setSetting(seed))
     },
     setSeen: async (name, text) => void requireWritten(await store.setSetting({ ...change(SEEN, name), text })),
+    setOwnKey: async (text) => void requireWritten(await store.setSetting({ ...change(KEYS, OWN), text })),
     volatile: {
       list: () => passing.list(),
       set: (section, key, text) => passing.set(section, key, text),
@@ -84,11 +90,14 @@ const NEVER = 0
 
 /** No setting can be in a section of this name: what is kept there is neither read as one, nor shown, nor set. */
 const SEEN = '[admins]'
+const KEYS = '[keys]'
+const OWN = 'own'
+const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS])
 
 /** What was set at run time. What was made of a file's clear text belongs to that file, and counts as long as it does. */
 export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {
   const seen = new Map(settings.filter(({ section }) => section === SEEN).map((setting) => [setting.key, setting]))
-  return settings.filter((setting) => setting.section !== SEEN && !isOfFile(setting, seen.get(setting.key)))
+  return settings.filter((setting) => !HIDDEN.has(setting.section) && !isOfFile(setting, seen.get(setting.key)))
 }
 
 /** The same text written later was written at run time, by whoever had read it. */

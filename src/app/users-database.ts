@@ -7,7 +7,11 @@ import type { Directory } from '../identity/directory.ts'
 import type { ChangeFeed } from '../identity/ports.ts'
 import type { State } from './state.ts'
 
-export function createUsersNeeds(state: State, directory: Directory): UsersNeeds {
+export function createUsersNeeds(
+  state: State,
+  directory: Directory,
+  requirePassword: UsersNeeds['requirePassword'],
+): UsersNeeds {
   const config = () => state.get().settings.values
   const { document, chttpd_auth } = config()
   return {
@@ -16,6 +20,7 @@ export function createUsersNeeds(state: State, directory: Directory): UsersNeeds
     directory,
     changes: createUserChanges(state.store),
     settings: () => toUsersSettings(config()),
+    requirePassword,
     uuid: () => config().couchdb.uuid,
     clock: SYSTEM_CLOCK,
   }

@@ -571,6 +571,12 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Longest lifetime in seconds a client may ask for at POST /_open/auth.',
     }),
+    'reauthenticate-after': option({
+      codec: seconds(0, 'zero'),
+      initial: 0,
+      reload: 'live',
+      help: 'Seconds after a sign-in until changes of the own password, second factor and access tokens, and deletion of the own account, need the current password as well. 0 means never.',
+    }),
   },
 
   http: {

@@ -49,7 +49,7 @@ export function createAccountSessions(given: AccountSessionNeeds): AccountSessio
   }
   const { directory } = needs
   return {
-    open: (account) => mint(account, directory.createSession(account).id, needs),
+    open: (account) => mint(account, directory.createSession(account, { hasPassword: true }).id, needs),
     recall(text) {
       const session = known.get(digestOf(text))
       if (!session) return undefined

@@ -27,6 +27,6 @@ function accept(verdict: Verdict, { name }: CredentialHandler): Authenticated | 
   if (verdict.kind === 'refused') throw verdict.error
   if (verdict.kind === 'absent') return undefined
   // one by one: taking the rest of an object costs more than all else here
-  const { identity, session, origin, bearer, accessToken } = verdict
-  return { identity, by: name, session, origin, bearer, accessToken }
+  const { identity, session, origin, bearer, accessToken, hasPassword } = verdict
+  return { identity, by: name, session, origin, bearer, accessToken, hasPassword }
 }

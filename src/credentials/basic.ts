@@ -27,29 +27,44 @@ export interface BasicForm {
   readonly isNobody: (name: string, password: string) => boolean
 }
 
+export interface BasicPair {
+  readonly name: string
+  readonly password: string
+}
+
+/** The name and password of a header; why there are none; `undefined` where it is no Basic credential of this form. */
+export function readBasic(
+  header: string,
+  form: BasicForm,
+): BasicPair | 'credential_malformed' | 'credential_refused' | undefined {
+  const encoded = form.findCredential(header)
+  if (encoded === undefined) return undefined
+  const bytes = form.decode(encoded)
+  if (bytes === undefined) return 'credential_malformed'
+  const text = readUtf8(bytes)
+  if (text === undefined) return 'credential_refused'
+  const colon = text.indexOf(':')
+  if (colon < 0) return undefined
+  const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
+  return form.isNobody(name, password) ? undefined : { name, password }
+}
+
 /** A deliberate credential: one that has the form is accepted or refused, never passed on. */
 export function createBasicHandler(form: BasicForm, check: PasswordCheck): CredentialHandler {
   return {
     name: form.name,
     read(source) {
-      const encoded = form.findCredential(source.header('authorization') ?? '')
-      if (encoded === undefined) return ABSENT
-      const bytes = form.decode(encoded)
-      if (bytes === undefined) return refused('credential_malformed')
-      const text = readUtf8(bytes)
-      if (text === undefined) return refused('credential_refused')
-      const colon = text.indexOf(':')
-      if (colon < 0) return ABSENT
-      const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
-      if (form.isNobody(name, password)) return ABSENT
-      return andThen(check(name, password, source), toVerdict)
+      const given = readBasic(source.header('authorization') ?? '', form)
+      if (given === undefined) return ABSENT
+      if (typeof given === 'string') return refused(given)
+      return andThen(check(given.name, given.password, source), toVerdict)
     },
   }
 }
 
 function toVerdict(checked: CheckedPassword): Verdict {
   if (checked === undefined) return refused('credential_refused')
-  return 'kind' in checked ? checked : { kind: 'accepted', identity: checked }
+  return 'kind' in checked ? checked : { kind: 'accepted', identity: checked, hasPassword: true }
 }
 
 const refused = (code: 'credential_malformed' | 'credential_refused'): Verdict => ({

@@ -11,6 +11,7 @@ import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from './account.ts'
 import type { StoredPassword } from './password/password.ts'
 import type { EndedSession, UserRange } from './ports.ts'
+import type { SessionOwner } from './session-id.ts'
 import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionsFrom, User, UserRecord } from './user.ts'
 
 /** The `_rev` of the document that was seen, or whatever there is. */
@@ -150,9 +151,16 @@ export type Ended =
   | { readonly kind: 'account'; readonly name: string }
   | { readonly kind: 'everything' }
 
+export interface SessionOpening {
+  /** Whether the password was shown to open it, and not something in its place. */
+  readonly hasPassword: boolean
+}
+
 export interface SessionDirectory {
   /** Takes the account that signed in, not its name: if the password changed meanwhile, the session has ended already. */
-  createSession(account: Account): Session
+  createSession(account: Account, opening?: SessionOpening): Session
+  /** When this session was opened with the password, in seconds; `undefined`: it was not. Whether it is live is not asked. */
+  findPasswordTime(id: string, owner: SessionOwner): number | undefined
   /** Also of a session renewed since. Nobody who is gone or inactive has one. */
   isSessionLive(session: Session): Promise<boolean>
   /** Whether this very session has ended, as far as is known here. */

@@ -26,6 +26,8 @@ export interface Authenticated {
   readonly bearer?: BearerToken | undefined
   /** The access token that stood in the place of a password. */
   readonly accessToken?: UsedAccessToken | undefined
+  /** The request carries the password itself, and it was right. */
+  readonly hasPassword?: true | undefined
   /** Nobody was let in, and what was brought goes no further: it is of a kind that lets somebody in. */
   readonly isHeldBack?: true
 }

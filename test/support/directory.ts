@@ -64,6 +64,8 @@ const SETTINGS: DirectorySettings = {
   maxStalenessMs: 60_000,
 }
 
+const OWN_KEY = Buffer.from('the own key of every node of a test')
+
 interface Scope {
   after(work: () => unknown): void
 }
@@ -76,6 +78,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
   const directory = await createDirectory({
     store: line.store,
     hasher: createHasher({ queue: () => 1000 }),
+    ownKey: () => OWN_KEY,
     administration: await createAdministration(line.store),
     settings: () => ({ ...SETTINGS, ...options.settings }),
     follow: (needs) => followChanges(line.store, { ...needs, clock, pollMs: options.pollMs ?? NEVER_MS }),

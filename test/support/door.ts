@@ -99,6 +99,7 @@ const NODE = {
   administrators: { listAdministrators: () => [], setAdministrator: NOTHING, removeAdministrator: NOTHING },
   isOwnSetting: () => true,
   isMisspelt: () => false,
+  requirePassword: async () => {},
   supportedHashes: () => ['sha256'],
 }
 const NEVER = () => {
@@ -109,6 +110,7 @@ const NO_USERS: UsersNeeds = {
   database: '_users',
   prefix: 'org.couchdb.user:',
   settings: () => ({ publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }),
+  requirePassword: async () => {},
   uuid: () => '0'.repeat(32),
   clock: SYSTEM_CLOCK,
   directory: {

@@ -69,6 +69,7 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   user_required: words(401, 'unauthorized', 'You are not an authenticated user'),
   metrics_required: words(401, 'unauthorized', 'You are not a server admin or read-only metrics user'),
   forbidden: words(403, 'forbidden', (why) => why),
+  password_required: words(403, 'forbidden', (why) => why),
   cross_origin: words(403, 'forbidden', ERRORS.cross_origin),
   iterations_too_low: words(403, 'forbidden', 'Iteration count is too low for this server'),
   iterations_too_high: words(403, 'forbidden', 'Iteration count is too high for this server'),

@@ -36,6 +36,8 @@ export interface NodeRouteOptions {
   isOwnSetting(section: string, key?: string): boolean
   /** Whether a section is unknown, and nearly one of this server's own. */
   isMisspelt(section: string): boolean
+  /** Throws unless the credential of the request has proved the password of its user. */
+  requirePassword(exchange: Exchange): Promise<void>
   /** Names of the hash algorithms this installation supports. */
   supportedHashes(): readonly string[]
 }
@@ -162,6 +164,7 @@ async function putAdministrator(
   if (raw !== null && raw !== 'true' && raw !== 'false') {
     throw new Refusal('bad_request', { about: `Bad value for 'raw' option: ${raw}` })
   }
+  await requireOwnPassword(exchange, name, options)
   const password = raw === 'true' ? { stored: text.trim() } : { password: text }
   return toJsonReply(200, await options.administrators.setAdministrator(name, password, { signal: exchange.signal }))
 }
@@ -172,12 +175,18 @@ async function deleteValue(
   options: NodeRouteOptions,
 ): Promise<Reply> {
   const isVolatile = readIsVolatile(exchange, section)
-  if (section === 'admins') return deleteAdministrator(key, options)
+  if (section === 'admins') return deleteAdministrator(exchange, key, options)
   return toJsonReply(200, await options.configuration.unset(section, key, { isVolatile }))
 }
 
-async function deleteAdministrator(name: string, options: NodeRouteOptions): Promise<Reply> {
+/** For an administrator's own entry: those of others may be set with any credential. */
+async function requireOwnPassword(exchange: Exchange, name: string, options: NodeRouteOptions): Promise<void> {
+  if (exchange.authenticated?.identity.name === name) await options.requirePassword(exchange)
+}
+
+async function deleteAdministrator(exchange: Exchange, name: string, options: NodeRouteOptions): Promise<Reply> {
   if (!Object.hasOwn(adminTexts(options), name)) throw new Refusal('option_not_found')
+  await requireOwnPassword(exchange, name, options)
   return toJsonReply(200, await options.administrators.removeAdministrator(name))
 }
 

@@ -9,7 +9,7 @@ export const isManager = (identity: Identity): boolean => levelOn(identity, SYST
 
 const identityOf = (exchange: Exchange): Identity => (exchange.authenticated ?? ANONYMOUS).identity
 
-const isSelf = (exchange: Exchange, name: string): boolean => identityOf(exchange).name === name
+export const isSelf = (exchange: Exchange, name: string): boolean => identityOf(exchange).name === name
 
 /** Somebody vouched for, whoever it is. That no credential is required vouches for nobody. */
 export function requireKnown(exchange: Exchange): void {

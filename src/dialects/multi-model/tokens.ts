@@ -6,13 +6,15 @@ import type { AdministratorDirectory, UserDirectory } from '../../identity/direc
 import { type AccessToken, checkWord, type User } from '../../identity/user.ts'
 import { type Members, readMembers } from './body.ts'
 import type { GateSettings } from './gate.ts'
-import { isSelfOrManager, requireReader } from './rights.ts'
+import { isSelf, isSelfOrManager, requireReader } from './rights.ts'
 import { aboutUser } from './users/wire.ts'
 import { toEmptyReply, toJsonReply } from './wire.ts'
 
 export interface TokensNeeds {
   readonly directory: UserDirectory & AdministratorDirectory
   settings(): GateSettings
+  /** Throws unless the credential of the request has proved the password of its user. */
+  requirePassword(exchange: Exchange): Promise<void>
   nowSeconds(): number
 }
 
@@ -55,7 +57,7 @@ const toShown = (token: AccessToken, owner: Pick<User, 'sessionsFrom'>, nowSecon
 })
 
 async function createToken(needs: TokensNeeds, exchange: Exchange, { user = '' }: Params): Promise<Reply> {
-  requireChangeable(needs, exchange, user)
+  await requireChangeable(needs, exchange, user)
   const members = await readMembers(exchange)
   const name = readName(members)
   const now = needs.nowSeconds()
@@ -101,7 +103,7 @@ function readValidUntil(members: Members): number {
 }
 
 async function removeToken(needs: TokensNeeds, exchange: Exchange, { user = '', id = '' }: Params): Promise<Reply> {
-  requireChangeable(needs, exchange, user)
+  await requireChangeable(needs, exchange, user)
   if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { about: "path parameter 'id' is not a number" })
   const without = (before: User) =>
     withTokens(
@@ -112,7 +114,8 @@ async function removeToken(needs: TokensNeeds, exchange: Exchange, { user = '', 
   return toEmptyReply(200)
 }
 
-function requireChangeable({ directory }: TokensNeeds, exchange: Exchange, name: string): void {
+async function requireChangeable(needs: TokensNeeds, exchange: Exchange, name: string): Promise<void> {
   if (!isSelfOrManager(exchange, name)) throw new Refusal('somebody_elses')
-  if (directory.isAdministrator(name)) throw new Refusal('forbidden')
+  if (needs.directory.isAdministrator(name)) throw new Refusal('forbidden')
+  if (isSelf(exchange, name)) await needs.requirePassword(exchange)
 }

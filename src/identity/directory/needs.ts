@@ -16,6 +16,8 @@ export interface DirectoryNeeds {
   /** Follows the changes of the store. */
   follow(options: FollowNeeds): Follower
   readonly clock: Clock
+  /** Cardea's own key, shared by the nodes of a store and known to no other server. */
+  ownKey(): Uint8Array
   readonly events: SecurityEvents
   readonly log: Log
 }

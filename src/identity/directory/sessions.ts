@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { AccountDirectory, ForeignToken, Session, SessionDirectory } from '../directory.ts'
+import { createPasswordId, createPlainId, findPasswordTime } from '../session-id.ts'
 import type { EndedSessions } from './ended-sessions.ts'
 import type { Knowledge } from './knowledge.ts'
 import type { Listeners } from './listeners.ts'
@@ -15,19 +15,18 @@ export interface SessionParts extends Pick<AccountDirectory, 'findAccount'> {
   readonly ended: EndedSessions
   readonly listeners: Listeners
   readonly clock: Clock
+  ownKey(): Uint8Array
 }
 
-const ID_BYTES = 16
-
 export function createSessions(parts: SessionParts): SessionDirectory {
-  const { ended, listeners, clock } = parts
+  const { ended, listeners, clock, ownKey } = parts
   return {
-    createSession: ({ name, sessionsFrom: { generation } }) => ({
-      id: randomBytes(ID_BYTES).toString('base64url'),
-      name,
-      generation,
-      issuedAt: nowSeconds(clock),
-    }),
+    createSession(account, { hasPassword } = { hasPassword: false }) {
+      const issuedAt = nowSeconds(clock)
+      const id = hasPassword ? createPasswordId(account, issuedAt, ownKey()) : createPlainId()
+      return { id, name: account.name, generation: account.sessionsFrom.generation, issuedAt }
+    },
+    findPasswordTime: (id, owner) => findPasswordTime(id, owner, ownKey()),
     isSessionLive: (session) => isSessionLive(parts, session),
     isSessionEnded: ended.has,
     isForeignTokenLive: (token) => isForeignTokenLive(parts, token),

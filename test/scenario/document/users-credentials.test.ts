@@ -39,7 +39,8 @@ async function change(name: string, members: object, asked: Asked): Promise<Told
   return ask('PUT', pathOf(name), { ...asked, body: { ...json, ...members } })
 }
 
-const NEEDS_PASSWORD = 'Sign in with the password to change it, or to delete the user document.'
+const NEEDS_PASSWORD =
+  'Sign in with the password to change it, the second factor or access tokens, or to delete the account.'
 
 test('a token of the name reads and changes the document, but neither password nor second factor', async () => {
   await add('ada')
@@ -73,6 +74,44 @@ test('a token that gives the role of an administrator is one here', async () => 
   const token = byToken({ sub: 'ops', '_couchdb.roles': ['_admin'] })
   assert.equal((await ask('GET', '/_users/_all_docs', token)).status, 200)
   assert.equal((await change('ada', { roles: ['x'] }, token)).status, 201)
+})
+
+test('a token of an administrator sets passwords of others, not the one of its own name', async () => {
+  const token = byToken({ sub: 'admin', '_couchdb.roles': ['_admin'] })
+  const put = (name: string, asked: Asked) =>
+    ask('PUT', `/_node/_local/_config/admins/${name}`, { ...asked, body: '"another-pw"' })
+  assertRefused(await put('admin', token), 403, 'forbidden', NEEDS_PASSWORD)
+  assertRefused(await ask('DELETE', '/_node/_local/_config/admins/admin', token), 403, 'forbidden', NEEDS_PASSWORD)
+  assert.equal((await put('second', token)).status, 200)
+  await add('max')
+  assert.equal((await change('max', { password: 'new' }, token)).status, 201)
+  assert.equal(await signIn('max', 'new'), 200)
+})
+
+test('a session older than auth.reauthenticate-after needs the current password as Basic beside it', async () => {
+  await add('fay')
+  const session = await openByPassword('fay')
+  const setAge = (text: string) =>
+    ask('PUT', '/_node/_local/_config/auth/reauthenticate-after', { body: JSON.stringify(text) })
+  assert.equal((await setAge('3600')).status, 200)
+  assert.equal((await change('fay', { totp: { key: 'JBSWY3DPEHPK3PXP' } }, session)).status, 201)
+  assert.equal((await setAge('1')).status, 200)
+  const keys = ['JBSWY3DPEHPK3PXP', 'GEZDGNBVGY3TQOJQ']
+  for (let turn = 0; ; turn += 1) {
+    const { status } = await change('fay', { totp: { key: keys[turn % 2] } }, session)
+    if (status === 403) break
+    assert.equal(status, 201)
+  }
+  const again = await change('fay', { password: 'new' }, session)
+  assert.deepEqual([again.status, again.json.error], [403, 'forbidden'])
+  assert.match(again.json.reason, /send the current password as well/)
+  const withPassword = (password: string): Asked => ({
+    ...session,
+    headers: { ...session.headers, Authorization: `Basic ${Buffer.from(`fay:${password}`).toString('base64')}` },
+  })
+  assert.equal((await change('fay', { password: 'new' }, withPassword('wrong'))).status, 403)
+  assert.equal((await change('fay', { password: 'new' }, withPassword('fay-pw'))).status, 201)
+  assert.equal((await setAge('0')).status, 200)
 })
 
 /** Resolves when the feed has begun; then tells how it ended. */

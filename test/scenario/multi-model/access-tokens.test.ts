@@ -204,7 +204,7 @@ describe('using', () => {
     const renewable = userToken('ann', { ...readClaims(first), exp: now() + 50 })
     const renewed = `Bearer ${member((await door.ask('POST', '/_open/auth/renew', { auth: renewable })).json, 'jwt')}`
     for (const auth of [first, second, renewable, renewed]) assert.equal(await open(door, auth), 200)
-    await door.ask('DELETE', `${TOKENS}/${id}`, { auth: second })
+    await door.ask('DELETE', `${TOKENS}/${id}`, { auth: ANN })
     for (const auth of [first, renewable, renewed]) assert.equal(await open(door, auth), 401)
     assert.equal(await open(door, second), 200)
   })

@@ -1,5 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Authenticated, Identity } from '../../../identity/identity.ts'
+import type { Identity } from '../../../identity/identity.ts'
 import type { User } from '../../../identity/user.ts'
 import type { DocumentId } from './document/id.ts'
 import type { UsersSettings } from './needs.ts'
@@ -35,12 +35,6 @@ export function requireWriter(who: Identity, target: DocumentId, settings: Users
   if (who.name !== null && (target.kind !== 'user' || target.name !== who.name)) throw new Refusal('not_found')
 }
 
-/** Handlers that saw the password, or a session that began with it. */
-const PASSWORD_HANDLERS: ReadonlySet<string | null> = new Set(['default', 'cookie'])
-
-/** A session can also have begun with a token. */
-const hasShownPassword = ({ by, origin }: Authenticated): boolean => PASSWORD_HANDLERS.has(by) && origin === undefined
-
 export interface OwnChange {
   readonly old: User | undefined
   readonly isDeletion: boolean
@@ -50,16 +44,17 @@ export interface OwnChange {
   readonly keepsPassword: boolean
 }
 
-/** What somebody who is no administrator may do to a document of their own, or to one they sign up with. */
-export function requireOwnChange(who: Authenticated, change: OwnChange, settings: UsersSettings): void {
-  const { identity } = who
+/** Whether a change needs a credential that has proved the password. */
+export function needsPassword({ name, isAdmin }: Identity, { old, isDeletion, setsPassword }: OwnChange): boolean {
+  if (name === null || (!isDeletion && !setsPassword)) return false
+  return !isAdmin || name === old?.name
+}
+
+/** What a user who is no administrator may do to their own document, or to the one they sign up with. */
+export function requireOwnChange(identity: Identity, change: OwnChange, settings: UsersSettings): void {
   if (identity.isAdmin) return
-  const { old, isDeletion, setsPassword, keepsPassword } = change
+  const { old, isDeletion, keepsPassword } = change
   if (!old && !settings.allowsSignUp) throw forbidden('Only _admin may create user documents.')
-  const isGrave = isDeletion || setsPassword
-  if (isGrave && identity.name !== null && !hasShownPassword(who)) {
-    throw forbidden('Sign in with the password to change it, or to delete the user document.')
-  }
   if (!isDeletion && !keepsPassword) throw forbidden('Only _admin may change the members of a stored password.')
 }
 

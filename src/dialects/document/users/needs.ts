@@ -1,4 +1,5 @@
 import type { Clock } from '../../../base/clock.ts'
+import type { Exchange } from '../../../door/exchange.ts'
 import type { Directory } from '../../../identity/directory.ts'
 
 /** The options the database of users lives by, as they are now. */
@@ -48,6 +49,8 @@ export interface UsersNeeds {
   readonly directory: UsersDirectory
   readonly changes: UserChanges
   settings(): UsersSettings
+  /** Throws unless the credential of the request has proved the password of its user. */
+  requirePassword(exchange: Exchange): Promise<void>
   /** Marks sequences, so that one of another server is recognised. */
   uuid(): string
   readonly clock: Clock

@@ -11,6 +11,8 @@ export interface UsersNeeds {
   readonly directory: UserDirectory & AdministratorDirectory
   readonly databases: Databases
   settings(): GateSettings
+  /** Throws unless the credential of the request has proved the password of its user. */
+  requirePassword(exchange: Exchange): Promise<void>
   /** Whether this is the password of that user; a failure counts for the lockout. */
   isPassword(name: string, password: string, exchange: Exchange): Promise<boolean>
 }

@@ -4,7 +4,7 @@ import type { Exchange, Params, Reply } from '../../../door/exchange.ts'
 import { checkName, type User } from '../../../identity/user.ts'
 import { readMembers } from '../body.ts'
 import { isAddressable } from '../path.ts'
-import { isSelfOrManager, requireKnown, requireManager } from '../rights.ts'
+import { isSelf, isSelfOrManager, requireKnown, requireManager } from '../rights.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
 import { readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
 import { merge } from './merge.ts'
@@ -32,6 +32,7 @@ const canBeManaged = (name: string): boolean => checkName(name) === undefined &&
 /** Puts a user like a new one in the place of the old: grants, settings and access tokens are gone. */
 export async function replaceUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
   requireChangeable(needs, exchange, name)
+  if (isSelf(exchange, name)) await needs.requirePassword(exchange)
   const { passwd = '', active = true, extra = {} } = readUserInput(await readMembers(exchange))
   requireSmall(extra)
   const change = (user: User): User => ({
@@ -45,6 +46,7 @@ export async function replaceUser(needs: UsersNeeds, exchange: Exchange, { user:
 export async function changeUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
   requireChangeable(needs, exchange, name)
   const input = readUserChange(await readMembers(exchange))
+  if (input.passwd !== undefined && isSelf(exchange, name)) await needs.requirePassword(exchange)
   return write(needs, exchange, { name, change: (user) => withChange(user, input), password: input.passwd })
 }
 
@@ -81,6 +83,7 @@ export async function removeUser(needs: UsersNeeds, exchange: Exchange, { user: 
   requireManager(exchange)
   requireChangeable(needs, exchange, name)
   if (name === ROOT) throw new Refusal('forbidden')
+  if (isSelf(exchange, name)) await needs.requirePassword(exchange)
   await aboutUser(needs.directory.removeUser(name, 'any'))
   return toDoneReply(202)
 }

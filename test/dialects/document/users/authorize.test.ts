@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  needsPassword,
   type OwnChange,
   requireOwnChange,
   usersRule,
   viewOf,
 } from '../../../../src/dialects/document/users/authorize.ts'
-import { ANONYMOUS, type Authenticated, NO_GRANTS } from '../../../../src/identity/identity.ts'
+import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/identity/identity.ts'
 import { readDocumentPassword } from '../../../../src/identity/password/password.ts'
 import { createUser } from '../../../../src/identity/user.ts'
 
@@ -14,10 +15,7 @@ const CLOSED = { publicFields: [], isPublic: false, allowsSignUp: false, isDelet
 const LISTED = { ...CLOSED, publicFields: ['nick'], isPublic: true }
 const OPEN = { ...CLOSED, allowsSignUp: true }
 
-const as = (name: string, by: string, isAdmin = false): Authenticated => ({
-  identity: { name, roles: [], isAdmin, grants: NO_GRANTS },
-  by,
-})
+const as = (name: string, isAdmin = false): Identity => ({ name, roles: [], isAdmin, grants: NO_GRANTS })
 const OLD = createUser('ada', readDocumentPassword({}))
 const CHANGE: OwnChange = { old: OLD, isDeletion: false, setsPassword: false, keepsPassword: true }
 
@@ -43,44 +41,27 @@ for (const [method, path, closed, listed] of PATHS) {
 }
 
 test('who sees how much', () => {
-  const { identity: ada } = as('ada', 'default')
+  const ada = as('ada')
   assert.equal(viewOf(ada, 'ada', CLOSED), 'whole')
   assert.equal(viewOf(ada, 'bob', CLOSED), 'none')
   assert.equal(viewOf(ada, 'bob', LISTED), 'public')
   assert.equal(viewOf(ada, 'bob', { ...LISTED, isPublic: false }), 'none')
   assert.equal(viewOf(ada, 'bob', { ...LISTED, publicFields: [] }), 'none')
   assert.equal(viewOf(ANONYMOUS.identity, 'bob', LISTED), 'public')
-  assert.equal(viewOf(as('root', 'jwt', true).identity, 'bob', CLOSED), 'whole')
+  assert.equal(viewOf(as('root', true), 'bob', CLOSED), 'whole')
 })
 
-const ROWS: readonly { name: string; who: Authenticated; change: Partial<OwnChange>; isAllowed: boolean }[] = [
-  { name: 'members, by a token', who: as('ada', 'jwt'), change: {}, isAllowed: true },
-  { name: 'the password, by Basic', who: as('ada', 'default'), change: { setsPassword: true }, isAllowed: true },
-  { name: 'the password, by a cookie', who: as('ada', 'cookie'), change: { setsPassword: true }, isAllowed: true },
-  { name: 'the password, by a token', who: as('ada', 'jwt'), change: { setsPassword: true }, isAllowed: false },
-  { name: 'the password, by a proxy', who: as('ada', 'proxy'), change: { setsPassword: true }, isAllowed: false },
-  {
-    name: 'deletion, by a cookie',
-    who: as('ada', 'cookie'),
-    change: { isDeletion: true, keepsPassword: false },
-    isAllowed: true,
-  },
-  { name: 'deletion, by a token', who: as('ada', 'jwt'), change: { isDeletion: true }, isAllowed: false },
-  { name: 'deletion, by a proxy', who: as('ada', 'proxy'), change: { isDeletion: true }, isAllowed: false },
-  {
-    name: 'the password, by a cookie that rests on a token',
-    who: {
-      ...as('ada', 'cookie'),
-      origin: { issuedAt: 1, expiresAt: 2, algorithm: 'HS256', kid: undefined, keyVersion: 'x' },
-    },
-    change: { setsPassword: true },
-    isAllowed: false,
-  },
-  { name: 'the stored password', who: as('ada', 'default'), change: { keepsPassword: false }, isAllowed: false },
-  { name: 'a document that is not there', who: as('ada', 'default'), change: { old: undefined }, isAllowed: false },
+const ADA = as('ada')
+
+const ROWS: readonly { name: string; who: Identity; change: Partial<OwnChange>; isAllowed: boolean }[] = [
+  { name: 'members', who: ADA, change: {}, isAllowed: true },
+  { name: 'the password', who: ADA, change: { setsPassword: true }, isAllowed: true },
+  { name: 'deletion', who: ADA, change: { isDeletion: true, keepsPassword: false }, isAllowed: true },
+  { name: 'the stored password', who: ADA, change: { keepsPassword: false }, isAllowed: false },
+  { name: 'a document that is not there', who: ADA, change: { old: undefined }, isAllowed: false },
   {
     name: 'anything, by an administrator',
-    who: as('root', 'jwt', true),
+    who: as('root', true),
     change: { keepsPassword: false, setsPassword: true },
     isAllowed: true,
   },
@@ -94,9 +75,34 @@ for (const { name, who, change, isAllowed } of ROWS) {
   })
 }
 
-test('signing up is open to anybody where it is open', () => {
+test('signing up is open to anonymous requests where it is open', () => {
   const change = { ...CHANGE, old: undefined, setsPassword: true }
-  assert.doesNotThrow(() => requireOwnChange(ANONYMOUS, change, OPEN))
-  assert.throws(() => requireOwnChange(ANONYMOUS, change, CLOSED), { code: 'forbidden' })
-  assert.throws(() => requireOwnChange(as('ada', 'jwt'), change, OPEN), { code: 'forbidden' })
+  assert.doesNotThrow(() => requireOwnChange(ANONYMOUS.identity, change, OPEN))
+  assert.throws(() => requireOwnChange(ANONYMOUS.identity, change, CLOSED), { code: 'forbidden' })
 })
+
+const PASSWORD_ROWS: readonly { name: string; who: Identity; change: Partial<OwnChange>; isNeeded: boolean }[] = [
+  { name: 'members', who: ADA, change: {}, isNeeded: false },
+  { name: 'the own password', who: ADA, change: { setsPassword: true }, isNeeded: true },
+  { name: 'the own account, deleted', who: ADA, change: { isDeletion: true }, isNeeded: true },
+  { name: 'a password of a new account', who: ADA, change: { old: undefined, setsPassword: true }, isNeeded: true },
+  {
+    name: 'an anonymous sign-up',
+    who: ANONYMOUS.identity,
+    change: { old: undefined, setsPassword: true },
+    isNeeded: false,
+  },
+  {
+    name: "another user's password, by an administrator",
+    who: as('root', true),
+    change: { setsPassword: true },
+    isNeeded: false,
+  },
+  { name: "the administrator's own password", who: as('ada', true), change: { setsPassword: true }, isNeeded: true },
+]
+
+for (const { name, who, change, isNeeded } of PASSWORD_ROWS) {
+  test(`the password ${isNeeded ? 'must be proved' : 'need not be proved'} for: ${name}`, () => {
+    assert.equal(needsPassword(who, { ...CHANGE, ...change }), isNeeded)
+  })
+}

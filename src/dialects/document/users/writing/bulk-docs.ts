@@ -25,7 +25,7 @@ export async function bulkDocs(exchange: Exchange, needs: UsersNeeds): Promise<R
   const outcomes: unknown[] = []
   for (const sent of documents) {
     if (exchange.signal.aborted) break
-    outcomes.push(await writeOne(needs, sent, who, exchange.signal))
+    outcomes.push(await writeOne(needs, sent, who, exchange))
     await giveWay()
   }
   return toJsonReply(201, outcomes)
@@ -55,11 +55,13 @@ async function writeOne(
   needs: UsersNeeds,
   sent: SentDocument,
   who: Authenticated,
-  signal: AbortSignal,
+  exchange: Exchange,
 ): Promise<unknown> {
   const { id = '' } = sent
   try {
-    return { ok: true, ...(await writeDocument(needs, { id, sent, who, signal })) }
+    const requirePassword = () => needs.requirePassword(exchange)
+    const edit = { id, sent, who, signal: exchange.signal, requirePassword }
+    return { ok: true, ...(await writeDocument(needs, edit)) }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const { error: word, reason } = toDocumentWords(error)

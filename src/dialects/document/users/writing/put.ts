@@ -33,7 +33,8 @@ export async function deleteDocument(exchange: Exchange, id: string, needs: User
 async function write(exchange: Exchange, id: string, sent: SentDocument, needs: UsersNeeds): Promise<Reply> {
   const revision = readRequestRevision(exchange, sent.revision)
   const who = exchange.authenticated ?? ANONYMOUS
-  const written = await writeDocument(needs, { id, sent: { ...sent, revision }, who, signal: exchange.signal })
+  const edit = { id, sent: { ...sent, revision }, who, signal: exchange.signal }
+  const written = await writeDocument(needs, { ...edit, requirePassword: () => needs.requirePassword(exchange) })
   return toWrittenReply(written, sent.isDeletion, needs.database)
 }
 

@@ -1,7 +1,7 @@
 import { Refusal } from '../../../../base/errors.ts'
 import type { Authenticated } from '../../../../identity/identity.ts'
 import type { Json, User } from '../../../../identity/user.ts'
-import { requireOwnChange, requireWriter } from '../authorize.ts'
+import { needsPassword, type OwnChange, requireOwnChange, requireWriter } from '../authorize.ts'
 import { type DocumentId, readId } from '../document/id.ts'
 import type { SentDocument } from '../document/sent.ts'
 import { CORE_MEMBERS } from '../document/to-document.ts'
@@ -14,6 +14,8 @@ export interface Edit {
   readonly id: string
   readonly sent: SentDocument
   readonly who: Authenticated
+  /** Throws unless the credential has proved the password. */
+  requirePassword(): Promise<void>
   /** Aborted when nobody waits for the answer. */
   readonly signal: AbortSignal
 }
@@ -37,7 +39,8 @@ export async function writeDocument(needs: UsersNeeds, edit: Edit): Promise<Writ
   const record = target.kind === 'user' ? await needs.directory.findRecord(target.name) : undefined
   requireFollows(sent.revision, record)
   const old = record?.kind === 'user' ? record : undefined
-  requireAllowed(needs, edit, old, password)
+  const change = requireAllowed(needs, edit, old, password)
+  if (needsPassword(who.identity, change)) await edit.requirePassword()
   return { id, rev: await store(needs, edit, old, password) }
 }
 
@@ -56,7 +59,7 @@ function requireSize({ id, sent, who }: Edit): void {
     throw new Refusal('document_too_large', { about: id })
 }
 
-function requireAllowed(needs: UsersNeeds, edit: Edit, old: User | undefined, password: SentPassword): void {
+function requireAllowed(needs: UsersNeeds, edit: Edit, old: User | undefined, password: SentPassword): OwnChange {
   const { id, sent, who } = edit
   const { isDeletion, members } = sent
   const isKept = keepsPassword(password, old)
@@ -67,7 +70,8 @@ function requireAllowed(needs: UsersNeeds, edit: Edit, old: User | undefined, pa
   if (flaw !== undefined) throw new Refusal('forbidden', { about: flaw })
   const setsPassword = password.kind === 'new' || changesSecondFactor(sent, old)
   const change = { old, isDeletion, setsPassword, keepsPassword: isKept }
-  requireOwnChange(who, change, needs.settings())
+  requireOwnChange(who.identity, change, needs.settings())
+  return change
 }
 
 function changesSecondFactor({ members }: SentDocument, old: User | undefined): boolean {

@@ -1,0 +1,50 @@
+// Who may change their own password, second factor and access tokens, or delete their own account.
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { Account } from './account.ts'
+import type { SessionDirectory } from './directory.ts'
+import type { Authenticated } from './identity.ts'
+
+export interface PasswordProofNeeds {
+  readonly directory: Pick<SessionDirectory, 'findPasswordTime'>
+  /** Seconds after which a session alone is not enough: the current password is needed as well. 0: it always is enough. */
+  maxAgeSeconds(): number
+  readonly clock: Clock
+}
+
+/** Checks the current password, where the request carries it beside its session. */
+export type CheckCurrentPassword = () => MaybePromise<boolean>
+
+/**
+ * Throws unless the credential of the request has proved the password: Basic with the password, or a session that was
+ * opened with it. Access tokens, tokens signed elsewhere and proxy headers prove only that someone delegated something.
+ */
+export async function requirePassword(
+  who: Authenticated,
+  needs: PasswordProofNeeds,
+  isCurrentPassword: CheckCurrentPassword = () => false,
+): Promise<void> {
+  if (who.hasPassword) return
+  const provedAt = findProofTime(who, needs)
+  if (provedAt === undefined) throw new Refusal('password_required', { about: NEEDS_PASSWORD })
+  const maxAge = needs.maxAgeSeconds()
+  if (maxAge === 0 || nowSeconds(needs.clock) - provedAt < maxAge || (await isCurrentPassword())) return
+  throw new Refusal('password_required', { about: toNeedsPasswordAgain(maxAge) })
+}
+
+export const NEEDS_PASSWORD =
+  'Sign in with the password to change it, the second factor or access tokens, or to delete the account.'
+
+const toNeedsPasswordAgain = (seconds: number): string =>
+  `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`
+
+function findProofTime(who: Authenticated, { directory }: PasswordProofNeeds): number | undefined {
+  const { identity, session, bearer, origin } = who
+  const id = session?.id ?? bearer?.session?.id
+  const isDelegated = origin !== undefined || bearer?.accessToken !== undefined || who.accessToken !== undefined
+  if (id === undefined || isDelegated || !isAccount(identity)) return undefined
+  return directory.findPasswordTime(id, identity)
+}
+
+const isAccount = (identity: Authenticated['identity']): identity is Account => 'sessionsFrom' in identity
