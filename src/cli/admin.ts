@@ -27,7 +27,10 @@ export function adminCommand(context: Context): Command {
   sub('add', 'make an administrator; asks for the password')
     .addArgument(NAME)
     .addOption(new Option('--password-stdin', 'read the password from standard input instead of asking for it'))
-    .option('--replace', 'give one that exists a new password; ends all sessions of that name')
+    .option(
+      '--replace',
+      'give one that exists a new password; another one than the current ends all sessions of that name',
+    )
     .action((name: string, options: AddOptions) => add(context, name, options))
   sub('remove', 'delete an administrator; the last one stays')
     .addArgument(NAME)

@@ -68,7 +68,11 @@ export function userCommand(context: Context): Command {
   sub('list', 'print all users, in the order of their names')
     .option('--limit <count>', 'no more than these', readLimit)
     .action((options: ManageOptions & { readonly limit?: number }) => list(context, options))
-  simple('set-password', 'asks for a new password; ends all sessions of the user', setPassword).addOption(STDIN)
+  simple(
+    'set-password',
+    'asks for a new password; another one than the current ends all sessions of the user',
+    setPassword,
+  ).addOption(STDIN)
   addRoles(sub, context)
   addGrant(sub, context)
   simple('disable', 'no sign-in any longer; ends all sessions', (...given) => setActive(...given, false))

@@ -246,7 +246,7 @@ export const OPTIONS = {
       codec: boolean,
       initial: true,
       reload: 'live',
-      help: 'Whether a password stored in another form than the configured one is hashed anew at the next sign-in.',
+      help: 'Whether a stored password is hashed as configured at the next sign-in. A stronger hash is never replaced by a weaker one.',
     }),
     password_regexp: option({
       codec: text,

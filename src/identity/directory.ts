@@ -44,7 +44,7 @@ export interface UserDraft {
 }
 
 export interface ChangeOptions {
-  /** Put in place of the old one after `change`; ends all sessions. */
+  /** Put in place of the old one after `change`. Another password than the current one ends all sessions. */
   readonly password?: NewPassword
   /** Aborted when the caller no longer waits: a password that still waits to be hashed is given up. */
   readonly signal?: AbortSignal
@@ -112,7 +112,10 @@ export interface Administrator {
 /** `stored` is a text in one of the forms of `[admins]`, kept as it is given; another one is a `bad_request`. */
 export type NewAdministratorPassword = { readonly password: string } | { readonly stored: string }
 
-/** Administrators live in the run-time layer of the configuration. Whatever changes one ends all sessions of the name. */
+/**
+ * Administrators live in the run-time layer of the configuration. Whatever changes one ends all sessions of the name;
+ * setting the password it has changes nothing.
+ */
 export interface AdministratorDirectory {
   listAdministrators(): readonly Administrator[]
   isAdministrator(name: string): boolean

@@ -1,5 +1,6 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { AdministratorAccount } from '../administrators.ts'
 import type { AdministratorDirectory, NewAdministratorPassword } from '../directory.ts'
 import { readAdminPassword, renderAdminPassword } from '../password/admin-password.ts'
 import { requireName } from './check-user.ts'
@@ -26,6 +27,10 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       requireName(name)
       if ('password' in password && password.password === '')
         throw new Refusal('password_refused', { about: NO_PASSWORD })
+      const current = administration.accounts().get(name)
+      if (current && 'password' in password && (await isCurrent(parts, current, password.password, signal))) {
+        return current.text
+      }
       const text = await toText(parts, password, signal)
       await store.setSetting({ ...change(name), text })
       await administration.refresh()
@@ -45,6 +50,17 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       throw new Refusal('conflict')
     },
   }
+}
+
+/** Whether it is the password the administrator has: writing it again would end all sessions of the name. */
+function isCurrent(
+  { passwords }: AdministratorParts,
+  current: AdministratorAccount,
+  password: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  passwords.judge({ password })
+  return passwords.isSame(password, current.password, signal)
 }
 
 /** The stored form of this one, if somebody is left without it. */

@@ -6,6 +6,7 @@ import { bindTokens } from '../access-token.ts'
 import type { ImportOutcome, UserDirectory, UserDraft } from '../directory.ts'
 import type { StoredPassword } from '../password/password.ts'
 import type { Stored, UserWrite } from '../ports.ts'
+import type { ReplacementPassword } from './new-passwords.ts'
 import { settle, toNewUser, toReplacement, withEnded } from './settle.ts'
 import type { UserMemory } from './user-memory.ts'
 import { requireDraft, type UserParts, type Users } from './users.ts'
@@ -25,6 +26,8 @@ type Plan =
 interface Planned {
   readonly draft: UserDraft
   readonly password: StoredPassword
+  /** Another stored form of the password the user has. */
+  readonly isSame: boolean
   readonly done: 'created' | 'replaced'
 }
 
@@ -80,21 +83,29 @@ async function plan(
   requireDraft(parts, draft)
   const isTaken = stored?.record.kind === 'user'
   if (isTaken && onTaken === 'keep') return KEPT
-  const password = await toStored(parts, draft)
-  const planned: Planned = { draft, password, done: isTaken ? 'replaced' : 'created' }
+  const before = stored?.record.kind === 'user' ? stored.record.password : undefined
+  const { stored: password, isSame } = await toStored(parts, draft, before)
+  const planned: Planned = { draft, password, isSame, done: isTaken ? 'replaced' : 'created' }
   const write = toWrite(planned, stored, nowSeconds(parts.clock))
   // an import that is begun again must not move what it has done already
   return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write, planned }
 }
 
-type ToStored = (parts: ImportParts, draft: UserDraft) => Promise<StoredPassword>
+type ToStored = (
+  parts: ImportParts,
+  draft: UserDraft,
+  before: StoredPassword | undefined,
+) => Promise<ReplacementPassword>
 
-const storePassword: ToStored = ({ passwords }, { password }) => passwords.toStored(password, undefined)
+const storePassword: ToStored = async ({ passwords }, { password }, before) => {
+  if (password && before) return passwords.toReplacement(password, before, undefined)
+  return { stored: await passwords.toStored(password, undefined), isSame: false }
+}
 
 /** Judges a password in clear and leaves it at that: hashing is dear. */
 const tryPassword: ToStored = async ({ passwords }, { password }) => {
   passwords.judge(password)
-  return password && 'stored' in password ? password.stored : TRIED
+  return { stored: password && 'stored' in password ? password.stored : TRIED, isSame: false }
 }
 
 const TRIED: StoredPassword = Object.freeze({ scheme: 'unusable', reason: 'absent', members: Object.freeze({}) })
@@ -102,11 +113,11 @@ const TRIED: StoredPassword = Object.freeze({ scheme: 'unusable', reason: 'absen
 const toTrialOutcome = (step: Plan): ImportOutcome =>
   step.kind === 'done' ? step.outcome : { kind: step.planned.done }
 
-function toWrite({ draft, password }: Planned, stored: Stored | undefined, now: number): UserWrite {
+function toWrite({ draft, password, isSame }: Planned, stored: Stored | undefined, now: number): UserWrite {
   const before = stored?.record
   const record =
     before?.kind === 'user'
-      ? bindTokens(withEnded(settle(before, toReplacement(draft, password, before), now), draft))
+      ? bindTokens(withEnded(settle(before, toReplacement(draft, password, before), now, isSame || undefined), draft))
       : toNewUser(draft, password, before)
   return { expected: stored?.sequence ?? 'absent', record }
 }

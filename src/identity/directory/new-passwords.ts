@@ -1,8 +1,9 @@
 import { Refusal } from '../../base/errors.ts'
 import type { NewPassword } from '../directory.ts'
-import type { Hasher } from '../password/hasher.ts'
+import { type Hasher, NO_DECOY } from '../password/hasher.ts'
 import type { HashedPassword, StoredPassword } from '../password/password.ts'
 import { checkPassword } from '../password/password-rules.ts'
+import { isOutdated } from '../password/password-strength.ts'
 import type { DirectorySettings } from './needs.ts'
 
 export interface NewPasswords {
@@ -12,6 +13,22 @@ export interface NewPasswords {
   hash(password: string, signal: AbortSignal | undefined, salt?: string): Promise<HashedPassword>
   /** The stored form of what was given; of nothing, a password that never verifies. */
   toStored(given: NewPassword | undefined, signal: AbortSignal | undefined): Promise<StoredPassword>
+  /**
+   * The same for a password that replaces another. Where a clear text is the password there is already, the stored form
+   * stays, unless it is weaker than the configured one, and `isSame` says that nothing has to end.
+   */
+  toReplacement(
+    given: NewPassword,
+    current: StoredPassword,
+    signal: AbortSignal | undefined,
+  ): Promise<ReplacementPassword>
+  /** Whether a clear text is the password that is stored like this. */
+  isSame(password: string, current: StoredPassword, signal: AbortSignal | undefined): Promise<boolean>
+}
+
+export interface ReplacementPassword {
+  readonly stored: StoredPassword
+  readonly isSame: boolean
 }
 
 /** Every new password passes here, whichever entrance it came by. */
@@ -25,14 +42,29 @@ export function createNewPasswords(hasher: Hasher, settings: () => DirectorySett
     const { parameters } = settings()
     return hasher.hash(password, { ...parameters, ...(salt === undefined ? {} : { salt }) }, signal)
   }
+  const toStored: NewPasswords['toStored'] = async (given, signal) => {
+    if (given === undefined) return NO_PASSWORD
+    return 'stored' in given ? given.stored : hash(given.password, signal, given.salt)
+  }
+  // whoever may set the password may know whether it changes, so the time need not hide it
+  const isSame: NewPasswords['isSame'] = (password, current, signal) =>
+    hasher.verify(current, password, NO_DECOY, signal)
   return {
     hash,
     judge(given) {
       if (given && 'password' in given) requireConforming(given.password)
     },
-    async toStored(given, signal) {
-      if (given === undefined) return NO_PASSWORD
-      return 'stored' in given ? given.stored : hash(given.password, signal, given.salt)
+    toStored,
+    isSame,
+    async toReplacement(given, current, signal) {
+      if ('stored' in given) return { stored: given.stored, isSame: false }
+      requireConforming(given.password)
+      if (!(await isSame(given.password, current, signal)))
+        return { stored: await toStored(given, signal), isSame: false }
+      if (!isOutdated(current, settings().parameters)) return { stored: current, isSame: true }
+      // cookies are signed with the salt
+      const salt = 'salt' in current ? current.salt : undefined
+      return { stored: await hash(given.password, signal, salt), isSame: true }
     },
   }
 }

@@ -30,15 +30,23 @@ function fill(user: User, { isActive = true, roles = [], members = [], multiMode
 
 const NOTHING_GRANTED: User['multiModel'] = Object.freeze({ grants: new Map(), extra: {}, config: {}, tokens: [] })
 
-/** `after` as it may stand in the place of `before`: with that one's name and history, and sessions ended where due. */
-export function settle(before: User, after: User, nowSeconds: number): User {
-  const isEnding = !isSamePassword(before.password, after.password) || (before.isActive && !after.isActive)
+/**
+ * `after` as it may stand in the place of `before`: with that one's name and history, and sessions ended where due.
+ * `isSamePassword`: another stored form of the same password, which ends nothing.
+ */
+export function settle(
+  before: User,
+  after: User,
+  nowSeconds: number,
+  isSamePassword = isSameStored(before.password, after.password),
+): User {
+  const isEnding = !isSamePassword || (before.isActive && !after.isActive)
   const sessionsFrom = isEnding ? endSessions(before.sessionsFrom, nowSeconds) : before.sessionsFrom
   return reviseUser(before, { ...after, kind: 'user', name: before.name, sessionsFrom })
 }
 
 /** The order of members says nothing. */
-const isSamePassword = (a: StoredPassword, b: StoredPassword): boolean => renderSorted(a) === renderSorted(b)
+export const isSameStored = (a: StoredPassword, b: StoredPassword): boolean => renderSorted(a) === renderSorted(b)
 
 const renderSorted = (value: object): string =>
   JSON.stringify(value, (_key, inner: unknown) =>

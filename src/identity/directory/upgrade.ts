@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { type Account, toVersion } from '../account.ts'
 import { createLiveCache } from '../live-cache.ts'
-import type { Hasher, HashParameters } from '../password/hasher.ts'
-import type { StoredPassword } from '../password/password.ts'
+import type { Hasher } from '../password/hasher.ts'
+import { isOutdated } from '../password/password-strength.ts'
 import { reviseUser } from '../user.ts'
 import type { DirectorySettings } from './needs.ts'
 import type { UserWriter } from './user-writer.ts'
@@ -45,13 +45,6 @@ export function createUpgrade(needs: UpgradeNeeds): Upgrade {
     },
     settled: async () => void (await Promise.all(running.values())),
   }
-}
-
-/** Whether the configured form is another one. What never verifies never comes here. */
-export function isOutdated(stored: StoredPassword, target: HashParameters): boolean {
-  if (stored.scheme === 'unusable') return false
-  if (stored.scheme !== target.scheme) return true
-  return stored.scheme === 'pbkdf2' && (stored.prf !== target.prf || stored.iterations !== target.iterations)
 }
 
 async function hashAnew({ hasher, writer, settings }: UpgradeNeeds, account: Account, password: string): Promise<void> {

@@ -1,14 +1,14 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { bindTokens } from '../access-token.ts'
-import type { ExpectedRevision, UserDirectory, UserDraft } from '../directory.ts'
+import type { ExpectedRevision, NewPassword, UserDirectory, UserDraft } from '../directory.ts'
 import { withGrant } from '../grants.ts'
 import { endSessions, toTombstone, type User, type UserRecord } from '../user.ts'
 import { requireGrants, requireName, requireRoles } from './check-user.ts'
 import type { Listeners } from './listeners.ts'
 import type { DirectoryNeeds } from './needs.ts'
 import type { NewPasswords } from './new-passwords.ts'
-import { settle, toNewUser } from './settle.ts'
+import { isSameStored, settle, toNewUser } from './settle.ts'
 import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
 
 export interface UserParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'clock'> {
@@ -66,14 +66,32 @@ async function rewrite<R extends UserRecord>(
 const createChangeUser =
   (parts: UserParts): Users['changeUser'] =>
   async (name, expected, change, { password: given, signal } = {}) => {
-    // hashing is dear: not for somebody who is not there
-    if (given) requireUser(await parts.store.findUser(name), expected)
-    const password = given && (await parts.passwords.toStored(given, signal))
+    const replace =
+      given && (await prepareReplacement(parts, requireUser(await parts.store.findUser(name), expected), given, signal))
     return rewrite(parts, name, expected, (user, now) => {
       const changed = requireSound(change(user))
-      return bindTokens(settle(user, password ? { ...changed, password } : changed, now))
+      return bindTokens(replace ? replace(user, changed, now) : settle(user, changed, now))
     })
   }
+
+type Settle = (before: User, after: User, nowSeconds: number) => User
+
+/** Compares and hashes the new password once; what it gives can be applied to whatever the user is by then. */
+async function prepareReplacement(
+  { passwords }: UserParts,
+  { password: seen }: User,
+  given: NewPassword,
+  signal: AbortSignal | undefined,
+): Promise<Settle> {
+  const { stored: password, isSame } = await passwords.toReplacement(given, seen, signal)
+  return (before, after, now) => {
+    const settled = { ...after, password }
+    // compared with the password seen then: another one may have been set meanwhile
+    return isSame && isSameStored(seen, before.password)
+      ? settle(before, settled, now, true)
+      : settle(before, settled, now)
+  }
+}
 
 export function requireSound(user: User): User {
   requireRoles(user.document.roles)

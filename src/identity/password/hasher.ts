@@ -17,6 +17,9 @@ export interface HashParameters {
   readonly iterations: number
 }
 
+/** For a check whose time need not hide anything. */
+export const NO_DECOY: HashParameters = Object.freeze({ scheme: 'simple', prf: 'sha256', iterations: 0 })
+
 export interface HasherOptions {
   /** How many hashes are computed at once; `defaultJobs()` when left out. */
   readonly jobs?: number

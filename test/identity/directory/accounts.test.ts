@@ -52,7 +52,7 @@ describe('who can sign in', () => {
     const versions = [(await directory.findAccount('ada'))?.version]
     await directory.setRoles('ada', ['maths'])
     versions.push((await directory.findAccount('ada'))?.version)
-    await directory.setPassword('ada', { password: 'analytical' })
+    await directory.setPassword('ada', { password: 'engine' })
     versions.push((await directory.findAccount('ada'))?.version)
     assert.equal(versions[0], versions[1])
     assert.notEqual(versions[1], versions[2])

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { DirectorySettings } from '../../../src/identity/directory/needs.ts'
-import { isOutdated } from '../../../src/identity/directory/upgrade.ts'
 import type { HashParameters } from '../../../src/identity/password/hasher.ts'
 import type { StoredPassword } from '../../../src/identity/password/password.ts'
 import { readRevision } from '../../../src/identity/user.ts'
@@ -86,18 +85,3 @@ describe('a password seen at sign-in', () => {
     assert.deepEqual(directory.listAdministrators(), [{ name: 'root', text }])
   })
 })
-
-const rows: readonly (readonly [string, StoredPassword, HashParameters, boolean])[] = [
-  ['the configured form', UPGRADED, TARGET, false],
-  ['other iterations', UPGRADED, { ...TARGET, iterations: 9 }, true],
-  ['another PRF', UPGRADED, { ...TARGET, prf: 'sha256' }, true],
-  ['a simple hash', SIMPLE, TARGET, true],
-  ['a simple hash where that is configured', SIMPLE, { ...TARGET, scheme: 'simple' }, false],
-  ['a simple hash inside another', { ...UPGRADED, scheme: 'simple+pbkdf2' }, TARGET, true],
-  ['a digest of the other database', { scheme: 'salted', method: 'sha256', salt: 'x', hash: 'y' }, TARGET, true],
-  ['no password at all', { scheme: 'unusable', reason: 'absent', members: {} }, TARGET, false],
-]
-for (const [what, stored, target, expected] of rows) {
-  it(`${what} ${expected ? 'is' : 'is not'} to be hashed anew`, () =>
-    assert.equal(isOutdated(stored, target), expected))
-}
