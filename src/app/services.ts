@@ -79,6 +79,8 @@ function openService({ name, url }: Service, parts: DoorParts, config: Live<Conf
   return createUpstream({
     ...toCommonNeeds(parts, config, judgement),
     settings: settings.get,
+    // an application was put at this origin on purpose, and its pages run script
+    isolates: () => false,
     introduce: introduceToService({
       signer: () => parts.gateway.serviceKey.signer,
       service: name,

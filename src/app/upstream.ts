@@ -59,7 +59,7 @@ export function listIdentityHeaders(config: Config): readonly string[] {
   return [...names, peer_header].filter((name) => name !== '')
 }
 
-type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader'>
+type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader' | 'isolates'>
 
 export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
   identityHeaders: deriveLive(config, listIdentityHeaders).get,
@@ -89,6 +89,7 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, j
     createUpstream({
       ...toCommonNeeds(parts, config, judgement),
       settings: settings.get,
+      isolates: createIsolates(config, ['_utils']),
       introduce: introduceToDocument(config),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
@@ -143,6 +144,7 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
     createUpstream({
       ...toCommonNeeds(parts, config, judgement),
       settings: settings.get,
+      isolates: createIsolates(config, ['_admin', 'aardvark']),
       introduce: introduceToMultiModel(parts, config),
       requestIdHeader: 'X-Request-Id',
     }),
@@ -163,6 +165,12 @@ function introduceToMultiModel({ gateway }: DoorParts, config: Live<Config>): In
   })
   return (who) => (config.get().upstream['multi-model-identity'] === 'client' ? byClient : byToken)(who)
 }
+
+/** The console of the database itself runs script: it is as trusted as the database. */
+const createIsolates =
+  (config: Live<Config>, own: readonly string[]) =>
+  ({ path: { segments } }: Exchange): boolean =>
+    config.get().upstream.sandbox && !own.every((part, at) => part === segments[at])
 
 const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
 

@@ -829,6 +829,13 @@ export const OPTIONS = {
       help: 'Certificates (PEM) of the authorities that vouch for servers behind the doors, instead of those of the system.',
       http: false,
     }),
+    sandbox: option({
+      codec: boolean,
+      initial: true,
+      reload: 'live',
+      help: 'Whether HTML, SVG and XML of the databases behind the doors gets Content-Security-Policy: sandbox where it has no policy for scripts of its own. /_utils/ and /_admin/aardvark/ never do.',
+      http: false,
+    }),
     'service-keyfile': option({
       codec: path,
       initial: '',

@@ -8,6 +8,7 @@ import { findDirectOrder } from './direct-order.ts'
 import type { ForwardNeeds } from './forward.ts'
 import type { Member } from './group.ts'
 import { UNKNOWN } from './identity.ts'
+import { isolate } from './isolate.ts'
 import type { OpenStream } from './open-streams.ts'
 import type { Pools } from './pools.ts'
 import type { HeaderFilter } from './request-headers.ts'
@@ -119,7 +120,8 @@ export class Attempt implements AnswerOwner, OpenStream {
       this.onFailure(new Refusal('upstream_failed', { detail: 'transfer coding' }))
       return
     }
-    this.#owner.onReply(this.#member, { status, reason, headers: kept, body: this.#answer, isForwarded: true })
+    const headers = this.#needs.isolates(this.#order.exchange) ? isolate(kept, status) : kept
+    this.#owner.onReply(this.#member, { status, reason, headers, body: this.#answer, isForwarded: true })
   }
 
   onFailure(error: Error): void {

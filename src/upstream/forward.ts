@@ -33,6 +33,8 @@ export interface ForwardNeeds {
   readonly introduce: Introduce
   /** Whether the answer may go on for ever, and be silent for any time. */
   isFeed(exchange: Exchange): boolean
+  /** Whether pages in the response are kept apart from Cardea's own. */
+  isolates(exchange: Exchange): boolean
   readonly streams: OpenStreams
   stillHolds(exchange: Exchange): Promise<boolean>
   readonly clock: Clock

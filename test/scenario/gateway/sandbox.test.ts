@@ -1,0 +1,41 @@
+// Pages of the databases share the origin of /_cardea/: they must not run script there.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { beforeDocument, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
+import { ADMIN, type AnyOptions, send } from '../../support/scenario.ts'
+
+const scope = { after }
+const backend = await openBackend(scope, (_request, response) => {
+  response.writeHead(200, { 'Content-Type': 'text/html' }).end('<script>alert(1)</script>')
+})
+const BOTH: readonly AnyOptions[] = [beforeDocument(backend.url), beforeMultiModel(scope, backend.url)]
+const service = { services: { app: `/app ${backend.url}` } }
+const front = await openFront(scope, ...BOTH, service)
+
+const policyOf = async (url: string, path: string): Promise<string | undefined> => {
+  const answer = await send(url, { path, headers: ADMIN })
+  assert.equal(answer.status, 200, answer.body)
+  return answer.lines['content-security-policy']?.join('\n')
+}
+
+const ROWS: readonly [door: 'document' | 'multiModel', path: string, policy: string | undefined][] = [
+  ['document', '/db/doc/page.html', 'sandbox'],
+  ['document', '/_utils/index.html', undefined],
+  ['document', '/_utilsx/index.html', 'sandbox'],
+  ['document', '/db/_utils/index.html', 'sandbox'],
+  ['multiModel', '/_db/_system/some/foxx', 'sandbox'],
+  ['multiModel', '/_admin/aardvark/index.html', undefined],
+  ['multiModel', '/_db/_system/_admin/aardvark/index.html', undefined],
+  ['multiModel', '/_admin/echo', 'sandbox'],
+  ['multiModel', '/app/index.html', undefined],
+]
+
+for (const [door, path, policy] of ROWS)
+  test(`${door} door: HTML at ${path} is ${policy === undefined ? 'passed as it is' : 'sandboxed'}`, async () =>
+    assert.equal(await policyOf(front[door], path), policy))
+
+test('upstream.sandbox = false passes every page as it is', async (t) => {
+  const open = await openFront(t, ...BOTH, { upstream: { sandbox: false } })
+  assert.equal(await policyOf(open.document, '/db/doc/page.html'), undefined)
+  assert.equal(await policyOf(open.multiModel, '/_db/_system/some/foxx'), undefined)
+})
