@@ -45,7 +45,7 @@ function createControlSettings(state: State): ControlSettings {
   }
   return {
     list: () => describeSettings(state.get().configured),
-    set: (section, key, text) => change(section, key, () => service.set(section, key, text)),
+    set: (section, key, text, options) => change(section, key, () => service.set(section, key, text, options)),
     unset: (section, key) => change(section, key, () => service.unset(section, key, { isStrict: true })),
   }
 }

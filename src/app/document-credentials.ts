@@ -105,8 +105,11 @@ function createCatalogue({ state, directory, check }: Parts, { secrets, keys, ru
     createProxyHandler({
       names: () => rules.get().headers,
       usesSecret: () => state.get().settings.values.chttpd_auth.proxy_use_secret,
-      isToken: (name, token) =>
-        isProxyToken(token, name, { secrets: secrets.living(), algorithms: rules.get().cookie.algorithms }),
+      isToken: (name, token) => {
+        const secret = secrets.current()
+        const { algorithms } = rules.get().cookie
+        return isProxyToken(token, name, { secrets: secret ? [secret] : [], algorithms })
+      },
       // a proxy speaks of now, so nothing that ended earlier concerns it
       isWelcome: (name) => directory.isForeignTokenLive({ name, issuedAt: 'now' }),
     }),

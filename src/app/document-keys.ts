@@ -8,7 +8,7 @@ import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { USES } from './shared-secrets.ts'
 import type { State } from './state.ts'
 
-/** The secret in force. One that was replaced still verifies for one timeout, from the very moment it was. */
+/** The current secret, and replaced ones for their grace. A change that says so, made on any node, ends the grace at once. */
 export function followSecret(state: State): CookieSecrets {
   const values = () => state.get().settings.values.chttpd_auth
   const secrets = createCookieSecrets({
@@ -16,7 +16,9 @@ export function followSecret(state: State): CookieSecrets {
     timeoutSeconds: () => values().timeout,
     clock: SYSTEM_CLOCK,
   })
-  state.onChange(({ settings }) => secrets.replace(settings.values.chttpd_auth.secret || UNTOLD))
+  state.onChange(({ settings, dropsEarlierSecrets }) =>
+    secrets.replace(settings.values.chttpd_auth.secret || UNTOLD, { dropsEarlier: dropsEarlierSecrets }),
+  )
   state.secrets.register(USES.cookies, secrets.living)
   return secrets
 }

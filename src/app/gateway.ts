@@ -6,6 +6,7 @@ import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Exchange } from '../door/exchange.ts'
 import type { Directory } from '../identity/directory.ts'
 import type { Authenticated } from '../identity/identity.ts'
+import { toGraceSeconds } from '../keys/cookie-secrets.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import type { Upstream } from '../upstream/forward.ts'
 import { createOpenStreams, type OpenStreams } from '../upstream/open-streams.ts'
@@ -75,7 +76,7 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
   }
 }
 
-/** When a secret of cookies and proxies that was replaced verifies no longer: what it opened has ended then. */
+/** When cookies made with a replaced secret verify no longer: streams opened with them end then. */
 function followRetirement(state: State): { isDue(): boolean } {
   const values = () => state.get().settings.values.chttpd_auth
   let { secret } = values()
@@ -84,7 +85,7 @@ function followRetirement(state: State): { isDue(): boolean } {
     if (values().secret === secret) return
     secret = values().secret
     // one second more: whoever verifies may have looked at the clock a little later
-    ends.push(nowSeconds(SYSTEM_CLOCK) + values().timeout + 1)
+    ends.push(nowSeconds(SYSTEM_CLOCK) + toGraceSeconds(values().timeout) + 1)
   })
   return {
     isDue() {

@@ -18,7 +18,7 @@ import {
   reportMalformed,
 } from './administrators.ts'
 import { toHashParameters, toPasswordRules } from './options.ts'
-import type { RuntimeReading, StoredLayer } from './runtime.ts'
+import { isDroppedFor, type RuntimeReading, type StoredLayer } from './runtime.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
 import { ConfigError, StartError } from './start-error.ts'
 
@@ -36,6 +36,8 @@ export interface InForce {
   readonly ownKey: Uint8Array
   /** The change up to which the run-time layer is known. */
   readonly sequence: number
+  /** Whether cookies made with an earlier secret are refused at once. */
+  readonly dropsEarlierSecrets: boolean
 }
 
 export interface Prepared {
@@ -212,6 +214,7 @@ function compare(seen: Seen, { settings: fresh, hashes }: Fresh, before: InForce
     ownKey,
     sequence,
   }
-  const next = { settings, configured: fresh, warnings: reading.warnings, ...administration }
+  const dropsEarlierSecrets = isDroppedFor(settings.values.chttpd_auth.secret, seen)
+  const next = { settings, configured: fresh, warnings: reading.warnings, ...administration, dropsEarlierSecrets }
   return { next, problems: [], changed: applied, needRestart }
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
@@ -15,6 +16,8 @@ export interface RuntimeReading {
   readonly seen: ReadonlyMap<string, string>
   /** Cardea's own key in hexadecimal; `undefined` until one was made. */
   readonly ownKey: string | undefined
+  /** Digest of the cookie secret whose predecessors were dropped at once. */
+  readonly droppedFor: string | undefined
 }
 
 export interface StoredLayer extends RuntimeLayer {
@@ -42,10 +45,12 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
   const read = async (): Promise<RuntimeReading> => {
     const { settings, sequence } = await store.listSettings()
     const own = await passing.list()
-    const entries = [...withoutThose(toEntries(settings), own), ...own]
+    const passingEntries = own.filter(({ section }) => section !== DROPS)
+    const entries = [...withoutThose(toEntries(settings), passingEntries), ...passingEntries]
+    const { text: droppedFor } = [...own, ...settings].find(({ section }) => section === DROPS) ?? {}
     const seen = new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : [])))
     const ownKey = settings.find(({ section, key }) => section === KEYS && key === OWN)?.text ?? undefined
-    return { entries, sequence, changes: toChanges(settings), seen, ownKey }
+    return { entries, sequence, changes: toChanges(settings), seen, ownKey, droppedFor }
   }
   const unset = async (section: string, key: string) => {
     requireWritten(await store.unsetSetting(change(section, key)))
@@ -88,11 +93,25 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
 const ADMINS = 'admins'
 const NEVER = 0
 
-/** No setting can be in a section of this name: what is kept there is neither read as one, nor shown, nor set. */
+/** No setting can be in sections of these names: what is kept there is neither read as one, nor shown, nor set. */
 const SEEN = '[admins]'
 const KEYS = '[keys]'
 const OWN = 'own'
-const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS])
+const DROPS = '[chttpd_auth]'
+const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS])
+
+/**
+ * Notes beside a new cookie secret, before it is set, that earlier ones are to be dropped at once. Every node that
+ * learns the secret finds the note with it; until then it names a secret that is not in use, and means nothing.
+ */
+export const noteDrop = (layer: RuntimeLayer, secret: string): Promise<void> =>
+  layer.set(DROPS, 'secret', digestOf(secret))
+
+/** Whether the secrets before this one were dropped at once. */
+export const isDroppedFor = (secret: string, { droppedFor }: Pick<RuntimeReading, 'droppedFor'>): boolean =>
+  secret !== '' && droppedFor === digestOf(secret)
+
+const digestOf = (secret: string): string => hash('sha256', secret)
 
 /** What was set at run time. What was made of a file's clear text belongs to that file, and counts as long as it does. */
 export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {

@@ -3,11 +3,14 @@ import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
 import { withSuggestion } from '../config/problems.ts'
 import type { RuntimeEntry, RuntimeLayer } from '../config/runtime.ts'
+import { noteDrop } from './runtime.ts'
 import type { ReloadReport, State } from './state.ts'
 
 export interface ChangeOptions {
   /** For this process alone, until it ends or reads its configuration anew. */
   readonly isVolatile?: boolean
+  /** Of the cookie secret: what was made with earlier ones is refused at once, on every node. */
+  readonly isImmediate?: boolean
   /** To unset what was not set at run time is `option_not_found`, whatever the layers below say. */
   readonly isStrict?: boolean
 }
@@ -56,6 +59,7 @@ export function createSettingsService(state: State): SettingsService {
     async set(section, key, text, options) {
       check(section, key, text)
       const before = shown(section, key) ?? ''
+      if (options?.isImmediate) await dropEarlier(layer(options), section, key, text)
       await change(layer(options), section, key, text)
       return before
     },
@@ -71,6 +75,11 @@ export function createSettingsService(state: State): SettingsService {
       requireApplied(await state.reload())
     },
   }
+}
+
+function dropEarlier(into: RuntimeLayer, section: string, key: string, text: string): Promise<void> {
+  if (section === 'chttpd_auth' && key === 'secret') return noteDrop(into, text)
+  throw new Refusal('option_refused', { about: 'Only chttpd_auth.secret can be replaced with immediate effect' })
 }
 
 const findIn = async (into: RuntimeLayer, section: string, key: string): Promise<RuntimeEntry | undefined> =>

@@ -3,6 +3,7 @@ import { Argument, Command, InvalidArgumentError } from 'commander'
 import { type RotationStep, stepRotation } from '../app/secret-rotation.ts'
 import {
   createSecretFile,
+  createSecretText,
   type ListedSecret,
   listSecrets,
   SECRET_BYTES,
@@ -12,7 +13,7 @@ import {
 import type { Config } from '../config/options.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
-import { collect, withExitCodes } from './manage.ts'
+import { collect, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { createReloader } from './reload-secrets.ts'
 import { renderTable } from './table.ts'
@@ -31,9 +32,11 @@ interface RotateOptions extends JsonOption {
   readonly reload?: readonly string[]
 }
 
-/** `cardea secret`: the secrets that sign and verify tokens of the multi-model door. */
+/** `cardea secret`: the secrets that sign and verify tokens of the multi-model door and cookies of the document door. */
 export function secretCommand(context: Context): Command {
-  const command = withExitCodes(new Command('secret').description('manage the secrets of tokens').exitOverride())
+  const command = withExitCodes(
+    new Command('secret').description('manage the secrets of tokens and cookies').exitOverride(),
+  )
   const sub = (name: string, description: string) =>
     withExitCodes(command.command(name).description(description).option('--json', 'print JSON'))
   sub('create', 'write a new secret into a file of its own, readable by its owner alone')
@@ -48,8 +51,39 @@ export function secretCommand(context: Context): Command {
     .option('--reload <url>', 'a multi-model door that is to load the folder anew; may be repeated', collect)
     .option('--force', 'remove the old secret although tokens it signed may be alive')
     .action((options: RotateOptions) => ending(() => rotate(context, options)))
+  withManageOptions(
+    withExitCodes(
+      command
+        .command('replace')
+        .description('replace chttpd_auth.secret, which signs cookies and proxy tokens, by a random one'),
+    ),
+  )
+    .option('--now', 'refuse cookies made with the old secret at once, as for a secret that leaked')
+    .action((options: ReplaceOptions) => replace(context, options))
   return command
 }
+
+interface ReplaceOptions extends ManageOptions {
+  readonly now?: boolean
+}
+
+/** Kept in the store, where every node finds it. It is never shown: a proxy that needs it is given one by config set. */
+async function replace(context: Context, options: ReplaceOptions): Promise<void> {
+  const { now = false } = options
+  const params = { section: 'chttpd_auth', key: 'secret' }
+  const body = { value: createSecretText('HS256'), now }
+  const change = await manage(context, options, (control) => control.call('setting.set', { params, body }))
+  const grace = now ? 'are refused from now on' : 'verify for one more chttpd_auth.timeout, at most an hour'
+  report(
+    context,
+    options,
+    change,
+    () => `chttpd_auth.secret is replaced. Cookies made with the old one ${grace}.\n${PROXIES}`,
+  )
+}
+
+const PROXIES =
+  'Proxy tokens made with it are refused. A proxy needs the secret: set one both know with cardea config set chttpd_auth.secret.'
 
 async function ending(work: () => Promise<void>): Promise<void> {
   try {

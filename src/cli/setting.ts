@@ -8,6 +8,7 @@ import { readSecret } from './passwords.ts'
 
 interface SetOptions extends ManageOptions {
   readonly valueStdin?: boolean
+  readonly now?: boolean
 }
 
 interface Place {
@@ -23,6 +24,7 @@ export function addSettingCommands(command: Command, context: Context): void {
     .argument('<section.option>', 'its name, as in chttpd_auth.timeout', readPlace)
     .argument('[value]', 'of a secret left out: it is asked for')
     .option('--value-stdin', 'read the value from standard input')
+    .option('--now', 'with chttpd_auth.secret: refuse cookies made with the old secret at once')
     .action((place: Place, value: string | undefined, options: SetOptions) => set(context, place, value, options))
   sub('unset', 'back to what files and defaults say')
     .argument('<section.option>', 'its name', readPlace)
@@ -67,7 +69,7 @@ const explain = (place: Place): Explanations =>
 async function set(context: Context, place: Place, text: string | undefined, options: SetOptions): Promise<void> {
   requireSetting(place)
   const value = await readValue(place, text, options)
-  const call = { params: { ...place }, body: { value } }
+  const call = { params: { ...place }, body: { value, ...(options.now && { now: true }) } }
   const change = await manage(context, options, (control) => control.call('setting.set', call), explain(place))
   for (const warning of change.warnings) context.printError(`warning: ${warning}`)
   report(context, options, change, () => `${change.name} = ${change.value}${whenOf(change)}`)

@@ -164,7 +164,7 @@ export const OPTIONS = {
       codec: signingSecret(SECRET_BYTES),
       initial: '',
       reload: 'live',
-      help: 'Signs cookies and proxy tokens. Empty: one is made at random and kept.',
+      help: 'Signs cookies and proxy tokens. Empty: one is made at random and kept. After a change, cookies made with the old one verify for one more timeout, at most an hour; proxy tokens do not. PUT …?grace=0 refuses both at once.',
       secret: true,
     }),
     timeout: option({

@@ -1,7 +1,10 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 
-/** The secrets of cookies and proxy tokens: the current one signs, those before it verify for one more timeout. */
+/**
+ * The secrets of cookies and proxy tokens. The current one signs. Cookies made with an earlier one verify for one more
+ * timeout, at most an hour; proxy tokens verify with the current one alone.
+ */
 export interface CookieSecrets {
   /** `undefined` where none is configured. */
   current(): Buffer | undefined
@@ -9,8 +12,11 @@ export interface CookieSecrets {
   living(): readonly Buffer[]
   /** Whether this is one of those: the very one, not one that reads alike. */
   isLiving(secret: Uint8Array): boolean
-  /** Takes a new secret; the empty text takes the current one away. The same again changes nothing. */
-  replace(secret: string): void
+  /**
+   * Sets a new secret; the empty text removes the current one. The same again changes nothing, except that
+   * `dropsEarlier` removes every earlier secret at once.
+   */
+  replace(secret: string, options?: { readonly dropsEarlier?: boolean }): void
 }
 
 interface Retired {
@@ -41,15 +47,22 @@ export function createCookieSecrets({ secret, timeoutSeconds, clock }: CookieSec
     },
     isLiving: (secret) =>
       state.current === secret || state.retired.some((old) => old.secret === secret && isAlive(old)),
-    replace: (text) => {
+    replace: (text, { dropsEarlier = false } = {}) => {
       const next = toSecret(text)
       const { current } = state
-      if (current === next || (current && next && isSameSecret(current, next))) return
-      const until = nowSeconds(clock) + timeoutSeconds()
+      const isSame = current === next || (current && next && isSameSecret(current, next))
+      if (dropsEarlier) state = { current: isSame ? current : next, retired: [] }
+      if (isSame || dropsEarlier) return
+      const until = nowSeconds(clock) + toGraceSeconds(timeoutSeconds())
       const others = [...(current ? [{ secret: current, until }] : []), ...state.retired].filter(isAlive)
       state = { current: next, retired: others.filter((old) => !next || !isSameSecret(old.secret, next)) }
     },
   }
 }
+
+const MAX_GRACE_SECONDS = 3600
+
+/** How long cookies made with a replaced secret verify. */
+export const toGraceSeconds = (timeoutSeconds: number): number => Math.min(timeoutSeconds, MAX_GRACE_SECONDS)
 
 const toSecret = (text: string): Buffer | undefined => (text === '' ? undefined : Buffer.from(text))

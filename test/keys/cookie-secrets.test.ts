@@ -41,6 +41,25 @@ describe('secrets of cookies', () => {
     at.seconds = 1900
     assert.deepEqual(living(), ['c'])
   })
+  it('verifies with an old secret for an hour at most, whatever the timeout', () => {
+    const { at, secrets, living } = start('a', 30 * 86_400)
+    secrets.replace('b')
+    at.seconds = 1000 + 3599
+    assert.deepEqual(living(), ['b', 'a'])
+    at.seconds = 1000 + 3600
+    assert.deepEqual(living(), ['b'])
+  })
+  it('drops every earlier secret at once where that is asked for, also for the secret it has already', () => {
+    const { secrets, living, current } = start('a')
+    secrets.replace('b')
+    secrets.replace('c', { dropsEarlier: true })
+    assert.deepEqual([current(), living()], ['c', ['c']])
+    secrets.replace('d')
+    const signing = secrets.current()
+    secrets.replace('d', { dropsEarlier: true })
+    assert.deepEqual(living(), ['d'])
+    assert.equal(secrets.current(), signing, 'sessions known by it stay known')
+  })
   it('takes a secret that comes back as the current one only', () => {
     const { at, secrets, living } = start('a')
     secrets.replace('b')

@@ -30,9 +30,14 @@ export interface ControlSettings {
   /** Everything in force, defaults too; secrets masked. */
   list(): readonly ShownSetting[]
   /** Throws a `Refusal` for what cannot be set. When it has answered, the setting is in force, or waits for a restart. */
-  set(section: string, key: string, text: string): Promise<SettingChange>
+  set(section: string, key: string, text: string, options: SetOptions): Promise<SettingChange>
   /** Back to what files, environment and defaults say. */
   unset(section: string, key: string): Promise<SettingChange>
+}
+
+export interface SetOptions {
+  /** Of the cookie secret: what was made with earlier ones is refused at once. */
+  readonly isImmediate: boolean
 }
 
 export interface SettingChange {

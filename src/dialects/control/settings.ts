@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import { readMembers, requireText } from './arguments.ts'
+import { findArgument, isFlag, readMembers, requireText } from './arguments.ts'
 import type { Call, Operation } from './operation.ts'
 
 export const SETTING_OPERATIONS = {
@@ -13,7 +13,9 @@ export const SETTING_OPERATIONS = {
     path: '/settings/{section}/{key}',
     async run({ settings }, call) {
       const { section, key } = readPlace(call)
-      return settings.set(section, key, requireText(readMembers(call.body, ['value']), 'value'))
+      const members = readMembers(call.body, ['value', 'now'])
+      const isImmediate = findArgument(members, 'now', isFlag, 'true or false') ?? false
+      return settings.set(section, key, requireText(members, 'value'), { isImmediate })
     },
   },
   'setting.unset': {

@@ -12,10 +12,16 @@ export interface NodeSettings {
   /** By section, then key: what was set, defaults left out. */
   list(): Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Gives what was there before, as it may be shown; `''` for nothing. */
-  set(section: string, key: string, text: string, options: { readonly isVolatile: boolean }): Promise<string>
+  set(section: string, key: string, text: string, options: SetOptions): Promise<string>
   /** The same; throws `option_not_found` where nothing is set. */
   unset(section: string, key: string, options: { readonly isVolatile: boolean }): Promise<string>
   reload(): Promise<void>
+}
+
+interface SetOptions {
+  readonly isVolatile: boolean
+  /** Of the cookie secret: what was made with earlier ones is refused at once. */
+  readonly isImmediate: boolean
 }
 
 export interface NodeAdministrators {
@@ -138,9 +144,10 @@ async function putValue(
   options: NodeRouteOptions,
 ): Promise<Reply> {
   const isVolatile = readIsVolatile(exchange, section)
+  const isImmediate = readIsImmediate(exchange)
   const text = await readText(exchange)
-  if (section === 'admins') return putAdministrator(exchange, key, text, options)
-  return toJsonReply(200, await options.configuration.set(section, key, text.trim(), { isVolatile }))
+  if (section === 'admins' && !isImmediate) return putAdministrator(exchange, key, text, options)
+  return toJsonReply(200, await options.configuration.set(section, key, text.trim(), { isVolatile, isImmediate }))
 }
 
 /** Whether a change is for this process alone, which of an administrator it cannot be: every node must know them. */
@@ -149,6 +156,13 @@ function readIsVolatile(exchange: Exchange, section: string): boolean {
   const isVolatile = exchange.header('x-couch-persist') === 'false'
   if (isVolatile && section === 'admins') throw new Refusal('bad_request', { about: ADMINS_ARE_KEPT })
   return isVolatile
+}
+
+/** `?grace=0`: cookies made with the secret that is replaced are refused at once. */
+function readIsImmediate({ query }: Exchange): boolean {
+  const grace = query.get('grace')
+  if (grace !== null && grace !== '0') throw new Refusal('bad_request', { about: 'grace must be 0' })
+  return grace === '0'
 }
 
 const ADMINS_ARE_KEPT =
@@ -175,6 +189,7 @@ async function deleteValue(
   options: NodeRouteOptions,
 ): Promise<Reply> {
   const isVolatile = readIsVolatile(exchange, section)
+  if (readIsImmediate(exchange)) throw new Refusal('bad_request', { about: 'grace is for PUT of a new secret' })
   if (section === 'admins') return deleteAdministrator(exchange, key, options)
   return toJsonReply(200, await options.configuration.unset(section, key, { isVolatile }))
 }

@@ -82,6 +82,28 @@ test('another secret signs from now on, and what the old one signed lives on', a
   })
 })
 
+test('a secret replaced with ?grace=0 ends cookies at once, and a second time those of the one before', async () => {
+  await withServer('leaked.db', async ({ begin, askName, config }) => {
+    const first = await begin()
+    await config('PUT', 'chttpd_auth/secret', '"another-secret-altogether"')
+    assert.equal(await askName(first), 'admin')
+    assert.equal((await config('PUT', 'chttpd_auth/secret?grace=0', '"another-secret-altogether"')).status, 200)
+    assert.equal(await askName(first), null)
+    const second = await begin()
+    assert.equal((await config('PUT', 'chttpd_auth/secret?grace=0', '"a-third-secret-altogether"')).status, 200)
+    assert.deepEqual([await askName(second), await askName(await begin())], [null, 'admin'])
+    assert.ok(!(await config('GET', '')).body.includes('[chttpd_auth]'), 'the note is not a setting')
+  })
+})
+
+test('grace is 0 or nothing, and for the secret alone', async () => {
+  await withServer('grace.db', async ({ config }) => {
+    for (const path of ['chttpd_auth/secret?grace=60', 'chttpd_auth/secret?grace=', 'chttpd_auth/timeout?grace=0'])
+      assert.equal((await config('PUT', path, '"700-and-some-more-characters"')).status, 400, path)
+    assert.equal((await config('DELETE', 'chttpd_auth/secret?grace=0')).status, 400)
+  })
+})
+
 test('a secret that is taken away is replaced by one made up', async () => {
   await withServer('gone.db', async ({ begin, askName, config }) => {
     await config('PUT', 'chttpd_auth/secret', '"another-secret-altogether"')
@@ -107,11 +129,12 @@ test('another timeout, or another first algorithm, ends no session', async () =>
   })
 })
 
-test('making, changing or deleting an administrator ends the sessions of that name', async () => {
+test('another password of an administrator ends its sessions, the same again does not', async () => {
   await withServer('admins.db', async ({ begin, askName, config }) => {
     const cookie = await begin()
     assert.equal((await config('PUT', 'admins/admin', '"adminpw"')).status, 200)
+    assert.equal(await askName(cookie), 'admin')
+    assert.equal((await config('PUT', 'admins/admin', '"another"')).status, 200)
     assert.equal(await askName(cookie), null)
-    assert.equal(await askName(await begin()), 'admin')
   })
 })

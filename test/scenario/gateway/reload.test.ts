@@ -230,9 +230,34 @@ test('a proxy that is trusted no longer: the streams it opened by its word alone
 // `undefined` takes away what tests have by default, which no file could change
 const GIVES_NO_SECRET = { chttpd_auth: { secret: undefined } } as unknown as CardeaOptions
 
-test('a secret that was replaced cuts what proxies opened with it, once it verifies no longer', async (t) => {
+test('a secret that was replaced cuts what cookies opened with it: after its grace, or at once', async (t) => {
   const upstream = toDocument((await openFeeds(t)).url)
-  const sections = (secret: string) => ({ upstream, chttpd_auth: { secret, timeout: 1 } })
+  const front = await openOnFile(t, { upstream, chttpd_auth: { timeout: 1 } }, GIVES_NO_SECRET)
+  const signIn = async () => {
+    const body = JSON.stringify({ name: 'admin', password: 'adminpw' })
+    const headers = { 'Content-Type': 'application/json' }
+    const { lines } = await send(front.document, { method: 'POST', path: '/_session', headers, body })
+    return { Cookie: lines['set-cookie']?.[0]?.split(';')[0] ?? '' }
+  }
+  const replace = async (key: string, value: string) => {
+    const path = `/_node/_local/_config/chttpd_auth/${key}`
+    assert.equal((await send(front.document, { method: 'PUT', path, headers: ADMIN, body: `"${value}"` })).status, 200)
+  }
+  const expiring = await openStream(front.document, FEED, await signIn())
+  await replace('secret', FIRST_KEY)
+  assert.equal(await expiring.ended, 'broken')
+  await replace('timeout', '86400')
+  const old = await openStream(front.document, FEED, await signIn())
+  await replace('secret?grace=0', SECOND_KEY)
+  const fresh = await openStream(front.document, FEED, await signIn())
+  assert.equal(await old.ended, 'broken')
+  assert.ok(fresh.isOpen())
+  fresh.close()
+})
+
+test('a secret that was replaced cuts what proxies opened with it, at once', async (t) => {
+  const upstream = toDocument((await openFeeds(t)).url)
+  const sections = (secret: string) => ({ upstream, chttpd_auth: { secret, timeout: 86_400 } })
   const front = await openOnFile(t, sections(FIRST_KEY), GIVES_NO_SECRET)
   const prove = (secret: string) => ({
     'X-Auth-CouchDB-UserName': 'ada',
