@@ -17,7 +17,6 @@ import { createMultiModelDialect, type MultiModelSettings } from '../dialects/mu
 import { namesDatabase } from '../dialects/multi-model/path.ts'
 import { createOtherwise, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import type { Secrets } from '../dialects/multi-model/secrets.ts'
-import { GATE } from '../dialects/wayside/routes.ts'
 import { createDoor, type Door } from '../door/door.ts'
 import type { Dialect, Exchange } from '../door/exchange.ts'
 import type { Mount } from '../door/speaker.ts'
@@ -30,7 +29,6 @@ import { isMounted } from './mounted.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
 import { warnOfOpenings } from './openings.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
-import { createPassOptions } from './pass-options.ts'
 import { createRequirePassword } from './require-password.ts'
 import { createServices } from './services.ts'
 import type { Judgement } from './still-holds.ts'
@@ -69,11 +67,11 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     ...ownRoutes({ auth, users: { ...shared, isPassword }, tokens: shared, secrets: toSecrets(parts.tokenSecrets) }),
     ...standInRoutes({ ...shared, version, product: PRODUCT, isServing: directory.isFresh, isUpstreamDown }),
   ]
-  const toService = createServices(parts, config, judgement)
+  const services = createServices(parts, config, judgement)
   const forward = (exchange: Exchange) => {
     // Cardea's own paths have no API version: nothing with such a name is forwarded
     if (isMounted(exchange.path.segments) && !namesDatabase(exchange.path)) throw new Refusal('invalid_target')
-    return toService(exchange) ?? (upstream.isSet() ? upstream.forward(exchange) : undefined)
+    return services.forward(exchange) ?? (upstream.isSet() ? upstream.forward(exchange) : undefined)
   }
   const otherwise = createOtherwise(auth, forward)
   const dialect: Dialect = createMultiModelDialect({
@@ -84,14 +82,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     otherwise,
     hasUpstream: upstream.isSet,
     reservedHeaders: [INTENT_HEADER],
-    passOptions: createPassOptions({
-      ...shared,
-      authenticate: identify,
-      ownsCors: () => settings.get().trustedOrigins.length > 0,
-      routes,
-      toService,
-      upstream,
-    }),
+    forwardPreflight: services.forwardPreflight,
   })
   return createDoor({
     dialect,
@@ -105,14 +96,13 @@ export function createMultiModelDoor(parts: DoorParts): Door {
 const describeOpenDoor = ({ server }: Config): readonly string[] =>
   server.authentication ? [] : ['the multi-model door is OPEN TO ANYONE: server.authentication is false']
 
-/** OPTIONS is this door's own, but not of `/_gate`: there an answer means that a request may pass. */
+/** OPTIONS is this door's own to answer, on the paths of other dialects too. */
 function createMounts({ control, gateway }: DoorParts, identify: (exchange: Exchange) => MaybePromise<Authenticated>) {
   const identifyFully = async (exchange: Exchange) => withoutPaths(await identify(exchange))
   const mounts = [mountControl(control, identifyFully), ...mountWayside(gateway.serviceKey, identifyFully)]
-  return mounts.map(({ segment, dialect }): Mount => {
-    const mount = { segment, dialect: withDeclinedChallenges(dialect) }
-    return segment === GATE ? mount : { ...mount, leaves: 'OPTIONS' }
-  })
+  return mounts.map(
+    ({ segment, dialect }): Mount => ({ segment, dialect: withDeclinedChallenges(dialect), leaves: 'OPTIONS' }),
+  )
 }
 
 const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): MultiModelSignIns =>

@@ -8,7 +8,8 @@ import type { Settings } from '../config/settings.ts'
 import { isPreflight } from '../dialects/multi-model/cors.ts'
 import { levelOn } from '../dialects/multi-model/gate.ts'
 import { hasPrefix, SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
-import type { Exchange, Reply } from '../door/exchange.ts'
+import { checkPath } from '../dialects/multi-model/steps.ts'
+import type { Exchange, Path, Reply } from '../door/exchange.ts'
 import { ANONYMOUS, HELD_BACK } from '../identity/identity.ts'
 import { createUpstream, type ForwardSettings, type Upstream } from '../upstream/forward.ts'
 import { introduceToService } from '../upstream/identity.ts'
@@ -30,10 +31,14 @@ const describeOpen = (services: readonly Service[], config: Config): readonly st
     .filter((service) => isOpen(service, config))
     .map(({ name, mount }) => `service ${name} at /${mount.join('/')} is OPEN TO ANYONE`)
 
-/** Gives the answer of the service a path belongs to; `undefined`: to none. */
-export type ForwardToService = (exchange: Exchange) => Promise<Reply> | undefined
+export interface Services {
+  /** The response of the service a path belongs to; `undefined`: it belongs to none. */
+  forward(exchange: Exchange): Promise<Reply> | undefined
+  /** The same for OPTIONS: only a CORS preflight, and only to a service that answers those itself. */
+  forwardPreflight(exchange: Exchange): Promise<Reply> | undefined
+}
 
-export function createServices(parts: DoorParts, config: Live<Config>, judgement: Judgement): ForwardToService {
+export function createServices(parts: DoorParts, config: Live<Config>, judgement: Judgement): Services {
   const mounted = readServices(parts.state.get().settings.open.services)
   warnOfOpenings(parts, (values) => describeOpen(mounted, values))
   const services = mounted.map((service) => ({
@@ -45,18 +50,43 @@ export function createServices(parts: DoorParts, config: Live<Config>, judgement
     jwtKeys: parts.jwtKeys.get,
     clock: SYSTEM_CLOCK,
   })
-  return (exchange) => {
+  const find = (path: Path) =>
     // a path with an API version or a database is the database's
-    if (hasPrefix(exchange.path)) return undefined
-    const { segments } = exchange.path
-    const found = services.find(({ service }) => service.mount.every((part, at) => part === segments[at]))
-    if (found === undefined) return undefined
-    // browsers send no credentials with a preflight
-    if (found.service.isRequired && !isPreflight(exchange)) requireEntry(exchange)
-    const authorization = exchange.header('authorization')
-    const isStranger = authorization !== undefined && (exchange.authenticated ?? ANONYMOUS).by === null
-    if (isStranger && isOwn(authorization)) exchange.authenticated = HELD_BACK
-    return found.upstream.forward(exchange)
+    hasPrefix(path)
+      ? undefined
+      : services.find(({ service }) => service.mount.every((part, at) => part === path.segments[at]))
+  return {
+    forward(exchange) {
+      const found = find(exchange.path)
+      if (found === undefined) return undefined
+      if (found.service.isRequired) requireEntry(exchange)
+      const authorization = exchange.header('authorization')
+      const isStranger = authorization !== undefined && (exchange.authenticated ?? ANONYMOUS).by === null
+      if (isStranger && isOwn(authorization)) exchange.authenticated = HELD_BACK
+      return found.upstream.forward(exchange)
+    },
+    forwardPreflight(exchange) {
+      if (ownsCors(config.get()) || !isPreflight(exchange) || !isSound(exchange)) return undefined
+      const found = find(exchange.path)
+      if (!found?.service.ownsPreflights) return undefined
+      // browsers send no credentials with a preflight, and none is passed on
+      exchange.authenticated = HELD_BACK
+      return found.upstream.forward(exchange)
+    },
+  }
+}
+
+/** With trusted origins, what other origins may do is Cardea's to say. */
+const ownsCors = ({ http }: Config): boolean => http['trusted-origin'].length > 0
+
+/** OPTIONS is answered whatever the path: one that would be refused is not forwarded either. */
+function isSound(exchange: Exchange): boolean {
+  try {
+    checkPath(exchange)
+    return true
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
   }
 }
 
@@ -73,7 +103,7 @@ function openService({ name, url }: Service, parts: DoorParts, config: Live<Conf
       ...toForwardSettings(values, parts.log),
       urls: [url],
       spool: undefined,
-      ownsCors: values.http['trusted-origin'].length > 0,
+      ownsCors: ownsCors(values),
     }),
   )
   return createUpstream({

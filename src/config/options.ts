@@ -911,7 +911,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   jwt_keys:
     'Keys that verify tokens at the document door: hmac:<kid>, rsa:<kid>, ec:<kid>, eddsa:<kid> or jwks:<name> = key.',
   services:
-    'Applications behind the multi-model door: name = /mount http://host:port, then required to ask for a credential whatever the mode.',
+    'Applications behind the multi-model door: name = /mount http://host:port, then required to ask for a credential whatever the mode, and preflight to let the application answer CORS preflights.',
 }
 
 export interface OptionRow {

@@ -10,6 +10,8 @@ export interface Service {
   readonly url: string
   /** Whether it asks for a credential whatever the mode. */
   readonly isRequired: boolean
+  /** Whether it answers CORS preflights itself. */
+  readonly ownsPreflights: boolean
 }
 
 /**
@@ -18,9 +20,10 @@ export interface Service {
  */
 export const GATE_AUDIENCE = 'gate'
 
-const FORM = /^(\/\S+)\s+(\S+)(?:\s+(required))?$/
+const FORM = /^(\/\S+)\s+(\S+)((?:\s+(?:required|preflight))*)$/
 const SEGMENT = /^[A-Za-z0-9.~-][A-Za-z0-9._~-]*$/
-const EXPECTED = 'expected /mount http://host:port, then required or nothing; no part of the mount begins with _'
+const EXPECTED =
+  'expected /mount http://host:port, then required, preflight, both or nothing; no part of the mount begins with _'
 
 /** Those that are sound, longest mount first: the nearest counts. */
 export const readServices = (entries: readonly OpenEntry[]): readonly Service[] =>
@@ -52,12 +55,13 @@ const toProblem = ({ key, source }: OpenEntry, why: string): Problem => ({
 /** Or what is wrong with it. */
 function readService({ key: name, text }: OpenEntry): Service | string {
   if (name === GATE_AUDIENCE) return 'this name is taken by the tokens of /_gate'
-  const [, path = '', address = '', required] = FORM.exec(text.trim()) ?? []
+  const [, path = '', address = '', rest = ''] = FORM.exec(text.trim()) ?? []
+  const words = rest.split(/\s+/)
   const mount = path.split('/').slice(1)
   const isPlain = mount.every((segment) => SEGMENT.test(segment) && !/^\.+$/.test(segment))
   const url = findUrl(address)
   if (path === '' || !isPlain || url === undefined) return EXPECTED
-  return { name, mount, url, isRequired: required !== undefined }
+  return { name, mount, url, isRequired: words.includes('required'), ownsPreflights: words.includes('preflight') }
 }
 
 function findUrl(text: string): string | undefined {

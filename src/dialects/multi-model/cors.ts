@@ -13,8 +13,7 @@ const EXPOSED = 'etag, content-encoding, content-length, location, server, x-ara
  * The same for any URL and any caller, so that preflights work; it says nothing about anybody. Headers that are reserved
  * show that a request is none of another origin's page, so no page is given leave to send them.
  */
-export function answerOptions(exchange: Exchange, reserved: readonly string[]): Reply | undefined {
-  if (exchange.method !== 'OPTIONS') return undefined
+export function answerOptions(exchange: Exchange, reserved: readonly string[]): Reply {
   const headers: HeaderPair[] = [['Allow', METHODS]]
   if (exchange.header('origin') !== undefined) {
     headers.push(['Access-Control-Allow-Methods', METHODS], ['Access-Control-Max-Age', '1800'])

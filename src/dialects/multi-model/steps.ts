@@ -15,8 +15,8 @@ export interface StepsNeeds {
   authenticate(exchange: Exchange): MaybePromise<Authenticated>
   /** Headers no preflight gives leave for, in lower case. */
   readonly reservedHeaders?: readonly string[]
-  /** The answer of a server behind the door to OPTIONS, where there is one to ask. */
-  passOptions?(exchange: Exchange): Promise<Reply | undefined>
+  /** The response of an application that answers CORS preflights itself; `undefined`: it is for Cardea to answer. */
+  forwardPreflight?(exchange: Exchange): Promise<Reply> | undefined
 }
 
 /** The ordered checks of a request. OPTIONS comes first: it is answered whatever else is wrong. */
@@ -25,13 +25,13 @@ export const multiModelSteps = ({
   databases,
   authenticate,
   reservedHeaders = [],
-  passOptions,
+  forwardPreflight = () => undefined,
 }: StepsNeeds): readonly Step[] => [
   {
     name: 'options',
     run: (exchange) => {
-      const own = answerOptions(exchange, reservedHeaders)
-      return own && passOptions ? passOptions(exchange).then((reply) => reply ?? own) : own
+      if (exchange.method !== 'OPTIONS') return undefined
+      return forwardPreflight(exchange) ?? answerOptions(exchange, reservedHeaders)
     },
   },
   { name: 'path', run: checkPath },
