@@ -1,13 +1,15 @@
 // The document door, wired: its dialect, its own ordered credentials, and the live options it needs.
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/codecs.ts'
 import { isOwnSetting } from '../config/foreign.ts'
 import { findNearestSection } from '../config/problems.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
-import { createDocumentDialect } from '../dialects/document/dialect.ts'
+import { createDocumentDialect, type DocumentSettings } from '../dialects/document/dialect.ts'
 import { renewingHeaders } from '../dialects/document/session.ts'
+import { isValidUserRequired } from '../dialects/document/steps.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
 import type { FurtherHeaders } from '../dialects/wayside/dialect.ts'
 import { createDoor, type Door } from '../door/door.ts'
@@ -15,13 +17,14 @@ import type { Dialect } from '../door/exchange.ts'
 import { mountControl } from './control.ts'
 import { createDocumentCredentials } from './document-credentials.ts'
 import type { DoorParts } from './doors.ts'
+import type { Identify } from './gateway.ts'
 import { isMounted } from './mounted.ts'
 import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
 import { createRequirePassword } from './require-password.ts'
 import { createSettingsService } from './settings-service.ts'
 import { createDocumentUpstream } from './upstream.ts'
 import { createUsersNeeds } from './users-database.ts'
-import { mountWayside } from './wayside.ts'
+import { mountWayside, type RequireEntry } from './wayside.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
   const { state, directory, control, log } = parts
@@ -65,9 +68,27 @@ export function createDocumentDoor(parts: DoorParts): Door {
     renewingHeaders(exchange, reply, { settings: settings.get, clock: SYSTEM_CLOCK })
   return createDoor({
     dialect,
-    mounts: [mountControl(control, identify), ...mountWayside(parts.gateway.serviceKey, identify, renew)],
+    mounts: [
+      mountControl(control, identify),
+      ...mountWayside({
+        key: parts.gateway.serviceKey,
+        authenticate: identify,
+        requireEntry: createRequireEntry(settings.get, identify),
+        furtherHeaders: renew,
+      }),
+    ],
     limits: deriveLive(state, (inForce) => toDocumentDoorLimits(inForce.settings)),
     trust: deriveLive(config, toTrustRules),
     log,
   })
 }
+
+/** Where anonymous requests are not allowed, the paths of other dialects need a valid user too. */
+const createRequireEntry =
+  (settings: () => DocumentSettings, identify: Identify): RequireEntry =>
+  async (exchange) => {
+    if (!isValidUserRequired(settings())) return undefined
+    exchange.authenticated = await identify(exchange)
+    if (exchange.authenticated.by === null) throw new Refusal('authentication_required')
+    return undefined
+  }

@@ -3,7 +3,6 @@
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { isOfCaller, Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { Config } from '../config/options.ts'
 import { authenticate } from '../credentials/authenticate.ts'
@@ -14,6 +13,14 @@ import { INTENT_HEADER } from '../dialects/control/steps.ts'
 import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
 import { withDeclinedChallenges } from '../dialects/multi-model/challenge.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../dialects/multi-model/dialect.ts'
+import {
+  areAllPathsClosed,
+  type Databases,
+  examinedOn,
+  type GateSettings,
+  isExempt,
+  passGate,
+} from '../dialects/multi-model/gate.ts'
 import { namesDatabase } from '../dialects/multi-model/path.ts'
 import { createOtherwise, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import type { Secrets } from '../dialects/multi-model/secrets.ts'
@@ -24,6 +31,7 @@ import { ANONYMOUS, type Authenticated } from '../identity/identity.ts'
 import { describeRing } from '../keys/ring.ts'
 import { mountControl } from './control.ts'
 import type { DoorParts } from './doors.ts'
+import type { Identify } from './gateway.ts'
 import { createGrantedDatabases } from './granted-databases.ts'
 import { isMounted } from './mounted.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from './multi-model-sign-ins.ts'
@@ -34,7 +42,7 @@ import { createServices } from './services.ts'
 import type { Judgement } from './still-holds.ts'
 import type { TokenSecrets } from './token-secrets.ts'
 import { createMultiModelUpstream } from './upstream.ts'
-import { mountWayside } from './wayside.ts'
+import { mountWayside, type RequireEntry } from './wayside.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
   const { state, directory, log } = parts
@@ -86,7 +94,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   })
   return createDoor({
     dialect,
-    mounts: createMounts(parts, identify),
+    mounts: createMounts(parts, identify, createRequireEntry({ ...shared, identify })),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,
@@ -97,12 +105,29 @@ const describeOpenDoor = ({ server }: Config): readonly string[] =>
   server.authentication ? [] : ['the multi-model door is OPEN TO ANYONE: server.authentication is false']
 
 /** OPTIONS is this door's own to answer, on the paths of other dialects too. */
-function createMounts({ control, gateway }: DoorParts, identify: (exchange: Exchange) => MaybePromise<Authenticated>) {
-  const identifyFully = async (exchange: Exchange) => withoutPaths(await identify(exchange))
-  const mounts = [mountControl(control, identifyFully), ...mountWayside(gateway.serviceKey, identifyFully)]
+function createMounts({ control, gateway }: DoorParts, identify: Identify, requireEntry: RequireEntry) {
+  const authenticate = async (exchange: Exchange) => withoutPaths(await identify(exchange))
+  const wayside = mountWayside({ key: gateway.serviceKey, authenticate, requireEntry })
+  const mounts = [mountControl(control, authenticate), ...wayside]
   return mounts.map(
     ({ segment, dialect }): Mount => ({ segment, dialect: withDeclinedChallenges(dialect), leaves: 'OPTIONS' }),
   )
+}
+
+interface RequireEntryNeeds {
+  settings(): GateSettings
+  readonly databases: Databases
+  readonly identify: Identify
+}
+
+/** Paths of other dialects that are open by default need what every path needs while all of them are closed. */
+function createRequireEntry({ settings, databases, identify }: RequireEntryNeeds): RequireEntry {
+  return async (exchange) => {
+    if (!areAllPathsClosed(settings()) || isExempt(exchange, settings())) return undefined
+    exchange.authenticated = await identify(exchange)
+    await passGate(exchange, settings(), databases)
+    return undefined
+  }
 }
 
 const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): MultiModelSignIns =>
@@ -130,13 +155,13 @@ function createIdentify(parts: DoorParts, signIns: MultiModelSignIns, settings: 
     clock: SYSTEM_CLOCK,
   })
   const basic = createBasicHandler(MULTI_MODEL_BASIC, signIns.check)
-  return (exchange: Exchange): Promise<Authenticated> =>
-    authenticateOrNobody(exchange, knowsUsers() && !isSignIn(exchange) ? [bearer, basic] : [bearer])
+  const handlersOf = (exchange: Exchange): readonly CredentialHandler[] => {
+    const examined = examinedOn(exchange)
+    if (examined === 'none') return []
+    return examined === 'all' && knowsUsers() ? [bearer, basic] : [bearer]
+  }
+  return (exchange: Exchange): Promise<Authenticated> => authenticateOrNobody(exchange, handlersOf(exchange))
 }
-
-/** Drivers send some password along where they sign in with another: it would be hashed, and counted, for nothing. */
-const isSignIn = ({ method, path: { segments } }: Exchange): boolean =>
-  method === 'POST' && segments[0] === '_open' && segments[1] === 'auth'
 
 /** At this door a refused credential only leaves the caller unknown; what Cardea itself cannot do is still said. */
 async function authenticateOrNobody(

@@ -6,7 +6,7 @@ import { GATE_AUDIENCE } from '../config/services.ts'
 import { CONTROL_ERRORS } from '../dialects/control/errors.ts'
 import { createWaysideDialect, type FurtherHeaders } from '../dialects/wayside/dialect.ts'
 import { GATE, gateRoute, KEYS, keysRoute, WELL_KNOWN } from '../dialects/wayside/routes.ts'
-import type { Exchange, HeaderPair } from '../door/exchange.ts'
+import type { Exchange, HeaderPair, Step } from '../door/exchange.ts'
 import type { Mount } from '../door/speaker.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { introduceToService } from '../upstream/identity.ts'
@@ -14,11 +14,17 @@ import type { ServiceKey } from './service-key.ts'
 
 const statusOf = (code: keyof typeof CONTROL_ERRORS): number => CONTROL_ERRORS[code].status
 
-export function mountWayside(
-  key: ServiceKey,
-  authenticate: (exchange: Exchange) => MaybePromise<Authenticated>,
-  furtherHeaders?: FurtherHeaders,
-): readonly Mount[] {
+/** Throws where the rules of a door close a path that other doors, or other rules of this one, serve to everyone. */
+export type RequireEntry = Step['run']
+
+export interface WaysideNeeds {
+  readonly key: ServiceKey
+  authenticate(exchange: Exchange): MaybePromise<Authenticated>
+  readonly requireEntry: RequireEntry
+  readonly furtherHeaders?: FurtherHeaders
+}
+
+export function mountWayside({ key, authenticate, requireEntry, furtherHeaders }: WaysideNeeds): readonly Mount[] {
   const tell = introduceToService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
   const introduce = (who: Authenticated) => toPairs(tell(who).headers)
   const routes = [gateRoute({ authenticate, introduce })]
@@ -26,7 +32,12 @@ export function mountWayside(
     {
       // the rest of that place is for whoever stands behind the door
       segment: `${WELL_KNOWN}/${KEYS}`,
-      dialect: createWaysideDialect({ name: 'keys', routes: [keysRoute(() => [key.jwk])], statusOf }),
+      dialect: createWaysideDialect({
+        name: 'keys',
+        steps: [{ name: 'entry', run: requireEntry }],
+        routes: [keysRoute(() => [key.jwk])],
+        statusOf,
+      }),
     },
     {
       segment: GATE,

@@ -78,9 +78,11 @@ function refuseCrossOrigin(exchange: Exchange, { cors }: DocumentSettings): unde
   if (isUntrustedSimpleChange(exchange, trusted)) throw new Refusal('cross_origin')
 }
 
+export const isValidUserRequired = (settings: DocumentSettings): boolean =>
+  settings.requireValidUser || settings.requireValidUserExceptForUp
+
 function requireValidUser(exchange: Exchange, settings: DocumentSettings): undefined {
-  const isRequired = settings.requireValidUser || settings.requireValidUserExceptForUp
-  if (!isRequired || (exchange.authenticated ?? ANONYMOUS).by !== null) return
+  if (!isValidUserRequired(settings) || (exchange.authenticated ?? ANONYMOUS).by !== null) return
   const [first, ...rest] = exchange.path.segments
   const isExact = rest.length === 0
   if (isExact && first === '_up' && settings.requireValidUserExceptForUp) return

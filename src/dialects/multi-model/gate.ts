@@ -23,12 +23,33 @@ export interface Databases {
 
 /** Whether a path asks for a credential, decided once, on its normal form. */
 export function needsCredential(segments: readonly string[], settings: GateSettings): boolean {
-  if (!settings.authentication) return false
-  const [first] = segments
-  if (first === '_open' && segments.length > 1) return false
-  if (segments.length === 3 && segments.join('/') === '_admin/server/availability') return false
-  return first?.startsWith('_') ? true : !settings.systemOnly
+  if (!settings.authentication || isAlwaysOpen(segments)) return false
+  return segments[0]?.startsWith('_') ? true : !settings.systemOnly
 }
+
+/** Paths that Cardea answers without looking at who the client is. */
+const isAlwaysOpen = (segments: readonly string[]): boolean =>
+  (segments[0] === '_open' && segments.length > 1) ||
+  (segments.length === 3 && segments.join('/') === '_admin/server/availability')
+
+/** Which credentials of a request are examined. */
+export type Examined = 'all' | 'token' | 'none'
+
+/**
+ * Drivers send a password with every request, on open paths too: there it would be hashed, and counted as a failed
+ * sign-in, for nothing. Only the token that is to be renewed or revoked is looked at.
+ */
+export function examinedOn({ method, path: { segments } }: Pick<Exchange, 'method' | 'path'>): Examined {
+  if (!isAlwaysOpen(segments)) return 'all'
+  const place = segments.join('/')
+  const isAboutToken =
+    (method === 'POST' && place === '_open/auth/renew') || (method === 'DELETE' && place === '_open/auth')
+  return isAboutToken ? 'token' : 'none'
+}
+
+/** Whether the paths other dialects serve to everyone (the key set, for one) need a credential at this door now. */
+export const areAllPathsClosed = ({ authentication, systemOnly }: GateSettings): boolean =>
+  authentication && !systemOnly
 
 /** Whether this request needs no credential, whatever it asks for. */
 export const isExempt = (exchange: Exchange, settings: GateSettings): boolean =>

@@ -3,10 +3,11 @@
  * before it lets a request pass. Plain HTTP, in neither database's words.
  */
 import { ERRORS, type ErrorCode, Refusal } from '../../base/errors.ts'
-import type { Dialect, Exchange, HeaderPair, Path, Reply, Route } from '../../door/exchange.ts'
+import type { Dialect, Exchange, HeaderPair, Path, Reply, Route, Step } from '../../door/exchange.ts'
 
 export interface WaysideOptions {
   readonly name: string
+  readonly steps?: readonly Step[]
   readonly routes: readonly Route[]
   statusOf(code: ErrorCode): number
   /** What the door beside adds to every reply that is told who is asking. */
@@ -17,12 +18,19 @@ export interface WaysideOptions {
 
 export type FurtherHeaders = (exchange: Exchange, reply: Reply) => readonly HeaderPair[]
 
-export const createWaysideDialect = ({ name, routes, statusOf, furtherHeaders, ...rest }: WaysideOptions): Dialect => ({
+export const createWaysideDialect = ({
+  name,
+  steps = [],
+  routes,
+  statusOf,
+  furtherHeaders,
+  ...rest
+}: WaysideOptions): Dialect => ({
   ...rest,
   name,
   requestIdHeader: REQUEST_ID,
   readPath: readPlainPath,
-  steps: [],
+  steps,
   routes,
   otherwise: () => {
     throw new Refusal('not_found')

@@ -14,11 +14,12 @@ export const keysRoute = (keys: () => readonly object[]): Route => ({
   path: `/${WELL_KNOWN}/${KEYS}`,
   allow: READING,
   methods: {
-    GET: () => ({
+    GET: ({ authenticated }) => ({
       status: 200,
       headers: [
         ['Content-Type', 'application/jwk-set+json'],
-        ['Cache-Control', 'public, max-age=300'],
+        // where a credential was needed, no shared cache serves the keys to others
+        ['Cache-Control', authenticated === undefined ? 'public, max-age=300' : 'private, max-age=300'],
       ],
       body: JSON.stringify({ keys: keys() }),
     }),

@@ -79,7 +79,7 @@ test('a mount is whole segments, and no database’s', async (t) => {
 })
 
 async function verifyToken(seen: Seen | undefined, base: string): Promise<Record<string, unknown>> {
-  const { body } = await send(base, { path: '/.well-known/jwks.json' })
+  const { body } = await send(base, { path: '/.well-known/jwks.json', headers: ADMIN })
   const [head = '', payload = '', signature = ''] = seen?.header('x-auth-token')?.split('.') ?? []
   const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString())
   const jwk = JSON.parse(body).keys.find((key: { kid: string }) => key.kid === kid)
