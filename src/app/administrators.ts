@@ -11,7 +11,7 @@ import {
   readAdministrators,
 } from '../identity/administrators.ts'
 import { readAdminPassword, renderAdminPassword } from '../identity/password/admin-password.ts'
-import type { Hasher, HashParameters } from '../identity/password/hasher.ts'
+import { type Hasher, type HashParameters, NO_DECOY } from '../identity/password/hasher.ts'
 import { checkPassword, type PasswordRules } from '../identity/password/password-rules.ts'
 import type { RuntimeReading, StoredLayer } from './runtime.ts'
 
@@ -159,10 +159,10 @@ async function hashEntry(
 async function isSamePassword(
   stored: string,
   password: string,
-  { hasher, parameters }: Pick<HashingNeeds, 'hasher' | 'parameters'>,
+  { hasher }: Pick<HashingNeeds, 'hasher'>,
 ): Promise<boolean> {
   const reading = readAdminPassword(stored)
-  return reading.kind === 'stored' && (await hasher.verify(reading.password, password, parameters))
+  return reading.kind === 'stored' && (await hasher.verify(reading.password, password, NO_DECOY))
 }
 
 async function hash({ name, text, source }: Entry, { hasher, parameters, rules, log }: HashingNeeds): Promise<string> {

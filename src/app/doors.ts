@@ -63,6 +63,7 @@ function createSharedSignIn(state: State, directory: Directory, log: Log): SignI
     lockout,
     codes: createTotpCheck(state.store, SYSTEM_CLOCK),
     decoy: () => toDecoy(config()),
+    storedWork: directory.storedWork,
     limits: () => toIterationLimits(config()),
   })
 }

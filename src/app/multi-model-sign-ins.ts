@@ -100,12 +100,7 @@ async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Pr
 }
 
 /** At this door these look like a wrong password. */
-const LOOKS_WRONG: ReadonlySet<string> = new Set([
-  'account_locked',
-  'iterations_too_low',
-  'iterations_too_high',
-  'prf_unknown',
-])
+const LOOKS_WRONG: ReadonlySet<string> = new Set(['account_locked', 'iterations_too_low', 'iterations_too_high'])
 
 /** An access token in place of the password. The name may be left out. Who has a second factor needs its code as well. */
 async function findByToken(

@@ -12,6 +12,7 @@ import type { TrustRules } from '../door/forwarded.ts'
 import type { Endpoint, ListenerLimits, TlsFiles } from '../door/server.ts'
 import type { DirectorySettings } from '../identity/directory/needs.ts'
 import type { HashParameters } from '../identity/password/hasher.ts'
+import type { HashWork } from '../identity/password/password-cost.ts'
 import { type PasswordRules, readPasswordRules } from '../identity/password/password-rules.ts'
 import type { IterationLimits } from '../identity/password/policy-iterations.ts'
 import { StartError } from './start-error.ts'
@@ -130,8 +131,11 @@ export const toHashParameters = ({ chttpd_auth: auth }: Config): HashParameters 
   iterations: Math.min(Math.max(auth.iterations, auth.min_iterations), auth.max_iterations),
 })
 
-/** Nobody's password costs the same whatever the scheme, or the time would tell old hashes from names nobody has. */
-export const toDecoy = (config: Config): HashParameters => ({ ...toHashParameters(config), scheme: 'pbkdf2' })
+/** What checking the password of an unknown name costs at least, whatever the scheme of new passwords. */
+export function toDecoy(config: Config): HashWork {
+  const { prf, iterations } = toHashParameters(config)
+  return { prf, iterations }
+}
 
 export const toIterationLimits = ({ chttpd_auth }: Config): IterationLimits => ({
   min: chttpd_auth.min_iterations,
@@ -147,6 +151,7 @@ export function toPasswordRules({ chttpd_auth }: Config): PasswordRules {
 
 export const toDirectorySettings = (config: Config): DirectorySettings => ({
   parameters: toHashParameters(config),
+  maxIterations: config.chttpd_auth.max_iterations,
   rules: toPasswordRules(config),
   upgradesHashes: config.chttpd_auth.upgrade_hash_on_auth,
   cacheSize: config.chttpd_auth.auth_cache_size,

@@ -66,7 +66,6 @@ export const ERRORS = {
   cross_origin: 'A page of another origin may not send this request.',
   iterations_too_low: 'The stored password has fewer iterations than this server accepts.',
   iterations_too_high: 'The stored password has more iterations than this server accepts.',
-  prf_unknown: 'The stored password names a pseudo-random function nobody knows.',
   password_refused: 'The password does not conform to requirements.',
   account_locked: 'The account is locked for a while after too many failures.',
   // what Cardea itself cannot do now

@@ -222,13 +222,13 @@ export const OPTIONS = {
       codec: whole(1, MAX_ITERATIONS),
       initial: 1,
       reload: 'live',
-      help: 'Users whose password was hashed with fewer iterations are refused.',
+      help: 'A user whose password was hashed with fewer iterations is refused once the password was verified.',
     }),
     max_iterations: option({
       codec: whole(1, MAX_ITERATIONS),
       initial: MAX_ITERATIONS,
       reload: 'live',
-      help: 'Users whose password was hashed with more iterations are refused.',
+      help: 'A user whose password was hashed with more iterations is refused once the password was verified; with more than ten times as many, always. Stored administrator hashes with more cannot be set.',
     }),
     password_scheme: option({
       codec: oneOf(['pbkdf2', 'simple']),

@@ -10,6 +10,7 @@
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from './account.ts'
 import type { StoredPassword } from './password/password.ts'
+import type { HashWork } from './password/password-cost.ts'
 import type { EndedSession, UserRange } from './ports.ts'
 import type { SessionOwner } from './session-id.ts'
 import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionsFrom, User, UserRecord } from './user.ts'
@@ -183,6 +184,8 @@ export interface AccountDirectory {
    * as long as what is known is younger than the limit, the store is not needed.
    */
   findAccount(name: string): MaybePromise<Account | undefined>
+  /** What the passwords of users and administrators cost: of each PRF the most iterations at least. */
+  storedWork(): readonly HashWork[]
   /**
    * Hashes the password of a user anew where it is stored in another form than the configured one, salt kept, sessions
    * too. In the background: whether it works out is nobody's concern, and it is tried again at the next sign-in.

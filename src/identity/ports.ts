@@ -3,6 +3,7 @@
  * answered, it is durable. A store that cannot be reached throws a `Refusal` with the code `store_unavailable`; a
  * write that cannot be stored (U+0000, half a surrogate pair, a key of kilobytes) one with `bad_request`.
  */
+import type { HashWork } from './password/password-cost.ts'
 import type { User, UserRecord } from './user.ts'
 
 /** A record, and the change that wrote it. The sequence is the version: it is new with every write. */
@@ -51,6 +52,8 @@ export interface UserStore {
    * hundred at a time: the whole directory waits meanwhile.
    */
   importUsers(writes: readonly UserWrite[]): Promise<readonly WriteOutcome[]>
+  /** For each PRF the most iterations any user's password has. Found without reading all users. */
+  listHashWork(): Promise<readonly HashWork[]>
 }
 
 export interface EndedSession {

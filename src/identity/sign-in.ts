@@ -2,9 +2,16 @@ import { Refusal } from '../base/errors.ts'
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from './account.ts'
 import type { Lockout, LockoutKey } from './lockout.ts'
-import type { Hasher, HashParameters } from './password/hasher.ts'
+import type { Hasher } from './password/hasher.ts'
+import { findHashWork, type HashWork } from './password/password-cost.ts'
 import type { PasswordMemory } from './password/password-memory.ts'
-import { checkIterations, type IterationLimits } from './password/policy-iterations.ts'
+import {
+  checkIterations,
+  type IterationLimits,
+  isWellFormed,
+  isWorthComputing,
+  MAX_OVER_LIMIT,
+} from './password/policy-iterations.ts'
 import { readTotp, type TotpCheck } from './totp.ts'
 
 export interface SignInNeeds {
@@ -15,8 +22,10 @@ export interface SignInNeeds {
   readonly memory: PasswordMemory
   readonly lockout: Lockout
   readonly codes: TotpCheck
-  /** What the password of nobody costs: as much as that of somebody. */
-  decoy(): HashParameters
+  /** What new passwords cost, whether or not there is one. */
+  decoy(): HashWork
+  /** What the passwords of users and administrators cost, the most expensive of each kind at least. */
+  storedWork(): Iterable<HashWork>
   /** For users; administrators are not asked. */
   limits(): IterationLimits
 }
@@ -46,19 +55,14 @@ export type SignIn = (attempt: Attempt) => MaybePromise<Account | undefined>
 /** A password verified while it was being changed is verified once more; whose changes faster than that, waits. */
 const MOST_TURNS = 3
 
-interface Needs extends SignInNeeds {
-  readonly costOf: Cost
-}
-
-export function createSignIn(given: SignInNeeds): SignIn {
-  const needs: Needs = { ...given, costOf: createCost(given) }
+export function createSignIn(needs: SignInNeeds): SignIn {
   return (attempt) => andThen(needs.findAccount(attempt.name), (account) => decide(needs, attempt, account, MOST_TURNS))
 }
 
 /** What makes a sign-in good: a password just verified, one verified before, or what is as good as either. */
 type Proof = 'verified' | 'remembered' | 'proven'
 
-type Decide<T> = (needs: Needs, attempt: Attempt, account: Account | undefined, turns: number) => T
+type Decide<T> = (needs: SignInNeeds, attempt: Attempt, account: Account | undefined, turns: number) => T
 
 const decide: Decide<ReturnType<SignIn>> = (needs, attempt, account, turns) => {
   const proof = findProof(needs, attempt, account)
@@ -74,25 +78,26 @@ const verify: Decide<Promise<Account | undefined>> = async (needs, attempt, acco
 }
 
 /** What is known without a hash. */
-function findProof(needs: Needs, attempt: Attempt, account: Account | undefined): Proof | undefined {
+function findProof(needs: SignInNeeds, attempt: Attempt, account: Account | undefined): Proof | undefined {
   requireUnlocked(needs.lockout, keyOf(attempt, account))
   if (!account) return undefined
   if (attempt.isProven?.(account)) return 'proven'
-  if (!account.isAdmin) requireIterations(account, needs.limits())
   const { name, password, maxAgeMs } = attempt
   return needs.memory.isRemembered(name, account.version, password, maxAgeMs) ? 'remembered' : undefined
 }
 
-async function hash(needs: Needs, attempt: Attempt, account: Account | undefined): Promise<Proof | undefined> {
+async function hash(needs: SignInNeeds, attempt: Attempt, account: Account | undefined): Promise<Proof | undefined> {
   const { password, waiting } = attempt
-  const isRight = await needs.hasher.verify(account?.password, password, needs.costOf(account), waiting?.signal)
+  const stored =
+    account && (account.isAdmin || isWorthComputing(account.password, needs.limits())) ? account.password : undefined
+  const isRight = await needs.hasher.verify(stored, password, findDecoy(needs, account), waiting?.signal)
   // Guesses sent side by side all passed the first question.
   requireUnlocked(needs.lockout, keyOf(attempt, account))
   return isRight ? 'verified' : undefined
 }
 
 function conclude(
-  needs: Needs,
+  needs: SignInNeeds,
   attempt: Attempt,
   account: Account | undefined,
   proof: Proof | undefined,
@@ -101,14 +106,22 @@ function conclude(
   const key = keyOf(attempt, account)
   // codes are guessed side by side too
   requireUnlocked(lockout, key)
-  if (!account || !proof) return void lockout.countFailure(key)
+  if (!account || !proof) {
+    lockout.countFailure(key)
+    // quirk: recorded case min-iterations: a hash that no password can give is refused for its iterations
+    if (account && !account.isAdmin && !isWellFormed(account.password)) requireIterations(account, needs.limits())
+    return undefined
+  }
   // a wrong code counts and looks like a wrong password, else it would tell that the password was right
   return andThen(isCodeRight(account, attempt, codes), (isRight) =>
     isRight ? accept(needs, attempt, account, proof) : void lockout.countFailure(key),
   )
 }
 
-function accept({ memory, onPassword }: Needs, attempt: Attempt, account: Account, proof: Proof): Account {
+function accept(needs: SignInNeeds, attempt: Attempt, account: Account, proof: Proof): Account {
+  const { memory, onPassword, limits } = needs
+  // only now: before the password was verified, the answer would tell that there is such a user
+  if (proof !== 'proven' && !account.isAdmin) requireIterations(account, limits())
   if (proof === 'verified') memory.remember(attempt.name, account.version, attempt.password)
   if (proof !== 'proven') onPassword(account, attempt.password)
   return account
@@ -120,17 +133,11 @@ const keyOf = ({ peer, name }: Attempt, account: Account | undefined): LockoutKe
   salt: account && 'salt' in account.password ? account.password.salt : '',
 })
 
-type Cost = (account: Account | undefined) => HashParameters
-
-/** What a refusal costs: as much as the dearest password met so far, or the time would tell that one from nobody's. */
-function createCost({ decoy, limits }: SignInNeeds): Cost {
-  let dearest = 0
-  return (account) => {
-    const { password } = account ?? {}
-    if (password && 'iterations' in password) dearest = Math.max(dearest, password.iterations)
-    const { iterations, ...rest } = decoy()
-    return { ...rest, iterations: Math.max(iterations, Math.min(dearest, limits().max)) }
-  }
+/** What a refusal costs: as much as the most expensive password there is, or the time would tell which names exist. */
+function findDecoy({ hasher, decoy, storedWork, limits }: SignInNeeds, account: Account | undefined): HashWork {
+  const own = account && findHashWork(account.password)
+  const most = hasher.findMostExpensive(decoy(), own ? [...storedWork(), own] : storedWork())
+  return { ...most, iterations: Math.min(most.iterations, limits().max * MAX_OVER_LIMIT) }
 }
 
 function isCodeRight(account: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): MaybePromise<boolean> {

@@ -9,12 +9,12 @@ import { useCodeStep } from './operations/codes.ts'
 import { listUsers, readListed } from './operations/list-users.ts'
 import { endSession, readEnded } from './operations/sessions.ts'
 import { putSetting, readSettings } from './operations/settings.ts'
-import { readStored, writeUsers } from './operations/users.ts'
+import { readHashWork, readStored, writeUsers } from './operations/users.ts'
 import { numberOf } from './rows.ts'
 import { STATEMENTS } from './statements.ts'
 import { type Engine, one } from './steps.ts'
 
-type Users = Pick<Store, 'findUser' | 'listUsers' | 'countUsers' | 'writeUser' | 'importUsers'>
+type Users = Pick<Store, 'findUser' | 'listUsers' | 'countUsers' | 'writeUser' | 'importUsers' | 'listHashWork'>
 type Sessions = Pick<Store, 'endSession' | 'listEndedSessions' | 'purgeEnded'>
 type Settings = Pick<Store, 'listSettings' | 'setSetting' | 'unsetSetting'>
 type Changes = Pick<Store, 'sequence' | 'changesSince' | 'onWake'>
@@ -47,6 +47,7 @@ function createUsers(engine: Engine): Users {
       return (await engine.ask(listUsers(range))).map(readListed)
     },
     countUsers: async () => numberOf((await engine.ask(one(STATEMENTS.readState)))[0], 'users'),
+    listHashWork: async () => (await engine.ask(one(STATEMENTS.listHashWork))).map(readHashWork),
     async writeUser(write) {
       const [outcome] = await importUsers([write])
       if (!outcome) throw new TypeError('A write had no outcome')

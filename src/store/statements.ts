@@ -3,9 +3,19 @@ import type { Statement } from './steps.ts'
 const TEXTS = {
   findUser: 'SELECT name, sequence, is_live, record FROM cardea_users WHERE name = $1',
   findVersion: 'SELECT name, sequence, is_live FROM cardea_users WHERE name = $1',
-  putUser: `INSERT INTO cardea_users (name, sequence, is_live, record) VALUES ($1, $2, $3, $4)
+  putUser: `INSERT INTO cardea_users (name, sequence, is_live, record, prf, iterations)
+    VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (name) DO UPDATE
-    SET sequence = excluded.sequence, is_live = excluded.is_live, record = excluded.record`,
+    SET sequence = excluded.sequence, is_live = excluded.is_live, record = excluded.record,
+      prf = excluded.prf, iterations = excluded.iterations`,
+  // steps from one PRF to the next in the index, of which there are five, instead of reading every user
+  listHashWork: `WITH RECURSIVE prfs (prf) AS (
+      SELECT min(prf) FROM cardea_users WHERE prf IS NOT NULL
+      UNION ALL
+      SELECT (SELECT min(prf) FROM cardea_users WHERE prf > prfs.prf) FROM prfs WHERE prfs.prf IS NOT NULL
+    )
+    SELECT prf, (SELECT max(iterations) FROM cardea_users WHERE prf = prfs.prf) AS iterations
+    FROM prfs WHERE prf IS NOT NULL`,
 
   readState: 'SELECT sequence, users FROM cardea_state',
   lockState: 'SELECT sequence, users FROM cardea_state',

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import type { StoredPassword } from '../../src/identity/password/password.ts'
 import { createUser, type Json, type User } from '../../src/identity/user.ts'
+import { HASH_WORK } from '../../src/store/migrations/0003-hash-work.ts'
 import type { StoreTests } from './store.ts'
 import { create, createIn, deleteIn, isRefusal, newUser, PASSWORD, sequenceOf, withRoles } from './store-values.ts'
 
@@ -50,7 +52,52 @@ const STORABLE = [
   '🦊',
 ]
 
+const withPassword = (name: string, password: StoredPassword) => ({
+  expected: 'absent' as const,
+  record: createUser(name, password),
+})
+
 export const USER_TESTS: StoreTests = {
+  async 'the most iterations of each PRF are listed'({ store }) {
+    assert.deepEqual(await store.listHashWork(), [])
+    const rows = [
+      ['a', 'sha256', 10],
+      ['b', 'sha256', 30],
+      ['c', 'sha512', 20],
+      ['d', 'sha', 40],
+    ] as const
+    for (const [name, prf, iterations] of rows) {
+      await store.writeUser(withPassword(name, { scheme: 'pbkdf2', salt: '', hash: '', prf, iterations }))
+    }
+    await store.writeUser(withPassword('e', { scheme: 'simple', salt: '', hash: '' }))
+    const work = await store.listHashWork()
+    assert.deepEqual(
+      work.toSorted((x, y) => (x.prf < y.prf ? -1 : 1)),
+      [
+        { prf: 'sha', iterations: 40 },
+        { prf: 'sha256', iterations: 30 },
+        { prf: 'sha512', iterations: 20 },
+      ],
+    )
+  },
+
+  async 'the cost of passwords written before it was kept is found by the migration'({ store, place }) {
+    await store.writeUser({ expected: 'absent', record: ALICE })
+    const before = await store.listHashWork()
+    await place.execute('UPDATE cardea_users SET prf = NULL, iterations = NULL')
+    const { sqlite, postgres } = HASH_WORK
+    const [statement = ''] = /UPDATE[^;]*/.exec(store.engine === 'sqlite' ? sqlite : postgres) ?? []
+    await place.execute(statement)
+    assert.deepEqual(await store.listHashWork(), before)
+    assert.equal(before.length, 1)
+  },
+
+  async 'the iterations of a changed or deleted user count no longer'({ store }) {
+    await createIn(store, 'alice')
+    await deleteIn(store, 'alice')
+    assert.deepEqual(await store.listHashWork(), [])
+  },
+
   async 'a user is found as it was written'({ store }) {
     const sequence = sequenceOf(await store.writeUser({ expected: 'absent', record: ALICE }))
     assert.deepEqual(await store.findUser('alice'), { sequence, record: ALICE })

@@ -6,6 +6,7 @@ import type { Directory } from '../../src/identity/directory.ts'
 import { createLockout } from '../../src/identity/lockout.ts'
 import { createHasher, type Hasher } from '../../src/identity/password/hasher.ts'
 import type { StoredPassword } from '../../src/identity/password/password.ts'
+import { derive, PRFS, type Prf } from '../../src/identity/password/password-digest.ts'
 import { createPasswordMemory } from '../../src/identity/password/password-memory.ts'
 import { createSignIn, type SignInNeeds } from '../../src/identity/sign-in.ts'
 import { createTotpCheck } from '../../src/identity/totp.ts'
@@ -37,7 +38,8 @@ async function open(t: TestContext, changed: Partial<SignInNeeds> = {}): Promise
       clock: SYSTEM_CLOCK,
     }),
     codes: createTotpCheck(store, SYSTEM_CLOCK),
-    decoy: () => ({ scheme: 'pbkdf2', prf: 'sha256', iterations: 2 }),
+    decoy: () => ({ prf: 'sha256', iterations: 2 }),
+    storedWork: directory.storedWork,
     limits: () => ({ min: 1, max: 1_000_000_000 }),
     ...changed,
   })
@@ -137,55 +139,113 @@ describe('a password changed while it is verified', () => {
 })
 
 describe('what a refusal costs', () => {
-  const noting = (costs: number[]): Hasher => ({
-    ...hasher,
-    verify(stored, password, decoy, signal) {
-      costs.push(decoy.iterations)
-      return hasher.verify(stored, password, decoy, signal)
-    },
-  })
-  const stored = (iterations: number): StoredPassword => ({
-    scheme: 'pbkdf2',
-    prf: 'sha',
+  /** A hasher that counts what it computes, in SHA-256 iterations, on a machine where SHA-512 takes four times as long. */
+  const createCounting = () => {
+    const costs = { sha: 0.5, sha224: 1, sha256: 1, sha384: 4, sha512: 4 }
+    let spent = 0
+    const counting = createHasher({
+      queue: () => 1000,
+      costs: () => costs,
+      derive: (password, by) => {
+        spent += by.iterations * costs[by.prf]
+        return derive(password, by)
+      },
+    })
+    const measure = async (work: () => Promise<unknown>) => {
+      spent = 0
+      await work().catch(() => {})
+      return spent
+    }
+    return { counting, measure }
+  }
+  const stored = (prf: Prf, iterations: number, scheme: 'pbkdf2' | 'simple+pbkdf2' = 'pbkdf2'): StoredPassword => ({
+    scheme,
+    prf,
     iterations,
     salt: 'x',
-    hash: '00',
+    hash: '0'.repeat(PRFS[prf].bytes * 2),
+  })
+  /** The rest is computed in whole iterations of another PRF. */
+  const assertAbout = (actual: number, expected: number, name: string) =>
+    assert.ok(Math.abs(actual - expected) < expected / 100, `${name}: ${actual}`)
+  const FORMS: Readonly<Record<string, StoredPassword>> = {
+    'sha512 user': stored('sha512', 200),
+    'sha user': stored('sha', 100),
+    'sha256 user': stored('sha256', 700),
+    'nested user': stored('sha256', 50, 'simple+pbkdf2'),
+    'simple user': { scheme: 'simple', salt: 'x', hash: '00' },
+    'salted user': { scheme: 'salted', method: 'md5', salt: 'x', hash: '00' },
+    'unusable user': { scheme: 'unusable', reason: 'prf', members: {} },
+    'user below the limit': stored('sha', 1),
+    'user above the limit': stored('sha', 1100),
+    'user far above the limit': stored('sha', 2_000_000_000),
+  }
+
+  it('the same for every name, as much as the most expensive password stored', async (t) => {
+    const { counting, measure } = createCounting()
+    const limits = () => ({ min: 10, max: 1000 })
+    const { directory, signIn } = await open(t, { hasher: counting, limits })
+    for (const [name, password] of Object.entries(FORMS)) {
+      if (name !== 'user far above the limit') await directory.createUser({ name, password: { stored: password } })
+    }
+    await directory.catchUp()
+    for (const name of ['nonexistent', 'ada', 'root', ...Object.keys(FORMS)]) {
+      assertAbout(await measure(() => signIn(name, 'wrong')), 800, name)
+    }
   })
 
-  it('as much as the dearest password met so far, whoever asks, and no more than the limit', async (t) => {
-    const costs: number[] = []
-    let max = 1000
-    const { directory, signIn } = await open(t, { hasher: noting(costs), limits: () => ({ min: 1, max }) })
-    await directory.createUser({ name: 'dear', password: { stored: stored(50) } })
-    await directory.setAdministrator('boss', { stored: `-pbkdf2-${'0'.repeat(40)},salt,5000` })
-    for (const name of ['eve', 'dear', 'eva', 'ada', 'boss', 'evi']) await signIn(name, 'wrong')
-    max = 100
-    await signIn('evo', 'wrong')
-    assert.deepEqual(costs, [2, 50, 50, 50, 1000, 1000, 100])
+  it('no more than ten times the limit, whatever is stored', async (t) => {
+    const { counting, measure } = createCounting()
+    const { directory, signIn } = await open(t, { hasher: counting, limits: () => ({ min: 1, max: 100 }) })
+    const password = FORMS['user far above the limit'] ?? assert.fail()
+    await directory.createUser({ name: 'high', password: { stored: password } })
+    await directory.catchUp()
+    for (const name of ['high', 'nonexistent']) assertAbout(await measure(() => signIn(name, 'wrong')), 500, name)
+  })
+
+  it('as much as an administrator’s password, where that is the most expensive', async (t) => {
+    const { counting, measure } = createCounting()
+    const { directory, signIn } = await open(t, { hasher: counting })
+    await directory.setAdministrator('boss', { stored: `-pbkdf2-${'0'.repeat(128)},salt,300` })
+    for (const name of ['boss', 'nonexistent', 'ada']) {
+      assertAbout(await measure(() => signIn(name, 'wrong')), 1200, name)
+    }
+  })
+
+  it('less again when the most expensive password is gone', async (t) => {
+    const { counting, measure } = createCounting()
+    const { directory, signIn } = await open(t, { hasher: counting })
+    await directory.createUser({ name: 'dear', password: { stored: stored('sha512', 200) } })
+    await directory.catchUp()
+    assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 800)
+    await directory.removeUser('dear', 'any')
+    await directory.catchUp()
+    assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 2)
   })
 })
 
 describe('limits of iterations', () => {
-  const stored = (iterations: number): StoredPassword => ({
-    scheme: 'pbkdf2',
-    prf: 'sha256',
-    iterations,
-    salt: 'salt',
-    hash: 'a'.repeat(64),
-  })
-  const limits = { limits: () => ({ min: 2, max: 1000 }) }
+  const createStored = async (iterations: number): Promise<StoredPassword> =>
+    hasher.hash('secret', { scheme: 'pbkdf2', prf: 'sha256', iterations })
 
-  it('refuse users beyond them, whatever the password, without computing it', async (t) => {
-    const { directory, signIn } = await open(t, limits)
-    await directory.createUser({ name: 'low', password: { stored: stored(1) } })
-    // minutes, were it computed
-    await directory.createUser({ name: 'high', password: { stored: stored(2_000_000_000) } })
-    await assert.rejects(signIn('low', 'x'), isRefused('iterations_too_low'))
-    await assert.rejects(signIn('high', 'x'), isRefused('iterations_too_high'))
+  it('refuse users beyond them only when the password was verified', async (t) => {
+    const { directory, signIn } = await open(t, { limits: () => ({ min: 2, max: 1000 }) })
+    await directory.createUser({ name: 'low', password: { stored: await createStored(1) } })
+    await directory.createUser({ name: 'high', password: { stored: await createStored(2000) } })
+    for (const name of ['low', 'high', 'nonexistent']) assert.equal(await signIn(name, 'wrong'), undefined, name)
+    await assert.rejects(signIn('low', 'secret'), isRefused('iterations_too_low'))
+    await assert.rejects(signIn('high', 'secret'), isRefused('iterations_too_high'))
     assert.ok(await signIn('ada', 'analytical'))
   })
 
-  it('count for who is remembered too', async (t) => {
+  it('are told of a hash that no password can give', async (t) => {
+    const { directory, signIn } = await open(t, { limits: () => ({ min: 2, max: 1000 }) })
+    const broken = { ...(await createStored(1)), hash: '00' }
+    await directory.createUser({ name: 'broken', password: { stored: broken } })
+    await assert.rejects(signIn('broken', 'wrong'), isRefused('iterations_too_low'))
+  })
+
+  it('count for a password verified before the limit was changed', async (t) => {
     let min = 1
     const { signIn } = await open(t, { limits: () => ({ min, max: 1000 }) })
     assert.ok(await signIn('ada', 'analytical'))
@@ -193,7 +253,7 @@ describe('limits of iterations', () => {
     await assert.rejects(signIn('ada', 'analytical'), isRefused('iterations_too_low'))
   })
 
-  it('are not for administrators', async (t) => {
+  it('do not bind administrators', async (t) => {
     const { signIn } = await open(t, { limits: () => ({ min: 1000, max: 2000 }) })
     assert.ok(await signIn('root', 'secret'))
   })

@@ -160,6 +160,15 @@ function describeUpgrade(folder: string, engine: Engine): void {
     assert.equal(gone.status, 404)
   })
 
+  test('the cost of every stored password is known', async () => {
+    const rows = await copy.execute('SELECT prf, max(iterations) AS iterations FROM cardea_users GROUP BY prf')
+    const work = rows.flatMap(({ prf, iterations }) => (prf === null ? [] : [[prf, Number(iterations)]]))
+    assert.deepEqual(
+      work.sort(),
+      ['sha', 'sha224', 'sha256', 'sha384', 'sha512'].map((prf) => [prf, 1000]),
+    )
+  })
+
   test('grants, extra data, members and tombstones hold', async () => {
     const ask = async (url: string, path: string) => JSON.parse((await send(url, { path, headers: AS_ROOT })).body)
     const { result } = await ask(multiModel, '/_api/user/granted/database?full=true')

@@ -58,6 +58,7 @@ export interface TestNode {
 
 const SETTINGS: DirectorySettings = {
   parameters: { scheme: 'pbkdf2', prf: 'sha256', iterations: 2 },
+  maxIterations: 1_000_000_000,
   rules: [],
   upgradesHashes: true,
   cacheSize: 100,

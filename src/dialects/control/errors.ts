@@ -66,7 +66,6 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   cross_origin: row(403),
   iterations_too_low: row(401),
   iterations_too_high: row(401),
-  prf_unknown: row(401),
   password_refused: speaking(400),
   account_locked: row(403),
   overloaded: row(503),

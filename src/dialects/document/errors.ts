@@ -73,7 +73,6 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   cross_origin: words(403, 'forbidden', ERRORS.cross_origin),
   iterations_too_low: words(403, 'forbidden', 'Iteration count is too low for this server'),
   iterations_too_high: words(403, 'forbidden', 'Iteration count is too high for this server'),
-  prf_unknown: words(403, 'forbidden', 'PRF is invalid'),
   password_refused: words(400, 'bad_request', (why) => why),
   account_locked: words(403, 'forbidden', 'Account is temporarily locked due to multiple authentication failures'),
   overloaded: words(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),

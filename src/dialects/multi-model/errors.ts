@@ -73,7 +73,6 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   // A locked account and out-of-range hashes look like wrong credentials at this door.
   iterations_too_low: words(401, 11, 'not authorized to execute this request'),
   iterations_too_high: words(401, 11, 'not authorized to execute this request'),
-  prf_unknown: words(401, 11, 'not authorized to execute this request'),
   account_locked: words(401, 11, 'not authorized to execute this request'),
   password_refused: words(400, 10, (why) => why),
   overloaded: words(503, 503, 'too many passwords are waiting to be checked'),

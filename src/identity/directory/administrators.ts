@@ -3,12 +3,14 @@ import { Refusal } from '../../base/errors.ts'
 import type { AdministratorAccount } from '../administrators.ts'
 import type { AdministratorDirectory, NewAdministratorPassword } from '../directory.ts'
 import { readAdminPassword, renderAdminPassword } from '../password/admin-password.ts'
+import type { StoredPassword } from '../password/password.ts'
+import { findHashWork } from '../password/password-cost.ts'
 import { requireName } from './check-user.ts'
 import type { Listeners } from './listeners.ts'
 import type { DirectoryNeeds } from './needs.ts'
 import type { NewPasswords } from './new-passwords.ts'
 
-export interface AdministratorParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'clock'> {
+export interface AdministratorParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'settings' | 'clock'> {
   readonly passwords: NewPasswords
   readonly listeners: Listeners
 }
@@ -73,13 +75,23 @@ function requireOther({ administration }: AdministratorParts, name: string): str
 }
 
 async function toText(
-  { passwords }: AdministratorParts,
+  { passwords, settings }: AdministratorParts,
   given: NewAdministratorPassword,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   if ('password' in given) return renderAdminPassword(await passwords.hash(given.password, signal))
   const reading = readAdminPassword(given.stored)
-  if (reading.kind === 'stored') return given.stored
+  if (reading.kind === 'stored') {
+    requireComputable(reading.password, settings().maxIterations)
+    return given.stored
+  }
   const about = reading.kind === 'plain' ? 'This is not a stored form of a password.' : reading.reason
   throw new Refusal('bad_request', { about })
+}
+
+/** Every check of any name takes as long as the most expensive password there is. */
+function requireComputable(password: StoredPassword, max: number): void {
+  const { iterations = 0 } = findHashWork(password) ?? {}
+  if (iterations <= max) return
+  throw new Refusal('bad_request', { about: `The iterations must be at most ${max} (chttpd_auth.max_iterations).` })
 }

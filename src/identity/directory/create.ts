@@ -12,6 +12,7 @@ import { createListeners } from './listeners.ts'
 import type { DirectoryNeeds } from './needs.ts'
 import { createNewPasswords } from './new-passwords.ts'
 import { createSessions } from './sessions.ts'
+import { createStoredWork } from './stored-work.ts'
 import { createUpgrade } from './upgrade.ts'
 import { createUserMemory } from './user-memory.ts'
 import { createUserWriter } from './user-writer.ts'
@@ -24,9 +25,10 @@ export async function createDirectory(needs: DirectoryNeeds): Promise<Directory>
   const writer = createUserWriter(store, memory)
   const listeners = createListeners(needs.log)
   const ended = createEndedSessions(store, clock)
-  await ended.pull()
+  const work = createStoredWork(store, needs.administration)
+  await Promise.all([ended.pull(), work.refresh()])
 
-  const parts = { ...needs, memory, writer, listeners, ended, passwords: createNewPasswords(hasher, settings) }
+  const parts = { ...needs, memory, writer, listeners, ended, work, passwords: createNewPasswords(hasher, settings) }
   const knowledge = createKnowledge(needs, parts)
   const findAccount = createFindAccount({ ...parts, knowledge })
   const upgrade = createUpgrade(parts)
@@ -37,6 +39,7 @@ export async function createDirectory(needs: DirectoryNeeds): Promise<Directory>
     ...createAdministrators(parts),
     ...createSessions({ ...parts, knowledge, findAccount }),
     findAccount,
+    storedWork: work.list,
     upgradeHash: upgrade.begin,
     stalenessMs: knowledge.stalenessMs,
     isFresh: () =>

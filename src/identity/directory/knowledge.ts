@@ -3,6 +3,7 @@ import type { Change } from '../ports.ts'
 import type { EndedSessions } from './ended-sessions.ts'
 import type { Listeners } from './listeners.ts'
 import type { DirectoryNeeds, Follower } from './needs.ts'
+import type { StoredWork } from './stored-work.ts'
 import type { UserMemory } from './user-memory.ts'
 
 /** How fresh what this node remembers is, and what keeps it so. */
@@ -20,6 +21,7 @@ export interface KnowledgeParts {
   readonly memory: UserMemory
   readonly ended: EndedSessions
   readonly listeners: Listeners
+  readonly work: Pick<StoredWork, 'refresh'>
 }
 
 const MS_BETWEEN_WARNINGS = 10_000
@@ -84,13 +86,14 @@ async function catchUp(follower: Follower): Promise<void> {
  * and then all of them come again, but not what was learnt of them.
  */
 async function learn(changes: readonly Change[], needs: DirectoryNeeds, parts: KnowledgeParts): Promise<void> {
-  const { memory, ended, listeners } = parts
+  const { memory, ended, listeners, work } = parts
   const { user = [], session = [], admin = [] } = Object.groupBy(changes, ({ kind }) => kind)
   for (const { key, sequence } of user) memory.forget(key, sequence)
   for (const { key } of user) listeners.tell({ kind: 'account', name: key })
   for (const { id, name } of session.length > 0 ? await ended.pull() : []) listeners.tell({ kind: 'session', id, name })
   if (changes.some((change) => isNewSetting(change, needs))) await needs.administration.refresh()
   for (const { key } of admin) listeners.tell({ kind: 'account', name: key })
+  if (user.length > 0) await work.refresh()
 }
 
 const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryNeeds): boolean =>
@@ -99,6 +102,7 @@ const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryN
 async function beginAnew({ administration }: DirectoryNeeds, parts: KnowledgeParts): Promise<void> {
   parts.memory.clear()
   await parts.ended.reset()
+  await parts.work.refresh()
   await administration.refresh()
   parts.listeners.tell({ kind: 'everything' })
 }

@@ -25,6 +25,8 @@ export interface DirectoryNeeds {
 export interface DirectorySettings {
   /** How new passwords are hashed. */
   readonly parameters: HashParameters
+  /** The most a stored form of an administrator's password may have when it is set. */
+  readonly maxIterations: number
   readonly rules: PasswordRules
   /** Whether a password stored otherwise is hashed anew when it is next seen. */
   readonly upgradesHashes: boolean

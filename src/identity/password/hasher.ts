@@ -6,11 +6,19 @@ import { availableParallelism } from 'node:os'
 import type { Clock } from '../../base/clock.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import type { HashedPassword, Pbkdf2Password, StoredPassword, UsablePassword } from './password.ts'
+import {
+  findHashWork,
+  findMostExpensive,
+  type HashWork,
+  type IterationCosts,
+  measureIterationCosts,
+  toCost,
+} from './password-cost.ts'
 import { createSalt, derive, digestHex, METHODS, type Prf } from './password-digest.ts'
 import { createJobQueue } from './password-queue.ts'
 import { canBePassword } from './password-text.ts'
 
-/** How new passwords are hashed; also what verifying the password of nobody costs. */
+/** How new passwords are hashed. */
 export interface HashParameters {
   readonly scheme: 'simple' | 'pbkdf2'
   readonly prf: Prf
@@ -18,7 +26,7 @@ export interface HashParameters {
 }
 
 /** For a check whose time need not hide anything. */
-export const NO_DECOY: HashParameters = Object.freeze({ scheme: 'simple', prf: 'sha256', iterations: 0 })
+export const NO_DECOY: HashWork = Object.freeze({ prf: 'sha256', iterations: 0 })
 
 export interface HasherOptions {
   /** How many hashes are computed at once; `defaultJobs()` when left out. */
@@ -26,6 +34,10 @@ export interface HasherOptions {
   /** How many more may wait; asked each time. */
   readonly queue: () => number
   readonly clock?: Clock
+  /** Measured unless given. */
+  readonly costs?: () => IterationCosts
+  /** PBKDF2; a test counts with it what is computed. */
+  readonly derive?: typeof derive
 }
 
 export interface Hasher {
@@ -36,25 +48,24 @@ export interface Hasher {
     signal?: AbortSignal,
   ): Promise<HashedPassword>
   /**
-   * Whether this is the password. `undefined`, a user nobody knows, and stored forms cheaper than the decoy cost as
-   * much as a wrong password hashed with the decoy's parameters.
+   * Whether this is the password. A refusal takes as long as computing the decoy: for an unknown user (`undefined`) that
+   * is computed, for a stored form that is cheaper the rest of it.
    */
-  verify(
-    stored: StoredPassword | undefined,
-    password: string,
-    decoy: HashParameters,
-    signal?: AbortSignal,
-  ): Promise<boolean>
+  verify(stored: StoredPassword | undefined, password: string, decoy: HashWork, signal?: AbortSignal): Promise<boolean>
+  /** The one that takes longest here. */
+  findMostExpensive(first: HashWork, others: Iterable<HashWork>): HashWork
   load(): { readonly running: number; readonly waiting: number }
 }
 
 /** Both methods reject with `overloaded` when too many wait, and with the signal's reason when it ends the wait. */
 export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions): Hasher {
   const { run, load } = createJobQueue({ jobs, ...options })
+  const tools: Tools = { derive: options.derive ?? derive, costs: options.costs ?? measureIterationCosts }
   return {
     hash: (password, { salt = createSalt(), ...parameters }, signal) =>
-      run(() => computeStored(password, salt, parameters), signal),
-    verify: (stored, password, decoy, signal) => run(() => verifyStored(stored, password, decoy), signal),
+      run(() => computeStored(tools, password, salt, parameters), signal),
+    verify: (stored, password, decoy, signal) => run(() => verifyStored(tools, stored, password, decoy), signal),
+    findMostExpensive: (first, others) => findMostExpensive(first, others, tools.costs),
     load,
   }
 }
@@ -67,49 +78,69 @@ export function defaultJobs(poolSize = process.env['UV_THREADPOOL_SIZE'], cores 
   return Math.max(Math.min(cores, threads - 1), 1)
 }
 
-async function computeStored(password: string, salt: string, parameters: HashParameters): Promise<HashedPassword> {
-  const { scheme, prf, iterations } = parameters
+interface Tools {
+  readonly derive: typeof derive
+  readonly costs: () => IterationCosts
+}
+
+async function computeStored(
+  tools: Tools,
+  password: string,
+  salt: string,
+  { scheme, prf, iterations }: HashParameters,
+): Promise<HashedPassword> {
   if (scheme === 'simple') return { scheme, salt, hash: simpleHash(password, salt) }
-  return { scheme, prf, iterations, salt, hash: await deriveHex(password, { prf, iterations, salt }) }
+  return { scheme, prf, iterations, salt, hash: await deriveHex(tools, password, { prf, iterations, salt }) }
 }
 
 async function verifyStored(
+  tools: Tools,
   stored: StoredPassword | undefined,
   password: string,
-  decoy: HashParameters,
+  decoy: HashWork,
 ): Promise<boolean> {
-  const isRight = stored !== undefined && (await isPasswordOf(stored, password))
-  if (!isRight) await spendRest(stored, password, decoy)
+  const isRight = stored !== undefined && (await isPasswordOf(tools, stored, password))
+  if (!isRight) await spendRest(tools, stored, password, decoy)
   return isRight
 }
 
-async function isPasswordOf(stored: StoredPassword, password: string): Promise<boolean> {
+async function isPasswordOf(tools: Tools, stored: StoredPassword, password: string): Promise<boolean> {
   if (stored.scheme === 'unusable') return false
   // last, so that it costs the same
-  return isSameSecret(await hashAs(stored, password), stored.hash) && canBePassword(password)
+  return isSameSecret(await hashAs(tools, stored, password), stored.hash) && canBePassword(password)
 }
 
-async function hashAs(stored: UsablePassword, password: string): Promise<string> {
+async function hashAs(tools: Tools, stored: UsablePassword, password: string): Promise<string> {
   if (stored.scheme === 'simple') return simpleHash(password, stored.salt)
   if (stored.scheme === 'salted') return digestHex(METHODS[stored.method].digest, stored.salt, password)
-  if (stored.scheme === 'pbkdf2') return deriveHex(password, stored)
-  return deriveHex(simpleHash(password, stored.salt), stored)
+  if (stored.scheme === 'pbkdf2') return deriveHex(tools, password, stored)
+  return deriveHex(tools, simpleHash(password, stored.salt), stored)
 }
 
-// the time of a refusal must not tell a user with an old hash, or none, from one with a new hash
-async function spendRest(stored: StoredPassword | undefined, password: string, decoy: HashParameters): Promise<void> {
-  const rest = iterationsOf(decoy) - (stored ? iterationsOf(stored) : 0)
-  if (rest > 0) await derive(password, { prf: decoy.prf, iterations: rest, salt: DECOY_SALT })
+// the time of a refusal must not tell a user with a cheap hash, or none, from one with an expensive hash
+async function spendRest(
+  { derive, costs }: Tools,
+  stored: StoredPassword | undefined,
+  password: string,
+  decoy: HashWork,
+): Promise<void> {
+  const iterations = countRest(stored && findHashWork(stored), decoy, costs)
+  if (iterations > 0) await derive(password, { prf: decoy.prf, iterations, salt: DECOY_SALT })
+}
+
+/** Iterations of the decoy's PRF that take as long as the decoy does beyond what was computed already. */
+function countRest(done: HashWork | undefined, decoy: HashWork, costs: () => IterationCosts): number {
+  if (!done) return decoy.iterations
+  if (done.prf === decoy.prf) return decoy.iterations - done.iterations
+  return decoy.iterations - Math.round(toCost(done, costs()) / costs()[decoy.prf])
 }
 
 const DECOY_SALT = createSalt()
 
-const iterationsOf = (password: HashParameters | StoredPassword): number =>
-  password.scheme === 'pbkdf2' || password.scheme === 'simple+pbkdf2' ? password.iterations : 0
-
 const simpleHash = (password: string, salt: string): string => digestHex('sha1', password, salt)
 
 async function deriveHex(
+  { derive }: Tools,
   password: string,
   { prf, iterations, salt }: Pick<Pbkdf2Password, 'prf' | 'iterations' | 'salt'>,
 ): Promise<string> {

@@ -1,30 +1,37 @@
-import { type ErrorCode, Refusal } from '../../base/errors.ts'
-import type { PasswordFlaw, StoredPassword } from './password.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { StoredPassword } from './password.ts'
+import { findHashWork } from './password-cost.ts'
+import { PRFS } from './password-digest.ts'
 
 export interface IterationLimits {
   readonly min: number
   readonly max: number
 }
 
-/**
- * Whether a user's stored password is one this server can compute, within the limits; administrators are not asked. Ask before hashing: what is
- * too high must not be computed.
- */
-export function checkIterations(password: StoredPassword, { min, max }: IterationLimits): Refusal | undefined {
-  if (password.scheme === 'unusable') return findFlaw(password.reason)
-  if (password.scheme === 'simple' || password.scheme === 'salted') return undefined
-  if (password.iterations < min) return new Refusal('iterations_too_low')
-  return password.iterations > max ? new Refusal('iterations_too_high') : undefined
+/** How far above the upper limit a password is still computed, so that its owner can be told what is wrong. */
+export const MAX_OVER_LIMIT = 10
+
+/** Whether a user's password may be computed at all. One far above the limit is not: each guess would cost too much. */
+export function isWorthComputing(password: StoredPassword, { max }: IterationLimits): boolean {
+  const { iterations = 0 } = findHashWork(password) ?? {}
+  return iterations <= max * MAX_OVER_LIMIT
 }
 
-/** What the client is told of; any other flaw looks like a wrong password. */
-const FLAWS: ReadonlyMap<PasswordFlaw, ErrorCode> = new Map([
-  ['iterations_too_low', 'iterations_too_low'],
-  ['iterations_too_high', 'iterations_too_high'],
-  ['prf', 'prf_unknown'],
-])
+const HEX = /^[0-9a-f]*$/
 
-function findFlaw(reason: PasswordFlaw): Refusal | undefined {
-  const code = FLAWS.get(reason)
-  return code && new Refusal(code)
+/** Whether the stored hash is one that its PRF can give. No password verifies against any other. */
+export function isWellFormed(password: StoredPassword): boolean {
+  if (password.scheme !== 'pbkdf2' && password.scheme !== 'simple+pbkdf2') return true
+  return password.hash.length === PRFS[password.prf].bytes * 2 && HEX.test(password.hash)
+}
+
+/**
+ * Whether a user's stored password is within the limits; administrators are not asked. To be told to a client only when
+ * the password was verified.
+ */
+export function checkIterations(password: StoredPassword, { min, max }: IterationLimits): Refusal | undefined {
+  const work = findHashWork(password)
+  if (!work) return undefined
+  if (work.iterations < min) return new Refusal('iterations_too_low')
+  return work.iterations > max ? new Refusal('iterations_too_high') : undefined
 }

@@ -1,4 +1,6 @@
+import type { HashWork } from '../../identity/password/password-cost.ts'
 import type { Stored, UserWrite, WriteOutcome } from '../../identity/ports.ts'
+import type { UserRecord } from '../../identity/user.ts'
 import { readRecord, renderRecord } from '../record.ts'
 import { numberOf, textOf } from '../rows.ts'
 import { STATEMENTS } from '../statements.ts'
@@ -30,12 +32,22 @@ const readVersion = (row: Row): [string, Version] => [
   { sequence: numberOf(row, 'sequence'), isLive: isLive(row) },
 ]
 
+const toWorkColumns = (record: UserRecord): readonly [string | null, number | null] =>
+  record.kind === 'user' && 'prf' in record.password ? [record.password.prf, record.password.iterations] : [null, null]
+
+export const readHashWork = (row: Row): HashWork => ({
+  // the column holds what `toWorkColumns` wrote
+  prf: textOf(row, 'prf') as HashWork['prf'],
+  iterations: numberOf(row, 'iterations'),
+})
+
 function* putUsers({ accepted, state }: Judgement): Operation<void> {
   const rows = [...accepted].map(([name, { sequence, record }]) => [
     name,
     sequence,
     record.kind === 'user' ? 1 : 0,
     renderRecord(record),
+    ...toWorkColumns(record),
   ])
   yield many(STATEMENTS.putUser, rows)
   yield* moveState(state)

@@ -14,8 +14,8 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
   [
     'putUser',
     STATEMENTS.putUser.text.replace(
-      'VALUES ($1, $2, $3, $4)',
-      'SELECT * FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[])',
+      'VALUES ($1, $2, $3, $4, $5, $6)',
+      'SELECT * FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::bigint[])',
     ),
   ],
 ])

@@ -7,6 +7,8 @@ import {
   readSimpleAuthData,
   type StoredPassword,
 } from '../../../src/identity/password/password.ts'
+import { measureIterationCosts } from '../../../src/identity/password/password-cost.ts'
+import { derive, type Prf } from '../../../src/identity/password/password-digest.ts'
 
 const SALT = '1112283cf988a34f124200a050d308a1'
 const CHEAP: HashParameters = { scheme: 'pbkdf2', prf: 'sha', iterations: 1 }
@@ -152,29 +154,52 @@ describe('new passwords', () => {
 })
 
 describe('work of a refusal', () => {
-  const decoy: HashParameters = { scheme: 'pbkdf2', prf: 'sha256', iterations: 100_000 }
+  const decoy = { prf: 'sha512', iterations: 10_000 } as const
 
-  /** Processor time of this process, all threads: what others do on the machine does not count. */
+  /** What is computed for a wrong password, in the time the decoy takes. */
   const workOf = async (stored: StoredPassword | undefined) => {
-    const before = process.cpuUsage()
-    for (let i = 0; i < 5; i += 1) await hasher.verify(stored, 'wrong', decoy)
-    const { user, system } = process.cpuUsage(before)
-    return user + system
+    const costs = measureIterationCosts()
+    let spent = 0
+    const counting = createHasher({
+      jobs: 1,
+      queue: () => 10,
+      derive: (password, by) => {
+        spent += by.iterations * costs[by.prf]
+        return derive(password, by)
+      },
+    })
+    assert.equal(await counting.verify(stored, 'wrong', decoy), false)
+    return spent / (decoy.iterations * costs[decoy.prf])
   }
 
-  it('an unknown user, an old hash and a new hash cost about as much', async () => {
-    const known = await workOf(await hasher.hash('apple', decoy))
-    const rows: [string, StoredPassword | undefined][] = [
-      ['unknown user', undefined],
-      ['unusable password', document('bcrypt', {})],
-      ...VECTORS.filter(([name]) => !name.includes('600000')).map(([name, stored]): [string, StoredPassword] => [
-        name,
-        stored,
-      ]),
-    ]
-    for (const [name, stored] of rows) {
-      const ratio = (await workOf(stored)) / known
-      assert.ok(ratio > 0.5 && ratio < 2, `${name}: ${ratio}`)
+  const rows: [string, StoredPassword | undefined][] = [
+    ['an unknown user', undefined],
+    ['an unusable password', document('bcrypt', {})],
+    ...VECTORS.filter(([name]) => !name.includes('600000')).map(([name, stored]): [string, StoredPassword] => [
+      name,
+      stored,
+    ]),
+  ]
+  for (const [name, stored] of rows) {
+    it(`${name} costs as much as the decoy`, async () => {
+      const ratio = await workOf(stored)
+      assert.ok(ratio > 0.99 && ratio < 1.01, `${ratio}`)
+    })
+  }
+
+  it('the measured costs tell how long each PRF takes', async () => {
+    const costs = measureIterationCosts()
+    /** Processor time of this process, all threads: what others do on the machine does not count. */
+    const measure = async (prf: Prf, iterations: number) => {
+      const before = process.cpuUsage()
+      for (let i = 0; i < 5; i += 1) await derive('x', { prf, iterations, salt: 'y' })
+      const { user, system } = process.cpuUsage(before)
+      return user + system
+    }
+    const sha256 = await measure('sha256', 50_000)
+    for (const prf of ['sha', 'sha512'] as const) {
+      const ratio = (await measure(prf, Math.round((50_000 * costs.sha256) / costs[prf]))) / sha256
+      assert.ok(ratio > 0.5 && ratio < 2, `${prf}: ${ratio}`)
     }
   })
 })

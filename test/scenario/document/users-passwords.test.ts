@@ -36,10 +36,18 @@ test('a stored password can be brought along, and is kept as it was sent', async
   assert.equal(await signIn('brought', 'apple'), 200)
 })
 
-test('a pseudo-random function nobody knows is told, as the document database does', async () => {
+test('a stored password that cannot be verified is refused like an unknown name', async () => {
   const members = { password: undefined, password_scheme: 'pbkdf2', iterations: 10, salt: 'aa', derived_key: '00' }
   await add('odd', { ...members, pbkdf2_prf: 'md5' })
-  assertRefused(await ask('GET', '/_session', { as: 'odd:apple' }), 403, 'forbidden', 'PRF is invalid')
+  await add('zero', { ...members, iterations: 0 })
+  for (const name of ['odd', 'zero', 'nonexistent']) {
+    assertRefused(
+      await ask('GET', '/_session', { as: `${name}:apple` }),
+      401,
+      'unauthorized',
+      'Name or password is incorrect.',
+    )
+  }
 })
 
 test('a clear text wins over the stored form beside it', async () => {

@@ -378,8 +378,8 @@ describe('tokens end', () => {
   const changes: readonly (readonly [string, (door: MultiModel) => Promise<unknown>])[] = [
     ['with a new password', (door) => change(door, 'ann', { passwd: 'pear' })],
     [
-      'when the user is replaced',
-      ({ ask }) => ask('PUT', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'apple' } }),
+      'when the user is replaced with another password',
+      ({ ask }) => ask('PUT', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'pear' } }),
     ],
     ['with a deactivation', (door) => change(door, 'ann', { active: false })],
     [
