@@ -18,7 +18,13 @@ import { createControlNeeds, openControlSocket } from './control.ts'
 import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName, type Doors } from './doors.ts'
 import { type Gateway, openGateway } from './gateway.ts'
-import { toDocumentEndpoints, toListenerLimits, toMultiModelEndpoints, toStopTimeoutMs } from './options.ts'
+import {
+  toAdminEndpoints,
+  toDocumentEndpoints,
+  toListenerLimits,
+  toMultiModelEndpoints,
+  toStopTimeoutMs,
+} from './options.ts'
 import { describeOpenServices } from './services.ts'
 import { StartError } from './start-error.ts'
 import { createState, type ReloadReport, type State, type StateOptions } from './state.ts'
@@ -34,6 +40,8 @@ export interface AppOptions extends StateOptions {
 export interface Addresses {
   readonly document: readonly string[]
   readonly multiModel: readonly string[]
+  /** Cardea's own paths alone; empty unless `admin.endpoint` is set. */
+  readonly admin: readonly string[]
 }
 
 export interface App {
@@ -57,7 +65,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const state = await createState(options)
   const settings = deriveLive(state, (inForce) => inForce.settings)
   const parts = await openParts(state, options.log)
-  const { directory, tokenSecrets, gateway, doors } = parts
+  const { directory, tokenSecrets, gateway, doors, admin } = parts
   const listeners: Listener[] = []
   const running = new Set<Promise<void>>()
   let opening: Promise<Addresses> | undefined
@@ -65,7 +73,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const close = once(async () => {
     isClosing = true
     const graceMs = toStopTimeoutMs(settings.get().values)
-    for (const door of Object.values(doors)) door.stop()
+    for (const door of [...Object.values(doors), admin]) door.stop()
     await opening?.catch(() => {}) // what it opens meanwhile is closed as well
     await Promise.all([...listeners.map((listener) => listener.close(graceMs)), waitFor(running, graceMs)])
     tokenSecrets.ring.stop()
@@ -110,7 +118,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 }
 
 async function openDoors(
-  { doors, control }: Parts,
+  { doors, admin: adminDoor, control }: Parts,
   state: State,
   { folder, log }: AppOptions,
   opened: Listener[],
@@ -118,9 +126,10 @@ async function openDoors(
   const { values } = state.get().settings
   const document = await openAll(doors.document, toDocumentEndpoints(values), values, opened)
   const multiModel = await openAll(doors['multi-model'], toMultiModelEndpoints(values), values, opened)
+  const admin = await openAll(adminDoor, toAdminEndpoints(values), values, opened)
   const socket = await openControlSocket(state, { needs: control, folder, log })
   if (socket) opened.push(socket)
-  return { document, multiModel }
+  return { document, multiModel, admin }
 }
 
 /** The names are those of another program, which may have no types. */
@@ -140,6 +149,7 @@ interface Parts {
   readonly gateway: Gateway
   readonly control: ControlNeeds
   readonly doors: Doors
+  readonly admin: Door
 }
 
 /** All of them, or none: whatever was opened before a failure is closed again, or the process would never end. */
@@ -152,8 +162,8 @@ async function openParts(state: State, log: Log): Promise<Parts> {
     directory = await openDirectory(state, log)
     const control = createControlNeeds(state, directory)
     gateway = await openGateway({ state, directory, tokenSecrets, log })
-    const doors = createDoors({ state, directory, tokenSecrets, gateway, control, log })
-    return { directory, tokenSecrets, gateway, control, doors }
+    const { doors, admin } = createDoors({ state, directory, tokenSecrets, gateway, control, log })
+    return { directory, tokenSecrets, gateway, control, doors, admin }
   } catch (error) {
     tokenSecrets?.ring.stop()
     await gateway?.close()
@@ -199,6 +209,7 @@ async function openAll(
 const LISTEN_OPTIONS = new Map([
   ['document', '--chttpd.port and --chttpd.bind_address'],
   ['multi-model', '--server.endpoint'],
+  ['admin', '--admin.endpoint'],
 ])
 
 function explainListening(error: NodeJS.ErrnoException, endpoint: Endpoint, door: string): string {

@@ -8,14 +8,19 @@ import { type ControlDialectOptions, createControlDialect } from '../dialects/co
 import type { ControlNeeds, ControlSettings, SettingChange } from '../dialects/control/operation.ts'
 import { CONTROL_SEGMENT } from '../dialects/control/routes.ts'
 import { createDoor } from '../door/door.ts'
+import type { Dialect } from '../door/exchange.ts'
 import { type Listener, listen } from '../door/server.ts'
 import type { Mount } from '../door/speaker.ts'
 import type { Directory } from '../identity/directory.ts'
 import { ANONYMOUS, type Authenticated } from '../identity/identity.ts'
+import { CONSOLE_FILES } from './console-files.ts'
 import { findSocketPath, isSocketPathSafe } from './control-socket.ts'
+import type { DoorParts } from './doors.ts'
 import { toDoorLimits, toListenerLimits, toTrustRules } from './options.ts'
+import { createRequireAdminPassword } from './require-password.ts'
 import { createSettingsService } from './settings-service.ts'
 import type { State } from './state.ts'
+import type { RequireEntry } from './wayside.ts'
 
 export const createControlNeeds = (state: State, directory: Directory): ControlNeeds => ({
   directory,
@@ -50,10 +55,35 @@ function createControlSettings(state: State): ControlSettings {
   }
 }
 
-/** At a door it takes the credentials that door takes. */
-export const mountControl = (needs: ControlNeeds, authenticate: ControlDialectOptions['authenticate']): Mount => ({
+export interface OwnDialectOptions {
+  authenticate: ControlDialectOptions['authenticate']
+  /** Whether the listener serves nothing else. */
+  readonly isOwnOrigin: boolean
+  /** Where the rules of a door close the page and the sign-in, which are open otherwise. */
+  readonly requireEntry?: RequireEntry
+}
+
+/** The API and the page, for programs and browsers. */
+export function createOwnDialect(parts: DoorParts, options: OwnDialectOptions): Dialect {
+  const { authenticate, isOwnOrigin, requireEntry } = options
+  const pages = { sessions: parts.adminSessions, files: CONSOLE_FILES, product: PRODUCT, isOwnOrigin }
+  return createControlDialect({
+    ...parts.control,
+    authenticate,
+    requirePassword: createRequireAdminPassword(parts),
+    console: pages,
+    ...(requireEntry && { requireEntry }),
+  })
+}
+
+/** At a door programs show the credentials that door takes, except its cookie. */
+export const mountControl = (
+  parts: DoorParts,
+  authenticate: ControlDialectOptions['authenticate'],
+  requireEntry: RequireEntry,
+): Mount => ({
   segment: CONTROL_SEGMENT,
-  dialect: createControlDialect({ ...needs, authenticate }),
+  dialect: createOwnDialect(parts, { authenticate, isOwnOrigin: false, requireEntry }),
 })
 
 /** Who may open the socket may do everything: its file is the owner's alone. */
@@ -79,7 +109,7 @@ export async function openControlSocket(state: State, options: ControlSocketOpti
   const path = findSocketPath(seed)
   if (path === undefined) return undefined
   const door = createDoor({
-    dialect: createControlDialect({ ...needs, authenticate: async () => OWNER }),
+    dialect: createControlDialect({ ...needs, authenticate: async () => OWNER, requirePassword: async () => {} }),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,

@@ -9,7 +9,7 @@ import type { Config } from '../config/options.ts'
 import { type AccountSessions, createAccountSessions } from '../credentials/account-session.ts'
 import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
-import { createCookieHandler, findSession } from '../credentials/cookie.ts'
+import { COOKIE_HANDLER, createCookieHandler, findSession } from '../credentials/cookie.ts'
 import type { CookieSettings } from '../credentials/cookie-settings.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
 import { createJwtHandler, type JwtNeeds } from '../credentials/jwt.ts'
@@ -21,17 +21,19 @@ import type { Exchange } from '../door/exchange.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { readRolesPath } from '../keys/claims.ts'
 import { isProxyToken } from '../keys/cookie.ts'
-import { findKeyVersion, followSecret, followTimeout } from './document-keys.ts'
+import { findKeyVersion, followTimeout } from './document-keys.ts'
 import type { DoorParts } from './doors.ts'
 
 export interface DocumentCredentials {
   identify(exchange: Exchange): MaybePromise<Authenticated>
+  /** The same without the cookie of this door, which counts at no other dialect's paths. */
+  identifyWithoutCookie(exchange: Exchange): MaybePromise<Authenticated>
   /** Whether this handler is one of those that are asked now. */
   isAsked(handler: string): boolean
   readonly sessions: SessionService
 }
 
-type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn' | 'check' | 'jwtKeys'>
+type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn' | 'check' | 'jwtKeys' | 'cookieSecrets'>
 
 export function createDocumentCredentials(parts: Parts): DocumentCredentials {
   const base = createBase(parts)
@@ -40,8 +42,10 @@ export function createDocumentCredentials(parts: Parts): DocumentCredentials {
   const handlers = deriveLive(parts.state, ({ settings }) =>
     settings.values.chttpd.authentication_handlers.flatMap((name) => catalogue.get(name) ?? []),
   )
+  const others = deriveLive(handlers, (all) => all.filter(({ name }) => name !== COOKIE_HANDLER))
   return {
     identify: (exchange) => authenticate(exchange, handlers.get()),
+    identifyWithoutCookie: (exchange) => authenticate(exchange, others.get()),
     isAsked: (handler) => handlers.get().some(({ name }) => name === handler),
     sessions: createSessionService(parts, forms),
   }
@@ -49,8 +53,8 @@ export function createDocumentCredentials(parts: Parts): DocumentCredentials {
 
 type Base = ReturnType<typeof createBase>
 
-const createBase = ({ state, jwtKeys }: Parts) => ({
-  secrets: followSecret(state),
+const createBase = ({ state, jwtKeys, cookieSecrets }: Parts) => ({
+  secrets: cookieSecrets,
   timeouts: followTimeout(state),
   keys: jwtKeys,
   rules: deriveLive(state, ({ settings }) => toRules(settings.values)),

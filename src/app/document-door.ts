@@ -27,14 +27,15 @@ import { createUsersNeeds } from './users-database.ts'
 import { mountWayside, type RequireEntry } from './wayside.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
-  const { state, directory, control, log } = parts
+  const { state, directory, log } = parts
   const config = deriveLive(state, ({ settings }) => settings.values)
   const settings = deriveLive(state, (inForce) => toDocumentSettings(inForce.settings))
   const { document, node } = config.get()
   const requirePassword = createRequirePassword(parts, DOCUMENT_BASIC)
   const users = createUsersNeeds(state, directory, requirePassword)
-  const { identify: look, isAsked, sessions } = createDocumentCredentials(parts)
-  const identify = parts.gateway.note(look)
+  const credentials = createDocumentCredentials(parts)
+  const { isAsked, sessions } = credentials
+  const identify = parts.gateway.note(credentials.identify)
   const upstream = createDocumentUpstream(parts, config, { identify, isAsked, dialect: () => dialect })
   const dialect: Dialect = createDocumentDialect({
     name: document.name,
@@ -66,14 +67,15 @@ export function createDocumentDoor(parts: DoorParts): Door {
   // a session that is only ever asked about at the gate is used all the same
   const renew: FurtherHeaders = (exchange, reply) =>
     renewingHeaders(exchange, reply, { settings: settings.get, clock: SYSTEM_CLOCK })
+  const requireEntry = createRequireEntry(settings.get, identify)
   return createDoor({
     dialect,
     mounts: [
-      mountControl(control, identify),
+      mountControl(parts, credentials.identifyWithoutCookie, requireEntry),
       ...mountWayside({
         key: parts.gateway.serviceKey,
         authenticate: identify,
-        requireEntry: createRequireEntry(settings.get, identify),
+        requireEntry,
         furtherHeaders: renew,
       }),
     ],

@@ -4,14 +4,19 @@ import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { PasswordCheck } from '../credentials/basic.ts'
 import type { ControlNeeds } from '../dialects/control/operation.ts'
+import type { AdminSessions } from '../dialects/control/session.ts'
 import type { Door } from '../door/door.ts'
 import type { Directory } from '../identity/directory.ts'
 import { createLockout } from '../identity/lockout.ts'
 import { createPasswordMemory } from '../identity/password/password-memory.ts'
 import { createSignIn, type SignIn } from '../identity/sign-in.ts'
 import { createTotpCheck } from '../identity/totp.ts'
+import type { CookieSecrets } from '../keys/cookie-secrets.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
+import { createAdminDoor } from './admin-door.ts'
+import { createAdminSessions } from './admin-sessions.ts'
 import { createDocumentDoor } from './document-door.ts'
+import { followSecret } from './document-keys.ts'
 import type { Gateway } from './gateway.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
 import { toDecoy, toIterationLimits } from './options.ts'
@@ -27,6 +32,9 @@ export interface DoorParts {
   /** The same for a name and a password alone. */
   readonly check: PasswordCheck
   readonly control: ControlNeeds
+  readonly adminSessions: AdminSessions
+  /** Of the cookies of the document door and of /_cardea/. */
+  readonly cookieSecrets: CookieSecrets
   readonly tokenSecrets: TokenSecrets
   /** The keys of the document door's tokens. */
   readonly jwtKeys: Live<JwtKeys>
@@ -37,12 +45,24 @@ export interface DoorParts {
 export type DoorName = 'document' | 'multi-model'
 export type Doors = Readonly<Record<DoorName, Door>>
 
-export function createDoors(given: Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys'>): Doors {
+export interface Entrances {
+  readonly doors: Doors
+  /** The listener of Cardea's own paths. */
+  readonly admin: Door
+}
+
+type Given = Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys' | 'adminSessions' | 'cookieSecrets'>
+
+export function createDoors(given: Given): Entrances {
   const signIn = createSharedSignIn(given.state, given.directory, given.log)
   const check: PasswordCheck = (name, password, source) =>
     signIn({ name, password, peer: source.client.address, waiting: source })
-  const parts = { ...given, signIn, check, jwtKeys: followKeys(given.state, given.log) }
-  return { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
+  const cookieSecrets = followSecret(given.state)
+  const adminSessions = createAdminSessions({ ...given, signIn, cookieSecrets })
+  const jwtKeys = followKeys(given.state, given.log)
+  const parts: DoorParts = { ...given, signIn, check, jwtKeys, cookieSecrets, adminSessions }
+  const doors = { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
+  return { doors, admin: createAdminDoor(parts) }
 }
 
 function createSharedSignIn(state: State, directory: Directory, log: Log): SignIn {

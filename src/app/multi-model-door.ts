@@ -9,6 +9,7 @@ import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
 import { createBearerHandler } from '../credentials/bearer.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
+import { PAGE_TOKEN_HEADER } from '../dialects/control/browser.ts'
 import { INTENT_HEADER } from '../dialects/control/steps.ts'
 import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
 import { withDeclinedChallenges } from '../dialects/multi-model/challenge.ts'
@@ -89,7 +90,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     routes,
     otherwise,
     hasUpstream: upstream.isSet,
-    reservedHeaders: [INTENT_HEADER],
+    reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
     forwardPreflight: services.forwardPreflight,
   })
   return createDoor({
@@ -105,10 +106,10 @@ const describeOpenDoor = ({ server }: Config): readonly string[] =>
   server.authentication ? [] : ['the multi-model door is OPEN TO ANYONE: server.authentication is false']
 
 /** OPTIONS is this door's own to answer, on the paths of other dialects too. */
-function createMounts({ control, gateway }: DoorParts, identify: Identify, requireEntry: RequireEntry) {
+function createMounts(parts: DoorParts, identify: Identify, requireEntry: RequireEntry) {
   const authenticate = async (exchange: Exchange) => withoutPaths(await identify(exchange))
-  const wayside = mountWayside({ key: gateway.serviceKey, authenticate, requireEntry })
-  const mounts = [mountControl(control, authenticate), ...wayside]
+  const wayside = mountWayside({ key: parts.gateway.serviceKey, authenticate, requireEntry })
+  const mounts = [mountControl(parts, authenticate, requireEntry), ...wayside]
   return mounts.map(
     ({ segment, dialect }): Mount => ({ segment, dialect: withDeclinedChallenges(dialect), leaves: 'OPTIONS' }),
   )

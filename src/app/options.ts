@@ -168,8 +168,13 @@ export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[
   ]
 }
 
-export function toMultiModelEndpoints({ server, ssl }: Config): readonly Endpoint[] {
-  return server.endpoint.map((endpoint): Endpoint => {
+export const toMultiModelEndpoints = (config: Config): readonly Endpoint[] =>
+  toEndpoints(config.server.endpoint, config)
+
+export const toAdminEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.admin.endpoint, config)
+
+function toEndpoints(given: Config['server']['endpoint'], { ssl }: Config): readonly Endpoint[] {
+  return given.map((endpoint): Endpoint => {
     if (endpoint.kind === 'unix') return endpoint
     const { host, port } = endpoint
     return {

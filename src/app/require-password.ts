@@ -1,9 +1,10 @@
-// The rule for changes of one's own password, second factor and access tokens, as both doors apply it.
+// The rule for changes of one's own password, second factor and access tokens, as both doors and /_cardea/ apply it.
 import { SYSTEM_CLOCK } from '../base/clock.ts'
-import { type BasicForm, readBasic } from '../credentials/basic.ts'
+import type { Config } from '../config/options.ts'
+import { type BasicForm, type BasicPair, readBasic } from '../credentials/basic.ts'
 import type { Exchange } from '../door/exchange.ts'
 import { ANONYMOUS } from '../identity/identity.ts'
-import { requirePassword } from '../identity/password-proof.ts'
+import { type PasswordProofNeeds, requirePassword } from '../identity/password-proof.ts'
 import type { DoorParts } from './doors.ts'
 
 type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn'>
@@ -13,22 +14,38 @@ type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn'>
  * one credential only, Basic takes the place of the session.
  */
 export function createRequirePassword(parts: Parts, form?: BasicForm): (exchange: Exchange) => Promise<void> {
-  const needs = {
-    directory: parts.directory,
-    maxAgeSeconds: () => parts.state.get().settings.values.auth['reauthenticate-after'],
-    clock: SYSTEM_CLOCK,
-  }
+  const needs = createNeeds(parts, ({ auth }) => auth['reauthenticate-after'])
   return (exchange) =>
-    requirePassword(exchange.authenticated ?? ANONYMOUS, needs, async () =>
-      form === undefined ? false : isCurrentPassword(exchange, form, parts),
-    )
+    requirePassword(exchange.authenticated ?? ANONYMOUS, needs, async () => {
+      const given = form && readBasic(exchange.header('authorization') ?? '', form)
+      return typeof given === 'object' && isCurrentPassword(exchange, given, parts)
+    })
 }
 
-/** Whether Basic on this request has the user's own password. A wrong one counts for the lockout. */
-async function isCurrentPassword(exchange: Exchange, form: BasicForm, { signIn }: Parts): Promise<boolean> {
-  const given = readBasic(exchange.header('authorization') ?? '', form)
-  if (typeof given !== 'object' || given.name !== exchange.authenticated?.identity.name) return false
+/** At /_cardea/ the current password is a member of the body. */
+export function createRequireAdminPassword(
+  parts: Parts,
+): (exchange: Exchange, current: string | undefined) => Promise<void> {
+  const needs = createNeeds(parts, ({ admin }) => admin['reauthenticate-after'])
+  return (exchange, password) => {
+    const who = exchange.authenticated ?? ANONYMOUS
+    return requirePassword(who, needs, async () => {
+      const { name } = who.identity
+      return name !== null && password !== undefined && isCurrentPassword(exchange, { name, password }, parts)
+    })
+  }
+}
+
+const createNeeds = ({ state, directory }: Parts, toSeconds: (config: Config) => number): PasswordProofNeeds => ({
+  directory,
+  maxAgeSeconds: () => toSeconds(state.get().settings.values),
+  clock: SYSTEM_CLOCK,
+})
+
+/** Whether this is the user's own password. A wrong one counts for the lockout. */
+async function isCurrentPassword(exchange: Exchange, given: BasicPair, { signIn }: Parts): Promise<boolean> {
   const { name, password } = given
+  if (name !== exchange.authenticated?.identity.name) return false
   // the session has shown the code of the second factor already
   const attempt = { name, password, peer: exchange.client.address, waiting: exchange, isWithoutCode: true }
   return (await signIn(attempt)) !== undefined

@@ -6,6 +6,7 @@ import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
+import { ADMIN_COOKIE } from '../dialects/control/browser.ts'
 import { SESSION_COOKIE } from '../dialects/document/session-cookie.ts'
 import type { Exchange } from '../door/exchange.ts'
 import { mintProxyToken } from '../keys/cookie.ts'
@@ -63,7 +64,7 @@ type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader' | 
 
 export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
   identityHeaders: deriveLive(config, listIdentityHeaders).get,
-  sessionCookie: SESSION_COOKIE,
+  ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
   isFeed,
   streams: parts.gateway.streams,
   stillHolds: createStillHolds({

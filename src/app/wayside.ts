@@ -29,16 +29,7 @@ export function mountWayside({ key, authenticate, requireEntry, furtherHeaders }
   const introduce = (who: Authenticated) => toPairs(tell(who).headers)
   const routes = [gateRoute({ authenticate, introduce })]
   return [
-    {
-      // the rest of that place is for whoever stands behind the door
-      segment: `${WELL_KNOWN}/${KEYS}`,
-      dialect: createWaysideDialect({
-        name: 'keys',
-        steps: [{ name: 'entry', run: requireEntry }],
-        routes: [keysRoute(() => [key.jwk])],
-        statusOf,
-      }),
-    },
+    mountKeys(key, [{ name: 'entry', run: requireEntry }]),
     {
       segment: GATE,
       dialect: createWaysideDialect({
@@ -52,6 +43,12 @@ export function mountWayside({ key, authenticate, requireEntry, furtherHeaders }
     },
   ]
 }
+
+export const mountKeys = (key: ServiceKey, steps: readonly Step[] = []): Mount => ({
+  // the rest of that place is for whoever stands behind the door
+  segment: `${WELL_KNOWN}/${KEYS}`,
+  dialect: createWaysideDialect({ name: 'keys', steps, routes: [keysRoute(() => [key.jwk])], statusOf }),
+})
 
 const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
   flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? ''] as const] : []))

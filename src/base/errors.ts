@@ -63,6 +63,7 @@ export const ERRORS = {
   metrics_required: 'This needs an administrator, or the role to read metrics.',
   forbidden: 'You may not do this.',
   password_required: 'This needs a credential that has proved the password.',
+  page_token_required: 'The page is out of date: load it again. Requests with its session need the token of the page.',
   cross_origin: 'A page of another origin may not send this request.',
   iterations_too_low: 'The stored password has fewer iterations than this server accepts.',
   iterations_too_high: 'The stored password has more iterations than this server accepts.',

@@ -31,6 +31,7 @@ function renderGreeting({ addresses }: Greeting, password = 'PASSWORD'): string 
   const places = [
     ...addresses.document.map((url) => `  document door     ${url}`),
     ...addresses.multiModel.map((url) => `  multi-model door  ${url}`),
+    ...addresses.admin.map((url) => `  admin endpoint    ${url}`),
   ]
   const commands = [
     document && `  curl ${renderPlace(document)}/_up`,

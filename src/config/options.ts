@@ -579,6 +579,28 @@ export const OPTIONS = {
     }),
   },
 
+  admin: {
+    endpoint: option({
+      codec: endpoints,
+      initial: [],
+      reload: 'restart',
+      help: "A listener for Cardea's own paths alone: /_cardea/ and /.well-known/jwks.json, whatever the doors ask for. tcp://, ssl:// (with ssl.keyfile) or unix://; several are allowed, none switches it off.",
+      http: false,
+    }),
+    'session-timeout': option({
+      codec: seconds(1),
+      initial: 3600,
+      reload: 'live',
+      help: 'Seconds since the last request after which a session at /_cardea/ is over.',
+    }),
+    'reauthenticate-after': option({
+      codec: seconds(0, 'zero'),
+      initial: 900,
+      reload: 'live',
+      help: 'The same as auth.reauthenticate-after, for requests to /_cardea/. 0 means never.',
+    }),
+  },
+
   http: {
     'trusted-origin': option({
       codec: trustedOrigins,
@@ -896,7 +918,8 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   couchdb: 'What the document door tells about itself.',
   ssl: 'Certificates of both doors.',
   server: 'The multi-model door: where it listens, what needs a credential, how tokens are signed.',
-  auth: 'Lifetimes clients of the multi-model door may ask for.',
+  auth: 'Lifetimes clients of the multi-model door may ask for, and changes of the own account at both doors.',
+  admin: "Cardea's own paths: /_cardea/ and its sessions.",
   http: 'HTTP at the multi-model door.',
   document: 'The database whose clients the document door speaks to.',
   'multi-model': 'The database whose clients the multi-model door speaks to.',

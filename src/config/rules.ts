@@ -81,9 +81,10 @@ export const RULES: readonly Rule[] = [
         : undefined,
   },
   {
-    about: ['server.endpoint', 'ssl.keyfile'],
+    about: ['server.endpoint', 'admin.endpoint', 'ssl.keyfile'],
     check: ({ values }) =>
-      values.server.endpoint.some((endpoint) => endpoint.kind === 'ssl') && values.ssl.keyfile === ''
+      [...values.server.endpoint, ...values.admin.endpoint].some(({ kind }) => kind === 'ssl') &&
+      values.ssl.keyfile === ''
         ? 'an ssl:// endpoint needs ssl.keyfile'
         : undefined,
   },

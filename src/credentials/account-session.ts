@@ -26,6 +26,8 @@ export interface AccountSessionNeeds {
   readonly secrets: CookieSecrets
   settings(): CookieSettings
   readonly timeouts: Pick<CookieTimeouts, 'living'>
+  /** Keeps cookies of one place from being accepted at another; left out: the document door. */
+  readonly purpose?: string
   readonly directory: Pick<Directory, 'findAccount' | 'createSession' | 'isSessionEnded' | 'isForeignTokenLive'>
   readonly clock: Clock
 }
@@ -86,7 +88,7 @@ function stillHolds(known: KnownSession, account: Account, needs: Needs): boolea
   const { timeoutSeconds: current, algorithms } = needs.settings()
   if (!algorithms.includes(known.algorithm) || needs.directory.isSessionEnded(known.id)) return false
   if (!needs.secrets.isLiving(known.secret)) return false
-  const timeout = needs.timeouts.living().find((each) => bindingOf(account, each) === known.binding)
+  const timeout = needs.timeouts.living().find((each) => bindingOf(account, each, needs) === known.binding)
   return timeout !== undefined && nowSeconds(needs.clock) < known.issuedAt + Math.min(timeout, current)
 }
 
@@ -139,15 +141,16 @@ const saltOf = ({ password }: Account): string => ('salt' in password ? password
  * What binds a cookie of ours beside the secret. The generation, so that it ends with it where the salt stays; the
  * timeout, see there.
  */
-const bindingOf = (account: Account, timeoutSeconds: number): string =>
-  `${saltOf(account)}:${account.sessionsFrom.generation}:${timeoutSeconds}`
+const bindingOf = (account: Account, timeoutSeconds: number, { purpose }: Pick<Needs, 'purpose'>): string =>
+  `${saltOf(account)}:${account.sessionsFrom.generation}:${timeoutSeconds}${purpose === undefined ? '' : `:${purpose}`}`
 
-function mint(account: Account, id: string, { secrets, settings, clock, mintOnce }: Needs): RenewedSession {
+function mint(account: Account, id: string, needs: Needs): RenewedSession {
+  const { secrets, settings, clock, mintOnce } = needs
   const secret = secrets.current()
   if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a cookie with' })
   const { timeoutSeconds, algorithms } = settings()
   const cookie = { name: account.name, issuedAt: nowSeconds(clock), id: Buffer.from(id, 'base64url') }
-  const salt = bindingOf(account, timeoutSeconds)
+  const salt = bindingOf(account, timeoutSeconds, needs)
   return { value: mintOnce(cookie, { secret, salt, algorithm: algorithms[0] }), maxAgeSeconds: timeoutSeconds }
 }
 
@@ -162,7 +165,7 @@ function verify(cookie: ReadCookie, account: Account, needs: Needs): FoundSessio
   const rules = { secrets: needs.secrets.living(), algorithms, nowSeconds: nowSeconds(needs.clock) }
   for (const timeout of needs.timeouts.living()) {
     const timeoutSeconds = Math.min(timeout, current)
-    const binding = bindingOf(account, timeout)
+    const binding = bindingOf(account, timeout, needs)
     const own = check(cookie, { ...rules, salt: binding, timeoutSeconds })
     if (!own?.id) continue
     const { name, issuedAt, secret, algorithm } = own
@@ -170,6 +173,8 @@ function verify(cookie: ReadCookie, account: Account, needs: Needs): FoundSessio
     needs.remember(cookie, { ...session, name, secret, algorithm, binding })
     return session
   }
+  // another server makes cookies of the document door alone
+  if (needs.purpose !== undefined) return undefined
   // without a salt the key would be the bare secret, and a proxy's token for some name could pass for a cookie
   const classic = saltOf(account) && check(cookie, { ...rules, salt: saltOf(account), timeoutSeconds: current })
   return classic && !classic.id ? { id: classicIdOf(cookie), issuedAt: classic.issuedAt, isClassic: true } : undefined

@@ -14,6 +14,8 @@ import type { TokenSessions } from './token-session.ts'
 
 const NAME = 'AuthSession'
 
+export const COOKIE_HANDLER = 'cookie'
+
 export interface CookieForms {
   readonly accounts: Pick<AccountSessions, 'recall' | 'find'>
   readonly tokens: Pick<TokenSessions, 'find'>
@@ -25,7 +27,7 @@ export interface CookieForms {
  */
 export function createCookieHandler(forms: CookieForms): CredentialHandler {
   return {
-    name: 'cookie',
+    name: COOKIE_HANDLER,
     read(source) {
       const value = source.cookie(NAME)
       if (value === undefined || value === '') return ABSENT

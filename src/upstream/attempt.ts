@@ -113,8 +113,8 @@ export class Attempt implements AnswerOwner, OpenStream {
   }
 
   onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void {
-    const { settings, sessionCookie } = this.#needs
-    const kept = filterAnswerHeaders(raw, read, status, { ownsCors: settings().ownsCors, sessionCookie })
+    const { settings, ownCookies } = this.#needs
+    const kept = filterAnswerHeaders(raw, read, status, { ownsCors: settings().ownsCors, ownCookies })
     if (kept === undefined) {
       this.#answer.drop()
       this.onFailure(new Refusal('upstream_failed', { detail: 'transfer coding' }))

@@ -29,7 +29,7 @@ export interface ForwardNeeds {
   /** Headers of the deployment's own naming that nobody but Cardea may set: the same list as long as nothing changes. */
   identityHeaders(): readonly string[]
   readonly requestIdHeader: string
-  readonly sessionCookie: string
+  readonly ownCookies: readonly string[]
   readonly introduce: Introduce
   /** Whether the answer may go on for ever, and be silent for any time. */
   isFeed(exchange: Exchange): boolean
@@ -54,7 +54,7 @@ export interface Upstream {
 export function createUpstream(needs: ForwardNeeds): Upstream {
   const pools = createLivePools(needs.settings, needs.clock)
   const filters = deriveLive({ get: needs.identityHeaders }, (names) =>
-    createRequestFilter({ identityHeaders: [...names, needs.requestIdHeader], sessionCookie: needs.sessionCookie }),
+    createRequestFilter({ identityHeaders: [...names, needs.requestIdHeader], ownCookies: needs.ownCookies }),
   )
   const openShare = createSpool()
   const forward = (exchange: Exchange, spooled: Buffer | undefined, isWhole = false): Promise<Reply> => {

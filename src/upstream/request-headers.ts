@@ -8,7 +8,7 @@ export interface RequestHeaderRules {
   /** Headers of the deployment's own choosing that tell who somebody is, beside the well-known ones. */
   readonly identityHeaders: readonly string[]
   /** The cookie that is Cardea's. */
-  readonly sessionCookie: string
+  readonly ownCookies: readonly string[]
 }
 
 export type HeaderFilter = (raw: readonly string[], keepsAuthorization: boolean) => string[]
@@ -89,7 +89,7 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
         if (keepsAuthorization) kept.push(name, value)
       } else if (named?.has(name.toLowerCase())) continue
       else if (fate === 'pass') kept.push(name, value)
-      else if (fate === 'cookie') keepCookies(kept, name, withoutCookie(value, rules.sessionCookie))
+      else if (fate === 'cookie') keepCookies(kept, name, withoutCookies(value, rules.ownCookies))
     }
     return kept
   }
@@ -144,6 +144,8 @@ const SPECIAL: ReadonlySet<string> = new Set(['authorization', 'cookie', 'connec
 function keepCookies(kept: string[], name: string, value: string): void {
   if (value !== '') kept.push(name, value)
 }
+
+const withoutCookies = (header: string, cookies: readonly string[]): string => cookies.reduce(withoutCookie, header)
 
 const SEPARATOR = /[;,]/
 

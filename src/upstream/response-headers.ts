@@ -5,8 +5,8 @@ import { addConnectionNames, listConnectionNames } from './header-names.ts'
 export interface ResponseHeaderRules {
   /** Whether what the upstream says of other origins is taken off: Cardea says it. */
   readonly ownsCors: boolean
-  /** The cookie that is Cardea's: nobody else sets it. */
-  readonly sessionCookie: string
+  /** The cookies that are Cardea's: no other server sets them. */
+  readonly ownCookies: readonly string[]
 }
 
 /** Names and values in turn: bytes, or text with one character a byte. */
@@ -67,8 +67,8 @@ export function filterAnswerHeaders(
 }
 
 /** Whether Cardea says it, and nobody else. */
-const isOurs = (fate: 'cors' | 'cookie', value: string, { ownsCors, sessionCookie }: ResponseHeaderRules): boolean =>
-  fate === 'cors' ? ownsCors : isCookie(value, sessionCookie)
+const isOurs = (fate: 'cors' | 'cookie', value: string, { ownsCors, ownCookies }: ResponseHeaderRules): boolean =>
+  fate === 'cors' ? ownsCors : ownCookies.some((cookie) => isCookie(value, cookie))
 
 const toText = (part: Buffer | string): string => (typeof part === 'string' ? part : part.toString('latin1'))
 

@@ -68,9 +68,22 @@ const ROWS: readonly Scenario[] = [
     status: 403,
   },
   {
-    name: 'a page that could set the header is of this origin',
-    send: { path: `${API}/users`, headers: { ...ADMIN, Origin: 'http://127.0.0.1', 'X-Cardea-Control': '1' } },
+    name: 'a program that has a cookie of the door says that it is one',
+    send: { path: `${API}/users`, headers: { ...ADMIN, Cookie: 'AuthSession=x', 'X-Cardea-Control': '1' } },
     status: 200,
+  },
+  ...[{ Origin: 'http://127.0.0.1' }, { 'Sec-Fetch-Site': 'same-origin' }].map((headers) => ({
+    name: `a password that a browser remembered is not accepted: ${Object.keys(headers)}`,
+    send: { path: `${API}/users`, headers: { ...ADMIN, ...headers, 'X-Cardea-Control': '1' } },
+    status: 403,
+    json: { error: 'forbidden', reason: 'Basic is for programs: a browser signs in at /_cardea/.' },
+  })),
+  {
+    name: 'a browser without a session is not challenged',
+    send: { path: `${API}/users`, headers: { 'Sec-Fetch-Site': 'same-origin', 'X-Cardea-Control': '1' } },
+    status: 401,
+    headers: { 'www-authenticate': undefined },
+    json: NOBODY,
   },
   {
     name: 'a method nobody has',
@@ -80,7 +93,12 @@ const ROWS: readonly Scenario[] = [
   },
   { name: 'a path nobody has', send: { path: `${API}/nothing`, headers: ADMIN }, status: 404 },
   { name: 'a user nobody has', send: { path: `${API}/users/nobody`, headers: ADMIN }, status: 404 },
-  { name: 'the segment alone', send: { path: '/_cardea', headers: ADMIN }, status: 404 },
+  {
+    name: 'the segment alone leads to the page',
+    send: { path: '/_cardea' },
+    status: 308,
+    headers: { location: '/_cardea/', 'set-cookie': undefined },
+  },
   { name: 'an encoding that is none', send: { path: `${API}/users/%FF`, headers: ADMIN }, status: 400 },
   { name: 'a dot segment', send: { path: `${API}/users/../users`, headers: ADMIN }, status: 400 },
   refused('no JSON', '{', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),

@@ -30,10 +30,12 @@ test('both doors speak TLS with their own files', async (t) => {
         keyfile: fixture('both.pem'),
       },
       server: { endpoint: 'ssl://127.0.0.1:0, tcp://127.0.0.1:0' },
+      admin: { endpoint: 'ssl://127.0.0.1:0' },
     },
   })
   t.after(() => cardea.close())
-  const { document, multiModel } = await cardea.listen()
+  const { document, multiModel, admin } = await cardea.listen()
+  assert.equal(await get(`${admin[0]}/_cardea/`), 200)
   const [plainDocument = '', tlsDocument = ''] = document
   const [tlsMultiModel = '', plainMultiModel = ''] = multiModel
   assert.match(tlsDocument, /^https:/)

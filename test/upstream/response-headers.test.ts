@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { filterAnswerHeaders, filterAnswerTrailers } from '../../src/upstream/response-headers.ts'
 
 const filter = (cookie: string) =>
-  filterAnswerHeaders(['Set-Cookie', cookie], {}, 200, { ownsCors: false, sessionCookie: 'AuthSession' })
+  filterAnswerHeaders(['Set-Cookie', cookie], {}, 200, { ownsCors: false, ownCookies: ['AuthSession', 'CardeaAdmin'] })
 
 /** What a browser keeps of each would come back as `AuthSession=…`, by itself or behind a comma. */
 for (const cookie of [
@@ -18,6 +18,8 @@ for (const cookie of [
   '==AuthSession=e7',
   'app=1,AuthSession=e7',
   'app=1, =AuthSession=e7; Path=/',
+  'CardeaAdmin=e7; Path=/_cardea/',
+  '=cardeaadmin=e7',
 ])
   test(`nobody else sets the cookie of sessions: ${cookie}`, () => assert.deepEqual(filter(cookie), []))
 
@@ -32,7 +34,7 @@ for (const cookie of [
 ])
   test(`other cookies pass as they are: ${cookie}`, () => assert.deepEqual(filter(cookie), [['Set-Cookie', cookie]]))
 
-const RULES = { ownsCors: true, sessionCookie: 'AuthSession' }
+const RULES = { ownsCors: true, ownCookies: ['AuthSession', 'CardeaAdmin'] }
 const bytes = (...texts: string[]) => texts.map((text) => Buffer.from(text, 'latin1'))
 
 test('headers keep their order and spelling, be they bytes or texts; the length comes last', () => {

@@ -2,9 +2,9 @@ import { Refusal } from '../../base/errors.ts'
 import type { Administrator, NewAdministratorPassword } from '../../identity/directory.ts'
 import { readAdminPassword } from '../../identity/password/admin-password.ts'
 import { findText, readMembers, requireText } from './arguments.ts'
-import type { Operation } from './operation.ts'
+import { CURRENT_PASSWORD, type Operation, requireOwnPassword } from './operation.ts'
 import { describePassword } from './shown-user.ts'
-import { nameOf } from './users.ts'
+import { findCurrentPassword, nameOf } from './users.ts'
 
 /** The hash stays out: nothing that manages administrators needs it. */
 export interface ShownAdministrator {
@@ -35,7 +35,9 @@ export const ADMINISTRATOR_OPERATIONS = {
     path: '/administrators/{name}',
     async run({ directory }, call) {
       const name = nameOf(call)
-      const password = readPassword(readMembers(call.body, ['password', 'stored']))
+      const members = readMembers(call.body, ['password', 'stored', CURRENT_PASSWORD])
+      const password = readPassword(members)
+      await requireOwnPassword(call, name, findText(members, CURRENT_PASSWORD))
       const { signal } = call
       const text = await directory.setAdministrator(name, password, { ...(signal && { signal }) })
       return showAdministrator({ name, text })
@@ -46,6 +48,7 @@ export const ADMINISTRATOR_OPERATIONS = {
     path: '/administrators/{name}',
     async run({ directory }, call) {
       const name = nameOf(call)
+      await requireOwnPassword(call, name, findCurrentPassword(call))
       return showAdministrator({ name, text: await directory.removeAdministrator(name) })
     },
   },

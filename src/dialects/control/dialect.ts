@@ -6,38 +6,51 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
-import type { Dialect, Exchange, HeaderPair } from '../../door/exchange.ts'
+import type { Dialect, Exchange, HeaderPair, Reply, Step } from '../../door/exchange.ts'
 import type { Authenticated } from '../../identity/identity.ts'
+import { isFromBrowser, renderAdminCookie } from './browser.ts'
 import { CONTROL_ERRORS, toControlWords } from './errors.ts'
-import type { ControlNeeds } from './operation.ts'
+import { type PageOptions, pageRoutes } from './page.ts'
 import { readControlPath } from './path.ts'
-import { controlRoutes } from './routes.ts'
+import { type ApiNeeds, controlRoutes } from './routes.ts'
+import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { controlSteps, INTENT_HEADER } from './steps.ts'
 import { toJsonReply } from './wire.ts'
 
-export interface ControlDialectOptions extends ControlNeeds {
-  /** As the door this is mounted at knows its callers. */
+export interface ControlDialectOptions extends ApiNeeds {
+  /** The identity of a program, by what it sends itself: never by a cookie of the doors. */
   authenticate(exchange: Exchange): MaybePromise<Authenticated>
+  /** Throws where the rules of a door close even what is open here. */
+  readonly requireEntry?: Step['run']
+  /** What a browser needs; left out where none can come. */
+  readonly console?: ConsoleOptions
 }
 
+export interface ConsoleOptions extends PageOptions, SessionRouteOptions {}
+
 export function createControlDialect(options: ControlDialectOptions): Dialect {
+  const { console: pages, authenticate, requireEntry } = options
   return {
     name: 'control',
     requestIdHeader: REQUEST_ID,
     readPath: readControlPath,
-    steps: controlSteps(options.authenticate),
-    routes: controlRoutes(options),
+    steps: controlSteps({ authenticate, requireEntry, sessions: pages?.sessions }),
+    routes: [...controlRoutes(options), ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : [])],
     otherwise: () => {
       throw new Refusal('not_found')
     },
     spell: (refusal, exchange) => {
       const { status } = CONTROL_ERRORS[refusal.code]
       return toJsonReply(status, toControlWords(refusal), [
-        ...(status === 401 && exchange?.header(INTENT_HEADER) === undefined ? [CHALLENGE] : []),
+        ...(status === 401 && isChallenged(exchange) ? [CHALLENGE] : []),
         ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
       ])
     },
-    standingHeaders: (exchange) => [...STANDING, ...(exchange ? [[REQUEST_ID, exchange.id] as const] : [])],
+    standingHeaders: (exchange, reply) => [
+      ...STANDING,
+      ...(reply.headers.some(([name]) => name === POLICY) ? [] : [NO_CONTENT]),
+      ...(exchange ? [[REQUEST_ID, exchange.id] as const, ...renewingHeaders(exchange, reply)] : []),
+    ],
   }
 }
 
@@ -45,7 +58,27 @@ const REQUEST_ID = 'X-Request-Id'
 
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
 
+/** Programs that ask for it, and browsers, which would remember the password, are not challenged. */
+const isChallenged = (exchange: Exchange | undefined): boolean =>
+  exchange === undefined || (exchange.header(INTENT_HEADER) === undefined && !isFromBrowser(exchange))
+
+const POLICY = 'Content-Security-Policy'
+const NO_CONTENT: HeaderPair = [POLICY, "default-src 'none'; frame-ancestors 'none'"]
+
+/** Nothing of these paths is kept, guessed, framed, or held on to by a page that opened it. */
 const STANDING: readonly HeaderPair[] = [
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],
+  ['X-Frame-Options', 'DENY'],
+  ['Cross-Origin-Opener-Policy', 'same-origin'],
+  ['Cross-Origin-Resource-Policy', 'same-origin'],
+  ['Referrer-Policy', 'same-origin'],
 ]
+
+/** A session in use is carried on. */
+function renewingHeaders(exchange: Exchange, reply: Reply): readonly HeaderPair[] {
+  const { authenticated } = exchange
+  if (authenticated?.by !== ADMIN_SESSION || reply.headers.some(([name]) => name === 'Set-Cookie')) return []
+  const renewed = authenticated.session?.renew?.()
+  return renewed ? [renderAdminCookie(renewed.value, exchange)] : []
+}

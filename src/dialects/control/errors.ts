@@ -63,6 +63,7 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   metrics_required: row(403),
   forbidden: speaking(403),
   password_required: speaking(403),
+  page_token_required: row(403),
   cross_origin: row(403),
   iterations_too_low: row(401),
   iterations_too_high: row(401),

@@ -7,6 +7,23 @@ export interface Call {
   readonly body: unknown
   /** Aborted when the caller no longer waits. */
   readonly signal?: AbortSignal
+  /** Left out for a command that has opened the store itself. */
+  readonly caller?: Caller
+}
+
+export interface Caller {
+  /** `null`: the owner of the process, at its socket. */
+  readonly name: string | null
+  /** Throws unless the credential has proved the password, or this is it. */
+  requirePassword(current: string | undefined): Promise<void>
+}
+
+/** The member by which the current password is sent beside a session that is too old to count alone. */
+export const CURRENT_PASSWORD = 'current_password'
+
+/** For changes of an account. Those of others may be made with any credential of an administrator. */
+export async function requireOwnPassword({ caller }: Call, name: string, current: string | undefined): Promise<void> {
+  if (caller?.name === name) await caller.requirePassword(current)
 }
 
 /** One thing that can be asked of Cardea, whoever asks: a request, or a command that has opened the store itself. */

@@ -1,5 +1,5 @@
-import type { Handler, Route } from '../../door/exchange.ts'
-import type { ControlNeeds, Operation } from './operation.ts'
+import type { Exchange, Handler, Route } from '../../door/exchange.ts'
+import type { Caller, ControlNeeds, Operation } from './operation.ts'
 import { OPERATIONS } from './operations.ts'
 import { readJsonBody, toJsonReply } from './wire.ts'
 
@@ -7,7 +7,12 @@ import { readJsonBody, toJsonReply } from './wire.ts'
 export const CONTROL_SEGMENT = '_cardea'
 export const CONTROL_PREFIX = `/${CONTROL_SEGMENT}/api`
 
-export function controlRoutes(needs: ControlNeeds): readonly Route[] {
+export interface ApiNeeds extends ControlNeeds {
+  /** Throws unless the credential of the request has proved the password of its user, or `current` is it. */
+  requirePassword(exchange: Exchange, current: string | undefined): Promise<void>
+}
+
+export function controlRoutes(needs: ApiNeeds): readonly Route[] {
   const operations: readonly Operation<unknown>[] = Object.values(OPERATIONS)
   return [...Map.groupBy(operations, ({ path }) => path)].map(([path, rows]) => ({
     path: `${CONTROL_PREFIX}${path}`,
@@ -16,9 +21,15 @@ export function controlRoutes(needs: ControlNeeds): readonly Route[] {
 }
 
 const toHandler =
-  (operation: Operation<unknown>, needs: ControlNeeds): Handler =>
+  (operation: Operation<unknown>, needs: ApiNeeds): Handler =>
   async (exchange, params) => {
     const body = operation.method === 'GET' ? undefined : await readJsonBody(exchange)
     const { query, signal } = exchange
-    return toJsonReply(200, await operation.run(needs, { params, query, body, signal }))
+    const caller = toCaller(exchange, needs)
+    return toJsonReply(200, await operation.run(needs, { params, query, body, signal, caller }))
   }
+
+const toCaller = (exchange: Exchange, { requirePassword }: ApiNeeds): Caller => ({
+  name: exchange.authenticated?.identity.name ?? null,
+  requirePassword: (current) => requirePassword(exchange, current),
+})

@@ -14,7 +14,7 @@ import {
   requireArgument,
   requireText,
 } from './arguments.ts'
-import type { Call, Operation } from './operation.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, requireOwnPassword } from './operation.ts'
 import { type ShownUser, showUser } from './shown-user.ts'
 
 export interface UserPage {
@@ -54,6 +54,7 @@ export const USER_OPERATIONS = {
     path: '/users/{name}',
     async run({ directory }, call) {
       const name = nameOf(call)
+      await requireOwnPassword(call, name, findCurrentPassword(call))
       return { name, revision: await directory.removeUser(name, 'any') }
     },
   },
@@ -61,7 +62,9 @@ export const USER_OPERATIONS = {
     method: 'PUT',
     path: '/users/{name}/password',
     async run({ directory }, call) {
-      const password = requireText(readMembers(call.body, ['password']), 'password')
+      const members = readMembers(call.body, ['password', CURRENT_PASSWORD])
+      const password = requireText(members, 'password')
+      await requireOwnPassword(call, nameOf(call), findText(members, CURRENT_PASSWORD))
       const options = call.signal ? { signal: call.signal } : {}
       return showUser(await directory.setPassword(nameOf(call), { password }, options))
     },
@@ -94,6 +97,10 @@ export const USER_OPERATIONS = {
     run: async ({ directory }, call) => showUser(await directory.signOut(nameOf(call))),
   },
 } as const satisfies Record<string, Operation<unknown>>
+
+/** Of a request that may have no body at all. */
+export const findCurrentPassword = ({ body }: Call): string | undefined =>
+  body === undefined ? undefined : findText(readMembers(body, [CURRENT_PASSWORD]), CURRENT_PASSWORD)
 
 export const nameOf = ({ params }: Call): string => params['name'] ?? ''
 

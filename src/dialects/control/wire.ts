@@ -14,8 +14,8 @@ export const toJsonReply = (status: number, value: unknown, headers: readonly He
 const JSON_TYPE = /^application\/json(?:;|$)/i
 
 /** The body as JSON; `undefined` where there is none. */
-export async function readJsonBody(exchange: Exchange): Promise<unknown> {
-  const bytes = await exchange.readBody()
+export async function readJsonBody(exchange: Exchange, maxBytes?: number): Promise<unknown> {
+  const bytes = await exchange.readBody(maxBytes)
   if (bytes === undefined || bytes.length === 0) return undefined
   // A form of a foreign page cannot send this type without asking first.
   if (!JSON_TYPE.test(exchange.header('content-type') ?? '')) {

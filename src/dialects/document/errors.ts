@@ -70,6 +70,7 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   metrics_required: words(401, 'unauthorized', 'You are not a server admin or read-only metrics user'),
   forbidden: words(403, 'forbidden', (why) => why),
   password_required: words(403, 'forbidden', (why) => why),
+  page_token_required: words(403, 'forbidden', ERRORS.page_token_required),
   cross_origin: words(403, 'forbidden', ERRORS.cross_origin),
   iterations_too_low: words(403, 'forbidden', 'Iteration count is too low for this server'),
   iterations_too_high: words(403, 'forbidden', 'Iteration count is too high for this server'),

@@ -69,6 +69,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   metrics_required: words(403, 11, 'forbidden'),
   forbidden: words(403, 11, (why) => (why === ERRORS.forbidden ? 'forbidden' : why)),
   password_required: words(403, 11, (why) => why),
+  page_token_required: words(403, 11, ERRORS.page_token_required),
   cross_origin: words(403, 11, ERRORS.cross_origin),
   // A locked account and out-of-range hashes look like wrong credentials at this door.
   iterations_too_low: words(401, 11, 'not authorized to execute this request'),

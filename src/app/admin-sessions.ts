@@ -1,0 +1,75 @@
+// The sessions of browsers at /_cardea/, wired: a cookie of their own, made like those of the document door.
+import { createHmac } from 'node:crypto'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { andThen } from '../base/maybe-promise.ts'
+import { toDigests } from '../config/codecs.ts'
+import { type AccountSessions, createAccountSessions } from '../credentials/account-session.ts'
+import { createCookieTimeouts } from '../credentials/cookie-settings.ts'
+import type { AcceptedCredential } from '../credentials/handler.ts'
+import { ADMIN_COOKIE } from '../dialects/control/browser.ts'
+import { ADMIN_SESSION, type AdminSessions } from '../dialects/control/session.ts'
+import type { Exchange } from '../door/exchange.ts'
+import type { Authenticated } from '../identity/identity.ts'
+import { readCookie } from '../keys/cookie.ts'
+import type { DoorParts } from './doors.ts'
+import type { State } from './state.ts'
+
+type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn' | 'cookieSecrets'>
+
+/** Bound into every cookie, so that none of the document door is accepted here, nor one of these there. */
+const PURPOSE = 'admin'
+
+export function createAdminSessions({ state, directory, signIn, cookieSecrets }: Parts): AdminSessions {
+  const accounts = createAccountSessions({
+    secrets: cookieSecrets,
+    settings: () => toCookieSettings(state),
+    timeouts: followTimeout(state),
+    purpose: PURPOSE,
+    directory,
+    clock: SYSTEM_CLOCK,
+  })
+  return {
+    find: (exchange) => findSession(exchange, accounts),
+    async open({ name, password, code }, exchange) {
+      const account = await signIn({ name, password, code, peer: exchange.client.address, waiting: exchange })
+      return account && { identity: account, value: accounts.open(account).value }
+    },
+    async end({ session }) {
+      if (session) await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+    },
+    pageTokenOf: ({ session }) => session && toPageToken(session.id, state.get().ownKey),
+  }
+}
+
+function toCookieSettings(state: State) {
+  const { admin, chttpd_auth: auth } = state.get().settings.values
+  const [first = 'sha256', ...others] = toDigests(auth.hash_algorithms)
+  return { timeoutSeconds: admin['session-timeout'], algorithms: [first, ...others] as const }
+}
+
+function followTimeout(state: State) {
+  const seconds = () => state.get().settings.values.admin['session-timeout']
+  const timeouts = createCookieTimeouts(seconds(), SYSTEM_CLOCK)
+  state.onChange(() => timeouts.replace(seconds()))
+  return timeouts
+}
+
+function findSession(exchange: Exchange, accounts: AccountSessions) {
+  const value = exchange.cookie(ADMIN_COOKIE)
+  if (value === undefined || value === '') return undefined
+  return andThen(accounts.recall(value), (known) => {
+    if (known) return toAuthenticated(known)
+    const cookie = readCookie(value)
+    return cookie && andThen(accounts.find(cookie), (found) => found && toAuthenticated(found))
+  })
+}
+
+const toAuthenticated = ({ identity, session }: AcceptedCredential): Authenticated => ({
+  identity,
+  session,
+  by: ADMIN_SESSION,
+})
+
+/** The same for every page of a session, and for no other session. It ends with the session. */
+const toPageToken = (sessionId: string, key: Uint8Array): string =>
+  createHmac('sha256', key).update(`page:${sessionId}`).digest('base64url')

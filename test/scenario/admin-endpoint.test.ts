@@ -1,0 +1,85 @@
+// admin.endpoint: a listener for Cardea's own paths, whatever the doors ask for.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { createTestCardea } from '../../src/index.ts'
+import { API, createBrowser, tokenOf, withToken } from '../support/browser.ts'
+import { ADMIN, send } from '../support/scenario.ts'
+
+const cardea = await createTestCardea({
+  options: {
+    admin: { endpoint: 'tcp://127.0.0.1:0' },
+    chttpd: { port: 0, require_valid_user: true },
+    server: { endpoint: 'tcp://127.0.0.1:0', 'authentication-system-only': false },
+  },
+})
+after(() => cardea.close())
+const addresses = await cardea.listen()
+const { admin } = addresses
+const [url = ''] = admin
+
+test('it is told where it listens, and nowhere unless it is set', async (t) => {
+  assert.equal(admin.length, 1)
+  assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  const plain = await createTestCardea()
+  t.after(() => plain.close())
+  assert.deepEqual((await plain.listen()).admin, [])
+})
+
+test("it serves Cardea's own paths alone", async () => {
+  const rows: readonly [path: string, status: number][] = [
+    ['/', 303],
+    ['/_cardea', 308],
+    ['/_cardea/', 200],
+    ['/_cardea/console.js', 200],
+    ['/.well-known/jwks.json', 200],
+    [`${API}/session`, 200],
+    [`${API}/health`, 401],
+    ['/_session', 404],
+    ['/_api/version', 404],
+    ['/db', 404],
+    ['/_gate', 404],
+  ]
+  for (const [path, status] of rows) assert.equal((await send(url, { path })).status, status, path)
+  for (const path of ['/_session', '/_api/version', '/db', '/_gate'])
+    assert.equal((await send(url, { path, headers: ADMIN })).status, 404, path)
+})
+
+test('programs use it with Basic', async () => {
+  assert.equal((await send(url, { path: `${API}/users`, headers: ADMIN })).status, 200)
+})
+
+test('over plain HTTP, where browsers send no Sec-Fetch headers, its page carries the token all the same', async () => {
+  const plain = { Host: 'db.example:8530' }
+  const browser = createBrowser(url, plain)
+  const headers = { 'Sec-Fetch-Site': '', 'Sec-Fetch-Mode': '', 'Sec-Fetch-Dest': '' }
+  const json = { name: 'admin', password: 'adminpw' }
+  const sent = {
+    ...plain,
+    'Content-Type': 'application/json',
+    'X-Cardea-Control': '1',
+    Origin: 'http://db.example:8530',
+  }
+  const opened = await send(url, { method: 'POST', path: `${API}/session`, headers: sent, body: JSON.stringify(json) })
+  assert.equal(opened.status, 200, opened.body)
+  browser.cookie = (opened.lines['set-cookie']?.[0] ?? '').split(';')[0] ?? ''
+  const token = tokenOf(await browser.openPage({}))
+  assert.match(token, /^[\w-]{43}$/)
+  const answer = await send(url, {
+    path: `${API}/users`,
+    headers: { ...plain, Cookie: browser.cookie, 'X-Cardea-Control': '1', ...withToken(token) },
+  })
+  assert.equal(answer.status, 200, answer.body)
+  assert.equal(
+    tokenOf(await browser.openPage({ ...headers, 'Sec-Fetch-Dest': 'empty' })),
+    '',
+    'where they do, they count',
+  )
+})
+
+test('at doors that ask everyone for a credential the page and the sign-in need one too', async () => {
+  for (const door of [...addresses.document, ...addresses.multiModel])
+    for (const path of ['/_cardea/', '/_cardea/console.js', `${API}/session`]) {
+      assert.equal((await send(door, { path })).status, 401, `${door}${path}`)
+      assert.equal((await send(door, { path, headers: ADMIN })).status, 200, `${door}${path}`)
+    }
+})

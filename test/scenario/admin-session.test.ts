@@ -1,0 +1,213 @@
+// The session of a browser at /_cardea/, and the token that only its own page carries.
+import assert from 'node:assert/strict'
+import { after, describe, it, test } from 'node:test'
+import { createTestCardea } from '../../src/index.ts'
+import { API, createBrowser, NAVIGATION, SCRIPT, tokenOf, withToken } from '../support/browser.ts'
+import { ADMIN, type Answer, basic, send } from '../support/scenario.ts'
+
+const cardea = await createTestCardea()
+after(() => cardea.close())
+const addresses = await cardea.listen()
+const DOORS = { document: addresses.document[0] ?? '', multiModel: addresses.multiModel[0] ?? '' }
+
+const errorOf = ({ status, body }: Answer) => [status, JSON.parse(body).error]
+const NEEDS_TOKEN = [403, 'page_token_required']
+
+async function openSignedIn(url: string, name = 'admin', password = 'adminpw') {
+  const browser = createBrowser(url)
+  const answer = await browser.signIn(name, password)
+  assert.equal(answer.status, 200, answer.body)
+  return { browser, answer, token: tokenOf(await browser.openPage()) }
+}
+
+for (const [door, url] of Object.entries(DOORS)) {
+  describe(`at the ${door} door`, () => {
+    it('a browser signs in, is known, changes something and signs out', async () => {
+      const { browser, answer, token } = await openSignedIn(url)
+      assert.match(
+        answer.lines['set-cookie']?.join() ?? '',
+        /^CardeaAdmin=[\w-]+; Path=\/_cardea\/; HttpOnly; SameSite=Strict$/,
+      )
+      const { name, isAdministrator } = JSON.parse((await browser.ask('/session')).body)
+      assert.deepEqual({ name, isAdministrator }, { name: 'admin', isAdministrator: true })
+      const json = { name: `new-${door}`, password: 'x' }
+      assert.equal((await browser.ask('/users', { method: 'POST', json, headers: withToken(token) })).status, 200)
+      const copy = browser.cookie
+      const out = await browser.ask('/session', { method: 'DELETE', headers: withToken(token) })
+      assert.equal(out.status, 200)
+      assert.match(out.lines['set-cookie']?.join() ?? '', /^CardeaAdmin=; .*Max-Age=0$/)
+      browser.cookie = copy
+      assert.equal(JSON.parse((await browser.ask('/session')).body).name, null, 'a copy of the cookie is worth nothing')
+    })
+
+    it('a wrong password opens no session, and asks for none in a dialogue', async () => {
+      const answer = await createBrowser(url).signIn('admin', 'wrong')
+      assert.deepEqual(errorOf(answer), [401, 'credential_refused'])
+      assert.equal(answer.headers['www-authenticate'], undefined)
+      assert.equal(answer.headers['set-cookie'], undefined)
+    })
+
+    it('nothing is done with the session without the token of the page', async () => {
+      const { browser, token } = await openSignedIn(url)
+      const other = await openSignedIn(url)
+      const json = { name: 'eve', password: 'x' }
+      for (const headers of [{}, withToken(''), withToken('x'), withToken(other.token)]) {
+        assert.deepEqual(errorOf(await browser.ask('/users', { method: 'POST', json, headers })), NEEDS_TOKEN)
+        assert.deepEqual(errorOf(await browser.ask('/users', { headers })), NEEDS_TOKEN, 'nor read')
+        assert.deepEqual(errorOf(await browser.ask('/session', { method: 'DELETE', headers })), NEEDS_TOKEN)
+      }
+      assert.equal((await browser.ask('/users', { headers: withToken(token) })).status, 200)
+    })
+
+    it('only a page of a navigation carries the token', async () => {
+      const { browser, token } = await openSignedIn(url)
+      assert.match(token, /^[\w-]{43}$/)
+      for (const headers of [
+        SCRIPT,
+        { ...NAVIGATION, 'Sec-Fetch-Dest': 'iframe' },
+        { ...NAVIGATION, 'Sec-Fetch-Dest': 'object' },
+        { ...NAVIGATION, 'Sec-Fetch-Mode': 'no-cors' },
+        {},
+      ])
+        assert.equal(tokenOf(await browser.openPage(headers)), '', JSON.stringify(headers))
+      assert.equal(tokenOf(await createBrowser(url).openPage()), '', 'nor without a session')
+    })
+
+    it('every response forbids frames, openers, guessing and caches', async () => {
+      for (const path of [
+        '/_cardea/',
+        '/_cardea/console.js',
+        '/_cardea/console.css',
+        `${API}/session`,
+        `${API}/users`,
+      ]) {
+        const { headers } = await send(url, { path, headers: NAVIGATION })
+        assert.match(String(headers['content-security-policy']), /default-src 'none'.*frame-ancestors 'none'/, path)
+        assert.equal(headers['cross-origin-opener-policy'], 'same-origin', path)
+        assert.equal(headers['cross-origin-resource-policy'], 'same-origin', path)
+        assert.equal(headers['x-frame-options'], 'DENY', path)
+        assert.equal(headers['x-content-type-options'], 'nosniff', path)
+        assert.equal(headers['cache-control'], 'no-store', path)
+      }
+    })
+  })
+}
+
+test('the page runs its own script alone, by a nonce that is never the same', async () => {
+  const pages = [await createBrowser(DOORS.document).openPage(), await createBrowser(DOORS.document).openPage()]
+  const nonces = pages.map(({ headers, body }) => {
+    const [, nonce = ''] = /script-src 'nonce-([\w-]+)'/.exec(String(headers['content-security-policy'])) ?? []
+    assert.ok(body.includes(`<script type="module" src="/_cardea/console.js" nonce="${nonce}"></script>`))
+    assert.doesNotMatch(body, /<script(?![^>]*src=)|\{\{| on[a-z]+=/)
+    return nonce
+  })
+  assert.notEqual(nonces[0], nonces[1])
+})
+
+test('a cookie of the document door is not accepted, nor this one there', async () => {
+  const url = DOORS.document
+  const body = 'name=admin&password=adminpw'
+  const type = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  const opened = await send(url, { method: 'POST', path: '/_session', headers: type, body })
+  const [cookie = ''] = (opened.lines['set-cookie']?.[0] ?? '').split(';')
+  const value = cookie.slice('AuthSession='.length)
+  for (const headers of [
+    { Cookie: cookie },
+    { Cookie: `CardeaAdmin=${value}` },
+    { Cookie: `${cookie}; CardeaAdmin=${value}` },
+  ])
+    assert.deepEqual(
+      errorOf(await send(url, { path: `${API}/users`, headers: { ...headers, 'X-Cardea-Control': '1' } })),
+      [401, 'authentication_required'],
+    )
+  const { browser } = await openSignedIn(url)
+  const Cookie = browser.cookie.replace('CardeaAdmin', 'AuthSession')
+  assert.equal(JSON.parse((await send(url, { path: '/_session', headers: { Cookie } })).body).userCtx.name, null)
+})
+
+test('a session ends at both doors with the password and with a sign-out by an administrator', async () => {
+  const add = async (name: string) => {
+    const json = { 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ name, password: 'first' })
+    await send(DOORS.document, { method: 'POST', path: `${API}/users`, headers: { ...ADMIN, ...json }, body })
+  }
+  const change = (method: string, path: string, body?: object) =>
+    send(DOORS.document, {
+      method,
+      path: `${API}/users/${path}`,
+      headers: { ...ADMIN, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  await add('mia')
+  const endings = [() => change('PUT', 'mia/password', { password: 'second' }), () => change('POST', 'mia/sign-out')]
+  for (const [at, end] of endings.entries()) {
+    const { browser } = await openSignedIn(DOORS.document, 'mia', at === 0 ? 'first' : 'second')
+    const other = createBrowser(DOORS.multiModel)
+    other.cookie = browser.cookie
+    for (const each of [browser, other]) assert.equal(JSON.parse((await each.ask('/session')).body).name, 'mia')
+    assert.equal((await end()).status, 200)
+    for (const each of [browser, other]) assert.equal(JSON.parse((await each.ask('/session')).body).name, null)
+  }
+})
+
+test('a user who is no administrator has a session, and nothing of the API', async () => {
+  const headers = { ...ADMIN, 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ name: 'joe', password: 'pw' })
+  await send(DOORS.document, { method: 'POST', path: `${API}/users`, headers, body })
+  const { browser, token } = await openSignedIn(DOORS.document, 'joe', 'pw')
+  assert.deepEqual(errorOf(await browser.ask('/users', { headers: withToken(token) })), [403, 'admin_required'])
+})
+
+test('a page of another origin does not sign a browser in', async () => {
+  const browser = createBrowser(DOORS.document, { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' })
+  const call = {
+    method: 'POST',
+    json: { name: 'admin', password: 'adminpw' },
+    headers: { 'Sec-Fetch-Site': 'cross-site' },
+  }
+  assert.deepEqual(errorOf(await browser.ask('/session', call)), [403, 'cross_origin'])
+})
+
+test('over plain HTTP to another host a browser cannot sign in, and is told what can be done', async () => {
+  for (const url of Object.values(DOORS)) {
+    const browser = createBrowser(url, { Host: 'db.example:5984' })
+    const answer = await browser.signIn('admin', 'adminpw')
+    assert.equal(answer.status, 403)
+    assert.match(JSON.parse(answer.body).reason, /admin\.endpoint/)
+    assert.equal(answer.headers['set-cookie'], undefined)
+    assert.match((await browser.openPage({})).body, /name="cardea-sign-in" content="closed"/)
+  }
+})
+
+test('behind a trusted proxy that ends TLS a browser signs in, and the cookie is Secure', async () => {
+  const browser = createBrowser(DOORS.document, { Host: 'db.example', 'X-Forwarded-Proto': 'https' })
+  const answer = await browser.signIn('admin', 'adminpw')
+  assert.equal(answer.status, 200, answer.body)
+  assert.match(answer.lines['set-cookie']?.join() ?? '', /; Secure$/)
+})
+
+describe('the own password of an administrator', () => {
+  const put = (json: object) => ({ method: 'PUT', json })
+
+  it('needs the current password once the session is older than admin.reauthenticate-after', async (t) => {
+    const own = await createTestCardea({ options: { admin: { 'reauthenticate-after': 1 } } })
+    t.after(() => own.close())
+    const { browser, token } = await openSignedIn((await own.listen()).document[0] ?? '')
+    const ask = (json: object) => browser.ask('/administrators/admin', { ...put(json), headers: withToken(token) })
+    // a wrong new form changes nothing, and is looked at first
+    let answer: Answer
+    do answer = await browser.ask('/users/admin', { method: 'DELETE', headers: withToken(token) })
+    while (answer.status === 404)
+    assert.deepEqual(errorOf(answer), [403, 'password_required'])
+    assert.deepEqual(errorOf(await ask({ password: 'next' })), [403, 'password_required'])
+    assert.deepEqual(errorOf(await ask({ password: 'next', current_password: 'wrong' })), [403, 'password_required'])
+    assert.equal((await ask({ password: 'next', current_password: 'adminpw' })).status, 200)
+  })
+
+  it('is changed by Basic with the password, not by a token that was signed elsewhere', async () => {
+    const headers = { Authorization: basic('admin', 'adminpw'), 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ password: 'adminpw' })
+    const answer = await send(DOORS.document, { method: 'PUT', path: `${API}/administrators/admin`, headers, body })
+    assert.equal(answer.status, 200, answer.body)
+  })
+})
