@@ -2,6 +2,7 @@
 import { deriveLive } from '../base/live.ts'
 import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
+import { createSignInObserver } from '../credentials/sign-in-observer.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { createDoor, type Door } from '../door/door.ts'
 import type { Route } from '../door/exchange.ts'
@@ -14,8 +15,9 @@ import { mountKeys } from './wayside.ts'
 export function createAdminDoor(parts: DoorParts): Door {
   const config = deriveLive(parts.state, ({ settings }) => settings.values)
   const handlers = [createBasicHandler(DOCUMENT_BASIC, parts.check)]
+  const observer = createSignInObserver(parts.state.events)
   const dialect = createOwnDialect(parts, {
-    authenticate: (exchange) => authenticate(exchange, handlers),
+    authenticate: (exchange) => authenticate(exchange, handlers, observer),
     isOwnOrigin: true,
   })
   return createDoor({

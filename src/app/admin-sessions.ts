@@ -31,11 +31,18 @@ export function createAdminSessions({ state, directory, signIn, cookieSecrets }:
   return {
     find: (exchange) => findSession(exchange, accounts),
     async open({ name, password, code }, exchange) {
-      const account = await signIn({ name, password, code, peer: exchange.client.address, waiting: exchange })
-      return account && { identity: account, value: accounts.open(account).value }
+      const handler = ADMIN_SESSION
+      const account = await signIn({ name, password, code, peer: exchange.client.address, waiting: exchange, handler })
+      if (!account) return undefined
+      const opened = { identity: account, value: accounts.open(account).value }
+      const subject = account.name
+      state.events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })
+      return opened
     },
     async end({ session }) {
-      if (session) await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+      if (!session) return
+      await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+      state.events.record('sign-out', { subject: session.name })
     },
     pageTokenOf: ({ session }) => session && toPageToken(session.id, state.get().ownKey),
   }

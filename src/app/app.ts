@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import { PRODUCT } from '../base/product.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
@@ -70,6 +71,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const running = new Set<Promise<void>>()
   let opening: Promise<Addresses> | undefined
   let isClosing = false
+  let hasStarted = false
   const close = once(async () => {
     isClosing = true
     const graceMs = toStopTimeoutMs(settings.get().values)
@@ -79,6 +81,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     tokenSecrets.ring.stop()
     await gateway.close()
     await directory.close()
+    if (hasStarted) state.events.record('server.stopped', {})
+    state.events.flush()
     await state.store.close()
   })
   return {
@@ -108,6 +112,9 @@ export async function createApp(options: AppOptions): Promise<App> {
       try {
         const addresses = await opening
         if (isClosing) throw new StartError('This Cardea was closed while it began to listen')
+        hasStarted = true
+        const listening = [...addresses.document, ...addresses.multiModel]
+        state.events.record('server.started', { version: PRODUCT.version, listening })
         return addresses
       } catch (error) {
         await close()

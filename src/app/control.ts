@@ -24,6 +24,7 @@ import type { RequireEntry } from './wayside.ts'
 
 export const createControlNeeds = (state: State, directory: Directory): ControlNeeds => ({
   directory,
+  events: state.events,
   settings: createControlSettings(state),
   health: () => ({
     product: PRODUCT.name,

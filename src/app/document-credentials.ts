@@ -14,6 +14,7 @@ import type { CookieSettings } from '../credentials/cookie-settings.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
 import { createJwtHandler, type JwtNeeds } from '../credentials/jwt.ts'
 import { createProxyHandler, type ProxyHeaderNames } from '../credentials/proxy-headers.ts'
+import { createSignInObserver } from '../credentials/sign-in-observer.ts'
 import { createTokenSessions, type TokenSessions } from '../credentials/token-session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { SessionService } from '../dialects/document/session.ts'
@@ -28,6 +29,8 @@ export interface DocumentCredentials {
   identify(exchange: Exchange): MaybePromise<Authenticated>
   /** The same without the cookie of this door, which counts at no other dialect's paths. */
   identifyWithoutCookie(exchange: Exchange): MaybePromise<Authenticated>
+  /** The same for a request that was let in before. Records no sign-in. */
+  identifyAgain(exchange: Exchange): MaybePromise<Authenticated>
   /** Whether this handler is one of those that are asked now. */
   isAsked(handler: string): boolean
   readonly sessions: SessionService
@@ -43,9 +46,11 @@ export function createDocumentCredentials(parts: Parts): DocumentCredentials {
     settings.values.chttpd.authentication_handlers.flatMap((name) => catalogue.get(name) ?? []),
   )
   const others = deriveLive(handlers, (all) => all.filter(({ name }) => name !== COOKIE_HANDLER))
+  const observer = createSignInObserver(parts.state.events)
   return {
-    identify: (exchange) => authenticate(exchange, handlers.get()),
-    identifyWithoutCookie: (exchange) => authenticate(exchange, others.get()),
+    identify: (exchange) => authenticate(exchange, handlers.get(), observer),
+    identifyWithoutCookie: (exchange) => authenticate(exchange, others.get(), observer),
+    identifyAgain: (exchange) => authenticate(exchange, handlers.get()),
     isAsked: (handler) => handlers.get().some(({ name }) => name === handler),
     sessions: createSessionService(parts, forms),
   }
@@ -123,18 +128,39 @@ function createCatalogue({ state, directory, check }: Parts, { secrets, keys, ru
   return new Map(handlers.map((handler) => [handler.name, handler]))
 }
 
-const createSessionService = ({ signIn, directory }: Parts, forms: Forms): SessionService => ({
+const SIGN_IN_ENDPOINT = '_session'
+
+const createSessionService = ({ signIn, directory, state: { events } }: Parts, forms: Forms): SessionService => ({
   async signIn({ name, password, token }, exchange) {
-    const account = await signIn({ name, password, code: token, peer: exchange.client.address, waiting: exchange })
-    return account && { identity: account, cookie: forms.accounts.open(account) }
+    const account = await signIn({
+      name,
+      password,
+      code: token,
+      peer: exchange.client.address,
+      waiting: exchange,
+      handler: SIGN_IN_ENDPOINT,
+    })
+    if (!account) return undefined
+    const opened = { identity: account, cookie: forms.accounts.open(account) }
+    events.record('sign-in.accepted', {
+      subject: account.name,
+      opened: 'session',
+      actor: account.name,
+      handler: SIGN_IN_ENDPOINT,
+    })
+    return opened
   },
   openForToken({ identity, origin }) {
     if (identity.name === null || origin === undefined) throw new TypeError('no token stands behind this request')
-    return { identity, cookie: forms.tokens.open({ name: identity.name, roles: identity.roles, origin }) }
+    const cookie = forms.tokens.open({ name: identity.name, roles: identity.roles, origin })
+    events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })
+    return { identity, cookie }
   },
   async end(exchange) {
     // another credential may have been asked first; the cookie goes all the same
     const session = exchange.authenticated?.session ?? (await findSession(exchange, forms))?.session
-    if (session) await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+    if (!session) return
+    await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+    events.record('sign-out', { subject: session.name })
   },
 })

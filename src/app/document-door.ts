@@ -36,7 +36,8 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const credentials = createDocumentCredentials(parts)
   const { isAsked, sessions } = credentials
   const identify = parts.gateway.note(credentials.identify)
-  const upstream = createDocumentUpstream(parts, config, { identify, isAsked, dialect: () => dialect })
+  const judgement = { identify: credentials.identifyAgain, isAsked, dialect: () => dialect }
+  const upstream = createDocumentUpstream(parts, config, judgement)
   const dialect: Dialect = createDocumentDialect({
     name: document.name,
     version: document.version,

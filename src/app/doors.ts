@@ -5,10 +5,12 @@ import type { Log } from '../base/log.ts'
 import type { PasswordCheck } from '../credentials/basic.ts'
 import type { ControlNeeds } from '../dialects/control/operation.ts'
 import type { AdminSessions } from '../dialects/control/session.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { Door } from '../door/door.ts'
 import type { Directory } from '../identity/directory.ts'
 import { createLockout } from '../identity/lockout.ts'
 import { createPasswordMemory } from '../identity/password/password-memory.ts'
+import { recordSignIn } from '../identity/recorded-sign-in.ts'
 import { createSignIn, type SignIn } from '../identity/sign-in.ts'
 import { createTotpCheck } from '../identity/totp.ts'
 import type { CookieSecrets } from '../keys/cookie-secrets.ts'
@@ -29,7 +31,7 @@ export interface DoorParts {
   readonly state: State
   readonly directory: Directory
   readonly signIn: SignIn
-  /** The same for a name and a password alone. */
+  /** The same for the Basic credential of the document door. */
   readonly check: PasswordCheck
   readonly control: ControlNeeds
   readonly adminSessions: AdminSessions
@@ -56,7 +58,7 @@ type Given = Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys' | 'adminSessions' | 
 export function createDoors(given: Given): Entrances {
   const signIn = createSharedSignIn(given.state, given.directory, given.log)
   const check: PasswordCheck = (name, password, source) =>
-    signIn({ name, password, peer: source.client.address, waiting: source })
+    signIn({ name, password, peer: source.client.address, waiting: source, handler: DOCUMENT_BASIC.name })
   const cookieSecrets = followSecret(given.state)
   const adminSessions = createAdminSessions({ ...given, signIn, cookieSecrets })
   const jwtKeys = followKeys(given.state, given.log)
@@ -75,7 +77,7 @@ function createSharedSignIn(state: State, directory: Directory, log: Log): SignI
     clock: SYSTEM_CLOCK,
     log,
   })
-  return createSignIn({
+  const signIn = createSignIn({
     findAccount: directory.findAccount,
     onPassword: directory.upgradeHash,
     hasher: state.hasher,
@@ -86,4 +88,5 @@ function createSharedSignIn(state: State, directory: Directory, log: Log): SignI
     storedWork: directory.storedWork,
     limits: () => toIterationLimits(config()),
   })
+  return recordSignIn(signIn, state.events)
 }

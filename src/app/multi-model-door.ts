@@ -9,6 +9,7 @@ import { authenticate } from '../credentials/authenticate.ts'
 import { createBasicHandler } from '../credentials/basic.ts'
 import { createBearerHandler } from '../credentials/bearer.ts'
 import type { CredentialHandler } from '../credentials/handler.ts'
+import { createSignInObserver, type SignInObserver } from '../credentials/sign-in-observer.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/control/browser.ts'
 import { INTENT_HEADER } from '../dialects/control/steps.ts'
 import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
@@ -65,10 +66,11 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
     requirePassword: createRequirePassword(parts),
   }
-  const identify = parts.gateway.note(createIdentify(parts, signIns, settings.get))
+  const { identify: look, identifyAgain } = createIdentify(parts, signIns, settings.get)
+  const identify = parts.gateway.note(look)
   const auth = { ...shared, signIns }
   // which handlers there are is decided at the start
-  const judgement: Judgement = { identify, isAsked: () => true, dialect: () => dialect }
+  const judgement: Judgement = { identify: identifyAgain, isAsked: () => true, dialect: () => dialect }
   const upstream = createMultiModelUpstream(parts, config, judgement)
   const isUpstreamDown = async () => upstream.isSet() && !(await upstream.isHealthy('/_admin/server/availability'))
   const { isPassword } = signIns
@@ -134,6 +136,7 @@ function createRequireEntry({ settings, databases, identify }: RequireEntryNeeds
 const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): MultiModelSignIns =>
   createMultiModelSignIns({
     ...parts,
+    events: parts.state.events,
     ring: parts.tokenSecrets.ring.get,
     issuer: config.get()['multi-model'].name.toLowerCase(),
     settings: settings.get,
@@ -161,16 +164,22 @@ function createIdentify(parts: DoorParts, signIns: MultiModelSignIns, settings: 
     if (examined === 'none') return []
     return examined === 'all' && knowsUsers() ? [bearer, basic] : [bearer]
   }
-  return (exchange: Exchange): Promise<Authenticated> => authenticateOrNobody(exchange, handlersOf(exchange))
+  const observer = createSignInObserver(parts.state.events)
+  return {
+    identify: (exchange: Exchange) => authenticateOrNobody(exchange, handlersOf(exchange), observer),
+    /** The same for a request that was let in before. Records no sign-in. */
+    identifyAgain: (exchange: Exchange) => authenticateOrNobody(exchange, handlersOf(exchange)),
+  }
 }
 
 /** At this door a refused credential only leaves the caller unknown; what Cardea itself cannot do is still said. */
 async function authenticateOrNobody(
   exchange: Exchange,
   handlers: readonly CredentialHandler[],
+  observer?: SignInObserver,
 ): Promise<Authenticated> {
   try {
-    return await authenticate(exchange, handlers)
+    return await authenticate(exchange, handlers, observer)
   } catch (error) {
     if (isOfCaller(error)) return ANONYMOUS
     throw error

@@ -5,17 +5,21 @@ import type { PasswordCheck } from '../credentials/basic.ts'
 import type { AcceptedCredential, CredentialSource } from '../credentials/handler.ts'
 import { toIssuedClaims } from '../credentials/issued-token.ts'
 import type { AuthSettings, SignIns } from '../dialects/multi-model/auth.ts'
+import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
 import { findActiveToken, findTokenUser, toTokenMark } from '../identity/access-token.ts'
 import type { Account } from '../identity/account.ts'
 import type { Directory, Session } from '../identity/directory.ts'
 import type { BearerToken } from '../identity/identity.ts'
 import type { Attempt, SignIn } from '../identity/sign-in.ts'
 import { type AccessToken, checkName } from '../identity/user.ts'
+import type { OriginFields } from '../journal/security-event-table.ts'
+import type { SecurityEvents } from '../journal/security-events.ts'
 import { type KeyRing, signWithRing } from '../keys/ring.ts'
 
 export interface SignInsNeeds {
   readonly directory: Directory
   readonly signIn: SignIn
+  readonly events: SecurityEvents
   ring(): KeyRing
   readonly issuer: string
   settings(): AuthSettings
@@ -44,27 +48,40 @@ export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns 
     async check(name, password, source) {
       const maxAgeMs = needs.basicAgeMs()
       const age = maxAgeMs === undefined ? {} : { maxAgeMs }
-      const admitted = await admit(needs, { name, password, source, ...age })
+      const admitted = await admit(needs, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
       return admitted?.token ? toAccepted(admitted.account, admitted.token) : admitted?.account
     },
     isPassword: async (name, password, source) =>
-      (await admit(needs, { name, password, source, isWithoutCode: true })) !== undefined,
+      (await admit(needs, { name, password, source, handler: CHECK_ENDPOINT, isWithoutCode: true })) !== undefined,
     async signIn({ name, password, code }, lifetimeSeconds, source) {
-      const admitted = await admit(needs, { name, password, code, source })
+      const admitted = await admit(needs, { name, password, code, source, handler: SIGN_IN_ENDPOINT })
       if (!admitted) return undefined
       const { account, token } = admitted
       const session = directory.createSession(account, { hasPassword: token === undefined })
       const accessToken = token && toTokenMark(token)
       const rest = { renewableUntil: token?.validUntil, accessToken, allowedPaths: undefined }
-      return issue(needs, session, now() + lifetimeSeconds, rest)
+      const issued = issue(needs, session, now() + lifetimeSeconds, rest)
+      recordToken(needs, account.name, { actor: account.name, handler: SIGN_IN_ENDPOINT })
+      return issued
     },
     async renew(name, bearer, lifetimeSeconds) {
       const session = bearer.session ?? (await open(directory, name))
-      return issue(needs, session, now() + lifetimeSeconds, bearer)
+      const issued = issue(needs, session, now() + lifetimeSeconds, bearer)
+      if (!bearer.session) recordToken(needs, name)
+      return issued
     },
-    end: ({ session, expiresAt }) => end(needs, session, expiresAt),
+    async end({ session, expiresAt }) {
+      await end(needs, session, expiresAt)
+      needs.events.record('sign-out', { subject: session.name })
+    },
   }
 }
+
+const SIGN_IN_ENDPOINT = '_open/auth'
+const CHECK_ENDPOINT = '_api/user'
+
+const recordToken = ({ events }: SignInsNeeds, subject: string, origin: OriginFields = {}): void =>
+  events.record('sign-in.accepted', { subject, opened: 'token', ...origin })
 
 const toAccepted = (identity: Account, token: AccessToken): AcceptedCredential => ({
   kind: 'accepted',
@@ -72,7 +89,7 @@ const toAccepted = (identity: Account, token: AccessToken): AcceptedCredential =
   accessToken: { mark: toTokenMark(token), validUntil: token.validUntil },
 })
 
-interface Credentials extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode'> {
+interface Credentials extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode' | 'handler'> {
   readonly source: CredentialSource
 }
 
@@ -82,7 +99,14 @@ async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Pr
   if (byToken && byToken.account.totp === undefined) return byToken
   const name = byToken?.account.name ?? given.name
   // what cannot be a name is nobody's, and need not be looked for
-  if (checkName(name) !== undefined) return undefined
+  if (checkName(name) !== undefined) {
+    needs.events.record('sign-in.refused', {
+      subject: name,
+      reason: 'no user can have this name',
+      handler: given.handler,
+    })
+    return undefined
+  }
   const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(needs.clock)) !== undefined
   try {
     const account = await needs.signIn({

@@ -1,8 +1,10 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
+import { findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
 import type { RuntimeEntry, RuntimeLayer } from '../config/runtime.ts'
+import { recordOptionChanges } from './option-events.ts'
 import { noteDrop } from './runtime.ts'
 import type { ReloadReport, State } from './state.ts'
 
@@ -46,9 +48,14 @@ export function createSettingsService(state: State): SettingsService {
   /** What cannot be applied is taken back: left in the store, it would keep every node from its next start. */
   const change = async (into: RuntimeLayer, section: string, key: string, text: string | undefined) => {
     const before = await findIn(into, section, key)
+    const { configured } = state.get()
     await put(into, section, key, text)
     const report = await state.refresh()
-    if (report.isApplied) return
+    if (report.isApplied) {
+      const name = findOption(section, key)?.name ?? `${section}.${key}`
+      recordOptionChanges(state.events, [name], configured, state.get().configured)
+      return
+    }
     await (before ? put(into, section, key, before.text) : into.forget(section, key))
     await state.refresh()
     requireApplied(report)

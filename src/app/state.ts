@@ -9,7 +9,12 @@ import { renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { createHasher, type Hasher } from '../identity/password/hasher.ts'
 import type { Store } from '../identity/ports.ts'
-import { createSecurityEvents, type RunningSecurityEvents, toLogSink } from '../journal/security-events.ts'
+import {
+  createSecurityEvents,
+  type RunningSecurityEvents,
+  type SecurityEvents,
+  toLogSink,
+} from '../journal/security-events.ts'
 import type { VerificationKey } from '../keys/key.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
 import { openStore } from '../store/open.ts'
@@ -22,6 +27,7 @@ import {
   prepareRuntime,
   requireConfiguredAdministrator,
 } from './in-force.ts'
+import { recordAdministratorChanges, recordOptionChanges } from './option-events.ts'
 import { createStoredLayer, type StoredLayer } from './runtime.ts'
 import { createSharedSecrets, type SharedSecrets, type Use } from './shared-secrets.ts'
 import { ConfigError, StartError, StoreBusy } from './start-error.ts'
@@ -156,6 +162,7 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
   const events = createSecurityEvents({ node: () => inForce.get().settings.values.node.name, sinks: [toLogSink(log)] })
 
   const reload = async (): Promise<ReloadReport> => {
+    const before = inForce.get()
     const restore = needs.runtime.dropVolatile()
     try {
       const fresh = load()
@@ -166,13 +173,16 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
       reader = fresh
       take()
       const report = apply(prepared)
+      recordReload(events, report, before, inForce.get())
       if (report.needRestart.length > 0) log.warn('these changes wait for a restart', { options: report.needRestart })
       return report
     } catch (error) {
       restore()
       // Whatever it is (a store that does not answer, too much work waiting), what is in force stays.
       const reason = error instanceof StartError ? error.message : `it could not be read: ${reasonOf(error)}`
-      return { isApplied: false, problems: reason.split('\n'), changed: [], needRestart: [] }
+      const problems = reason.split('\n')
+      events.record('reload.failed', { source: 'configuration', reason: summarize(problems) })
+      return { isApplied: false, problems, changed: [], needRestart: [] }
     }
   }
   const refresh = async (): Promise<ReloadReport> => {
@@ -202,6 +212,16 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     joinReload: (part) => void parts.push(part),
   }
 }
+
+function recordReload(events: SecurityEvents, report: ReloadReport, before: InForce, after: InForce): void {
+  const changed = [...report.changed, ...report.needRestart]
+  events.record('configuration.reloaded', { changed })
+  recordOptionChanges(events, changed, before.configured, after.configured)
+  recordAdministratorChanges(events, before, after)
+}
+
+const summarize = ([first = '', ...others]: readonly string[]): string =>
+  others.length > 0 ? `${first} (and ${others.length} more)` : first
 
 /** Everything a reload reads, before any of it counts. What is read beside a bad configuration is read by the old one. */
 async function prepareParts(

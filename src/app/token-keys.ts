@@ -27,6 +27,8 @@ export function followKeys(state: State, log: Log): Live<JwtKeys> {
     prepare: async (settings) => {
       const fresh = loadKeySets(settings)
       const take = () => {
+        for (const [file, text] of fresh.sets)
+          if (sets.has(file) && sets.get(file) !== text) state.events.record('key-set.reloaded', { source: file })
         sets = fresh.sets
         warn.forget()
       }

@@ -2,6 +2,7 @@
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
+import type { SecurityEvents } from '../journal/security-events.ts'
 import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
 import { createRingWarnings } from '../keys/ring-warnings.ts'
 import {
@@ -46,12 +47,14 @@ export async function openTokenSecrets(state: State, log: Log): Promise<TokenSec
   const cache = createTokenCache<Claims>()
   const listeners: (() => void)[] = []
   const hasFiles = Boolean(source.keyfile || source.folder)
+  const sourceName = nameSource(source)
   const ring = createLiveRing({
     initial: first.ring,
     load: async () => refuseShared(await reloadSecretRing(source), USES.tokens, state.get().settings, state.secrets),
     onReload: (load) => {
       if (load.kind === 'ring') cache.clear()
-      reportReload(load, load.kind === 'ring' ? warningsOf(load) : [], log)
+      recordSecretsReload(state.events, sourceName, load)
+      for (const warning of load.kind === 'ring' ? warningsOf(load) : []) log.warn(warning)
       if (load.kind === 'ring') for (const listener of listeners) listener()
     },
     ...(hasFiles && values.server['jwt-secret-watch'] ? { watch: { source } } : {}),
@@ -64,8 +67,7 @@ export async function openTokenSecrets(state: State, log: Log): Promise<TokenSec
 /** Whether one of them is used for something else is seen once everything is read. */
 async function prepareReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
   const { load, take } = await ring.prepare(() => reloadSecretRing(source))
-  const place = source.folder ? 'server.jwt-secret-folder' : 'server.jwt-secret-keyfile'
-  if (load.kind === 'refused') return { problems: [`${place}: ${load.message}`], take }
+  if (load.kind === 'refused') return { problems: [`${nameSource(source)}: ${load.message}`], take }
   return { problems: [], take, secrets: [USES.tokens, keysOf(load.ring)] }
 }
 
@@ -75,11 +77,13 @@ function report({ source }: LoadedRing, warnings: readonly string[], log: Log): 
   for (const warning of warnings) log.warn(warning)
 }
 
-function reportReload(load: RingLoad, warnings: readonly string[], log: Log): void {
-  if (load.kind === 'refused') {
-    log.error('secrets of tokens not reloaded', { reason: load.message })
-    return
-  }
-  log.info('secrets of tokens reloaded', { keys: load.ring.verifying.length })
-  for (const warning of warnings) log.warn(warning)
+/** The option that names the secrets. */
+const nameSource = ({ folder, keyfile }: SecretSource): string => {
+  if (folder) return 'server.jwt-secret-folder'
+  return keyfile ? 'server.jwt-secret-keyfile' : 'server.jwt-secret'
+}
+
+export function recordSecretsReload(events: SecurityEvents, source: string, load: RingLoad): void {
+  if (load.kind === 'ring') events.record('secrets.reloaded', { source })
+  else events.record('reload.failed', { source, reason: load.message })
 }

@@ -7,6 +7,7 @@ import { loadSecretRing, type RingLoad, reloadSecretRing, type SecretSource } fr
 import { keysOf, refuseShared, type SharedSecrets, USES } from './shared-secrets.ts'
 import { StartError } from './start-error.ts'
 import type { PreparedPart, State } from './state.ts'
+import { recordSecretsReload } from './token-secrets.ts'
 
 const toSource = ({ upstream }: Config): SecretSource => ({
   keyfile: upstream['multi-model-secret-keyfile'],
@@ -31,15 +32,17 @@ export async function openUpstreamSecrets(state: State, log: Log): Promise<LiveR
   const ring = createLiveRing({
     initial: first.ring,
     load: async () => refuseShared(await reloadSecretRing(source), USES.upstream, state.get().settings, state.secrets),
-    onReload: (load) => {
-      if (load.kind === 'refused') log.error('secrets for upstream.multi-model not reloaded', { reason: load.message })
-    },
+    onReload: (load) => recordSecretsReload(state.events, nameSource(source), load),
     watch: { source },
   })
   state.secrets.register(USES.upstream, () => keysOf(ring.get()))
   state.joinReload({ prepare: () => prepareReload(ring, source) })
   return ring
 }
+
+/** The option that names the secrets. */
+const nameSource = ({ folder }: SecretSource): string =>
+  folder ? 'upstream.multi-model-secret-folder' : 'upstream.multi-model-secret-keyfile'
 
 async function prepareReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
   // whether it is shared is seen once everything is read

@@ -109,8 +109,8 @@ export class Refusal extends Error {
   }
 }
 
-/** What Cardea itself cannot do now: it says nothing of who asks, and must not make anybody nobody. */
-const CANNOT_NOW: ReadonlySet<ErrorCode> = new Set(['overloaded', 'store_unavailable', 'internal'])
+/** Failures that say nothing about the credential: with one of these a request must not go on as anonymous. */
+const CANNOT_NOW: ReadonlySet<ErrorCode> = new Set(['overloaded', 'store_unavailable', 'internal', 'client_gone'])
 
 /** Whether something is wrong with what the caller brought. */
 export const isOfCaller = (error: unknown): boolean => error instanceof Refusal && !CANNOT_NOW.has(error.code)

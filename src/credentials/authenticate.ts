@@ -5,10 +5,13 @@
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated } from '../identity/identity.ts'
 import type { CredentialHandler, CredentialSource, Verdict } from './handler.ts'
+import { explainRefusal, type SignInObserver } from './sign-in-observer.ts'
 
+/** `observer` is left out where the same request is only looked at again. */
 export function authenticate(
   source: CredentialSource,
   handlers: readonly CredentialHandler[],
+  observer?: SignInObserver,
   from = 0,
 ): MaybePromise<Authenticated> {
   for (let at = from; ; at += 1) {
@@ -16,17 +19,33 @@ export function authenticate(
     if (handler === undefined) return ANONYMOUS
     const read = handler.read(source)
     if (read instanceof Promise)
-      return andThen(read, (verdict) => accept(verdict, handler) ?? authenticate(source, handlers, at + 1))
-    const accepted = accept(read, handler)
+      return andThen(
+        read,
+        (verdict) => accept(verdict, handler, source, observer) ?? authenticate(source, handlers, observer, at + 1),
+      )
+    const accepted = accept(read, handler, source, observer)
     if (accepted) return accepted
   }
 }
 
 /** `undefined`: nothing here, the next is asked. */
-function accept(verdict: Verdict, { name }: CredentialHandler): Authenticated | undefined {
-  if (verdict.kind === 'refused') throw verdict.error
-  if (verdict.kind === 'absent') return undefined
+function accept(
+  verdict: Verdict,
+  { name }: CredentialHandler,
+  source: CredentialSource,
+  observer: SignInObserver | undefined,
+): Authenticated | undefined {
+  if (verdict.kind === 'refused') {
+    if (!verdict.isRecorded) observer?.onRefused(explainRefusal(verdict.error), name)
+    throw verdict.error
+  }
+  if (verdict.kind === 'absent') {
+    if (verdict.note !== undefined) observer?.onRefused(verdict.note, name)
+    return undefined
+  }
   // one by one: taking the rest of an object costs more than all else here
   const { identity, session, origin, bearer, accessToken, hasPassword } = verdict
-  return { identity, by: name, session, origin, bearer, accessToken, hasPassword }
+  const authenticated = { identity, by: name, session, origin, bearer, accessToken, hasPassword }
+  observer?.onAccepted(authenticated, source)
+  return authenticated
 }

@@ -7,6 +7,7 @@ import {
   type AcceptedCredential,
   type CredentialHandler,
   type CredentialSource,
+  type RefusedCredential,
   type Verdict,
 } from './handler.ts'
 
@@ -63,11 +64,11 @@ export function createBasicHandler(form: BasicForm, check: PasswordCheck): Crede
 }
 
 function toVerdict(checked: CheckedPassword): Verdict {
-  if (checked === undefined) return refused('credential_refused')
+  if (checked === undefined) return { ...refused('credential_refused'), isRecorded: true }
   return 'kind' in checked ? checked : { kind: 'accepted', identity: checked, hasPassword: true }
 }
 
-const refused = (code: 'credential_malformed' | 'credential_refused'): Verdict => ({
+const refused = (code: 'credential_malformed' | 'credential_refused'): RefusedCredential => ({
   kind: 'refused',
   error: new Refusal(code, { about: 'Authorization header has invalid base64 value' }),
 })

@@ -14,9 +14,16 @@ export interface CredentialSource {
 }
 
 export type Verdict =
-  | { readonly kind: 'absent'; readonly note?: string } // nothing here for me: ask the next
+  | { readonly kind: 'absent'; readonly note?: string } // nothing here for me: ask the next; `note`: what was ignored
   | AcceptedCredential
-  | { readonly kind: 'refused'; readonly error: Refusal } // present but wrong: stop
+  | RefusedCredential // present but wrong: stop
+
+export interface RefusedCredential {
+  readonly kind: 'refused'
+  readonly error: Refusal
+  /** The check of the password has recorded it, with a reason that is not known here. */
+  readonly isRecorded?: true
+}
 
 /** Who it is, and what else is to be known of the credential. */
 export interface AcceptedCredential extends Omit<Authenticated, 'by'> {

@@ -32,13 +32,18 @@ export function createProxyHandler(needs: ProxyNeeds): CredentialHandler {
       if (headers === undefined) return ABSENT
       const { name, roles } = headers
       if (!isName(name) || !roles.every(isRole)) return ABSENT
-      if (!isProven(headers, source, needs)) return ABSENT
+      if (!isProven(headers, source, needs)) return UNPROVEN
       return andThen(needs.isWelcome(name), (isWelcome): Verdict => {
         return isWelcome ? { kind: 'accepted', identity: toForeignIdentity(name, roles) } : ABSENT
       })
     },
   }
 }
+
+const UNPROVEN: Verdict = Object.freeze({
+  kind: 'absent',
+  note: 'proxy headers ignored: the token is missing or wrong, or the peer is not trusted',
+})
 
 interface ProxyHeaders {
   readonly name: string

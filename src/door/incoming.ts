@@ -18,8 +18,11 @@ export interface IncomingOptions {
 }
 
 const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
-/** Made once: the reason Node would make up costs more than all the rest, and every reply ends with a close. */
-const GONE = new Error('the client is gone')
+/**
+ * A refusal, so that work which ends with the signal is no error of Cardea's. Made once: the reason Node would make up
+ * costs more than all the rest, and every reply ends with a close.
+ */
+const GONE = new Refusal('client_gone')
 
 /** Not a count: an id must not tell how many requests there were. It names a request in a log, and guards nothing. */
 function createId(): string {

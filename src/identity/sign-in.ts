@@ -42,6 +42,10 @@ export interface Attempt {
   isProven?(account: Account): boolean
   /** How long ago the password may have been verified for that to count; left out: as long as it is the same. */
   readonly maxAgeMs?: number
+  /** Credential handler or endpoint that takes the password, for the record. */
+  readonly handler?: string
+  /** Called with the reason of a refusal, which the client must not learn. */
+  explain?(reason: string): void
   /** Whoever waits: asked for its signal only where a hash must be computed, because making one costs something. */
   readonly waiting?: { readonly signal: AbortSignal }
 }
@@ -107,15 +111,21 @@ function conclude(
   // codes are guessed side by side too
   requireUnlocked(lockout, key)
   if (!account || !proof) {
-    lockout.countFailure(key)
+    refuse(needs, attempt, account ? 'wrong password' : 'no active user of this name', key)
     // quirk: recorded case min-iterations: a hash that no password can give is refused for its iterations
     if (account && !account.isAdmin && !isWellFormed(account.password)) requireIterations(account, needs.limits())
     return undefined
   }
   // a wrong code counts and looks like a wrong password, else it would tell that the password was right
   return andThen(isCodeRight(account, attempt, codes), (isRight) =>
-    isRight ? accept(needs, attempt, account, proof) : void lockout.countFailure(key),
+    isRight ? accept(needs, attempt, account, proof) : refuse(needs, attempt, 'missing or wrong one-time code', key),
   )
+}
+
+/** The client is not told the reason. */
+function refuse({ lockout }: SignInNeeds, attempt: Attempt, reason: string, key: LockoutKey): undefined {
+  attempt.explain?.(reason)
+  lockout.countFailure(key)
 }
 
 function accept(needs: SignInNeeds, attempt: Attempt, account: Account, proof: Proof): Account {

@@ -44,9 +44,13 @@ const LEVEL_NAMES = new Map([
 const TEXT: DestinationStream = {
   write(line) {
     const { level, time, msg, ...fields } = JSON.parse(line)
-    const rest = Object.entries(fields).map(
-      ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    )
+    const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${renderValue(value)}`)
     process.stderr.write(`${new Date(time).toISOString()} ${LEVEL_NAMES.get(level) ?? level} ${msg}${rest.join('')}\n`)
   },
 }
+
+const PLAIN = /^[^\s"=\p{Cc}]+$/u
+
+/** Quoted where it could be mistaken for something else: a client may choose the text, and must not forge a line. */
+const renderValue = (value: unknown): string =>
+  typeof value === 'string' && PLAIN.test(value) ? value : JSON.stringify(value)

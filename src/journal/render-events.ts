@@ -8,7 +8,7 @@ export const COMMON_FIELDS: Readonly<Record<string, string>> = {
   actor:
     'Name of the identity that made the request; `_owner` on the control socket, `_superuser` for a superuser token. Absent for an anonymous request, and where no request caused the event.',
   peer: 'Address of the client, after the decision which proxies are trusted. Absent on a Unix socket.',
-  door: 'Where the request came in: `document`, `multi-model` or `control`.',
+  door: 'Where the request came in: `document`, `multi-model`, `admin` (`admin.endpoint`) or `control` (the control socket).',
   handler: 'Credential handler that recognised the credential, for example `cookie` or `basic`.',
   request: 'Id of the request, as in the response header.',
 }

@@ -104,7 +104,10 @@ export const SECURITY_EVENTS = {
     outcome: 'success',
     sentence: 'user changed',
     scope: 'request',
-    fields: { ...USER, changed: list('What changed: `password`, `roles`, `active`, `members`, `extra`, `config`.') },
+    fields: {
+      ...USER,
+      changed: list('What changed: `password`, `roles`, `active`, `totp`, `members`, `extra`, `config`.'),
+    },
   },
   'user.removed': { level: 'info', outcome: 'success', sentence: 'user removed', scope: 'request', fields: USER },
   'administrator.created': {

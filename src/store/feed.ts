@@ -21,6 +21,8 @@ export interface FollowOptions {
   readonly onReset: () => void | Promise<void>
   /** A poll failed. Must not throw. */
   readonly onStale: (failure: StaleFailure) => void
+  /** The first good poll after one that failed. Must not throw. */
+  readonly onRecovered?: () => void
   readonly clock: Clock
 }
 
@@ -91,7 +93,9 @@ class FeedFollower implements Follower {
   async #run(): Promise<void> {
     const { pollMs = 250 } = this.#options
     for (let failures = 0; !this.#isStopped; ) {
-      failures = (await this.#serve()) ? 0 : failures + 1
+      const isGood = await this.#serve()
+      if (isGood && failures > 0) this.#options.onRecovered?.()
+      failures = isGood ? 0 : failures + 1
       if (!this.#isStopped) await this.#nap.sleep(failures === 0 ? pollMs : backOffMs(pollMs, failures))
     }
   }

@@ -40,17 +40,22 @@ export const EXCHANGE_OPERATIONS = {
   'exchange.export': {
     method: 'GET',
     path: '/exchange/users',
-    async run({ directory }, { query }): Promise<ExportPage> {
+    async run({ directory, events }, { query }): Promise<ExportPage> {
       const writer = readWriter(query)
       const { page, next } = await readPage(directory, query)
       const users = page.map((user) => ({ name: user.name, ...writer.writeUser(user) }))
+      events.record('users.exported', { count: users.length })
       return { users, ...(next !== undefined && { next }) }
     },
   },
   'exchange.administrators': {
     method: 'GET',
     path: '/exchange/administrators',
-    run: ({ directory }) => ({ administrators: directory.listAdministrators() }),
+    run({ directory, events }) {
+      const administrators = directory.listAdministrators()
+      events.record('users.exported', { count: administrators.length })
+      return { administrators }
+    },
   },
   'exchange.count': {
     method: 'GET',

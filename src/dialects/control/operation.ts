@@ -1,4 +1,5 @@
 import type { AdministratorDirectory, UserDirectory } from '../../identity/directory.ts'
+import type { SecurityEvents } from '../../journal/security-events.ts'
 
 /** What one call brings: what stood in its path, its query, and its body as it was read from JSON. */
 export interface Call {
@@ -79,6 +80,7 @@ export interface Health {
 
 export interface ControlNeeds {
   readonly directory: UserDirectory & AdministratorDirectory
+  readonly events: SecurityEvents
   readonly settings: ControlSettings
   health(): Health
 }

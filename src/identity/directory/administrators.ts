@@ -10,7 +10,8 @@ import type { Listeners } from './listeners.ts'
 import type { DirectoryNeeds } from './needs.ts'
 import type { NewPasswords } from './new-passwords.ts'
 
-export interface AdministratorParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'settings' | 'clock'> {
+export interface AdministratorParts
+  extends Pick<DirectoryNeeds, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
   readonly passwords: NewPasswords
   readonly listeners: Listeners
 }
@@ -20,7 +21,7 @@ const MOST_ATTEMPTS = 100
 const NO_PASSWORD = 'The password of an administrator must not be empty.'
 
 export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
-  const { store, administration, clock, listeners } = parts
+  const { store, administration, clock, listeners, events } = parts
   const change = (key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
   return {
     listAdministrators: () => [...administration.accounts().values()].map(({ name, text }) => ({ name, text })),
@@ -34,9 +35,12 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
         return current.text
       }
       const text = await toText(parts, password, signal)
+      const isNew = !administration.accounts().has(name)
       await store.setSetting({ ...change(name), text })
       await administration.refresh()
       listeners.tell({ kind: 'account', name })
+      events.record(isNew ? 'administrator.created' : 'administrator.changed', { subject: name })
+      events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
       return text
     },
     async removeAdministrator(name) {
@@ -47,6 +51,8 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
         await administration.refresh()
         if (outcome.kind === 'conflict') continue
         listeners.tell({ kind: 'account', name })
+        events.record('administrator.removed', { subject: name })
+        events.record('session.revoked', { subject: name, reason: 'administrator removed' })
         return removed
       }
       throw new Refusal('conflict')

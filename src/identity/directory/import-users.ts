@@ -44,8 +44,15 @@ export const createImportUsers =
       if (name !== undefined && isChange(outcome)) parts.listeners.tell({ kind: 'account', name })
       settled.push(outcome)
     }
+    recordImport(parts, settled)
     return settled
   }
+
+function recordImport({ events }: ImportParts, outcomes: readonly ImportOutcome[]): void {
+  const count = (wanted: ImportOutcome['kind']) => outcomes.filter(({ kind }) => kind === wanted).length
+  const [created, replaced, kept, refused] = [count('created'), count('replaced'), count('kept'), count('refused')]
+  events.record('users.imported', { created, replaced, kept, refused })
+}
 
 const isChange = ({ kind }: ImportOutcome): boolean => kind === 'created' || kind === 'replaced'
 

@@ -27,16 +27,24 @@ export interface KnowledgeParts {
 const MS_BETWEEN_WARNINGS = 10_000
 
 export function createKnowledge(needs: DirectoryNeeds, parts: KnowledgeParts): Knowledge {
-  const { administration, clock, log } = needs
+  const { administration, clock, log, events } = needs
+  let lostAtMs: number | undefined
   let warnedAtMs = Number.NEGATIVE_INFINITY
   const follower = needs.follow({
     from: administration.sequence(),
     onChange: (changes) => learn(changes, needs, parts),
     onReset: () => beginAnew(needs, parts),
     onStale({ error, ageMs }) {
+      if (lostAtMs === undefined) events.record('store.lost', { reason: describeFailure(error) })
+      lostAtMs ??= clock.nowMs() - ageMs
       if (clock.nowMs() - warnedAtMs < MS_BETWEEN_WARNINGS) return
       warnedAtMs = clock.nowMs()
       log.warn('the store cannot be asked for changes', { ageMs, error })
+    },
+    onRecovered() {
+      const seconds = Math.round((clock.nowMs() - (lostAtMs ?? clock.nowMs())) / 1000)
+      lostAtMs = undefined
+      events.record('store.back', { seconds })
     },
   })
   const look = createLook(() => catchUp(follower))
@@ -50,6 +58,12 @@ export function createKnowledge(needs: DirectoryNeeds, parts: KnowledgeParts): K
     catchUp: () => catchUp(follower),
     close: () => follower.stop(),
   }
+}
+
+/** The code alone: the message of a driver may quote a connection string. */
+function describeFailure(error: unknown): string {
+  if (error instanceof Refusal) return error.detail ?? error.message
+  return (error as NodeJS.ErrnoException | undefined)?.code ?? 'no answer'
 }
 
 /** How long a store that was silent for so long is waited for, once for all who ask. */

@@ -52,6 +52,7 @@ export interface FollowNeeds {
   readonly onChange: (changes: readonly Change[]) => Promise<void>
   readonly onReset: () => Promise<void>
   readonly onStale: (failure: { readonly error: unknown; readonly ageMs: number }) => void
+  readonly onRecovered: () => void
 }
 
 export interface Follower {

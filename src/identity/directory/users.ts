@@ -9,9 +9,10 @@ import type { Listeners } from './listeners.ts'
 import type { DirectoryNeeds } from './needs.ts'
 import type { NewPasswords } from './new-passwords.ts'
 import { isSameStored, settle, toNewUser } from './settle.ts'
+import { recordUserChange } from './user-events.ts'
 import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
 
-export interface UserParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'clock'> {
+export interface UserParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'clock' | 'events'> {
   readonly writer: UserWriter
   readonly passwords: NewPasswords
   readonly listeners: Listeners
@@ -51,15 +52,20 @@ const createReaders = ({ store }: UserParts): Pick<Users, 'findUser' | 'findReco
   countUsers: () => store.countUsers(),
 })
 
-/** Puts something in the place of a user, and says so. */
+/** Puts something in the place of a user, tells the listeners and records the event. */
 async function rewrite<R extends UserRecord>(
-  { writer, clock, listeners }: UserParts,
+  { writer, clock, listeners, events }: UserParts,
   name: string,
   expected: ExpectedRevision,
   change: (user: User, nowSeconds: number) => R,
 ): Promise<R> {
-  const record = await writer.write(name, (stored) => change(requireUser(stored, expected), nowSeconds(clock)))
+  let before: User | undefined
+  const record = await writer.write(name, (stored) => {
+    before = requireUser(stored, expected)
+    return change(before, nowSeconds(clock))
+  })
   listeners.tell({ kind: 'account', name })
+  recordUserChange(events, before, record)
   return record
 }
 
@@ -106,6 +112,7 @@ async function createUser(parts: UserParts, draft: UserDraft, signal: AbortSigna
   const password = await parts.passwords.toStored(draft.password, signal)
   const user = await parts.writer.write(name, (stored) => toNewUser(draft, password, requireFree(stored)))
   parts.listeners.tell({ kind: 'account', name })
+  recordUserChange(parts.events, undefined, user)
   return user
 }
 

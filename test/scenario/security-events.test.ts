@@ -1,0 +1,348 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { type Observed, observe, type RecordedEvent } from '../support/events.ts'
+import { ADMIN, basic, type Sent, send } from '../support/scenario.ts'
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+const SECRET = 'a-secret-of-proxies-and-cookies'
+const JWT_SECRET = 'a-secret-of-json-web-tokens'
+
+const OPTIONS = {
+  chttpd_auth: { iterations: 1, secret: SECRET },
+  jwt_keys: { 'hmac:_default': Buffer.from(JWT_SECRET).toString('base64') },
+}
+
+const post = (path: string, body: object, headers = {}): Sent => ({
+  method: 'POST',
+  path,
+  headers: { ...JSON_TYPE, ...headers },
+  body: JSON.stringify(body),
+})
+
+const put = (path: string, body: unknown, headers: Record<string, string> = ADMIN): Sent => ({
+  ...post(path, {}, headers),
+  method: 'PUT',
+  body: JSON.stringify(body),
+})
+
+const userDocument = (name: string, password: string) => ({ name, password, roles: ['reader'], type: 'user' })
+
+async function createUser({ document, take }: Observed, name: string, password: string): Promise<void> {
+  const path = `/_users/org.couchdb.user:${name}`
+  assert.equal((await send(document, put(path, userDocument(name, password)))).status, 201)
+  take()
+}
+
+function mintJwt(claims: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`
+  return `${signed}.${createHmac('sha256', JWT_SECRET).update(signed).digest('base64url')}`
+}
+
+const proxyHeaders = (name: string, token = createHmac('sha256', SECRET).update(name).digest('hex')) => ({
+  'X-Auth-CouchDB-UserName': name,
+  'X-Auth-CouchDB-Roles': 'reader',
+  'X-Auth-CouchDB-Token': token,
+})
+
+/** Most rows are requests of the administrator, and are about what the request changes. */
+const isAdministratorSignIn = ({ event, subject }: RecordedEvent) => event === 'sign-in.accepted' && subject === 'admin'
+
+/** What a row expects of each event, in order; fields that are not named may be anything. */
+type Expected = readonly (readonly [event: string, fields: Readonly<Record<string, unknown>>])[]
+
+function assertEvents(observed: Observed, expected: Expected): void {
+  const events = observed.take().filter((event) => !isAdministratorSignIn(event))
+  assert.deepEqual(
+    events.map(({ event }) => event),
+    expected.map(([event]) => event),
+  )
+  for (const [at, [, fields]] of expected.entries())
+    for (const [name, value] of Object.entries(fields)) assert.deepEqual(events[at]?.[name], value, name)
+}
+
+interface Row {
+  readonly name: string
+  readonly door?: 'document' | 'multiModel'
+  readonly send: Sent
+  readonly status: number
+  readonly events: Expected
+}
+
+const FROM = { peer: '127.0.0.1', outcome: 'success', node: 'cardea@127.0.0.1' }
+const REFUSED = { ...FROM, outcome: 'failure', level: 'warn' }
+
+const exp = Math.floor(Date.now() / 1000) + 600
+
+/** Each on a server of its own, with a user jo. */
+const ROWS: readonly Row[] = [
+  {
+    name: 'a session opened with a password',
+    send: post('/_session', { name: 'jo', password: 'right' }),
+    status: 200,
+    events: [
+      ['sign-in.accepted', { ...FROM, subject: 'jo', actor: 'jo', door: 'document', opened: 'session', level: 'info' }],
+    ],
+  },
+  {
+    name: 'a wrong password in the body, with the reason the client is not told',
+    send: post('/_session', { name: 'jo', password: 'wrong' }),
+    status: 401,
+    events: [
+      [
+        'sign-in.refused',
+        { ...REFUSED, subject: 'jo', reason: 'wrong password', handler: '_session', actor: undefined },
+      ],
+    ],
+  },
+  {
+    name: 'an unknown name',
+    send: post('/_session', { name: 'mallory', password: 'wrong' }),
+    status: 401,
+    events: [['sign-in.refused', { ...REFUSED, subject: 'mallory', reason: 'no active user of this name' }]],
+  },
+  {
+    name: 'a wrong Basic password at the document door',
+    send: { path: '/', headers: { Authorization: basic('jo', 'wrong') } },
+    status: 401,
+    events: [['sign-in.refused', { ...REFUSED, subject: 'jo', reason: 'wrong password', handler: 'default' }]],
+  },
+  {
+    name: 'a wrong Basic password at the multi-model door',
+    door: 'multiModel',
+    send: { path: '/_api/version', headers: { Authorization: basic('jo', 'wrong') } },
+    status: 401,
+    events: [
+      [
+        'sign-in.refused',
+        { ...REFUSED, subject: 'jo', reason: 'wrong password', handler: 'basic', door: 'multi-model' },
+      ],
+    ],
+  },
+  {
+    name: 'a token issued for a password',
+    door: 'multiModel',
+    send: post('/_open/auth', { username: 'jo', password: 'right' }),
+    status: 200,
+    events: [['sign-in.accepted', { ...FROM, subject: 'jo', opened: 'token', handler: '_open/auth' }]],
+  },
+  {
+    name: 'a wrong password for a token',
+    door: 'multiModel',
+    send: post('/_open/auth', { username: 'jo', password: 'wrong' }),
+    status: 401,
+    events: [['sign-in.refused', { ...REFUSED, subject: 'jo', reason: 'wrong password', handler: '_open/auth' }]],
+  },
+  {
+    name: 'a token that was not issued here',
+    door: 'multiModel',
+    send: { path: '/_api/version', headers: { Authorization: `bearer ${mintJwt({ iss: 'arangodb' })}` } },
+    status: 401,
+    events: [['sign-in.refused', { ...REFUSED, handler: 'bearer', subject: undefined }]],
+  },
+  {
+    name: 'the first use of a JSON Web Token',
+    send: { path: '/_session', headers: { Authorization: `Bearer ${mintJwt({ sub: 'anna', exp })}` } },
+    status: 200,
+    events: [['sign-in.accepted', { ...FROM, subject: 'anna', opened: 'first use', handler: 'jwt' }]],
+  },
+  {
+    name: 'a JSON Web Token that has expired',
+    send: { path: '/_session', headers: { Authorization: `Bearer ${mintJwt({ sub: 'anna', exp: 1 })}` } },
+    status: 401,
+    events: [['sign-in.refused', { ...REFUSED, reason: 'exp not in future', handler: 'jwt' }]],
+  },
+  {
+    name: 'the first use of proxy headers',
+    send: { path: '/_session', headers: proxyHeaders('anna') },
+    status: 200,
+    events: [['sign-in.accepted', { ...FROM, subject: 'anna', opened: 'first use', handler: 'proxy' }]],
+  },
+  {
+    name: 'proxy headers without a right token',
+    send: { path: '/_session', headers: proxyHeaders('anna', '00') },
+    status: 200,
+    events: [['sign-in.refused', { ...REFUSED, handler: 'proxy' }]],
+  },
+  {
+    name: 'a user created at the multi-model door',
+    door: 'multiModel',
+    send: post('/_api/user', { user: 'mo', passwd: 'a-password' }, ADMIN),
+    status: 201,
+    events: [['user.created', { ...FROM, subject: 'mo', actor: 'admin', handler: 'basic', door: 'multi-model' }]],
+  },
+  {
+    name: 'a changed password, which revokes the sessions',
+    door: 'multiModel',
+    send: { ...post('/_api/user/jo', { passwd: 'another' }, ADMIN), method: 'PATCH' },
+    status: 200,
+    events: [
+      ['user.changed', { ...FROM, subject: 'jo', actor: 'admin', changed: ['password'] }],
+      ['session.revoked', { ...FROM, subject: 'jo', reason: 'password changed' }],
+    ],
+  },
+  {
+    name: 'a grant',
+    door: 'multiModel',
+    send: put('/_api/user/jo/database/shop', { grant: 'ro' }),
+    status: 200,
+    events: [['grant.created', { ...FROM, subject: 'jo', actor: 'admin', database: 'shop', access: 'ro' }]],
+  },
+  {
+    name: 'an access token',
+    door: 'multiModel',
+    send: post('/_api/token/jo', { name: 'backup' }, { Authorization: basic('jo', 'right') }),
+    status: 200,
+    events: [
+      ['sign-in.accepted', { subject: 'jo' }],
+      ['access-token.created', { ...FROM, subject: 'jo', actor: 'jo', token: 'backup' }],
+    ],
+  },
+  {
+    name: 'a removed user',
+    door: 'multiModel',
+    send: { method: 'DELETE', path: '/_api/user/jo', headers: ADMIN },
+    status: 202,
+    events: [
+      ['user.removed', { ...FROM, subject: 'jo', actor: 'admin' }],
+      ['session.revoked', { ...FROM, subject: 'jo', reason: 'user removed' }],
+    ],
+  },
+  {
+    name: 'an administrator created over HTTP',
+    send: put('/_node/_local/_config/admins/eve', 'a-password'),
+    status: 200,
+    events: [
+      ['administrator.created', { ...FROM, subject: 'eve', actor: 'admin', level: 'warn' }],
+      ['session.revoked', { subject: 'eve' }],
+    ],
+  },
+  {
+    name: 'an option changed over HTTP, with both values',
+    send: put('/_node/_local/_config/chttpd_auth/timeout', '1200'),
+    status: 200,
+    events: [['option.changed', { ...FROM, actor: 'admin', option: 'chttpd_auth.timeout', old: '600', new: '1200' }]],
+  },
+  {
+    name: 'a secret changed over HTTP, masked',
+    send: put('/_node/_local/_config/jwt_keys/hmac:other', Buffer.from('another-secret').toString('base64')),
+    status: 200,
+    events: [['option.changed', { ...FROM, actor: 'admin', option: 'jwt_keys.hmac:other', new: '***' }]],
+  },
+  {
+    name: 'an option of which Cardea knows nothing, masked',
+    send: put('/_node/_local/_config/my_plugin/endpoint', 'https://me:a-password@example.org'),
+    status: 200,
+    events: [['option.changed', { option: 'my_plugin.endpoint', new: '***' }]],
+  },
+  {
+    name: 'a reload asked for over HTTP',
+    send: post('/_node/_local/_config/_reload', {}, ADMIN),
+    status: 200,
+    events: [['configuration.reloaded', { ...FROM, actor: 'admin', changed: [] }]],
+  },
+  {
+    name: 'a user created through the admin API',
+    send: post('/_cardea/api/users', { name: 'mo', password: 'a-password' }, ADMIN),
+    status: 200,
+    events: [['user.created', { ...FROM, subject: 'mo', actor: 'admin', door: 'document' }]],
+  },
+  {
+    name: 'an export through the admin API',
+    send: { path: '/_cardea/api/exchange/users?format=cardea', headers: ADMIN },
+    status: 200,
+    events: [['users.exported', { ...FROM, actor: 'admin', count: 1, level: 'warn' }]],
+  },
+  {
+    name: 'an import through the admin API',
+    send: post('/_cardea/api/exchange/users', { users: [{ name: 'mo' }, { name: 'jo' }] }, ADMIN),
+    status: 200,
+    events: [['users.imported', { ...FROM, actor: 'admin', created: 1, kept: 1, replaced: 0, refused: 0 }]],
+  },
+]
+
+for (const row of ROWS) {
+  test(`records ${row.name}`, async (t) => {
+    const observed = await observe(t, OPTIONS)
+    await createUser(observed, 'jo', 'right')
+    const answer = await send(observed[row.door ?? 'document'], row.send)
+    assert.equal(answer.status, row.status, answer.body)
+    assertEvents(observed, row.events)
+  })
+}
+
+test('records one sign-in for many requests with the same Basic credential', async (t) => {
+  const observed = await observe(t, OPTIONS)
+  await createUser(observed, 'jo', 'right')
+  const request = { path: '/', headers: { Authorization: basic('jo', 'right') } }
+  for (let requests = 0; requests < 5; requests += 1) await send(observed.document, request)
+  assertEvents(observed, [['sign-in.accepted', { subject: 'jo', opened: 'first use', handler: 'default' }]])
+})
+
+test('records a sign-in again after the password changed', async (t) => {
+  const observed = await observe(t, OPTIONS)
+  await createUser(observed, 'jo', 'right')
+  const signIn = (password: string) =>
+    send(observed.document, { path: '/', headers: { Authorization: basic('jo', password) } })
+  await signIn('right')
+  const change = { ...post('/_api/user/jo', { passwd: 'another' }, ADMIN), method: 'PATCH' }
+  await send(observed.multiModel, change)
+  observed.take()
+  await signIn('another')
+  assertEvents(observed, [['sign-in.accepted', { subject: 'jo', opened: 'first use' }]])
+})
+
+test('records a sign-out at either door', async (t) => {
+  const observed = await observe(t, OPTIONS)
+  await createUser(observed, 'jo', 'right')
+  const session = await send(observed.document, post('/_session', { name: 'jo', password: 'right' }))
+  const Cookie = session.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+  const issued = await send(observed.multiModel, post('/_open/auth', { username: 'jo', password: 'right' }))
+  const Authorization = `bearer ${JSON.parse(issued.body).jwt}`
+  observed.take()
+  await send(observed.document, { method: 'DELETE', path: '/_session', headers: { Cookie } })
+  await send(observed.multiModel, { method: 'DELETE', path: '/_open/auth', headers: { Authorization } })
+  assertEvents(observed, [
+    ['sign-out', { ...FROM, subject: 'jo', actor: 'jo', handler: 'cookie', door: 'document' }],
+    ['sign-out', { ...FROM, subject: 'jo', actor: 'jo', handler: 'bearer', door: 'multi-model' }],
+  ])
+})
+
+test('records repeated refusals of one peer once, and their count at the end', async (t) => {
+  const observed = await observe(t)
+  for (let guess = 0; guess < 20; guess += 1)
+    await send(observed.multiModel, post('/_open/auth', { username: `user${guess}`, password: 'guess' }))
+  assertEvents(observed, [['sign-in.refused', { subject: 'user0' }]])
+  await observed.cardea.close()
+  assertEvents(observed, [['sign-in.refused', { subject: 'user19', count: 19 }]])
+})
+
+test('the name of a client cannot forge a line of the log', async (t) => {
+  const observed = await observe(t)
+  const name = 'jo\n{"event":"sign-in.accepted"}'
+  await send(observed.document, post('/_session', { name, password: 'x' }))
+  assertEvents(observed, [['sign-in.refused', { subject: 'jo\\u{a}{"event":"sign-in.accepted"}' }]])
+})
+
+test('clients that disconnect while their password waits to be hashed are no errors', async (t) => {
+  const observed = await observe(t, { chttpd_auth: { iterations: 300_000 } })
+  const { hostname, port } = new URL(observed.document)
+  const sockets = Array.from({ length: 40 }, (_, number) => {
+    const request = `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(`user${number}`, 'guess')}\r\n\r\n`
+    return connect({ host: hostname, port: Number(port) }).on('connect', function (this: Socket) {
+      this.end(request)
+    })
+  })
+  await Promise.all(sockets.map((socket) => once(socket, 'finish')))
+  // arrives after all of them, and is hashed after those that stayed
+  const later = send(observed.document, { path: '/', headers: ADMIN })
+  for (const socket of sockets) socket.destroy()
+  assert.equal((await later).status, 200)
+  assert.deepEqual(
+    observed.lines.filter((line) => line.includes('"level":"error"')),
+    [],
+  )
+})
