@@ -106,19 +106,23 @@ export const toDocumentSettings = (settings: Settings): DocumentSettings => {
   }
 }
 
-export const toMultiModelSettings = ({ server, auth, http, couchdb }: Config): MultiModelSettings => ({
-  authentication: server.authentication,
-  systemOnly: server['authentication-system-only'],
-  unixSockets: server['authentication-unix-sockets'],
-  role: server.role,
-  isHardened: server.harden,
-  uuid: couchdb.uuid,
-  sessionTimeoutSeconds: server['session-timeout'],
-  minimalExpirySeconds: auth['minimal-jwt-expiry-time'],
-  maximalExpirySeconds: auth['maximal-jwt-expiry-time'],
-  trustedOrigins: http['trusted-origin'],
-  returnsQueueTime: http['return-queue-time-header'],
-})
+export const toMultiModelSettings = (config: Config): MultiModelSettings => {
+  const { server, auth, http, couchdb } = config
+  return {
+    authentication: server.authentication,
+    systemOnly: server['authentication-system-only'],
+    unixSockets: server['authentication-unix-sockets'],
+    webUiBeforeLogin: config['multi-model']['web-ui-before-login'],
+    role: server.role,
+    isHardened: server.harden,
+    uuid: couchdb.uuid,
+    sessionTimeoutSeconds: server['session-timeout'],
+    minimalExpirySeconds: auth['minimal-jwt-expiry-time'],
+    maximalExpirySeconds: auth['maximal-jwt-expiry-time'],
+    trustedOrigins: http['trusted-origin'],
+    returnsQueueTime: http['return-queue-time-header'],
+  }
+}
 
 /** `undefined`: a verified password counts as long as it is the same. */
 export const toBasicAgeMs = ({ server }: Config): number | undefined =>

@@ -644,6 +644,12 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'The API version told to clients of the multi-model door.',
     }),
+    'web-ui-before-login': option({
+      codec: boolean,
+      initial: false,
+      reload: 'live',
+      help: 'Whether the files of the web interface of the database (GET and HEAD below /_admin/aardvark/) load without a credential, so that its login page can be reached. They are requested from the database without any identity.',
+    }),
   },
 
   node: {

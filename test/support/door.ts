@@ -44,6 +44,7 @@ const MULTI_MODEL: MultiModelSettings = {
   authentication: true,
   systemOnly: true,
   unixSockets: true,
+  webUiBeforeLogin: false,
   role: 'single',
   isHardened: false,
   uuid: '0'.repeat(32),

@@ -12,6 +12,8 @@ export interface GateSettings {
   readonly systemOnly: boolean
   /** Off: who comes over a Unix socket needs none. */
   readonly unixSockets: boolean
+  /** The files of the database's web interface load before its login. */
+  readonly webUiBeforeLogin: boolean
 }
 
 /** Which databases there are. */
@@ -69,6 +71,11 @@ export async function passGate(exchange: Exchange, settings: GateSettings, datab
     if (!isThere) throw new Refusal('database_not_found')
     return
   }
+  if (isThere && settings.webUiBeforeLogin && isWebUiFile(exchange)) {
+    // let in for the file alone, so nobody's credential goes along
+    exchange.authenticated = ANONYMOUS
+    return
+  }
   // A name that does not exist looks like one the caller may not enter, so that names cannot be probed.
   const isOpen = !needsCredential(segments, settings) || isOwnAffair(segments, authenticated)
   if (!isThere || !isOpen) throw new Refusal('authentication_required')
@@ -80,6 +87,12 @@ const isPathAllowed = (path: Path, { bearer }: Authenticated): boolean =>
 
 const mayEnter = ({ identity, by }: Authenticated, database: string): boolean =>
   by !== null && levelOn(identity, database) !== 'none'
+
+const isWebUiFile = ({ method, path: { raw, segments } }: Exchange): boolean =>
+  (method === 'GET' || method === 'HEAD') &&
+  segments[0] === '_admin' &&
+  segments[1] === 'aardvark' &&
+  (segments.length > 2 || raw.endsWith('/'))
 
 /** What everybody may ask for who is known at all: about themselves, which the routes decide. */
 function isOwnAffair(segments: readonly string[], { by }: Authenticated): boolean {
