@@ -24,7 +24,7 @@ import {
   passGate,
 } from '../dialects/multi-model/gate.ts'
 import { namesDatabase } from '../dialects/multi-model/path.ts'
-import { createOtherwise, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
+import { createOtherwise, ownRoutes, refuseBatch, standInRoutes } from '../dialects/multi-model/routes.ts'
 import type { Secrets } from '../dialects/multi-model/secrets.ts'
 import { createDoor, type Door } from '../door/door.ts'
 import type { Dialect, Exchange } from '../door/exchange.ts'
@@ -82,7 +82,10 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const forward = (exchange: Exchange) => {
     // Cardea's own paths have no API version: nothing with such a name is forwarded
     if (isMounted(exchange.path.segments) && !namesDatabase(exchange.path)) throw new Refusal('invalid_target')
-    return services.forward(exchange) ?? (upstream.isSet() ? upstream.forward(exchange) : undefined)
+    const response = services.forward(exchange)
+    if (response !== undefined || !upstream.isSet()) return response
+    refuseBatch(exchange.path.segments)
+    return upstream.forward(exchange)
   }
   const otherwise = createOtherwise(auth, forward)
   const dialect: Dialect = createMultiModelDialect({

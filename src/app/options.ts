@@ -79,6 +79,7 @@ export const toDocumentSettings = (settings: Settings): DocumentSettings => {
     requireValidUserExceptForUp: config.chttpd.require_valid_user_except_for_up,
     adminOnlyAllDbs: config.chttpd.admin_only_all_dbs,
     maxUriLength: config.chttpd.max_uri_length || undefined,
+    forwardsRewrites: config.upstream['document-rewrites'],
     validatesHost: config.chttpd.validate_host,
     validHosts: config.chttpd.valid_hosts,
     wwwAuthenticate: config.chttpd['WWW-Authenticate'],

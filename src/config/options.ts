@@ -780,6 +780,13 @@ export const OPTIONS = {
       secret: true,
       http: false,
     }),
+    'document-rewrites': option({
+      codec: boolean,
+      initial: true,
+      reload: 'live',
+      help: 'Whether requests to _rewrite are forwarded to that database. The design document decides where they lead, so Cardea authorises only the path that was sent. false: 403.',
+      http: false,
+    }),
     'multi-model': option({
       codec: serverUrls,
       initial: [],

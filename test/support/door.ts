@@ -19,6 +19,7 @@ const DOCUMENT: DocumentSettings = {
   requireValidUserExceptForUp: false,
   adminOnlyAllDbs: true,
   maxUriLength: undefined,
+  forwardsRewrites: true,
   validatesHost: false,
   validHosts: [],
   wwwAuthenticate: '',

@@ -26,6 +26,8 @@ export interface DocumentSettings extends SessionSettings {
   readonly requireValidUserExceptForUp: boolean
   readonly adminOnlyAllDbs: boolean
   readonly maxUriLength: number | undefined
+  /** Whether requests go to a `_rewrite` of the database, which decides where they lead. */
+  readonly forwardsRewrites: boolean
   readonly validatesHost: boolean
   readonly validHosts: readonly string[]
   /** What every 401 challenges with; empty: by the rules. */
@@ -93,6 +95,7 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
       if (first === '_session') throw new Refusal('not_found')
       if (upstream?.isSet()) {
         if (isElsewhere(exchange.path.segments)) throw new Refusal('invalid_target')
+        if (!settings().forwardsRewrites) refuseRewrite(exchange.path.segments)
         return forwardGuarded(exchange, upstream, options.node.isOwnSetting)
       }
       throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
@@ -123,6 +126,13 @@ const NO_SNIFFING: HeaderPair = ['X-Content-Type-Options', 'nosniff']
 
 const hasHeader = ({ headers }: Reply, wanted: string): boolean =>
   headers.some(([name]) => name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase())
+
+/** The rules of a `_rewrite` are in a design document: where the request leads is not known here. */
+function refuseRewrite(segments: readonly string[]): void {
+  // `_design%2Fname` is one segment here and two in the database
+  if (segments.slice(1).join('/').split('/').includes('_rewrite'))
+    throw new Refusal('forbidden', { about: 'Requests to _rewrite are not forwarded.' })
+}
 
 /** A client may choose the challenge (browsers would pop up a dialogue); an option may; else only a closed server challenges. */
 function challenge(settings: DocumentSettings, asked: string | undefined): readonly HeaderPair[] {

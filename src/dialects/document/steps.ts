@@ -54,8 +54,9 @@ export function documentSteps(needs: StepsNeeds, routes: readonly Route[]): read
 
 function checkHost(exchange: Exchange, { validatesHost, validHosts }: DocumentSettings): undefined {
   if (!validatesHost) return
-  const host = (exchange.header('host') ?? '').replace(/:\d*$/, '')
-  if (!validHosts.includes(host)) throw new Refusal('invalid_host')
+  // both are forwarded, and the database prefers the one a trusted proxy named
+  const hosts = [exchange.header('host') ?? '', exchange.client.host]
+  if (!hosts.every((host) => validHosts.includes(host.replace(/:\d*$/, '')))) throw new Refusal('invalid_host')
 }
 
 function checkLength(target: string, max: number | undefined): undefined {

@@ -54,6 +54,11 @@ export function createOtherwise(
 /** Sign-in is Cardea's alone; and a version that was not stripped is not known to the database either. */
 const isNeverForwarded = ([first]: readonly string[]): boolean => first === '_open' || first === '_arango'
 
+/** A batch holds requests of its own, whose paths the database would route without asking Cardea. */
+export function refuseBatch([first, second]: readonly string[]): void {
+  if (first === '_api' && second === 'batch') throw new Refusal('forbidden', { about: 'batches are not forwarded' })
+}
+
 const toNotFound = (segments: readonly string[]): Refusal =>
   new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
 
