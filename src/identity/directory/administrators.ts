@@ -5,7 +5,7 @@ import type { AdministratorDirectory, NewAdministratorPassword } from '../direct
 import { readAdminPassword, renderAdminPassword } from '../password/admin-password.ts'
 import type { StoredPassword } from '../password/password.ts'
 import { findHashWork } from '../password/password-cost.ts'
-import { requireName } from './check-user.ts'
+import { requireDistinct, requireName, requireNormalized } from './check-user.ts'
 import type { Listeners } from './listeners.ts'
 import type { DirectoryNeeds } from './needs.ts'
 import type { NewPasswords } from './new-passwords.ts'
@@ -28,6 +28,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
     isAdministrator: (name) => administration.accounts().has(name),
     async setAdministrator(name, password, { signal } = {}) {
       requireName(name)
+      if (!administration.accounts().has(name)) requireNewName(name, administration.accounts().keys())
       if ('password' in password && password.password === '')
         throw new Refusal('password_refused', { about: NO_PASSWORD })
       const current = administration.accounts().get(name)
@@ -58,6 +59,11 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       throw new Refusal('conflict')
     },
   }
+}
+
+function requireNewName(name: string, others: Iterable<string>): void {
+  requireNormalized(name)
+  requireDistinct(name, others)
 }
 
 /** Whether it is the password the administrator has: writing it again would end all sessions of the name. */

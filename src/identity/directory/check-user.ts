@@ -1,4 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
+import { findLookAlike, isNormalized } from '../new-name.ts'
 import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw, type User } from '../user.ts'
 
 const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
@@ -15,6 +16,19 @@ const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
 export function requireName(name: string): void {
   const flaw = checkName(name)
   if (flaw) throw new Refusal('bad_request', { about: `The name ${FLAWS[flaw]}.` })
+}
+
+const NOT_NORMALIZED = 'The name must be in Unicode normalization form C (NFC).'
+const LOOK_ALIKE = 'The name differs from that of an administrator only in case or in the form of its characters.'
+
+/** For a name that is created, not one that was imported. */
+export function requireNormalized(name: string): void {
+  if (!isNormalized(name)) throw refuse(NOT_NORMALIZED)
+}
+
+/** For a name that is created or imported. Its own name does not keep an administrator from being changed. */
+export function requireDistinct(name: string, administrators: Iterable<string>): void {
+  if (findLookAlike(name, administrators) !== undefined) throw refuse(LOOK_ALIKE)
 }
 
 /** The one role of the server's own that a user may hold; others would make a user more than that. */

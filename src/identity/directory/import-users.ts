@@ -6,6 +6,7 @@ import { bindTokens } from '../access-token.ts'
 import type { ImportOutcome, UserDirectory, UserDraft } from '../directory.ts'
 import type { StoredPassword } from '../password/password.ts'
 import type { Stored, UserWrite } from '../ports.ts'
+import { requireDistinct } from './check-user.ts'
 import type { ReplacementPassword } from './new-passwords.ts'
 import { settle, toNewUser, toReplacement, withEnded } from './settle.ts'
 import type { UserMemory } from './user-memory.ts'
@@ -90,6 +91,7 @@ async function plan(
   requireDraft(parts, draft)
   const isTaken = stored?.record.kind === 'user'
   if (isTaken && onTaken === 'keep') return KEPT
+  if (!isTaken) requireDistinct(draft.name, parts.administration.accounts().keys())
   const before = stored?.record.kind === 'user' ? stored.record.password : undefined
   const { stored: password, isSame } = await toStored(parts, draft, before)
   const planned: Planned = { draft, password, isSame, done: isTaken ? 'replaced' : 'created' }

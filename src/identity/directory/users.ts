@@ -4,7 +4,7 @@ import { bindTokens } from '../access-token.ts'
 import type { ExpectedRevision, NewPassword, UserDirectory, UserDraft } from '../directory.ts'
 import { withGrant } from '../grants.ts'
 import { endSessions, toTombstone, type User, type UserRecord } from '../user.ts'
-import { requireGrants, requireName, requireRoles } from './check-user.ts'
+import { requireDistinct, requireGrants, requireName, requireNormalized, requireRoles } from './check-user.ts'
 import type { Listeners } from './listeners.ts'
 import type { DirectoryNeeds } from './needs.ts'
 import type { NewPasswords } from './new-passwords.ts'
@@ -108,6 +108,8 @@ export function requireSound(user: User): User {
 async function createUser(parts: UserParts, draft: UserDraft, signal: AbortSignal | undefined): Promise<User> {
   const { name } = draft
   requireDraft(parts, draft)
+  requireNormalized(name)
+  requireDistinct(name, parts.administration.accounts().keys())
   requireFree(await parts.store.findUser(name))
   const password = await parts.passwords.toStored(draft.password, signal)
   const user = await parts.writer.write(name, (stored) => toNewUser(draft, password, requireFree(stored)))

@@ -1,0 +1,78 @@
+// Names of users and administrators that are created: in NFC, and not to be taken for an administrator's.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type Cardea, createTestCardea } from '../../src/index.ts'
+import { AS_ADMIN, createAsk, type MultiModel, type Told } from '../support/multi-model.ts'
+
+let cardea: Cardea
+let ask: MultiModel['ask']
+let askDocument: MultiModel['ask']
+
+before(async () => {
+  cardea = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })
+  const { document, multiModel } = await cardea.listen()
+  ask = createAsk(multiModel[0] ?? '')
+  askDocument = createAsk(document[0] ?? '')
+})
+after(() => cardea.close())
+
+const auth = AS_ADMIN
+const toDocument = (name: string) => ({ name, type: 'user', roles: [], password: 'long enough' })
+const toPath = (name: string) => `/_users/org.couchdb.user:${encodeURIComponent(name)}`
+
+const ENTRANCES: Readonly<Record<string, (name: string) => Promise<Told>>> = {
+  'a user document': (name) => askDocument('PUT', toPath(name), { auth, json: toDocument(name) }),
+  'a sign-up': (name) => askDocument('PUT', toPath(name), { json: toDocument(name) }),
+  'POST /_api/user': (name) => ask('POST', '/_api/user', { auth, json: { user: name, passwd: 'x' } }),
+  'a user of the admin API': (name) => ask('POST', '/_cardea/api/users', { auth, json: { name, password: 'x' } }),
+  '_config/admins': (name) =>
+    askDocument('PUT', `/_node/_local/_config/admins/${encodeURIComponent(name)}`, { auth, json: 'secret' }),
+  'an administrator of the admin API': (name) =>
+    ask('POST', '/_cardea/api/administrators', { auth, json: { name, password: 'secret' } }),
+}
+
+const REFUSED = [
+  ['not in NFC', 'Ame\u0301lie', /normalization form C/],
+  ['another case', 'Admin', /differs from that of an administrator only/],
+  ['full-width letters', 'ａｄｍｉｎ', /differs from that of an administrator only/],
+  ['a dotless i', 'adm\u0131n', /differs from that of an administrator only/],
+] as const
+
+for (const [entrance, create] of Object.entries(ENTRANCES)) {
+  describe(`created by ${entrance}`, () => {
+    for (const [what, name, reason] of REFUSED) {
+      it(`${what} is refused`, async () => {
+        const answer = await create(name)
+        assert.equal(answer.status, 400, answer.body)
+        assert.match(answer.body, reason)
+      })
+    }
+
+    it('a name in NFC that is like no administrator’s is accepted', async () => {
+      const answer = await create(`Amélie by ${entrance}`.replaceAll('/', ' '))
+      assert.ok(answer.status < 300, answer.body)
+    })
+  })
+}
+
+describe('imported', () => {
+  const importUser = async (name: string) =>
+    (await ask('POST', '/_cardea/api/exchange/users', { auth, json: { users: [{ name }] } })).body
+
+  it('a name that is not in NFC is kept', async () => {
+    assert.match(await importUser('Zoe\u0308'), /"created"/)
+  })
+
+  it('a name like an administrator’s is refused', async () => {
+    assert.match(await importUser('ADMIN'), /differs from that of an administrator only/)
+  })
+})
+
+it('a user that was there before the administrator can still be changed', async () => {
+  assert.equal((await ask('POST', '/_api/user', { auth, json: { user: 'Boss', passwd: 'x' } })).status, 201)
+  const made = await askDocument('PUT', '/_node/_local/_config/admins/boss', { auth, json: 'secret' })
+  assert.equal(made.status, 200, made.body)
+  assert.equal((await ask('PATCH', '/_api/user/Boss', { auth, json: { passwd: 'y' } })).status, 200)
+  const again = await askDocument('PUT', '/_node/_local/_config/admins/boss', { auth, json: 'other' })
+  assert.equal(again.status, 200, again.body)
+})
