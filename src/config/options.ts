@@ -943,7 +943,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   upstream: 'The databases behind the doors.',
   log: 'The log.',
   admins:
-    'Administrators, at both doors: name = password. A password in clear is hashed at start, and the file rewritten. Whose line is gone is gone; what was changed at run time wins over the line.',
+    'Administrators, at both doors: name = password. A password in clear is hashed at start, and the file rewritten. Others must not be able to read or write the file (mode 600, or 640 for the group of the server): a start and config check warn. Whose line is gone is gone; what was changed at run time wins over the line.',
   jwt_keys:
     'Keys that verify tokens at the document door: hmac:<kid>, rsa:<kid>, ec:<kid>, eddsa:<kid> or jwks:<name> = key.',
   services:

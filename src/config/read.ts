@@ -1,15 +1,14 @@
 // What files, run time, environment and flags say enters; settings that are complete, checked and frozen leave, with
 // every problem met on the way. No secret may stand in a problem or a warning, and nothing is touched outside.
 
-import { readIni } from './ini.ts'
-import { isConcealed } from './option.ts'
-import { findOption, type OptionName, splitName } from './options.ts'
+import { type OptionName, splitName } from './options.ts'
 import { type Problem, renderAt } from './problems.ts'
+import { checkFileModes } from './reading/file-modes.ts'
 import { type LayerInput, readLayers } from './reading/layers.ts'
 import type { Report } from './reading/report.ts'
 import { type Resolution, resolveOptions } from './reading/resolve.ts'
 import { resolveAdmins, resolveOpen } from './reading/resolve-open.ts'
-import { isFileReference, STORED_FORM, type Surroundings } from './reading/secrets.ts'
+import type { Surroundings } from './reading/secrets.ts'
 import { type Sorted, sortOut } from './reading/sort.ts'
 import { RULES } from './rules.ts'
 import { checkServices } from './services.ts'
@@ -49,7 +48,7 @@ export function readSettings(input: ReadInput): Reading {
   report.problems.push(...checkServices(open.services))
   const rules = [...RULES, ...(input.rules ?? [])]
   checkRules(rules, { values: options.values, open }, options, report)
-  warnAboutReadableFiles(input, layers.assignments, report)
+  report.warnings.push(...checkFileModes(input.files))
   const settings = createSettings({
     values: options.values,
     admins: resolveAdmins(sorted.open.admins, input, report),
@@ -103,26 +102,4 @@ function collectEntries(sorted: Sorted, options: Resolution): readonly Assignmen
     add({ section, key, text, source })
   }
   return [...last.values()]
-}
-
-const OTHERS_MAY_READ = 0o044
-
-function warnAboutReadableFiles({ files }: LayerInput, assignments: readonly Assignment[], report: Report): void {
-  for (const { path, mode = 0, reread } of files) {
-    if ((mode & OTHERS_MAY_READ) === 0) continue
-    const given = assignments.filter(({ source }) => source.kind === 'file' && source.path === path)
-    if (!given.some(isInClear)) continue
-    const inClear = (reread ? readIni(reread()).entries : given).find(isInClear)
-    if (!inClear) continue
-    const message = `others may read this file, and it holds [${inClear.section}] ${inClear.key} in clear: chmod 600 ${path}`
-    report.warnings.push(renderAt(path, message))
-  }
-}
-
-function isInClear({ section, key, text }: Omit<Assignment, 'source'>): boolean {
-  if (isFileReference(text)) return false
-  if (section === 'admins') return !STORED_FORM.test(text)
-  if (section === 'jwt_keys') return key.startsWith('hmac:')
-  const row = findOption(section, key)
-  return row !== undefined && isConcealed(row.option, text)
 }

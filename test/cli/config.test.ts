@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -60,6 +60,13 @@ test('get of an unknown option ends with 3 and names the nearest', async () => {
   const { code, error } = await run('get', 'chttpd.prot')
   assert.equal(code, 3)
   assert.match(error, /did you mean chttpd\.port\?/)
+})
+
+test('check warns of a file with administrators that others may read', async () => {
+  writeFileSync(join(cwd, 'open.ini'), '[admins]\nann = -pbkdf2-a,b,1\n')
+  chmodSync(join(cwd, 'open.ini'), 0o644)
+  const { code, out } = await run('check', '-c', 'open.ini')
+  assert.deepEqual([code, /warning: open\.ini: others may read this file/.test(out)], [0, true])
 })
 
 test('check prints warnings, and problems with their exit code', async () => {

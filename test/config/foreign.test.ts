@@ -227,13 +227,47 @@ test('administrators of every layer are listed, lowest first', () => {
   assert.deepEqual(settings.deletedAdmins, ['gone'])
 })
 
-test('a file others may read is told of when it holds something in clear', () => {
-  const warningsOf = (text: string, mode: number) => read({ files: [{ path: 'a.ini', text, mode }] }).warnings
-  const plain = '[admins]\nann = pw'
-  assert.match(warningsOf(plain, 0o100644).join(), /a\.ini: .*\[admins\] ann in clear: chmod 600 a\.ini/)
-  assert.equal(warningsOf('[chttpd_auth]\nsecret = hush-hush-hush-hush', 0o640).length, 1)
-  assert.equal(warningsOf('[jwt_keys]\nhmac:a = aGk=', 0o604).length, 1)
-  assert.deepEqual(warningsOf(plain, 0o600), [])
-  assert.deepEqual(warningsOf('[admins]\nann = -pbkdf2-a,b,1', 0o644), [])
-  assert.deepEqual(warningsOf('[store]\nurl = sqlite:x.db', 0o644), [])
-})
+const CLEAR = '[admins]\nann = pw'
+const HASHED = '[admins]\nann = -pbkdf2-a,b,1'
+const OTHER = '[store]\nurl = sqlite:x.db'
+
+const MODES: readonly (readonly [name: string, text: string, mode: number, warning: RegExp | undefined])[] = [
+  [
+    'a password others may read',
+    CLEAR,
+    0o100644,
+    /^a\.ini: others may read .*\[admins\] ann in clear: chmod 600 a\.ini$/,
+  ],
+  ['a password the group may read', CLEAR, 0o640, /others may read/],
+  ['a password of the owner alone', CLEAR, 0o600, undefined],
+  [
+    'a secret the group may read',
+    '[chttpd_auth]\nsecret = hush-hush-hush-hush',
+    0o640,
+    /\[chttpd_auth\] secret in clear/,
+  ],
+  ['a key others may read', '[jwt_keys]\nhmac:a = aGk=', 0o604, /\[jwt_keys\] hmac:a in clear/],
+  [
+    'a hash others may read',
+    HASHED,
+    0o644,
+    /^a\.ini: others may read this file, and it holds \[admins\]: chmod 600 a\.ini$/,
+  ],
+  ['a hash others may write', HASHED, 0o602, /others may write/],
+  ['a hash the group may write', HASHED, 0o660, /others may write/],
+  ['a hash others may read and write', HASHED, 0o606, /others may read and write/],
+  ['a hash the group may read, as packages install it', HASHED, 0o640, undefined],
+  ['a hash that a later section overrules', `${HASHED}\n[admins]\nbob = -pbkdf2-a,b,1`, 0o644, /\[admins\]/],
+  ['a password in a file of its own', '[admins]\nann = @file:pw', 0o644, /holds \[admins\]/],
+  ['other options others may read', OTHER, 0o644, undefined],
+  ['other options others may write: they could add administrators', OTHER, 0o666, /others may write/],
+]
+
+for (const [name, text, mode, warning] of MODES)
+  test(`rights to a file: ${name}`, () => {
+    const files = [{ path: 'a.ini', text, mode }]
+    const warnings = read({ files, secrets: { '/srv/pw': 'pw' } }).warnings.filter((line) => line.includes('chmod'))
+    assert.equal(warnings.length, warning ? 1 : 0, warnings.join())
+    if (warning) assert.match(warnings.join(), warning)
+    assert.ok(!warnings.join().includes('hush'))
+  })

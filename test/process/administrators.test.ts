@@ -88,7 +88,8 @@ describe('clear text in a file', () => {
   })
 
   const READABLE: readonly (readonly [row: string, text: string, mode: number, warns: boolean])[] = [
-    ['that others may read, and which is hashed now, is not warned about', TEXT, 0o644, false],
+    ['that others may read is warned about, although it is hashed now', TEXT, 0o644, true],
+    ['that the group may read is not warned about once it is hashed', TEXT, 0o640, false],
     ['that others may read and stays is warned about', `${TEXT}[chttpd_auth]\nsecret = hush\n`, 0o644, true],
     ['that nobody else may read is not warned about', `${TEXT}[chttpd_auth]\nsecret = hush\n`, 0o600, false],
   ]
