@@ -68,6 +68,9 @@ jwt-secret-folder = keys/tokens
 
 [chttpd_auth]
 secret = @file:keys/cookie
+; Stricter than the defaults, which are those of CouchDB.
+password_regexp = [{".{12,}", "Use at least 12 characters."}]
+same_site = lax
 
 [couchdb]
 uuid = ${randomBytes(16).toString('hex')}

@@ -41,4 +41,5 @@ export const renderMade = ({ folder, administrator, password }: MadeFolder): str
   name      ${administrator}
   password  ${password}
 
-This is the only time the password is shown; only its hash is kept.`
+This is the only time the password is shown; only its hash is kept.
+New passwords need at least 12 characters: see chttpd_auth.password_regexp in the configuration.`

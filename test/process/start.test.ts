@@ -36,6 +36,31 @@ describe('start', () => {
     await stop(second)
   })
 
+  it('is strict in a folder it made: short passwords are refused, and cookies have SameSite=Lax', async (t) => {
+    const folder = join(makeFolder(t), 'data')
+    const cardea = start(t, ['start', folder, ...FREE_PORTS])
+    const { document } = await cardea.doors()
+    await cardea.says(/Stop with Ctrl-C/)
+    const password = readPassword(cardea.stdout())
+    const headers = {
+      'Content-Type': 'application/json',
+      Authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`,
+    }
+    const addUser = async (name: string, secret: string) => {
+      const body = JSON.stringify({ name, type: 'user', roles: [], password: secret })
+      const made = await fetch(`${document}/_users/org.couchdb.user:${name}`, { method: 'PUT', headers, body })
+      return `${made.status} ${await made.text()}`
+    }
+    assert.match(await addUser('ada', 'elevenchars'), /^400 .*Use at least 12 characters\./)
+    assert.match(await addUser('ada', 'twelve chars'), /^201 /)
+    const short = await run(t, ['user', 'add', 'bob', '--password-stdin', '--config', folder], { input: 'elevenchars' })
+    assert.match(`${short.code} ${short.stderr}`, /^1 .*Use at least 12 characters\./)
+    const body = JSON.stringify({ name: 'ada', password: 'twelve chars' })
+    const session = await fetch(`${document}/_session`, { method: 'POST', headers, body })
+    assert.match(session.headers.get('set-cookie') ?? '', /; SameSite=Lax/)
+    await stop(cardea)
+  })
+
   it('says where the doors are, and three commands that work', async (t) => {
     const cardea = start(t, ['start', makeFolder(t), ...FREE_PORTS])
     const doors = await cardea.doors()
