@@ -1,4 +1,4 @@
-import { getHashes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { isAbsolute, resolve } from 'node:path'
 import type { Codec } from './option.ts'
 
@@ -16,6 +16,12 @@ export const text: Codec<string> = {
   parse: (value) => (CONTROL.test(value) ? refuse(text.expects) : value),
   print: same,
 }
+
+/** The same, with a warning wherever it is given. */
+export const deprecated = (codec: Codec<string>, advice: string): Codec<string> => ({
+  ...codec,
+  warn: (value) => (value === '' ? undefined : advice),
+})
 
 /** Text that fits a pattern, or nothing at all. */
 export const matching = (expects: string, pattern: RegExp): Codec<string> => ({
@@ -176,21 +182,46 @@ export const DIGESTS: ReadonlyMap<string, string> = new Map([
 ])
 
 const WEAK: ReadonlySet<string> = new Set(['md4', 'md5'])
-const isAvailable = (name: string): boolean => getHashes().includes(DIGESTS.get(name) ?? '')
 const DIGEST_LIST = `names of hash algorithms separated by commas, out of ${[...DIGESTS.keys()].join(', ')}`
 
-function readDigest(item: string): string {
-  const isUsable = WEAK.has(item) || (DIGESTS.has(item) && isAvailable(item))
-  return isUsable ? item : refuse(DIGEST_LIST)
+/** Tried, not looked up: a cryptographic library may list what it does not offer. */
+function tryDigest(name: string): boolean {
+  try {
+    createHmac(name, 'key').digest()
+    return true
+  } catch {
+    return false
+  }
+}
+
+const AVAILABLE: ReadonlySet<string> = new Set([...DIGESTS].filter(([, name]) => tryDigest(name)).map(([name]) => name))
+const isAvailable = (name: string): boolean => AVAILABLE.has(name)
+
+/** The first signs, so the machine must offer it. Others that it does not offer are left out. */
+function readDigests(value: string): readonly string[] {
+  const names = itemsOf(value)
+  const [first] = names
+  if (first === undefined || !names.every((name) => DIGESTS.has(name))) return refuse(DIGEST_LIST)
+  if (!isAvailable(first)) refuse(`a first algorithm, which signs, that this machine offers; ${first} is not offered`)
+  return Object.freeze(names)
+}
+
+function warnAboutDigests(names: readonly string[]): string | undefined {
+  const missing = names.filter((name) => !isAvailable(name))
+  const weak = names.filter((name) => WEAK.has(name) && isAvailable(name))
+  const warnings = [
+    ...(missing.length > 0 ? [`${missing.join(' and ')}: this machine does not offer it, and it is left out`] : []),
+    ...(weak.length > 0 ? [`${weak.join(' and ')}: weak`] : []),
+  ]
+  return warnings.length > 0 ? warnings.join('; ') : undefined
 }
 
 export const digests: Codec<readonly string[]> = {
-  ...listOf(DIGEST_LIST, readDigest),
-  parse: (value) => (itemsOf(value).length === 0 ? refuse(DIGEST_LIST) : Object.freeze(itemsOf(value).map(readDigest))),
-  warn: (names) => {
-    const weak = names.filter((name) => WEAK.has(name))
-    return weak.length > 0 ? `${weak.join(' and ')}: weak, and left out where the machine does not offer it` : undefined
-  },
+  expects: DIGEST_LIST,
+  parse: readDigests,
+  print: (items) => items.join(', '),
+  isList: true,
+  warn: warnAboutDigests,
 }
 
 /** The names `node:crypto` has for digests of the table, those this machine offers, in order; never an empty list. */

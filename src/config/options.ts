@@ -14,6 +14,7 @@ import {
 import { handlers, requiredClaims } from './claims.ts'
 import {
   boolean,
+  deprecated,
   digests,
   headerName,
   headerNames,
@@ -210,7 +211,7 @@ export const OPTIONS = {
       codec: digests,
       initial: ['sha256', 'sha'],
       reload: 'live',
-      help: 'HMAC algorithms of cookies and proxy tokens. The first signs, all verify.',
+      help: 'HMAC algorithms of cookies and proxy tokens. The first signs, all verify. The first must be one that this machine offers (GET /_node/_local/_versions lists them); others it does not offer are left out with a warning.',
     }),
     iterations: option({
       codec: whole(1, MAX_ITERATIONS),
@@ -252,7 +253,7 @@ export const OPTIONS = {
       codec: text,
       initial: '',
       reload: 'live',
-      help: 'Expressions a new password must all match: ["regex", {"regex", "reason"}].',
+      help: 'Regular expressions a new password must all match: ["regex", {"regex", "reason"}]. The syntax is RE2: no back references and no look-around, except (?=…) and (?!…) right after a leading ^; write each demand as an element of its own. They see the bytes of the password in UTF-8.',
     }),
     proxy_use_secret: option({
       codec: boolean,
@@ -339,10 +340,10 @@ export const OPTIONS = {
       help: 'Claims every JWT at the document door must have; {name, "value"} asks for that value.',
     }),
     roles_claim_name: option({
-      codec: text,
+      codec: deprecated(text, 'deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name'),
       initial: '',
       reload: 'live',
-      help: 'Top-level claim with the roles; empty means _<document.name in lower case>.roles. Passed over when roles_claim_path is set, which is the newer way.',
+      help: 'Deprecated: use roles_claim_path. Top-level claim with the roles; empty means _<document.name in lower case>.roles. Ignored when roles_claim_path is set.',
     }),
     roles_claim_path: option({
       codec: text,

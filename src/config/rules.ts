@@ -43,6 +43,17 @@ export const RULES: readonly Rule[] = [
     },
   },
   {
+    about: ['jwt_auth.roles_claim_name', 'jwt_auth.roles_claim_path'],
+    kind: 'warning',
+    check: ({ values: { jwt_auth: jwt } }) =>
+      jwt.roles_claim_name !== '' && jwt.roles_claim_path !== ''
+        ? {
+            message: 'jwt_auth.roles_claim_name is ignored, because jwt_auth.roles_claim_path is set',
+            about: [['jwt_auth', 'roles_claim_name']],
+          }
+        : undefined,
+  },
+  {
     about: ['server.jwt-secret-keyfile', 'server.jwt-secret-folder'],
     check: ({ values: { server } }) =>
       server['jwt-secret-keyfile'] && server['jwt-secret-folder']

@@ -19,6 +19,7 @@ import {
   headerName,
   headerNames,
   headerValue,
+  listDigests,
   oneOf,
   path,
   seconds,
@@ -133,7 +134,7 @@ const CODECS: Readonly<Record<string, Rows>> = {
       ['sha256, sha', ['sha256', 'sha']],
       ['sha3_256,blake2b', ['sha3_256', 'blake2b']],
       ['md5', ['md5']],
-      ['md4', ['md4']],
+      ['sha256, md4', ['sha256', 'md4']],
     ],
     bad: ['', 'sha1', 'SHA256', 'whirlpool9', 'sha256 sha', 'constructor'],
   },
@@ -333,9 +334,19 @@ test('paths and store URLs are made absolute, and only once', () => {
 
 test('weak hashes and open ranges are told of', () => {
   assert.match(digests.warn?.(['sha256', 'md5']) ?? '', /md5/)
+  assert.equal(
+    digests.warn?.(['sha256', 'md4', 'md5']),
+    'md4: this machine does not offer it, and it is left out; md5: weak',
+  )
   assert.equal(digests.warn?.(['sha256']), undefined)
   assert.match(peers.warn?.(['0.0.0.0/0']) ?? '', /believed/)
   assert.equal(peers.warn?.(['10.0.0.0/8']), undefined)
+})
+
+test('an algorithm this machine does not offer cannot be the one that signs', () => {
+  assert.throws(() => digests.parse('md4, sha256'), /a first algorithm, which signs, .*; md4 is not offered/)
+  assert.deepEqual(toDigests(digests.parse('sha256, md4, sha')), ['sha256', 'sha1'])
+  assert.ok(!listDigests().includes('md4') && listDigests().includes('sha3_256'))
 })
 
 test('digests get the names the machine knows, and never none', () => {

@@ -227,6 +227,19 @@ test('administrators of every layer are listed, lowest first', () => {
   assert.deepEqual(settings.deletedAdmins, ['gone'])
 })
 
+test('roles_claim_name is deprecated, and ignored where roles_claim_path is set: each with a warning', () => {
+  const name = '[jwt_auth]\nroles_claim_name = my.roles\n'
+  assert.deepEqual(read({ ini: name }).warnings, [
+    '/etc/cardea/local.ini:2: [jwt_auth] roles_claim_name: deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name',
+  ])
+  const both = read({ ini: `${name}roles_claim_path = my\\.roles` }).warnings
+  assert.deepEqual(
+    [both.length, both[1]],
+    [2, '/etc/cardea/local.ini:2: jwt_auth.roles_claim_name is ignored, because jwt_auth.roles_claim_path is set'],
+  )
+  assert.deepEqual(read({ ini: '[jwt_auth]\nroles_claim_path = a' }).warnings, [])
+})
+
 const CLEAR = '[admins]\nann = pw'
 const HASHED = '[admins]\nann = -pbkdf2-a,b,1'
 const OTHER = '[store]\nurl = sqlite:x.db'

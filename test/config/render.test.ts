@@ -99,15 +99,15 @@ test('what is in force is shown with its source', () => {
 })
 
 test('what has no effect is summed up for the log', () => {
-  const { settings } = read({ ini: '[mine]\na = 1' })
-  assert.deepEqual(renderNotices(settings), ['ignored, because Cardea does not use it: [mine] a'])
+  const { settings } = read({ ini: '[vendor]\na = 1' })
+  assert.deepEqual(renderNotices(settings), ['ignored, because Cardea does not use it: [vendor] a'])
   assert.deepEqual(renderNotices(read({}).settings), [])
 })
 
 test('a text as given is shown unless it is a secret', () => {
   assert.equal(toShownText({ section: 'chttpd', key: 'port', text: '1' }), '1')
   assert.equal(toShownText({ section: 'chttpd_auth', key: 'secret', text: 'x' }), '***')
-  assert.equal(toShownText({ section: 'chttpd_auth', key: 'secret', text: '@file:x' }), '@file:x')
+  assert.equal(toShownText({ section: 'chttpd_auth', key: 'secret', text: '@file:x' }), '***')
   assert.equal(toShownText({ section: 'jwt_keys', key: 'rsa:a', text: 'x' }), '***')
   assert.equal(toShownText({ section: 'couch_httpd_auth', key: 'secret', text: 'x' }), '***')
 })
