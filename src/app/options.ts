@@ -25,6 +25,7 @@ export const toDoorLimits = ({ door }: Config): DoorLimits => ({
   maxHeaderBytes: door['max-header-bytes'],
   maxHeaders: door['max-headers'],
   maxBodyBytes: door['max-body-bytes'],
+  maxJsonItems: door['max-json-items'],
   bodyTimeoutMs: toMs(door['body-timeout']),
   bodyDeadlineMs: toMs(door['body-deadline']),
   writeTimeoutMs: toMs(door['write-timeout']),

@@ -691,7 +691,13 @@ export const OPTIONS = {
       codec: size(1024),
       initial: 8_388_608,
       reload: 'live',
-      help: 'Largest body of a request that Cardea itself answers.',
+      help: 'Largest body of a request that Cardea itself answers. Smaller limits hold for users (1 MiB), anonymous requests (128 KiB) and sign-in (16 KiB).',
+    }),
+    'max-json-items': option({
+      codec: whole(1000, 10_000_000),
+      initial: 250_000,
+      reload: 'live',
+      help: 'Members and elements that a JSON body may have, all of them together. Larger: 413.',
     }),
     'header-timeout': option({
       codec: timer(),

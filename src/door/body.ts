@@ -3,6 +3,8 @@ import { Refusal } from '../base/errors.ts'
 
 export interface BodyLimits {
   readonly maxBodyBytes: number
+  /** Members and elements of a JSON body, all of them together. */
+  readonly maxJsonItems: number
   /** The same of a body that is passed on piece by piece; left out: any. */
   readonly maxPassedBytes?: number
   /** Longest silence between two pieces. */
@@ -15,6 +17,9 @@ export interface BodyLimits {
 
 export const hasBody = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
+
+/** Chunks of a few bytes cost far more time than their bytes. Clients send larger ones, or few. */
+const maxPiecesOf = (bytes: number): number => 1000 + bytes / 64
 
 /**
  * Reads a whole body within its limits. `Expect: 100-continue` is honoured here: only a body that is wanted is asked
@@ -39,6 +44,7 @@ export function readWholeBody(
     const onData = (chunk: Buffer) => {
       bytes += chunk.length
       if (bytes > limits.maxBodyBytes) return settle(new Refusal('body_too_large'))
+      if (chunks.length > maxPiecesOf(bytes)) return settle(new Refusal('malformed_request', { detail: 'tiny chunks' }))
       try {
         limits.take?.(chunk.length)
       } catch (error) {

@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import type { Refusal } from '../base/errors.ts'
+import type { JsonLimits } from '../base/json-shape.ts'
 import type { Authenticated } from '../identity/identity.ts'
 
 /** The far end of a request after the trust decision: everything later asks here, never a header. */
@@ -64,8 +65,10 @@ export interface Exchange {
   /** Whether a header stands more than once. `header` gives all of them as one text. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
-  /** How large a body may be that is read whole. */
+  /** How large a body may be that is read whole: less for anonymous requests and users than for administrators. */
   readonly maxBodyBytes: number
+  /** What a JSON body may hold. */
+  readonly jsonLimits: JsonLimits
   /** The whole body; `undefined` where the request has none. Refuses what is too large or too slow. */
   readBody(maxBytes?: number): Promise<Buffer | undefined>
   /**

@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
+import type { JsonLimits } from '../base/json-shape.ts'
 import type { Live } from '../base/live.ts'
 import type { Authenticated } from '../identity/identity.ts'
 import { type BodyLimits, hasBody, readWholeBody } from './body.ts'
@@ -144,11 +145,15 @@ export class Incoming implements Exchange {
   }
 
   get maxBodyBytes(): number {
-    return this.#options.limits.maxBodyBytes
+    return Math.min(this.#options.limits.maxBodyBytes, maxBytesOf(this.authenticated))
+  }
+
+  get jsonLimits(): JsonLimits {
+    return { maxDepth: MAX_JSON_DEPTH, maxItems: this.#options.limits.maxJsonItems }
   }
 
   readBody(maxBytes: number = this.maxBodyBytes): Promise<Buffer | undefined> {
-    const most = Math.min(maxBytes, this.#options.limits.maxBodyBytes)
+    const most = Math.min(maxBytes, this.maxBodyBytes)
     this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes: most })
     return this.#body
   }
@@ -184,6 +189,19 @@ export class Incoming implements Exchange {
     this.#broken ??= new AbortController()
     return this.#broken
   }
+}
+
+/** Deeper than any document is, and less deep than the stack allows. */
+const MAX_JSON_DEPTH = 100
+
+/** Bodies of anonymous requests and of users are small: a user document of theirs has at most 64 KiB. */
+const MAX_ANONYMOUS_BYTES = 131_072
+const MAX_USER_BYTES = 1_048_576
+
+function maxBytesOf(authenticated: Authenticated | undefined): number {
+  if (authenticated === undefined || authenticated.by === null) return MAX_ANONYMOUS_BYTES
+  const { isAdmin, isSuperuser } = authenticated.identity
+  return isAdmin || isSuperuser ? Number.POSITIVE_INFINITY : MAX_USER_BYTES
 }
 
 // Pairs by `;` or `,`; a value may be quoted with backslash escapes; names that begin with `$` are attributes of

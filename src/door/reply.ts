@@ -7,7 +7,7 @@ import { cutSocket } from './cut-socket.ts'
 import type { Dialect, Exchange, Feed, Passage, Reply, Sink } from './exchange.ts'
 
 /** What is left of a refused body is read and thrown away up to here; then the connection is cut. */
-const LINGER = { bytes: 1 << 20, ms: 2000 }
+const LINGER = { bytes: 1 << 20, pieces: 1000, pauseMs: 10, ms: 2000 }
 
 /** A declared body up to this size is cheaper to swallow than to open a new connection for. */
 const SWALLOWED_BYTES = 65_536
@@ -169,19 +169,34 @@ function limitRest(request: IncomingMessage, ms: number): void {
   if (socket.destroyed) stop()
 }
 
+/**
+ * Throws away what comes of a refused body, a little at a time: clients that send as fast as they can must not take the
+ * time of other requests.
+ */
 function linger(request: IncomingMessage, done: () => void): void {
-  let left = LINGER.bytes
+  let bytes = LINGER.bytes
+  let pieces = LINGER.pieces
+  let next: NodeJS.Timeout | undefined
   const finish = () => {
     clearTimeout(timer)
-    request.off('data', onData)
+    clearTimeout(next)
+    request.off('data', onData).off('end', finish).off('close', finish)
     done()
   }
   const onData = (chunk: Buffer) => {
-    left -= chunk.length
-    if (left < 0) finish()
+    bytes -= chunk.length
+    pieces -= 1
+    if (bytes < 0 || pieces < 0) return finish()
+    if (next !== undefined) return
+    request.pause()
+    next = setTimeout(resume, LINGER.pauseMs)
+  }
+  const resume = () => {
+    next = undefined
+    request.resume()
   }
   const timer = setTimeout(finish, LINGER.ms)
-  // whoever read it before may have paused it
+  // it may have been paused by a reader before
   request.on('data', onData).once('end', finish).once('close', finish).resume()
 }
 

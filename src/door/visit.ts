@@ -15,6 +15,7 @@ import { refuse } from './refuse.ts'
 import { writeReply } from './reply.ts'
 import type { Connection, Running } from './running.ts'
 import { answer, type Speaker } from './speaker.ts'
+import { limitTinyChunks } from './tiny-chunks.ts'
 
 export interface VisitNeeds {
   readonly limits: Live<GuardLimits & BodyLimits>
@@ -68,8 +69,10 @@ export class Visit {
       checkRequest(this.#request, this.#needs.limits.get())
       if (!this.#speaker.dialect.ignoresMethodOverride) checkMethodOverride(this.#request)
       // only what comes in chunks has trailers, and whoever reads it hears of its end after us
-      if (this.#request.headers['transfer-encoding'] !== undefined)
+      if (this.#request.headers['transfer-encoding'] !== undefined) {
+        limitTinyChunks(this.#request)
         this.#request.once('end', () => this.#checkTrailers())
+      }
       return Promise.resolve(answer(this.#exchange, this.#speaker))
     } catch (error) {
       return Promise.reject(error)

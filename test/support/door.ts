@@ -62,6 +62,7 @@ const LIMITS: DoorLimits & ListenerLimits = {
   maxHeaderBytes: 8000,
   maxHeaders: 50,
   maxBodyBytes: 1000,
+  maxJsonItems: 1000,
   bodyTimeoutMs: 300,
   bodyDeadlineMs: 600,
   writeTimeoutMs: 60_000,

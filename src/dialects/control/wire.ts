@@ -1,6 +1,5 @@
-import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { readJson } from '../../base/json.ts'
+import { readJsonBody as readJson } from '../../base/json-body.ts'
 import type { Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
 
 const JSON_HEADERS: readonly HeaderPair[] = [['Content-Type', 'application/json']]
@@ -21,8 +20,7 @@ export async function readJsonBody(exchange: Exchange, maxBytes?: number): Promi
   if (!JSON_TYPE.test(exchange.header('content-type') ?? '')) {
     throw new Refusal('unsupported_media_type', { about: 'application/json' })
   }
-  const text = readUtf8(bytes)
-  const reading = text === undefined ? undefined : readJson(text, { noDuplicates: true })
-  if (reading?.kind !== 'json') throw new Refusal('invalid_json')
-  return reading.value
+  const reading = await readJson(bytes, exchange.jsonLimits)
+  if (reading.kind === 'json') return reading.value
+  throw new Refusal(reading.reason === 'too_many_items' ? 'body_too_large' : 'invalid_json')
 }

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { Refusal } from '../../base/errors.ts'
+import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
 import type { Exchange } from '../../door/exchange.ts'
 
 const unzip = promisify(gunzip)
@@ -16,6 +17,26 @@ export async function readDecodedBody(
   if (body === undefined) return undefined
   if (!decode) throw new Refusal('unsupported_encoding', { about: coding })
   return decode(body, Math.min(maxBytes, exchange.maxBodyBytes))
+}
+
+/** The refusal of a body that is not JSON, or more than is read. */
+const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refusal>> = {
+  not_utf8: () => new Refusal('invalid_json'),
+  not_json: () => new Refusal('invalid_json'),
+  duplicate_name: (about) => new Refusal('bad_request', { about }),
+  too_deep: () => new Refusal('bad_request', { about: 'The body nests too deep.' }),
+  too_many_items: () => new Refusal('body_too_large'),
+}
+
+/** JSON within the limits of the request. `isExact`: every number in it can be kept as it is. */
+export async function requireJson(
+  bytes: Uint8Array,
+  { jsonLimits }: Pick<Exchange, 'jsonLimits'>,
+  aboutDuplicate = 'A member stands in an object twice.',
+): Promise<{ readonly value: unknown; readonly isExact: boolean }> {
+  const reading = await readJsonBody(bytes, jsonLimits)
+  if (reading.kind === 'json') return reading
+  throw JSON_REFUSALS[reading.reason](aboutDuplicate)
 }
 
 type Decoder = (body: Buffer, maxBytes: number) => Buffer | Promise<Buffer>

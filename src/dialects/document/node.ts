@@ -1,7 +1,6 @@
-import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
-import { readDecodedBody } from './body.ts'
+import { readDecodedBody, requireJson } from './body.ts'
 import { forwardGuarded } from './config-filter.ts'
 import { isProtected } from './config-guard.ts'
 import type { DocumentUpstream } from './dialect.ts'
@@ -214,15 +213,7 @@ async function reload(configuration: NodeSettings): Promise<Reply> {
 async function readText(exchange: Exchange): Promise<string> {
   const bytes = await readDecodedBody(exchange)
   if (bytes === undefined) throw new Refusal('missing_body')
-  const value = readJsonValue(readUtf8(bytes))
+  const { value } = await requireJson(bytes, exchange)
   if (typeof value !== 'string') throw new Refusal('bad_request', { about: 'a JSON string expected' })
   return value
-}
-
-function readJsonValue(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '')
-  } catch {
-    throw new Refusal('invalid_json')
-  }
 }

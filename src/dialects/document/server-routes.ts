@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { isJsonObject, readJson } from '../../base/json.ts'
+import { findMember, isJsonObject } from '../../base/json.ts'
 import type { Exchange, Reply, Route } from '../../door/exchange.ts'
 import { ANONYMOUS } from '../../identity/identity.ts'
-import { readDecodedBody } from './body.ts'
+import { readDecodedBody, requireJson } from './body.ts'
 import { toJsonReply } from './wire.ts'
 
 export interface ServerRouteOptions {
@@ -50,18 +49,13 @@ const MOST_KEYS = 100
 async function readKeys(exchange: Exchange): Promise<readonly unknown[]> {
   const bytes = await readDecodedBody(exchange)
   if (bytes === undefined) throw new Refusal('missing_body')
-  const { keys } = readObject(bytes)
+  const { value } = await requireJson(bytes, exchange)
+  if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
+  const keys = findMember(value, 'keys')
   if (!Array.isArray(keys)) throw new Refusal('bad_request', { about: '`keys` member must exist.' })
   if (keys.length > MOST_KEYS)
     throw new Refusal('bad_request', { about: '`keys` member must not exceed the configured maximum' })
   return keys
-}
-
-function readObject(bytes: Buffer): Record<string, unknown> {
-  const reading = readJson(readUtf8(bytes) ?? '', { noDuplicates: true })
-  if (reading.kind === 'refused') throw new Refusal('invalid_json')
-  if (!isJsonObject(reading.value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
-  return reading.value
 }
 
 function uuids(exchange: Exchange): Reply {

@@ -1,8 +1,8 @@
-import { decodePercent, readUtf8 } from '../../base/encoding.ts'
+import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { isJsonObject, readJson } from '../../base/json.ts'
+import { isJsonObject } from '../../base/json.ts'
 import type { Exchange } from '../../door/exchange.ts'
-import { readDecodedBody } from './body.ts'
+import { readDecodedBody, requireJson } from './body.ts'
 
 /** What a client sends to sign in. */
 export interface SignInBody {
@@ -15,8 +15,8 @@ export interface SignInBody {
 
 type Fields = ReadonlyMap<string, string>
 
-/** A sign-in is small, whatever other bodies may be. */
-const MAX_BYTES = 1 << 20
+/** A sign-in is small, whatever other bodies may be: it is read before the client is known. */
+const MAX_BYTES = 16_384
 
 const READERS: ReadonlyMap<string, (exchange: Exchange) => Promise<Fields>> = new Map([
   ['application/x-www-form-urlencoded', readForm],
@@ -47,15 +47,9 @@ function findName(fields: Fields): string | undefined {
 async function readObject(exchange: Exchange): Promise<Fields> {
   const body = await readDecodedBody(exchange, MAX_BYTES)
   if (body === undefined) throw new Refusal('missing_body')
-  const reading = readJson(readUtf8(body) ?? '', { noDuplicates: true })
-  if (reading.kind === 'refused' && reading.reason === 'duplicate_name') {
-    throw new Refusal('bad_request', { about: 'request body names a member twice' })
-  }
-  if (reading.kind === 'refused') throw new Refusal('invalid_json')
-  if (!isJsonObject(reading.value)) {
-    throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
-  }
-  return new Map(Object.entries(reading.value).map(([name, value]) => [name, requireText(value)]))
+  const { value } = await requireJson(body, exchange, 'request body names a member twice')
+  if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
+  return new Map(Object.entries(value).map(([name, value]) => [name, requireText(value)]))
 }
 
 function requireText(value: unknown): string {

@@ -74,8 +74,11 @@ async function signIn({ signIns, settings }: AuthNeeds, exchange: Exchange): Pro
   return toJsonReply(200, { jwt })
 }
 
+/** A sign-in is small, whatever other bodies may be: it is read before the client is known. */
+const MAX_SIGN_IN_BYTES = 16_384
+
 async function readSignInBody(exchange: Exchange): Promise<Members> {
-  const body = await readBody(exchange)
+  const body = await readBody(exchange, MAX_SIGN_IN_BYTES)
   if (body.kind === 'object') return body.members
   throw body.kind === 'not json' ? new Refusal('invalid_json', { about: body.reason }) : INVALID
 }

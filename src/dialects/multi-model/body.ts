@@ -1,6 +1,6 @@
-import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { isJsonObject, keepsNumbers, readJson } from '../../base/json.ts'
+import { isJsonObject } from '../../base/json.ts'
+import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
 import type { Exchange } from '../../door/exchange.ts'
 
 export type Members = Readonly<Record<string, unknown>>
@@ -13,35 +13,25 @@ export type BodyReading =
   | { readonly kind: 'not json'; readonly reason: string }
   | { readonly kind: 'not an object' }
 
-/** The body as an object that names no member twice. Whoever reads it decides what else means. */
-export async function readBody(exchange: Exchange): Promise<BodyReading> {
+/** The body as an object that names no member twice. What else means is for the caller to decide. */
+export async function readBody(exchange: Exchange, maxBytes?: number): Promise<BodyReading> {
   requireReadable(exchange)
-  const bytes = await exchange.readBody()
+  const bytes = await exchange.readBody(maxBytes)
   if (bytes === undefined || bytes.length === 0) return { kind: 'none' }
-  const text = readUtf8(bytes)
-  if (text === undefined) return { kind: 'not json', reason: 'the body is not UTF-8' }
-  const reading = readJson(text, { noDuplicates: true })
-  if (reading.kind === 'refused') return { kind: 'not json', reason: REASONS[reading.reason] }
-  if (isDeep(reading.value)) return { kind: 'not json', reason: `the body is nested deeper than ${MOST_DEPTH}` }
-  if (!isJsonObject(reading.value)) return { kind: 'not an object' }
-  return { kind: 'object', members: reading.value, isExact: keepsNumbers(text) }
+  const reading = await readJsonBody(bytes, exchange.jsonLimits)
+  if (reading.kind === 'json') return toObjectReading(reading)
+  if (reading.reason === 'too_many_items') throw new Refusal('body_too_large')
+  return { kind: 'not json', reason: REASONS[reading.reason] }
 }
 
-const MOST_DEPTH = 100
+const toObjectReading = ({ value, isExact }: { readonly value: unknown; readonly isExact: boolean }): BodyReading =>
+  isJsonObject(value) ? { kind: 'object', members: value, isExact } : { kind: 'not an object' }
 
-/** Whoever writes it out again works member by member, each inside the other: there must be an end. */
-function isDeep(value: unknown): boolean {
-  let level: unknown[] = [value]
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MOST_DEPTH) return true
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
-  }
-  return false
-}
-
-const REASONS = {
+const REASONS: Readonly<Record<Exclude<JsonFlaw, 'too_many_items'>, string>> = {
+  not_utf8: 'the body is not UTF-8',
   not_json: 'the body is not JSON',
   duplicate_name: 'the body names a member twice',
+  too_deep: 'the body is nested too deep',
 }
 
 /** The members of the body, where nothing but an object will do. */

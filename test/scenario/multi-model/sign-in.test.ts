@@ -201,7 +201,7 @@ describe('signing in', () => {
       { username: 'ann', password: 'apple' },
       { username: '_system', password: 'x' },
       { username: 'a:b', password: 'x' },
-      { username: 'x'.repeat(100_000), password: 'x' },
+      { username: 'x'.repeat(10_000), password: 'x' },
     ]
     for (const json of attempts) assert.deepEqual((await door.ask('POST', AUTH, { json })).json, WRONG)
   })

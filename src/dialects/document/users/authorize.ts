@@ -26,6 +26,18 @@ export function viewOf(who: Identity, name: string, settings: UsersSettings): Vi
   return isListed(settings) ? 'public' : 'none'
 }
 
+const isAnonymous = ({ name, isAdmin }: Identity): boolean => name === null && !isAdmin
+
+/** Before the body of a bulk read is read: an anonymous client sees nothing unless something is public. */
+export function requireBulkReader(who: Identity, settings: UsersSettings): void {
+  if (isAnonymous(who) && !isListed(settings)) throw new Refusal('authentication_required')
+}
+
+/** Before a document is read whose id is in the body: an anonymous client may only sign up. */
+export function requireSender(who: Identity, settings: UsersSettings): void {
+  if (isAnonymous(who) && !settings.allowsSignUp) throw new Refusal('authentication_required')
+}
+
 /** Who may try to write a document at all. To others it looks as if it were not there. */
 export function requireWriter(who: Identity, target: DocumentId, settings: UsersSettings): void {
   if (who.isAdmin) return

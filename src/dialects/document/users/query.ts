@@ -1,11 +1,7 @@
-import { readUtf8 } from '../../../base/encoding.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { isJsonObject, keepsNumbers, readJson } from '../../../base/json.ts'
 import type { Exchange } from '../../../door/exchange.ts'
-import { readDecodedBody } from '../body.ts'
-
-/** Deeper than any document is, and less deep than what a stack takes. */
-const MOST_DEPTH = 100
+import { readDecodedBody, requireJson } from '../body.ts'
 
 type Parameters = Pick<URLSearchParams, 'get' | 'has'>
 
@@ -41,16 +37,9 @@ export function readJsonParameter(query: Parameters, name: string): unknown {
 export async function readJsonBody(exchange: Exchange): Promise<unknown> {
   const bytes = await readDecodedBody(exchange)
   if (bytes === undefined) throw new Refusal('missing_body')
-  const text = readUtf8(bytes)
-  if (text === undefined) throw new Refusal('invalid_json')
-  const reading = readJson(text, { noDuplicates: true })
-  if (reading.kind === 'refused' && reading.reason === 'not_json') throw new Refusal('invalid_json')
-  if (reading.kind === 'refused') throw new Refusal('bad_request', { about: 'A member stands in an object twice.' })
-  if (!isStorable(reading.value)) throw new Refusal('bad_request', { about: 'The body nests too deep.' })
-  if (!keepsNumbers(text)) {
-    throw new Refusal('bad_request', { about: 'The body holds a number that cannot be kept exactly as it is.' })
-  }
-  return reading.value
+  const { value, isExact } = await requireJson(bytes, exchange)
+  if (isExact) return value
+  throw new Refusal('bad_request', { about: 'The body holds a number that cannot be kept exactly as it is.' })
 }
 
 export async function readObjectBody(exchange: Exchange): Promise<Readonly<Record<string, unknown>>> {
@@ -66,6 +55,9 @@ export function requireJsonType(exchange: Exchange): void {
     throw new Refusal('unsupported_media_type', { about: 'application/json' })
   }
 }
+
+/** Deeper than any key is, and less deep than the stack allows. */
+const MOST_DEPTH = 100
 
 /** Whether a value can be written out again. A list instead of recursion: depth comes from outside. */
 function isStorable(value: unknown): boolean {

@@ -1,6 +1,7 @@
 import { Refusal } from '../../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../../base/json.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
+import { requireBulkReader } from '../authorize.ts'
 import { readRevisionText } from '../document/sent.ts'
 import type { UsersNeeds } from '../needs.ts'
 import { readFlag, readObjectBody, requireJsonType } from '../query.ts'
@@ -18,13 +19,14 @@ interface Asked {
 /** Many documents at once, each with what keeps it from being shown. */
 export async function bulkGet(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
   requireJsonType(exchange)
+  const who = whoAsks(exchange)
+  requireBulkReader(who, needs.settings())
   const docs = findMember(await readObjectBody(exchange), 'docs')
   if (!Array.isArray(docs)) throw new Refusal('bad_request', { about: "Missing JSON list of 'docs'." })
   if (docs.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
   const asked = docs.map(readAsked)
   const extras = readExtras(exchange.query)
   const isLatest = readFlag(exchange.query, 'latest')
-  const who = whoAsks(exchange)
   const open = async (wanted: Asked): Promise<string> => {
     const leaf = await findLeaf(needs, wanted.id, who)
     const match = wanted.revision === undefined ? leaf : matchRevision(leaf, wanted.revision, isLatest)

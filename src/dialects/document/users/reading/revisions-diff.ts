@@ -1,8 +1,9 @@
-import { setImmediate as giveWay } from 'node:timers/promises'
 import { Refusal } from '../../../../base/errors.ts'
+import { createPace } from '../../../../base/pace.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
 import { readRevision } from '../../../../identity/user.ts'
 import { toJsonReply } from '../../wire.ts'
+import { requireBulkReader } from '../authorize.ts'
 import { requireRevisionText } from '../document/sent.ts'
 import type { UsersNeeds } from '../needs.ts'
 import { readObjectBody, requireJsonType } from '../query.ts'
@@ -16,8 +17,6 @@ interface Difference {
 }
 
 const MOST_DOCUMENTS = 10_000
-/** After so many, others have their turn. */
-const TURN = 100
 
 /** Which of the revisions somebody has are not here, each with what is here instead. */
 export async function revisionsDiff(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
@@ -36,12 +35,14 @@ export async function missingRevisions(exchange: Exchange, needs: UsersNeeds): P
 
 async function findDifferences(exchange: Exchange, needs: UsersNeeds): Promise<readonly Difference[]> {
   requireJsonType(exchange)
+  const who = whoAsks(exchange)
+  requireBulkReader(who, needs.settings())
   const asked = Object.entries(await readObjectBody(exchange))
   if (asked.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
-  const who = whoAsks(exchange)
+  const pace = createPace()
   const differences: Difference[] = []
-  for (const [index, [id, list]] of asked.entries()) {
-    if (index % TURN === TURN - 1) await giveWay()
+  for (const [id, list] of asked) {
+    if (pace.isDue()) await pace.rest()
     const revisions = readRevisions(list)
     const leaf = await findLeaf(needs, id, who)
     const missing = revisions.filter((revision) => !isKnown(leaf, revision))
@@ -58,8 +59,12 @@ function isKnown(leaf: Leaf | undefined, revision: string): boolean {
   return [own.digest, ...leaf.ancestors][own.number - asked.number] === asked.digest
 }
 
+/** Of one document. More would be work that no other request could interrupt. */
+const MAX_REVISIONS = 10_000
+
 function readRevisions(list: unknown): readonly string[] {
   if (!Array.isArray(list)) throw new Refusal('bad_request', { about: 'Invalid rev format' })
+  if (list.length > MAX_REVISIONS) throw new Refusal('bad_request', { about: 'Too many revisions at once.' })
   return list.map(requireRevisionText)
 }
 

@@ -1,6 +1,7 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
 import { Refusal } from '../../../../base/errors.ts'
 import { findMember } from '../../../../base/json.ts'
+import { createPace } from '../../../../base/pace.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
 import { ANONYMOUS, type Authenticated } from '../../../../identity/identity.ts'
 import { toDocumentWords } from '../../errors.ts'
@@ -20,7 +21,7 @@ export async function bulkDocs(exchange: Exchange, needs: UsersNeeds): Promise<R
   const who = exchange.authenticated ?? ANONYMOUS
   // one at a time is enough to sign up, and hashing is dear
   if (who.by === null) throw new Refusal('authentication_required')
-  const documents = readDocuments(await readObjectBody(exchange))
+  const documents = await readDocuments(await readObjectBody(exchange))
   requireOwn(documents, who, needs)
   const outcomes: unknown[] = []
   for (const sent of documents) {
@@ -31,7 +32,7 @@ export async function bulkDocs(exchange: Exchange, needs: UsersNeeds): Promise<R
   return toJsonReply(201, outcomes)
 }
 
-function readDocuments(body: Readonly<Record<string, unknown>>): readonly SentDocument[] {
+async function readDocuments(body: Readonly<Record<string, unknown>>): Promise<readonly SentDocument[]> {
   const docs = findMember(body, 'docs')
   if (!Array.isArray(docs)) throw new Refusal('bad_request', { about: '`docs` parameter must be an array.' })
   if (docs.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
@@ -39,7 +40,13 @@ function readDocuments(body: Readonly<Record<string, unknown>>): readonly SentDo
   if (findMember(body, 'all_or_nothing') === true) {
     throw new Refusal('bad_request', { about: 'all_or_nothing is not supported.' })
   }
-  return docs.map(readSent)
+  const pace = createPace()
+  const documents: SentDocument[] = []
+  for (const doc of docs) {
+    if (pace.isDue()) await pace.rest()
+    documents.push(readSent(doc))
+  }
+  return documents
 }
 
 /** quirk: reference document 9.2: one document of somebody else and the whole request is refused. */

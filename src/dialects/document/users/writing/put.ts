@@ -3,7 +3,8 @@ import { Refusal } from '../../../../base/errors.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
 import { ANONYMOUS } from '../../../../identity/identity.ts'
 import { toJsonReply } from '../../wire.ts'
-import { toPath } from '../document/id.ts'
+import { requireSender, requireWriter } from '../authorize.ts'
+import { readId, toPath } from '../document/id.ts'
 import { readSent, type SentDocument } from '../document/sent.ts'
 import type { UsersNeeds } from '../needs.ts'
 import { readFlag, readJsonBody, requireJsonType } from '../query.ts'
@@ -13,11 +14,13 @@ import { type Written, writeDocument } from './write.ts'
 
 export async function putDocument(exchange: Exchange, id: string, needs: UsersNeeds): Promise<Reply> {
   requireNewEdits(exchange)
+  requireWriter((exchange.authenticated ?? ANONYMOUS).identity, readId(id, needs.prefix), needs.settings())
   return write(exchange, id, readSent(await readJsonBody(exchange)), needs)
 }
 
 export async function postDocument(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
   requireJsonType(exchange)
+  requireSender((exchange.authenticated ?? ANONYMOUS).identity, needs.settings())
   const sent = readSent(await readJsonBody(exchange))
   return write(exchange, sent.id ?? randomBytes(16).toString('hex'), sent, needs)
 }

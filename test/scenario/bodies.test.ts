@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { createTestCardea } from '../../src/index.ts'
+import { sendRaw } from '../support/raw.ts'
+import { ADMIN } from '../support/scenario.ts'
+
+const cardea = await createTestCardea()
+after(() => cardea.close())
+const listening = await cardea.listen()
+const PORTS = {
+  document: Number(new URL(listening.document[0] ?? '').port),
+  multiModel: Number(new URL(listening.multiModel[0] ?? '').port),
+}
+
+type Door = keyof typeof PORTS
+
+/** Every route that reads a body, and may not do so for an anonymous client. */
+const CLOSED: readonly (readonly [door: Door, method: string, path: string])[] = [
+  ['document', 'PUT', '/_users/org.couchdb.user:eve'],
+  ['document', 'POST', '/_users'],
+  ['document', 'POST', '/_users/_bulk_docs'],
+  ['document', 'POST', '/_users/_bulk_get'],
+  ['document', 'POST', '/_users/_revs_diff'],
+  ['document', 'POST', '/_users/_missing_revs'],
+  ['document', 'POST', '/_users/_all_docs'],
+  ['document', 'POST', '/_users/_changes'],
+  ['document', 'PUT', '/_users/_local/eve'],
+  ['document', 'PUT', '/_users/_design/eve'],
+  ['document', 'POST', '/_dbs_info'],
+  ['document', 'PUT', '/_node/_local/_config/log/level'],
+  ['document', 'POST', '/_cardea/api/users'],
+  ['document', 'PUT', '/_cardea/api/users/eve/password'],
+  ['document', 'POST', '/_gate'],
+  ['multiModel', 'POST', '/_api/user'],
+  ['multiModel', 'POST', '/_api/user/eve'],
+  ['multiModel', 'PUT', '/_api/user/eve'],
+  ['multiModel', 'PATCH', '/_api/user/eve'],
+  ['multiModel', 'PUT', '/_api/user/eve/database/db'],
+  ['multiModel', 'PUT', '/_api/user/eve/config/a'],
+  ['multiModel', 'POST', '/_api/token/eve'],
+  ['multiModel', 'POST', '/_admin/server/jwt'],
+  ['multiModel', 'POST', '/_db/secret/_api/user'],
+  ['multiModel', 'POST', '/_cardea/api/users'],
+  ['multiModel', 'POST', '/_gate'],
+]
+
+const SIGN_INS: readonly (readonly [door: Door, path: string, type: string])[] = [
+  ['document', '/_session', 'application/json'],
+  ['document', '/_session', 'application/x-www-form-urlencoded'],
+  ['multiModel', '/_open/auth', 'application/json'],
+  ['multiModel', '/_open/auth/below', 'text/plain'],
+  ['multiModel', '/_db/_system/_open/auth', 'application/json'],
+]
+
+const head = (method: string, path: string, ...lines: string[]): string =>
+  [`${method} ${path} HTTP/1.1`, 'Host: localhost', ...lines, '', ''].join('\r\n')
+
+describe('a client is authorised before its body is read', () => {
+  for (const [door, method, path] of CLOSED)
+    it(`${door}: ${method} ${path}`, async () => {
+      const lines = ['Content-Type: application/json', 'Content-Length: 9', 'Expect: 100-continue']
+      // a server that reads the body asks for it first
+      const answer = await sendRaw(PORTS[door], head(method, path, ...lines))
+      assert.doesNotMatch(answer.text, /100 Continue/)
+      assert.ok([401, 403, 405].includes(answer.status), answer.text)
+    })
+})
+
+describe('a sign-in has at most 16 KiB', () => {
+  for (const [door, path, type] of SIGN_INS) {
+    it(`${door}: ${path} as ${type}, declared`, async () => {
+      const lines = [`Content-Type: ${type}`, 'Content-Length: 16385']
+      assert.equal((await sendRaw(PORTS[door], head('POST', path, ...lines))).status, 413)
+    })
+    it(`${door}: ${path} as ${type}, up to the limit`, async () => {
+      const lines = [`Content-Type: ${type}`, 'Content-Length: 16384']
+      const answer = await sendRaw(PORTS[door], head('POST', path, ...lines) + ' '.repeat(16_384))
+      assert.equal(answer.status, 400)
+    })
+  }
+  it('in chunks too', async () => {
+    const lines = ['Content-Type: application/json', 'Transfer-Encoding: chunked']
+    const bytes = `${head('POST', '/_session', ...lines)}4001\r\n${' '.repeat(16_385)}\r\n0\r\n\r\n`
+    assert.equal((await sendRaw(PORTS.document, bytes)).status, 413)
+  })
+})
+
+describe('a body is bounded before it is parsed', () => {
+  const post = (text: string, path = '/_users/_bulk_docs') => {
+    const lines = [`Authorization: ${ADMIN.Authorization}`, 'Content-Type: application/json']
+    return sendRaw(PORTS.document, head('POST', path, ...lines, `Content-Length: ${text.length}`) + text)
+  }
+  it('400 for one that nests too deep', async () => {
+    assert.equal((await post(`{"docs":${'['.repeat(100)}${']'.repeat(100)}}`)).status, 400)
+  })
+  it('413 for one of too many items', async () => {
+    assert.equal((await post(`{"docs":[${'1,'.repeat(260_000)}1]}`)).status, 413)
+  })
+  it('413 for one of a user that an administrator may send', async () => {
+    const ann = { _id: 'org.couchdb.user:ann', name: 'ann', password: 'apple', roles: [], type: 'user' }
+    assert.equal((await post(JSON.stringify(ann), '/_users')).status, 201)
+    const lines = ['Authorization: Basic YW5uOmFwcGxl', 'Content-Type: application/json', 'Content-Length: 1048577']
+    assert.equal((await sendRaw(PORTS.document, head('POST', '/_users/_bulk_get', ...lines))).status, 413)
+  })
+  it('other requests have their turn while an administrator sends a large one', async () => {
+    const docs = Array.from({ length: 9000 }, (_, i) => `{"id":"org.couchdb.user:u${i}","rev":"1-${'a'.repeat(400)}"}`)
+    let isOver = false
+    const large = post(`{"docs":[${docs.join()}]}`, '/_users/_bulk_get').finally(() => {
+      isOver = true
+    })
+    let turns = 0
+    while (!isOver) {
+      await sendRaw(PORTS.multiModel, head('GET', '/_admin/server/availability'))
+      turns += 1
+    }
+    assert.equal((await large).status, 200)
+    assert.ok(turns > 3, `${turns} turns`)
+  })
+})
+
+describe('a client that goes away is not an error', () => {
+  it('within a body, or with one that is cut for its tiny chunks', async (t) => {
+    const logged: unknown[] = []
+    const note = (...line: unknown[]) => void logged.push(line)
+    const noted = await createTestCardea({ log: { debug() {}, info() {}, warn() {}, error: note } })
+    t.after(() => noted.close())
+    const port = Number(new URL((await noted.listen()).document[0] ?? '').port)
+    const json = ['Content-Type: application/json']
+    await sendRaw(port, `${head('POST', '/_session', ...json, 'Content-Length: 100')}{`, { waitMs: 50 })
+    const chunks = head('POST', '/_session', ...json, 'Transfer-Encoding: chunked') + '1\r\n[\r\n'.repeat(20_000)
+    const cut = await sendRaw(port, chunks, { untilClosed: true })
+    assert.deepEqual([cut.status, cut.isClosed], [0, true])
+    await sendRaw(port, head('GET', '/_up'))
+    assert.deepEqual(logged, [])
+  })
+})
