@@ -32,6 +32,10 @@ const toAdministration = (state: State): Administration => ({
   accounts: () => state.get().administrators,
   changedAt: (name) => state.get().administratorChanges.get(name)?.seconds,
   sequence: () => state.get().sequence,
+  endSessions: async (name) => {
+    await state.runtime.endAdministratorSessions(name)
+    await state.refresh()
+  },
   refresh: async () => {
     await state.refresh()
   },

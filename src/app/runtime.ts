@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createMemoryLayer, type RuntimeEntry, type RuntimeLayer } from '../config/runtime.ts'
-import type { AdministratorChanges } from '../identity/administrators.ts'
+import type { AdministratorChange, AdministratorChanges } from '../identity/administrators.ts'
 import type { Setting, SettingStore, UserStore, WriteOutcome } from '../identity/ports.ts'
 
 export interface RuntimeReading {
@@ -31,6 +31,8 @@ export interface StoredLayer extends RuntimeLayer {
   setSeen(name: string, text: string): Promise<void>
   /** Keeps the key that every node uses from then on. */
   setOwnKey(text: string): Promise<void>
+  /** Moves the session epoch of an administrator, whichever layer it is given in. */
+  endAdministratorSessions(name: string): Promise<void>
   read(): Promise<RuntimeReading>
   /** On top of what is stored, for this process alone and until it ends or reads its configuration anew. */
   readonly volatile: RuntimeLayer
@@ -74,6 +76,8 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
     },
     setSeen: async (name, text) => void requireWritten(await store.setSetting({ ...change(SEEN, name), text })),
     setOwnKey: async (text) => void requireWritten(await store.setSetting({ ...change(KEYS, OWN), text })),
+    endAdministratorSessions: async (name) =>
+      void requireWritten(await store.setSetting({ ...change(EPOCHS, name), text: '' })),
     volatile: {
       list: () => passing.list(),
       set: (section, key, text) => passing.set(section, key, text),
@@ -98,7 +102,9 @@ const SEEN = '[admins]'
 const KEYS = '[keys]'
 const OWN = 'own'
 const DROPS = '[chttpd_auth]'
-const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS])
+/** When each administrator's sessions were last ended while its entry stayed as it is. */
+const EPOCHS = '[admins] sessions'
+const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS, EPOCHS])
 
 /**
  * Notes beside a new cookie secret, before it is set, that earlier ones are to be dropped at once. Every node that
@@ -123,12 +129,15 @@ export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[]
 const isOfFile = ({ section, text, sequence }: Setting, seen: Setting | undefined): boolean =>
   section === ADMINS && seen !== undefined && text === seen.text && sequence < seen.sequence
 
-const toChanges = (settings: readonly Setting[]): AdministratorChanges =>
-  new Map(
-    settings
-      .filter(({ section }) => section === ADMINS)
-      .map(({ key, sequence, changedAt }) => [key, { sequence, seconds: changedAt }]),
-  )
+function toChanges(settings: readonly Setting[]): AdministratorChanges {
+  const changes = new Map<string, AdministratorChange>()
+  for (const { section, key, sequence, changedAt } of settings) {
+    if (section !== ADMINS && section !== EPOCHS) continue
+    const { sequence: before = 0, seconds = 0 } = changes.get(key) ?? {}
+    changes.set(key, { sequence: Math.max(before, sequence), seconds: Math.max(seconds, changedAt) })
+  }
+  return changes
+}
 
 function withoutThose(entries: readonly RuntimeEntry[], others: readonly RuntimeEntry[]): readonly RuntimeEntry[] {
   return entries.filter(({ section, key }) => !others.some((other) => other.section === section && other.key === key))

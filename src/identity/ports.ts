@@ -63,11 +63,21 @@ export interface EndedSession {
   readonly expiresAt: number
 }
 
+export interface EndedCount {
+  readonly sequence: number
+  /** How many ended sessions of the name the store has now. */
+  readonly count: number
+}
+
 export interface SessionStore {
   /** Ending a session again is no error; the later expiry counts. */
-  endSession(session: EndedSession): Promise<{ readonly sequence: number }>
+  endSession(session: EndedSession): Promise<EndedCount>
   /** Sessions that ended after this change, in order of their ending: 0 to begin with, then page by page. */
   listEndedSessions(after: number, limit: number): Promise<readonly (EndedSession & { readonly sequence: number })[]>
+  /** The ids of a name's ended sessions. */
+  listEndedIds(name: string): Promise<readonly string[]>
+  /** Forgets a name's sessions that ended up to this change, because something else ends all of them. */
+  forgetEndedSessions(name: string, upTo: number): Promise<void>
   /** Forgets sessions that have expired. Gives how many. */
   purgeEnded(nowSeconds: number): Promise<number>
 }

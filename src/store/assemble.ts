@@ -10,12 +10,12 @@ import { listUsers, readListed } from './operations/list-users.ts'
 import { endSession, readEnded } from './operations/sessions.ts'
 import { putSetting, readSettings } from './operations/settings.ts'
 import { readHashWork, readStored, writeUsers } from './operations/users.ts'
-import { numberOf } from './rows.ts'
+import { numberOf, textOf } from './rows.ts'
 import { STATEMENTS } from './statements.ts'
 import { type Engine, one } from './steps.ts'
 
 type Users = Pick<Store, 'findUser' | 'listUsers' | 'countUsers' | 'writeUser' | 'importUsers' | 'listHashWork'>
-type Sessions = Pick<Store, 'endSession' | 'listEndedSessions' | 'purgeEnded'>
+type Sessions = Pick<Store, 'endSession' | 'listEndedSessions' | 'listEndedIds' | 'forgetEndedSessions' | 'purgeEnded'>
 type Settings = Pick<Store, 'listSettings' | 'setSetting' | 'unsetSetting'>
 type Changes = Pick<Store, 'sequence' | 'changesSince' | 'onWake'>
 
@@ -67,6 +67,9 @@ function createSessions(engine: Engine): Sessions {
       requireLimit(limit)
       return (await engine.ask(one(STATEMENTS.listEnded, after, limit))).map(readEnded)
     },
+    listEndedIds: async (name) =>
+      (await engine.ask(one(STATEMENTS.listEndedIds, name))).map((row) => textOf(row, 'id')),
+    forgetEndedSessions: async (name, upTo) => void (await engine.ask(one(STATEMENTS.forgetEnded, name, upTo))),
     async purgeEnded(nowSeconds) {
       let total = 0
       // in portions with a pause between, so that nobody waits long for the database or for this process

@@ -27,6 +27,9 @@ const TEXTS = {
     ON CONFLICT (id) DO UPDATE SET sequence = excluded.sequence, expires_at =
       CASE WHEN excluded.expires_at > cardea_ended_sessions.expires_at
         THEN excluded.expires_at ELSE cardea_ended_sessions.expires_at END`,
+  countEnded: 'SELECT count(*) AS count FROM cardea_ended_sessions WHERE name = $1',
+  listEndedIds: 'SELECT id FROM cardea_ended_sessions WHERE name = $1',
+  forgetEnded: 'DELETE FROM cardea_ended_sessions WHERE name = $1 AND sequence <= $2 RETURNING id',
   // the outer comparison is not idle: a row extended since the inner one looked must stay
   purgeEnded: `DELETE FROM cardea_ended_sessions WHERE expires_at <= $1 AND id IN
     (SELECT id FROM cardea_ended_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,

@@ -11,8 +11,8 @@ const MANY_EXPIRED = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FR
 
 export const SESSION_TESTS: StoreTests = {
   async 'an ended session is listed'({ store }) {
-    assert.deepEqual(await store.endSession(ONE), { sequence: 1 })
-    assert.deepEqual(await store.endSession(TWO), { sequence: 2 })
+    assert.deepEqual(await store.endSession(ONE), { sequence: 1, count: 1 })
+    assert.deepEqual(await store.endSession(TWO), { sequence: 2, count: 2 })
     assert.deepEqual(await store.listEndedSessions(0, 10), [
       { ...ONE, sequence: 1 },
       { ...TWO, sequence: 2 },
@@ -39,6 +39,22 @@ export const SESSION_TESTS: StoreTests = {
     assert.equal(await store.purgeEnded(100), 1)
     assert.deepEqual(await store.listEndedSessions(0, 10), [{ ...TWO, sequence: 2 }])
     assert.deepEqual(await store.changesSince(0, 10), [{ sequence: 2, kind: 'session', key: TWO.id, isDeleted: true }])
+  },
+
+  async 'the sessions of each name are counted'({ store }) {
+    await store.endSession(ONE)
+    assert.equal((await store.endSession({ ...TWO, name: 'bob' })).count, 1)
+    assert.equal((await store.endSession(ONE)).count, 1, 'the same one again')
+    assert.deepEqual(await store.listEndedIds('alice'), [ONE.id])
+  },
+
+  async 'those of a name are forgotten up to a change'({ store }) {
+    const { sequence } = await store.endSession(ONE)
+    await store.endSession({ ...ONE, id: '33'.repeat(16), name: 'bob' })
+    await store.endSession(TWO)
+    await store.forgetEndedSessions('alice', sequence)
+    assert.deepEqual(await store.listEndedIds('alice'), [TWO.id])
+    assert.equal((await store.listEndedIds('bob')).length, 1)
   },
 
   async 'any number is forgotten at once'({ store, place }) {

@@ -99,11 +99,16 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
   return { directory, store, clock, cut, mend, hang, countQuestions, close }
 }
 
+const EPOCHS = '[admins] sessions'
+
 /** The administrators of the store alone: here there are no files. */
 async function createAdministration(store: Store): Promise<Administration> {
   const read = ({ settings, sequence }: SettingList) => {
     const admins = settings.filter(({ section }) => section === 'admins')
-    const changes = new Map(admins.map((entry) => [entry.key, { sequence: entry.sequence, seconds: entry.changedAt }]))
+    const epochs = settings.filter(({ section }) => section === EPOCHS)
+    const changes = new Map(
+      [...admins, ...epochs].map((entry) => [entry.key, { sequence: entry.sequence, seconds: entry.changedAt }]),
+    )
     const entries = admins.flatMap(({ key, text }) => (text === undefined ? [] : [{ name: key, text }]))
     return { accounts: readAdministrators(entries, changes).accounts, changes, sequence }
   }
@@ -112,6 +117,10 @@ async function createAdministration(store: Store): Promise<Administration> {
     accounts: () => known.accounts,
     changedAt: (name) => known.changes.get(name)?.seconds,
     sequence: () => known.sequence,
+    endSessions: async (name) => {
+      await store.setSetting({ section: EPOCHS, key: name, nowSeconds: START_SECONDS, text: '' })
+      known = read(await store.listSettings())
+    },
     refresh: async () => {
       known = read(await store.listSettings())
     },

@@ -105,9 +105,22 @@ async function learn(changes: readonly Change[], needs: DirectoryNeeds, parts: K
   for (const { key, sequence } of user) memory.forget(key, sequence)
   for (const { key } of user) listeners.tell({ kind: 'account', name: key })
   for (const { id, name } of session.length > 0 ? await ended.pull() : []) listeners.tell({ kind: 'session', id, name })
-  if (changes.some((change) => isNewSetting(change, needs))) await needs.administration.refresh()
-  for (const { key } of admin) listeners.tell({ kind: 'account', name: key })
+  const isSettingNew = changes.some((change) => isNewSetting(change, needs))
+  const moved = isSettingNew ? await refreshAdministrators(needs) : []
+  const names = new Set([...admin.map(({ key }) => key), ...moved])
+  for (const name of names) listeners.tell({ kind: 'account', name })
+  for (const name of new Set([...user.map(({ key }) => key), ...names])) await ended.trim(name)
   if (user.length > 0) await work.refresh()
+}
+
+/** Gives the administrators whose session epoch has moved, whatever moved it. */
+async function refreshAdministrators({ administration }: DirectoryNeeds): Promise<readonly string[]> {
+  const before = administration.accounts()
+  await administration.refresh()
+  const after = administration.accounts()
+  return [...before].flatMap(([name, { sessionsFrom }]) =>
+    after.get(name)?.sessionsFrom.generation === sessionsFrom.generation ? [] : [name],
+  )
 }
 
 const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryNeeds): boolean =>

@@ -1,20 +1,17 @@
-import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { nowSeconds } from '../../base/clock.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { AccountDirectory, ForeignToken, Session, SessionDirectory } from '../directory.ts'
+import type { EndedSession } from '../ports.ts'
 import { createPasswordId, createPlainId, findPasswordTime } from '../session-id.ts'
-import type { EndedSessions } from './ended-sessions.ts'
+import { type EndAllParts, endAll } from './end-all.ts'
+import { type EndedSessions, MAX_ENDED_SESSIONS } from './ended-sessions.ts'
 import type { Knowledge } from './knowledge.ts'
-import type { Listeners } from './listeners.ts'
-import type { Administration } from './needs.ts'
 import type { KnownUser, UserMemory } from './user-memory.ts'
 
-export interface SessionParts extends Pick<AccountDirectory, 'findAccount'> {
-  readonly administration: Administration
+export interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, EndAllParts {
   readonly memory: UserMemory
   readonly knowledge: Knowledge
   readonly ended: EndedSessions
-  readonly listeners: Listeners
-  readonly clock: Clock
   ownKey(): Uint8Array
 }
 
@@ -30,12 +27,20 @@ export function createSessions(parts: SessionParts): SessionDirectory {
     isSessionLive: (session) => isSessionLive(parts, session),
     isSessionEnded: ended.has,
     isForeignTokenLive: (token) => isForeignTokenLive(parts, token),
-    async endSession(session) {
-      await ended.end(session)
-      listeners.tell({ kind: 'session', id: session.id, name: session.name })
-    },
+    endSession: (session) => endSession(parts, session),
     onEnded: listeners.add,
   }
+}
+
+async function endSession(parts: SessionParts, session: EndedSession): Promise<void> {
+  const { ended, listeners } = parts
+  const { id, name } = session
+  const { sequence, count } = await ended.end(session)
+  listeners.tell({ kind: 'session', id, name })
+  if (count <= MAX_ENDED_SESSIONS) return
+  await endAll(parts, name)
+  // only now: until the epoch holds, the records are what keeps the sessions ended
+  await ended.forget(name, sequence)
 }
 
 /** A session that began elsewhere a moment ago may rest on a change not yet heard of here. */

@@ -1,15 +1,16 @@
-import type { EndedSession } from '../../identity/ports.ts'
+import type { EndedCount, EndedSession } from '../../identity/ports.ts'
 import { numberOf, textOf } from '../rows.ts'
 import { STATEMENTS } from '../statements.ts'
 import { type Operation, one, type Row } from '../steps.ts'
 import { lockState, moveState } from './state.ts'
 
-export function* endSession({ id, name, expiresAt }: EndedSession): Operation<{ readonly sequence: number }> {
+export function* endSession({ id, name, expiresAt }: EndedSession): Operation<EndedCount> {
   const state = yield* lockState()
   const sequence = state.sequence + 1
   yield one(STATEMENTS.putEnded, id, name, expiresAt, sequence)
   yield* moveState({ ...state, sequence })
-  return { sequence }
+  const [row] = yield one(STATEMENTS.countEnded, name)
+  return { sequence, count: numberOf(row, 'count') }
 }
 
 export const readEnded = (row: Row): EndedSession & { readonly sequence: number } => ({
