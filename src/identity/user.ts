@@ -203,5 +203,13 @@ export const revisionOf = (record: UserRecord | undefined): string | undefined =
 /** All that a reader of the document can see of it, the hash of the password included. */
 const renderVisible = (user: User): string => JSON.stringify([toDigested(user), user.password])
 
-/** Without the password: others may see a revision, and could try guesses against a digest that covers its hash. */
-const toDigested = ({ name, document }: User): Json => [name, document.roles, document.members]
+/**
+ * The salt tells two passwords apart: copies of a user elsewhere would keep the old password if the revision did not.
+ * The hash is left out: others may see a revision, and could try guesses against a digest that covers it.
+ */
+const toDigested = ({ name, document, password }: User): Json => [
+  name,
+  document.roles,
+  document.members,
+  password.scheme === 'unusable' ? null : password.salt,
+]

@@ -105,6 +105,11 @@ describe('revisions', () => {
     assert.equal(other.document.revision, ALICE.document.revision)
   })
 
+  it('two passwords of the same user have two revisions', () => {
+    const other = createUser('alice', { ...PASSWORD, salt: 'another-salt' })
+    assert.notEqual(other.document.revision, ALICE.document.revision)
+  })
+
   it('same start and same content give the same revision', () => {
     assert.equal(nextRevision(undefined, ['x']), nextRevision(undefined, ['x']))
     assert.notEqual(nextRevision(undefined, ['x']), nextRevision(undefined, ['y']))
