@@ -1,0 +1,26 @@
+// In front of a real CouchDB. CONTRIBUTING.md says how to run this.
+import { test } from 'node:test'
+import { COUCHDB_URL, connectCouchdb } from './couchdb.ts'
+import { testFeeds } from './feeds.ts'
+import { testGuide } from './guide-run.ts'
+import { testInFront } from './in-front.ts'
+import { testReplicator } from './replicator.ts'
+import { testSecurity } from './security.ts'
+import { testSync } from './sync.ts'
+import { testUploads } from './uploads.ts'
+
+if (COUCHDB_URL === '') test('a real CouchDB', { skip: 'CARDEA_TEST_COUCHDB names none' }, () => {})
+else testAll()
+
+function testAll(): void {
+  const couchdb = connectCouchdb(COUCHDB_URL)
+  for (const identity of ['jwt', 'proxy'] as const)
+    testInFront(couchdb, identity, (scene) => {
+      testSync(scene)
+      testSecurity(scene)
+      testReplicator(scene)
+      testFeeds(scene)
+      testUploads(scene)
+    })
+  testGuide(couchdb)
+}
