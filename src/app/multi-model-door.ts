@@ -23,6 +23,7 @@ import {
   isExempt,
   passGate,
 } from '../dialects/multi-model/gate.ts'
+import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { namesDatabase } from '../dialects/multi-model/path.ts'
 import { createOtherwise, ownRoutes, refuseBatch, standInRoutes } from '../dialects/multi-model/routes.ts'
 import type { Secrets } from '../dialects/multi-model/secrets.ts'
@@ -60,6 +61,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     clock: SYSTEM_CLOCK,
   })
   const shared = {
+    mode: createServerMode(),
     directory,
     databases,
     settings: settings.get,

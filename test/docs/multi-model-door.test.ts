@@ -15,6 +15,7 @@ const PATHS = [
   '/_admin/server/jwt',
   '/_admin/server/availability',
   '/_admin/server/mode',
+  '/_admin/auth/reload',
   '/_admin/status',
   '/_admin/version',
   '/_api/version',

@@ -7,6 +7,7 @@ import { createDocumentDialect, type DocumentSettings } from '../../src/dialects
 import type { SessionService } from '../../src/dialects/document/session.ts'
 import type { UsersNeeds } from '../../src/dialects/document/users/needs.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
+import { createServerMode } from '../../src/dialects/multi-model/mode.ts'
 import { standInRoutes } from '../../src/dialects/multi-model/routes.ts'
 import { createDoor, type DoorLimits } from '../../src/door/door.ts'
 import type { Dialect, Route } from '../../src/door/exchange.ts'
@@ -174,6 +175,7 @@ function createDialect({
           settings: () => ({ ...MULTI_MODEL, ...multiModel }),
           databases: ONE_DATABASE,
           routes: standInRoutes({
+            mode: createServerMode(),
             ...IDENTITY,
             version: '3.12.5',
             settings: () => ({ ...MULTI_MODEL, ...multiModel }),

@@ -34,6 +34,11 @@ export function requireReader(exchange: Exchange, settings: GateSettings, name?:
   if (!isOwn && !mayReadAll(exchange, settings)) throw new Refusal('somebody_elses')
 }
 
+/** For what the server does, not what the directory holds: where no credential is required, anyone may. */
+export function requireOperator(exchange: Exchange, settings: GateSettings): void {
+  if (!mayReadAll(exchange, settings)) throw new Refusal('forbidden')
+}
+
 export function requireSuperuser(exchange: Exchange): void {
   if (identityOf(exchange).isSuperuser) return
   throw new Refusal('forbidden', { about: 'only a superuser token may see or reload the secrets' })

@@ -1,11 +1,13 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, Exchange, Route } from '../../door/exchange.ts'
+import type { Answer, Exchange, Handler, Route } from '../../door/exchange.ts'
 import { type AuthNeeds, authRoutes, signInMethods } from './auth.ts'
 import { type DatabasesNeeds, databasesRoutes } from './databases.ts'
+import { requireOperator } from './rights.ts'
 import { type Secrets, secretsRoutes } from './secrets.ts'
 import { availabilityRoute, type StatusNeeds, statusRoutes } from './status.ts'
 import { type TokensNeeds, tokensRoutes } from './tokens.ts'
 import { refuseParts, type UsersNeeds, usersRoutes } from './users/routes.ts'
+import { toDoneReply } from './wire.ts'
 
 export interface RoutesNeeds {
   readonly auth: AuthNeeds
@@ -20,7 +22,17 @@ export const ownRoutes = ({ auth, users, tokens, secrets }: RoutesNeeds): readon
   ...usersRoutes(users),
   ...tokensRoutes(tokens),
   ...secretsRoutes(secrets),
+  reloadRoute(users),
 ]
+
+/** What is known of users is never older than a second, so there is nothing to reload. Tools ask for it all the same. */
+function reloadRoute({ settings }: UsersNeeds): Route {
+  const reload: Handler = (exchange) => {
+    requireOperator(exchange, settings())
+    return toDoneReply(200)
+  }
+  return { path: '/_admin/auth/reload', methods: { GET: reload, POST: reload } }
+}
 
 /** What an upstream would answer, where there is none. */
 export const standInRoutes = (needs: StatusNeeds & DatabasesNeeds): readonly Route[] => [

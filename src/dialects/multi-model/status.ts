@@ -2,6 +2,7 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, Handler, Reply, Route } from '../../door/exchange.ts'
 import type { GateSettings } from './gate.ts'
+import { modeRoute, type ServerMode } from './mode.ts'
 import { mayReadAll } from './rights.ts'
 import { toJsonReply, toMergedReply } from './wire.ts'
 
@@ -18,6 +19,7 @@ export interface StatusNeeds {
   readonly version: string
   readonly product: { readonly name: string; readonly version: string }
   settings(): StatusSettings
+  readonly mode: ServerMode
   /** Whether enough is known of users to let anybody in. */
   isServing(): Promise<boolean>
   /** Whether there is somebody behind this door and nobody of them answers. */
@@ -33,20 +35,20 @@ export function statusRoutes(needs: StatusNeeds): readonly Route[] {
     get('/_api/version', version),
     get('/_admin/version', version),
     get('/_admin/status', (exchange) => showStatus(needs, exchange)),
-    get('/_admin/server/mode', () => toMergedReply(200, { mode: 'default' })),
+    modeRoute(needs),
     get('/_admin/server/role', () => toMergedReply(200, { role: ROLES[settings().role] })),
     get('/_admin/server/id', () => toMergedReply(200, { id: `${PREFIXES[settings().role]}-${settings().uuid}` })),
   ]
 }
 
 /** Nobody is served where nobody could be let in, or everybody behind this door is down. */
-export const availabilityRoute = ({ isServing, isUpstreamDown }: StatusNeeds): Route => ({
+export const availabilityRoute = ({ mode, isServing, isUpstreamDown }: StatusNeeds): Route => ({
   path: '/_admin/server/availability',
   methods: {
     GET: async () => {
       if (!(await isServing())) throw new Refusal('not_serving')
       if (await isUpstreamDown?.()) throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
-      return toMergedReply(200, { mode: 'default' })
+      return toMergedReply(200, { mode: mode.get() })
     },
   },
 })
@@ -63,19 +65,20 @@ function showVersion({ version, product, settings }: StatusNeeds, exchange: Exch
   return toJsonReply(200, { ...SERVER, version, ...(isDetailed ? { details } : {}) })
 }
 
-function showStatus({ version, settings }: StatusNeeds, exchange: Exchange): Reply {
+function showStatus({ version, settings, mode }: StatusNeeds, exchange: Exchange): Reply {
   if (settings().isHardened && !mayReadAll(exchange, settings())) throw new Refusal('forbidden')
   return toJsonReply(200, {
     ...SERVER,
     mode: 'server',
     operationMode: 'server',
     version,
+    pid: process.pid,
     foxxApi: false,
     serverInfo: {
       role: ROLES[settings().role],
       maintenance: false,
-      readOnly: false,
-      writeOpsEnabled: true,
+      readOnly: mode.get() === 'readonly',
+      writeOpsEnabled: mode.get() === 'default',
       progress: { phase: 'in wait', feature: '', recoveryTick: 0 },
     },
   })

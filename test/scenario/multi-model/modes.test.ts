@@ -135,7 +135,7 @@ describe('small answers', () => {
     it(path, async (t) => {
       const { ask } = await openWithUsers(t)
       assert.deepEqual((await ask('GET', path, { auth: ROB })).json, json)
-      assert.equal((await ask('PUT', path, { auth: AS_ADMIN })).status, 405)
+      assert.equal((await ask('DELETE', path, { auth: AS_ADMIN })).status, 405)
     })
   }
   it('/_api/version?details=true', async (t) => {

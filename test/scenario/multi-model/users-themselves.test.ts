@@ -52,7 +52,7 @@ describe('checking a password', () => {
 })
 
 describe('what a console keeps for a user', () => {
-  const EMPTY = { error: false, code: 200, result: {} }
+  const EMPTY = { error: false, code: 200, result: null }
 
   it('is written, read and removed', async (t) => {
     const { ask } = await openWithUsers(t)

@@ -15,7 +15,9 @@ export async function getConfig(needs: UsersNeeds, exchange: Exchange, params: P
   const { user: name = '', key } = params
   requireReader(exchange, needs.settings(), name)
   const config = await findConfig(needs, name)
-  return toWrappedReply(key === undefined ? config : (findMember(config, key) ?? null))
+  if (key !== undefined) return toWrappedReply(findMember(config, key) ?? null)
+  // quirk: reference multi-model 7.2: nothing stored is null, not an empty object
+  return toWrappedReply(Object.keys(config).length === 0 ? null : config)
 }
 
 async function findConfig({ directory }: UsersNeeds, name: string): Promise<JsonObject> {

@@ -3,6 +3,7 @@ import type { Exchange, Params, Reply } from '../../../door/exchange.ts'
 import { resolveCollectionLevel, resolveDatabaseLevel } from '../../../identity/grants.ts'
 import type { Grant, GrantLevel } from '../../../identity/user.ts'
 import { readMembers } from '../body.ts'
+import { capLevel } from '../mode.ts'
 import { SYSTEM_DATABASE } from '../path.ts'
 import { requireManager, requireReader } from '../rights.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
@@ -31,7 +32,8 @@ export async function listDatabases(needs: UsersNeeds, exchange: Exchange, { use
   if (!grants) throw new Refusal('user_not_found')
   const names = await listNames(needs, grants)
   if (exchange.query.get('full') === 'true') return toWrappedReply(toConfigured(names, grants))
-  const levels = names.map((name) => [name, resolveDatabaseLevel(grants, name)] as const)
+  const mode = needs.mode.get()
+  const levels = names.map((name) => [name, capLevel(resolveDatabaseLevel(grants, name), mode)] as const)
   return toWrappedReply(Object.fromEntries(levels.filter(([, level]) => level !== 'none')))
 }
 
@@ -48,7 +50,7 @@ function toConfigured(names: readonly string[], grants: Grants): object {
     const granted = Object.fromEntries([...collections, [ALL, all]])
     return [name, { permission: level ?? 'undefined', collections: granted }] as const
   })
-  return Object.fromEntries([...entries, [ALL, { permission: grants.get(ALL)?.level ?? 'undefined' }]])
+  return Object.fromEntries([...entries, [ALL, { permission: grants.get(ALL)?.level ?? 'none' }]])
 }
 
 const NOTHING: Grant = { level: undefined, collections: new Map() }
@@ -56,14 +58,14 @@ const NOTHING: Grant = { level: undefined, collections: new Map() }
 export async function getLevel(needs: UsersNeeds, exchange: Exchange, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
   requireReader(exchange, needs.settings(), user)
-  if (collection !== undefined) await requireDatabase(needs, database)
-  // quirk: reference multi-model 7.2: somebody who is not there has the level none
+  // quirk: reference multi-model 7.2: neither the user nor the database has to exist
   const grants = (await findGrants(needs, user)) ?? new Map()
-  return toWrappedReply(
+  const level =
     collection === undefined
       ? resolveDatabaseLevel(grants, database)
-      : resolveCollectionLevel(grants, database, collection),
-  )
+      : resolveCollectionLevel(grants, database, collection)
+  const isConfigured = exchange.query.get('configured') === 'true'
+  return toWrappedReply(isConfigured ? level : capLevel(level, needs.mode.get()))
 }
 
 export async function setLevel(needs: UsersNeeds, exchange: Exchange, params: Params): Promise<Reply> {

@@ -2,6 +2,7 @@ import { Refusal } from '../../../base/errors.ts'
 import type { Exchange, Handler, Params, Reply, Route } from '../../../door/exchange.ts'
 import type { AdministratorDirectory, UserDirectory } from '../../../identity/directory.ts'
 import type { Databases, GateSettings } from '../gate.ts'
+import type { ServerMode } from '../mode.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
 import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
 import { getUser, listUsers } from './read.ts'
@@ -11,6 +12,7 @@ export interface UsersNeeds {
   readonly directory: UserDirectory & AdministratorDirectory
   readonly databases: Databases
   settings(): GateSettings
+  readonly mode: ServerMode
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(exchange: Exchange): Promise<void>
   /** Whether this is the password of that user; a failure counts for the lockout. */

@@ -33,6 +33,7 @@ const canBeManaged = (name: string): boolean => checkName(name) === undefined &&
 export async function replaceUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
   requireChangeable(needs, exchange, name)
   if (isSelf(exchange, name)) await needs.requirePassword(exchange)
+  await requireThere(needs, name)
   const { passwd = '', active = true, extra = {} } = readUserInput(await readMembers(exchange))
   requireSmall(extra)
   const change = (user: User): User => ({
@@ -45,6 +46,7 @@ export async function replaceUser(needs: UsersNeeds, exchange: Exchange, { user:
 
 export async function changeUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
   requireChangeable(needs, exchange, name)
+  await requireThere(needs, name)
   const input = readUserChange(await readMembers(exchange))
   if (input.passwd !== undefined && isSelf(exchange, name)) await needs.requirePassword(exchange)
   return write(needs, exchange, { name, change: (user) => withChange(user, input), password: input.passwd })
@@ -68,6 +70,11 @@ interface Change {
 async function write({ directory }: UsersNeeds, { signal }: Exchange, { name, password, change }: Change) {
   const options = password === undefined ? { signal } : { password: { password }, signal }
   return toMergedReply(200, toUserObject(await aboutUser(directory.changeUser(name, 'any', change, options))))
+}
+
+/** Before the body is looked at: without one, a user that does not exist is still the first thing that is wrong. */
+async function requireThere({ directory }: UsersNeeds, name: string): Promise<void> {
+  if (!(await directory.findUser(name))) throw new Refusal('user_not_found')
 }
 
 /** Administrators are not this API's to change. */

@@ -1,0 +1,117 @@
+// Answers of the real server in small matters that tools look at.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { openBackend, openFront } from '../../support/gateway.ts'
+import { AS_ADMIN, member, openMultiModel, superuser } from '../../support/multi-model.ts'
+import {
+  ANN,
+  FORBIDDEN,
+  MAX,
+  NOT_FOUND,
+  openWithUsers,
+  ROB,
+  refusal,
+  runRows,
+} from '../../support/multi-model-users.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+
+const auth = AS_ADMIN
+const wrapped = (result: unknown) => ({ error: false, code: 200, result })
+const DONE = { error: false, code: 200 }
+const MODE = '/_admin/server/mode'
+const mode = (value: string) => ({ mode: value, error: false, code: 200 })
+
+describe('details of the users API', () => {
+  runRows([
+    [
+      'the level on a collection of an unknown database',
+      'GET',
+      '/_api/user/ann/database/no/c',
+      { auth },
+      200,
+      wrapped('none'),
+    ],
+    ['the configuration with nothing stored', 'GET', '/_api/user/ann/config', { auth: ANN }, 200, wrapped(null)],
+    ['PUT of an unknown user without a body', 'PUT', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
+    ['PATCH of an unknown user without a body', 'PATCH', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
+    ['PATCH of an unknown user by another user', 'PATCH', '/_api/user/nobody', { auth: ANN }, 403, FORBIDDEN],
+  ])
+
+  it('full=true lists all databases as none where nothing was granted', async (t) => {
+    const { ask } = await openWithUsers(t)
+    const { json } = await ask('GET', '/_api/user/ann/database?full=true', { auth: ANN })
+    assert.deepEqual(member(member(json, 'result'), '*'), { permission: 'none' })
+  })
+
+  it('the status names the process', async (t) => {
+    const { ask } = await openWithUsers(t)
+    const { json } = await ask('GET', '/_admin/status', { auth })
+    assert.equal(member(json, 'pid'), process.pid)
+  })
+})
+
+describe('/_admin/auth/reload', () => {
+  runRows([
+    ['GET by an administrator', 'GET', '/_admin/auth/reload', { auth }, 200, DONE],
+    ['POST by an administrator', 'POST', '/_admin/auth/reload', { auth }, 200, DONE],
+    ['by a user who may write the system database', 'POST', '/_admin/auth/reload', { auth: MAX }, 200, DONE],
+    ['by a superuser token', 'POST', '/_admin/auth/reload', { auth: superuser() }, 200, DONE],
+    ['by a user who may only read it', 'POST', '/_admin/auth/reload', { auth: ROB }, 403, FORBIDDEN],
+  ])
+
+  it('is never forwarded', async (t) => {
+    const backend = await openBackend(t)
+    const { multiModel } = await openFront(t, {
+      upstream: { 'multi-model': backend.url, 'multi-model-identity': 'client' },
+    })
+    const { status } = await send(multiModel, { method: 'POST', path: '/_admin/auth/reload', headers: ADMIN })
+    assert.equal(status, 200)
+    assert.equal(backend.seen.length, 0)
+  })
+})
+
+describe('read-only mode without an upstream', () => {
+  runRows([
+    ['is off', 'GET', MODE, { auth: ROB }, 200, mode('default')],
+    ['is set by an administrator', 'PUT', MODE, { auth, json: { mode: 'readonly' } }, 200, mode('readonly')],
+    [
+      'is set by a user who may write the system database',
+      'PUT',
+      MODE,
+      { auth: MAX, json: { mode: 'readonly' } },
+      200,
+      mode('readonly'),
+    ],
+    ['is not set by another user', 'PUT', MODE, { auth: ROB, json: { mode: 'readonly' } }, 403, FORBIDDEN],
+    ['another word', 'PUT', MODE, { auth, json: { mode: 'testi' } }, 400, refusal(400, 400, 'mode invalid')],
+    ['no text', 'PUT', MODE, { auth, json: { mode: 1 } }, 400, refusal(400, 400, 'mode must be a string')],
+    ['no object', 'PUT', MODE, { auth, json: 'readonly' }, 400, refusal(400, 400, 'body must be an object')],
+  ])
+
+  it('caps the levels that are shown, unless the configured ones are asked for', async (t) => {
+    const { ask } = await openWithUsers(t)
+    await ask('PUT', MODE, { auth, json: { mode: 'readonly' } })
+    const level = async (path: string) =>
+      member((await ask('GET', `/_api/user/max/database${path}`, { auth })).json, 'result')
+    assert.equal(await level('/_system'), 'ro')
+    assert.equal(await level('/_system?configured=true'), 'rw')
+    assert.equal(await level('/_system/orders'), 'ro')
+    assert.equal(await level('/_system/orders?configured=true'), 'rw')
+    assert.deepEqual(await level(''), { _system: 'ro' })
+  })
+
+  it('shows in availability and status, and can be ended by who began it', async (t) => {
+    const { ask } = await openWithUsers(t)
+    await ask('PUT', MODE, { auth: MAX, json: { mode: 'readonly' } })
+    assert.deepEqual((await ask('GET', '/_admin/server/availability')).json, mode('readonly'))
+    const { json } = await ask('GET', '/_admin/status', { auth })
+    assert.equal(member(member(json, 'serverInfo'), 'readOnly'), true)
+    assert.equal(member(member(json, 'serverInfo'), 'writeOpsEnabled'), false)
+    assert.deepEqual((await ask('PUT', MODE, { auth: MAX, json: { mode: 'default' } })).json, mode('default'))
+  })
+
+  it('with authentication off anyone sets it, as in the database', async (t) => {
+    const { ask } = await openMultiModel(t, { server: { authentication: false } })
+    assert.equal((await ask('PUT', MODE, { json: { mode: 'readonly' } })).status, 200)
+  })
+})
