@@ -90,6 +90,37 @@ export interface CodeStore {
   useCodeStep(name: string, step: number): Promise<boolean>
 }
 
+/** Failed password checks of one counter under one key. */
+export interface Failure {
+  readonly counter: 'lock' | 'account' | 'peer'
+  readonly key: string
+  readonly count: number
+}
+
+/** Failed password checks that a node counted within a moment. */
+export interface FailureBatch {
+  /** Which node; unique to each start of one. */
+  readonly node: string
+  readonly atMs: number
+  /** Seconds since the epoch; from then on the batch says nothing any more. */
+  readonly expiresAt: number
+  readonly failures: readonly Failure[]
+}
+
+export interface FailureList {
+  readonly batches: readonly (FailureBatch & { readonly sequence: number })[]
+  /** The latest batch; its numbers are its own, and no change of the directory. */
+  readonly sequence: number
+}
+
+export interface FailureStore {
+  addFailures(batch: FailureBatch): Promise<void>
+  /** Batches after this one in their order: 0 to begin with, then page by page. */
+  listFailures(after: number, limit: number): Promise<FailureList>
+  /** Removes batches that have expired. Gives how many. */
+  purgeFailures(nowSeconds: number): Promise<number>
+}
+
 /** One entry of the run-time layer of the configuration. */
 export interface Setting {
   readonly section: string
@@ -142,7 +173,7 @@ export interface ChangeFeed {
   onWake(listener: () => void): () => void
 }
 
-export interface Store extends UserStore, SessionStore, CodeStore, SettingStore, ChangeFeed {
+export interface Store extends UserStore, SessionStore, CodeStore, FailureStore, SettingStore, ChangeFeed {
   /** For logs and health. */
   readonly engine: string
   /** Waits for what is under way. After it every call is refused. */

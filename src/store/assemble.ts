@@ -6,16 +6,18 @@ import type { CodeStore, Store } from '../identity/ports.ts'
 import { isKey, requireKey, requireLimit, requireText } from './limits.ts'
 import { readChange } from './operations/changes.ts'
 import { useCodeStep } from './operations/codes.ts'
+import { addFailures, readFailures } from './operations/failures.ts'
 import { listUsers, readListed } from './operations/list-users.ts'
 import { endSession, readEnded } from './operations/sessions.ts'
 import { putSetting, readSettings } from './operations/settings.ts'
 import { readHashWork, readStored, writeUsers } from './operations/users.ts'
 import { numberOf, textOf } from './rows.ts'
 import { STATEMENTS } from './statements.ts'
-import { type Engine, one } from './steps.ts'
+import { type Engine, one, type Statement } from './steps.ts'
 
 type Users = Pick<Store, 'findUser' | 'listUsers' | 'countUsers' | 'writeUser' | 'importUsers' | 'listHashWork'>
 type Sessions = Pick<Store, 'endSession' | 'listEndedSessions' | 'listEndedIds' | 'forgetEndedSessions' | 'purgeEnded'>
+type Failures = Pick<Store, 'addFailures' | 'listFailures' | 'purgeFailures'>
 type Settings = Pick<Store, 'listSettings' | 'setSetting' | 'unsetSetting'>
 type Changes = Pick<Store, 'sequence' | 'changesSince' | 'onWake'>
 
@@ -25,6 +27,7 @@ export const createStore = (engine: Engine): Store =>
     ...createUsers(engine),
     ...createSessions(engine),
     ...createCodes(engine),
+    ...createFailures(engine),
     ...createSettings(engine),
     ...createChanges(engine),
     close: () => engine.close(),
@@ -70,16 +73,29 @@ function createSessions(engine: Engine): Sessions {
     listEndedIds: async (name) =>
       (await engine.ask(one(STATEMENTS.listEndedIds, name))).map((row) => textOf(row, 'id')),
     forgetEndedSessions: async (name, upTo) => void (await engine.ask(one(STATEMENTS.forgetEnded, name, upTo))),
-    async purgeEnded(nowSeconds) {
-      let total = 0
-      // in portions with a pause between, so that nobody waits long for the database or for this process
-      for (;;) {
-        await giveWay()
-        const { length } = await engine.ask(one(STATEMENTS.purgeEnded, nowSeconds))
-        total += length
-        if (length === 0) return total
-      }
+    purgeEnded: (nowSeconds) => purge(engine, STATEMENTS.purgeEnded, nowSeconds),
+  }
+}
+
+/** In portions with a pause between, so that neither the database nor this process is kept busy for long. */
+async function purge(engine: Engine, statement: Statement, nowSeconds: number): Promise<number> {
+  let total = 0
+  for (;;) {
+    await giveWay()
+    const { length } = await engine.ask(one(statement, nowSeconds))
+    total += length
+    if (length === 0) return total
+  }
+}
+
+function createFailures(engine: Engine): Failures {
+  return {
+    addFailures: (batch) => engine.transact(() => addFailures(batch)),
+    async listFailures(after, limit) {
+      requireLimit(limit)
+      return readFailures(await engine.ask(one(STATEMENTS.listFailures, after, limit)))
     },
+    purgeFailures: (nowSeconds) => purge(engine, STATEMENTS.purgeFailures, nowSeconds),
   }
 }
 

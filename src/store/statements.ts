@@ -39,6 +39,16 @@ const TEXTS = {
     ON CONFLICT (name) DO UPDATE SET step = excluded.step WHERE excluded.step > cardea_used_codes.step
     RETURNING step`,
 
+  lockFailures: 'SELECT sequence FROM cardea_failure_state',
+  moveFailures: 'UPDATE cardea_failure_state SET sequence = $1',
+  putFailures: `INSERT INTO cardea_failures (sequence, node, at_ms, expires_at, failures) VALUES ($1, $2, $3, $4, $5)`,
+  listFailures: `SELECT batch.sequence, batch.node, batch.at_ms, batch.expires_at, batch.failures,
+      state.sequence AS latest
+    FROM cardea_failure_state state LEFT JOIN cardea_failures batch ON batch.sequence > $1
+    ORDER BY batch.sequence LIMIT $2`,
+  purgeFailures: `DELETE FROM cardea_failures WHERE sequence IN
+    (SELECT sequence FROM cardea_failures WHERE expires_at <= $1 LIMIT 1000) RETURNING sequence`,
+
   // one statement, so that the list and the sequence it is complete to are of one moment
   listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence,
       state.sequence AS complete_to

@@ -6,6 +6,7 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Store } from '../../src/identity/ports.ts'
 import { openStore } from '../../src/store/open.ts'
 import { CODE_TESTS } from './store-codes.ts'
+import { FAILURE_TESTS } from './store-failures.ts'
 import { FEED_TESTS } from './store-feed.ts'
 import { LISTING_TESTS } from './store-listing.ts'
 import { PROCESS_TESTS } from './store-processes.ts'
@@ -35,6 +36,7 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   'listing of users': LISTING_TESTS,
   'ended sessions': SESSION_TESTS,
   'one-time codes': CODE_TESTS,
+  'failed password checks': FAILURE_TESTS,
   settings: SETTING_TESTS,
   'change feed': FEED_TESTS,
   'several processes': PROCESS_TESTS,

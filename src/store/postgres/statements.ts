@@ -5,6 +5,7 @@ export const CHANNEL = 'cardea_changes'
 /** Where PostgreSQL needs other words. The lock on the state is held until the transaction ends. */
 const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
   ['lockState', `${STATEMENTS.lockState.text} FOR UPDATE`],
+  ['lockFailures', `${STATEMENTS.lockFailures.text} FOR UPDATE`],
   ['moveState', `${STATEMENTS.moveState.text} RETURNING pg_notify('${CHANNEL}', '')`],
 ])
 

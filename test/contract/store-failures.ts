@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import type { FailureBatch } from '../../src/identity/ports.ts'
+import type { StoreTests } from './store.ts'
+
+const ONE: FailureBatch = {
+  node: 'one',
+  atMs: 1_800_000_000_123,
+  expiresAt: 100,
+  failures: [
+    { counter: 'account', key: 'a'.repeat(64), count: 3 },
+    { counter: 'peer', key: '2001:db8:0:1::/64', count: 1 },
+  ],
+}
+const TWO: FailureBatch = { node: 'two', atMs: 1_800_000_000_456, expiresAt: 200, failures: [] }
+
+/** 2500 expired batches at once, in words both engines understand. */
+const MANY_EXPIRED = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+  INSERT INTO cardea_failures (sequence, node, at_ms, expires_at, failures) SELECT 1000 + i, 'x', 0, 50, '[]' FROM n`
+
+export const FAILURE_TESTS: StoreTests = {
+  async 'lists batches of all nodes in their order, page by page'({ store, openAnother }) {
+    const other = await openAnother()
+    assert.deepEqual(await store.listFailures(0, 10), { batches: [], sequence: 0 })
+    await store.addFailures(ONE)
+    await other.addFailures(TWO)
+    const [first, second] = [
+      { ...ONE, sequence: 1 },
+      { ...TWO, sequence: 2 },
+    ]
+    assert.deepEqual(await other.listFailures(0, 10), { batches: [first, second], sequence: 2 })
+    assert.deepEqual(await store.listFailures(0, 1), { batches: [first], sequence: 2 })
+    assert.deepEqual(await store.listFailures(1, 1), { batches: [second], sequence: 2 })
+    assert.deepEqual(await store.listFailures(2, 1), { batches: [], sequence: 2 })
+  },
+
+  async 'gives batches written side by side one number each'({ store, openAnother }) {
+    const stores = [store, await openAnother()]
+    await Promise.all(Array.from({ length: 20 }, (_, at) => stores[at % 2]?.addFailures(ONE)))
+    const { batches } = await store.listFailures(0, 100)
+    assert.deepEqual(
+      batches.map(({ sequence }) => sequence),
+      Array.from({ length: 20 }, (_, at) => at + 1),
+    )
+  },
+
+  async 'is no change of the directory'({ store }) {
+    await store.addFailures(ONE)
+    assert.equal(await store.sequence(), 0)
+    assert.deepEqual(await store.changesSince(0, 10), [])
+  },
+
+  async 'removes what has expired, any number at once'({ store, place }) {
+    for (const batch of [ONE, TWO]) await store.addFailures(batch)
+    await place.execute(MANY_EXPIRED)
+    assert.equal(await store.purgeFailures(99), 2500)
+    assert.equal(await store.purgeFailures(100), 1)
+    assert.deepEqual(await store.listFailures(0, 10), { batches: [{ ...TWO, sequence: 2 }], sequence: 2 })
+  },
+
+  async 'refuses a page of no or too many batches'({ store }) {
+    for (const limit of [0, 10_001]) await assert.rejects(store.listFailures(0, limit), RangeError)
+  },
+}
