@@ -32,13 +32,14 @@ export function readClient(request: IncomingMessage, rules: TrustRules): Client 
 
 const toClient = ({ address, scheme, isUnixSocket, isTrusted }: Peer, host: string): Client => ({
   address,
+  directAddress: address,
   scheme,
   host,
   isUnixSocket,
   isTrusted,
 })
 
-interface Peer extends Omit<Client, 'host'> {
+interface Peer extends Omit<Client, 'host' | 'directAddress'> {
   /** By which it was judged. */
   readonly rules: TrustRules
   /** As it asked last, where it speaks for itself. */
@@ -72,7 +73,9 @@ export const meetPeer = (socket: Socket, rules: TrustRules): void => void findPe
 
 const schemeOf = (socket: Socket | TLSSocket): 'http' | 'https' => ('encrypted' in socket ? 'https' : 'http')
 
-const plainAddress = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address)
+const plainAddress = (address: string): string => MAPPED_IPV4.exec(address)?.[1] ?? address
+
+const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
 function isTrustedAddress(address: string, trusted: BlockList): boolean {
   const family = isIP(address)
