@@ -32,7 +32,7 @@ export function createAdminSessions({ state, directory, signIn, cookieSecrets }:
     find: (exchange) => findSession(exchange, accounts),
     async open({ name, password, code }, exchange) {
       const handler = ADMIN_SESSION
-      const account = await signIn({ name, password, code, peer: exchange.client.address, waiting: exchange, handler })
+      const account = await signIn({ name, password, code, source: exchange, handler })
       if (!account) return undefined
       const opened = { identity: account, value: accounts.open(account).value }
       const subject = account.name

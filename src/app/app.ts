@@ -19,6 +19,7 @@ import { createControlNeeds, openControlSocket } from './control.ts'
 import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName, type Doors } from './doors.ts'
 import { type Gateway, openGateway } from './gateway.ts'
+import { type Limits, openLimits } from './limits.ts'
 import {
   toAdminEndpoints,
   toDocumentEndpoints,
@@ -66,7 +67,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const state = await createState(options)
   const settings = deriveLive(state, (inForce) => inForce.settings)
   const parts = await openParts(state, options.log)
-  const { directory, tokenSecrets, gateway, doors, admin } = parts
+  const { directory, tokenSecrets, gateway, limits, doors, admin } = parts
   const listeners: Listener[] = []
   const running = new Set<Promise<void>>()
   let opening: Promise<Addresses> | undefined
@@ -80,6 +81,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     await Promise.all([...listeners.map((listener) => listener.close(graceMs)), waitFor(running, graceMs)])
     tokenSecrets.ring.stop()
     await gateway.close()
+    await limits.close()
     await directory.close()
     if (hasStarted) state.events.record('server.stopped', {})
     state.events.flush()
@@ -154,6 +156,7 @@ interface Parts {
   readonly directory: Directory
   readonly tokenSecrets: TokenSecrets
   readonly gateway: Gateway
+  readonly limits: Limits
   readonly control: ControlNeeds
   readonly doors: Doors
   readonly admin: Door
@@ -164,16 +167,20 @@ async function openParts(state: State, log: Log): Promise<Parts> {
   let tokenSecrets: TokenSecrets | undefined
   let directory: Directory | undefined
   let gateway: Gateway | undefined
+  let limits: Limits | undefined
   try {
     tokenSecrets = await openTokenSecrets(state, log)
     directory = await openDirectory(state, log)
     const control = createControlNeeds(state, directory)
     gateway = await openGateway({ state, directory, tokenSecrets, log })
-    const { doors, admin } = createDoors({ state, directory, tokenSecrets, gateway, control, log })
-    return { directory, tokenSecrets, gateway, control, doors, admin }
+    limits = openLimits(state, log)
+    const { guesses } = limits
+    const { doors, admin } = createDoors({ state, directory, tokenSecrets, gateway, guesses, control, log })
+    return { directory, tokenSecrets, gateway, limits, control, doors, admin }
   } catch (error) {
     tokenSecrets?.ring.stop()
     await gateway?.close()
+    await limits?.close()
     await directory?.close()
     await state.store.close()
     throw error

@@ -136,8 +136,7 @@ const createSessionService = ({ signIn, directory, state: { events } }: Parts, f
       name,
       password,
       code: token,
-      peer: exchange.client.address,
-      waiting: exchange,
+      source: exchange,
       handler: SIGN_IN_ENDPOINT,
     })
     if (!account) return undefined

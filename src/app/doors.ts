@@ -1,17 +1,18 @@
 // What both doors share of the wiring: one check of passwords.
 import { SYSTEM_CLOCK } from '../base/clock.ts'
-import type { Live } from '../base/live.ts'
+import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { PasswordCheck } from '../credentials/basic.ts'
+import type { CredentialSource } from '../credentials/handler.ts'
 import type { ControlNeeds } from '../dialects/control/operation.ts'
 import type { AdminSessions } from '../dialects/control/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { Door } from '../door/door.ts'
 import type { Directory } from '../identity/directory.ts'
-import { createLockout } from '../identity/lockout.ts'
+import type { PasswordLimits } from '../identity/limits/limits.ts'
 import { createPasswordMemory } from '../identity/password/password-memory.ts'
 import { recordSignIn } from '../identity/recorded-sign-in.ts'
-import { createSignIn, type SignIn } from '../identity/sign-in.ts'
+import { type Attempt, createSignIn, type SignIn } from '../identity/sign-in.ts'
 import { createTotpCheck } from '../identity/totp.ts'
 import type { CookieSecrets } from '../keys/cookie-secrets.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
@@ -21,7 +22,7 @@ import { createDocumentDoor } from './document-door.ts'
 import { followSecret } from './document-keys.ts'
 import type { Gateway } from './gateway.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
-import { toDecoy, toIterationLimits } from './options.ts'
+import { isGiven, toDecoy, toIterationLimits } from './options.ts'
 import type { State } from './state.ts'
 import { followKeys } from './token-keys.ts'
 import type { TokenSecrets } from './token-secrets.ts'
@@ -30,7 +31,8 @@ import type { TokenSecrets } from './token-secrets.ts'
 export interface DoorParts {
   readonly state: State
   readonly directory: Directory
-  readonly signIn: SignIn
+  readonly signIn: DoorSignIn
+  readonly guesses: PasswordLimits
   /** The same for the Basic credential of the document door. */
   readonly check: PasswordCheck
   readonly control: ControlNeeds
@@ -44,6 +46,11 @@ export interface DoorParts {
   readonly log: Log
 }
 
+/** An attempt to sign in that came with a request. */
+export type DoorSignIn = (
+  attempt: Omit<Attempt, 'peer' | 'directPeer' | 'waiting'> & { readonly source: CredentialSource },
+) => ReturnType<SignIn>
+
 export type DoorName = 'document' | 'multi-model'
 export type Doors = Readonly<Record<DoorName, Door>>
 
@@ -56,9 +63,9 @@ export interface Entrances {
 type Given = Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys' | 'adminSessions' | 'cookieSecrets'>
 
 export function createDoors(given: Given): Entrances {
-  const signIn = createSharedSignIn(given.state, given.directory, given.log)
+  const signIn = createDoorSignIn(given)
   const check: PasswordCheck = (name, password, source) =>
-    signIn({ name, password, peer: source.client.address, waiting: source, handler: DOCUMENT_BASIC.name })
+    signIn({ name, password, source, handler: DOCUMENT_BASIC.name })
   const cookieSecrets = followSecret(given.state)
   const adminSessions = createAdminSessions({ ...given, signIn, cookieSecrets })
   const jwtKeys = followKeys(given.state, given.log)
@@ -67,26 +74,27 @@ export function createDoors(given: Given): Entrances {
   return { doors, admin: createAdminDoor(parts) }
 }
 
-function createSharedSignIn(state: State, directory: Directory, log: Log): SignIn {
+type SignInParts = Pick<DoorParts, 'state' | 'directory' | 'guesses'>
+
+function createDoorSignIn({ state, directory, guesses }: SignInParts): DoorSignIn {
   const config = () => state.get().settings.values
-  const lockout = createLockout({
-    mode: () => config().chttpd_auth_lockout.mode,
-    threshold: () => config().chttpd_auth_lockout.threshold,
-    maxObjects: () => config().chttpd_auth_lockout.max_objects,
-    maxLifetimeMs: () => config().chttpd_auth_lockout.max_lifetime,
-    clock: SYSTEM_CLOCK,
-    log,
-  })
   const signIn = createSignIn({
     findAccount: directory.findAccount,
     onPassword: directory.upgradeHash,
     hasher: state.hasher,
     memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
-    lockout,
+    guesses,
     codes: createTotpCheck(state.store, SYSTEM_CLOCK),
     decoy: () => toDecoy(config()),
     storedWork: directory.storedWork,
     limits: () => toIterationLimits(config()),
   })
-  return recordSignIn(signIn, state.events)
+  const recorded = recordSignIn(signIn, state.events)
+  const namesProxies = deriveLive(state, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
+  return ({ source, ...attempt }) => {
+    const { address, directAddress } = source.client
+    // until an administrator has named the proxies, any local program may claim any address
+    const directPeer = namesProxies.get() ? undefined : directAddress
+    return recorded({ ...attempt, peer: address, directPeer, waiting: source })
+  }
 }

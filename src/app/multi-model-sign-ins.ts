@@ -10,15 +10,16 @@ import { findActiveToken, findTokenUser, toTokenMark } from '../identity/access-
 import type { Account } from '../identity/account.ts'
 import type { Directory, Session } from '../identity/directory.ts'
 import type { BearerToken } from '../identity/identity.ts'
-import type { Attempt, SignIn } from '../identity/sign-in.ts'
+import type { Attempt } from '../identity/sign-in.ts'
 import { type AccessToken, checkName } from '../identity/user.ts'
 import type { OriginFields } from '../journal/security-event-table.ts'
 import type { SecurityEvents } from '../journal/security-events.ts'
 import { type KeyRing, signWithRing } from '../keys/ring.ts'
+import type { DoorSignIn } from './doors.ts'
 
 export interface SignInsNeeds {
   readonly directory: Directory
-  readonly signIn: SignIn
+  readonly signIn: DoorSignIn
   readonly events: SecurityEvents
   ring(): KeyRing
   readonly issuer: string
@@ -97,26 +98,18 @@ async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Pr
   const byToken = await findByToken(needs, given)
   // at once, because it costs nothing: a password would be hashed, and its failure counted
   if (byToken && byToken.account.totp === undefined) return byToken
-  const name = byToken?.account.name ?? given.name
-  // what cannot be a name is nobody's, and need not be looked for
-  if (checkName(name) !== undefined) {
-    needs.events.record('sign-in.refused', {
-      subject: name,
-      reason: 'no user can have this name',
-      handler: given.handler,
-    })
-    return undefined
-  }
+  // a wrong token, or a name no user can have, is a failure like any other: its peer must not go on for ever
+  const name = byToken?.account.name ?? (given.name || (findTokenUser(given.password) ?? ''))
   const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(needs.clock)) !== undefined
   try {
     const account = await needs.signIn({
       ...given,
       name,
       ...(byToken ? { isProven } : {}),
-      peer: source.client.address,
-      waiting: source,
+      source,
     })
-    return account && { account, token: byToken?.token }
+    const isNamed = byToken !== undefined || given.name !== ''
+    return account && isNamed ? { account, token: byToken?.token } : undefined
   } catch (error) {
     if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined
     throw error

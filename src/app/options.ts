@@ -11,6 +11,7 @@ import type { DoorLimits } from '../door/door.ts'
 import type { TrustRules } from '../door/forwarded.ts'
 import type { Endpoint, ListenerLimits, TlsFiles } from '../door/server.ts'
 import type { DirectorySettings } from '../identity/directory/needs.ts'
+import type { LimitSettings } from '../identity/limits/limits.ts'
 import type { HashParameters } from '../identity/password/hasher.ts'
 import type { HashWork } from '../identity/password/password-cost.ts'
 import { type PasswordRules, readPasswordRules } from '../identity/password/password-rules.ts'
@@ -43,6 +44,13 @@ export const toDocumentDoorLimits = ({ values, find }: Settings): DoorLimits => 
   return { ...limits, maxBodyBytes, ...(isGiven && { maxPassedBytes: bytes }) }
 }
 
+export const toLimitSettings = ({ auth, chttpd_auth_lockout: lock }: Config): LimitSettings => ({
+  lock: { mode: lock.mode, threshold: lock.threshold, lifetimeMs: lock.max_lifetime },
+  account: { burst: auth['account-failures'], refillPerMinute: auth['account-failures-per-minute'] },
+  peer: { burst: auth['peer-failures'], refillPerMinute: auth['peer-failures-per-minute'] },
+  maxCounters: lock.max_objects,
+})
+
 export const toListenerLimits = ({ door }: Config): ListenerLimits => ({
   maxHeaderBytes: door['max-header-bytes'],
   maxConnections: door['max-connections'],
@@ -66,6 +74,10 @@ export function toTrustRules({ chttpd }: Config): TrustRules {
     peerHeader: chttpd.peer_header.toLowerCase(),
   }
 }
+
+/** Whether an administrator set the option, to whatever value. */
+export const isGiven = (settings: Settings, section: string, key: string): boolean =>
+  settings.find(section, key)?.source.kind !== 'default'
 
 /** A value somebody gave, as opposed to one that stands in the table. */
 const findGiven = (settings: Settings, section: string, key: string): string | undefined => {

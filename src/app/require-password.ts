@@ -47,6 +47,5 @@ async function isCurrentPassword(exchange: Exchange, given: BasicPair, { signIn 
   const { name, password } = given
   if (name !== exchange.authenticated?.identity.name) return false
   // the session has shown the code of the second factor already
-  const attempt = { name, password, peer: exchange.client.address, waiting: exchange, isWithoutCode: true }
-  return (await signIn(attempt)) !== undefined
+  return (await signIn({ name, password, source: exchange, isWithoutCode: true })) !== undefined
 }

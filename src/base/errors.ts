@@ -69,6 +69,7 @@ export const ERRORS = {
   iterations_too_high: 'The stored password has more iterations than this server accepts.',
   password_refused: 'The password does not conform to requirements.',
   account_locked: 'The account is locked for a while after too many failures.',
+  too_many_requests: 'Too many failed password checks; try again later.',
   // what Cardea itself cannot do now
   overloaded: 'Too much work is waiting.',
   store_unavailable: 'The store cannot be reached.',
@@ -110,7 +111,13 @@ export class Refusal extends Error {
 }
 
 /** Failures that say nothing about the credential: with one of these a request must not go on as anonymous. */
-const CANNOT_NOW: ReadonlySet<ErrorCode> = new Set(['overloaded', 'store_unavailable', 'internal', 'client_gone'])
+const CANNOT_NOW: ReadonlySet<ErrorCode> = new Set([
+  'too_many_requests',
+  'overloaded',
+  'store_unavailable',
+  'internal',
+  'client_gone',
+])
 
 /** Whether something is wrong with what the caller brought. */
 export const isOfCaller = (error: unknown): boolean => error instanceof Refusal && !CANNOT_NOW.has(error.code)

@@ -322,7 +322,7 @@ export const OPTIONS = {
       codec: whole(1),
       initial: 10_000,
       reload: 'live',
-      help: 'How many counters are kept.',
+      help: 'How many counters of failures are kept, of each kind. When they are full, those with the fewest failures go first.',
     }),
     max_lifetime: option({
       codec: whole(1),
@@ -578,6 +578,30 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Seconds after a sign-in until changes of the own password, second factor and access tokens, and deletion of the own account, need the current password as well. 0 means never.',
     }),
+    'account-failures': option({
+      codec: whole(0),
+      initial: 20,
+      reload: 'live',
+      help: 'Failed password checks of one account, from all addresses together, before further ones are answered 429. 0 switches the limit off.',
+    }),
+    'account-failures-per-minute': option({
+      codec: whole(1),
+      initial: 1,
+      reload: 'live',
+      help: 'Failures of an account that are forgiven each minute.',
+    }),
+    'peer-failures': option({
+      codec: whole(0),
+      initial: 100,
+      reload: 'live',
+      help: 'Failed password checks of one address, for all names together, before further ones are answered 429. An IPv6 address counts by its /64. 0 switches the limit off.',
+    }),
+    'peer-failures-per-minute': option({
+      codec: whole(1),
+      initial: 10,
+      reload: 'live',
+      help: 'Failures of an address that are forgiven each minute.',
+    }),
   },
 
   admin: {
@@ -742,7 +766,7 @@ export const OPTIONS = {
       codec: whole(1),
       initial: 1000,
       reload: 'live',
-      help: 'Passwords that may wait to be hashed; more are answered 503.',
+      help: 'Passwords that may wait to be hashed; more are answered 503. When all places are taken, the client with the most waiting gives one up for a client with fewer.',
     }),
   },
 
@@ -938,7 +962,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   couchdb: 'What the document door tells about itself.',
   ssl: 'Certificates of both doors.',
   server: 'The multi-model door: where it listens, what needs a credential, how tokens are signed.',
-  auth: 'Lifetimes clients of the multi-model door may ask for, and changes of the own account at both doors.',
+  auth: 'Limits on failed password checks and changes of the own account at both doors, and lifetimes clients of the multi-model door may ask for.',
   admin: "Cardea's own paths: /_cardea/ and its sessions.",
   http: 'HTTP at the multi-model door.',
   document: 'The database whose clients the document door speaks to.',

@@ -6,7 +6,7 @@ import type { Authenticated } from '../identity/identity.ts'
 export interface CredentialSource {
   /** Aborted when the caller no longer waits. */
   readonly signal: AbortSignal
-  readonly client: { readonly address: string; readonly isTrusted: boolean }
+  readonly client: { readonly address: string; readonly directAddress: string; readonly isTrusted: boolean }
   header(name: string): string | undefined
   /** Whether a header stands more than once. */
   isRepeated(name: string): boolean

@@ -12,6 +12,8 @@ import type { Authenticated } from '../identity/identity.ts'
 export interface Client {
   /** Address of the client; of the nearest peer where nobody trusted speaks for another. Empty on a Unix socket. */
   readonly address: string
+  /** Address of the nearest peer, whoever it speaks for. Empty on a Unix socket. */
+  readonly directAddress: string
   readonly scheme: 'http' | 'https'
   readonly host: string
   readonly isUnixSocket: boolean

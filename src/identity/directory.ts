@@ -44,11 +44,17 @@ export interface UserDraft {
   readonly sessionsFrom?: SessionsFrom
 }
 
-export interface ChangeOptions {
-  /** Put in place of the old one after `change`. Another password than the current one ends all sessions. */
-  readonly password?: NewPassword
+/** Whose request a new password waits for. */
+export interface Caller {
   /** Aborted when the caller no longer waits: a password that still waits to be hashed is given up. */
   readonly signal?: AbortSignal
+  /** Address of the client. Left out: an administrator or the server itself. */
+  readonly peer?: string
+}
+
+export interface ChangeOptions extends Caller {
+  /** Put in place of the old one after `change`. Another password than the current one ends all sessions. */
+  readonly password?: NewPassword
 }
 
 /** What became of one draft of an import. `kept`: the name was taken, or all is as the draft says: nothing was changed. */
@@ -70,7 +76,7 @@ export interface UserDirectory {
   listUsers(range: UserRange): Promise<readonly User[]>
   countUsers(): Promise<number>
   /** Answers with the user as it is stored, its revision included. A name of a user or administrator is taken. */
-  createUser(draft: UserDraft, options?: { readonly signal?: AbortSignal }): Promise<User>
+  createUser(draft: UserDraft, caller?: Caller): Promise<User>
   /**
    * Puts what `change` makes of the user in its place. It is asked again where somebody else was faster, so it must be a
    * pure function of its argument. Name, revision and `sessionsFrom` stay with the directory, whatever it gives; another
@@ -99,9 +105,8 @@ export interface UserDirectory {
   ): Promise<readonly ImportOutcome[]>
 }
 
-export interface SetPasswordOptions {
+export interface SetPasswordOptions extends Caller {
   readonly expected?: ExpectedRevision
-  readonly signal?: AbortSignal
 }
 
 export interface Administrator {
@@ -121,11 +126,7 @@ export interface AdministratorDirectory {
   listAdministrators(): readonly Administrator[]
   isAdministrator(name: string): boolean
   /** Makes one or changes one. Answers with the stored form. */
-  setAdministrator(
-    name: string,
-    password: NewAdministratorPassword,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<string>
+  setAdministrator(name: string, password: NewAdministratorPassword, caller?: Caller): Promise<string>
   /** Answers with the stored form that was removed. The last one stays: `forbidden`. */
   removeAdministrator(name: string): Promise<string>
 }

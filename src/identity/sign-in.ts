@@ -1,10 +1,12 @@
 import { Refusal } from '../base/errors.ts'
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
+import { toPeerKey } from '../base/peer-key.ts'
 import type { Account } from './account.ts'
-import type { Lockout, LockoutKey } from './lockout.ts'
+import type { Guess, PasswordLimits } from './limits/limits.ts'
 import type { Hasher } from './password/hasher.ts'
 import { findHashWork, type HashWork } from './password/password-cost.ts'
 import type { PasswordMemory } from './password/password-memory.ts'
+import type { Turn } from './password/password-queue.ts'
 import {
   checkIterations,
   type IterationLimits,
@@ -20,7 +22,7 @@ export interface SignInNeeds {
   onPassword(account: Account, password: string): void
   readonly hasher: Hasher
   readonly memory: PasswordMemory
-  readonly lockout: Lockout
+  readonly guesses: PasswordLimits
   readonly codes: TotpCheck
   /** What new passwords cost, whether or not there is one. */
   decoy(): HashWork
@@ -34,6 +36,8 @@ export interface Attempt {
   readonly name: string
   readonly password: string
   readonly peer: string
+  /** Counted in addition to `peer`. */
+  readonly directPeer?: string | undefined
   /** The one-time code. Left out where none can be given: then who has a second factor does not come in. */
   readonly code?: string
   /** Only whether the password is right is asked, and nobody comes in: then no code is. */
@@ -83,7 +87,7 @@ const verify: Decide<Promise<Account | undefined>> = async (needs, attempt, acco
 
 /** What is known without a hash. */
 function findProof(needs: SignInNeeds, attempt: Attempt, account: Account | undefined): Proof | undefined {
-  requireUnlocked(needs.lockout, keyOf(attempt, account))
+  needs.guesses.requireAllowed(toGuess(attempt, account))
   if (!account) return undefined
   if (attempt.isProven?.(account)) return 'proven'
   const { name, password, maxAgeMs } = attempt
@@ -91,12 +95,18 @@ function findProof(needs: SignInNeeds, attempt: Attempt, account: Account | unde
 }
 
 async function hash(needs: SignInNeeds, attempt: Attempt, account: Account | undefined): Promise<Proof | undefined> {
-  const { password, waiting } = attempt
+  const guess = toGuess(attempt, account)
+  const turn: Turn = {
+    lane: toPeerKey(attempt.peer) ?? attempt.peer,
+    isPreferred: () => needs.guesses.isClean(guess),
+    begin: () => needs.guesses.requireAllowed(guess),
+    signal: attempt.waiting?.signal,
+  }
   const stored =
     account && (account.isAdmin || isWorthComputing(account.password, needs.limits())) ? account.password : undefined
-  const isRight = await needs.hasher.verify(stored, password, findDecoy(needs, account), waiting?.signal)
-  // Guesses sent side by side all passed the first question.
-  requireUnlocked(needs.lockout, keyOf(attempt, account))
+  const isRight = await needs.hasher.verify(stored, attempt.password, findDecoy(needs, account), turn)
+  // guesses sent side by side all passed the first question
+  needs.guesses.requireAllowed(guess)
   return isRight ? 'verified' : undefined
 }
 
@@ -106,41 +116,44 @@ function conclude(
   account: Account | undefined,
   proof: Proof | undefined,
 ): MaybePromise<Account | undefined> {
-  const { lockout, codes } = needs
-  const key = keyOf(attempt, account)
+  const { guesses, codes } = needs
+  const guess = toGuess(attempt, account)
   // codes are guessed side by side too
-  requireUnlocked(lockout, key)
+  guesses.requireAllowed(guess)
   if (!account || !proof) {
-    refuse(needs, attempt, account ? 'wrong password' : 'no active user of this name', key)
+    refuse(needs, attempt, account ? 'wrong password' : 'no active user of this name', guess)
     // quirk: recorded case min-iterations: a hash that no password can give is refused for its iterations
     if (account && !account.isAdmin && !isWellFormed(account.password)) requireIterations(account, needs.limits())
     return undefined
   }
   // a wrong code counts and looks like a wrong password, else it would tell that the password was right
   return andThen(isCodeRight(account, attempt, codes), (isRight) =>
-    isRight ? accept(needs, attempt, account, proof) : refuse(needs, attempt, 'missing or wrong one-time code', key),
+    isRight ? accept(needs, attempt, account, proof) : refuse(needs, attempt, 'missing or wrong one-time code', guess),
   )
 }
 
 /** The client is not told the reason. */
-function refuse({ lockout }: SignInNeeds, attempt: Attempt, reason: string, key: LockoutKey): undefined {
+function refuse({ guesses }: SignInNeeds, attempt: Attempt, reason: string, guess: Guess): undefined {
   attempt.explain?.(reason)
-  lockout.countFailure(key)
+  guesses.countFailure(guess)
 }
 
 function accept(needs: SignInNeeds, attempt: Attempt, account: Account, proof: Proof): Account {
   const { memory, onPassword, limits } = needs
   // only now: before the password was verified, the answer would tell that there is such a user
   if (proof !== 'proven' && !account.isAdmin) requireIterations(account, limits())
+  needs.guesses.countSuccess(toGuess(attempt, account))
   if (proof === 'verified') memory.remember(attempt.name, account.version, attempt.password)
   if (proof !== 'proven') onPassword(account, attempt.password)
   return account
 }
 
-const keyOf = ({ peer, name }: Attempt, account: Account | undefined): LockoutKey => ({
+const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefined): Guess => ({
   peer,
+  directPeer,
   name,
   salt: account && 'salt' in account.password ? account.password.salt : '',
+  version: account?.version,
 })
 
 /** What a refusal costs: as much as the most expensive password there is, or the time would tell which names exist. */
@@ -155,10 +168,6 @@ function isCodeRight(account: Account, { code, isWithoutCode }: Attempt, codes: 
   if (member === undefined || isWithoutCode) return true
   const totp = readTotp(member)
   return totp !== undefined && code !== undefined && codes.spend(name, totp, code)
-}
-
-function requireUnlocked(lockout: Lockout, key: LockoutKey): void {
-  if (lockout.isLocked(key)) throw new Refusal('account_locked')
 }
 
 function requireIterations({ password }: Account, limits: IterationLimits): void {

@@ -14,7 +14,7 @@ interface Scope {
 /** Where nothing but a cookie comes from. */
 export const sourceOf = (cookie: string): CredentialSource => ({
   signal: new AbortController().signal,
-  client: { address: '127.0.0.1', isTrusted: false },
+  client: { address: '127.0.0.1', directAddress: '127.0.0.1', isTrusted: false },
   header: () => undefined,
   isRepeated: () => false,
   cookie: () => cookie,

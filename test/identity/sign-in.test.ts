@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import type { Account } from '../../src/identity/account.ts'
 import type { Directory } from '../../src/identity/directory.ts'
-import { createLockout } from '../../src/identity/lockout.ts'
+import { createLimits, type LimitSettings } from '../../src/identity/limits/limits.ts'
 import { createHasher, type Hasher } from '../../src/identity/password/hasher.ts'
 import type { StoredPassword } from '../../src/identity/password/password.ts'
 import { derive, PRFS, type Prf } from '../../src/identity/password/password-digest.ts'
@@ -13,6 +13,13 @@ import { createTotpCheck } from '../../src/identity/totp.ts'
 import { isRefused, openTestNode } from '../support/directory.ts'
 
 const hasher = createHasher({ queue: () => 1000 })
+
+const LIMITS: LimitSettings = {
+  lock: { mode: 'enforce', threshold: 3, lifetimeMs: 60_000 },
+  account: { burst: 20, refillPerMinute: 1 },
+  peer: { burst: 100, refillPerMinute: 10 },
+  maxCounters: 100,
+}
 
 interface Opened {
   readonly directory: Directory
@@ -30,13 +37,7 @@ async function open(t: TestContext, changed: Partial<SignInNeeds> = {}): Promise
     onPassword: (account, password) => seen.push(`${account.name} ${password}`),
     hasher,
     memory: createPasswordMemory(() => 100),
-    lockout: createLockout({
-      mode: () => 'enforce',
-      threshold: () => 3,
-      maxObjects: () => 100,
-      maxLifetimeMs: () => 60_000,
-      clock: SYSTEM_CLOCK,
-    }),
+    guesses: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),
     codes: createTotpCheck(store, SYSTEM_CLOCK),
     decoy: () => ({ prf: 'sha256', iterations: 2 }),
     storedWork: directory.storedWork,
@@ -97,6 +98,25 @@ describe('sign-in', () => {
     for (let times = 0; times < 3; times += 1) assert.equal(await signIn('ada', 'wrong'), undefined)
     await assert.rejects(signIn('ada', 'analytical'), isRefused('account_locked'))
     assert.ok(await signIn('root', 'secret'))
+  })
+})
+
+describe('guesses sent side by side', () => {
+  it('are not computed after the account was locked while they waited', async (t) => {
+    let computed = 0
+    const counting = createHasher({
+      jobs: 1,
+      queue: () => 1000,
+      derive: (...given) => {
+        computed += 1
+        return derive(...given)
+      },
+    })
+    const { signIn } = await open(t, { hasher: counting })
+    const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => signIn('eve', 'wrong')))
+    assert.equal(outcomes.filter(({ status }) => status === 'rejected').length, 27)
+    // the next one starts before the failure of the third is counted
+    assert.equal(computed, 4)
   })
 })
 

@@ -69,6 +69,7 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   iterations_too_high: row(401),
   password_refused: speaking(400),
   account_locked: row(403),
+  too_many_requests: row(429),
   overloaded: row(503),
   store_unavailable: row(503),
   not_serving: row(503),

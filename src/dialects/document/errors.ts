@@ -76,6 +76,7 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   iterations_too_high: words(403, 'forbidden', 'Iteration count is too high for this server'),
   password_refused: words(400, 'bad_request', (why) => why),
   account_locked: words(403, 'forbidden', 'Account is temporarily locked due to multiple authentication failures'),
+  too_many_requests: words(429, 'too_many_requests', 'Too many failed password checks. Try again later.'),
   overloaded: words(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),
   store_unavailable: words(503, 'service unavailable', 'The directory of users cannot be reached.'),
   not_serving: words(503, 'service unavailable', 'The directory of users cannot be reached.'),

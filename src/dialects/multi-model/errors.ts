@@ -76,6 +76,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   iterations_too_high: words(401, 11, 'not authorized to execute this request'),
   account_locked: words(401, 11, 'not authorized to execute this request'),
   password_refused: words(400, 10, (why) => why),
+  too_many_requests: words(429, 429, 'too many failed password checks, try again later'),
   overloaded: words(503, 503, 'too many passwords are waiting to be checked'),
   store_unavailable: words(503, 503, 'the directory of users cannot be reached'),
   not_serving: words(503, 503, 'service unavailable'),

@@ -1,7 +1,7 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { AdministratorAccount } from '../administrators.ts'
-import type { AdministratorDirectory, NewAdministratorPassword } from '../directory.ts'
+import type { AdministratorDirectory, Caller, NewAdministratorPassword } from '../directory.ts'
 import { readAdminPassword, renderAdminPassword } from '../password/admin-password.ts'
 import type { StoredPassword } from '../password/password.ts'
 import { findHashWork } from '../password/password-cost.ts'
@@ -26,16 +26,16 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
   return {
     listAdministrators: () => [...administration.accounts().values()].map(({ name, text }) => ({ name, text })),
     isAdministrator: (name) => administration.accounts().has(name),
-    async setAdministrator(name, password, { signal } = {}) {
+    async setAdministrator(name, password, caller) {
       requireName(name)
       if (!administration.accounts().has(name)) requireNewName(name, administration.accounts().keys())
       if ('password' in password && password.password === '')
         throw new Refusal('password_refused', { about: NO_PASSWORD })
       const current = administration.accounts().get(name)
-      if (current && 'password' in password && (await isCurrent(parts, current, password.password, signal))) {
+      if (current && 'password' in password && (await isCurrent(parts, current, password.password, caller))) {
         return current.text
       }
-      const text = await toText(parts, password, signal)
+      const text = await toText(parts, password, caller)
       const isNew = !administration.accounts().has(name)
       await store.setSetting({ ...change(name), text })
       await administration.refresh()
@@ -71,10 +71,10 @@ function isCurrent(
   { passwords }: AdministratorParts,
   current: AdministratorAccount,
   password: string,
-  signal: AbortSignal | undefined,
+  caller: Caller | undefined,
 ): Promise<boolean> {
   passwords.judge({ password })
-  return passwords.isSame(password, current.password, signal)
+  return passwords.isSame(password, current.password, caller)
 }
 
 /** The stored form of this one, if somebody is left without it. */
@@ -89,9 +89,9 @@ function requireOther({ administration }: AdministratorParts, name: string): str
 async function toText(
   { passwords, settings }: AdministratorParts,
   given: NewAdministratorPassword,
-  signal: AbortSignal | undefined,
+  caller: Caller | undefined,
 ): Promise<string> {
-  if ('password' in given) return renderAdminPassword(await passwords.hash(given.password, signal))
+  if ('password' in given) return renderAdminPassword(await passwords.hash(given.password, caller))
   const reading = readAdminPassword(given.stored)
   if (reading.kind === 'stored') {
     requireComputable(reading.password, settings().maxIterations)

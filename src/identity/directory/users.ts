@@ -1,7 +1,7 @@
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { bindTokens } from '../access-token.ts'
-import type { ExpectedRevision, NewPassword, UserDirectory, UserDraft } from '../directory.ts'
+import type { Caller, ExpectedRevision, NewPassword, UserDirectory, UserDraft } from '../directory.ts'
 import { withGrant } from '../grants.ts'
 import { endSessions, toTombstone, type User, type UserRecord } from '../user.ts'
 import { requireDistinct, requireGrants, requireName, requireNormalized, requireRoles } from './check-user.ts'
@@ -26,7 +26,7 @@ export function createUsers(parts: UserParts): Users {
   return {
     ...createReaders(parts),
     changeUser,
-    createUser: (draft, { signal } = {}) => createUser(parts, draft, signal),
+    createUser: (draft, caller) => createUser(parts, draft, caller),
     setPassword: (name, password, { expected = 'any', ...options } = {}) =>
       changeUser(name, expected, (user) => user, { password, ...options }),
     setActive: (name, isActive) => edit(name, (user) => ({ ...user, isActive })),
@@ -71,9 +71,9 @@ async function rewrite<R extends UserRecord>(
 
 const createChangeUser =
   (parts: UserParts): Users['changeUser'] =>
-  async (name, expected, change, { password: given, signal } = {}) => {
+  async (name, expected, change, { password: given, ...caller } = {}) => {
     const replace =
-      given && (await prepareReplacement(parts, requireUser(await parts.store.findUser(name), expected), given, signal))
+      given && (await prepareReplacement(parts, requireUser(await parts.store.findUser(name), expected), given, caller))
     return rewrite(parts, name, expected, (user, now) => {
       const changed = requireSound(change(user))
       return bindTokens(replace ? replace(user, changed, now) : settle(user, changed, now))
@@ -87,9 +87,9 @@ async function prepareReplacement(
   { passwords }: UserParts,
   { password: seen }: User,
   given: NewPassword,
-  signal: AbortSignal | undefined,
+  caller: Caller | undefined,
 ): Promise<Settle> {
-  const { stored: password, isSame } = await passwords.toReplacement(given, seen, signal)
+  const { stored: password, isSame } = await passwords.toReplacement(given, seen, caller)
   return (before, after, now) => {
     const settled = { ...after, password }
     // compared with the password seen then: another one may have been set meanwhile
@@ -105,13 +105,13 @@ export function requireSound(user: User): User {
   return user
 }
 
-async function createUser(parts: UserParts, draft: UserDraft, signal: AbortSignal | undefined): Promise<User> {
+async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | undefined): Promise<User> {
   const { name } = draft
   requireDraft(parts, draft)
   requireNormalized(name)
   requireDistinct(name, parts.administration.accounts().keys())
   requireFree(await parts.store.findUser(name))
-  const password = await parts.passwords.toStored(draft.password, signal)
+  const password = await parts.passwords.toStored(draft.password, caller)
   const user = await parts.writer.write(name, (stored) => toNewUser(draft, password, requireFree(stored)))
   parts.listeners.tell({ kind: 'account', name })
   recordUserChange(parts.events, undefined, user)

@@ -15,7 +15,7 @@ import {
   toCost,
 } from './password-cost.ts'
 import { createSalt, derive, digestHex, METHODS, type Prf } from './password-digest.ts'
-import { createJobQueue } from './password-queue.ts'
+import { createJobQueue, type Turn } from './password-queue.ts'
 import { canBePassword } from './password-text.ts'
 
 /** How new passwords are hashed. */
@@ -42,29 +42,25 @@ export interface HasherOptions {
 
 export interface Hasher {
   /** A salt is kept where one is given, else made. */
-  hash(
-    password: string,
-    parameters: HashParameters & { readonly salt?: string },
-    signal?: AbortSignal,
-  ): Promise<HashedPassword>
+  hash(password: string, parameters: HashParameters & { readonly salt?: string }, turn?: Turn): Promise<HashedPassword>
   /**
    * Whether this is the password. A refusal takes as long as computing the decoy: for an unknown user (`undefined`) that
    * is computed, for a stored form that is cheaper the rest of it.
    */
-  verify(stored: StoredPassword | undefined, password: string, decoy: HashWork, signal?: AbortSignal): Promise<boolean>
+  verify(stored: StoredPassword | undefined, password: string, decoy: HashWork, turn?: Turn): Promise<boolean>
   /** The one that takes longest here. */
   findMostExpensive(first: HashWork, others: Iterable<HashWork>): HashWork
   load(): { readonly running: number; readonly waiting: number }
 }
 
-/** Both methods reject with `overloaded` when too many wait, and with the signal's reason when it ends the wait. */
+/** Both methods reject with `overloaded` when too many wait, and with what ended the wait. */
 export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions): Hasher {
   const { run, load } = createJobQueue({ jobs, ...options })
   const tools: Tools = { derive: options.derive ?? derive, costs: options.costs ?? measureIterationCosts }
   return {
-    hash: (password, { salt = createSalt(), ...parameters }, signal) =>
-      run(() => computeStored(tools, password, salt, parameters), signal),
-    verify: (stored, password, decoy, signal) => run(() => verifyStored(tools, stored, password, decoy), signal),
+    hash: (password, { salt = createSalt(), ...parameters }, turn) =>
+      run(() => computeStored(tools, password, salt, parameters), turn),
+    verify: (stored, password, decoy, turn) => run(() => verifyStored(tools, stored, password, decoy), turn),
     findMostExpensive: (first, others) => findMostExpensive(first, others, tools.costs),
     load,
   }

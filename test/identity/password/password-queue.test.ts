@@ -94,7 +94,7 @@ describe('queue of jobs', () => {
     const [first, gone, last] = ['first', 'gone', 'last'].map((name) => createJob(name, started))
     const one = queue.run(first?.run as () => Promise<string>)
     const controller = new AbortController()
-    const two = queue.run(gone?.run as () => Promise<string>, controller.signal)
+    const two = queue.run(gone?.run as () => Promise<string>, { signal: controller.signal })
     controller.abort()
     await assert.rejects(two, { name: 'AbortError' })
     const three = queue.run(last?.run as () => Promise<string>)
@@ -104,16 +104,51 @@ describe('queue of jobs', () => {
     assert.deepEqual(started, ['first', 'last'])
   })
 
+  it('asks again when a turn has come, and runs nothing that is refused then', async () => {
+    const started: string[] = []
+    const queue = createJobQueue({ jobs: 1, queue: () => 10 })
+    const first = createJob('first', started)
+    let isLocked = false
+    const begin = () => {
+      if (isLocked) throw new Refusal('account_locked')
+    }
+    const running = queue.run(first.run, { begin })
+    const guesses = [1, 2, 3].map(() => queue.run(createJob('guess', started).run, { begin }))
+    const other = queue.run(async () => 'other')
+    isLocked = true
+    first.end()
+    assert.equal(await running, 'first')
+    const outcomes = await Promise.allSettled(guesses)
+    assert.ok(outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason.code === 'account_locked'))
+    assert.equal(await other, 'other')
+    assert.deepEqual([started, queue.load()], [['first'], { running: 0, waiting: 0 }])
+  })
+
+  it('full of the jobs of one lane, it makes room for another lane', async () => {
+    const queue = createJobQueue({ jobs: 1, queue: () => 3 })
+    const first = createJob('first', [])
+    const running = queue.run(first.run, { lane: 'a' })
+    const many = [1, 2, 3].map((at) => queue.run(async () => `a${at}`, { lane: 'a' }))
+    const other = queue.run(async () => 'b', { lane: 'b' })
+    await assert.rejects(many[2] ?? running, isOverloaded)
+    await assert.rejects(
+      queue.run(async () => 'a4', { lane: 'a' }),
+      isOverloaded,
+    )
+    first.end()
+    assert.deepEqual(await Promise.all([running, many[0], many[1], other]), ['first', 'a1', 'a2', 'b'])
+  })
+
   it('a signal that outlives the wait is let go', async () => {
     const queue = createJobQueue({ jobs: 1, queue: () => 1 })
     const { signal } = new AbortController()
-    await Promise.all([queue.run(async () => 'first'), queue.run(async () => 'second', signal)])
+    await Promise.all([queue.run(async () => 'first'), queue.run(async () => 'second', { signal })])
     assert.deepEqual(getEventListeners(signal, 'abort'), [])
   })
 
   it('whoever went away before is not let in', async () => {
     const queue = createJobQueue({ jobs: 1, queue: () => 1 })
-    await assert.rejects(queue.run(createJob('x', []).run, AbortSignal.abort()), { name: 'AbortError' })
+    await assert.rejects(queue.run(createJob('x', []).run, { signal: AbortSignal.abort() }), { name: 'AbortError' })
     assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
   })
 
@@ -121,7 +156,7 @@ describe('queue of jobs', () => {
     const queue = createJobQueue({ jobs: 1, queue: () => 0 })
     const controller = new AbortController()
     const job = createJob('x', [])
-    const running = queue.run(job.run, controller.signal)
+    const running = queue.run(job.run, { signal: controller.signal })
     controller.abort()
     assert.deepEqual(queue.load(), { running: 1, waiting: 0 })
     job.end()

@@ -1,6 +1,7 @@
 import { Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import type { Exchange, Params, Reply } from '../../../door/exchange.ts'
+import type { Caller } from '../../../identity/directory.ts'
 import { checkName, type User } from '../../../identity/user.ts'
 import { readMembers } from '../body.ts'
 import { isAddressable } from '../path.ts'
@@ -19,7 +20,7 @@ export async function createUser({ directory }: UsersNeeds, exchange: Exchange):
   const { passwd = '', active = true, extra = {} } = readUserInput(members)
   const draft = { name, password: { password: passwd }, isActive: active, multiModel: { extra: requireSmall(extra) } }
   try {
-    return toMergedReply(201, toUserObject(await directory.createUser(draft, { signal: exchange.signal })))
+    return toMergedReply(201, toUserObject(await directory.createUser(draft, toCaller(exchange))))
   } catch (error) {
     if (error instanceof Refusal && error.code === 'conflict') throw new Refusal('user_exists', { cause: error })
     throw error
@@ -67,8 +68,10 @@ interface Change {
   change(user: User): User
 }
 
-async function write({ directory }: UsersNeeds, { signal }: Exchange, { name, password, change }: Change) {
-  const options = password === undefined ? { signal } : { password: { password }, signal }
+const toCaller = ({ signal, client }: Exchange): Caller => ({ signal, peer: client.address })
+
+async function write({ directory }: UsersNeeds, exchange: Exchange, { name, password, change }: Change) {
+  const options = { ...toCaller(exchange), ...(password === undefined ? {} : { password: { password } }) }
   return toMergedReply(200, toUserObject(await aboutUser(directory.changeUser(name, 'any', change, options))))
 }
 

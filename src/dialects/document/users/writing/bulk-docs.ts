@@ -10,7 +10,7 @@ import { readId } from '../document/id.ts'
 import { readSent, type SentDocument } from '../document/sent.ts'
 import type { UsersNeeds } from '../needs.ts'
 import { readObjectBody, requireJsonType } from '../query.ts'
-import { CLOSED_TO_REPLICATION } from './put.ts'
+import { CLOSED_TO_REPLICATION, toCaller } from './put.ts'
 import { writeDocument } from './write.ts'
 
 const MOST_DOCUMENTS = 10_000
@@ -67,7 +67,7 @@ async function writeOne(
   const { id = '' } = sent
   try {
     const requirePassword = () => needs.requirePassword(exchange)
-    const edit = { id, sent, who, signal: exchange.signal, requirePassword }
+    const edit = { id, sent, who, caller: toCaller(exchange), requirePassword }
     return { ok: true, ...(await writeDocument(needs, edit)) }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

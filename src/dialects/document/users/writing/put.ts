@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../../../base/errors.ts'
 import type { Exchange, Reply } from '../../../../door/exchange.ts'
+import type { Caller } from '../../../../identity/directory.ts'
 import { ANONYMOUS } from '../../../../identity/identity.ts'
 import { toJsonReply } from '../../wire.ts'
 import { requireSender, requireWriter } from '../authorize.ts'
@@ -36,10 +37,13 @@ export async function deleteDocument(exchange: Exchange, id: string, needs: User
 async function write(exchange: Exchange, id: string, sent: SentDocument, needs: UsersNeeds): Promise<Reply> {
   const revision = readRequestRevision(exchange, sent.revision)
   const who = exchange.authenticated ?? ANONYMOUS
-  const edit = { id, sent: { ...sent, revision }, who, signal: exchange.signal }
+  const edit = { id, sent: { ...sent, revision }, who, caller: toCaller(exchange) }
   const written = await writeDocument(needs, { ...edit, requirePassword: () => needs.requirePassword(exchange) })
   return toWrittenReply(written, sent.isDeletion, needs.database)
 }
+
+/** Who waits for a new password to be hashed. */
+export const toCaller = ({ signal, client }: Exchange): Caller => ({ signal, peer: client.address })
 
 function toWrittenReply({ id, rev }: Written, isDeletion: boolean, database: string): Reply {
   const tag = ['ETag', `"${rev}"`] as const

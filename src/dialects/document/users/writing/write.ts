@@ -1,4 +1,5 @@
 import { Refusal } from '../../../../base/errors.ts'
+import type { Caller } from '../../../../identity/directory.ts'
 import type { Authenticated } from '../../../../identity/identity.ts'
 import type { Json, User } from '../../../../identity/user.ts'
 import { needsPassword, type OwnChange, requireOwnChange, requireWriter } from '../authorize.ts'
@@ -16,8 +17,7 @@ export interface Edit {
   readonly who: Authenticated
   /** Throws unless the credential has proved the password. */
   requirePassword(): Promise<void>
-  /** Aborted when nobody waits for the answer. */
-  readonly signal: AbortSignal
+  readonly caller: Caller
 }
 
 export interface Written {
@@ -81,7 +81,7 @@ function changesSecondFactor({ members }: SentDocument, old: User | undefined): 
 
 async function store(
   { directory }: UsersNeeds,
-  { sent, signal }: Edit,
+  { sent, caller }: Edit,
   old: User | undefined,
   sentPassword: SentPassword,
 ): Promise<string> {
@@ -91,11 +91,11 @@ async function store(
   }
   const password = toNewPassword(sentPassword, old)
   const document = toPayload(sent, sentPassword)
-  const options = { signal, ...(password ? { password } : {}) }
+  const options = { ...caller, ...(password ? { password } : {}) }
   if (!old) {
     // `checkProposal` has seen that it is one
     const name = sent.members.get('name') as string
-    const made = await directory.createUser({ name, ...document, ...(password ? { password } : {}) }, { signal })
+    const made = await directory.createUser({ name, ...document, ...(password ? { password } : {}) }, caller)
     return made.document.revision
   }
   const change = (user: User): User => ({ ...user, document: { ...user.document, ...document } })
