@@ -74,7 +74,8 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   // which handlers there are is decided at the start
   const judgement: Judgement = { identify: identifyAgain, isAsked: () => true, dialect: () => dialect }
   const upstream = createMultiModelUpstream(parts, config, judgement)
-  const isUpstreamDown = async () => upstream.isSet() && !(await upstream.isHealthy('/_admin/server/availability'))
+  const isUpstreamDown = async () =>
+    upstream.isSet() && (await upstream.checkHealth('/_admin/server/availability')).kind !== 'up'
   const { isPassword } = signIns
   const routes = [
     ...ownRoutes({ auth, users: { ...shared, isPassword }, tokens: shared, secrets: toSecrets(parts.tokenSecrets) }),

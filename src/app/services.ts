@@ -13,11 +13,13 @@ import type { Exchange, Path, Reply } from '../door/exchange.ts'
 import { ANONYMOUS, HELD_BACK } from '../identity/identity.ts'
 import { createUpstream, type ForwardSettings, type Upstream } from '../upstream/forward.ts'
 import { introduceToService } from '../upstream/identity.ts'
+import { createUpstreamWatch } from '../upstream/watch.ts'
 import type { DoorParts } from './doors.ts'
 import { warnOfOpenings } from './openings.ts'
 import { createIsOwnCredential } from './own-credentials.ts'
 import type { Judgement } from './still-holds.ts'
 import { toCommonNeeds, toForwardSettings } from './upstream.ts'
+import { toServiceHints } from './upstream-hints.ts'
 
 const isOpen = ({ isRequired }: Service, { server }: Config): boolean =>
   !isRequired && (!server.authentication || server['authentication-system-only'])
@@ -116,6 +118,7 @@ function openService({ name, url }: Service, parts: DoorParts, config: Live<Conf
       service: name,
       clock: SYSTEM_CLOCK,
     }),
+    watch: createUpstreamWatch(parts.state.events, () => toServiceHints(name), SYSTEM_CLOCK),
     requestIdHeader: 'X-Request-Id',
   })
 }

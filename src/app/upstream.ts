@@ -23,9 +23,12 @@ import {
   introduceByUserToken,
   type Signer,
 } from '../upstream/identity.ts'
+import { createDocumentProbe, createMultiModelProbe } from '../upstream/probes.ts'
+import { createUpstreamWatch } from '../upstream/watch.ts'
 import type { DoorParts } from './doors.ts'
 import { toIterationLimits } from './options.ts'
 import { createStillHolds, type Judgement } from './still-holds.ts'
+import { toDocumentHints, toMultiModelHints } from './upstream-hints.ts'
 
 /** Live connections a door may have to one server: as many as clients it may have. */
 const toLimits = (config: Config, log: Log): ForwardSettings['limits'] => ({
@@ -60,7 +63,7 @@ export function listIdentityHeaders(config: Config): readonly string[] {
   return [...names, peer_header].filter((name) => name !== '')
 }
 
-type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader' | 'isolates'>
+type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
 
 export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
   identityHeaders: deriveLive(config, listIdentityHeaders).get,
@@ -86,12 +89,15 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, j
       ownsCors: values.chttpd.enable_cors,
     }),
   )
+  const introduce = introduceToDocument(config)
   return parts.gateway.adopt(
     createUpstream({
       ...toCommonNeeds(parts, config, judgement),
       settings: settings.get,
       isolates: createIsolates(config, ['_utils']),
-      introduce: introduceToDocument(config),
+      introduce,
+      probe: createDocumentProbe(introduce),
+      watch: createUpstreamWatch(parts.state.events, () => toDocumentHints(config.get()), SYSTEM_CLOCK),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
   )
@@ -141,12 +147,15 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
       ownsCors: values.http['trusted-origin'].length > 0,
     }),
   )
+  const introduce = introduceToMultiModel(parts, config)
   return parts.gateway.adopt(
     createUpstream({
       ...toCommonNeeds(parts, config, judgement),
       settings: settings.get,
       isolates: createIsolates(config, ['_admin', 'aardvark']),
-      introduce: introduceToMultiModel(parts, config),
+      introduce,
+      probe: createMultiModelProbe(introduce, () => config.get().upstream['multi-model-identity'] === 'user'),
+      watch: createUpstreamWatch(parts.state.events, toMultiModelHints, SYSTEM_CLOCK),
       requestIdHeader: 'X-Request-Id',
     }),
   )

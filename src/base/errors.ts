@@ -77,6 +77,7 @@ export const ERRORS = {
   spool_full: 'Too many bodies are being put together.',
   upstream_failed: 'What the server behind this one answered is no answer.',
   upstream_unavailable: 'The server behind this one cannot be reached.',
+  upstream_rejects_identity: 'The upstream server rejects the identity that this server signs.',
   upstream_timeout: 'The server behind this one did not answer in time.',
   internal: 'Something went wrong.',
 } as const satisfies Record<string, string>

@@ -1,13 +1,16 @@
 import type { Clock } from '../base/clock.ts'
+import type { EventRow } from './security-event-table.ts'
 import type { SecurityRecord } from './security-events.ts'
 
 const GROUP_MS = 60_000
 
 /** A guess costs a client nothing, so what is kept per peer is bounded. */
-const MAX_PEERS = 1000
+const MAX_GROUPS = 1000
 
 /** Stands for the peers there is no room for. They share one record per minute. */
 export const OTHER_PEERS = '(other peers)'
+
+type GroupField = NonNullable<EventRow['groupBy']>
 
 interface Group {
   readonly sinceMs: number
@@ -17,7 +20,7 @@ interface Group {
 }
 
 /**
- * Turns many events of one kind from one peer into one record per minute. The first is written at once, so that an
+ * Turns many events of one kind from one peer, or about one upstream server, into one record per minute. The first is written at once, so that an
  * operator sees an attack when it begins; the others are counted, and the count is written when the minute is over.
  */
 export function createGroups(write: (record: SecurityRecord) => void, clock: Clock) {
@@ -46,8 +49,8 @@ export function createGroups(write: (record: SecurityRecord) => void, clock: Clo
   }
 
   return {
-    add(given: SecurityRecord): void {
-      const { record, key } = place(given, groups)
+    add(given: SecurityRecord, by: GroupField): void {
+      const { record, key } = place(given, by, groups)
       const group = groups.get(key)
       if (!group) {
         groups.set(key, { sinceMs: record.time, waiting: undefined, count: 0 })
@@ -68,9 +71,10 @@ export function createGroups(write: (record: SecurityRecord) => void, clock: Clo
   }
 }
 
-function place(record: SecurityRecord, groups: ReadonlyMap<string, Group>) {
-  const key = keyOf(record.event, String(record.fields['peer'] ?? ''))
-  if (groups.has(key) || groups.size < MAX_PEERS) return { key, record }
+function place(record: SecurityRecord, by: GroupField, groups: ReadonlyMap<string, Group>) {
+  const key = keyOf(record.event, String(record.fields[by] ?? ''))
+  // servers are named by the configuration, so there are few
+  if (by !== 'peer' || groups.has(key) || groups.size < MAX_GROUPS) return { key, record }
   const fields = { ...record.fields, peer: OTHER_PEERS }
   return { key: keyOf(record.event, OTHER_PEERS), record: { ...record, fields } }
 }

@@ -36,7 +36,7 @@ per line.
   proxy headers). Later requests with the same credential are not logged while Cardea remembers it.
 - The first refusal of a peer is logged at once. Further refusals of that peer become one line per minute with
   \`count\`, and the other fields of the last one. At most 1000 peers are counted separately; the others share the peer
-  \`(other peers)\`.
+  \`(other peers)\`. Failures of one upstream server are logged in the same way.
 
 ## Fields of every event
 `

@@ -17,8 +17,8 @@ export interface EventRow {
   readonly sentence: string
   /** `request`: the record names the request during which it happened. `server`: no client caused it. */
   readonly scope: 'request' | 'server'
-  /** Further events of this kind from the same peer become one record per minute, with a count. */
-  readonly isGrouped?: true
+  /** Further events of this kind with the same value of this field become one record per minute, with a count. */
+  readonly groupBy?: 'peer' | 'upstream'
   readonly fields: Readonly<Record<string, EventField>>
 }
 
@@ -55,7 +55,7 @@ export const SECURITY_EVENTS = {
     outcome: 'failure',
     sentence: 'sign-in refused',
     scope: 'request',
-    isGrouped: true,
+    groupBy: 'peer',
     fields: {
       subject: optional(text('Name the client gave, if the credential has one that could be read.')),
       ...REASON,
@@ -253,31 +253,31 @@ export const SECURITY_EVENTS = {
     outcome: 'failure',
     sentence: 'upstream server rejected the identity that Cardea signed',
     scope: 'server',
-    fields: {
-      ...UPSTREAM,
-      ...REASON,
-      check: text('Options and configuration lines to compare.'),
-      count: optional(number('Requests answered with an error for this reason since the last record.')),
-    },
+    groupBy: 'upstream',
+    fields: { ...UPSTREAM, ...REASON, check: text('Options and configuration lines to compare.') },
   },
   'upstream.down': {
     level: 'error',
     outcome: 'failure',
-    sentence: 'upstream server does not answer',
+    sentence: 'upstream server cannot be reached',
     scope: 'server',
-    fields: {
-      ...UPSTREAM,
-      ...REASON,
-      check: text('Options and configuration lines to check.'),
-      count: optional(number('Requests answered with an error for this reason since the last record.')),
-    },
+    groupBy: 'upstream',
+    fields: { ...UPSTREAM, ...REASON, check: text('What to check.') },
+  },
+  'upstream.failed': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'upstream server gave no valid response',
+    scope: 'server',
+    groupBy: 'upstream',
+    fields: { ...UPSTREAM, ...REASON, check: text('What to check.') },
   },
   'upstream.up': {
     level: 'info',
     outcome: 'success',
-    sentence: 'upstream server answers again',
+    sentence: 'upstream server can be reached again',
     scope: 'server',
-    fields: { ...UPSTREAM, seconds: number('For how long it did not.') },
+    fields: { ...UPSTREAM, seconds: number('For how long it could not be reached.') },
   },
 } as const satisfies Readonly<Record<string, EventRow>>
 

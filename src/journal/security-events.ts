@@ -53,7 +53,7 @@ export function createSecurityEvents({ node, sinks, clock = SYSTEM_CLOCK }: Secu
         node: node(),
         fields: toSafeFields({ ...origin, ...withoutUndefined(fields) }),
       }
-      if (row.isGrouped) groups.add(record)
+      if (row.groupBy) groups.add(record, row.groupBy)
       else write(record)
     },
     flush: groups.flush,

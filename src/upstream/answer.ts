@@ -18,6 +18,8 @@ export interface AnswerOwner {
   onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void
   /** There will be no head. */
   onFailure(error: Error): void
+  /** The server broke off the body, or fell silent within it. */
+  onBroken(error: Error): void
   /** All is over, one way or another. */
   onClose(): void
 }
@@ -112,8 +114,12 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     if (this.#state === 'over') return
     const wasAsked = this.#state === 'asked'
     this.#close()
-    if (wasAsked) this.#owner.onFailure(error)
-    else this.#breakOff()
+    if (wasAsked) {
+      this.#owner.onFailure(error)
+      return
+    }
+    this.#owner.onBroken(error)
+    this.#breakOff()
   }
 
   pour(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void {
@@ -182,7 +188,12 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   #watchSilence(): void {
     const { idleMs } = this.#owner
-    if (idleMs > 0 && !this.isFeed) this.#idle ??= setTimeout(() => this.cut(), idleMs).unref()
+    if (idleMs > 0 && !this.isFeed) this.#idle ??= setTimeout(() => this.#endSilence(), idleMs).unref()
+  }
+
+  #endSilence(): void {
+    this.#owner.onBroken(createSilence())
+    this.cut()
   }
 
   #stopIdle(): void {

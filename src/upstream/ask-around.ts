@@ -1,13 +1,18 @@
-import type { Refusal } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
 import type { Reply } from '../door/exchange.ts'
 import { Attempt, type AttemptOwner, type Failed, type Order } from './attempt.ts'
 import { isDisconnected, isUnanswered, isUnconnected, toUpstreamRefusal } from './failures.ts'
 import type { ForwardNeeds } from './forward.ts'
 import type { Group, Member } from './group.ts'
+import type { CheckIdentity } from './identity-check.ts'
 import type { Pools } from './pools.ts'
 
+export interface RoundNeeds extends ForwardNeeds {
+  readonly checkIdentity: CheckIdentity | undefined
+}
+
 /** Asks one server after another, as long as that can do no harm. */
-export const askAround = (order: Order, group: Group<Pools>, needs: ForwardNeeds): Promise<Reply> =>
+export const askAround = (order: Order, group: Group<Pools>, needs: RoundNeeds): Promise<Reply> =>
   new Promise((resolve, reject) => new Round(order, group, needs, resolve, reject).next())
 
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
@@ -15,7 +20,7 @@ const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT'
 class Round implements AttemptOwner {
   readonly #order: Order
   readonly #group: Group<Pools>
-  readonly #needs: ForwardNeeds
+  readonly #needs: RoundNeeds
   readonly #resolve: (reply: Reply) => void
   readonly #reject: (error: unknown) => void
   #tried: Set<Member<Pools>> | undefined
@@ -25,7 +30,7 @@ class Round implements AttemptOwner {
   constructor(
     order: Order,
     group: Group<Pools>,
-    needs: ForwardNeeds,
+    needs: RoundNeeds,
     resolve: (reply: Reply) => void,
     reject: (error: unknown) => void,
   ) {
@@ -52,7 +57,23 @@ class Round implements AttemptOwner {
 
   onReply(member: Member<Pools>, reply: Reply): void {
     if (member.failures > 0) this.#group.revive(member)
-    this.#resolve(reply)
+    this.#needs.watch.onAnswered(member.url)
+    const { probe, checkIdentity } = this.#needs
+    if (this.#order.isSigned && checkIdentity && probe?.suspicious.has(reply.status))
+      void this.#examine(member, reply, checkIdentity)
+    else this.#resolve(reply)
+  }
+
+  /** The response waits meanwhile. It is passed on unchanged unless the signature is what was rejected. */
+  async #examine(member: Member<Pools>, reply: Reply, checkIdentity: CheckIdentity): Promise<void> {
+    const reason = await checkIdentity(member)
+    if (reason === undefined) {
+      this.#resolve(reply)
+      return
+    }
+    dropBody(reply)
+    this.#needs.watch.onRejected(member.url, reason)
+    this.#reject(new Refusal('upstream_rejects_identity', { detail: reason }))
   }
 
   onFailed(member: Member<Pools>, failed: Failed): void {
@@ -61,6 +82,7 @@ class Round implements AttemptOwner {
     this.#failure = toUpstreamRefusal(error, this.#group.refuse)
     const isSafe = isUnconnected(error) || (isDisconnected(error) && isRepeatable(this.#order, failed))
     if (!isSafe || this.#order.exchange.isGone) {
+      if (isUpstreamFault(error) && !this.#order.exchange.isGone) this.#needs.watch.onFailed(member.url, error)
       this.#reject(this.#failure)
       return
     }
@@ -73,10 +95,19 @@ class Round implements AttemptOwner {
   }
 
   #judge(member: Member<Pools>, { error, hasBegun }: Failed): void {
-    if (isUnconnected(error)) this.#group.rest(member)
-    else if (isUnanswered(error)) this.#group.avoid(member)
+    if (isUnconnected(error)) {
+      this.#group.rest(member)
+      this.#needs.watch.onUnconnected(member.url, error)
+    } else if (isUnanswered(error)) this.#group.avoid(member)
     else if (isDisconnected(error) && !hasBegun) this.#group.doubt(member)
   }
+}
+
+/** Other refusals are about the client: its body broke off, or its session ended meanwhile. */
+const isUpstreamFault = (error: Error): boolean => !(error instanceof Refusal) || error.code === 'upstream_failed'
+
+function dropBody({ body }: Reply): void {
+  if (typeof body === 'object' && 'drop' in body) body.drop()
 }
 
 const isRepeatable = ({ exchange }: Order, { hasBegun, hasSent }: Failed): boolean =>

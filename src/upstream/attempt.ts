@@ -20,6 +20,8 @@ export interface Order {
   readonly exchange: Exchange
   readonly headers: readonly string[]
   readonly isFeed: boolean
+  /** Whether Cardea signed who is asking. */
+  readonly isSigned: boolean
   /** A body put together. Without it the body is passed on as it comes. */
   readonly spooled: Buffer | undefined
   /** What of it goes on: its trailers are still to come. */
@@ -128,6 +130,10 @@ export class Attempt implements AnswerOwner, OpenStream {
     const told = this.#order.exchange.isCut ? new Refusal('authentication_required') : error
     const hasSent = this.#body?.readableDidRead ?? false
     this.#owner.onFailed(this.#member, { error: told, hasBegun: this.#answer.hasBegun, hasSent })
+  }
+
+  onBroken(error: Error): void {
+    this.#needs.watch.onFailed(this.#member.url, error)
   }
 
   onClose(): void {

@@ -26,7 +26,7 @@ export const createConnectTimeout = (): Error =>
 export const createSilence = (): Error =>
   Object.assign(new Error('the upstream took too long'), { code: 'ERR_UPSTREAM_SILENT' })
 
-const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
+export const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
 
 const kindOf = (error: Error): Kind => KINDS.get(codeOf(error)) ?? 'broken'
 

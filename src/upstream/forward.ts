@@ -6,14 +6,16 @@ import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import type { Exchange, Reply } from '../door/exchange.ts'
-import { askAround } from './ask-around.ts'
+import { askAround, type RoundNeeds } from './ask-around.ts'
 import { gatherAnswer } from './gather-answer.ts'
-import type { Group } from './group.ts'
+import { checkHealth, type UpstreamHealth } from './health.ts'
 import { type Introduce, UNKNOWN } from './identity.ts'
+import { createIdentityCheck, type IdentityProbe } from './identity-check.ts'
 import type { OpenStreams } from './open-streams.ts'
-import { createLivePools, type Pools, type PoolsSettings } from './pools.ts'
+import { createLivePools, type PoolsSettings } from './pools.ts'
 import { addForwarded, createRequestFilter } from './request-headers.ts'
 import { createSpool, type SpoolLimits, type SpoolShare } from './spool.ts'
+import type { UpstreamWatch } from './watch.ts'
 
 export interface ForwardSettings extends PoolsSettings {
   /** Longest silence within an answer that is no feed; 0: any. */
@@ -37,6 +39,9 @@ export interface ForwardNeeds {
   isolates(exchange: Exchange): boolean
   readonly streams: OpenStreams
   stillHolds(exchange: Exchange): Promise<boolean>
+  /** Shows whether the identities that are signed are accepted. Left out where the server does not tell. */
+  readonly probe?: IdentityProbe
+  readonly watch: UpstreamWatch
   readonly clock: Clock
 }
 
@@ -46,8 +51,8 @@ export interface Upstream {
   forward(exchange: Exchange): Promise<Reply>
   /** The same with the whole body in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`. */
   forwardWhole(exchange: Exchange, maxBytes: number): Promise<Reply>
-  /** Whether any of the servers answers this. */
-  isHealthy(path: string): Promise<boolean>
+  /** How the servers answer this path: as the healthiest of them does. */
+  checkHealth(path: string): Promise<UpstreamHealth>
   close(): Promise<void>
 }
 
@@ -57,6 +62,8 @@ export function createUpstream(needs: ForwardNeeds): Upstream {
     createRequestFilter({ identityHeaders: [...names, needs.requestIdHeader], ownCookies: needs.ownCookies }),
   )
   const openShare = createSpool()
+  const checkIdentity = needs.probe && createIdentityCheck(needs.probe, needs.clock)
+  const round: RoundNeeds = { ...needs, checkIdentity }
   const forward = (exchange: Exchange, spooled: Buffer | undefined, isWhole = false): Promise<Reply> => {
     const { headers, keepsAuthorization } = needs.introduce(exchange.authenticated ?? UNKNOWN)
     const filter = filters.get()
@@ -65,7 +72,9 @@ export function createUpstream(needs: ForwardNeeds): Upstream {
     addForwarded(sent, exchange.client)
     sent.push(needs.requestIdHeader, exchange.id)
     for (const part of headers) sent.push(part)
-    return askAround({ exchange, headers: sent, isFeed: needs.isFeed(exchange), spooled, filter }, pools.get(), needs)
+    const isSigned = headers.length > 0 && !keepsAuthorization
+    const order = { exchange, headers: sent, isFeed: needs.isFeed(exchange), isSigned, spooled, filter }
+    return askAround(order, pools.get(), round)
   }
   const forwardSpooled = async (exchange: Exchange, spool: SpoolLimits): Promise<Reply> => {
     const share = openShare(spool.totalBytes)
@@ -87,7 +96,7 @@ export function createUpstream(needs: ForwardNeeds): Upstream {
       if (!exchange.target.startsWith('/')) throw new Refusal('invalid_target')
       return gatherAnswer(await forward(exchange, undefined, true), maxBytes)
     },
-    isHealthy: (path) => isAnyHealthy(pools.get(), path),
+    checkHealth: (path) => checkHealth(pools.get(), path),
     close: pools.close,
   }
 }
@@ -108,18 +117,4 @@ async function gather(exchange: Exchange, limits: SpoolLimits, { take }: SpoolSh
   // one that would not fit alone will not fit later either
   const most = Math.min(limits.bodyBytes, limits.totalBytes)
   return (await exchange.gatherBody(most, take)) ?? Buffer.alloc(0)
-}
-
-const HEALTH_MS = 5000
-
-async function isAnyHealthy(group: Group<Pools>, path: string): Promise<boolean> {
-  const asks = group.members.map(async ({ pool }) => {
-    const answer = await pool.requests.request({ method: 'GET', path, signal: AbortSignal.timeout(HEALTH_MS) })
-    await answer.body.dump()
-    if (answer.statusCode >= 500) throw new Error('not healthy')
-  })
-  return Promise.any(asks).then(
-    () => true,
-    () => false,
-  )
 }

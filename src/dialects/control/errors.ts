@@ -76,6 +76,7 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   spool_full: row(503),
   upstream_failed: row(502),
   upstream_unavailable: row(503),
+  upstream_rejects_identity: row(502),
   upstream_timeout: row(504),
   internal: row(500),
 }

@@ -38,6 +38,11 @@ export interface DocumentSettings extends SessionSettings {
   readonly cors: CorsRules
 }
 
+/** `unready`: it answers with a status that asks load balancers to leave it alone, such as `maintenance_mode`. */
+export type DocumentUpstreamHealth =
+  | { readonly kind: 'up' | 'down' }
+  | { readonly kind: 'unready'; readonly status: string }
+
 /** The database behind this door. */
 export interface DocumentUpstream {
   /** Whether there is one. */
@@ -45,7 +50,7 @@ export interface DocumentUpstream {
   forward(exchange: Exchange): Promise<Reply>
   /** The same with the whole body in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`. */
   forwardWhole(exchange: Exchange, maxBytes: number): Promise<Reply>
-  isHealthy(path: string): Promise<boolean>
+  checkHealth(path: string): Promise<DocumentUpstreamHealth>
 }
 
 export interface DocumentDialectOptions {

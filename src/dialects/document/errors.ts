@@ -83,6 +83,11 @@ export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   spool_full: words(503, 'service unavailable', 'Too many bodies are being put together.'),
   upstream_failed: words(502, 'bad_gateway', 'The database behind this server gave no valid answer.'),
   upstream_unavailable: words(503, 'service unavailable', 'The database behind this server cannot be reached.'),
+  upstream_rejects_identity: words(
+    502,
+    'bad_gateway',
+    'The database behind this server rejects the identity that this server signs. Ask the administrator of this server.',
+  ),
   upstream_timeout: words(504, 'gateway_timeout', 'The database behind this server did not answer in time.'),
   internal: words(500, 'unknown_error', 'Something went wrong.'),
 }

@@ -30,11 +30,11 @@ function welcome({ name, version, product, settings }: DocumentDialectOptions): 
 
 async function up({ settings, upstream, isServing }: DocumentDialectOptions): Promise<Reply> {
   const { maintenanceMode } = settings()
-  if (maintenanceMode === 'false') {
-    if (!(await isServing())) throw new Refusal('not_serving')
-    if (upstream?.isSet() && !(await upstream.isHealthy('/_up')))
-      throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
-    return toJsonReply(200, { status: 'ok', seeds: {} })
-  }
-  return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })
+  if (maintenanceMode !== 'false')
+    return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })
+  if (!(await isServing())) throw new Refusal('not_serving')
+  const health = upstream?.isSet() ? await upstream.checkHealth('/_up') : undefined
+  if (health?.kind === 'down') throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
+  if (health?.kind === 'unready') return toJsonReply(404, { status: health.status })
+  return toJsonReply(200, { status: 'ok', seeds: {} })
 }

@@ -83,6 +83,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   spool_full: words(503, 503, 'too many bodies are being put together'),
   upstream_failed: words(502, 502, 'the server behind this one gave no valid answer'),
   upstream_unavailable: words(503, 503, 'the server behind this one cannot be reached'),
+  upstream_rejects_identity: words(502, 502, 'the server behind this one rejects the identity that this one signs'),
   upstream_timeout: words(504, 504, 'the server behind this one did not answer in time'),
   internal: words(500, 4, 'internal error'),
 }

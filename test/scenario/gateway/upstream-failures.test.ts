@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { type Observed, observe } from '../../support/events.ts'
+import {
+  type Backend,
+  beforeDocument,
+  beforeMultiModel,
+  MULTI_MODEL_SECRET,
+  openBackend,
+  openServer,
+  openToken,
+  UPSTREAM_SECRET,
+} from '../../support/gateway.ts'
+import { ADMIN, send } from '../../support/scenario.ts'
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+const reply = (response: ServerResponse, status: number, body: unknown) =>
+  void response.writeHead(status, { 'Content-Type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
+
+/** Who the client of a database is; a number: the status of a credential that is rejected. */
+type Identify = (request: IncomingMessage) => string | null | number
+
+/** CouchDB with a JWT handler. */
+const byToken =
+  (secret: string): Identify =>
+  ({ headers: { authorization } }) => {
+    try {
+      return authorization === undefined ? null : String(openToken(authorization, secret)['sub'])
+    } catch {
+      return 400
+    }
+  }
+
+/** CouchDB with a proxy handler: what does not verify is ignored. */
+const byProxy =
+  (secret: string): Identify =>
+  ({ headers }) => {
+    const name = headers['x-auth-couchdb-username']
+    const token = createHmac('sha256', secret).update(String(name)).digest('hex')
+    return name !== undefined && headers['x-auth-couchdb-token'] === token ? String(name) : null
+  }
+
+const ignoring: Identify = () => null
+
+/** What CouchDB answers where it matters here: `/_session`, `/private` for nobody, and `/broken` as a bad request. */
+const openCouch = (scope: Scope, identify: Identify): Promise<Backend> =>
+  openBackend(scope, (request, response) => {
+    const name = identify(request)
+    if (typeof name === 'number')
+      return reply(response, name, { error: 'bad_request', reason: 'Bad HMAC in authentication token' })
+    if (request.url === '/_session') return reply(response, 200, { ok: true, userCtx: { name, roles: [] } })
+    if (request.url === '/private') return reply(response, 401, { error: 'unauthorized', reason: 'not allowed here' })
+    if (request.url === '/broken') return reply(response, 400, { error: 'bad_request', reason: 'invalid_json' })
+    return reply(response, 200, { ok: true })
+  })
+
+/** What ArangoDB answers: every wrong token and every missing right looks the same. */
+const openArango = (scope: Scope, secret: string): Promise<Backend> =>
+  openBackend(scope, (request, response) => {
+    const denied = { error: true, errorNum: 11, errorMessage: 'not authorized to execute this request', code: 401 }
+    try {
+      const claims = openToken(request.headers.authorization, secret)
+      const isAllowed = 'server_id' in claims || request.url !== '/_api/denied'
+      return isAllowed ? reply(response, 200, { version: '3.12' }) : reply(response, 401, denied)
+    } catch {
+      return reply(response, 401, denied)
+    }
+  })
+
+const PROXY = { upstream: { 'document-identity': 'proxy' } }
+
+function merge(...all: readonly Readonly<Record<string, object>>[]) {
+  const merged: Record<string, Record<string, string>> = {}
+  for (const options of all)
+    for (const [section, values] of Object.entries(options)) merged[section] = { ...merged[section], ...values }
+  return merged
+}
+
+const takeUpstream = (observed: Observed) => observed.take().filter(({ event }) => event.startsWith('upstream.'))
+
+interface Row {
+  readonly name: string
+  readonly identify: Identify
+  readonly options?: Readonly<Record<string, object>>
+  readonly path: string
+  readonly status: number
+  /** The reason the client reads. */
+  readonly reason: string
+  readonly logged?: RegExp
+}
+
+const REJECTED =
+  'The database behind this server rejects the identity that this server signs. Ask the administrator of this server.'
+
+const ROWS: readonly Row[] = [
+  {
+    name: 'a token CouchDB rejects is 502',
+    identify: byToken('another secret'),
+    path: '/db/doc',
+    status: 502,
+    reason: REJECTED,
+    logged: /status 400, Bad HMAC in authentication token/,
+  },
+  {
+    name: 'a token CouchDB ignores is 502 where it leads to a refusal',
+    identify: ignoring,
+    path: '/private',
+    status: 502,
+    reason: REJECTED,
+    logged: /identity is ignored/,
+  },
+  {
+    name: 'proxy headers CouchDB ignores are 502 where they lead to a refusal',
+    identify: byProxy('another secret'),
+    options: PROXY,
+    path: '/private',
+    status: 502,
+    reason: REJECTED,
+    logged: /identity is ignored/,
+  },
+  {
+    name: 'a refusal by the rules of CouchDB passes unchanged',
+    identify: byToken(UPSTREAM_SECRET),
+    path: '/private',
+    status: 401,
+    reason: 'not allowed here',
+  },
+  {
+    name: 'a refusal by the rules of CouchDB passes unchanged with proxy headers',
+    identify: byProxy(UPSTREAM_SECRET),
+    options: PROXY,
+    path: '/private',
+    status: 401,
+    reason: 'not allowed here',
+  },
+  {
+    name: 'a mistake of the client passes unchanged',
+    identify: byToken(UPSTREAM_SECRET),
+    path: '/broken',
+    status: 400,
+    reason: 'invalid_json',
+  },
+]
+
+for (const { name, identify, options = {}, path, status, reason, logged } of ROWS)
+  test(name, async (t) => {
+    const couch = await openCouch(t, identify)
+    const observed = await observe(t, merge(beforeDocument(couch.url), options))
+    const answer = await send(observed.document, { path, headers: ADMIN })
+    assert.deepEqual([answer.status, JSON.parse(answer.body).reason], [status, reason])
+    const events = takeUpstream(observed)
+    assert.deepEqual(
+      events.map(({ event, level, upstream }) => [event, level, upstream]),
+      logged ? [['upstream.token-rejected', 'error', couch.url]] : [],
+    )
+    if (logged) assert.match(String(events[0]?.['reason']), logged)
+    if (logged) assert.match(String(events[0]?.['check']), /upstream\.document-secret.*authentication_handlers/)
+  })
+
+test('an anonymous request that CouchDB refuses passes unchanged, and is not examined', async (t) => {
+  const couch = await openCouch(t, byToken('another secret'))
+  const observed = await observe(t, beforeDocument(couch.url))
+  const answer = await send(observed.document, { path: '/private' })
+  assert.deepEqual([answer.status, JSON.parse(answer.body).reason], [401, 'not allowed here'])
+  assert.deepEqual(
+    couch.seen.map(({ url }) => url),
+    ['/private'],
+  )
+})
+
+test('a token ArangoDB rejects is 502; a missing right passes unchanged', async (t) => {
+  const wrong = await openArango(t, 'another secret')
+  const right = await openArango(t, MULTI_MODEL_SECRET)
+  const before = await observe(t, beforeMultiModel(t, wrong.url))
+  const rejected = await send(before.multiModel, { path: '/_api/denied', headers: ADMIN })
+  assert.equal(rejected.status, 502)
+  assert.deepEqual(JSON.parse(rejected.body), {
+    error: true,
+    errorNum: 502,
+    errorMessage: 'the server behind this one rejects the identity that this one signs',
+    code: 502,
+  })
+  const [event] = takeUpstream(before)
+  assert.equal(event?.event, 'upstream.token-rejected')
+  assert.match(String(event?.['check']), /multi-model-secret-keyfile.*--server\.jwt-secret-keyfile/)
+  const after = await observe(t, beforeMultiModel(t, right.url))
+  const denied = await send(after.multiModel, { path: '/_api/denied', headers: ADMIN })
+  assert.deepEqual([denied.status, JSON.parse(denied.body).errorNum], [401, 11])
+  assert.deepEqual(takeUpstream(after), [])
+})
+
+test('many refusals cost one question to the database, and one line with a count', async (t) => {
+  const couch = await openCouch(t, byToken('another secret'))
+  const observed = await observe(t, beforeDocument(couch.url))
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => send(observed.document, { path: '/db', headers: ADMIN })),
+  )
+  assert.ok(answers.every(({ status }) => status === 502))
+  assert.equal(couch.seen.filter(({ url }) => url === '/_session').length, 1)
+  assert.equal(takeUpstream(observed).length, 1)
+  await observed.cardea.close()
+  assert.deepEqual(
+    takeUpstream(observed).map(({ event, count }) => [event, count]),
+    [['upstream.token-rejected', 19]],
+  )
+})
+
+test('a rejected token is noticed again once the database accepts it', async (t) => {
+  let secret = UPSTREAM_SECRET
+  const couch = await openCouch(t, (request) => byToken(secret)(request))
+  const observed = await observe(t, beforeDocument(couch.url))
+  const ask = async () => (await send(observed.document, { path: '/db', headers: ADMIN })).status
+  assert.equal(await ask(), 200)
+  secret = 'another secret'
+  assert.equal(await ask(), 502)
+  secret = UPSTREAM_SECRET
+  assert.equal(await ask(), 200)
+})
+
+test('an upstream that cannot be reached is logged once, and that it is back', async (t) => {
+  const first = await openBackend(t)
+  await first.close()
+  const observed = await observe(t, beforeDocument(first.url))
+  for (let requests = 0; requests < 3; requests += 1)
+    assert.equal((await send(observed.document, { path: '/db' })).status, 503)
+  const [down, ...more] = takeUpstream(observed)
+  assert.deepEqual([down?.event, down?.['upstream'], down?.['reason']], ['upstream.down', first.url, 'ECONNREFUSED'])
+  assert.match(String(down?.['check']), /upstream\.document/)
+  assert.deepEqual(more, [])
+  await openServer(t, (_request, response) => void response.end('{}'), [], first.port)
+  assert.equal((await send(observed.document, { path: '/db' })).status, 200)
+  assert.deepEqual(
+    takeUpstream(observed).map(({ event }) => event),
+    ['upstream.up'],
+  )
+})
+
+test('a response that is not HTTP is 502, and logged', async (t) => {
+  const backend = await openServer(t, ({ socket }) => void socket.end('rubbish\r\n\r\n'))
+  const observed = await observe(t, beforeDocument(backend.url))
+  assert.equal((await send(observed.document, { path: '/db' })).status, 502)
+  assert.deepEqual(
+    takeUpstream(observed).map(({ event, upstream }) => [event, upstream]),
+    [['upstream.failed', backend.url]],
+  )
+})
+
+test('a client that goes away is no failure of the upstream', async (t) => {
+  const asked = Promise.withResolvers<void>()
+  const backend = await openServer(t, () => asked.resolve())
+  const observed = await observe(t, beforeDocument(backend.url))
+  const controller = new AbortController()
+  const request = fetch(`${observed.document}/db`, { signal: controller.signal })
+  await asked.promise
+  const closed = new Promise((resolve) => backend.server.once('connection', resolve))
+  controller.abort()
+  await assert.rejects(request)
+  void fetch(`${observed.document}/db`).catch(() => {})
+  await closed
+  assert.deepEqual(takeUpstream(observed), [])
+})
+
+const MODES: readonly (readonly [status: number, body: object, expected: number])[] = [
+  [200, { status: 'ok', seeds: {} }, 200],
+  [404, { status: 'maintenance_mode' }, 404],
+  [404, { status: 'nolb' }, 404],
+  [401, { error: 'unauthorized', reason: 'Authentication required.' }, 200],
+  [500, { error: 'internal' }, 503],
+]
+
+for (const [status, body, expected] of MODES)
+  test(`/_up is ${expected} where that of the database is ${status} ${JSON.stringify(body)}`, async (t) => {
+    const couch = await openBackend(t, (_request, response) => reply(response, status, body))
+    const observed = await observe(t, beforeDocument(couch.url))
+    const answer = await send(observed.document, { path: '/_up' })
+    assert.equal(answer.status, expected)
+    if (expected === 404) assert.deepEqual(JSON.parse(answer.body), body)
+  })
+
+test('one of two databases in maintenance does not take the door out', async (t) => {
+  const busy = await openBackend(t, (_request, response) => reply(response, 404, { status: 'maintenance_mode' }))
+  const free = await openBackend(t, (_request, response) => reply(response, 200, { status: 'ok' }))
+  const observed = await observe(t, beforeDocument(busy.url, free.url))
+  assert.equal((await send(observed.document, { path: '/_up' })).status, 200)
+})
+
+test('the health of each door follows its own database only', async (t) => {
+  const up = await openBackend(t)
+  const down = await openBackend(t)
+  await down.close()
+  const ask = async (options: Parameters<typeof observe>[1]) => {
+    const observed = await observe(t, options)
+    const document = await send(observed.document, { path: '/_up' })
+    const multiModel = await send(observed.multiModel, { path: '/_admin/server/availability' })
+    return [document.status, multiModel.status]
+  }
+  assert.deepEqual(await ask(merge(beforeDocument(up.url), beforeMultiModel(t, down.url))), [200, 503])
+  assert.deepEqual(await ask(merge(beforeDocument(down.url), beforeMultiModel(t, up.url))), [503, 200])
+})
