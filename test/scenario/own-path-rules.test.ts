@@ -7,6 +7,8 @@ import { request, sendRaw } from '../support/raw.ts'
 import { ADMIN, type AnyOptions, basic, type DoorName, send } from '../support/scenario.ts'
 
 const KEYS = '/.well-known/jwks.json'
+/** Beside the control API: as open as the console's files. */
+const NO_PAGE = '/_cardea/nothing'
 const WRONG = { Authorization: basic('admin', 'wrong') }
 const ANN = { Authorization: basic('ann', 'apple') }
 
@@ -21,18 +23,14 @@ interface Mode {
 const CONTROL = [401, 401, 403, 200] as const
 const GATE = [401, 401, 204, 204] as const
 const OPEN = [200, 200, 200, 200] as const
+const MISSING = [404, 404, 404, 404] as const
 
 const MODES: readonly Mode[] = [
   {
     door: 'document',
     name: 'anonymous requests allowed',
     options: {},
-    expected: {
-      [KEYS]: OPEN,
-      '/_gate': GATE,
-      '/_cardea/api/health': CONTROL,
-      '/_cardea/nothing': [401, 401, 403, 404],
-    },
+    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING },
   },
   ...(['require_valid_user', 'require_valid_user_except_for_up'] as const).map(
     (option): Mode => ({
@@ -43,7 +41,7 @@ const MODES: readonly Mode[] = [
         [KEYS]: [401, 401, 200, 200],
         '/_gate': GATE,
         '/_cardea/api/health': CONTROL,
-        '/_cardea/nothing': [401, 401, 403, 404],
+        [NO_PAGE]: [401, 401, 404, 404],
         '/_up': option === 'require_valid_user' ? [401, 401, 200, 200] : [200, 401, 200, 200],
         '/': [401, 401, 200, 200],
       },
@@ -53,26 +51,31 @@ const MODES: readonly Mode[] = [
     door: 'multiModel',
     name: 'system only',
     options: {},
-    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL },
+    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING },
   },
   {
     door: 'multiModel',
     name: 'every path',
     options: { server: { 'authentication-system-only': false } },
     // as every path of this door: a user without a grant on _system may not enter
-    expected: { [KEYS]: [401, 401, 401, 200], '/_gate': GATE, '/_cardea/api/health': CONTROL },
+    expected: {
+      [KEYS]: [401, 401, 401, 200],
+      '/_gate': GATE,
+      '/_cardea/api/health': CONTROL,
+      [NO_PAGE]: [401, 401, 401, 404],
+    },
   },
   {
     door: 'multiModel',
     name: 'authentication off',
     options: { server: { authentication: false } },
-    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL },
+    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING },
   },
   {
     door: 'multiModel',
     name: 'authentication off, every path',
     options: { server: { authentication: false, 'authentication-system-only': false } },
-    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL },
+    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING },
   },
 ]
 
