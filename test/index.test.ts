@@ -88,7 +88,7 @@ describe('the library', () => {
     writeFileSync(path, '[chttpd]\nrequire_valid_user = perhaps\n')
     const report = await cardea.reload()
     assert.equal(report.isApplied, false)
-    assert.match(report.problems.join(), /a\.ini:2: /)
+    assert.match(report.problems.join(), /a\.ini:2\)$/)
     assert.equal((await get(`${document[0]}/`)).status, 401)
   })
 

@@ -4,7 +4,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { compareSettings } from '../config/compare.ts'
 import type { SettingsReader } from '../config/load.ts'
-import { renderProblem } from '../config/problems.ts'
+import { renderAt, renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
 import { createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../identity/administrators.ts'
@@ -89,8 +89,8 @@ type Administrators = ReturnType<typeof findAdministrators>
 /** Throws where nobody could manage the server, and names who might have been meant to. */
 function requireAdministrator({ accounts, malformed }: Administrators, isServing: boolean): void {
   if (accounts.size > 0) return
-  const refused = malformed.map(
-    ({ entry, reason }) => `${renderSource(entry.source)}: administrator ${entry.name} is refused: ${reason}`,
+  const refused = malformed.map(({ entry, reason }) =>
+    renderAt(renderSource(entry.source), `administrator ${entry.name} is refused: ${reason}`),
   )
   throw new StartError([...refused, isServing ? NONE_LEFT : NO_ADMINISTRATOR].join('\n'))
 }

@@ -16,7 +16,7 @@ export const renderProblem = ({ place, message, nearest }: Problem): string =>
   renderAt(place, withSuggestion(message, nearest))
 
 /** A sentence of a problem or a warning, and where it belongs. */
-export const renderAt = (place: string, message: string): string => `${place}: ${message}`
+export const renderAt = (place: string, message: string): string => `${message} (${place})`
 
 export const withSuggestion = (message: string, nearest: string | undefined): string =>
   nearest === undefined ? message : `${message}; did you mean ${nearest}?`

@@ -54,9 +54,10 @@ test('what is to be said of a value is said when it is set, once', async (t) => 
   assert.equal(warnings.length, 1)
   assert.match(warnings[0] ?? '', /md5/)
   await service.set('chttpd_auth', 'hash_algorithms', 'sha256')
-  await service.set('chttpd_auth', 'hash_algorithms', 'md4')
+  await service.set('chttpd_auth', 'hash_algorithms', 'sha256, md4')
   assert.match(warnings[1] ?? '', /md4/)
   assert.equal(warnings.length, 2)
+  await assert.rejects(service.set('chttpd_auth', 'hash_algorithms', 'md4'), { code: 'option_refused' })
 })
 
 test('one that cannot be applied is taken back, and what was there before is there again', async (t) => {

@@ -66,7 +66,7 @@ test('check warns of a file with administrators that others may read', async () 
   writeFileSync(join(cwd, 'open.ini'), '[admins]\nann = -pbkdf2-a,b,1\n')
   chmodSync(join(cwd, 'open.ini'), 0o644)
   const { code, out } = await run('check', '-c', 'open.ini')
-  assert.deepEqual([code, /warning: open\.ini: others may read this file/.test(out)], [0, true])
+  assert.deepEqual([code, /warning: others may read this file.* \(open\.ini\)/.test(out)], [0, true])
 })
 
 test('check prints warnings, and problems with their exit code', async () => {
@@ -91,20 +91,24 @@ writeFileSync(join(cwd, 'secret'), 'a secret of tokens')
 writeFileSync(join(cwd, 'set.json'), '{"keys":7}')
 
 const BAD_FILES: readonly (readonly [row: string, file: string, says: RegExp])[] = [
-  ['a secret that is not there', '[server]\njwt-secret-keyfile = gone', /^c\.ini:2: .*gone': no such file/],
-  ['a secret that is too long', '[server]\njwt-secret-keyfile = long', /^c\.ini:2: .*too long/],
-  ['a folder without secrets', '[server]\njwt-secret-folder = empty', /^c\.ini:2: .*empty JWT secrets/],
-  ['a secret that leads nowhere', '[server]\njwt-secret-folder = dangling', /^c\.ini:2: .*1\.key/],
-  ['a certificate that is not there', '[server]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone', /^c\.ini:4: /],
+  ['a secret that is not there', '[server]\njwt-secret-keyfile = gone', /^.*gone': no such file.* \(c\.ini:2\)$/],
+  ['a secret that is too long', '[server]\njwt-secret-keyfile = long', /^.*too long.* \(c\.ini:2\)$/],
+  ['a folder without secrets', '[server]\njwt-secret-folder = empty', /^.*empty JWT secrets.* \(c\.ini:2\)$/],
+  ['a secret that leads nowhere', '[server]\njwt-secret-folder = dangling', /^.*1\.key.* \(c\.ini:2\)$/],
+  [
+    'a certificate that is not there',
+    '[server]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone',
+    /^.* \(c\.ini:4\)$/,
+  ],
   [
     'a certificate that is none',
     `[ssl]\nenable = true\ncert_file = secret\nkey_file = ${TLS}/key.pem`,
-    /^c\.ini:3: .*ssl\.cert_file and ssl\.key_file cannot be used/,
+    /^.*ssl\.cert_file and ssl\.key_file cannot be used.* \(c\.ini:3\)$/,
   ],
-  ['a key set that is not there', '[jwt_keys]\njwks:all = gone', /^c\.ini:2: \[jwt_keys\] jwks:all: /],
-  ['a key set that is none', '[jwt_keys]\njwks:all = set.json', /^c\.ini:2: \[jwt_keys\] jwks:all: /],
-  ['a key for services that is none', '[upstream]\nservice-keyfile = secret', /^c\.ini:2: .*no private key/],
-  ['a secret of an upstream', '[upstream]\nmulti-model-secret-keyfile = gone', /^c\.ini:2: .*no such file/],
+  ['a key set that is not there', '[jwt_keys]\njwks:all = gone', /^\[jwt_keys\] jwks:all: .* \(c\.ini:2\)$/],
+  ['a key set that is none', '[jwt_keys]\njwks:all = set.json', /^\[jwt_keys\] jwks:all: .* \(c\.ini:2\)$/],
+  ['a key for services that is none', '[upstream]\nservice-keyfile = secret', /^.*no private key.* \(c\.ini:2\)$/],
+  ['a secret of an upstream', '[upstream]\nmulti-model-secret-keyfile = gone', /^.*no such file.* \(c\.ini:2\)$/],
 ]
 
 for (const [row, file, says] of BAD_FILES) {
@@ -128,33 +132,33 @@ const SHARED: readonly (readonly [row: string, file: string, says: RegExp])[] = 
   [
     'cookies and tokens',
     `${COOKIES}[server]\njwt-secret-keyfile = secret`,
-    /^c\.ini:4, c\.ini:2: a secret of tokens is also/,
+    /^a secret of tokens is also.* \(c\.ini:4, c\.ini:2\)$/,
   ],
   [
     'cookies and the database behind',
     `${COOKIES}[upstream]\nmulti-model-secret-keyfile = secret`,
-    /^c\.ini:4, c\.ini:2: a secret of upstream\.multi-model-secret-\* is also chttpd_auth\.secret/,
+    /^a secret of upstream\.multi-model-secret-\* is also chttpd_auth\.secret.* \(c\.ini:4, c\.ini:2\)$/,
   ],
   [
     'tokens and the database behind',
     '[server]\njwt-secret = a secret of tokens\n[upstream]\nmulti-model-secret-keyfile = secret',
-    /^c\.ini:2, c\.ini:4: /,
+    /^.* \(c\.ini:2, c\.ini:4\)$/,
   ],
   [
     'tokens and the database behind, by their path',
     '[server]\njwt-secret-keyfile = secret\n[upstream]\nmulti-model-secret-keyfile = secret',
-    /^c\.ini:2, c\.ini:4: /,
+    /^.* \(c\.ini:2, c\.ini:4\)$/,
   ],
-  ['cookies and a key', `[server]\njwt-secret = another\n${COOKIES}${KEY}`, /^c\.ini:4, c\.ini:7: .*hmac:a/],
+  ['cookies and a key', `[server]\njwt-secret = another\n${COOKIES}${KEY}`, /^.*hmac:a.* \(c\.ini:4, c\.ini:7\)$/],
   [
     'tokens and a key',
     `[server]\njwt-secret-keyfile = secret\n${COOKIES.replace('of', 'not')}${KEY}`,
-    /^c\.ini:2, c\.ini:7: /,
+    /^.* \(c\.ini:2, c\.ini:7\)$/,
   ],
   [
     'cookies and one of a set',
     `[chttpd_auth]\nsecret = ${LONG}\n[jwt_keys]\njwks:all = shared.json`,
-    /^c\.ini:2, c\.ini:4: chttpd_auth\.secret is/,
+    /^chttpd_auth\.secret is.* \(c\.ini:2, c\.ini:4\)$/,
   ],
 ]
 
@@ -173,13 +177,13 @@ test('check finds nothing wrong with good files, and all that is wrong with bad 
   assert.equal((await run('check', '-c', 'c.ini')).code, 0)
   const bad = await run('check', '--server.jwt-secret-keyfile', 'gone', '--upstream.service-keyfile', 'gone')
   assert.equal(bad.code, 6)
-  assert.match(bad.error, /^--server\.jwt-secret-keyfile: .*\n--upstream\.service-keyfile: /)
+  assert.match(bad.error, /^.* \(--server\.jwt-secret-keyfile\)\n.* \(--upstream\.service-keyfile\)$/)
 })
 
 test('check reads what services are', async () => {
   const { code, error } = await run('check', '--services.a', '/a http://127.0.0.1:1', '--services.b', '/_b x')
   assert.equal(code, 4)
-  assert.match(error, /^--services\.b: \[services\] b: /)
+  assert.match(error, /^\[services\] b: .* \(--services\.b\)$/)
 })
 
 test('show and get of a bad configuration end with its problems', async () => {

@@ -47,7 +47,7 @@ test('an unknown section of a file is a problem at its header, with the section 
     const { problems } = read({ ini: `\n\n[${section}]\nrequire_valid_user = true\nx = 1` })
     const suggestion = meant === undefined ? '' : `; did you mean [${meant}]?`
     assert.deepEqual(problems.map(renderProblem), [
-      `/etc/cardea/local.ini:3: unknown section [${section}]${suggestion}`,
+      `unknown section [${section}]${suggestion} (/etc/cardea/local.ini:3)`,
     ])
     assert.equal(exitCodeOf(problems), 3)
   }
@@ -64,7 +64,7 @@ test('options of the databases in sections that Cardea has too are accepted; oth
   const ini = '[server]\nstorage-engine = auto\nstatistics = true\n[log]\nuse-microtime = true\n[ssl]\nprotocol = 5'
   assert.deepEqual(problemsOf({ ini, argv: ['--server.statistics', '--server.maximal-threads', '4'] }), [])
   assert.deepEqual(problemsOf({ ini: '[server]\nstorage-engin = auto' }), [
-    '/etc/cardea/local.ini:2: unknown option [server] storage-engin',
+    'unknown option [server] storage-engin (/etc/cardea/local.ini:2)',
   ])
 })
 
@@ -201,9 +201,9 @@ test('the last [admins] section counts, alone', () => {
     ],
   )
   assert.deepEqual(warnings, [
-    'a.ini:1: this [admins] section does not count: the last one does, at b.ini:1',
-    'a.ini:5: this [admins] section does not count: the last one does, at b.ini:1',
-    'b.ini:2: [admins] carl: this does not count: the line at b.ini:3 does, and clear text stays in this one',
+    'this [admins] section does not count: the last one does, at b.ini:1 (a.ini:1)',
+    'this [admins] section does not count: the last one does, at b.ini:1 (a.ini:5)',
+    '[admins] carl: this does not count: the line at b.ini:3 does, and clear text stays in this one (b.ini:2)',
   ])
 })
 
@@ -230,12 +230,12 @@ test('administrators of every layer are listed, lowest first', () => {
 test('roles_claim_name is deprecated, and ignored where roles_claim_path is set: each with a warning', () => {
   const name = '[jwt_auth]\nroles_claim_name = my.roles\n'
   assert.deepEqual(read({ ini: name }).warnings, [
-    '/etc/cardea/local.ini:2: [jwt_auth] roles_claim_name: deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name',
+    '[jwt_auth] roles_claim_name: deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name (/etc/cardea/local.ini:2)',
   ])
   const both = read({ ini: `${name}roles_claim_path = my\\.roles` }).warnings
   assert.deepEqual(
     [both.length, both[1]],
-    [2, '/etc/cardea/local.ini:2: jwt_auth.roles_claim_name is ignored, because jwt_auth.roles_claim_path is set'],
+    [2, 'jwt_auth.roles_claim_name is ignored, because jwt_auth.roles_claim_path is set (/etc/cardea/local.ini:2)'],
   )
   assert.deepEqual(read({ ini: '[jwt_auth]\nroles_claim_path = a' }).warnings, [])
 })
@@ -249,7 +249,7 @@ const MODES: readonly (readonly [name: string, text: string, mode: number, warni
     'a password others may read',
     CLEAR,
     0o100644,
-    /^a\.ini: others may read .*\[admins\] ann in clear: chmod 600 a\.ini$/,
+    /^others may read .*\[admins\] ann in clear: chmod 600 a\.ini \(a\.ini\)$/,
   ],
   ['a password the group may read', CLEAR, 0o640, /others may read/],
   ['a password of the owner alone', CLEAR, 0o600, undefined],
@@ -264,7 +264,7 @@ const MODES: readonly (readonly [name: string, text: string, mode: number, warni
     'a hash others may read',
     HASHED,
     0o644,
-    /^a\.ini: others may read this file, and it holds \[admins\]: chmod 600 a\.ini$/,
+    /^others may read this file, and it holds \[admins\]: chmod 600 a\.ini \(a\.ini\)$/,
   ],
   ['a hash others may write', HASHED, 0o602, /others may write/],
   ['a hash the group may write', HASHED, 0o660, /others may write/],

@@ -76,10 +76,10 @@ test('a file that cannot be read is a bad file, and the others are still read', 
   symlinkSync(join(cwd, 'gone'), join(cwd, 'd/a.ini'))
   const argv = ['-c', 'nowhere.ini', '-c', 'latin.ini', '-c', 'd', '-c', 'good.ini']
   assert.deepEqual(problemsOf(cwd, argv), [
-    'nowhere.ini: there is no such file',
-    'latin.ini:3: this line is not UTF-8',
-    'd/a.ini: there is no such file',
-    'good.ini:2: unknown option [chttpd] prot; did you mean port?',
+    'there is no such file (nowhere.ini)',
+    'this line is not UTF-8 (latin.ini:3)',
+    'there is no such file (d/a.ini)',
+    'unknown option [chttpd] prot; did you mean port? (good.ini:2)',
   ])
   assert.equal(exitCodeOf(load(cwd, argv).problems), 6)
 })
@@ -91,7 +91,7 @@ test('an endless file is refused', () => {
 
 test('an empty folder is told of', () => {
   const cwd = folderWith({ 'd/x.txt': '' })
-  assert.deepEqual(load(cwd, ['-c', 'd']).warnings, ['d: there is no *.ini file in this folder'])
+  assert.deepEqual(load(cwd, ['-c', 'd']).warnings, ['there is no *.ini file in this folder (d)'])
 })
 
 test('a secret file loses its last line end only', () => {
@@ -133,7 +133,7 @@ test('the mode of a file is looked at', () => {
 })
 
 test('flags without a value are problems here too', () => {
-  assert.deepEqual(problemsOf('/', ['--config']), ['--config: needs a value'])
+  assert.deepEqual(problemsOf('/', ['--config']), ['needs a value (--config)'])
 })
 
 test('only files are read, and pipes that were named: nothing blocks, and nothing grows', () => {
@@ -141,16 +141,16 @@ test('only files are read, and pipes that were named: nothing blocks, and nothin
   for (const name of ['d/b.ini', 'pipe', 'secret']) execFileSync('mkfifo', [join(cwd, name)])
   const argv = ['-c', '/dev/zero', '-c', 'd', '-c', 'pipe', '--chttpd_auth.secret', '@file:secret']
   assert.deepEqual(problemsOf(cwd, argv), [
-    '/dev/zero: it is not a regular file',
-    'd/b.ini: it is not a regular file',
-    '--chttpd_auth.secret: cannot read "secret": it is not a regular file',
+    'it is not a regular file (/dev/zero)',
+    'it is not a regular file (d/b.ini)',
+    'cannot read "secret": it is not a regular file (--chttpd_auth.secret)',
   ])
 })
 
 test('an administrator twice in one section: the line that does not count is named, and what it leaves in clear', () => {
   const cwd = folderWith({ 'a.ini': '[admins]\nada = one\nbob = -hashed-ab,s\nada = two\nbob = three\n' })
   assert.deepEqual(load(cwd, ['-c', 'a.ini']).warnings, [
-    'a.ini:2: [admins] ada: this does not count: the line at a.ini:4 does, and clear text stays in this one',
-    'a.ini:3: [admins] bob: this does not count: the line at a.ini:5 does',
+    '[admins] ada: this does not count: the line at a.ini:4 does, and clear text stays in this one (a.ini:2)',
+    '[admins] bob: this does not count: the line at a.ini:5 does (a.ini:3)',
   ])
 })

@@ -49,94 +49,94 @@ test('of a repeated flag the last counts, of a list all do', () => {
 const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>[0], problems: readonly string[]]>> = {
   'an unknown option in a file': [
     { ini: '[chttpd_auth]\n\ntimout = 5' },
-    ['/etc/cardea/local.ini:3: unknown option [chttpd_auth] timout; did you mean timeout?'],
+    ['unknown option [chttpd_auth] timout; did you mean timeout? (/etc/cardea/local.ini:3)'],
   ],
   'an option that belongs to another section': [
     { ini: '[chttpd_auth]\nrequire_valid_user = true' },
     [
-      '/etc/cardea/local.ini:2: unknown option [chttpd_auth] require_valid_user; did you mean [chttpd] require_valid_user?',
+      'unknown option [chttpd_auth] require_valid_user; did you mean [chttpd] require_valid_user? (/etc/cardea/local.ini:2)',
     ],
   ],
   'an option nobody could have meant': [
     { ini: '[server]\nzzzzzzzzzzzz = 1' },
-    ['/etc/cardea/local.ini:2: unknown option [server] zzzzzzzzzzzz'],
+    ['unknown option [server] zzzzzzzzzzzz (/etc/cardea/local.ini:2)'],
   ],
   'a name in the wrong case': [
     { ini: '[chttpd]\nPort = 1' },
-    ['/etc/cardea/local.ini:2: unknown option [chttpd] Port; did you mean port?'],
+    ['unknown option [chttpd] Port; did you mean port? (/etc/cardea/local.ini:2)'],
   ],
   'an unknown flag': [
     { argv: ['--server.sesion-timeout', '5'] },
-    ['--server.sesion-timeout: unknown option; did you mean --server.session-timeout?'],
+    ['unknown option; did you mean --server.session-timeout? (--server.sesion-timeout)'],
   ],
-  'a flag of an unknown section': [{ argv: ['--mine.x', '5'] }, ['--mine.x: unknown option']],
+  'a flag of an unknown section': [{ argv: ['--mine.x', '5'] }, ['unknown option (--mine.x)']],
   'a flag of a misspelt section': [
     { argv: ['--chtpd.require_valid_user', 'true'] },
-    ['--chtpd.require_valid_user: unknown option; did you mean --chttpd.require_valid_user?'],
+    ['unknown option; did you mean --chttpd.require_valid_user? (--chtpd.require_valid_user)'],
   ],
   'a line without =': [
     { ini: '[chttpd]\nrequire_valid_user true\n' },
-    ['/etc/cardea/local.ini:2: expected "option = value"; a comment begins with ;'],
+    ['expected "option = value"; a comment begins with ; (/etc/cardea/local.ini:2)'],
   ],
   'a section that is not closed': [
     { ini: '[chttpd\n; more\n' },
-    ['/etc/cardea/local.ini:1: expected [section] and nothing after it'],
+    ['expected [section] and nothing after it (/etc/cardea/local.ini:1)'],
   ],
   'a value without a name': [
     { ini: '[chttpd]\n= true' },
-    ['/etc/cardea/local.ini:2: expected the name of an option before ='],
+    ['expected the name of an option before = (/etc/cardea/local.ini:2)'],
   ],
   'an option before any section': [
     { ini: 'require_valid_user = true' },
-    ['/etc/cardea/local.ini:1: an option before any [section]'],
+    ['an option before any [section] (/etc/cardea/local.ini:1)'],
   ],
   'a bad value in a file': [
     { ini: '[chttpd]\nport = many' },
-    ['/etc/cardea/local.ini:2: [chttpd] port: expected a port from 0 to 65535, or none, got "many"'],
+    ['[chttpd] port: expected a port from 0 to 65535, or none, got "many" (/etc/cardea/local.ini:2)'],
   ],
   'a bad value of a flag': [
     { argv: ['--server.session-timeout', 'x'] },
-    ['--server.session-timeout: expected a number of seconds greater than 1, got "x"'],
+    ['expected a number of seconds greater than 1, got "x" (--server.session-timeout)'],
   ],
   'a bad value in the environment': [
     { env: { CARDEA_SERVER__HARDEN: 'True' } },
-    ['CARDEA_SERVER__HARDEN: expected true or false, got "True"'],
+    ['expected true or false, got "True" (CARDEA_SERVER__HARDEN)'],
   ],
   'a bad value that a later layer overrules is still one': [
     { ini: '[chttpd]\nport = many', argv: ['--chttpd.port', '1'] },
-    ['/etc/cardea/local.ini:2: [chttpd] port: expected a port from 0 to 65535, or none, got "many"'],
+    ['[chttpd] port: expected a port from 0 to 65535, or none, got "many" (/etc/cardea/local.ini:2)'],
   ],
   'a bad value in an earlier section': [
     { ini: '[httpd]\nrequire_valid_user = True' },
-    ['/etc/cardea/local.ini:2: [httpd] require_valid_user: expected true or false, got "True"'],
+    ['[httpd] require_valid_user: expected true or false, got "True" (/etc/cardea/local.ini:2)'],
   ],
   'a mistyped key of an earlier section': [
     { ini: '[httpd]\nrequire_valid_usr = true' },
-    ['/etc/cardea/local.ini:2: unknown option [httpd] require_valid_usr; did you mean [chttpd] require_valid_user?'],
+    ['unknown option [httpd] require_valid_usr; did you mean [chttpd] require_valid_user? (/etc/cardea/local.ini:2)'],
   ],
   'a secret that is too long is not shown': [
     { argv: ['--server.jwt-secret', 'x'.repeat(65)] },
-    ['--server.jwt-secret: expected text of at most 64 bytes'],
+    ['expected text of at most 64 bytes (--server.jwt-secret)'],
   ],
   'a store URL with a password is not shown': [
     { argv: ['--store.url', 'mysql://u:hush@h'] },
-    [`--store.url: expected sqlite:path, sqlite::memory: or postgres://…`],
+    [`expected sqlite:path, sqlite::memory: or postgres://… (--store.url)`],
   ],
   'a long value is cut': [
     { argv: ['--log.level', 'x'.repeat(99)] },
-    [`--log.level: expected one of debug, info, warn, error, got "${'x'.repeat(60)}…"`],
+    [`expected one of debug, info, warn, error, got "${'x'.repeat(60)}…" (--log.level)`],
   ],
   'a kind of key nobody knows': [
     { ini: '[jwt_keys]\nhmca:a = aGk=' },
     [
-      '/etc/cardea/local.ini:2: [jwt_keys] hmca:a: the name of a key is its kind (hmac, rsa, ec, eddsa, jwks), a colon and its id; did you mean hmac:a?',
+      '[jwt_keys] hmca:a: the name of a key is its kind (hmac, rsa, ec, eddsa, jwks), a colon and its id; did you mean hmac:a? (/etc/cardea/local.ini:2)',
     ],
   ],
-  'an empty password': [{ env: { CARDEA_ADMINS__root: '' } }, ['CARDEA_ADMINS__root: a password must not be empty']],
-  'a flag without value': [{ argv: ['--chttpd.port'] }, ['--chttpd.port: needs a value']],
+  'an empty password': [{ env: { CARDEA_ADMINS__root: '' } }, ['a password must not be empty (CARDEA_ADMINS__root)']],
+  'a flag without value': [{ argv: ['--chttpd.port'] }, ['needs a value (--chttpd.port)']],
   'a bad value at run time': [
     { runtime: [runtime('chttpd', 'port', 'x')] },
-    ['run time: [chttpd] port: expected a port from 0 to 65535, or none, got "x"'],
+    ['[chttpd] port: expected a port from 0 to 65535, or none, got "x" (run time)'],
   ],
 }
 
@@ -228,7 +228,7 @@ test('no file is read for run time, nor for what is no secret', () => {
 
 test('a password in a flag is a matter for a warning, one in a file is not', () => {
   const { warnings } = read({ argv: ['--chttpd_auth.secret', 'hush'] })
-  assert.match(warnings.join(), /--chttpd_auth.secret: others on this machine can read/)
+  assert.match(warnings.join(), /others on this machine can read .*\(--chttpd_auth.secret\)/)
   assert.ok(!warnings.join().includes('hush'))
   assert.deepEqual(read({ ini: '[chttpd_auth]\nsecret = hush-hush-hush-hush' }).warnings, [])
 })

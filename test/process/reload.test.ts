@@ -61,8 +61,8 @@ it('a live option changes, an administrator too, and what waits for a restart is
 })
 
 const BAD: readonly [row: string, text: string, says: RegExp][] = [
-  ['an unknown option', '[chttpd]\nrequire_valid_user = true\nprot = 1\n[admins]\nada = two\n', /a\.ini:3: .*prot/],
-  ['a bad value', '[chttpd]\nrequire_valid_user = true\nport = x\n[admins]\nada = two\n', /a\.ini:3: /],
+  ['an unknown option', '[chttpd]\nrequire_valid_user = true\nprot = 1\n[admins]\nada = two\n', /prot; .*a\.ini:3\)/],
+  ['a bad value', '[chttpd]\nrequire_valid_user = true\nport = x\n[admins]\nada = two\n', /a\.ini:3\)/],
   [
     'a rule over several options',
     '[chttpd]\nrequire_valid_user = true\n[cors]\norigins = *\ncredentials = true\n',
@@ -93,10 +93,7 @@ it('administrators that cannot be any are named, and those before stay', async (
   writeFileSync(path, '[admins]\nada = -pbkdf2-abc,salt,10\n')
   cardea.child.kill('SIGHUP')
   await cardea.says(/No administrator would be left[^"]+","msg":"configuration not applied"/)
-  assert.match(
-    cardea.stderr(),
-    /"[^"]*a\.ini:2: administrator ada is refused: [^"]+","msg":"configuration not applied"/,
-  )
+  assert.match(cardea.stderr(), /"administrator ada is refused: [^"]+a\.ini:2\)","msg":"configuration not applied"/)
   assert.ok(await signsIn(document, ['ada', 'pw']))
   await stop(cardea)
 })

@@ -40,7 +40,10 @@ test('all lines of services that are wrong are named with their places, before t
   ]) {
     const { code, stderr } = await run(t, [...words, '-c', 'bad.ini'], { cwd: folder })
     assert.equal(code, 4)
-    const places = [...stderr.matchAll(/^bad\.ini:(\d+): \[services\] (\w+): /gm)].map(([, line, name]) => [line, name])
+    const places = [...stderr.matchAll(/^\[services\] (\w+): .* \(bad\.ini:(\d+)\)$/gm)].map(([, name, line]) => [
+      line,
+      name,
+    ])
     const expected = ['a', 'b', 'c', 'd', 'f', 'gate'].map((name, at) => [`${at < 4 ? at + 2 : at + 3}`, name])
     assert.deepEqual(places, expected, words.join(' '))
   }

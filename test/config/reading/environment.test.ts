@@ -50,10 +50,10 @@ test('an unknown name is a problem, with the nearest one', () => {
     CARDEA_ADMINS__: '1',
   })
   assert.deepEqual(problems.map(renderProblem), [
-    'CARDEA_ADMINS__: unknown option',
-    'CARDEA_CHTTPD__PORT_FILE: unknown option',
-    'CARDEA_FOO__BAR: unknown option',
-    'CARDEA_SERVER__SESION_TIMEOUT: unknown option; did you mean CARDEA_SERVER__SESSION_TIMEOUT?',
+    'unknown option (CARDEA_ADMINS__)',
+    'unknown option (CARDEA_CHTTPD__PORT_FILE)',
+    'unknown option (CARDEA_FOO__BAR)',
+    'unknown option; did you mean CARDEA_SERVER__SESSION_TIMEOUT? (CARDEA_SERVER__SESION_TIMEOUT)',
   ])
 })
 
@@ -61,7 +61,7 @@ test('a variable that is nearly one of ours is a problem: what it should protect
   for (const name of ['CARDEA_CHTTPD_REQUIRE_VALID_USER', 'cardea_chttpd__require_valid_user']) {
     const { problems } = readEnvironment({ [name]: 'true' })
     assert.deepEqual(problems.map(renderProblem), [
-      `${name}: unknown option; did you mean CARDEA_CHTTPD__REQUIRE_VALID_USER?`,
+      `unknown option; did you mean CARDEA_CHTTPD__REQUIRE_VALID_USER? (${name})`,
     ])
   }
 })
