@@ -27,6 +27,8 @@ type Entry = AdminEntry & LayeredText
 
 type Administrators = Pick<Settings, 'admins' | 'deletedAdmins'>
 
+type GivenAdministrators = Administrators & Pick<Settings, 'overruledPasswords'>
+
 /** By name, the hash that stands for the clear text a file has for an administrator. */
 export type FileHashes = ReadonlyMap<string, string>
 
@@ -39,10 +41,11 @@ export interface Hashed {
 
 /** Hashes every password in clear that is not hashed yet, and puts the hash where every node finds it. */
 export async function hashAdministrators(
-  { admins, deletedAdmins }: Administrators,
+  { admins, deletedAdmins, overruledPasswords }: GivenAdministrators,
   { seen, sequence }: Pick<RuntimeReading, 'seen' | 'sequence'>,
   needs: HashingNeeds,
 ): Promise<Hashed> {
+  await hashOverruled(overruledPasswords.map(toLayered), needs)
   const hashes = new Map(await findHashes(admins, seen, NO_HASHES, needs))
   const layered = admins.map(toLayered)
   for (const entry of layered) reportSeen(entry, hashes.get(entry.name), { layered, deletedAdmins, log: needs.log })
@@ -55,6 +58,13 @@ export async function hashAdministrators(
     if (entry.layer === 'file') hashes.set(entry.name, made.text)
   }
   return { hashes, isWritten: plain.length > 0 }
+}
+
+/** A line that does not count keeps no password in clear either. Its hash is written to the file alone. */
+async function hashOverruled(entries: readonly Entry[], { hasher, parameters, log }: HashingNeeds): Promise<void> {
+  for (const entry of entries.filter(isClearInFile)) {
+    writeBack(entry, renderAdminPassword(await hasher.hash(entry.text, parameters)), log)
+  }
 }
 
 /**

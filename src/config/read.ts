@@ -7,7 +7,7 @@ import { checkFileModes } from './reading/file-modes.ts'
 import { type LayerInput, readLayers } from './reading/layers.ts'
 import type { Report } from './reading/report.ts'
 import { type Resolution, resolveOptions } from './reading/resolve.ts'
-import { resolveAdmins, resolveOpen } from './reading/resolve-open.ts'
+import { findOverruledPasswords, resolveAdmins, resolveOpen } from './reading/resolve-open.ts'
 import type { Surroundings } from './reading/secrets.ts'
 import { type Sorted, sortOut } from './reading/sort.ts'
 import { RULES } from './rules.ts'
@@ -52,6 +52,7 @@ export function readSettings(input: ReadInput): Reading {
   const settings = createSettings({
     values: options.values,
     admins: resolveAdmins(sorted.open.admins, input, report),
+    overruledPasswords: findOverruledPasswords(sorted.open.admins, layers.overruledAdmins),
     deletedAdmins: layers.deletedAdmins,
     open,
     ignored: [...sorted.ignored, ...options.passedOver],

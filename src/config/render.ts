@@ -113,7 +113,8 @@ This page is generated from the table of options (\`src/config/options.ts\`).
 
 1. the defaults below;
 2. files: \`--config\`, which can be repeated, or \`CARDEA_CONFIG\` with colons between; a folder means its \`*.ini\` files in
-   the order of their names. The last \`[admins]\` section of all files counts, alone;
+   the order of their names. The last \`[admins]\` section of all files counts, alone. Passwords in clear in
+   any of them are replaced by their hash at start and on reload, also in lines that do not count;
 3. run time: what was set over HTTP, kept in the store;
 4. the environment;
 5. flags. A repeated flag of a list adds to it, of anything else the last one counts. A switch may stand alone.

@@ -37,6 +37,8 @@ export interface SettingsParts {
    * here more than once. Files count by the last `[admins]` section alone.
    */
   readonly admins: readonly AdminEntry[]
+  /** Passwords in clear in lines of `[admins]` that do not count. */
+  readonly overruledPasswords: readonly AdminEntry[]
   /** Names deleted at run time. */
   readonly deletedAdmins: readonly string[]
   readonly open: { readonly jwt_keys: readonly OpenEntry[]; readonly services: readonly OpenEntry[] }

@@ -161,3 +161,32 @@ test('nodes that start at once make one hash of one text, and know it for the li
   const { next } = await prepareAll(later.reader, later.needs, undefined)
   assert.deepEqual([...next.administrators.keys()], ['eve'])
 })
+
+test('clear text in lines that do not count is hashed too, and gives nobody rights', async (t) => {
+  const { folder, write, directory, read } = await open(t)
+  const earlier = join(folder, '0.ini')
+  writeFileSync(earlier, '[admins]\nbob = old password of bob\n', { mode: 0o600 })
+  write(
+    'eve = old password of eve',
+    '[log]',
+    'level = warn',
+    '[admins]',
+    ROOT,
+    'ada = old password of ada',
+    'ada = secret',
+  )
+  assert.match((await read()) ?? '', /^-pbkdf2-/)
+  for (const path of [earlier, join(folder, 'a.ini')]) {
+    const text = readFileSync(path, 'utf8')
+    assert.doesNotMatch(text, /old password/, path)
+    assert.match(text, /^(?:bob|eve) = -pbkdf2-/m, path)
+  }
+  const names = directory()
+    .listAdministrators()
+    .map(({ name }) => name)
+  assert.deepEqual(names.toSorted(), ['ada', 'root'])
+  const account = await directory().findAccount('ada')
+  const hasher = createHasher({ queue: () => 10 })
+  const isPassword = (text: string) => hasher.verify(account?.password, text, { prf: 'sha256', iterations: 1 })
+  assert.deepEqual([await isPassword('secret'), await isPassword('old password of ada')], [true, false])
+})

@@ -203,7 +203,7 @@ test('the last [admins] section counts, alone', () => {
   assert.deepEqual(warnings, [
     'this [admins] section does not count: the last one does, at b.ini:1 (a.ini:1)',
     'this [admins] section does not count: the last one does, at b.ini:1 (a.ini:5)',
-    '[admins] carl: this does not count: the line at b.ini:3 does, and clear text stays in this one (b.ini:2)',
+    '[admins] carl: this does not count: the line at b.ini:3 does (b.ini:2)',
   ])
 })
 

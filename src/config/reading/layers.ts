@@ -27,6 +27,8 @@ export interface Layers {
   /** Everything given, lowest layer first. */
   readonly assignments: readonly Assignment[]
   readonly deletedAdmins: readonly string[]
+  /** Lines of earlier `[admins]` sections, which do not count. */
+  readonly overruledAdmins: readonly Assignment[]
 }
 
 /** Files < run time < environment < flags. */
@@ -36,8 +38,10 @@ export function readLayers(input: LayerInput, report: Report): Layers {
   const runtime = input.runtime.flatMap(({ section, key, text }): Assignment[] =>
     text === undefined ? [] : [{ section, key, text, source: { kind: 'run time' } }],
   )
+  const files = readFiles(input.files, report)
   return {
-    assignments: [...readFiles(input.files, report), ...runtime, ...environment.assignments, ...input.flags],
+    assignments: [...files.counting, ...runtime, ...environment.assignments, ...input.flags],
+    overruledAdmins: files.overruledAdmins,
     deletedAdmins: input.runtime
       .filter((entry) => entry.section === 'admins' && entry.text === undefined)
       .map(({ key }) => key),
@@ -48,21 +52,32 @@ interface ReadFile extends Ini {
   readonly path: string
 }
 
-function readFiles(files: readonly IniFile[], report: Report): Assignment[] {
+interface FileAssignments {
+  readonly counting: readonly Assignment[]
+  readonly overruledAdmins: readonly Assignment[]
+}
+
+function readFiles(files: readonly IniFile[], report: Report): FileAssignments {
   const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
   for (const file of read) report.problems.push(...findUnparsable(file), ...findUnknownSections(file))
   const countsAsAdmin = pickAdmins(read, report)
-  return read.flatMap((file) =>
-    file.entries
-      .filter((entry) => entry.section !== 'admins' || countsAsAdmin(file, entry))
-      .map(({ section, key, text, line }) => ({
-        section,
-        key,
-        text,
-        source: { kind: 'file', path: file.path, line } as const,
-      })),
-  )
+  const counting: Assignment[] = []
+  const overruledAdmins: Assignment[] = []
+  for (const file of read) {
+    for (const entry of file.entries) {
+      const isCounting = entry.section !== 'admins' || countsAsAdmin(file, entry)
+      ;(isCounting ? counting : overruledAdmins).push(toAssignment(file, entry))
+    }
+  }
+  return { counting, overruledAdmins }
 }
+
+const toAssignment = ({ path }: ReadFile, { section, key, text, line }: IniEntry): Assignment => ({
+  section,
+  key,
+  text,
+  source: { kind: 'file', path, line },
+})
 
 const findUnparsable = ({ path, remarks }: ReadFile): readonly Problem[] =>
   remarks.map(({ line, message }) => ({ kind: 'bad-file', place: `${path}:${line}`, message }))

@@ -67,14 +67,26 @@ export function resolveAdmins(
   return [...last.values()]
 }
 
-/** Only the line that counts is rewritten once its password is hashed. */
 function warnAboutTwice(given: readonly Assignment[], report: Report): void {
-  const inFiles = given.filter(({ source }) => source.kind === 'file')
-  for (const lines of Map.groupBy(inFiles, ({ key }) => key).values()) {
-    const last = lines.at(-1)
-    for (const line of lines.slice(0, -1)) {
-      const rest = isFileReference(line.text) || STORED_FORM.test(line.text) ? '' : ', and clear text stays in this one'
-      warn(report, line, `this does not count: the line at ${renderSource(last?.source ?? line.source)} does${rest}`)
-    }
+  for (const { line, last } of findTwice(given)) {
+    warn(report, line, `this does not count: the line at ${renderSource(last.source)} does`)
   }
+}
+
+/** Lines of files that a later line of the same name overrules. */
+function findTwice(given: readonly Assignment[]): readonly { readonly line: Assignment; readonly last: Assignment }[] {
+  const inFiles = given.filter(({ source }) => source.kind === 'file')
+  return [...Map.groupBy(inFiles, ({ key }) => key).values()].flatMap((lines) =>
+    lines.slice(0, -1).map((line) => ({ line, last: lines.at(-1) ?? line })),
+  )
+}
+
+/** Clear text in lines that do not count. It gives no rights, but it is somebody's password all the same. */
+export function findOverruledPasswords(
+  given: readonly Assignment[],
+  overruled: readonly Assignment[],
+): readonly AdminEntry[] {
+  return [...overruled, ...findTwice(given).map(({ line }) => line)]
+    .filter(({ text }) => text !== '' && !isFileReference(text) && !STORED_FORM.test(text))
+    .map(({ key: name, text, source }) => ({ name, text, source }))
 }
