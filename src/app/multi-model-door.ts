@@ -14,6 +14,7 @@ import { PAGE_TOKEN_HEADER } from '../dialects/control/browser.ts'
 import { INTENT_HEADER } from '../dialects/control/steps.ts'
 import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
 import { withDeclinedChallenges } from '../dialects/multi-model/challenge.ts'
+import { createDatabase, isDatabaseCreation } from '../dialects/multi-model/create-database.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import {
   areAllPathsClosed,
@@ -82,13 +83,15 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     ...standInRoutes({ ...shared, version, product: PRODUCT, isServing: directory.isFresh, isUpstreamDown }),
   ]
   const services = createServices(parts, config, judgement)
+  const forwardWith = (exchange: Exchange, body: Buffer) => upstream.forwardWhole(exchange, MAX_CREATION_BYTES, body)
+  const creation = { ...shared, forwardWith }
   const forward = (exchange: Exchange) => {
     // Cardea's own paths have no API version: nothing with such a name is forwarded
     if (isMounted(exchange.path.segments) && !namesDatabase(exchange.path)) throw new Refusal('invalid_target')
     const response = services.forward(exchange)
     if (response !== undefined || !upstream.isSet()) return response
     refuseBatch(exchange.path.segments)
-    return upstream.forward(exchange)
+    return isDatabaseCreation(exchange) ? createDatabase(creation, exchange) : upstream.forward(exchange)
   }
   const otherwise = createOtherwise(auth, forward)
   const dialect: Dialect = createMultiModelDialect({
@@ -109,6 +112,9 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     log,
   })
 }
+
+/** What a database answers when it has created another one is a line. */
+const MAX_CREATION_BYTES = 1_048_576
 
 const describeOpenDoor = ({ server }: Config): readonly string[] =>
   server.authentication ? [] : ['the multi-model door is OPEN TO ANYONE: server.authentication is false']

@@ -49,8 +49,11 @@ export interface Upstream {
   /** Whether there is one. */
   isSet(): boolean
   forward(exchange: Exchange): Promise<Reply>
-  /** The same with the whole body in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`. */
-  forwardWhole(exchange: Exchange, maxBytes: number): Promise<Reply>
+  /**
+   * The same with the whole response in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`.
+   * `body` takes the place of the request's own.
+   */
+  forwardWhole(exchange: Exchange, maxBytes: number, body?: Buffer): Promise<Reply>
   /** How the servers answer this path: as the healthiest of them does. */
   checkHealth(path: string): Promise<UpstreamHealth>
   close(): Promise<void>
@@ -92,9 +95,9 @@ export function createUpstream(needs: ForwardNeeds): Upstream {
       const isWhole = spool === undefined || exchange.header('transfer-encoding') === undefined
       return isWhole ? forward(exchange, undefined) : forwardSpooled(exchange, spool)
     },
-    async forwardWhole(exchange, maxBytes) {
+    async forwardWhole(exchange, maxBytes, body) {
       if (!exchange.target.startsWith('/')) throw new Refusal('invalid_target')
-      return gatherAnswer(await forward(exchange, undefined, true), maxBytes)
+      return gatherAnswer(await forward(exchange, body, true), maxBytes)
     },
     checkHealth: (path) => checkHealth(pools.get(), path),
     close: pools.close,

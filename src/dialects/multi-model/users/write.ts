@@ -28,7 +28,7 @@ export async function createUser({ directory }: UsersNeeds, exchange: Exchange):
 }
 
 /** Whoever is made here must be within reach of the paths of this door. */
-const canBeManaged = (name: string): boolean => checkName(name) === undefined && isAddressable(name)
+export const canBeManaged = (name: string): boolean => checkName(name) === undefined && isAddressable(name)
 
 /** Puts a user like a new one in the place of the old: grants, settings and access tokens are gone. */
 export async function replaceUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {

@@ -1,0 +1,112 @@
+// `POST /_api/database` with an upstream: the database is created there, its users in Cardea's directory.
+import { randomBytes } from 'node:crypto'
+import { Refusal } from '../../base/errors.ts'
+import { findMember, isJsonObject } from '../../base/json.ts'
+import type { Exchange, Reply } from '../../door/exchange.ts'
+import type { AdministratorDirectory, UserDirectory, UserDraft } from '../../identity/directory.ts'
+import { ANONYMOUS } from '../../identity/identity.ts'
+import type { Grant } from '../../identity/user.ts'
+import { type Members, readMembers } from './body.ts'
+import type { GateSettings } from './gate.ts'
+import { SYSTEM_DATABASE } from './path.ts'
+import { requireManager, requireOperator } from './rights.ts'
+import { readUserInput, requireSmall } from './users/input.ts'
+import { canBeManaged } from './users/write.ts'
+
+export interface CreateDatabaseNeeds {
+  readonly directory: UserDirectory & AdministratorDirectory
+  settings(): GateSettings
+  /** Sends the request with this body in place of its own, and reads the whole response. */
+  forwardWith(exchange: Exchange, body: Buffer): Promise<Reply>
+}
+
+/** Whatever follows `/_api/database`: what a database makes of a longer path is not for Cardea to guess. */
+export const isDatabaseCreation = ({ method, path: { segments } }: Exchange): boolean =>
+  method === 'POST' && segments[0] === '_api' && segments[1] === 'database'
+
+/**
+ * Everything is checked before the request is forwarded, so that users are only missing when the store fails just after
+ * the upstream has created the database. The upstream never learns a password: it gets the names, each with a
+ * random password that is kept nowhere.
+ */
+export async function createDatabase(needs: CreateDatabaseNeeds, exchange: Exchange): Promise<Reply> {
+  if (exchange.path.scope !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
+  requireOperator(exchange, needs.settings())
+  const members = await readMembers(exchange)
+  const database = findMember(members, 'name')
+  const drafts = readUsers(members, String(database))
+  if (drafts.length > 0) requireManager(exchange)
+  const users = drafts.filter(({ name }) => !needs.directory.isAdministrator(name))
+  await requireCreatable(needs, users)
+  const reply = await needs.forwardWith(exchange, toForwarded(members, users))
+  if (reply.status !== 201 || typeof database !== 'string') return reply
+  for (const draft of users) await createOrGrant(needs.directory, draft, database)
+  await grantCreator(needs, exchange, database)
+  return reply
+}
+
+const MAX_USERS = 100
+
+function readUsers(members: Members, database: string): UserDraft[] {
+  const list = findMember(members, 'users') ?? []
+  if (!Array.isArray(list)) throw bad("'users' must be a list")
+  if (list.length > MAX_USERS) throw bad(`'users' has more than ${MAX_USERS} entries`)
+  return list.map((entry) => readUser(entry, database))
+}
+
+const bad = (about: string): Refusal => new Refusal('bad_request', { about })
+
+function readUser(entry: unknown, database: string): UserDraft {
+  if (!isJsonObject(entry)) throw bad("an entry of 'users' must be an object")
+  const name = findMember(entry, 'username') ?? findMember(entry, 'user')
+  if (typeof name !== 'string' || !canBeManaged(name)) throw new Refusal('user_name_refused')
+  // both spellings are in use; a password that is overlooked would leave the user with an empty one
+  const passwordMember = findMember(entry, 'passwd') ?? findMember(entry, 'password')
+  const { passwd = '', active = true, extra = {} } = readUserInput({ ...entry, passwd: passwordMember })
+  const grants = new Map([[database, WHOLE_DATABASE]])
+  const multiModel = { extra: requireSmall(extra), grants }
+  return { name, password: { password: passwd }, isActive: active, multiModel }
+}
+
+const ALL = '*'
+const WHOLE_DATABASE: Grant = { level: 'rw', collections: new Map([[ALL, 'rw']]) }
+
+/** The rules for names and passwords, before anything is created anywhere. */
+async function requireCreatable({ directory }: CreateDatabaseNeeds, drafts: readonly UserDraft[]): Promise<void> {
+  if (drafts.length === 0) return
+  for (const outcome of await directory.importUsers(drafts, 'keep', { isTrial: true }))
+    if (outcome.kind === 'refused') throw outcome.error
+}
+
+function toForwarded(members: Members, users: readonly UserDraft[]): Buffer {
+  const { users: _, ...others } = members
+  const known = users.map(({ name, isActive }) => ({ username: name, passwd: createPassword(), active: isActive }))
+  return Buffer.from(JSON.stringify(known.length === 0 ? others : { ...others, users: known }))
+}
+
+const createPassword = (): string => randomBytes(32).toString('base64url')
+
+/**
+ * A user that exists keeps its password and data, and gets the database. A client that disconnects aborts nothing: the
+ * database has been created.
+ */
+async function createOrGrant(directory: UserDirectory, draft: UserDraft, database: string): Promise<void> {
+  try {
+    await directory.createUser(draft)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'conflict') throw error
+    await grantWhole(directory, draft.name, database)
+  }
+}
+
+async function grantWhole(directory: UserDirectory, name: string, database: string): Promise<void> {
+  await directory.setGrant(name, database, 'rw')
+  await directory.setGrant(name, database, 'rw', ALL)
+}
+
+/** As in the database: whoever creates a database may use it. */
+async function grantCreator({ directory }: CreateDatabaseNeeds, exchange: Exchange, database: string): Promise<void> {
+  const { identity } = exchange.authenticated ?? ANONYMOUS
+  if (identity.name === null || identity.isAdmin || identity.isSuperuser) return
+  await grantWhole(directory, identity.name, database)
+}
