@@ -38,7 +38,9 @@ describe('the package', () => {
   })
 
   it('holds no source, no test and no tool', () => {
-    const strangers = paths.filter((path) => !/^(bin|dist|docs|etc)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path))
+    const strangers = paths.filter(
+      (path) => !/^(bin|console|dist|docs|etc)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path),
+    )
     assert.deepEqual(strangers, [])
     assert.deepEqual(
       paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts')),
