@@ -83,8 +83,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     await gateway.close()
     await limits.close()
     await directory.close()
-    if (hasStarted) state.events.record('server.stopped', {})
     state.events.flush()
+    if (hasStarted) state.events.record('server.stopped', {})
     await state.store.close()
   })
   return {
