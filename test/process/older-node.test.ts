@@ -21,7 +21,7 @@ describe(`on Node ${OLDER.version}`, () => {
     const rows: readonly [args: string[], code: number, says: RegExp][] = [
       [['--version'], 0, /^Cardea \d/],
       [['serve', '--chttpd.prot', '1'], 3, /unknown option; .* \(--chttpd\.prot\)/],
-      [['serve', '--chttpd.port', 'x'], 4, /--chttpd\.port: /],
+      [['serve', '--chttpd.port', 'x'], 4, / \(--chttpd\.port\)$/m],
       [['config', 'get', 'chttpd.port', '--chttpd.port', '17'], 0, /^17$/m],
     ]
     for (const [args, code, says] of rows) {
