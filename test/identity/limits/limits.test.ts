@@ -3,12 +3,8 @@ import { describe, it } from 'node:test'
 import { Refusal } from '../../../src/base/errors.ts'
 import type { LogFields } from '../../../src/base/log.ts'
 import { SILENT_LOG } from '../../../src/base/log.ts'
-import {
-  createLimits,
-  type Guess,
-  type LimitSettings,
-  type LimitsOptions,
-} from '../../../src/identity/limits/limits.ts'
+import type { Guess } from '../../../src/identity/limits/guess.ts'
+import { createLimits, type LimitSettings, type LimitsOptions } from '../../../src/identity/limits/limits.ts'
 
 const BOB: Guess = { peer: '192.0.2.1', name: 'bob', salt: 's1', version: 'v1' }
 
@@ -258,6 +254,35 @@ describe('limit per peer', () => {
     assert.equal(limits.isClean({ ...BOB, peer: '10.0.0.1', directPeer: BOB.peer }), false)
     limits.pass(6000)
     assert.equal(limits.isClean(BOB), true)
+  })
+})
+
+describe('reached limits', () => {
+  const setUpTold = () => {
+    const told: unknown[] = []
+    const limits = setUp({ account: { burst: 0 } }, { onReached: (reached) => void told.push(reached) })
+    return { limits, told }
+  }
+
+  it('are told once, when they start', () => {
+    const { limits, told } = setUpTold()
+    limits.fail(4)
+    assert.deepEqual(told, [])
+    limits.fail(1)
+    for (let turn = 0; turn < 10; turn += 1) limits.ask(BOB)
+    assert.deepEqual(told, [{ limit: 'lockout', name: 'bob', seconds: 300 }])
+  })
+
+  it('are told once for a direct peer that claims many addresses', () => {
+    const { limits, told } = setUpTold()
+    const claim = (at: number): Guess => ({
+      name: `n${at}`,
+      peer: `10.0.${at >> 8}.${at & 255}`,
+      directPeer: '127.0.0.1',
+    })
+    for (let at = 0; at < 100; at += 1) limits.countFailure(claim(at))
+    for (let at = 100; at < 1000; at += 1) assert.equal(limits.ask(claim(at)), 'too_many_requests')
+    assert.deepEqual(told, [{ limit: 'peer', seconds: 6 }])
   })
 })
 
