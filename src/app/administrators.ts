@@ -29,10 +29,15 @@ type Administrators = Pick<Settings, 'admins' | 'deletedAdmins'>
 
 type GivenAdministrators = Administrators & Pick<Settings, 'overruledPasswords'>
 
-/** By name, the hash that stands for the clear text a file has for an administrator. */
-export type FileHashes = ReadonlyMap<string, string>
+/** What counts instead of what files, environment and flags have for administrators. */
+export interface FileHashes {
+  /** By name, the hash that stands for the clear text a file has. */
+  readonly clear: ReadonlyMap<string, string>
+  /** By stored form, the stronger one that a sign-in has put in its place. */
+  readonly upgraded: ReadonlyMap<string, string>
+}
 
-export const NO_HASHES: FileHashes = new Map()
+export const NO_HASHES: FileHashes = { clear: new Map(), upgraded: new Map() }
 
 export interface Hashed {
   readonly hashes: FileHashes
@@ -42,22 +47,23 @@ export interface Hashed {
 /** Hashes every password in clear that is not hashed yet, and puts the hash where every node finds it. */
 export async function hashAdministrators(
   { admins, deletedAdmins, overruledPasswords }: GivenAdministrators,
-  { seen, sequence }: Pick<RuntimeReading, 'seen' | 'sequence'>,
+  { seen, upgraded, sequence }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'sequence'>,
   needs: HashingNeeds,
 ): Promise<Hashed> {
   await hashOverruled(overruledPasswords.map(toLayered), needs)
-  const hashes = new Map(await findHashes(admins, seen, NO_HASHES, needs))
+  const known = await findHashes(admins, { seen, upgraded }, NO_HASHES, needs)
+  const clear = new Map(known.clear)
   const layered = admins.map(toLayered)
-  for (const entry of layered) reportSeen(entry, hashes.get(entry.name), { layered, deletedAdmins, log: needs.log })
-  const entries = layered.map((entry) => withHash(entry, hashes))
+  for (const entry of layered) reportSeen(entry, clear.get(entry.name), { layered, deletedAdmins, log: needs.log })
+  const entries = layered.map((entry) => withHash(entry, known))
   const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
   let unchangedSince = sequence
   for (const entry of plain) {
     const made = await hashEntry(entry, entries, unchangedSince, needs)
     unchangedSince = made.sequence
-    if (entry.layer === 'file') hashes.set(entry.name, made.text)
+    if (entry.layer === 'file') clear.set(entry.name, made.text)
   }
-  return { hashes, isWritten: plain.length > 0 }
+  return { hashes: { ...known, clear }, isWritten: plain.length > 0 }
 }
 
 /** A line that does not count keeps no password in clear either. Its hash is written to the file alone. */
@@ -74,16 +80,35 @@ async function hashOverruled(entries: readonly Entry[], { hasher, parameters, lo
  */
 export async function findHashes(
   admins: Settings['admins'],
-  seen: ReadonlyMap<string, string>,
+  { seen, upgraded }: Pick<RuntimeReading, 'seen' | 'upgraded'>,
   before: FileHashes,
-  needs: Pick<HashingNeeds, 'hasher' | 'parameters'>,
+  needs: Pick<HashingNeeds, 'hasher'>,
 ): Promise<FileHashes> {
-  const found = new Map<string, string>()
-  for (const { name, text } of admins.map(toLayered).filter(isClearInFile)) {
-    const [own, known] = [before.get(name), seen.get(name)]
+  const entries = admins.map(toLayered)
+  const clear = new Map<string, string>()
+  for (const { name, text } of entries.filter(isClearInFile)) {
+    const [own, known] = [before.clear.get(name), seen.get(name)]
     const isKnown = known !== undefined && (known === own || (await isSamePassword(known, text, needs)))
     const hash = isKnown ? known : own
-    if (hash !== undefined) found.set(name, hash)
+    if (hash !== undefined) clear.set(name, hash)
+  }
+  const stored = entries.map((entry) => withHash(entry, { clear, upgraded: NO_HASHES.upgraded }))
+  return { clear, upgraded: await findUpgraded(stored, upgraded, before.upgraded, needs) }
+}
+
+/** Which stored forms were replaced. Each is compared once, as if it were a password. */
+async function findUpgraded(
+  entries: readonly Entry[],
+  upgraded: RuntimeReading['upgraded'],
+  before: FileHashes['upgraded'],
+  needs: Pick<HashingNeeds, 'hasher'>,
+): Promise<FileHashes['upgraded']> {
+  const found = new Map<string, string>()
+  for (const { name, text } of entries.filter(({ layer }) => layer !== 'run time')) {
+    const record = upgraded.get(name)
+    if (!record || record.text === text) continue
+    const isReplaced = before.get(text) === record.text || (await isSamePassword(record.proof, text, needs))
+    if (isReplaced) found.set(text, record.text)
   }
   return found
 }
@@ -133,13 +158,45 @@ const isInClear = ({ text }: Entry): boolean => readAdminPassword(text).kind ===
 
 const isClearInFile = (entry: Entry): boolean => entry.layer === 'file' && isInClear(entry)
 
-function withHash(entry: Entry, hashes: FileHashes): Entry {
-  const text = isClearInFile(entry) ? hashes.get(entry.name) : undefined
-  return text === undefined ? entry : { ...entry, text }
+function withHash(entry: Entry, { clear, upgraded }: FileHashes): Entry {
+  if (entry.layer === 'run time') return entry
+  const text = (isClearInFile(entry) ? clear.get(entry.name) : undefined) ?? entry.text
+  return { ...entry, text: upgraded.get(text) ?? text }
 }
 
 /** What has not been hashed is no intent yet. */
 const toSeed = (entry: Entry): Entry => (isClearInFile(entry) ? { ...entry, layer: 'environment' } : entry)
+
+export interface Upgrade {
+  readonly name: string
+  /** The stored form that is in force. */
+  readonly from: string
+  readonly to: string
+}
+
+type UpgradeNeeds = Pick<HashingNeeds, 'hasher' | 'parameters' | 'log'> & {
+  readonly runtime: Pick<StoredLayer, 'replaceHash' | 'setUpgraded'>
+}
+
+/** Puts a stronger stored form in the place of one, in the layer that has it. Nothing happens where it has changed. */
+export async function upgradeAdministrator(
+  { admins, deletedAdmins }: Administrators,
+  { fileHashes, sequence }: { readonly fileHashes: FileHashes; readonly sequence: number },
+  { name, from, to }: Upgrade,
+  { runtime, hasher, parameters, log }: UpgradeNeeds,
+): Promise<void> {
+  const entries = admins.map(toLayered).map((entry) => toSeed(withHash(entry, fileHashes)))
+  const entry = chooseAdministrators(entries, deletedAdmins).find((candidate) => candidate.name === name)
+  if (entry?.text !== from) return
+  if (entry.layer === 'run time') return runtime.replaceHash(name, to, sequence)
+  await runtime.setUpgraded(name, { proof: renderAdminPassword(await hasher.hash(from, parameters)), text: to })
+  // what cannot be rewritten keeps the weaker form in its place, but does not count any more
+  const problem = rewriteAdmin({ ...entry, text: from }, to)
+  log.info('stored password of an administrator replaced by a stronger one', {
+    name,
+    ...(problem && { file: problem }),
+  })
+}
 
 interface Made {
   readonly text: string

@@ -6,7 +6,8 @@ import { createDirectory } from '../identity/directory/create.ts'
 import type { Administration } from '../identity/directory/needs.ts'
 import type { Directory } from '../identity/directory.ts'
 import { followChanges } from '../store/feed.ts'
-import { toDirectorySettings } from './options.ts'
+import { upgradeAdministrator } from './administrators.ts'
+import { toDirectorySettings, toHashParameters } from './options.ts'
 import type { State } from './state.ts'
 
 export function openDirectory(state: State, log: Log): Promise<Directory> {
@@ -18,7 +19,7 @@ export function openDirectory(state: State, log: Log): Promise<Directory> {
   return createDirectory({
     store,
     hasher,
-    administration: toAdministration(state),
+    administration: toAdministration(state, log),
     settings: settings.get,
     follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
     clock: SYSTEM_CLOCK,
@@ -28,10 +29,17 @@ export function openDirectory(state: State, log: Log): Promise<Directory> {
   })
 }
 
-const toAdministration = (state: State): Administration => ({
+const toAdministration = (state: State, log: Log): Administration => ({
   accounts: () => state.get().administrators,
   changedAt: (name) => state.get().administratorChanges.get(name)?.seconds,
   sequence: () => state.get().sequence,
+  async replaceHash(name, from, to) {
+    const inForce = state.get()
+    const { runtime, hasher } = state
+    const parameters = toHashParameters(inForce.settings.values)
+    await upgradeAdministrator(inForce.settings, inForce, { name, from, to }, { runtime, hasher, parameters, log })
+    await state.refresh()
+  },
   endSessions: async (name) => {
     await state.runtime.endAdministratorSessions(name)
     await state.refresh()

@@ -130,8 +130,8 @@ function findProblems({ reading: { settings, problems } }: Seen, { checkSecrets 
 }
 
 /** Another node may have hashed the same clear text meanwhile; then its hash counts, here as there. */
-const shareHashes = ({ reading, seen }: Seen, hashes: FileHashes, { hasher }: PrepareNeeds): Promise<FileHashes> =>
-  findHashes(reading.settings.admins, seen, hashes, { hasher, parameters: toHashParameters(reading.settings.values) })
+const shareHashes = ({ reading, ...seen }: Seen, hashes: FileHashes, { hasher }: PrepareNeeds): Promise<FileHashes> =>
+  findHashes(reading.settings.admins, seen, hashes, { hasher })
 
 function warn(warnings: readonly string[], log: Log): void {
   for (const warning of warnings) log.warn(warning)

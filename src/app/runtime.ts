@@ -14,10 +14,19 @@ export interface RuntimeReading {
   readonly changes: AdministratorChanges
   /** The hash made of the clear text that was last read in a file, by the name of the administrator. */
   readonly seen: ReadonlyMap<string, string>
+  /** What replaced the stored form of an administrator outside this layer at a sign-in, by name. */
+  readonly upgraded: ReadonlyMap<string, UpgradedHash>
   /** Cardea's own key in hexadecimal; `undefined` until one was made. */
   readonly ownKey: string | undefined
   /** Digest of the cookie secret whose predecessors were dropped at once. */
   readonly droppedFor: string | undefined
+}
+
+/** A stronger form of a stored password that stands in a file, the environment or a flag. */
+export interface UpgradedHash {
+  /** The form it replaces, hashed like a password: the weak hash itself must not be found in the store. */
+  readonly proof: string
+  readonly text: string
 }
 
 export interface StoredLayer extends RuntimeLayer {
@@ -31,6 +40,10 @@ export interface StoredLayer extends RuntimeLayer {
   setSeen(name: string, text: string): Promise<void>
   /** Keeps the key that every node uses from then on. */
   setOwnKey(text: string): Promise<void>
+  /** Replaces the stored form of an administrator of this layer; foreign tokens issued before stay valid. */
+  replaceHash(name: string, text: string, unchangedSince: number): Promise<void>
+  /** The same for one that is given elsewhere. */
+  setUpgraded(name: string, upgraded: UpgradedHash): Promise<void>
   /** Moves the session epoch of an administrator, whichever layer it is given in. */
   endAdministratorSessions(name: string): Promise<void>
   read(): Promise<RuntimeReading>
@@ -52,7 +65,7 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
     const { text: droppedFor } = [...own, ...settings].find(({ section }) => section === DROPS) ?? {}
     const seen = new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : [])))
     const ownKey = settings.find(({ section, key }) => section === KEYS && key === OWN)?.text ?? undefined
-    return { entries, sequence, changes: toChanges(settings), seen, ownKey, droppedFor }
+    return { entries, sequence, changes: toChanges(settings), seen, upgraded: toUpgraded(settings), ownKey, droppedFor }
   }
   const unset = async (section: string, key: string) => {
     requireWritten(await store.unsetSetting(change(section, key)))
@@ -76,6 +89,12 @@ export function createStoredLayer(store: SettingStore & Pick<UserStore, 'findUse
     },
     setSeen: async (name, text) => void requireWritten(await store.setSetting({ ...change(SEEN, name), text })),
     setOwnKey: async (text) => void requireWritten(await store.setSetting({ ...change(KEYS, OWN), text })),
+    async replaceHash(name, text, unchangedSince) {
+      const { seconds = NEVER } = toChanges((await store.listSettings()).settings).get(name) ?? {}
+      requireWritten(await store.setSetting({ section: ADMINS, key: name, nowSeconds: seconds, text, unchangedSince }))
+    },
+    setUpgraded: async (name, { proof, text }) =>
+      void requireWritten(await store.setSetting({ ...change(UPGRADED, name), text: `${proof}\n${text}` })),
     endAdministratorSessions: async (name) =>
       void requireWritten(await store.setSetting({ ...change(EPOCHS, name), text: '' })),
     volatile: {
@@ -104,7 +123,8 @@ const OWN = 'own'
 const DROPS = '[chttpd_auth]'
 /** When each administrator's sessions were last ended while its entry stayed as it is. */
 const EPOCHS = '[admins] sessions'
-const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS, EPOCHS])
+const UPGRADED = '[admins] upgraded'
+const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS, EPOCHS, UPGRADED])
 
 /**
  * Notes beside a new cookie secret, before it is set, that earlier ones are to be dropped at once. Every node that
@@ -128,6 +148,14 @@ export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[]
 /** The same text written later was written at run time, by whoever had read it. */
 const isOfFile = ({ section, text, sequence }: Setting, seen: Setting | undefined): boolean =>
   section === ADMINS && seen !== undefined && text === seen.text && sequence < seen.sequence
+
+const toUpgraded = (settings: readonly Setting[]): ReadonlyMap<string, UpgradedHash> =>
+  new Map(
+    settings.flatMap(({ section, key, text = '' }) => {
+      const [proof = '', replacement = ''] = text.split('\n')
+      return section === UPGRADED ? [[key, { proof, text: replacement }]] : []
+    }),
+  )
 
 function toChanges(settings: readonly Setting[]): AdministratorChanges {
   const changes = new Map<string, AdministratorChange>()

@@ -178,6 +178,11 @@ export interface SessionDirectory {
   onEnded(listener: (ended: Ended) => void): () => void
 }
 
+export interface UpgradeOptions {
+  /** Whether the password was given to open a session, and not with a single request. `true` unless given. */
+  readonly opensSession?: boolean
+}
+
 /** Who can sign in. */
 export interface AccountDirectory {
   /**
@@ -188,10 +193,11 @@ export interface AccountDirectory {
   /** What the passwords of users and administrators cost: of each PRF the most iterations at least. */
   storedWork(): readonly HashWork[]
   /**
-   * Hashes the password of a user anew where it is stored in another form than the configured one, salt kept, sessions
-   * too. In the background: whether it works out is nobody's concern, and it is tried again at the next sign-in.
+   * Hashes the password as configured where its stored form is weaker, salt kept; gives the account as it is then. A
+   * user's in the background, sessions kept: if it fails, it is tried again at a later sign-in. An administrator's
+   * before this answers, because its earlier sessions end with it.
    */
-  upgradeHash(account: Account, password: string): void
+  upgradeHash(account: Account, password: string, options?: UpgradeOptions): MaybePromise<Account>
 }
 
 export interface Directory extends UserDirectory, AdministratorDirectory, SessionDirectory, AccountDirectory {

@@ -2,6 +2,7 @@ import { Refusal } from '../base/errors.ts'
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import { toPeerKey } from '../base/peer-key.ts'
 import type { Account } from './account.ts'
+import type { UpgradeOptions } from './directory.ts'
 import type { Guess } from './limits/guess.ts'
 import type { PasswordLimits } from './limits/limits.ts'
 import type { Hasher } from './password/hasher.ts'
@@ -19,8 +20,8 @@ import { readTotp, type TotpCheck } from './totp.ts'
 
 export interface SignInNeeds {
   findAccount(name: string): MaybePromise<Account | undefined>
-  /** Told of every password that was right. */
-  onPassword(account: Account, password: string): void
+  /** Told of every password that was right. Gives the account to go on with. */
+  onPassword(account: Account, password: string, options: UpgradeOptions): MaybePromise<Account>
   readonly hasher: Hasher
   readonly memory: PasswordMemory
   readonly guesses: PasswordLimits
@@ -139,14 +140,16 @@ function refuse({ guesses }: SignInNeeds, attempt: Attempt, reason: string, gues
   guesses.countFailure(guess)
 }
 
-function accept(needs: SignInNeeds, attempt: Attempt, account: Account, proof: Proof): Account {
+function accept(needs: SignInNeeds, attempt: Attempt, account: Account, proof: Proof): MaybePromise<Account> {
   const { memory, onPassword, limits } = needs
   // only now: before the password was verified, the answer would tell that there is such a user
   if (proof !== 'proven' && !account.isAdmin) requireIterations(account, limits())
   needs.guesses.countSuccess(toGuess(attempt, account))
   if (proof === 'verified') memory.remember(attempt.name, account.version, attempt.password)
-  if (proof !== 'proven') onPassword(account, attempt.password)
-  return account
+  // whatever opens a session can be given a code
+  return proof === 'proven'
+    ? account
+    : onPassword(account, attempt.password, { opensSession: attempt.code !== undefined })
 }
 
 const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefined): Guess => ({

@@ -34,7 +34,10 @@ async function open(t: TestContext, changed: Partial<SignInNeeds> = {}): Promise
   const seen: string[] = []
   const signIn = createSignIn({
     findAccount: directory.findAccount,
-    onPassword: (account, password) => seen.push(`${account.name} ${password}`),
+    onPassword: (account, password) => {
+      seen.push(`${account.name} ${password}`)
+      return account
+    },
     hasher,
     memory: createPasswordMemory(() => 100),
     guesses: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),

@@ -117,6 +117,11 @@ async function createAdministration(store: Store): Promise<Administration> {
     accounts: () => known.accounts,
     changedAt: (name) => known.changes.get(name)?.seconds,
     sequence: () => known.sequence,
+    async replaceHash(name, from, to) {
+      if (known.accounts.get(name)?.text !== from) return
+      await store.setSetting({ section: 'admins', key: name, nowSeconds: START_SECONDS, text: to })
+      known = read(await store.listSettings())
+    },
     endSessions: async (name) => {
       await store.setSetting({ section: EPOCHS, key: name, nowSeconds: START_SECONDS, text: '' })
       known = read(await store.listSettings())

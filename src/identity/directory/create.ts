@@ -31,7 +31,7 @@ export async function createDirectory(needs: DirectoryNeeds): Promise<Directory>
   const parts = { ...needs, memory, writer, listeners, ended, work, passwords: createNewPasswords(hasher, settings) }
   const knowledge = createKnowledge(needs, parts)
   const findAccount = createFindAccount({ ...parts, knowledge })
-  const upgrade = createUpgrade(parts)
+  const upgrade = createUpgrade({ ...parts, findAccount })
   const users = createUsers(parts)
   return {
     ...users,

@@ -43,6 +43,8 @@ export interface Administration {
   changedAt(name: string): number | undefined
   /** The change up to which all this, and every setting, is known. */
   sequence(): number
+  /** Puts another stored form of the same password in the place of one, unless that has changed. It ends all sessions. */
+  replaceHash(name: string, from: string, to: string): Promise<void>
   /** Raises the session epoch of an administrator, on every node. Its password stays. */
   endSessions(name: string): Promise<void>
   /** Reads the run-time layer anew. Throws only where the store cannot be reached. */

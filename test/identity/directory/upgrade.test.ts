@@ -76,12 +76,34 @@ describe('a password seen at sign-in', () => {
     assert.deepEqual((await read()).password, UPGRADED)
   })
 
-  it('of an administrator stays as it is', async (t) => {
+  it('of an administrator is hashed before the session begins, and the session lives', async (t) => {
     const { directory } = await openWithOldHash(t)
     const text = `-hashed-${'d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf'},${SALT}`
     await directory.setAdministrator('root', { stored: text })
     const account = (await directory.findAccount('root')) ?? assert.fail('root cannot sign in')
-    directory.upgradeHash(account, 'apple')
+    const upgraded = await directory.upgradeHash(account, 'apple')
+    const stored = `-pbkdf2-e579375db0e0c6a6fc79cd9e36a36859f71575c3,${SALT},10`
+    assert.deepEqual(directory.listAdministrators(), [{ name: 'root', text: stored }])
+    assert.equal(await directory.isSessionLive(directory.createSession(upgraded)), true)
+  })
+
+  it('of an administrator signing in many times at once is hashed once, for all of them', async (t) => {
+    const { directory } = await openWithOldHash(t)
+    await directory.setAdministrator('root', { stored: `-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,${SALT}` })
+    const account = (await directory.findAccount('root')) ?? assert.fail('root cannot sign in')
+    const accounts = await Promise.all(Array.from({ length: 10 }, () => directory.upgradeHash(account, 'apple')))
+    for (const one of accounts) assert.equal(await directory.isSessionLive(directory.createSession(one)), true)
+  })
+
+  it('of an administrator that was just set stays for a minute, unless a session is opened', async (t) => {
+    const { directory, clock } = await openWithOldHash(t)
+    const text = `-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,${SALT}`
+    await directory.setAdministrator('root', { stored: text })
+    const account = (await directory.findAccount('root')) ?? assert.fail('root cannot sign in')
+    await directory.upgradeHash(account, 'apple', { opensSession: false })
     assert.deepEqual(directory.listAdministrators(), [{ name: 'root', text }])
+    clock.advance(60)
+    await directory.upgradeHash(account, 'apple', { opensSession: false })
+    assert.notDeepEqual(directory.listAdministrators(), [{ name: 'root', text }])
   })
 })
