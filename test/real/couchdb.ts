@@ -81,8 +81,12 @@ async function restart({ fetch, request }: Requests): Promise<void> {
   await request('POST', '/_node/_local/_restart', {})
   for (let attempt = 0; attempt < 300; attempt += 1) {
     const mark = await fetch(MARK).catch(() => undefined)
-    if (mark?.status === 404 && (await fetch('/_up')).ok) return
+    if (mark?.status === 404 && (await isServing(fetch))) return
     await pause(100)
   }
   assert.fail('CouchDB did not come back after its restart')
 }
+
+/** The replicator starts after the rest: `/_up` does not cover it. */
+const isServing = async (fetch: Requests['fetch']): Promise<boolean> =>
+  (await fetch('/_up')).ok && (await fetch('/_scheduler/jobs')).ok

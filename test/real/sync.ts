@@ -61,6 +61,7 @@ export function testSync({ url, couchdb, createDatabase, createUser }: Scene): v
     await couchdb.request('PUT', `/${database}/down`, {})
     await both
     live.cancel()
+    await live
     assert.equal((await local.get('down'))._id, 'down')
     assert.equal((await couchdb.fetch(`/${database}/up`)).status, 200)
   })
