@@ -138,6 +138,12 @@ async function runRows(managed: Managed, rows: readonly Row[]): Promise<readonly
   return endings
 }
 
+/** A revision covers the salt of the password, which is random. */
+const withoutDigest = ({ stdout, ...rest }: Ended): Ended => ({
+  ...rest,
+  stdout: stdout.replace(/\b(\d+)-[0-9a-f]{32}\b/g, '$1-…'),
+})
+
 const SECRETS = [...Object.values(PASSWORDS), ADMIN_PASSWORD]
 
 for (const [word, rows] of Map.groupBy(ROWS, ({ args }) => args[0] ?? '')) {
@@ -145,7 +151,7 @@ for (const [word, rows] of Map.groupBy(ROWS, ({ args }) => args[0] ?? '')) {
     const [resting, served] = [makeManaged(t), makeManaged(t)]
     const server = await served.serve()
     const [alone, through] = await Promise.all([runRows(resting, rows), runRows(served, rows)])
-    assert.deepEqual(through, alone)
+    assert.deepEqual(through.map(withoutDigest), alone.map(withoutDigest))
     await stop(server)
     for (const trace of [...resting.traces, ...served.traces, server.stdout(), server.stderr()]) {
       for (const secret of SECRETS) assert.ok(!trace.includes(secret), `a password in: ${trace.slice(0, 300)}`)

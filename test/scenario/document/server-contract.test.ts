@@ -63,7 +63,7 @@ const PROMISES: Readonly<Record<string, (t: TestContext) => Promise<void>>> = {
       t,
       {},
       '[admins]\nfirst = one\n',
-      '[admins]\nsecond = two\n[x]\na = b\n[admins]\nthird = three\n',
+      '[admins]\nsecond = two\n[log]\nlevel = info\n[admins]\nthird = three\n',
     )
     assert.deepEqual(
       [await signIn('first', 'one'), await signIn('second', 'two'), await signIn('third', 'three')],
