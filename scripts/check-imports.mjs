@@ -1,41 +1,76 @@
-// Checks every import in src/ against the table of rooms. Prints what is wrong and ends with 1.
+// Checks every import in src/ against the layers, and that no imports form a cycle. Prints the problems and exits with 1.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, sep } from 'node:path'
-import { PACKAGES, ROOMS } from './rooms.mjs'
+import { CYCLIC, LAYERS, PACKAGES, RESERVED, SEPARATE } from './layers.mjs'
 
-const IMPORT = /^(?:import|export)\s+(type\s)?[^'";]*?from '([^']+)'|\bimport\('([^']+)'\)/gm
-const roomOf = (path) => path.split(sep)[0]
-const isOutside = (file) => !file.includes(sep)
+const IMPORT = /^(?:import|export)\s[^'";]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm
 
-const relativeProblem = (file, target, type) => {
-  const to = roomOf(normalize(join(dirname(file), target)))
-  const from = roomOf(file)
-  if (from === 'dialects') {
-    const own = file.split(sep)[1]
-    const other = normalize(join(dirname(file), target)).split(sep)
-    if (other[0] === 'dialects' && other[1] !== own) return `${file} may not import the dialect ${other[1]}`
-  }
-  const rule = ROOMS[from]
-  if (!rule) return `${file}: unknown room`
-  const isAllowed = to === from || rule.values.includes(to) || (type && rule.types.includes(to))
-  return isAllowed ? undefined : `${file} may not import ${type ? 'types from' : 'values from'} ${to}`
+const folderOf = (file) => file.split('/')[0]
+const isEntryPoint = (file) => !file.includes('/')
+
+function checkLayers(file, target) {
+  const [from, to] = [folderOf(file), folderOf(target)]
+  if (LAYERS[from] === undefined) return `${file}: the folder ${from} has no layer`
+  if (isEntryPoint(target)) return `${file} may not import the entry point ${target}`
+  if (from === to) return checkSeparate(file, target)
+  if (RESERVED[to] && !RESERVED[to].includes(from))
+    return `${file} may not import ${to}: only ${RESERVED[to].join(', ')} may`
+  return LAYERS[to] < LAYERS[from] ? undefined : `${file} may not import ${target}: ${to} is not below ${from}`
 }
 
-const packageProblem = (file, target) => {
+function checkSeparate(file, target) {
+  for (const pattern of SEPARATE) {
+    const [from, to] = [pattern.exec(file)?.[1], pattern.exec(target)?.[1]]
+    if (from && to && from !== to) return `${file} may not import ${target}: ${from} and ${to} are separate`
+  }
+  return undefined
+}
+
+function checkPackage(file, target) {
   if (target.startsWith('node:')) return undefined
   const name = target.startsWith('@') ? target.split('/').slice(0, 2).join('/') : target.split('/')[0]
-  const place = PACKAGES[name]
-  return place?.test(file.replaceAll(sep, '/')) ? undefined : `${file} may not import the package ${name}`
+  return PACKAGES[name]?.test(file) ? undefined : `${file} may not import the package ${name}`
+}
+
+/** Tarjan's algorithm: groups of files that import each other. */
+function findCycles(graph) {
+  const [order, lowest, stack, cycles] = [new Map(), new Map(), [], []]
+  const visit = (file) => {
+    order.set(file, order.size)
+    lowest.set(file, order.get(file))
+    stack.push(file)
+    for (const next of graph.get(file) ?? []) {
+      if (!order.has(next)) visit(next)
+      if (stack.includes(next)) lowest.set(file, Math.min(lowest.get(file), lowest.get(next)))
+    }
+    if (lowest.get(file) !== order.get(file)) return
+    const group = stack.splice(stack.indexOf(file))
+    if (group.length > 1) cycles.push(group)
+  }
+  for (const file of graph.keys()) if (!order.has(file)) visit(file)
+  return cycles
 }
 
 const problems = []
-for (const file of readdirSync('src', { recursive: true })) {
-  if (!file.endsWith('.ts') || isOutside(file)) continue
-  for (const [, type, from, dynamic] of readFileSync(join('src', file), 'utf8').matchAll(IMPORT)) {
-    const target = from ?? dynamic
-    const problem = target.startsWith('.') ? relativeProblem(file, target, type) : packageProblem(file, target)
+const graph = new Map()
+for (const path of readdirSync('src', { recursive: true })) {
+  const file = path.replaceAll(sep, '/')
+  if (!file.endsWith('.ts')) continue
+  const targets = new Set()
+  for (const [, from, bare, dynamic] of readFileSync(join('src', path), 'utf8').matchAll(IMPORT)) {
+    const specifier = from ?? bare ?? dynamic
+    const isRelative = specifier.startsWith('.')
+    const target = normalize(join(dirname(file), specifier)).replaceAll(sep, '/')
+    if (isRelative) targets.add(target)
+    if (isEntryPoint(file)) continue
+    const problem = isRelative ? checkLayers(file, target) : checkPackage(file, specifier)
     if (problem) problems.push(problem)
   }
+  graph.set(file, targets)
+}
+const isKnown = (group) => CYCLIC.some((folder) => group.every((file) => file.startsWith(`${folder}/`)))
+for (const group of findCycles(graph)) {
+  if (!isKnown(group)) problems.push(`import cycle: ${group.toReversed().join(' -> ')}`)
 }
 if (problems.length > 0) {
   console.error(problems.join('\n'))

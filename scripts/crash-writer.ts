@@ -5,8 +5,8 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { SILENT_LOG } from '../src/base/log.ts'
-import type { Store, UserWrite, WriteOutcome } from '../src/identity/ports.ts'
-import { createUser, reviseUser } from '../src/identity/user.ts'
+import type { Store, UserWrite, WriteOutcome } from '../src/directory/store-port.ts'
+import { createUser, reviseUser } from '../src/directory/user.ts'
 import { openStore } from '../src/store/open.ts'
 
 /** So many things of each kind, written again and again by each lane. */

@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { renderDefaultIni, renderOptionsPage } from '../src/config/render.ts'
-import { renderEventsPage } from '../src/journal/render-events.ts'
+import { renderEventsPage } from '../src/observe/render-events.ts'
 
 const root = dirname(import.meta.dirname)
 export const GENERATED = {

@@ -6,21 +6,21 @@
  * const { document } = await cardea.listen()
  */
 import { IncomingMessage, type ServerResponse } from 'node:http'
-import { type Addresses, ConfigError, createApp, StartError } from './app/app.ts'
-import type { DoorName } from './app/doors.ts'
-import { findConfigFolder, openConfiguration } from './app/load.ts'
-import type { ReloadReport } from './app/state.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { isRecord, toFlags } from './config/flags.ts'
 import type { Config, OpenSection } from './config/options.ts'
-import { type RequestLike, toIncoming } from './door/identify.ts'
-import type { Authenticated } from './identity/identity.ts'
+import type { Authenticated } from './directory/identity.ts'
+import { type RequestLike, toIncoming } from './http/identify.ts'
+import type { ReloadReport } from './live-config/live-config.ts'
+import { findConfigFolder, openConfiguration } from './live-config/load.ts'
+import { type Addresses, ConfigError, createApp, StartError } from './wiring/app.ts'
+import type { DoorName } from './wiring/doors.ts'
 
-export type { Addresses } from './app/app.ts'
-export type { DoorName } from './app/doors.ts'
-export type { ReloadReport } from './app/state.ts'
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
+export type { ReloadReport } from './live-config/live-config.ts'
+export type { Addresses } from './wiring/app.ts'
+export type { DoorName } from './wiring/doors.ts'
 export { ConfigError, StartError }
 
 /** What may be written for a value of this type: lists and places as text, as in a file. */

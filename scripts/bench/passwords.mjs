@@ -2,7 +2,7 @@
 import { pbkdf2 } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
-import { createHasher } from '../../src/identity/password/hasher.ts'
+import { createHasher } from '../../src/passwords/hasher.ts'
 import { ratio } from './figures.mjs'
 import { contest, renderNumber } from './support/measure.mjs'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { isFolderMade } from '../app/folder.ts'
 import type { Context } from './context.ts'
+import { isFolderMade } from './folder.ts'
 
 /** Where `cardea start` and `cardea init` put a configuration unless told otherwise. */
 export const DEFAULT_FOLDER = 'data'

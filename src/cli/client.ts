@@ -4,17 +4,18 @@
  * ever changed behind its back.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../app/control-socket.ts'
-import { findConfigFolder, openConfiguration } from '../app/load.ts'
-import { createLog } from '../app/log.ts'
-import { type Offline, type Outcome, openOffline } from '../app/offline.ts'
-import { CONTROL_PREFIX, OPERATIONS, type OperationName, type OperationResult } from '../app/operations.ts'
-import { ConfigError, StartError, StoreBusy } from '../app/start-error.ts'
 import { exitCodeOf } from '../config/problems.ts'
+import { OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
+import { CONTROL_PREFIX } from '../dialects/admin-api/routes.ts'
+import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
+import { ConfigError, StartError, StoreBusy } from '../live-config/start-error.ts'
+import { createLog } from '../observe/log.ts'
+import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../wiring/control-socket.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { readControlError, type Server, sendControl } from './http-control.ts'
+import { type Offline, type Outcome, openOffline } from './offline.ts'
 import { type RemoteOptions, readRemote } from './remote.ts'
 
 export interface CallInput {

@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander'
 import type { Context } from './context.ts'
-import { FORMS } from './exchange/forms.ts'
-import type { ExportOptions } from './exchange/run-export.ts'
 import { withExitCodes, withManageOptions } from './manage.ts'
+import { FORMS } from './transfer/forms.ts'
+import type { ExportOptions } from './transfer/run-export.ts'
 
 /** `cardea export`: all users, in a form that Cardea or one of the databases reads. */
 export function exportCommand(context: Context): Command {
@@ -12,7 +12,7 @@ export function exportCommand(context: Context): Command {
     .addOption(new Option('--to <form>', 'cardea loses nothing').choices(FORMS).default('cardea'))
     .option('--admins <file>', 'with --to document: the [admins] section for a configuration file')
   return withExitCodes(withManageOptions(command)).action(async (file: string | undefined, options: ExportOptions) => {
-    const { runExport } = await import('./exchange/run-export.ts')
+    const { runExport } = await import('./transfer/run-export.ts')
     await runExport(context, file, options)
   })
 }

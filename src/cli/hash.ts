@@ -1,11 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { checkHashable, HASH_FORMS, HASH_PRFS, type HashForm, hashPassword } from '../app/hash.ts'
-import { loadConfiguration } from '../app/load.ts'
 import { findOption } from '../config/options.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
+import { loadConfiguration } from '../live-config/load.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
+import { checkHashable, HASH_FORMS, HASH_PRFS, type HashForm, hashPassword } from './hash-password.ts'
 import { withExitCodes } from './manage.ts'
 import { readSecret } from './passwords.ts'
 

@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander'
 import type { Context } from './context.ts'
-import { FORMS } from './exchange/forms.ts'
-import type { ImportOptions } from './exchange/run-import.ts'
 import { withExitCodes, withManageOptions } from './manage.ts'
+import { FORMS } from './transfer/forms.ts'
+import type { ImportOptions } from './transfer/run-import.ts'
 
 /** `cardea import`: users from elsewhere, with the passwords and rights they have. */
 export function importCommand(context: Context): Command {
@@ -17,7 +17,7 @@ export function importCommand(context: Context): Command {
     .option('--source-as <name>', 'the administrator to sign in as at the document database (default: admin)')
     .option('--source-credentials <file>', 'holds name:password for it; unless given, it is asked for')
   return withExitCodes(withManageOptions(command)).action(async (source: string, options: ImportOptions) => {
-    const { runImport } = await import('./exchange/run-import.ts')
+    const { runImport } = await import('./transfer/run-import.ts')
     await runImport(context, source, options)
   })
 }

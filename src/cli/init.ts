@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { createFolder, isFolderMade, type MadeFolder } from '../app/folder.ts'
 import { type Context, ExitError } from './context.ts'
+import { createFolder, isFolderMade, type MadeFolder } from './folder.ts'
 
 /** `cardea init`: a folder with a configuration, one administrator and key files. */
 export function initCommand(context: Context): Command {

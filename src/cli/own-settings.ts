@@ -1,6 +1,6 @@
-import { loadConfiguration } from '../app/load.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
+import { loadConfiguration } from '../live-config/load.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 

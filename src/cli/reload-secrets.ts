@@ -1,9 +1,9 @@
-import { listSecrets, SecretProblem } from '../app/secret-tools.ts'
-import { createToken } from '../app/token-tools.ts'
 import { isJsonObject, readJson } from '../base/json.ts'
 import type { Config } from '../config/options.ts'
+import { listSecrets, SecretProblem } from '../live-config/secret-tools.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
+import { createToken } from './token-tools.ts'
 
 export interface Reloader {
   /** Lets every server load its secrets anew, and makes sure that each holds those of the folder. */

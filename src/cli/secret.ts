@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { Argument, Command, InvalidArgumentError } from 'commander'
-import { type RotationStep, stepRotation } from '../app/secret-rotation.ts'
+import type { Config } from '../config/options.ts'
 import {
   createSecretFile,
   createSecretText,
@@ -9,13 +9,13 @@ import {
   SECRET_BYTES,
   type SecretKind,
   SecretProblem,
-} from '../app/secret-tools.ts'
-import type { Config } from '../config/options.ts'
+} from '../live-config/secret-tools.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { collect, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { createReloader } from './reload-secrets.ts'
+import { type RotationStep, stepRotation } from './secret-rotation.ts'
 import { renderTable } from './table.ts'
 
 interface JsonOption {

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Command } from 'commander'
-import { type App, ConfigError, createApp, StartError } from '../app/app.ts'
-import { findConfigFolder, openConfiguration } from '../app/load.ts'
-import { createLog } from '../app/log.ts'
 import { exitCodeOf } from '../config/problems.ts'
+import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
+import { createLog } from '../observe/log.ts'
+import { type App, ConfigError, createApp, StartError } from '../wiring/app.ts'
 import { type Context, ExitError } from './context.ts'
 import { catchSignals } from './signals.ts'
 

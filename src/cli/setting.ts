@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { soundsSecret } from '../config/foreign.ts'
+import { soundsSecret } from '../config/compatibility.ts'
 import { findOption, splitName } from '../config/options.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { isFolderMade } from '../app/folder.ts'
 import { DEFAULT_FOLDER } from './choose-configs.ts'
 import type { Context } from './context.ts'
+import { isFolderMade } from './folder.ts'
 import { makeFolder, renderMade } from './init.ts'
 import { type Greeting, serve } from './serve.ts'
 

@@ -1,12 +1,12 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import { SecretProblem } from '../app/secret-tools.ts'
-import { createToken, type ShownToken, showToken } from '../app/token-tools.ts'
+import { SecretProblem } from '../live-config/secret-tools.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { readName, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { readSecret } from './passwords.ts'
 import { toPrintable } from './table.ts'
+import { createToken, type ShownToken, showToken } from './token-tools.ts'
 
 interface CreateOptions {
   readonly user?: string

@@ -4,7 +4,7 @@ import { readUtf8 } from '../base/encoding.ts'
 import { replaceFile } from '../base/files.ts'
 import { readIni } from './ini.ts'
 import { setIniValue } from './ini-edit.ts'
-import { isFileReference } from './reading/secrets.ts'
+import { isFileReference } from './secrets.ts'
 import type { AdminEntry } from './settings.ts'
 
 /**

@@ -1,11 +1,11 @@
-import { findTarget, type Target } from './foreign.ts'
+import { findTarget, type Target } from './compatibility.ts'
 import { isConcealed, MASK } from './option.ts'
 import { type OptionRow, withValue } from './options.ts'
 import { findNearestOption, findNearestSection, quote } from './problems.ts'
-import { checkKeyName } from './reading/resolve-open.ts'
-import { isFileReference } from './reading/secrets.ts'
-import { isOutOfReach } from './reading/sort.ts'
+import { checkKeyName } from './resolve-open.ts'
+import { isFileReference } from './secrets.ts'
 import { type Given, renderSource, type Settings } from './settings.ts'
+import { isOutOfReach } from './sort.ts'
 
 /** Why a setting cannot be changed at run time. */
 export interface ChangeProblem {

@@ -1,7 +1,7 @@
-import { soundsSecret } from './foreign.ts'
+import { soundsSecret } from './compatibility.ts'
 import { isConcealed, MASK } from './option.ts'
 import { findOption, findValue, ROWS } from './options.ts'
-import { isFileReference } from './reading/secrets.ts'
+import { isFileReference } from './secrets.ts'
 import { type Assignment, renderSource, type Settings } from './settings.ts'
 
 /** One setting as it may be shown. */

@@ -1,5 +1,5 @@
 import { isBooleanWord } from './codecs.ts'
-import { findTarget, type Target } from './foreign.ts'
+import { findTarget, type Target } from './compatibility.ts'
 import type { Problem } from './problems.ts'
 import type { Assignment, Source } from './settings.ts'
 

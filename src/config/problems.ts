@@ -1,4 +1,4 @@
-import { EFFECTIVE_SECTIONS, isKnownSection } from './foreign.ts'
+import { EFFECTIVE_SECTIONS, isKnownSection } from './compatibility.ts'
 import { ROWS } from './options.ts'
 
 /** Something that keeps Cardea from starting, or a change from being made. */

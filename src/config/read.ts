@@ -1,16 +1,15 @@
 // What files, run time, environment and flags say enters; settings that are complete, checked and frozen leave, with
 // every problem met on the way. No secret may stand in a problem or a warning, and nothing is touched outside.
 
+import { checkFileModes } from './file-modes.ts'
+import { type LayerInput, readLayers } from './layers.ts'
 import { type OptionName, splitName } from './options.ts'
 import { type Problem, renderAt } from './problems.ts'
-import { checkFileModes } from './reading/file-modes.ts'
-import { type LayerInput, readLayers } from './reading/layers.ts'
-import type { Report } from './reading/report.ts'
-import { type Resolution, resolveOptions } from './reading/resolve.ts'
-import { findOverruledPasswords, resolveAdmins, resolveOpen } from './reading/resolve-open.ts'
-import type { Surroundings } from './reading/secrets.ts'
-import { type Sorted, sortOut } from './reading/sort.ts'
+import type { Report } from './report.ts'
+import { type Resolution, resolveOptions } from './resolve.ts'
+import { findOverruledPasswords, resolveAdmins, resolveOpen } from './resolve-open.ts'
 import { RULES } from './rules.ts'
+import type { Surroundings } from './secrets.ts'
 import { checkServices } from './services.ts'
 import {
   type Assignment,
@@ -22,6 +21,7 @@ import {
   renderSource,
   type Settings,
 } from './settings.ts'
+import { type Sorted, sortOut } from './sort.ts'
 
 export interface ReadInput extends LayerInput, Surroundings {
   /** Beside those of the table. */

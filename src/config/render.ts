@@ -1,5 +1,6 @@
 // Everything that is printed from the table: help, the commented default.ini, the page of options, the settings in force.
 import { describeSettings, type ShownSetting } from './describe.ts'
+import { variableOf } from './environment.ts'
 import {
   isOpenSection,
   isSection,
@@ -10,7 +11,6 @@ import {
   SECTIONS,
   type Section,
 } from './options.ts'
-import { variableOf } from './reading/environment.ts'
 import type { Settings } from './settings.ts'
 
 const WIDTH = 96

@@ -1,8 +1,8 @@
 import { readBase64 } from '../base/encoding.ts'
 import type { Algorithm } from './algorithms.ts'
+import { readJwkSet } from './jwk.ts'
 import { createHmacKey, isKeyFor, type KeyProblem, toKeyProblem, type VerificationKey, versionOf } from './key.ts'
-import { readJwkSet } from './material/jwk.ts'
-import { readPublicPem } from './material/pem.ts'
+import { readPublicPem } from './pem.ts'
 import type { FoundKeys, TokenHeader } from './token.ts'
 
 /** One line of `[jwt_keys]`: `<kind>:<kid>` and its text. */

@@ -4,7 +4,7 @@
  */
 import { createHash, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
 import { type Algorithm, CURVES, type Curve, type EcCurve, type EdCurve, MINIMUM_RSA_BITS } from './algorithms.ts'
-import { isRocaModulus } from './material/roca.ts'
+import { isRocaModulus } from './roca.ts'
 
 interface AnyKey {
   readonly key: KeyObject

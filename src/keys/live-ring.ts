@@ -1,8 +1,8 @@
 import { createLive, type Live } from '../base/live.ts'
-import { shareNext } from './files/share-next.ts'
-import { type WatchOptions, watchSecrets } from './files/watch.ts'
 import type { KeyRing } from './ring.ts'
 import type { RingLoad, RingProblem, SecretSource } from './secret-files.ts'
+import { shareNext } from './share-next.ts'
+import { type WatchOptions, watchSecrets } from './watch.ts'
 
 /** The ring in force. Readers call `get` once per operation and use that value throughout. */
 export interface LiveRing extends Live<KeyRing> {

@@ -4,15 +4,15 @@
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { createRing, type KeyRing, type RingKey, type RingSigner } from './ring.ts'
+import { createRandomSecret, readSecret, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
 import {
   describeFileError,
   type FolderListing,
   listSecretFiles,
   loadSmallFile,
   SecretFileError,
-} from './files/secret-folder.ts'
-import { createRing, type KeyRing, type RingKey, type RingSigner } from './ring.ts'
-import { createRandomSecret, readSecret, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
+} from './secret-folder.ts'
 
 export interface SecretSource {
   readonly secret?: string | undefined

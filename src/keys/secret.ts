@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { createHmacKey, type EcKey, isPemLike, toVerificationKey } from './key.ts'
-import { findPrivateKey, findPublicKey, readPem } from './material/pem.ts'
+import { findPrivateKey, findPublicKey, readPem } from './pem.ts'
 import { type RingKey, type RingSigner, sha256Hex } from './ring.ts'
 import { toEcSigningKey, toHmacSigningKey } from './signing-key.ts'
 

@@ -18,6 +18,15 @@ export interface EcSigningKey extends AnySigningKey {
   readonly verifying: EcKey
 }
 
+export type Claims = Readonly<Record<string, unknown>>
+
+/** Signs claims with a key its users never see. */
+export interface Signer {
+  /** Differs from key to key. */
+  readonly version: string
+  sign(claims: Claims): string
+}
+
 export const toHmacSigningKey = (verifying: HmacKey): HmacSigningKey =>
   Object.freeze({
     alg: 'HS256',

@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Change, ChangeFeed } from '../identity/ports.ts'
-import { createNap } from './nap.ts'
+import type { Change, ChangeFeed } from '../directory/store-port.ts'
 import { delayMsOf } from './retry.ts'
+import { createNap } from './sleep.ts'
 
 const MOST_AT_ONCE = 1000
 const MOST_BACK_OFF_MS = 2000

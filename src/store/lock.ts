@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { findStoreFile } from './place.ts'
 import type { StoreLock } from './sqlite/lock.ts'
+import { findStoreFile } from './store-url.ts'
 
 export type { StoreLock } from './sqlite/lock.ts'
 

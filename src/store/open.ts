@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts'
-import type { Store } from '../identity/ports.ts'
-import { createStore } from './assemble.ts'
-import { StoreMisfit } from './misfit.ts'
+import type { Store } from '../directory/store-port.ts'
+import { createStore } from './create-store.ts'
+import { StoreMisfit } from './incompatible-store.ts'
 import type { Engine } from './steps.ts'
 import { watchEngine } from './watch.ts'
 

@@ -1,4 +1,4 @@
-import type { Grant, GrantLevel, MultiModelPayload, Tombstone, User, UserRecord } from '../identity/user.ts'
+import type { Grant, GrantLevel, MultiModelPayload, Tombstone, User, UserRecord } from '../directory/user.ts'
 
 /** The text a record is kept as, without its name. Text, not a JSON column: those reorder members and refuse U+0000. */
 export function renderRecord(record: UserRecord): string {

@@ -1,7 +1,7 @@
 import { splitFlags } from '../../src/config/flags.ts'
+import type { IniFile } from '../../src/config/layers.ts'
 import { renderProblem } from '../../src/config/problems.ts'
 import { type Reading, readSettings } from '../../src/config/read.ts'
-import type { IniFile } from '../../src/config/reading/layers.ts'
 import type { RuntimeEntry } from '../../src/config/runtime.ts'
 
 export interface Given {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { whole } from '../../src/config/codecs.ts'
-import { FOREIGN_NAMES, findTarget } from '../../src/config/foreign.ts'
+import { FOREIGN_NAMES, findTarget } from '../../src/config/compatibility.ts'
+import { variableOf } from '../../src/config/environment.ts'
 import { toWireNames } from '../../src/config/names.ts'
 import { isConcealed, option } from '../../src/config/option.ts'
 import { type Config, findOption, OPEN_SECTIONS, OPTIONS, ROWS, SECTIONS, splitName } from '../../src/config/options.ts'
-import { variableOf } from '../../src/config/reading/environment.ts'
 import { read } from './given.ts'
 
 test('every default reads back as itself', () => {

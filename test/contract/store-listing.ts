@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Bound, Store, UserRange } from '../../src/identity/ports.ts'
+import type { Bound, Store, UserRange } from '../../src/directory/store-port.ts'
 import type { StoreTests } from './store.ts'
 import { create, deleteIn } from './store-values.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import type { Change, Store } from '../../src/identity/ports.ts'
+import type { Change, Store } from '../../src/directory/store-port.ts'
 import { MIGRATIONS } from '../../src/store/migrations/all.ts'
 import type { StoreTests } from './store.ts'
 

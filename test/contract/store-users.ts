@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { StoredPassword } from '../../src/identity/password/password.ts'
-import { createUser, type Json, type User } from '../../src/identity/user.ts'
+import { createUser, type Json, type User } from '../../src/directory/user.ts'
+import type { StoredPassword } from '../../src/passwords/password.ts'
 import { HASH_WORK } from '../../src/store/migrations/0003-hash-work.ts'
 import type { StoreTests } from './store.ts'
 import { create, createIn, deleteIn, isRefusal, newUser, PASSWORD, sequenceOf, withRoles } from './store-values.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { Refusal } from '../../src/base/errors.ts'
-import type { StoredPassword } from '../../src/identity/password/password.ts'
-import type { Store, UserWrite, WriteOutcome } from '../../src/identity/ports.ts'
-import { createUser, reviseUser, toTombstone, type User } from '../../src/identity/user.ts'
+import type { Store, UserWrite, WriteOutcome } from '../../src/directory/store-port.ts'
+import { createUser, reviseUser, toTombstone, type User } from '../../src/directory/user.ts'
+import type { StoredPassword } from '../../src/passwords/password.ts'
 
 export const PASSWORD: StoredPassword = {
   scheme: 'pbkdf2',

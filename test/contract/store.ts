@@ -3,7 +3,7 @@
  */
 import { describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import type { Store } from '../../src/identity/ports.ts'
+import type { Store } from '../../src/directory/store-port.ts'
 import { openStore } from '../../src/store/open.ts'
 import { CODE_TESTS } from './store-codes.ts'
 import { FAILURE_TESTS } from './store-failures.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { OPERATIONS } from '../../src/app/operations.ts'
 import { adminCommand } from '../../src/cli/admin.ts'
 import { configCommand } from '../../src/cli/config.ts'
 import { EXIT } from '../../src/cli/exit-codes.ts'
@@ -10,6 +9,7 @@ import { secretCommand } from '../../src/cli/secret.ts'
 import { tokenCommand } from '../../src/cli/token.ts'
 import { userCommand } from '../../src/cli/user.ts'
 import { splitFlags } from '../../src/config/flags.ts'
+import { OPERATIONS } from '../../src/dialects/admin-api/operations.ts'
 
 const PAGE = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
 const CONTEXT = { flags: splitFlags([]), env: {}, cwd: '/', print: () => {}, printError: () => {} }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { OPTIONS } from '../../src/config/options.ts'
 import { renderDefaultIni, renderOptionsPage } from '../../src/config/render.ts'
-import { renderEventsPage } from '../../src/journal/render-events.ts'
+import { renderEventsPage } from '../../src/observe/render-events.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
+import { readJwk, readJwkSet } from '../../src/keys/jwk.ts'
 import type { VerificationKey } from '../../src/keys/key.ts'
-import { readJwk, readJwkSet } from '../../src/keys/material/jwk.ts'
 import { isSignedBy, readSignedText } from '../../src/keys/token.ts'
 
 interface Case {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { lockStore } from '../../src/store/lock.ts'
-import { findStoreFile } from '../../src/store/place.ts'
+import { findStoreFile } from '../../src/store/store-url.ts'
 
 function makeFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-lock-'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { GrantLevel, Json, JsonObject, User } from '../../src/identity/user.ts'
+import type { GrantLevel, Json, JsonObject, User } from '../../src/directory/user.ts'
 import { readRecord, renderRecord } from '../../src/store/record.ts'
 import { newUser } from '../contract/store-values.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../src/base/errors.ts'
-import { StoreMisfit } from '../../src/store/misfit.ts'
+import { StoreMisfit } from '../../src/store/incompatible-store.ts'
 import { isDisconnected, isUndone, toFailure } from '../../src/store/postgres/failures.ts'
 import { delayMsOf, withRetries } from '../../src/store/retry.ts'
 

@@ -9,11 +9,11 @@ import type { UsersNeeds } from '../../src/dialects/document/users/needs.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
 import { createServerMode } from '../../src/dialects/multi-model/mode.ts'
 import { standInRoutes } from '../../src/dialects/multi-model/routes.ts'
-import { createDoor, type DoorLimits } from '../../src/door/door.ts'
-import type { Dialect, Route } from '../../src/door/exchange.ts'
-import { type Endpoint, type ListenerLimits, listen } from '../../src/door/server.ts'
-import type { Mount } from '../../src/door/speaker.ts'
-import { ANONYMOUS } from '../../src/identity/identity.ts'
+import { ANONYMOUS } from '../../src/directory/identity.ts'
+import type { Mount } from '../../src/http/dispatch.ts'
+import { createDoor, type DoorLimits } from '../../src/http/door.ts'
+import type { Dialect, Route } from '../../src/http/request-context.ts'
+import { type Endpoint, type ListenerLimits, listen } from '../../src/http/server.ts'
 
 const DOCUMENT: DocumentSettings = {
   requireValidUser: false,

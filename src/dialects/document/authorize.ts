@@ -1,6 +1,6 @@
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
-import type { Exchange } from '../../door/exchange.ts'
-import type { Identity } from '../../identity/identity.ts'
+import type { Identity } from '../../directory/identity.ts'
+import type { Exchange } from '../../http/request-context.ts'
 import { type PathRule, usersRule } from './users/authorize.ts'
 import type { UsersNeeds } from './users/needs.ts'
 

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { Refusal } from '../../base/errors.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
-import type { Exchange } from '../../door/exchange.ts'
+import type { Exchange } from '../../http/request-context.ts'
 
 const unzip = promisify(gunzip)
 

@@ -2,7 +2,7 @@
 import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { readJson } from '../../base/json.ts'
-import type { Exchange, Reply } from '../../door/exchange.ts'
+import type { Exchange, Reply } from '../../http/request-context.ts'
 import { checkForwardedChange, findConfigNames, isSecretSetting } from './config-guard.ts'
 import type { DocumentUpstream } from './dialect.ts'
 

@@ -1,6 +1,6 @@
 // What of a configuration nobody changes through this door, be it Cardea's own or that of the database behind it.
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange } from '../../door/exchange.ts'
+import type { Exchange } from '../../http/request-context.ts'
 
 /** Sections through which an administrator could once run programs. Nothing in them is ever used, or changed. */
 const PROTECTED: ReadonlySet<string> = new Set([

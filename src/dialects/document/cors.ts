@@ -1,4 +1,4 @@
-import type { Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
+import type { Exchange, HeaderPair, Reply } from '../../http/request-context.ts'
 
 export interface CorsRules {
   readonly isEnabled: boolean

@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Handler, Params, Reply, Route } from '../../door/exchange.ts'
+import type { Exchange, Handler, Params, Reply, Route } from '../../http/request-context.ts'
 import { readDecodedBody, requireJson } from './body.ts'
 import { forwardGuarded } from './config-filter.ts'
 import { isProtected } from './config-guard.ts'

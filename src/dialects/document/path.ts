@@ -1,6 +1,6 @@
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Path } from '../../door/exchange.ts'
+import type { Path } from '../../http/request-context.ts'
 
 /**
  * The segments between raw slashes, each decoded once to be judged; the bytes themselves are what is forwarded. Empty and

@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Reply, Route } from '../../door/exchange.ts'
+import type { Reply, Route } from '../../http/request-context.ts'
 import type { DocumentDialectOptions } from './dialect.ts'
 import { nodeRoutes } from './node.ts'
 import { serverRoutes } from './server-routes.ts'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
-import type { Exchange, Reply, Route } from '../../door/exchange.ts'
-import { ANONYMOUS } from '../../identity/identity.ts'
+import { ANONYMOUS } from '../../directory/identity.ts'
+import type { Exchange, Reply, Route } from '../../http/request-context.ts'
 import { readDecodedBody, requireJson } from './body.ts'
 import { toJsonReply } from './wire.ts'
 

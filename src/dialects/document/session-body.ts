@@ -1,7 +1,7 @@
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
-import type { Exchange } from '../../door/exchange.ts'
+import type { Exchange } from '../../http/request-context.ts'
 import { readDecodedBody, requireJson } from './body.ts'
 
 /** What a client sends to sign in. */

@@ -1,4 +1,4 @@
-import type { HeaderPair } from '../../door/exchange.ts'
+import type { HeaderPair } from '../../http/request-context.ts'
 
 export const SESSION_COOKIE = 'AuthSession'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, HeaderPair, Reply, Route } from '../../door/exchange.ts'
-import { ANONYMOUS, type Authenticated, type Identity } from '../../identity/identity.ts'
+import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
+import type { Exchange, HeaderPair, Reply, Route } from '../../http/request-context.ts'
 import { toDocumentWords } from './errors.ts'
 import { hasBody, readSignInBody } from './session-body.ts'
 import {

@@ -1,4 +1,4 @@
-import type { HeaderPair, Reply } from '../../door/exchange.ts'
+import type { HeaderPair, Reply } from '../../http/request-context.ts'
 
 const JSON_HEADERS: readonly HeaderPair[] = [
   ['Cache-Control', 'must-revalidate'],

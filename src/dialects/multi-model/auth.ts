@@ -4,9 +4,9 @@
  */
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
-import type { Exchange, Reply, Route } from '../../door/exchange.ts'
-import type { Session } from '../../identity/directory.ts'
-import type { BearerToken } from '../../identity/identity.ts'
+import type { Session } from '../../directory/directory.ts'
+import type { BearerToken } from '../../directory/identity.ts'
+import type { Exchange, Reply, Route } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
 import { toDoneReply, toJsonReply } from './wire.ts'
 

@@ -1,7 +1,7 @@
 import { Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
-import type { Exchange } from '../../door/exchange.ts'
+import type { Exchange } from '../../http/request-context.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 

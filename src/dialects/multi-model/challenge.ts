@@ -1,4 +1,4 @@
-import type { Dialect, Exchange } from '../../door/exchange.ts'
+import type { Dialect, Exchange } from '../../http/request-context.ts'
 
 /** The header that says so counts with any value, and with none. */
 export const declinesChallenge = (exchange: Exchange | undefined): boolean =>

@@ -1,4 +1,4 @@
-import type { Exchange, HeaderPair, Reply } from '../../door/exchange.ts'
+import type { Exchange, HeaderPair, Reply } from '../../http/request-context.ts'
 import { toEmptyReply } from './wire.ts'
 
 /** The option that decides from which origins a browser's credentials are accepted. */

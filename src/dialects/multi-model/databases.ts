@@ -1,7 +1,7 @@
 // Which databases there are, as far as grants tell, where no upstream gives the answer.
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Reply, Route } from '../../door/exchange.ts'
-import { ANONYMOUS } from '../../identity/identity.ts'
+import { ANONYMOUS } from '../../directory/identity.ts'
+import type { Exchange, Reply, Route } from '../../http/request-context.ts'
 import { type Databases, type GateSettings, isExempt, levelOn } from './gate.ts'
 import { SYSTEM_DATABASE } from './path.ts'
 import { toWrappedReply } from './wire.ts'

@@ -2,7 +2,7 @@
  * What enters: requests as drivers of the multi-model database spell them. What leaves: answers in that database's
  * words. Nothing here decides who somebody is; it asks.
  */
-import type { Answer, Dialect, Exchange, HeaderPair, Route } from '../../door/exchange.ts'
+import type { Answer, Dialect, Exchange, HeaderPair, Route } from '../../http/request-context.ts'
 import type { AuthSettings } from './auth.ts'
 import { declinesChallenge } from './challenge.ts'
 import { corsHeaders, type OriginSettings } from './cors.ts'

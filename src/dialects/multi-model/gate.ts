@@ -1,8 +1,8 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Path } from '../../door/exchange.ts'
-import { resolveDatabaseLevel } from '../../identity/grants.ts'
-import { ANONYMOUS, type Authenticated, type Identity } from '../../identity/identity.ts'
-import type { GrantLevel } from '../../identity/user.ts'
+import { resolveDatabaseLevel } from '../../directory/grants.ts'
+import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
+import type { GrantLevel } from '../../directory/user.ts'
+import type { Exchange, Path } from '../../http/request-context.ts'
 import { SYSTEM_DATABASE, toLocalPath } from './path.ts'
 
 export interface GateSettings {

@@ -1,8 +1,8 @@
 // Read-only mode, where no upstream has one of its own. As in the database, it ends with the process.
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
-import type { Exchange, Reply, Route } from '../../door/exchange.ts'
-import type { GrantLevel } from '../../identity/user.ts'
+import type { GrantLevel } from '../../directory/user.ts'
+import type { Exchange, Reply, Route } from '../../http/request-context.ts'
 import { readBody } from './body.ts'
 import type { GateSettings } from './gate.ts'
 import { requireOperator } from './rights.ts'

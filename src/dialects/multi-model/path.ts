@@ -1,6 +1,6 @@
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Path } from '../../door/exchange.ts'
+import type { Path } from '../../http/request-context.ts'
 
 /** The database a path without `/_db/<name>` speaks to. */
 export const SYSTEM_DATABASE = '_system'

@@ -1,6 +1,6 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange } from '../../door/exchange.ts'
-import { ANONYMOUS, type Identity } from '../../identity/identity.ts'
+import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
+import type { Exchange } from '../../http/request-context.ts'
 import { type GateSettings, isExempt, levelOn } from './gate.ts'
 import { SYSTEM_DATABASE } from './path.ts'
 

@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, Exchange, Handler, Route } from '../../door/exchange.ts'
+import type { Answer, Exchange, Handler, Route } from '../../http/request-context.ts'
 import { type AuthNeeds, authRoutes, signInMethods } from './auth.ts'
 import { type DatabasesNeeds, databasesRoutes } from './databases.ts'
 import { requireOperator } from './rights.ts'

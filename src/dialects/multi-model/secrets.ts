@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Reply, Route } from '../../door/exchange.ts'
+import type { Exchange, Reply, Route } from '../../http/request-context.ts'
 import { requireSuperuser } from './rights.ts'
 import { toWrappedReply } from './wire.ts'
 

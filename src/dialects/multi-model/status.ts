@@ -1,6 +1,6 @@
 // The small answers drivers and tools ask for before anything else, where no upstream gives them.
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Handler, Reply, Route } from '../../door/exchange.ts'
+import type { Exchange, Handler, Reply, Route } from '../../http/request-context.ts'
 import type { GateSettings } from './gate.ts'
 import { modeRoute, type ServerMode } from './mode.ts'
 import { mayReadAll } from './rights.ts'

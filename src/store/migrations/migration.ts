@@ -1,4 +1,4 @@
-import { StoreMisfit } from '../misfit.ts'
+import { StoreMisfit } from '../incompatible-store.ts'
 
 /** One change of the schema. What has been released is never edited; the next change gets the next number. */
 export interface Migration {

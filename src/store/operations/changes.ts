@@ -1,4 +1,4 @@
-import type { Change, ChangeKind } from '../../identity/ports.ts'
+import type { Change, ChangeKind } from '../../directory/store-port.ts'
 import { numberOf, textOf } from '../rows.ts'
 import type { Row } from '../steps.ts'
 

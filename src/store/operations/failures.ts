@@ -1,4 +1,4 @@
-import type { FailureBatch, FailureList } from '../../identity/ports.ts'
+import type { FailureBatch, FailureList } from '../../directory/store-port.ts'
 import { numberOf, textOf } from '../rows.ts'
 import { STATEMENTS } from '../statements.ts'
 import { type Operation, one, type Row } from '../steps.ts'

@@ -1,5 +1,5 @@
-import type { Expected, UserWrite, WriteOutcome } from '../../identity/ports.ts'
-import type { UserRecord } from '../../identity/user.ts'
+import type { Expected, UserWrite, WriteOutcome } from '../../directory/store-port.ts'
+import type { UserRecord } from '../../directory/user.ts'
 import type { State } from './state.ts'
 
 export interface Version {

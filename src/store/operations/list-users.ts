@@ -1,5 +1,5 @@
-import type { Bound, Stored, UserRange } from '../../identity/ports.ts'
-import type { User } from '../../identity/user.ts'
+import type { Bound, Stored, UserRange } from '../../directory/store-port.ts'
+import type { User } from '../../directory/user.ts'
 import { readUser } from '../record.ts'
 import { numberOf, textOf } from '../rows.ts'
 import { type OneStep, one, type Row, type Statement, type Value } from '../steps.ts'

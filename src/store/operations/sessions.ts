@@ -1,4 +1,4 @@
-import type { EndedCount, EndedSession } from '../../identity/ports.ts'
+import type { EndedCount, EndedSession } from '../../directory/store-port.ts'
 import { numberOf, textOf } from '../rows.ts'
 import { STATEMENTS } from '../statements.ts'
 import { type Operation, one, type Row } from '../steps.ts'

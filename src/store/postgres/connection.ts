@@ -1,6 +1,6 @@
 import { Client, type ClientConfig, Pool, types } from 'pg'
 import type { Log } from '../../base/log.ts'
-import { StoreMisfit } from '../misfit.ts'
+import { StoreMisfit } from '../incompatible-store.ts'
 
 const INT8 = 20
 const MOST_CONNECTIONS = 10

@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../base/errors.ts'
-import { StoreMisfit } from '../misfit.ts'
+import { StoreMisfit } from '../incompatible-store.ts'
 
 /** Undone by the server for the sake of another transaction: serialisation failure, deadlock. */
 const UNDONE = new Set(['40001', '40P01'])

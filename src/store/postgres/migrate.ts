@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import type { Log } from '../../base/log.ts'
+import { StoreMisfit } from '../incompatible-store.ts'
 import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations/migration.ts'
-import { StoreMisfit } from '../misfit.ts'
 
 /** Any number that is always the same; the lock it names is per database. */
 const LOCK = 0x43617264

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
 import { syncFolder } from '../../base/files.ts'
 import type { Log } from '../../base/log.ts'
-import { StoreMisfit } from '../misfit.ts'
+import { StoreMisfit } from '../incompatible-store.ts'
 
 const MEMORY = ':memory:'
 const OURS_ALONE = 0o600

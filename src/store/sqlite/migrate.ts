@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Log } from '../../base/log.ts'
+import { StoreMisfit } from '../incompatible-store.ts'
 import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations/migration.ts'
-import { StoreMisfit } from '../misfit.ts'
 
 /** Brings the schema up to date. Of several processes one does it, the others find it done. */
 export function migrateSqlite(database: DatabaseSync, known: readonly Migration[], log: Log): void {

@@ -1,7 +1,7 @@
 // One-time codes are used up for every node, for good, and never accepted unchecked.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { readTotp, renderCode } from '../../../src/identity/totp.ts'
+import { readTotp, renderCode } from '../../../src/directory/totp.ts'
 import { type Cardea, createTestCardea } from '../../../src/index.ts'
 import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
 import { ADMIN, send } from '../../support/scenario.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
-import { createAccessToken } from '../../../src/identity/access-token.ts'
+import { createAccessToken } from '../../../src/directory/access-token.ts'
 import { createTestCardea } from '../../../src/index.ts'
 import { type Front, openBackend, openFront, type Seen } from '../../support/gateway.ts'
 import { makeToken, now, SECRET, superuser } from '../../support/multi-model.ts'

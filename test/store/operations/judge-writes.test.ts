@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Expected, UserWrite } from '../../../src/identity/ports.ts'
-import { toTombstone } from '../../../src/identity/user.ts'
+import type { Expected, UserWrite } from '../../../src/directory/store-port.ts'
+import { toTombstone } from '../../../src/directory/user.ts'
 import { judgeWrites, type Version } from '../../../src/store/operations/judge-writes.ts'
 import { newUser } from '../../contract/store-values.ts'
 

@@ -1,7 +1,7 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Identity } from '../../../identity/identity.ts'
-import type { User } from '../../../identity/user.ts'
-import type { DocumentId } from './document/id.ts'
+import type { Identity } from '../../../directory/identity.ts'
+import type { User } from '../../../directory/user.ts'
+import type { DocumentId } from './id.ts'
 import type { UsersSettings } from './needs.ts'
 
 export type PathRule = 'open' | 'admin'

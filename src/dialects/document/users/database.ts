@@ -1,9 +1,9 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange, Reply } from '../../../door/exchange.ts'
+import type { Exchange, Reply } from '../../../http/request-context.ts'
 import { toJsonReply } from '../wire.ts'
-import { toSequenceText } from './changes/sequence.ts'
 import type { UsersNeeds } from './needs.ts'
+import { toSequenceText } from './sequence.ts'
 
 /** What `GET` of the database tells. */
 export async function usersInfo({ database, directory, changes, uuid }: UsersNeeds): Promise<Record<string, unknown>> {

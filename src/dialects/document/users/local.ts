@@ -1,10 +1,10 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange, Reply } from '../../../door/exchange.ts'
+import type { Exchange, Reply } from '../../../http/request-context.ts'
 import { toJsonReply } from '../wire.ts'
-import { type Member, renderMembers } from './document/member.ts'
-import { readSent } from './document/sent.ts'
+import { type Member, renderMembers } from './member.ts'
 import { readFlag, readJsonBody } from './query.ts'
-import { readRequestRevision } from './writing/revision.ts'
+import { readRequestRevision } from './revision.ts'
+import { readSent } from './sent.ts'
 
 /**
  * Local documents are where replicators note how far they came. They are kept in memory, the most recent ones: whoever

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../base/clock.ts'
-import type { Exchange } from '../../../door/exchange.ts'
-import type { Directory } from '../../../identity/directory.ts'
+import type { Directory } from '../../../directory/directory.ts'
+import type { Exchange } from '../../../http/request-context.ts'
 
 /** The options the database of users lives by, as they are now. */
 export interface UsersSettings {

@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
 import { isJsonObject, keepsNumbers, readJson } from '../../../base/json.ts'
-import type { Exchange } from '../../../door/exchange.ts'
+import type { Exchange } from '../../../http/request-context.ts'
 import { readDecodedBody, requireJson } from '../body.ts'
 
 type Parameters = Pick<URLSearchParams, 'get' | 'has'>

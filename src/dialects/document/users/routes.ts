@@ -2,19 +2,19 @@
  * What enters: requests to the database of users, as clients of the document database spell them. What leaves: the
  * users of the directory as documents. Nothing is kept here but the notes of replicators.
  */
-import type { Exchange, Handler, Params, Reply, Route } from '../../../door/exchange.ts'
+import type { Exchange, Handler, Params, Reply, Route } from '../../../http/request-context.ts'
 import { toJsonReply } from '../wire.ts'
-import { getChanges } from './changes/feed.ts'
+import { allDocs } from './all-docs.ts'
+import { bulkDocs } from './bulk-docs.ts'
+import { bulkGet } from './bulk-get.ts'
 import { deleteDatabase, ensureFullCommit, getSecurity, putDatabase, putSecurity, usersInfo } from './database.ts'
+import { getChanges } from './feed.ts'
+import { getDocument } from './get.ts'
 import { createLocalDocuments, deleteLocal, getLocal, putLocal } from './local.ts'
 import type { UsersNeeds } from './needs.ts'
+import { deleteDocument, postDocument, putDocument } from './put.ts'
 import { requireJsonType } from './query.ts'
-import { allDocs } from './reading/all-docs.ts'
-import { bulkGet } from './reading/bulk-get.ts'
-import { getDocument } from './reading/get.ts'
-import { missingRevisions, revisionsDiff } from './reading/revisions-diff.ts'
-import { bulkDocs } from './writing/bulk-docs.ts'
-import { deleteDocument, postDocument, putDocument } from './writing/put.ts'
+import { missingRevisions, revisionsDiff } from './revisions-diff.ts'
 
 export function usersRoutes(needs: UsersNeeds): readonly Route[] {
   const below = (path: string) => `/${needs.database}${path}`

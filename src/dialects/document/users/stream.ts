@@ -1,5 +1,5 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
-import type { Feed, Reply } from '../../../door/exchange.ts'
+import type { Feed, Reply } from '../../../http/request-context.ts'
 
 /** Pieces are gathered to about this size: a write for each row would cost more than the row. */
 const PIECE_CHARACTERS = 16_384

@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
-import type { GrantLevel, JsonObject } from '../../../identity/user.ts'
+import type { GrantLevel, JsonObject } from '../../../directory/user.ts'
 import type { Members } from '../body.ts'
 
 /** A user as a request describes it. What was left out is `undefined`, and so is `null`. */

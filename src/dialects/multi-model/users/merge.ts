@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../../base/json.ts'
-import type { Json, JsonObject } from '../../../identity/user.ts'
+import type { Json, JsonObject } from '../../../directory/user.ts'
 
 const isObject = (value: Json | undefined): value is JsonObject => isJsonObject(value)
 

@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange, Params, Reply } from '../../../door/exchange.ts'
-import type { User } from '../../../identity/user.ts'
+import type { User } from '../../../directory/user.ts'
+import type { Exchange, Params, Reply } from '../../../http/request-context.ts'
 import { gather } from '../gather.ts'
 import { requireReader } from '../rights.ts'
 import { toMergedReply } from '../wire.ts'

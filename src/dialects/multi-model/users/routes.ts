@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange, Handler, Params, Reply, Route } from '../../../door/exchange.ts'
-import type { AdministratorDirectory, UserDirectory } from '../../../identity/directory.ts'
+import type { AdministratorDirectory, UserDirectory } from '../../../directory/directory.ts'
+import type { Exchange, Handler, Params, Reply, Route } from '../../../http/request-context.ts'
 import type { Databases, GateSettings } from '../gate.ts'
 import type { ServerMode } from '../mode.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'

@@ -1,5 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { JsonObject, User } from '../../../identity/user.ts'
+import type { JsonObject, User } from '../../../directory/user.ts'
 
 /** A user as everybody may see it who may see it at all: never anything about its password. */
 export interface UserObject {

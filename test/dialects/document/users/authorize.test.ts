@@ -7,9 +7,9 @@ import {
   usersRule,
   viewOf,
 } from '../../../../src/dialects/document/users/authorize.ts'
-import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/identity/identity.ts'
-import { readDocumentPassword } from '../../../../src/identity/password/password.ts'
-import { createUser } from '../../../../src/identity/user.ts'
+import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/directory/identity.ts'
+import { createUser } from '../../../../src/directory/user.ts'
+import { readDocumentPassword } from '../../../../src/passwords/password.ts'
 
 const CLOSED = { publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }
 const LISTED = { ...CLOSED, publicFields: ['nick'], isPublic: true }

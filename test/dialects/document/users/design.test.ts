@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { createDesignDocument } from '../../../../src/dialects/document/users/document/design.ts'
-import { RULES } from '../../../../src/dialects/document/users/document/validate.ts'
+import { createDesignDocument } from '../../../../src/dialects/document/users/design.ts'
+import { RULES } from '../../../../src/dialects/document/users/validate.ts'
 
 const { members, revision } = createDesignDocument('org.couchdb.user:')
 const text = String(new Map(members).get('validate_doc_update'))

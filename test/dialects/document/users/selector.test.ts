@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readSelector } from '../../../../src/dialects/document/users/changes/selector.ts'
+import { readSelector } from '../../../../src/dialects/document/users/selector.ts'
 
 const DOC = { name: 'ada', age: 36, roles: ['math', 'poet'], home: { city: 'London', 'a.b': 1 }, off: null, yes: true }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkProposal, type Proposal } from '../../../../src/dialects/document/users/document/validate.ts'
-import { NO_GRANTS } from '../../../../src/identity/identity.ts'
-import { readDocumentPassword } from '../../../../src/identity/password/password.ts'
-import { createUser, type User } from '../../../../src/identity/user.ts'
+import { checkProposal, type Proposal } from '../../../../src/dialects/document/users/validate.ts'
+import { NO_GRANTS } from '../../../../src/directory/identity.ts'
+import { createUser, type User } from '../../../../src/directory/user.ts'
+import { readDocumentPassword } from '../../../../src/passwords/password.ts'
 
 const PREFIX = 'org.couchdb.user:'
 const ADMIN = { name: 'root', roles: ['_admin'], isAdmin: true, grants: NO_GRANTS }

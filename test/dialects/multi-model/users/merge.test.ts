@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { merge } from '../../../../src/dialects/multi-model/users/merge.ts'
-import type { JsonObject } from '../../../../src/identity/user.ts'
+import type { JsonObject } from '../../../../src/directory/user.ts'
 
 const parse = (text: string): JsonObject => JSON.parse(text)
 

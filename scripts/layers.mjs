@@ -1,0 +1,42 @@
+/**
+ * The import rules of `src/`. A folder imports only from folders with a lower number, types and values alike; folders
+ * with the same number do not import each other. Files directly in `src/` are entry points and may import everything.
+ */
+export const LAYERS = {
+  cli: 7,
+  wiring: 6,
+  cluster: 5,
+  dialects: 4,
+  gateway: 4,
+  'live-config': 4,
+  http: 3,
+  auth: 3,
+  store: 3,
+  transfer: 3,
+  directory: 2,
+  keys: 1,
+  passwords: 1,
+  config: 1,
+  observe: 1,
+  base: 0,
+}
+
+/** Folders that only some of the folders above them may import. */
+export const RESERVED = { config: ['live-config', 'wiring', 'cli'] }
+
+/** Subfolders that never import each other. */
+export const SEPARATE = [/^(dialects\/[^/]+)\//, /^(store\/(?:sqlite|postgres))\//]
+
+/** Folders whose files still import each other in a cycle. */
+export const CYCLIC = ['directory', 'observe', 'dialects/document', 'gateway', 'dialects/multi-model', 'wiring']
+
+/** Third-party packages and the files that may import each. */
+export const PACKAGES = {
+  commander: /^cli\//,
+  '@clack/prompts': /^cli\//,
+  pino: /^observe\//,
+  'lru-cache': /^(base|directory|auth|keys|passwords|gateway|http)\//,
+  re2js: /^passwords\//,
+  undici: /^gateway\//,
+  pg: /^store\/postgres\//,
+}

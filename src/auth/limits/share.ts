@@ -1,0 +1,96 @@
+/**
+ * Tells other nodes of failures, and counts theirs, through the store. Nothing waits for it: where the store is away,
+ * each node goes on with the failures it knows.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Clock, nowSeconds } from '../../base/clock.ts'
+import type { FailureStore } from '../../directory/store-port.ts'
+import type { LimitSettings, SharedCounters } from './limits.ts'
+
+export interface SharingOptions {
+  readonly counters: SharedCounters
+  readonly store: FailureStore
+  settings(): LimitSettings
+  readonly clock: Clock
+  readonly everyMs?: number
+}
+
+export interface Sharing {
+  /** One turn, beside those that come by themselves. */
+  exchange(): Promise<void>
+  stop(): Promise<void>
+}
+
+const EVERY_MS = 250
+const EVERY_MS_WITHOUT_STORE = 2000
+const PURGE_EVERY_MS = 60_000
+const PAGE = 100
+
+export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions): Sharing {
+  const exchange = createExchange(options)
+  const stopping = new AbortController()
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      // the store itself logs that it is away
+      const isDone = await exchange().then(
+        () => true,
+        () => false,
+      )
+      const ms = isDone ? everyMs : Math.max(everyMs, EVERY_MS_WITHOUT_STORE)
+      await pause(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    exchange,
+    stop() {
+      stopping.abort()
+      return running
+    },
+  }
+}
+
+function createExchange({ counters, store, settings, clock }: SharingOptions): () => Promise<void> {
+  // new with every start: a node that restarts counts what it wrote before
+  const node = randomUUID()
+  let position = 0
+  let purgedAtMs = Number.NEGATIVE_INFINITY
+
+  const tell = async () => {
+    const failures = counters.take()
+    if (failures.length === 0) return
+    const atMs = clock.nowMs()
+    try {
+      await store.addFailures({ node, atMs, expiresAt: Math.ceil((atMs + toLifetimeMs(settings())) / 1000), failures })
+    } catch (error) {
+      counters.putBack(failures)
+      throw error
+    }
+  }
+  const listen = async () => {
+    for (;;) {
+      const { batches, sequence } = await store.listFailures(position, PAGE)
+      for (const batch of batches) if (batch.node !== node) counters.addFailures(batch.failures, batch.atMs)
+      // a store restored from a copy goes back: then its own position counts
+      position = batches.at(-1)?.sequence ?? sequence
+      if (batches.length < PAGE) return
+    }
+  }
+  const purge = async () => {
+    if (clock.nowMs() - purgedAtMs < PURGE_EVERY_MS) return
+    purgedAtMs = clock.nowMs()
+    await store.purgeFailures(nowSeconds(clock))
+  }
+  return async () => {
+    await tell()
+    await listen()
+    await purge()
+  }
+}
+
+/** How long a failure can matter: a lock lives as long as its option says, a bucket until all of it is refilled. */
+function toLifetimeMs({ lock, account, peer }: LimitSettings): number {
+  const refillMs = [account, peer].map(({ burst, refillPerMinute }) => (burst / refillPerMinute) * 60_000)
+  return Math.max(lock.lifetimeMs, ...refillMs)
+}

@@ -1,0 +1,122 @@
+// Whether a start with these settings would find all in order that they name. Everything is tried, nothing started.
+import { splitName } from '../config/options.ts'
+import type { Problem } from '../config/problems.ts'
+import { renderSource, type Settings } from '../config/settings.ts'
+import type { RingLoad } from '../keys/secret-files.ts'
+import { checkKeySetFiles } from '../live-config/key-sets.ts'
+import { loadServiceKey } from '../live-config/service-key.ts'
+import {
+  createSharedSecrets,
+  keysOf,
+  type SharedPair,
+  type SharedSecrets,
+  USES,
+  type Use,
+} from '../live-config/shared-secrets.ts'
+import { StartError } from '../live-config/start-error.ts'
+import { loadTokenSecrets } from '../live-config/token-secrets.ts'
+import { loadUpstreamSecrets } from '../live-config/upstream-secrets.ts'
+import { toDocumentEndpoints, toMultiModelEndpoints } from '../wiring/options.ts'
+
+/** Something a start does with a file, and the options that name it: the first that was given is the place. */
+interface Trial {
+  readonly section: string
+  readonly keys: readonly string[]
+  /** What the secret it loads is for. */
+  readonly use?: Use
+  /** Throws a `StartError`, or answers with a reason. */
+  run(settings: Settings, secrets: SharedSecrets): Promise<string | undefined> | string | undefined
+}
+
+/** What was loaded is in use for those that come after it. */
+function take(load: RingLoad | undefined, use: Use, secrets: SharedSecrets): string | undefined {
+  if (load?.kind === 'refused') return load.message
+  if (load) secrets.register(use, () => keysOf(load.ring))
+  return undefined
+}
+
+const SECRET_TRIALS: readonly Trial[] = [
+  {
+    section: 'server',
+    keys: ['jwt-secret-folder', 'jwt-secret-keyfile', 'jwt-secret'],
+    use: USES.tokens,
+    run: async (settings, secrets) => take(await loadTokenSecrets(settings, secrets), USES.tokens, secrets),
+  },
+  {
+    section: 'upstream',
+    keys: ['multi-model-secret-folder', 'multi-model-secret-keyfile'],
+    use: USES.upstream,
+    run: async (settings, secrets) => take(await loadUpstreamSecrets(settings, secrets), USES.upstream, secrets),
+  },
+  {
+    section: 'upstream',
+    keys: ['service-keyfile'],
+    use: USES.services,
+    run: (settings, secrets) => {
+      const { verifying } = loadServiceKey(settings, secrets)
+      secrets.register(USES.services, () => [verifying])
+      return undefined
+    },
+  },
+]
+
+const TRIALS: readonly Trial[] = [
+  ...SECRET_TRIALS,
+  { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void toDocumentEndpoints(values) },
+  { section: 'ssl', keys: ['keyfile'], run: ({ values }) => void toMultiModelEndpoints(values) },
+]
+
+/** Every problem of secrets, keys and certificates, each with the place it was named at. */
+export async function checkNamed(settings: Settings): Promise<readonly Problem[]> {
+  const secrets = createSharedSecrets()
+  // which are the same is seen once all are loaded
+  const gathering: SharedSecrets = { ...secrets, check: () => undefined }
+  const tried: Problem[] = []
+  for (const trial of TRIALS) tried.push(...(await attempt(trial, settings, gathering)))
+  return [...tried, ...checkKeySetFiles(settings), ...secrets.list(settings).map((pair) => toConflict(pair, settings))]
+}
+
+const toConflict = ({ names, message }: SharedPair, settings: Settings): Problem => ({
+  kind: 'conflict',
+  place: [...new Set(names.flatMap((name) => placesOfSecret(name, settings)))].join(', '),
+  message,
+})
+
+const KEY_PREFIX = '[jwt_keys] '
+
+function placesOfSecret(name: string, settings: Settings): readonly string[] {
+  const trial = SECRET_TRIALS.find(({ use }) => use === name)
+  if (trial) return [placeOf(trial, settings)]
+  if (!name.startsWith(KEY_PREFIX)) {
+    const { section, key } = splitName(name)
+    return [placeOf({ section, keys: [key] }, settings)]
+  }
+  // a key that has no line of its own stands in one of the sets
+  const line = settings.open.jwt_keys.find(({ key }) => key === name.slice(KEY_PREFIX.length))
+  const lines = line ? [line] : settings.open.jwt_keys.filter(({ key }) => key.startsWith('jwks:'))
+  return lines.map(({ source }) => renderSource(source))
+}
+
+/** The secrets of files, as far as they can be read, for who changes settings beside them while no server runs. */
+export async function registerNamedSecrets(settings: Settings, secrets: SharedSecrets): Promise<void> {
+  for (const trial of SECRET_TRIALS) await attempt(trial, settings, secrets)
+}
+
+async function attempt(trial: Trial, settings: Settings, secrets: SharedSecrets): Promise<readonly Problem[]> {
+  const reason = await findReason(() => trial.run(settings, secrets))
+  return reason === undefined ? [] : [{ kind: 'bad-file', place: placeOf(trial, settings), message: reason }]
+}
+
+async function findReason(run: () => ReturnType<Trial['run']>): Promise<string | undefined> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof StartError) return error.message
+    throw error
+  }
+}
+
+function placeOf({ section, keys }: Pick<Trial, 'section' | 'keys'>, settings: Settings): string {
+  const found = keys.map((key) => settings.find(section, key)?.source).find((source) => source?.kind !== 'default')
+  return found ? renderSource(found) : `${section}.${keys[0]}`
+}

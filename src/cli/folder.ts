@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createFile } from '../base/files.ts'
+import { OPTIONS } from '../config/options.ts'
+import { renderAdminPassword } from '../passwords/admin-password.ts'
+import { createHasher } from '../passwords/hasher.ts'
+
+const CONFIG_FILE = 'local.ini'
+const ADMINISTRATOR = 'admin'
+
+/** Whether a folder holds a configuration. It is written last: a folder without it is not ready. */
+export const isFolderMade = (folder: string): boolean => existsSync(join(folder, CONFIG_FILE))
+
+export interface MadeFolder {
+  readonly folder: string
+  readonly administrator: string
+  /** In clear, to be shown once. */
+  readonly password: string
+}
+
+/**
+ * A folder with all a server needs, private to its owner. Keys that are there already are kept. `undefined`: somebody
+ * else has made it meanwhile, with a password of theirs.
+ */
+export async function createFolder(folder: string): Promise<MadeFolder | undefined> {
+  const password = randomBytes(15).toString('base64url')
+  mkdirSync(join(folder, 'keys', 'tokens'), { recursive: true, mode: 0o700 })
+  // 32 random bytes as 64 hexadecimal digits: the longest secret the multi-model database takes.
+  for (const name of ['cookie', 'tokens/1.key']) makeKey(join(folder, 'keys', name), randomBytes(32).toString('hex'))
+  const isMade = createFile(join(folder, CONFIG_FILE), renderConfig(await hashNew(password)))
+  return isMade ? { folder, administrator: ADMINISTRATOR, password } : undefined
+}
+
+function makeKey(path: string, key: string): void {
+  if (createFile(path, key)) return
+  const problem = checkKey(path)
+  if (problem) throw new Error(`${path} is there already, and ${problem}. Mend it, or remove it to have a new one made`)
+}
+
+const OTHERS = 0o077
+
+/** What keeps a file somebody put there from being a key. */
+function checkKey(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found?.isFile()) return 'it is not a file'
+  if ((found.mode & OTHERS) !== 0) return 'others than its owner have rights to it (it must have mode 600)'
+  return readFileSync(path, 'utf8').trim() === '' ? 'it is empty' : undefined
+}
+
+async function hashNew(password: string): Promise<string> {
+  const { pbkdf2_prf, iterations } = OPTIONS.chttpd_auth
+  const hasher = createHasher({ queue: () => 1 })
+  const parameters = { scheme: 'pbkdf2', prf: pbkdf2_prf.initial, iterations: iterations.initial } as const
+  return renderAdminPassword(await hasher.hash(password, parameters))
+}
+
+const renderConfig = (
+  administrator: string,
+): string => `; Configuration of this Cardea. etc/default.ini lists every option with its default.
+; Relative paths are relative to this file.
+
+[store]
+url = sqlite:cardea.db
+
+[server]
+jwt-secret-folder = keys/tokens
+
+[chttpd_auth]
+secret = @file:keys/cookie
+; Stricter than the defaults, which are those of CouchDB.
+password_regexp = [{".{12,}", "Use at least 12 characters."}]
+same_site = lax
+
+[couchdb]
+uuid = ${randomBytes(16).toString('hex')}
+
+[admins]
+${ADMINISTRATOR} = ${administrator}
+`

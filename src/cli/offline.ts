@@ -1,0 +1,56 @@
+// The same directory and settings without any door: what commands work on while no server runs.
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Refusal } from '../base/errors.ts'
+import { toControlWords } from '../dialects/admin-api/errors.ts'
+import type { Call } from '../dialects/admin-api/operation.ts'
+import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
+import { createState, type StateOptions } from '../live-config/live-config.ts'
+import { StartError } from '../live-config/start-error.ts'
+import { findStoreFile } from '../store/store-url.ts'
+import { createControlNeeds } from '../wiring/control.ts'
+import { openDirectory } from '../wiring/directory.ts'
+import { registerNamedSecrets } from './check-referenced-files.ts'
+
+/** What became of an operation, in the words a server would have used. */
+export type Outcome =
+  | { readonly kind: 'done'; readonly value: unknown }
+  | { readonly kind: 'refused'; readonly error: string; readonly reason: string }
+
+export interface Offline {
+  run(name: OperationName, call: Call): Promise<Outcome>
+  close(): Promise<void>
+}
+
+/** A store is made beside its configuration, but not in the middle of nowhere: there, another one was meant. */
+function requirePlace(load: StateOptions['load']): void {
+  const file = findStoreFile(load()([]).settings.values.store.url)
+  if (file === undefined || existsSync(dirname(file))) return
+  throw new StartError(`There is no store at ${file}. Name the configuration of the server with --config.`)
+}
+
+/** Holds the store's lock until it is closed. Throws `StoreBusy` where somebody else works on it. */
+export async function openOffline(options: Pick<StateOptions, 'load' | 'log'>): Promise<Offline> {
+  requirePlace(options.load)
+  const state = await createState({ ...options, mayLackAdministrator: true, lockWaitMs: 0 })
+  await registerNamedSecrets(state.get().settings, state.secrets)
+  const directory = await openDirectory(state, options.log).catch(async (error) => {
+    await state.store.close()
+    throw error
+  })
+  const needs = createControlNeeds(state, directory)
+  return {
+    async run(name, call) {
+      try {
+        return { kind: 'done', value: await OPERATIONS[name].run(needs, call) }
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        return { kind: 'refused', ...toControlWords(error) }
+      }
+    },
+    async close() {
+      await directory.close()
+      await state.store.close()
+    },
+  }
+}

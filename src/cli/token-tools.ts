@@ -1,0 +1,94 @@
+// Tokens of the multi-model door made and looked at by whoever holds the secret, without a server.
+import { readUtf8 } from '../base/encoding.ts'
+import { isJsonObject, readJson } from '../base/json.ts'
+import type { Config } from '../config/options.ts'
+import { MULTI_MODEL_TYPES, type MultiModelFlaw, readMultiModelClaims } from '../keys/multi-model-claims.ts'
+import { type KeyRing, signWithRing, verifyWithRing } from '../keys/ring.ts'
+import { loadSecretRing } from '../keys/secret-files.ts'
+import type { TokenReason } from '../keys/token.ts'
+import { SecretProblem } from '../live-config/secret-tools.ts'
+import { toSecretSource } from '../live-config/token-secrets.ts'
+
+export interface NewToken {
+  /** `undefined`: a superuser token. */
+  readonly user: string | undefined
+  readonly serverId: string
+  /** `undefined`: it never ends. */
+  readonly lifetimeSeconds: number | undefined
+  readonly paths: readonly string[]
+  readonly nowSeconds: number
+}
+
+const toIssuer = (config: Config): string => config['multi-model'].name.toLowerCase()
+
+async function loadRing(config: Config): Promise<KeyRing> {
+  const load = await loadSecretRing(toSecretSource(config))
+  if (load.kind === 'refused') throw new SecretProblem(load.message)
+  if (load.source !== 'random') return load.ring
+  throw new SecretProblem(
+    'No secret of tokens is configured, so none of yours would be accepted: see --server.jwt-secret-keyfile and -folder.',
+  )
+}
+
+/** Signed with the secret in force now. */
+export async function createToken(config: Config, token: NewToken): Promise<string> {
+  const { user, serverId, lifetimeSeconds, paths, nowSeconds } = token
+  const ring = await loadRing(config)
+  return signWithRing(ring, {
+    ...(user === undefined ? {} : { preferred_username: user }),
+    iss: toIssuer(config),
+    ...(user === undefined ? { server_id: serverId } : {}),
+    iat: nowSeconds,
+    ...(lifetimeSeconds === undefined ? {} : { exp: nowSeconds + lifetimeSeconds }),
+    ...(paths.length === 0 ? {} : { allowed_paths: paths }),
+  })
+}
+
+export interface ShownToken {
+  /** As the token has them; `undefined` where they cannot be read. */
+  readonly header: unknown
+  readonly claims: unknown
+  /** Why the door would refuse it; `undefined`: as far as its secrets and claims go, it would not. */
+  readonly problem: string | undefined
+}
+
+export async function showToken(config: Config, text: string, nowSeconds: number): Promise<ShownToken> {
+  const [header, claims] = text.split('.').map(readPart)
+  return { header, claims, problem: await findProblem(config, text, nowSeconds) }
+}
+
+function readPart(part: string): unknown {
+  const reading = readJson(readUtf8(Buffer.from(part, 'base64url')) ?? '')
+  return reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : undefined
+}
+
+async function findProblem(config: Config, text: string, nowSeconds: number): Promise<string | undefined> {
+  const token = verifyWithRing(text, await loadRing(config), { types: MULTI_MODEL_TYPES, nowSeconds })
+  if (token.kind === 'refused') return TOKEN_PROBLEMS[token.reason]
+  const said = readMultiModelClaims(token.claims, { issuer: toIssuer(config), nowSeconds })
+  return said.kind === 'refused' ? CLAIM_PROBLEMS[said.reason](toIssuer(config)) : undefined
+}
+
+const TOKEN_PROBLEMS: Readonly<Record<TokenReason, string>> = {
+  malformed: 'it is not three parts of canonical base64url, or a part is not JSON that names each member once',
+  not_an_object: 'its claims are not an object',
+  missing_alg: 'its header has no alg',
+  invalid_alg: 'there is no key for its alg',
+  crit: 'its header asks for an extension (crit)',
+  invalid_typ: 'its header must have the typ JWT',
+  unknown_kid: 'there is no key for its kid',
+  invalid_kid: 'its kid is not text',
+  bad_key: 'the key cannot be used',
+  bad_mac: 'none of the secrets signed it',
+  bad_signature: 'none of the keys signed it',
+}
+
+const CLAIM_PROBLEMS: Readonly<Record<MultiModelFlaw, (issuer: string) => string>> = {
+  iss: (issuer) => `its iss must be ${issuer}`,
+  preferred_username: () => 'its preferred_username must be text, and not empty',
+  server_id: () => 'its server_id must be text',
+  no_identity: () => 'it has neither preferred_username nor server_id',
+  exp: () => 'its exp must be a number',
+  expired: () => 'it has expired',
+  allowed_paths: () => 'its allowed_paths must be a list of paths, and not empty',
+}

@@ -1,0 +1,147 @@
+/**
+ * A document database as the source of an import: its users page by page, its administrators at once. The name and
+ * password for it are asked for, and travel to that one place: whoever redirects them gets nothing.
+ */
+
+import { isJsonObject, readJson } from '../../base/json.ts'
+import { createDumpReader, type Found } from '../../transfer/dump.ts'
+import { ExitError } from '../context.ts'
+import { EXIT } from '../exit-codes.ts'
+import type { Source } from './source.ts'
+
+export interface DocumentServer {
+  /** Of the server itself, without the database. */
+  readonly base: URL
+  readonly authorization: string
+}
+
+const PAGE = 1000
+const ANSWER_MS = 120_000
+const USERS = '_users'
+
+/** The server an address means, which may also be that of its users' database. */
+export function readServerUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  // the text is not repeated: it may hold a password
+  if (!url) throw new ExitError(EXIT.usage, 'This is no address: http://host:5984 is one.')
+  if (url.username !== '' || url.password !== '') {
+    throw new ExitError(EXIT.usage, 'An address holds no name or password: see --source-as and --source-credentials.')
+  }
+  if (url.search !== '' || url.hash !== '') throw new ExitError(EXIT.usage, 'The address ends with that of the server.')
+  url.pathname = `${url.pathname.replace(/\/(?:_users)?\/?$/, '')}/`
+  return url
+}
+
+export async function openServerSource(server: DocumentServer, idPrefix: string): Promise<Source> {
+  const total = await countDocuments(server)
+  let done = 0
+  return {
+    hasLines: false,
+    format: () => 'document',
+    position: () => ({ done, total }),
+    async *read(signal) {
+      let after: Position = { startKey: undefined, skip: 0 }
+      // a page that is under way is soon there
+      while (!signal.aborted) {
+        const rows = await loadPage(server, idPrefix, after)
+        const isSeen = after.startKey !== undefined && rows[0]?.reading.id === after.startKey
+        const fresh = isSeen ? rows.slice(1) : rows
+        done += fresh.length
+        yield fresh
+        if (rows.length < PAGE) return
+        after = toPosition(after, rows)
+      }
+    },
+  }
+}
+
+/** From the last row whose id could be read, which is then seen twice; or behind those that follow it without one. */
+interface Position {
+  readonly startKey: string | undefined
+  readonly skip: number
+}
+
+function toPosition(before: Position, rows: readonly Found[]): Position {
+  const last = rows.findLastIndex(({ reading }) => reading.id !== undefined)
+  if (last < 0) return { ...before, skip: before.skip + rows.length }
+  const following = rows.length - 1 - last
+  return { startKey: rows[last]?.reading.id, skip: following > 0 ? following + 1 : 0 }
+}
+
+async function loadPage(server: DocumentServer, idPrefix: string, { startKey, skip }: Position): Promise<Found[]> {
+  const query = new URLSearchParams({ include_docs: 'true', limit: String(PAGE) })
+  if (startKey !== undefined) query.set('startkey', JSON.stringify(startKey))
+  if (skip > 0) query.set('skip', String(skip))
+  const reader = createDumpReader({ format: 'document', idPrefix })
+  const found: Found[] = []
+  for await (const chunk of await load(server, `${USERS}/_all_docs?${query}`)) found.push(...reader.push(chunk))
+  found.push(...reader.end())
+  return found
+}
+
+async function countDocuments(server: DocumentServer): Promise<number | undefined> {
+  const info = await loadJson(server, USERS)
+  const count = isJsonObject(info) ? info['doc_count'] : undefined
+  return typeof count === 'number' ? count : undefined
+}
+
+/** What `[admins]` of that server holds, by name. */
+export async function loadAdministrators(server: DocumentServer): Promise<string> {
+  return (await loadWhole(server, '_node/_local/_config/admins')).toString()
+}
+
+async function loadJson(server: DocumentServer, path: string): Promise<unknown> {
+  const reading = readJson((await loadWhole(server, path)).toString())
+  if (reading.kind === 'json') return reading.value
+  throw new ExitError(EXIT.failed, `What answers at ${server.base.host} is no document database.`)
+}
+
+const MOST_BYTES = 16 * 1024 * 1024
+
+async function loadWhole(server: DocumentServer, path: string): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of await load(server, path)) {
+    bytes += chunk.length
+    if (bytes > MOST_BYTES) throw new ExitError(EXIT.failed, `The answer of ${server.base.host} is too large.`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const REFUSALS: ReadonlyMap<number, string> = new Map([
+  [401, 'it does not take this name and password, or they are not of an administrator'],
+  [403, 'it does not let this name read its users'],
+  [404, 'it has no such database'],
+])
+
+async function load({ base, authorization }: DocumentServer, path: string): Promise<AsyncIterable<Uint8Array>> {
+  const response = await fetch(new URL(path, base), {
+    headers: { Authorization: authorization, Accept: 'application/json' },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(ANSWER_MS),
+  }).catch((error: unknown) => {
+    throw failure(base, explainFailure(error))
+  })
+  if (response.ok && response.body) return guarded(response.body, base)
+  await response.body?.cancel()
+  if (response.status >= 300 && response.status < 400) throw failure(base, 'it sends us elsewhere, and we do not go')
+  throw failure(base, REFUSALS.get(response.status) ?? `it answered ${response.status}`)
+}
+
+const failure = (base: URL, why: string): ExitError =>
+  new ExitError(EXIT.failed, `${base.host} cannot be read: ${why}.`)
+
+async function* guarded(body: AsyncIterable<Uint8Array>, base: URL): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch (error) {
+    throw failure(base, explainFailure(error))
+  }
+}
+
+/** What `fetch` itself says is that it failed; why is behind it. */
+function explainFailure(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return cause instanceof Error ? cause.message : String(cause)
+}

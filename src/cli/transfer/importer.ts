@@ -1,0 +1,108 @@
+// The work of an import: records enter one by one, batches leave to whoever has the directory, every refusal is told.
+
+import { toDraftJson } from '../../transfer/draft.ts'
+import type { Reading } from '../../transfer/reading.ts'
+import { type Control, ControlFailure } from '../client.ts'
+import { createAdministratorImport } from './administrators.ts'
+import type { OutcomeKind, Totals } from './import-summary.ts'
+import type { ImportRules, Outcome, Placed } from './records.ts'
+import type { Report } from './report.ts'
+
+export interface ImporterNeeds {
+  readonly control: Control
+  readonly rules: ImportRules
+  readonly report: Pick<Report<unknown>, 'tell'>
+}
+
+export interface Importer {
+  take(record: Placed): Promise<void>
+  /** What has been taken is imported when this has answered. */
+  flush(): Promise<void>
+  totals(): Totals
+}
+
+type UserReading = Reading & { readonly kind: 'user' }
+type PlacedUser = Placed & { readonly reading: UserReading }
+
+/** Few enough that nobody waits for long, and that they are forgotten before memory grows for their sake. */
+const MOST_COST = 100
+const CHARACTERS_FOR_ONE = 2048
+/** A password in clear has still to be hashed. */
+const CLEAR_COST = 50
+
+export function createImporter({ control, rules, report }: ImporterNeeds): Importer {
+  const totals = { users: none(), administrators: none(), passed: 0, unreadable: 0 }
+  const importAdministrator = createAdministratorImport(control, rules)
+  let batch: PlacedUser[] = []
+  let cost = 0
+
+  const tell = ({ line, reading }: Placed, kind: 'refused' | 'note', reason: string) =>
+    report.tell({
+      kind,
+      ...(line === undefined ? {} : { line }),
+      ...(reading.id === undefined ? {} : { id: reading.id }),
+      reason,
+    })
+  const settle = (record: Placed, counts: Record<OutcomeKind, number>, outcome: Outcome) => {
+    counts[outcome.kind] += 1
+    if (outcome.kind === 'refused') tell(record, 'refused', outcome.reason)
+  }
+  const flush = async () => {
+    const sent = batch
+    batch = []
+    cost = 0
+    const outcomes = await sendBatch(control, sent, rules)
+    for (const [index, outcome] of outcomes.entries()) {
+      const record = sent[index]
+      if (record) settle(record, totals.users, outcome)
+    }
+  }
+  const takeUser = async (record: PlacedUser) => {
+    for (const note of record.reading.notes) tell(record, 'note', note)
+    batch.push(record)
+    cost += costOf(record)
+    if (cost >= MOST_COST) await flush()
+  }
+  return {
+    flush,
+    totals: () => totals,
+    async take(record) {
+      const { reading } = record
+      if (reading.kind === 'user') await takeUser({ ...record, reading })
+      else if (reading.kind === 'administrator') {
+        settle(record, totals.administrators, await importAdministrator(reading.id, reading.text))
+      } else if (reading.kind === 'passed') totals.passed += 1
+      else {
+        totals.unreadable += 1
+        tell(record, 'refused', reading.reason)
+      }
+    },
+  }
+}
+
+const none = (): Record<OutcomeKind, number> => ({ created: 0, replaced: 0, kept: 0, refused: 0 })
+
+function costOf({ size, reading: { draft } }: PlacedUser): number {
+  const isClear = draft.password !== undefined && 'password' in draft.password
+  return 1 + Math.floor(size / CHARACTERS_FOR_ONE) + (isClear ? CLEAR_COST : 0)
+}
+
+/** All of them, in halves where a server does not take so much at once. */
+async function sendBatch(
+  control: Control,
+  batch: readonly PlacedUser[],
+  rules: ImportRules,
+): Promise<readonly Outcome[]> {
+  if (batch.length === 0) return []
+  const users = batch.map(({ reading }) => toDraftJson(reading.draft))
+  try {
+    const body = { users, replace: rules.replaces, trial: rules.isTrial }
+    return (await control.call('exchange.import', { body })).outcomes
+  } catch (error) {
+    if (!(error instanceof ControlFailure) || error.code !== 'body_too_large') throw error
+    if (batch.length === 1) return [{ kind: 'refused', reason: error.message }]
+    const middle = Math.ceil(batch.length / 2)
+    const first = await sendBatch(control, batch.slice(0, middle), rules)
+    return [...first, ...(await sendBatch(control, batch.slice(middle), rules))]
+  }
+}

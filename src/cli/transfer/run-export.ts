@@ -1,0 +1,123 @@
+import type { OperationResult } from '../../dialects/admin-api/operations.ts'
+import { FORMATS, type FormatName } from '../../transfer/formats.ts'
+import { GRAVE_LOSSES, type Loss } from '../../transfer/writing.ts'
+import type { Control } from '../client.ts'
+import { type Context, ExitError } from '../context.ts'
+import { EXIT } from '../exit-codes.ts'
+import { type ManageOptions, manage } from '../manage.ts'
+import { renderAdministrators } from './administrators.ts'
+import { readIdPrefix } from './id-prefix.ts'
+import { type Output, openOutput } from './output.ts'
+import { createProgress, type Progress, renderCount } from './progress.ts'
+import { createJsonReport, createTextReport, type Report } from './report.ts'
+
+export interface ExportOptions extends ManageOptions {
+  readonly to: FormatName
+  readonly admins?: string
+}
+
+export interface ExportSummary {
+  readonly users: number
+  /** How many users lost what. */
+  readonly losses: Readonly<Record<string, number>>
+}
+
+interface Work {
+  readonly options: ExportOptions
+  readonly idPrefix: string
+  readonly progress: Progress
+  readonly report: Report<ExportSummary>
+}
+
+export async function runExport(context: Context, file: string | undefined, options: ExportOptions): Promise<void> {
+  requireFit(file, options)
+  const progress = createProgress({ what: 'exporting', screen: process.stderr, nowMs: () => performance.now() })
+  // standard output is for the users, where no file is
+  const print = file === undefined ? context.printError : context.print
+  const report: Report<ExportSummary> = options.json
+    ? createJsonReport((text) => void process.stdout.write(text))
+    : createTextReport({ print, progress, render: renderSummary })
+  const work: Work = { options, idPrefix: readIdPrefix(context), progress, report }
+  await manage(context, options, async (control) => {
+    const summary = await writeWhole(openOutput(context, file), (output) => exportUsers(control, output, work))
+    if (options.admins !== undefined) await exportAdmins(control, openOutput(context, options.admins), work)
+    report.end(summary)
+  })
+}
+
+function requireFit(file: string | undefined, { json, admins, to }: ExportOptions): void {
+  if (json && file === undefined)
+    throw new ExitError(EXIT.usage, '--json is about the export: it needs a file to go to.')
+  if (admins !== undefined && to !== 'document') throw new ExitError(EXIT.usage, '--admins goes with --to document.')
+}
+
+/** What was begun and not finished is not left behind. */
+async function writeWhole<T>(output: Output, work: (output: Output) => Promise<T>): Promise<T> {
+  try {
+    const result = await work(output)
+    await output.finish()
+    return result
+  } catch (error) {
+    output.discard()
+    throw error
+  }
+}
+
+const PAGE = 200
+
+async function exportUsers(control: Control, output: Output, work: Work): Promise<ExportSummary> {
+  const { options, idPrefix, progress } = work
+  const { users: total } = await control.call('exchange.count')
+  const { administrators } = await control.call('exchange.administrators')
+  const writer = FORMATS[options.to].createWriter({ idPrefix, administrators })
+  const losses = new Map<Loss, number>()
+  let records = 0
+  await output.write(writer.head)
+  for await (const { users } of readPages(control, options.to, idPrefix)) {
+    for (const { name, losses: lost } of users) tellLosses(name, lost, losses, work.report)
+    const text = users.map((user) => user.text).join(writer.separator)
+    if (users.length > 0) await output.write(`${records > 0 ? writer.separator : ''}${text}`)
+    records += users.length
+    progress.update({ done: records, total, records })
+  }
+  await output.write(writer.tail(records))
+  return { users: records, losses: Object.fromEntries(losses) }
+}
+
+/** What keeps somebody from signing in as before is told one by one, the rest is counted. */
+function tellLosses(id: string, lost: readonly Loss[], counts: Map<Loss, number>, report: Work['report']): void {
+  for (const loss of lost) {
+    counts.set(loss, (counts.get(loss) ?? 0) + 1)
+    const reason = GRAVE_LOSSES.get(loss)
+    if (reason !== undefined) report.tell({ kind: 'note', id, reason })
+  }
+}
+
+async function* readPages(
+  control: Control,
+  format: FormatName,
+  idPrefix: string,
+): AsyncGenerator<OperationResult<'exchange.export'>> {
+  const query = { format, 'id-prefix': idPrefix, limit: String(PAGE) }
+  let after: string | undefined
+  do {
+    const page = await control.call('exchange.export', { query: after === undefined ? query : { ...query, after } })
+    yield page
+    after = page.next
+  } while (after !== undefined)
+}
+
+async function exportAdmins(control: Control, output: Output, { report }: Work): Promise<void> {
+  const { administrators } = await control.call('exchange.administrators')
+  const { text, lost } = renderAdministrators(administrators)
+  await writeWhole(output, () => output.write(text))
+  for (const id of lost) report.tell({ kind: 'note', id, reason: 'This administrator cannot stand in such a file.' })
+}
+
+function renderSummary({ users, losses }: ExportSummary): string {
+  const lost = Object.entries(losses).map(([loss, count]) => `${loss.replaceAll('_', ' ')} of ${renderCount(count)}`)
+  return [
+    `Exported ${renderCount(users)} users.`,
+    ...(lost.length > 0 ? [`What that form has no place for is left out: ${lost.join(', ')}.`] : []),
+  ].join('\n')
+}

@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { FormatName } from '../../transfer/formats.ts'
+import type { Control } from '../client.ts'
+import { type Context, ExitError } from '../context.ts'
+import { EXIT } from '../exit-codes.ts'
+import { type ManageOptions, manage } from '../manage.ts'
+import { readAuthorization } from '../remote.ts'
+import { readAdministrators } from './administrators.ts'
+import { type DocumentServer, loadAdministrators, openServerSource, readServerUrl } from './document-server.ts'
+import { FORMS } from './forms.ts'
+import { readIdPrefix } from './id-prefix.ts'
+import { type ImportSummary, renderImportSummary, type Totals } from './import-summary.ts'
+import { createImporter, type Importer } from './importer.ts'
+import { catchInterrupt } from './interrupt.ts'
+import { createProgress, type Progress } from './progress.ts'
+import type { ImportRules, Placed } from './records.ts'
+import { createJsonReport, createTextReport, type Report } from './report.ts'
+import { openFileSource, type Source } from './source.ts'
+
+export interface ImportOptions extends ManageOptions {
+  readonly from?: FormatName
+  readonly admins?: string
+  readonly replace?: boolean
+  readonly dryRun?: boolean
+  readonly sourceAs?: string
+  readonly sourceCredentials?: string
+}
+
+interface Work {
+  readonly source: Source
+  readonly administrators: readonly Placed[]
+  readonly rules: ImportRules
+  readonly progress: Progress
+  readonly report: Report<ImportSummary>
+}
+
+export async function runImport(context: Context, place: string, options: ImportOptions): Promise<void> {
+  const progress = createProgress({ what: 'importing', screen: process.stderr, nowMs: () => performance.now() })
+  const report: Report<ImportSummary> = options.json
+    ? createJsonReport((text) => void process.stdout.write(text))
+    : createTextReport({ print: context.print, progress, render: renderImportSummary })
+  const rules = { replaces: options.replace ?? false, isTrial: options.dryRun ?? false }
+  const findServer = createServers(context, options)
+  // all that can be wrong with the places is told before anything is opened
+  const source = await openSource(context, place, options, findServer)
+  const administrators = options.admins === undefined ? [] : await readAdmins(context, options.admins, findServer)
+  const isWhole = await manage(context, options, (control) =>
+    importAll(control, { source, administrators, rules, progress, report }),
+  )
+  if (!isWhole) throw new ExitError(EXIT.failed, 'Not everything was imported.')
+}
+
+const ADDRESS = /^https?:\/\//i
+
+type FindServer = (place: string) => Promise<DocumentServer>
+
+/** One question for each server, however often it is spoken of. */
+function createServers(context: Context, { sourceAs, sourceCredentials }: ImportOptions): FindServer {
+  const known = new Map<string, Promise<string>>()
+  const flags = {
+    ...(sourceAs === undefined ? {} : { as: sourceAs }),
+    ...(sourceCredentials === undefined ? {} : { credentials: sourceCredentials }),
+    flag: '--source-credentials',
+  }
+  return async (place) => {
+    const base = readServerUrl(place)
+    const authorization = known.get(base.origin) ?? readAuthorization(context, base, flags)
+    known.set(base.origin, authorization)
+    return { base, authorization: await authorization }
+  }
+}
+
+async function openSource(
+  context: Context,
+  place: string,
+  { from }: ImportOptions,
+  findServer: FindServer,
+): Promise<Source> {
+  const idPrefix = readIdPrefix(context)
+  if (!ADDRESS.test(place)) return openFileSource(context, place, { format: from, idPrefix })
+  if (from !== undefined && from !== 'document') {
+    throw new ExitError(EXIT.usage, 'Only a document database is read by its address: others by a dump.')
+  }
+  return openServerSource(await findServer(place), idPrefix)
+}
+
+async function readAdmins({ cwd }: Context, place: string, findServer: FindServer): Promise<readonly Placed[]> {
+  if (ADDRESS.test(place)) return readAdministrators(await loadAdministrators(await findServer(place)))
+  try {
+    return readAdministrators(readFileSync(resolve(cwd, place), 'utf8'))
+  } catch (error) {
+    throw new ExitError(EXIT.failed, `${place} cannot be read: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/** Whether all went well. The report is ended also where the work was broken off. */
+async function importAll(
+  control: Control,
+  { source, administrators, rules, progress, report }: Work,
+): Promise<boolean> {
+  const startMs = performance.now()
+  const importer = createImporter({ control, rules, report })
+  const interrupt = catchInterrupt()
+  try {
+    await takeAll(source, importer, progress, interrupt.signal)
+    if (!interrupt.signal.aborted) for (const record of administrators) await importer.take(record)
+    requireFormat(source)
+  } finally {
+    interrupt.release()
+    report.end({
+      format: source.format(),
+      isTrial: rules.isTrial,
+      isStopped: interrupt.signal.aborted,
+      ...importer.totals(),
+      elapsedMs: Math.round(performance.now() - startMs),
+    })
+  }
+  return isWhole(importer.totals()) && !interrupt.signal.aborted
+}
+
+const isWhole = ({ users, administrators, unreadable }: Totals): boolean =>
+  users.refused + administrators.refused + unreadable === 0
+
+async function takeAll(source: Source, importer: Importer, progress: Progress, signal: AbortSignal): Promise<void> {
+  let records = 0
+  for await (const found of source.read(signal)) {
+    for (const { line, ...record } of found) {
+      if (signal.aborted) break
+      await importer.take(source.hasLines ? { ...record, line } : record)
+      records += 1
+    }
+    if (signal.aborted) break
+    progress.update({ ...source.position(), records })
+  }
+  await importer.flush()
+}
+
+/** Nothing in it could be read, so nobody knows what it was to be. */
+function requireFormat(source: Source): void {
+  if (source.format() !== undefined) return
+  throw new ExitError(EXIT.usage, `What is in the source cannot be told: say it with --from ${FORMS.join('|')}.`)
+}

@@ -1,0 +1,104 @@
+import { FOREIGN_NAMES } from './compatibility.ts'
+import { FOREIGN_SECTIONS } from './foreign-sections.ts'
+import { OPEN_SECTIONS, ROWS, splitName } from './options.ts'
+import { findNearest, type Problem } from './problems.ts'
+import { toFileReference } from './secrets.ts'
+import type { Assignment } from './settings.ts'
+
+const PREFIX = 'CARDEA_'
+const FILE_SUFFIX = '_FILE'
+/** Variables that are no option. */
+const OWN = new Set(['CARDEA_CONFIG'])
+
+const spell = (word: string): string => word.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()
+
+/** `CARDEA_SECTION__OPTION`. */
+export const variableOf = (section: string, key: string): string => `${PREFIX}${spell(section)}__${spell(key)}`
+
+interface Place {
+  readonly section: string
+  readonly key: string
+}
+
+// Rows of the table come last, so that none of them can be hidden by a foreign name that is spelled alike.
+const PLACES: ReadonlyMap<string, Place> = new Map(
+  [...FOREIGN_NAMES.map(splitName), ...ROWS].map(
+    ({ section, key }) => [variableOf(section, key), { section, key }] as const,
+  ),
+)
+
+const SECRET_FILES: ReadonlyMap<string, Place> = new Map(
+  ROWS.filter((row) => row.option.secret).map(
+    (row) => [`${variableOf(row.section, row.key)}${FILE_SUFFIX}`, row] as const,
+  ),
+)
+
+const OPEN_PREFIXES = OPEN_SECTIONS.map((section) => ({ section, prefix: variableOf(section, '') }))
+
+export interface EnvironmentReading {
+  readonly assignments: readonly Assignment[]
+  readonly problems: readonly Problem[]
+}
+
+/** Options given in the environment. `…_FILE` gives a secret by the file that holds it. */
+export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): EnvironmentReading {
+  const assignments: Assignment[] = []
+  const problems: Problem[] = []
+  for (const name of Object.keys(environment).sort()) {
+    const value = environment[name]
+    if (!name.toUpperCase().startsWith(PREFIX) || OWN.has(name) || value === undefined) continue
+    const found = findPlace(name)
+    if (found) assignments.push(toAssignment(found, name, value))
+    else problems.push(...checkUnknown(name))
+  }
+  return { assignments, problems: [...problems, ...findTwice(assignments)] }
+}
+
+/**
+ * A variable of another shape may be meant for another program (Kubernetes sets `CARDEA_SERVICE_HOST`), unless it is
+ * nearly one of ours: `CARDEA_CHTTPD_REQUIRE_VALID_USER` would leave the door open.
+ */
+function checkUnknown(name: string): readonly Problem[] {
+  const nearest = findNearest(name, PLACES.keys(), 3)
+  const isMeantForCardea = nearest !== undefined || name.includes('__')
+  if (!isMeantForCardea || isForeignVariable(name)) return []
+  return [{ kind: 'unknown-option', place: name, message: 'unknown option', ...(nearest && { nearest }) }]
+}
+
+const FOREIGN_PREFIXES = [...FOREIGN_SECTIONS].map((section) => variableOf(section, ''))
+
+/** An option of a section that only the databases know. It has no effect here, however it is spelled. */
+const isForeignVariable = (name: string): boolean => FOREIGN_PREFIXES.some((prefix) => name.startsWith(prefix))
+
+interface Found extends Place {
+  readonly isFile: boolean
+}
+
+function findPlace(name: string): Found | undefined {
+  const place = PLACES.get(name)
+  if (place) return { ...place, isFile: false }
+  const file = SECRET_FILES.get(name)
+  if (file) return { section: file.section, key: file.key, isFile: true }
+  const open = OPEN_PREFIXES.find(({ prefix }) => name.startsWith(prefix) && name.length > prefix.length)
+  if (!open) return undefined
+  const key = name.slice(open.prefix.length)
+  // A name that ends so is far rarer than a mounted secret, and a path must never become a password.
+  const isFile = key.endsWith(FILE_SUFFIX) && key.length > FILE_SUFFIX.length
+  return { section: open.section, key: isFile ? key.slice(0, -FILE_SUFFIX.length) : key, isFile }
+}
+
+function toAssignment({ section, key, isFile }: Found, name: string, value: string): Assignment {
+  return { section, key, text: isFile ? toFileReference(value) : value, source: { kind: 'environment', name } }
+}
+
+function findTwice(assignments: readonly Assignment[]): Problem[] {
+  const seen = new Map<string, string>()
+  return assignments.flatMap(({ section, key, source }) => {
+    const name = source.kind === 'environment' ? source.name : ''
+    const earlier = seen.get(`${section}.${key}`)
+    seen.set(`${section}.${key}`, name)
+    return earlier === undefined
+      ? []
+      : [{ kind: 'conflict' as const, place: name, message: `${earlier} gives the same; keep one of them` }]
+  })
+}

@@ -1,0 +1,110 @@
+import { isKnownSection } from './compatibility.ts'
+import { readEnvironment } from './environment.ts'
+import { type Ini, type IniEntry, readIni } from './ini.ts'
+import { findNearestSection, type Problem, renderAt } from './problems.ts'
+import type { Report } from './report.ts'
+import type { RuntimeEntry } from './runtime.ts'
+import type { Assignment } from './settings.ts'
+
+export interface IniFile {
+  readonly path: string
+  readonly text: string
+  /** Permission bits, where they are known. */
+  readonly mode?: number
+  /** What it holds by now: passwords of administrators are hashed in it. */
+  reread?(): string
+}
+
+export interface LayerInput {
+  /** In the order they apply. */
+  readonly files: readonly IniFile[]
+  readonly runtime: readonly RuntimeEntry[]
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly flags: readonly Assignment[]
+}
+
+export interface Layers {
+  /** Everything given, lowest layer first. */
+  readonly assignments: readonly Assignment[]
+  readonly deletedAdmins: readonly string[]
+  /** Lines of earlier `[admins]` sections, which do not count. */
+  readonly overruledAdmins: readonly Assignment[]
+}
+
+/** Files < run time < environment < flags. */
+export function readLayers(input: LayerInput, report: Report): Layers {
+  const environment = readEnvironment(input.environment)
+  report.problems.push(...environment.problems)
+  const runtime = input.runtime.flatMap(({ section, key, text }): Assignment[] =>
+    text === undefined ? [] : [{ section, key, text, source: { kind: 'run time' } }],
+  )
+  const files = readFiles(input.files, report)
+  return {
+    assignments: [...files.counting, ...runtime, ...environment.assignments, ...input.flags],
+    overruledAdmins: files.overruledAdmins,
+    deletedAdmins: input.runtime
+      .filter((entry) => entry.section === 'admins' && entry.text === undefined)
+      .map(({ key }) => key),
+  }
+}
+
+interface ReadFile extends Ini {
+  readonly path: string
+}
+
+interface FileAssignments {
+  readonly counting: readonly Assignment[]
+  readonly overruledAdmins: readonly Assignment[]
+}
+
+function readFiles(files: readonly IniFile[], report: Report): FileAssignments {
+  const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
+  for (const file of read) report.problems.push(...findUnparsable(file), ...findUnknownSections(file))
+  const countsAsAdmin = pickAdmins(read, report)
+  const counting: Assignment[] = []
+  const overruledAdmins: Assignment[] = []
+  for (const file of read) {
+    for (const entry of file.entries) {
+      const isCounting = entry.section !== 'admins' || countsAsAdmin(file, entry)
+      ;(isCounting ? counting : overruledAdmins).push(toAssignment(file, entry))
+    }
+  }
+  return { counting, overruledAdmins }
+}
+
+const toAssignment = ({ path }: ReadFile, { section, key, text, line }: IniEntry): Assignment => ({
+  section,
+  key,
+  text,
+  source: { kind: 'file', path, line },
+})
+
+const findUnparsable = ({ path, remarks }: ReadFile): readonly Problem[] =>
+  remarks.map(({ line, message }) => ({ kind: 'bad-file', place: `${path}:${line}`, message }))
+
+/** What is set in a misspelt section would have no effect, and the server would be less protected than its file says. */
+function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {
+  return sections
+    .filter(({ name }) => !isKnownSection(name))
+    .map(({ name, line }) => {
+      const nearest = findNearestSection(name)
+      const place = `${path}:${line}`
+      const message = `unknown section [${name}]`
+      return { kind: 'unknown-option', place, message, ...(nearest && { nearest: `[${nearest}]` }) }
+    })
+}
+
+/** The last `[admins]` section found while loading applies, alone: earlier ones do not add to it. */
+function pickAdmins(files: readonly ReadFile[], report: Report): (file: ReadFile, entry: IniEntry) => boolean {
+  const found = files.flatMap((file) =>
+    file.sections.filter(({ name }) => name === 'admins').map(({ line }) => ({ file, line })),
+  )
+  const last = found.at(-1)
+  for (const { file, line } of found.slice(0, -1)) {
+    const hasEntries = file.entries.some((entry) => entry.section === 'admins' && entry.sectionLine === line)
+    if (!hasEntries || !last) continue
+    const message = `this [admins] section does not count: the last one does, at ${last.file.path}:${last.line}`
+    report.warnings.push(renderAt(`${file.path}:${line}`, message))
+  }
+  return (file, entry) => file === last?.file && entry.sectionLine === last.line
+}

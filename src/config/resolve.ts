@@ -1,0 +1,132 @@
+import { isStrictEnough } from './compatibility.ts'
+import { isOnCommandLine } from './flags.ts'
+import { isConcealed } from './option.ts'
+import { type Config, OPTIONS, type OptionName, type OptionRow, ROWS } from './options.ts'
+import { quote } from './problems.ts'
+import { complain, type Report, warn } from './report.ts'
+import { expandSecret, folderOf, isFileReference, type Surroundings } from './secrets.ts'
+import type { Assignment } from './settings.ts'
+import type { Sorted } from './sort.ts'
+
+export interface Resolution {
+  readonly values: Config
+  /** What was given and won. */
+  readonly inForce: ReadonlyMap<OptionName, Assignment>
+  /** Options with a value that cannot be read. */
+  readonly wrong: ReadonlySet<OptionName>
+  /** Values of earlier sections that would have loosened something. */
+  readonly passedOver: readonly Assignment[]
+}
+
+interface Work {
+  readonly around: Surroundings
+  readonly report: Report
+  readonly inForce: Map<OptionName, Assignment>
+  readonly wrong: Set<OptionName>
+  readonly passedOver: Assignment[]
+}
+
+interface ReadValue {
+  readonly value: unknown
+  readonly assignment: Assignment
+}
+
+/** One value for every row of the table: the last that was given, of an earlier section, or the default. */
+export function resolveOptions(sorted: Sorted, around: Surroundings, report: Report): Resolution {
+  const work: Work = { around, report, inForce: new Map(), wrong: new Set(), passedOver: [] }
+  const values = Object.fromEntries(
+    Object.keys(OPTIONS).map((section) => [section, resolveSection(section, sorted, work)]),
+  )
+  const { inForce, wrong, passedOver } = work
+  // Built from the table's own rows, one value each, so it has the table's shape.
+  return { values: values as unknown as Config, inForce, wrong, passedOver }
+}
+
+function resolveSection(section: string, sorted: Sorted, work: Work): Readonly<Record<string, unknown>> {
+  const rows = ROWS.filter((row) => row.section === section)
+  return Object.fromEntries(rows.map((row) => [row.key, resolveRow(row, sorted, work)]))
+}
+
+function resolveRow(row: OptionRow, sorted: Sorted, work: Work): unknown {
+  const given = dropOverruled(mergeFlags(row, sorted.own.get(row.name) ?? []))
+  const own = given.map((assignment) => readValue(row, assignment, work))
+  const earlier = (sorted.fallback.get(row.name) ?? []).flatMap((assignment) => readValue(row, assignment, work) ?? [])
+  const chosen = own.length > 0 ? own.at(-1) : chooseEarlier(row, earlier, work)
+  if (!chosen) return initialOf(row, work.around.cwd)
+  work.inForce.set(row.name, chosen.assignment)
+  warnAboutValue(row, chosen, work.report)
+  return chosen.value
+}
+
+/** Nobody can mend the run-time layer of a server that does not start, so what a flag overrules there is not looked at. */
+function dropOverruled(own: readonly Assignment[]): readonly Assignment[] {
+  const isPinned = own.some(({ source }) => source.kind === 'flag' || source.kind === 'environment')
+  return isPinned ? own.filter(({ source }) => source.kind !== 'run time') : own
+}
+
+/** Flags of a list add up; of anything else the last one counts. */
+function mergeFlags(row: OptionRow, own: readonly Assignment[]): readonly Assignment[] {
+  const flags = own.filter(({ source }) => source.kind === 'flag')
+  const last = flags.at(-1)
+  if (!row.option.codec.isList || !last || flags.length < 2) return own
+  const text = flags.map((flag) => flag.text).join(', ')
+  return [...own.filter(({ source }) => source.kind !== 'flag'), { ...last, text }]
+}
+
+function readValue(row: OptionRow, assignment: Assignment, work: Work): ReadValue | undefined {
+  const { codec, secret } = row.option
+  const text = secret ? expandSecret(assignment, work.around, work.report) : assignment.text
+  if (text === undefined) {
+    work.wrong.add(row.name)
+    return undefined
+  }
+  try {
+    const resolved = codec.resolve?.(text, folderOf(assignment.source, work.around.cwd)) ?? text
+    return { value: codec.parse(resolved), assignment }
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    const got = isConcealed(row.option, text) ? '' : `, got ${quote(text)}`
+    complain(work.report, 'bad-value', assignment, `expected ${error.message}${got}`)
+    work.wrong.add(row.name)
+    return undefined
+  }
+}
+
+/** The last value of each earlier section stands for it; of those, one that loosens nothing. */
+function chooseEarlier(row: OptionRow, earlier: readonly ReadValue[], work: Work): ReadValue | undefined {
+  const bySection = new Map(earlier.map((read) => [read.assignment.section, read]))
+  const { true: strict = [], false: loose = [] } = Object.groupBy(bySection.values(), (read) =>
+    isStrictEnough(row.name, read.value) ? 'true' : 'false',
+  )
+  for (const { value, assignment } of loose) {
+    work.passedOver.push(assignment)
+    if (!isDefault(row, value)) {
+      warn(
+        work.report,
+        assignment,
+        `this is ignored, because it would loosen ${row.name}; write it there if you want it`,
+      )
+    }
+  }
+  const chosen = strict.at(-1)
+  if (chosen) warn(work.report, chosen.assignment, `this is read as ${row.name}; write it there`)
+  return chosen
+}
+
+const isDefault = ({ option: { codec, initial } }: OptionRow, value: unknown): boolean =>
+  codec.print(value) === codec.print(initial)
+
+function initialOf(row: OptionRow, cwd: string): unknown {
+  const { codec, initial } = row.option
+  const text = codec.print(initial)
+  return codec.parse(codec.resolve?.(text, cwd) ?? text)
+}
+
+function warnAboutValue(row: OptionRow, { value, assignment }: ReadValue, report: Report): void {
+  const { source, text } = assignment
+  const warning = row.option.codec.warn?.(value)
+  if (warning) warn(report, assignment, warning)
+  if (isOnCommandLine(source) && isConcealed(row.option, text) && !isFileReference(text)) {
+    warn(report, assignment, 'others on this machine can read a command line; @file:path and the environment are safer')
+  }
+}

@@ -1,0 +1,98 @@
+import { findTarget, type Target } from './compatibility.ts'
+import { variableOf } from './environment.ts'
+import { spellFlag } from './flags.ts'
+import type { OpenSection, OptionName } from './options.ts'
+import { findNearestOption, findNearestSection } from './problems.ts'
+import { type Report, warn } from './report.ts'
+import { type Assignment, renderSource, type Source } from './settings.ts'
+
+/** Everything given, by what it means here; lowest layer first. */
+export interface Sorted {
+  readonly own: ReadonlyMap<OptionName, readonly Assignment[]>
+  /** Given in an earlier section, which counts where its own says nothing. */
+  readonly fallback: ReadonlyMap<OptionName, readonly Assignment[]>
+  readonly open: Readonly<Record<OpenSection, readonly Assignment[]>>
+  readonly ignored: readonly Assignment[]
+  /** What counts for an option of another name. */
+  readonly foreign: readonly Assignment[]
+}
+
+interface Drawers {
+  readonly own: Map<OptionName, Assignment[]>
+  readonly fallback: Map<OptionName, Assignment[]>
+  readonly open: Record<OpenSection, Assignment[]>
+  readonly ignored: Assignment[]
+  readonly foreign: Assignment[]
+}
+
+export function sortOut(assignments: readonly Assignment[], report: Report): Sorted {
+  const drawers: Drawers = {
+    own: new Map(),
+    fallback: new Map(),
+    open: { admins: [], jwt_keys: [], services: [] },
+    ignored: [],
+    foreign: [],
+  }
+  for (const assignment of assignments) sortOne(assignment, drawers, report)
+  return drawers
+}
+
+function sortOne(assignment: Assignment, drawers: Drawers, report: Report): void {
+  const target = findTarget(assignment.section, assignment.key)
+  if (isOutOfReach(target, assignment)) {
+    drawers.ignored.push(assignment)
+    warn(report, assignment, 'this cannot be set at run time and is ignored')
+  } else if (target.kind === 'option') sortOption(target, assignment, drawers, report)
+  else if (target.kind === 'fallback') {
+    addTo(drawers.fallback, target.row.name, assignment)
+    drawers.foreign.push(assignment)
+  } else if (target.kind === 'open') drawers.open[target.section].push(assignment)
+  else if (target.kind === 'unused') {
+    drawers.ignored.push(assignment)
+    if (target.note) warn(report, assignment, `this has no effect here. ${target.note}`)
+  } else sortUnknown(target, assignment, drawers, report)
+}
+
+/** What the table keeps from run time stays out, however it came into that layer. */
+export function isOutOfReach(target: Target, { key, source }: Pick<Assignment, 'key' | 'source'>): boolean {
+  if (source.kind !== 'run time') return false
+  // A key set is named by its file, and no file can be named over HTTP.
+  if (target.kind === 'open') return target.section === 'services' || key.startsWith('jwks:')
+  return (target.kind === 'option' || target.kind === 'fallback') && !target.row.option.http
+}
+
+type OptionTarget = Extract<Target, { kind: 'option' }>
+
+function sortOption(target: OptionTarget, assignment: Assignment, drawers: Drawers, report: Report): void {
+  addTo(drawers.own, target.row.name, assignment)
+  if (!target.isOldName) return
+  drawers.foreign.push(assignment)
+  warn(report, assignment, `this is the old name of ${target.row.name}`)
+}
+
+/** An unknown section of a file has been reported with its header. */
+function sortUnknown(target: Target, assignment: Assignment, drawers: Drawers, report: Report): void {
+  const { section, key, source } = assignment
+  if (source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')) {
+    drawers.ignored.push(assignment)
+    if (target.kind === 'unknown option') warn(report, assignment, 'this is not an option of this version; ignored')
+    return
+  }
+  const nearest = spellNearest(section, key, source)
+  const message = source.kind === 'file' ? `unknown option [${section}] ${key}` : 'unknown option'
+  report.problems.push({ kind: 'unknown-option', place: renderSource(source), message, ...(nearest && { nearest }) })
+}
+
+function spellNearest(section: string, key: string, source: Source): string | undefined {
+  const near = findNearestOption(findNearestSection(section) ?? section, key)
+  if (!near) return undefined
+  if (source.kind === 'flag') return spellFlag(source, near.section, near.key)
+  if (source.kind === 'environment') return variableOf(near.section, near.key)
+  return near.section === section ? near.key : `[${near.section}] ${near.key}`
+}
+
+function addTo<K>(map: Map<K, Assignment[]>, key: K, assignment: Assignment): void {
+  const list = map.get(key)
+  if (list) list.push(assignment)
+  else map.set(key, [assignment])
+}

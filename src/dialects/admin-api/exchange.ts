@@ -1,0 +1,105 @@
+// Many users at once, in and out. The one place of this API that shows stored passwords: who moves users needs them.
+
+import { Refusal } from '../../base/errors.ts'
+import type { ImportOutcome, UserDraft } from '../../directory/directory.ts'
+import { FORMAT_NAMES, FORMATS } from '../../transfer/formats.ts'
+import { readDraft } from '../../transfer/read-draft.ts'
+import { toReason } from '../../transfer/reading.ts'
+import type { RecordWriter, Written } from '../../transfer/writing.ts'
+import { findArgument, isFlag, isList, readMembers, requireArgument } from './arguments.ts'
+import type { ControlNeeds, Operation } from './operation.ts'
+import { readPage } from './users.ts'
+
+export type ShownOutcome =
+  | { readonly kind: 'created' | 'replaced' | 'kept' }
+  | { readonly kind: 'refused'; readonly reason: string }
+
+export interface ExportPage {
+  readonly users: readonly ExportedUser[]
+  /** To be sent as `after` for the page that follows; absent on the last. */
+  readonly next?: string
+}
+
+export interface ExportedUser extends Written {
+  readonly name: string
+}
+
+export const EXCHANGE_OPERATIONS = {
+  'exchange.import': {
+    method: 'POST',
+    path: '/exchange/users',
+    async run({ directory }, { body }) {
+      const members = readMembers(body, ['users', 'replace', 'trial'])
+      const list = requireArgument(members, 'users', isList, 'a list')
+      const replaces = findArgument(members, 'replace', isFlag, 'true or false') ?? false
+      const isTrial = findArgument(members, 'trial', isFlag, 'true or false') ?? false
+      if (list.length > MOST_USERS) throw new Refusal('bad_request', { about: `users must be ${MOST_USERS} at most.` })
+      return { outcomes: await importAll(directory, list, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
+    },
+  },
+  'exchange.export': {
+    method: 'GET',
+    path: '/exchange/users',
+    async run({ directory, events }, { query }): Promise<ExportPage> {
+      const writer = readWriter(query)
+      const { page, next } = await readPage(directory, query)
+      const users = page.map((user) => ({ name: user.name, ...writer.writeUser(user) }))
+      events.record('users.exported', { count: users.length })
+      return { users, ...(next !== undefined && { next }) }
+    },
+  },
+  'exchange.administrators': {
+    method: 'GET',
+    path: '/exchange/administrators',
+    run({ directory, events }) {
+      const administrators = directory.listAdministrators()
+      events.record('users.exported', { count: administrators.length })
+      return { administrators }
+    },
+  },
+  'exchange.count': {
+    method: 'GET',
+    path: '/exchange/count',
+    run: async ({ directory }) => ({ users: await directory.countUsers() }),
+  },
+} as const satisfies Record<string, Operation<unknown>>
+
+/** How the records are to be written. What stands around them is for who asks. */
+function readWriter(query: URLSearchParams): RecordWriter {
+  const format = FORMAT_NAMES.find((name) => name === query.get('format'))
+  if (!format) throw new Refusal('bad_request', { about: `format must be one of ${FORMAT_NAMES.join(', ')}.` })
+  return FORMATS[format].createWriter({ idPrefix: query.get('id-prefix') ?? '', administrators: [] })
+}
+
+/** The store is busy with all of them at once. */
+const MOST_USERS = 1000
+
+interface ImportRules {
+  readonly onTaken: 'keep' | 'replace'
+  readonly isTrial: boolean
+}
+
+/** A record that cannot be read has its own outcome, and the others theirs. */
+async function importAll(
+  directory: ControlNeeds['directory'],
+  list: readonly unknown[],
+  { onTaken, isTrial }: ImportRules,
+): Promise<readonly ShownOutcome[]> {
+  const readings = list.map(readOne)
+  const drafts = readings.flatMap((reading) => ('draft' in reading ? [reading.draft] : []))
+  const outcomes = (await directory.importUsers(drafts, onTaken, { isTrial })).values()
+  return readings.map((reading) => ('draft' in reading ? show(outcomes.next().value) : reading))
+}
+
+function readOne(value: unknown): { readonly draft: UserDraft } | (ShownOutcome & { readonly kind: 'refused' }) {
+  try {
+    return { draft: readDraft(value) }
+  } catch (error) {
+    return { kind: 'refused', reason: toReason(error) }
+  }
+}
+
+function show(outcome: ImportOutcome | undefined): ShownOutcome {
+  if (!outcome) throw new TypeError('A draft had no outcome')
+  return outcome.kind === 'refused' ? { kind: 'refused', reason: toReason(outcome.error) } : { kind: outcome.kind }
+}

@@ -1,0 +1,84 @@
+// The page at /_cardea/ and its files. The page carries the token that requests with its session must send.
+import { randomBytes } from 'node:crypto'
+import type { Exchange, HeaderPair, Reply, Route } from '../../http/request-context.ts'
+import { isTopLevelNavigation, isTrustworthy } from './browser.ts'
+import type { AdminSessions } from './session.ts'
+
+/** The texts of the console's files. */
+export interface ConsoleFiles {
+  /** With the places `{{token}}`, `{{signIn}}` and `{{nonce}}`. */
+  readonly page: string
+  readonly style: string
+  readonly script: string
+}
+
+export interface PageOptions {
+  readonly files: ConsoleFiles
+  readonly sessions: AdminSessions
+  /** Whether this listener serves nothing but Cardea's own paths: no other page shares its origin. */
+  readonly isOwnOrigin: boolean
+}
+
+const READING: readonly string[] = ['GET', 'HEAD']
+
+export const pageRoutes = (options: PageOptions): readonly Route[] => [
+  { path: '/_cardea', allow: READING, methods: { GET: (exchange) => givePage(exchange, options) } },
+  fileRoute('/_cardea/console.css', 'text/css; charset=utf-8', options.files.style),
+  fileRoute('/_cardea/console.js', 'text/javascript; charset=utf-8', options.files.script),
+]
+
+const fileRoute = (path: string, type: string, body: string): Route => ({
+  path,
+  allow: READING,
+  methods: { GET: () => ({ status: 200, headers: [['Content-Type', type]], body }) },
+})
+
+/** A path without the slash is outside the path of the cookie. */
+async function givePage(exchange: Exchange, options: PageOptions): Promise<Reply> {
+  if (!exchange.path.raw.endsWith('/')) return { status: 308, headers: [['Location', '/_cardea/']] }
+  const nonce = randomBytes(16).toString('base64url')
+  const values = {
+    nonce,
+    token: await findToken(exchange, options),
+    signIn: isOpen(exchange, options) ? 'open' : 'closed',
+  }
+  return {
+    status: 200,
+    headers: [
+      ['Content-Type', 'text/html; charset=utf-8'],
+      toPolicy(nonce),
+      ['Vary', 'Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode'],
+    ],
+    body: fill(options.files.page, values),
+  }
+}
+
+const isOpen = (exchange: Exchange, { isOwnOrigin }: PageOptions): boolean => isOwnOrigin || isTrustworthy(exchange)
+
+/** Empty for a request that is no navigation: a script of this origin could have sent it, and would read the response. */
+async function findToken(exchange: Exchange, { sessions, isOwnOrigin }: PageOptions): Promise<string> {
+  const isAlone = isOwnOrigin && exchange.header('sec-fetch-dest') === undefined
+  if (!isTopLevelNavigation(exchange) && !isAlone) return ''
+  const found = await sessions.find(exchange)
+  return (found && sessions.pageTokenOf(found)) ?? ''
+}
+
+/** Nothing but the two files, by nonce: `'self'` would allow attachments of a database. */
+const toPolicy = (nonce: string): HeaderPair => [
+  'Content-Security-Policy',
+  [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "connect-src 'self'",
+    'img-src data:',
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ].join('; '),
+]
+
+/** The values are base64url or words of ours: nothing in them has a meaning in HTML. */
+const fill = (page: string, values: Readonly<Record<string, string>>): string =>
+  page.replace(/\{\{(\w+)\}\}/g, (_place, name: string) => values[name] ?? '')

@@ -1,0 +1,86 @@
+// The session of a browser at /_cardea/: who is signed in, signing in, signing out.
+import { isCrossOrigin } from '../../base/cross-site.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
+import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
+import type { Exchange, Reply, Route } from '../../http/request-context.ts'
+import { findText, readMembers, requireText } from './arguments.ts'
+import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
+import { readJsonBody, toJsonReply } from './wire.ts'
+
+/** The handler name of an identity that the admin cookie vouches for. */
+export const ADMIN_SESSION = 'admin-session'
+
+export interface Credentials {
+  readonly name: string
+  readonly password: string
+  /** The one-time code; empty: none was sent. */
+  readonly code: string
+}
+
+export interface AdminSessions {
+  /** The identity of the admin cookie; `undefined` where there is none, or none that is live. */
+  find(exchange: Exchange): MaybePromise<Authenticated | undefined>
+  /** Opens a session and gives the value of its cookie; `undefined`: wrong name, password or code. */
+  open(credentials: Credentials, exchange: Exchange): Promise<{ identity: Identity; value: string } | undefined>
+  end(authenticated: Authenticated): Promise<void>
+  /** What a page of this session sends with every request. */
+  pageTokenOf(authenticated: Authenticated): string | undefined
+}
+
+export interface SessionRouteOptions {
+  readonly sessions: AdminSessions
+  /** Whether this listener serves nothing but Cardea's own paths: no other page shares its origin. */
+  readonly isOwnOrigin: boolean
+  readonly product: { readonly name: string; readonly version: string }
+}
+
+export const SESSION_PATH = '/_cardea/api/session'
+
+export const sessionRoute = (options: SessionRouteOptions): Route => ({
+  path: SESSION_PATH,
+  methods: {
+    GET: (exchange) => toJsonReply(200, describe(exchange.authenticated ?? ANONYMOUS, options)),
+    POST: (exchange) => signIn(exchange, options),
+    DELETE: (exchange) => signOut(exchange, options),
+  },
+})
+
+const describe = ({ identity }: Pick<Authenticated, 'identity'>, { product }: SessionRouteOptions): object => ({
+  name: identity.name,
+  isAdministrator: identity.isAdmin,
+  ...(identity.name !== null && { roles: identity.roles, server: `${product.name} ${product.version}` }),
+})
+
+const MAX_BODY_BYTES = 16_384
+
+const NEEDS_OWN_LISTENER =
+  'A browser signs in here only over TLS or at a loopback address. For plain HTTP set admin.endpoint, a listener of its own.'
+
+async function signIn(exchange: Exchange, options: SessionRouteOptions): Promise<Reply> {
+  if (isCrossOrigin(exchange)) throw new Refusal('cross_origin')
+  if (!options.isOwnOrigin && !isTrustworthy(exchange)) throw new Refusal('forbidden', { about: NEEDS_OWN_LISTENER })
+  const opened = await options.sessions.open(await readCredentials(exchange), exchange)
+  if (!opened) throw new Refusal('credential_refused')
+  await endCarried(exchange, options.sessions)
+  return toJsonReply(200, describe(opened, options), [renderAdminCookie(opened.value, exchange)])
+}
+
+async function readCredentials(exchange: Exchange): Promise<Credentials> {
+  const members = readMembers(await readJsonBody(exchange, MAX_BODY_BYTES), ['name', 'password', 'code'])
+  return {
+    name: requireText(members, 'name'),
+    password: requireText(members, 'password'),
+    code: findText(members, 'code') ?? '',
+  }
+}
+
+/** Who signs in again leaves no second session behind. */
+async function endCarried({ authenticated }: Exchange, sessions: AdminSessions): Promise<void> {
+  if (authenticated?.by === ADMIN_SESSION) await sessions.end(authenticated)
+}
+
+async function signOut(exchange: Exchange, { sessions }: SessionRouteOptions): Promise<Reply> {
+  await endCarried(exchange, sessions)
+  return toJsonReply(200, { name: null }, [renderClearedCookie(exchange)])
+}

@@ -1,0 +1,81 @@
+import { setImmediate as giveWay } from 'node:timers/promises'
+import type { Identity } from '../../../directory/identity.ts'
+import type { Exchange, Reply } from '../../../http/request-context.ts'
+import { whoAsks } from './get.ts'
+import { toNameRange } from './key-range.ts'
+import { findLeaf, type Leaf, renderLeaf, toLeaf } from './leaf.ts'
+import { type ListQuery, readListQuery } from './list-query.ts'
+import type { UsersNeeds } from './needs.ts'
+import { renderSequence } from './sequence.ts'
+import { toListReply } from './stream.ts'
+
+const PAGE = 500
+
+interface Row {
+  readonly key: unknown
+  readonly leaf: Leaf | undefined
+}
+
+/** The documents a reader may see, in the order of their ids, or those of `keys`. */
+export async function allDocs(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
+  const query = await readListQuery(exchange)
+  const who = whoAsks(exchange)
+  const rows = query.keys ? listKeys(needs, query, query.keys, who) : listRange(needs, query, who)
+  return toListReply({
+    head: await renderHead(needs, query),
+    items: query.limit === 0 ? [] : cutOut(rows, query),
+    render: (row) => renderRow(row, query.hasDocs),
+    tail: ']}\n',
+  })
+}
+
+async function renderHead({ directory, changes, uuid }: UsersNeeds, query: ListQuery): Promise<string> {
+  const total = await directory.countUsers()
+  // how many come before a key, only counting them would tell
+  const offset = query.keys || query.range.start !== undefined ? null : Math.min(query.skip, total)
+  const sequence = query.hasSequence ? `"update_seq":${renderSequence(await changes.sequence(), uuid())},` : ''
+  return `{"total_rows":${total},${sequence}"offset":${offset},"rows":[`
+}
+
+async function* listRange(needs: UsersNeeds, { range }: ListQuery, who: Identity): AsyncGenerator<Row, void> {
+  const descending = range.isDescending
+  let names = toNameRange(range, needs.prefix)
+  while (names) {
+    const page = await needs.directory.listUsers({ ...names, descending, limit: PAGE })
+    for (const user of page) {
+      const leaf = toLeaf(needs, user, who)
+      if (leaf) yield { key: leaf.id, leaf }
+    }
+    // where nothing is to be shown, nothing else would let others have their turn
+    await giveWay()
+    const last = page.at(-1)
+    names = last && page.length === PAGE ? { ...names, from: { name: last.name, isInclusive: false } } : undefined
+  }
+}
+
+async function* listKeys(
+  needs: UsersNeeds,
+  { range }: ListQuery,
+  keys: readonly unknown[],
+  who: Identity,
+): AsyncGenerator<Row, void> {
+  for (const key of range.isDescending ? keys.toReversed() : keys) {
+    yield { key, leaf: typeof key === 'string' ? await findLeaf(needs, key, who) : undefined }
+  }
+}
+
+async function* cutOut(rows: AsyncIterable<Row>, { skip, limit }: ListQuery): AsyncGenerator<Row, void> {
+  let index = 0
+  for await (const row of rows) {
+    index += 1
+    if (index > skip) yield row
+    if (index >= skip + limit) return
+  }
+}
+
+function renderRow({ key, leaf }: Row, hasDocs: boolean): string {
+  if (!leaf) return JSON.stringify({ key, error: 'not_found' })
+  const { id, revision: rev, isDeleted } = leaf
+  const row = JSON.stringify({ id, key, value: isDeleted ? { rev, deleted: true } : { rev } })
+  return hasDocs ? `${row.slice(0, -1)},"doc":${isDeleted ? 'null' : renderLeaf(leaf)}}` : row
+}

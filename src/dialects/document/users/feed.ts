@@ -1,0 +1,71 @@
+import { Refusal } from '../../../base/errors.ts'
+import { ANONYMOUS, type Authenticated } from '../../../directory/identity.ts'
+import type { Exchange, Feed, Reply } from '../../../http/request-context.ts'
+import { type ChangesQuery, readChangesQuery } from './changes-query.ts'
+import { type Batch, type Cursor, createCursor } from './cursor.ts'
+import { type FeedForm, FORMS, renderRows } from './form.ts'
+import type { UsersNeeds } from './needs.ts'
+import { createNews, type News } from './news.ts'
+import { renderSequence } from './sequence.ts'
+
+/** What changed since, and, as long as the client stays, what changes. */
+export async function getChanges(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
+  const query = await readChangesQuery(exchange, needs)
+  const who = exchange.authenticated ?? ANONYMOUS
+  const cursor = createCursor(needs, query, who.identity)
+  const form = FORMS[query.feed]
+  // before anything is answered, so that a failure here is still told in words
+  const first = await cursor.next()
+  const body = followChanges({ needs, query, who, cursor, form, signal: exchange.signal }, first)
+  return { status: 200, headers: form.headers, body }
+}
+
+interface Following {
+  readonly needs: UsersNeeds
+  readonly query: ChangesQuery
+  readonly who: Authenticated
+  readonly cursor: Cursor
+  readonly form: FeedForm
+  readonly signal: AbortSignal
+}
+
+async function* followChanges(following: Following, first: Batch): Feed {
+  const { needs, cursor, form, signal } = following
+  const news = createNews(needs, following)
+  try {
+    if (form.head !== '') yield form.head
+    yield* pour(following, first, news)
+    if (signal.aborted) return
+    yield form.tail(renderSequence(cursor.position(), needs.uuid()), await cursor.countPending())
+  } finally {
+    news.close()
+  }
+}
+
+async function* pour({ needs, query, cursor, form }: Following, first: Batch, news: News): Feed {
+  const { hasDocs } = query
+  let isFirst = true
+  for (let batch = first; ; batch = await cursor.next()) {
+    if (batch.rows.length > 0) {
+      yield renderRows(form, batch.rows, { hasDocs, uuid: needs.uuid(), isFirst })
+      isFirst = false
+      news.restart()
+    }
+    if (!batch.isEnd) continue
+    const isDone = form.waits === 'never' || (form.waits === 'for the first' && !isFirst)
+    if (isDone || cursor.isFull() || query.isDescending) return
+    if (!(yield* waitForNews(form, news))) return
+  }
+}
+
+/** Gives signs of life meanwhile. `false`: nothing came for as long as the client wanted to wait. */
+async function* waitForNews(form: FeedForm, news: News): AsyncGenerator<string, boolean> {
+  for (;;) {
+    const outcome = await news.wait()
+    if (outcome === 'news') return true
+    if (outcome === 'over' || outcome === 'gone') return false
+    // a feed that breaks off: the client must not take it for whole, and asks again as whoever it is now
+    if (outcome === 'cut') throw new Refusal('authentication_required')
+    yield form.beat
+  }
+}

@@ -1,0 +1,113 @@
+import { Refusal } from '../../../base/errors.ts'
+import type { Caller } from '../../../directory/directory.ts'
+import type { Authenticated } from '../../../directory/identity.ts'
+import type { Json, User } from '../../../directory/user.ts'
+import { needsPassword, type OwnChange, requireOwnChange, requireWriter } from './authorize.ts'
+import { type DocumentId, readId } from './id.ts'
+import type { UsersNeeds } from './needs.ts'
+import { isPasswordMember, keepsPassword, readSentPassword, type SentPassword, toNewPassword } from './password.ts'
+import { requireFollows } from './revision.ts'
+import type { SentDocument } from './sent.ts'
+import { CORE_MEMBERS } from './to-document.ts'
+import { checkProposal } from './validate.ts'
+
+export interface Edit {
+  readonly id: string
+  readonly sent: SentDocument
+  readonly who: Authenticated
+  /** Throws unless the credential has proved the password. */
+  requirePassword(): Promise<void>
+  readonly caller: Caller
+}
+
+export interface Written {
+  readonly id: string
+  readonly rev: string
+}
+
+/** Bounded because every node remembers documents in memory. */
+const MOST_BYTES = { admin: 1_048_576, other: 65_536 } as const
+
+/** Puts a document in the place of the one it follows. Everything that is asked of either is asked here. */
+export async function writeDocument(needs: UsersNeeds, edit: Edit): Promise<Written> {
+  const { id, sent, who } = edit
+  const target = readId(id, needs.prefix)
+  requireWriter(who.identity, target, needs.settings())
+  requireWritable(target)
+  requireSize(edit)
+  const password = readSentPassword(sent.members)
+  const record = target.kind === 'user' ? await needs.directory.findRecord(target.name) : undefined
+  requireFollows(sent.revision, record)
+  const old = record?.kind === 'user' ? record : undefined
+  const change = requireAllowed(needs, edit, old, password)
+  if (needsPassword(who.identity, change)) await edit.requirePassword()
+  return { id, rev: await store(needs, edit, old, password) }
+}
+
+function requireWritable({ kind, id }: DocumentId): void {
+  if (kind === 'design')
+    throw new Refusal('forbidden', { about: 'Design documents of this database cannot be changed.' })
+  if (id === '') throw new Refusal('document_id_invalid', { about: 'Document id must not be empty' })
+  if (id.startsWith('_')) {
+    throw new Refusal('document_id_invalid', { about: 'Only reserved document ids may start with underscore.' })
+  }
+}
+
+function requireSize({ id, sent, who }: Edit): void {
+  const most = who.identity.isAdmin ? MOST_BYTES.admin : MOST_BYTES.other
+  if (Buffer.byteLength(JSON.stringify([...sent.members])) > most)
+    throw new Refusal('document_too_large', { about: id })
+}
+
+function requireAllowed(needs: UsersNeeds, edit: Edit, old: User | undefined, password: SentPassword): OwnChange {
+  const { id, sent, who } = edit
+  const { isDeletion, members } = sent
+  const isKept = keepsPassword(password, old)
+  // what the new password replaces is not judged
+  const keepsStored = password.kind === 'new' || isKept
+  const { prefix } = needs
+  const flaw = checkProposal({ id, prefix, isDeletion, members, old, keepsPassword: keepsStored, who: who.identity })
+  if (flaw !== undefined) throw new Refusal('forbidden', { about: flaw })
+  const setsPassword = password.kind === 'new' || changesSecondFactor(sent, old)
+  const change = { old, isDeletion, setsPassword, keepsPassword: isKept }
+  requireOwnChange(who.identity, change, needs.settings())
+  return change
+}
+
+function changesSecondFactor({ members }: SentDocument, old: User | undefined): boolean {
+  const [, before] = old?.document.members.find(([name]) => name === 'totp') ?? []
+  return JSON.stringify(members.get('totp')) !== JSON.stringify(before)
+}
+
+async function store(
+  { directory }: UsersNeeds,
+  { sent, caller }: Edit,
+  old: User | undefined,
+  sentPassword: SentPassword,
+): Promise<string> {
+  if (sent.isDeletion) {
+    if (!old) throw new Refusal('not_found')
+    return directory.removeUser(old.name, old.document.revision)
+  }
+  const password = toNewPassword(sentPassword, old)
+  const document = toPayload(sent, sentPassword)
+  const options = { ...caller, ...(password ? { password } : {}) }
+  if (!old) {
+    // `checkProposal` has seen that it is one
+    const name = sent.members.get('name') as string
+    const made = await directory.createUser({ name, ...document, ...(password ? { password } : {}) }, caller)
+    return made.document.revision
+  }
+  const change = (user: User): User => ({ ...user, document: { ...user.document, ...document } })
+  return (await directory.changeUser(old.name, old.document.revision, change, options)).document.revision
+}
+
+/** Roles and all that has no place of its own in a user. */
+function toPayload({ members }: SentDocument, password: SentPassword): Pick<User['document'], 'roles' | 'members'> {
+  // read from JSON, and judged
+  const others = [...members] as [string, Json][]
+  return {
+    roles: members.get('roles') as readonly string[],
+    members: others.filter(([name]) => !CORE_MEMBERS.has(name) && !isPasswordMember(name, password)),
+  }
+}

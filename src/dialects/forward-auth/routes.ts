@@ -1,0 +1,73 @@
+import { isOfCaller, Refusal } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
+import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
+import type { Exchange, HeaderPair, Reply, Route } from '../../http/request-context.ts'
+
+export const WELL_KNOWN = '.well-known'
+export const KEYS = 'jwks.json'
+export const GATE = '_gate'
+
+const READING: readonly string[] = ['GET', 'HEAD']
+
+/** The public halves of the keys that sign for services. */
+export const keysRoute = (keys: () => readonly object[]): Route => ({
+  path: `/${WELL_KNOWN}/${KEYS}`,
+  allow: READING,
+  methods: {
+    GET: ({ authenticated }) => ({
+      status: 200,
+      headers: [
+        ['Content-Type', 'application/jwk-set+json'],
+        // where a credential was needed, no shared cache serves the keys to others
+        ['Cache-Control', authenticated === undefined ? 'public, max-age=300' : 'private, max-age=300'],
+      ],
+      body: JSON.stringify({ keys: keys() }),
+    }),
+  },
+})
+
+export interface GateNeeds {
+  authenticate(exchange: Exchange): MaybePromise<Authenticated>
+  /** The headers that tell an application who is asking. */
+  introduce(authenticated: Authenticated): readonly HeaderPair[]
+}
+
+/**
+ * Whether a request may pass, for a proxy that asks with its client's headers: 204 and who it is, or 401. With
+ * `?role=` only who has one of these roles, or is an administrator; else 403. Any other parameter is 400: one that is
+ * misspelt would let everybody pass.
+ */
+export const gateRoute = (needs: GateNeeds): Route => ({
+  path: `/${GATE}`,
+  allow: READING,
+  methods: { GET: (exchange) => answerGate(exchange, needs) },
+})
+
+async function answerGate(exchange: Exchange, { authenticate, introduce }: GateNeeds): Promise<Reply> {
+  if (exchange.rawQuery !== '') checkParameters(exchange.query)
+  const authenticated = await identify(exchange, authenticate)
+  exchange.authenticated = authenticated
+  if (authenticated.by === null) throw new Refusal('authentication_required')
+  const wanted = exchange.query.getAll(ROLE).flatMap((list) => list.split(','))
+  const { roles, isAdmin, isSuperuser } = authenticated.identity
+  const isWelcome = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
+  if (!isWelcome) throw new Refusal('forbidden')
+  return { status: 204, headers: [['Cache-Control', 'no-store'], ...introduce(authenticated)] }
+}
+
+const ROLE = 'role'
+
+function checkParameters(query: URLSearchParams): void {
+  for (const name of query.keys())
+    if (name !== ROLE) throw new Refusal('bad_request', { about: `/${GATE} takes no parameter but ${ROLE}` })
+}
+
+/** A proxy knows yes, no and broken: a credential that is wrong in whatever way is no. */
+async function identify(exchange: Exchange, authenticate: GateNeeds['authenticate']): Promise<Authenticated> {
+  try {
+    return await authenticate(exchange)
+  } catch (error) {
+    if (isOfCaller(error)) return ANONYMOUS
+    throw error
+  }
+}

@@ -1,0 +1,165 @@
+// Signing in at the multi-model door: with a password or an access token, for one request or for a token.
+
+import type { PasswordCheck } from '../../auth/basic.ts'
+import type { AcceptedCredential, CredentialSource } from '../../auth/handler.ts'
+import { toIssuedClaims } from '../../auth/issued-token.ts'
+import type { Attempt, DoorSignIn } from '../../auth/sign-in.ts'
+import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import { findActiveToken, findTokenUser, toTokenMark } from '../../directory/access-token.ts'
+import type { Account } from '../../directory/account.ts'
+import type { Directory, Session } from '../../directory/directory.ts'
+import type { BearerToken } from '../../directory/identity.ts'
+import { type AccessToken, checkName } from '../../directory/user.ts'
+import { type KeyRing, signWithRing } from '../../keys/ring.ts'
+import type { OriginFields } from '../../observe/security-event-table.ts'
+import type { SecurityEvents } from '../../observe/security-events.ts'
+import type { AuthSettings, SignIns } from './auth.ts'
+import { MULTI_MODEL_BASIC } from './basic.ts'
+
+export interface SignInsNeeds {
+  readonly directory: Directory
+  readonly signIn: DoorSignIn
+  readonly events: SecurityEvents
+  ring(): KeyRing
+  readonly issuer: string
+  settings(): AuthSettings
+  /** How long a verified password counts for Basic; `undefined`: as long as it is the same. */
+  basicAgeMs(): number | undefined
+  readonly clock: Clock
+}
+
+export interface MultiModelSignIns extends SignIns {
+  /** Whose name and password these are, for one request. */
+  readonly check: PasswordCheck
+  /** Whether these are name and password of somebody, who need not come in with them alone. */
+  isPassword(name: string, password: string, source: CredentialSource): Promise<boolean>
+}
+
+interface Admitted {
+  readonly account: Account
+  /** The access token it rests on. */
+  readonly token: AccessToken | undefined
+}
+
+export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns {
+  const { directory, clock } = needs
+  const now = () => nowSeconds(clock)
+  return {
+    async check(name, password, source) {
+      const maxAgeMs = needs.basicAgeMs()
+      const age = maxAgeMs === undefined ? {} : { maxAgeMs }
+      const admitted = await admit(needs, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
+      return admitted?.token ? toAccepted(admitted.account, admitted.token) : admitted?.account
+    },
+    isPassword: async (name, password, source) =>
+      (await admit(needs, { name, password, source, handler: CHECK_ENDPOINT, isWithoutCode: true })) !== undefined,
+    async signIn({ name, password, code }, lifetimeSeconds, source) {
+      const admitted = await admit(needs, { name, password, code, source, handler: SIGN_IN_ENDPOINT })
+      if (!admitted) return undefined
+      const { account, token } = admitted
+      const session = directory.createSession(account, { hasPassword: token === undefined })
+      const accessToken = token && toTokenMark(token)
+      const rest = { renewableUntil: token?.validUntil, accessToken, allowedPaths: undefined }
+      const issued = issue(needs, session, now() + lifetimeSeconds, rest)
+      recordToken(needs, account.name, { actor: account.name, handler: SIGN_IN_ENDPOINT })
+      return issued
+    },
+    async renew(name, bearer, lifetimeSeconds) {
+      const session = bearer.session ?? (await open(directory, name))
+      const issued = issue(needs, session, now() + lifetimeSeconds, bearer)
+      if (!bearer.session) recordToken(needs, name)
+      return issued
+    },
+    async end({ session, expiresAt }) {
+      await end(needs, session, expiresAt)
+      needs.events.record('sign-out', { subject: session.name })
+    },
+  }
+}
+
+const SIGN_IN_ENDPOINT = '_open/auth'
+const CHECK_ENDPOINT = '_api/user'
+
+const recordToken = ({ events }: SignInsNeeds, subject: string, origin: OriginFields = {}): void =>
+  events.record('sign-in.accepted', { subject, opened: 'token', ...origin })
+
+const toAccepted = (identity: Account, token: AccessToken): AcceptedCredential => ({
+  kind: 'accepted',
+  identity,
+  accessToken: { mark: toTokenMark(token), validUntil: token.validUntil },
+})
+
+interface Credentials extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode' | 'handler'> {
+  readonly source: CredentialSource
+}
+
+async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Promise<Admitted | undefined> {
+  const byToken = await findByToken(needs, given)
+  // at once, because it costs nothing: a password would be hashed, and its failure counted
+  if (byToken && byToken.account.totp === undefined) return byToken
+  // a wrong token, or a name no user can have, is a failure like any other: its peer must not go on for ever
+  const name = byToken?.account.name ?? (given.name || (findTokenUser(given.password) ?? ''))
+  const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(needs.clock)) !== undefined
+  try {
+    const account = await needs.signIn({
+      ...given,
+      name,
+      ...(byToken ? { isProven } : {}),
+      source,
+    })
+    const isNamed = byToken !== undefined || given.name !== ''
+    return account && isNamed ? { account, token: byToken?.token } : undefined
+  } catch (error) {
+    if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined
+    throw error
+  }
+}
+
+/** At this door these look like a wrong password. */
+const LOOKS_WRONG: ReadonlySet<string> = new Set(['account_locked', 'iterations_too_low', 'iterations_too_high'])
+
+/** An access token in place of the password. The name may be left out. Who has a second factor needs its code as well. */
+async function findByToken(
+  { directory, clock }: SignInsNeeds,
+  { name, password }: Pick<Credentials, 'name' | 'password'>,
+): Promise<Admitted | undefined> {
+  const user = findTokenUser(password)
+  if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
+  const account = await directory.findAccount(user)
+  if (!account || account.isAdmin) return undefined
+  const token = findActiveToken(account, password, nowSeconds(clock))
+  return token && { account, token }
+}
+
+/** What a token hands on to the one that is made in its place. */
+type Inherited = Pick<BearerToken, 'renewableUntil' | 'accessToken' | 'allowedPaths'>
+
+function issue(needs: SignInsNeeds, session: Session, expiresAt: number, inherited: Inherited): string {
+  const { renewableUntil, accessToken, allowedPaths } = inherited
+  const claims = toIssuedClaims({
+    session,
+    issuer: needs.issuer,
+    issuedAt: nowSeconds(needs.clock),
+    expiresAt: Math.min(expiresAt, renewableUntil ?? expiresAt),
+    renewableUntil,
+    accessToken,
+    allowedPaths,
+  })
+  return signWithRing(needs.ring(), claims)
+}
+
+/** For a token somebody else made: from here on it is one of ours. */
+async function open(directory: Directory, name: string): Promise<Session> {
+  const account = await directory.findAccount(name)
+  if (!account) throw new Refusal('user_not_found')
+  return directory.createSession(account)
+}
+
+/** No copy of the session is accepted later than this one, or than one renewed just now. */
+async function end(needs: SignInsNeeds, session: Session, expiresAt: BearerToken['expiresAt']): Promise<void> {
+  const { sessionTimeoutSeconds, maximalExpirySeconds } = needs.settings()
+  const renewed = nowSeconds(needs.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
+  const last = Math.ceil(Math.max(expiresAt ?? 0, renewed))
+  await needs.directory.endSession({ id: session.id, name: session.name, expiresAt: last })
+}

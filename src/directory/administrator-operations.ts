@@ -1,0 +1,109 @@
+import { nowSeconds } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
+import type { StoredPassword } from '../passwords/password.ts'
+import { findHashWork } from '../passwords/password-cost.ts'
+import type { AdministratorAccount } from './administrators.ts'
+import { requireDistinct, requireName, requireNormalized } from './check-user.ts'
+import type { DirectoryNeeds } from './deps.ts'
+import type { AdministratorDirectory, Caller, NewAdministratorPassword } from './directory.ts'
+import type { Listeners } from './listeners.ts'
+import type { NewPasswords } from './new-passwords.ts'
+
+export interface AdministratorParts
+  extends Pick<DirectoryNeeds, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
+  readonly passwords: NewPasswords
+  readonly listeners: Listeners
+}
+
+const SECTION = 'admins'
+const MOST_ATTEMPTS = 100
+const NO_PASSWORD = 'The password of an administrator must not be empty.'
+
+export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
+  const { store, administration, clock, listeners, events } = parts
+  const change = (key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
+  return {
+    listAdministrators: () => [...administration.accounts().values()].map(({ name, text }) => ({ name, text })),
+    isAdministrator: (name) => administration.accounts().has(name),
+    async setAdministrator(name, password, caller) {
+      requireName(name)
+      if (!administration.accounts().has(name)) requireNewName(name, administration.accounts().keys())
+      if ('password' in password && password.password === '')
+        throw new Refusal('password_refused', { about: NO_PASSWORD })
+      const current = administration.accounts().get(name)
+      if (current && 'password' in password && (await isCurrent(parts, current, password.password, caller))) {
+        return current.text
+      }
+      const text = await toText(parts, password, caller)
+      const isNew = !administration.accounts().has(name)
+      await store.setSetting({ ...change(name), text })
+      await administration.refresh()
+      listeners.tell({ kind: 'account', name })
+      events.record(isNew ? 'administrator.created' : 'administrator.changed', { subject: name })
+      events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
+      return text
+    },
+    async removeAdministrator(name) {
+      for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+        const removed = requireOther(parts, name)
+        // of two nodes that each remove one of the last two, the second must see that it removes the last
+        const outcome = await store.unsetSetting({ ...change(name), unchangedSince: administration.sequence() })
+        await administration.refresh()
+        if (outcome.kind === 'conflict') continue
+        listeners.tell({ kind: 'account', name })
+        events.record('administrator.removed', { subject: name })
+        events.record('session.revoked', { subject: name, reason: 'administrator removed' })
+        return removed
+      }
+      throw new Refusal('conflict')
+    },
+  }
+}
+
+function requireNewName(name: string, others: Iterable<string>): void {
+  requireNormalized(name)
+  requireDistinct(name, others)
+}
+
+/** Whether it is the password the administrator has: writing it again would end all sessions of the name. */
+function isCurrent(
+  { passwords }: AdministratorParts,
+  current: AdministratorAccount,
+  password: string,
+  caller: Caller | undefined,
+): Promise<boolean> {
+  passwords.judge({ password })
+  return passwords.isSame(password, current.password, caller)
+}
+
+/** The stored form of this one, if somebody is left without it. */
+function requireOther({ administration }: AdministratorParts, name: string): string {
+  const accounts = administration.accounts()
+  const own = accounts.get(name)
+  if (!own) throw new Refusal('not_found')
+  if (accounts.size === 1) throw new Refusal('forbidden', { about: 'The last administrator cannot be deleted.' })
+  return own.text
+}
+
+async function toText(
+  { passwords, settings }: AdministratorParts,
+  given: NewAdministratorPassword,
+  caller: Caller | undefined,
+): Promise<string> {
+  if ('password' in given) return renderAdminPassword(await passwords.hash(given.password, caller))
+  const reading = readAdminPassword(given.stored)
+  if (reading.kind === 'stored') {
+    requireComputable(reading.password, settings().maxIterations)
+    return given.stored
+  }
+  const about = reading.kind === 'plain' ? 'This is not a stored form of a password.' : reading.reason
+  throw new Refusal('bad_request', { about })
+}
+
+/** Every check of any name takes as long as the most expensive password there is. */
+function requireComputable(password: StoredPassword, max: number): void {
+  const { iterations = 0 } = findHashWork(password) ?? {}
+  if (iterations <= max) return
+  throw new Refusal('bad_request', { about: `The iterations must be at most ${max} (chttpd_auth.max_iterations).` })
+}

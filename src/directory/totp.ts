@@ -1,0 +1,87 @@
+import { createHmac } from 'node:crypto'
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { isSameSecret } from '../base/compare.ts'
+import { findMember, isJsonObject } from '../base/json.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { CodeStore } from './store-port.ts'
+import type { Json } from './user.ts'
+
+/** A second factor: codes that change with time (RFC 6238). */
+export interface Totp {
+  readonly key: Uint8Array
+  /** As `node:crypto` names it. */
+  readonly digest: string
+  /** How many figures a code has. */
+  readonly length: number
+}
+
+const STEP_SECONDS = 30
+
+const DIGESTS: ReadonlyMap<unknown, string> = new Map([
+  ['sha', 'sha1'],
+  ...['sha224', 'sha256', 'sha384', 'sha512'].map((name) => [name, name] as const),
+])
+
+const LENGTHS: ReadonlySet<unknown> = new Set([6, 7, 8])
+
+/**
+ * Reads the member `totp` of a user document: `{ key: base32, algorithm: "sha", length: 6 }`. `undefined` where it says
+ * anything else: whoever has such a member can give no right code.
+ */
+export function readTotp(member: Json): Totp | undefined {
+  if (!isJsonObject(member)) return undefined
+  const key = readBase32(findMember(member, 'key'))
+  const digest = DIGESTS.get(findMember(member, 'algorithm') ?? 'sha')
+  const length = findMember(member, 'length') ?? 6
+  return key && digest && LENGTHS.has(length) ? { key, digest, length: Number(length) } : undefined
+}
+
+const BASE32 = /^(?:[A-Z2-7]{8})*(?:[A-Z2-7]{2}={6}|[A-Z2-7]{4}={4}|[A-Z2-7]{5}={3}|[A-Z2-7]{7}=)?$/
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** RFC 4648, section 6, in capitals and padded. */
+function readBase32(text: unknown): Uint8Array | undefined {
+  if (typeof text !== 'string' || text === '' || text.length > 1024 || !BASE32.test(text)) return undefined
+  const bytes: number[] = []
+  let bits = 0
+  let held = 0
+  for (const letter of text.replaceAll('=', '')) {
+    held = ((held << 5) | ALPHABET.indexOf(letter)) & 0xfff
+    bits += 5
+    if (bits < 8) continue
+    bits -= 8
+    bytes.push((held >> bits) & 0xff)
+  }
+  return Uint8Array.from(bytes)
+}
+
+/** The code of one step (RFC 4226, section 5.3). */
+export function renderCode({ key, digest, length }: Totp, step: number): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const mac = createHmac(digest, key).update(counter).digest()
+  const at = (mac.at(-1) ?? 0) & 0x0f
+  const number = mac.readUInt32BE(at) & 0x7fffffff
+  return String(number % 10 ** length).padStart(length, '0')
+}
+
+export interface TotpCheck {
+  /**
+   * Whether this is the code of the current time step, of the one before or of the next one, and newer than the last
+   * code the user signed in with. A code that is accepted is used up on every node. A wrong code is rejected at once;
+   * for a right one the store is asked, and where it cannot be reached, the promise rejects with its refusal.
+   */
+  spend(name: string, totp: Totp, code: string): MaybePromise<boolean>
+}
+
+export function createTotpCheck(store: CodeStore, clock: Clock): TotpCheck {
+  return {
+    spend(name, totp, code) {
+      const now = Math.floor(nowSeconds(clock) / STEP_SECONDS)
+      // all three are computed and compared, so that the time does not tell which one fits
+      const fitting = [now - 1, now, now + 1].filter((step) => isSameSecret(renderCode(totp, step), code))
+      const newest = fitting.at(-1)
+      return newest === undefined ? false : store.useCodeStep(name, newest)
+    },
+  }
+}

@@ -1,0 +1,114 @@
+import { Refusal } from '../base/errors.ts'
+import type { Reply } from '../http/request-context.ts'
+import type { Group, Member } from './balancer.ts'
+import { isDisconnected, isUnanswered, isUnconnected, toUpstreamRefusal } from './failures.ts'
+import type { ForwardNeeds } from './forward.ts'
+import type { CheckIdentity } from './identity-check.ts'
+import type { Pools } from './pools.ts'
+import { Attempt, type AttemptOwner, type Failed, type Order } from './upstream-request.ts'
+
+export interface RoundNeeds extends ForwardNeeds {
+  readonly checkIdentity: CheckIdentity | undefined
+}
+
+/** Asks one server after another, as long as that can do no harm. */
+export const askAround = (order: Order, group: Group<Pools>, needs: RoundNeeds): Promise<Reply> =>
+  new Promise((resolve, reject) => new Round(order, group, needs, resolve, reject).next())
+
+const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
+
+class Round implements AttemptOwner {
+  readonly #order: Order
+  readonly #group: Group<Pools>
+  readonly #needs: RoundNeeds
+  readonly #resolve: (reply: Reply) => void
+  readonly #reject: (error: unknown) => void
+  #tried: Set<Member<Pools>> | undefined
+  #failure: Refusal | undefined
+  #repeats = 0
+
+  constructor(
+    order: Order,
+    group: Group<Pools>,
+    needs: RoundNeeds,
+    resolve: (reply: Reply) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#order = order
+    this.#group = group
+    this.#needs = needs
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  next(): void {
+    const member = this.#group.choose(this.#tried)
+    if (member === undefined) this.#reject(this.#failure ?? this.#group.refuse())
+    else this.#ask(member)
+  }
+
+  #ask(member: Member<Pools>): void {
+    try {
+      new Attempt(this.#order, member, this.#needs, this).send()
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  onReply(member: Member<Pools>, reply: Reply): void {
+    if (member.failures > 0) this.#group.revive(member)
+    this.#needs.watch.onAnswered(member.url)
+    const { probe, checkIdentity } = this.#needs
+    if (this.#order.isSigned && checkIdentity && probe?.suspicious.has(reply.status))
+      void this.#examine(member, reply, checkIdentity)
+    else this.#resolve(reply)
+  }
+
+  /** The response waits meanwhile. It is passed on unchanged unless the signature is what was rejected. */
+  async #examine(member: Member<Pools>, reply: Reply, checkIdentity: CheckIdentity): Promise<void> {
+    const reason = await checkIdentity(member)
+    if (reason === undefined) {
+      this.#resolve(reply)
+      return
+    }
+    dropBody(reply)
+    this.#needs.watch.onRejected(member.url, reason)
+    this.#reject(new Refusal('upstream_rejects_identity', { detail: reason }))
+  }
+
+  onFailed(member: Member<Pools>, failed: Failed): void {
+    const { error } = failed
+    this.#judge(member, failed)
+    this.#failure = toUpstreamRefusal(error, this.#group.refuse)
+    const isSafe = isUnconnected(error) || (isDisconnected(error) && isRepeatable(this.#order, failed))
+    if (!isSafe || this.#order.exchange.isGone) {
+      if (isUpstreamFault(error) && !this.#order.exchange.isGone) this.#needs.watch.onFailed(member.url, error)
+      this.#reject(this.#failure)
+      return
+    }
+    // a connection kept alive may be closed by the other end just now: a fresh one of the same server will do
+    this.#tried ??= new Set()
+    if (isUnconnected(error) || this.#repeats > 0 || this.#group.members.length > 1) this.#tried.add(member)
+    this.#repeats += 1
+    // not before whoever told of the failure has put its own things in order
+    queueMicrotask(() => this.next())
+  }
+
+  #judge(member: Member<Pools>, { error, hasBegun }: Failed): void {
+    if (isUnconnected(error)) {
+      this.#group.rest(member)
+      this.#needs.watch.onUnconnected(member.url, error)
+    } else if (isUnanswered(error)) this.#group.avoid(member)
+    else if (isDisconnected(error) && !hasBegun) this.#group.doubt(member)
+  }
+}
+
+/** Other refusals are about the client: its body broke off, or its session ended meanwhile. */
+const isUpstreamFault = (error: Error): boolean => !(error instanceof Refusal) || error.code === 'upstream_failed'
+
+function dropBody({ body }: Reply): void {
+  if (typeof body === 'object' && 'drop' in body) body.drop()
+}
+
+const isRepeatable = ({ exchange }: Order, { hasBegun, hasSent }: Failed): boolean =>
+  IDEMPOTENT.has(exchange.method) && !hasBegun && !hasSent

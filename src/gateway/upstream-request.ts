@@ -1,0 +1,152 @@
+import type { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { Refusal } from '../base/errors.ts'
+import type { Authenticated } from '../directory/identity.ts'
+import type { Exchange, Reply } from '../http/request-context.ts'
+import type { Member } from './balancer.ts'
+import type { ForwardNeeds } from './forward.ts'
+import { UNKNOWN } from './identity-headers.ts'
+import { isolate } from './isolate.ts'
+import { findDirectOrder } from './node-client-order.ts'
+import type { OpenStream } from './open-streams.ts'
+import type { Pools } from './pools.ts'
+import type { HeaderFilter } from './request-headers.ts'
+import { filterAnswerHeaders, type RawHeaders, type ReadHeaders } from './response-headers.ts'
+import { Answer, type AnswerOwner } from './response-pipe.ts'
+import { Upload } from './upload.ts'
+
+/** A request as it is sent, to one server after another if need be. */
+export interface Order {
+  readonly exchange: Exchange
+  readonly headers: readonly string[]
+  readonly isFeed: boolean
+  /** Whether Cardea signed who is asking. */
+  readonly isSigned: boolean
+  /** A body put together. Without it the body is passed on as it comes. */
+  readonly spooled: Buffer | undefined
+  /** What of it goes on: its trailers are still to come. */
+  readonly filter: HeaderFilter
+}
+
+export interface Failed {
+  readonly error: Error
+  /** Whether a byte of an answer was seen. */
+  readonly hasBegun: boolean
+  /** Whether something of a body that cannot be had again was taken. */
+  readonly hasSent: boolean
+}
+
+/** Whoever is told what became of it. */
+export interface AttemptOwner {
+  onReply(member: Member<Pools>, reply: Reply): void
+  onFailed(member: Member<Pools>, failed: Failed): void
+}
+
+/** One request on its way to one server: what becomes of it, and what cuts it while it is under way. */
+export class Attempt implements AnswerOwner, OpenStream {
+  place = -1
+  readonly authenticated: Authenticated
+  readonly since: number | undefined
+  readonly isFeed: boolean
+  readonly idleMs: number
+  readonly firstByteMs: number
+  readonly #order: Order
+  readonly #member: Member<Pools>
+  readonly #needs: ForwardNeeds
+  readonly #answer: Answer
+  readonly #body: Readable | undefined
+  readonly #owner: AttemptOwner
+
+  constructor(order: Order, member: Member<Pools>, needs: ForwardNeeds, owner: AttemptOwner) {
+    const { exchange } = order
+    this.#order = order
+    this.#member = member
+    this.#needs = needs
+    this.#owner = owner
+    this.authenticated = exchange.authenticated ?? UNKNOWN
+    this.since = exchange.judgedAt
+    this.isFeed = order.isFeed
+    const { idleTimeoutMs, limits } = needs.settings()
+    this.idleMs = idleTimeoutMs
+    this.firstByteMs = limits.firstByteTimeoutMs
+    this.#body = order.spooled === undefined ? exchange.openBody() : undefined
+    this.#answer = this.#createAnswer()
+  }
+
+  send(): void {
+    const { exchange } = this.#order
+    this.#member.open += 1
+    this.#needs.streams.add(this)
+    exchange.onGone(() => this.#answer.drop())
+    this.#dispatch()
+  }
+
+  #createAnswer(): Answer {
+    return this.#body === undefined ? new Answer(this) : new Upload(this, this.#body)
+  }
+
+  #dispatch(): void {
+    const { exchange, headers, spooled } = this.#order
+    const { pool } = this.#member
+    const body = this.#body
+    const direct = body === undefined ? undefined : findDirectOrder(this.#order, body)
+    if (direct) {
+      const chosen = this.isFeed ? pool.directFeeds : pool.directRequests
+      chosen.dispatch(direct, this.#answer)
+      return
+    }
+    const length = body === undefined ? undefined : exchange.header('content-length')
+    const options = {
+      // undici takes any token; its type lists the common ones
+      method: exchange.method as Dispatcher.HttpMethod,
+      path: exchange.target,
+      // undici reads the list and leaves it as it is; its type does not say so
+      headers: length === undefined ? (headers as string[]) : [...headers, 'Content-Length', length],
+      body: spooled ?? body ?? null,
+      // the time to answer begins when all is sent, for which undici has no clock
+      headersTimeout: body === undefined ? null : 0,
+      // not in its types: without it the name of the certificate would be the client's Host
+      servername: pool.servername,
+      // else undici would close the connection; after a body where none is due it is right to. Its type knows no null
+      reset: (exchange.method === 'HEAD' && body === undefined && spooled === undefined ? false : null) as boolean,
+    }
+    const chosen = this.isFeed ? pool.feeds : pool.requests
+    chosen.dispatch(options, this.#answer)
+  }
+
+  onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void {
+    const { settings, ownCookies } = this.#needs
+    const kept = filterAnswerHeaders(raw, read, status, { ownsCors: settings().ownsCors, ownCookies })
+    if (kept === undefined) {
+      this.#answer.drop()
+      this.onFailure(new Refusal('upstream_failed', { detail: 'transfer coding' }))
+      return
+    }
+    const headers = this.#needs.isolates(this.#order.exchange) ? isolate(kept, status) : kept
+    this.#owner.onReply(this.#member, { status, reason, headers, body: this.#answer, isForwarded: true })
+  }
+
+  onFailure(error: Error): void {
+    const told = this.#order.exchange.isCut ? new Refusal('authentication_required') : error
+    const hasSent = this.#body?.readableDidRead ?? false
+    this.#owner.onFailed(this.#member, { error: told, hasBegun: this.#answer.hasBegun, hasSent })
+  }
+
+  onBroken(error: Error): void {
+    this.#needs.watch.onFailed(this.#member.url, error)
+  }
+
+  onClose(): void {
+    this.#member.open -= 1
+    this.#needs.streams.remove(this)
+  }
+
+  stillHolds(): Promise<boolean> {
+    return this.#needs.stillHolds(this.#order.exchange)
+  }
+
+  cut(): void {
+    this.#order.exchange.isCut = true
+    this.#answer.cut()
+  }
+}

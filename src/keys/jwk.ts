@@ -1,0 +1,149 @@
+import { createPublicKey } from 'node:crypto'
+import { findMember, isJsonObject, readJson } from '../base/json.ts'
+import { ALGORITHMS, CURVES } from './algorithms.ts'
+import { readBase64Url } from './base64url.ts'
+import {
+  attempt,
+  createHmacKey,
+  isKeyFor,
+  type KeyNames,
+  type KeyProblem,
+  toKeyProblem,
+  toVerificationKey,
+  type VerificationKey,
+} from './key.ts'
+
+export interface JwkTrust {
+  /** Whether a secret (`oct`) may stand here: only in a set this server's own configuration names. */
+  readonly secrets: boolean
+}
+
+type Members = Readonly<Record<string, unknown>>
+type ReadKind = (jwk: Members, names: KeyNames, trust: JwkTrust) => VerificationKey | KeyProblem
+
+const KINDS: ReadonlyMap<unknown, ReadKind> = new Map<unknown, ReadKind>([
+  ['RSA', (jwk, names) => readPublic({ kty: 'RSA', ...pick(jwk, ['n', 'e']) }, names)],
+  ['EC', (jwk, names) => readOnCurve(jwk, 'ec', names)],
+  ['OKP', (jwk, names) => readOnCurve(jwk, 'eddsa', names)],
+  ['oct', readSecret],
+])
+
+/** One JSON Web Key that may verify. `use`, `key_ops` and `alg` are kept to; where `alg` is absent the kind binds. */
+export function readJwk(value: unknown, trust: JwkTrust = { secrets: false }): VerificationKey | KeyProblem {
+  if (!isJsonObject(value)) return toKeyProblem('invalid')
+  const names = readNames(value)
+  const readKind = KINDS.get(findMember(value, 'kty'))
+  if (names === undefined || readKind === undefined) return toKeyProblem('invalid')
+  if (!isForVerifying(value)) return toKeyProblem('foreign_use')
+  if (Object.hasOwn(value, 'd')) return toKeyProblem('private_key')
+  const key = readKind(value, names, trust)
+  return key.kind === 'problem' || isBoundRight(key) ? key : toKeyProblem('wrong_algorithm')
+}
+
+function readNames(jwk: Members): KeyNames | undefined {
+  const [alg, kid] = [findMember(jwk, 'alg'), findMember(jwk, 'kid')]
+  if (!isTextOrAbsent(alg) || !isTextOrAbsent(kid)) return undefined
+  return { ...(alg !== undefined && { alg }), ...(kid !== undefined && { kid }) }
+}
+
+const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
+
+function isForVerifying(jwk: Members): boolean {
+  const [use, operations] = [findMember(jwk, 'use'), findMember(jwk, 'key_ops')]
+  if (use !== undefined && use !== 'sig') return false
+  return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
+}
+
+/** An `alg` nobody knows binds the key to nothing: it would verify no token, and is better heard of now. */
+function isBoundRight(key: VerificationKey): boolean {
+  if (key.alg === undefined) return true
+  const algorithm = ALGORITHMS.get(key.alg)
+  return algorithm !== undefined && isKeyFor(key, algorithm)
+}
+
+function readOnCurve(jwk: Members, kind: 'ec' | 'eddsa', names: KeyNames): VerificationKey | KeyProblem {
+  const curve = findMember(jwk, 'crv')
+  const row = typeof curve === 'string' ? CURVES.get(curve) : undefined
+  if (row?.kind !== kind) return toKeyProblem('unknown_curve')
+  const coordinates = pick(jwk, kind === 'ec' ? ['x', 'y'] : ['x'])
+  // RFC 7518 6.2.1.2: the length is that of the curve, zeros in front included
+  const isWhole = Object.values(coordinates).every((text) => readBase64Url(text)?.length === row.coordinateBytes)
+  if (!isWhole) return toKeyProblem('invalid')
+  return readPublic({ kty: kind === 'ec' ? 'EC' : 'OKP', crv: row.curve, ...coordinates }, names)
+}
+
+function readPublic(jwk: Record<string, string>, names: KeyNames): VerificationKey | KeyProblem {
+  const key = attempt(() => createPublicKey({ key: jwk, format: 'jwk' }))
+  return key === undefined ? toKeyProblem('invalid') : toVerificationKey(key, names)
+}
+
+/** Members by name, as canonical base64url; what is anything else becomes the empty text, which is no key. */
+const pick = (jwk: Members, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, readText(findMember(jwk, name))]))
+
+const readText = (value: unknown): string =>
+  typeof value === 'string' && readBase64Url(value) !== undefined ? value : ''
+
+function readSecret(jwk: Members, names: KeyNames, trust: JwkTrust): VerificationKey | KeyProblem {
+  if (!trust.secrets) return toKeyProblem('secret_not_allowed')
+  const algorithm = ALGORITHMS.get(names.alg ?? '')
+  if (algorithm?.kind !== 'hmac') return toKeyProblem('wrong_algorithm')
+  const text = findMember(jwk, 'k')
+  const secret = typeof text === 'string' ? readBase64Url(text) : undefined
+  if (secret === undefined) return toKeyProblem('invalid')
+  return secret.length < algorithm.keyBytes ? toKeyProblem('short_secret') : createHmacKey(secret, names)
+}
+
+export interface JwkSet {
+  readonly kind: 'set'
+  readonly keys: readonly VerificationKey[]
+  /** Members that are no keys for us (for encryption, of an unknown kind): passed over, RFC 7517 5. */
+  readonly ignored: readonly { readonly index: number; readonly problem: KeyProblem }[]
+}
+
+export interface JwkSetProblem {
+  readonly kind: 'problem'
+  readonly reason: string
+}
+
+const MOST_SET_CHARACTERS = 1_048_576
+const MOST_KEYS = 100
+
+/**
+ * A JSON Web Key Set. Refused as a whole: two keys of one name, secrets beside public keys, and a private key, which
+ * everybody who could read the set now has.
+ */
+export function readJwkSet(text: string, trust: JwkTrust = { secrets: false }): JwkSet | JwkSetProblem {
+  const members = findMembers(text)
+  if (members === undefined) return refuse('not a JSON Web Key Set')
+  if (members.length > MOST_KEYS) return refuse(`more than ${MOST_KEYS} keys`)
+  const read = members.map((member) => readJwk(member, trust))
+  const keys = read.filter((key) => key.kind !== 'problem')
+  const ignored = read.flatMap((problem, index) => (problem.kind === 'problem' ? [{ index, problem }] : []))
+  const reason = checkSet(keys, ignored) ?? checkNames(members, ignored)
+  return reason === undefined ? { kind: 'set', keys, ignored } : refuse(reason)
+}
+
+const refuse = (reason: string): JwkSetProblem => ({ kind: 'problem', reason })
+
+function findMembers(text: string): readonly unknown[] | undefined {
+  const reading = text.length > MOST_SET_CHARACTERS ? undefined : readJson(text, { noDuplicates: true })
+  if (reading?.kind !== 'json' || !isJsonObject(reading.value)) return undefined
+  const members = findMember(reading.value, 'keys')
+  return Array.isArray(members) ? members : undefined
+}
+
+function checkSet(keys: readonly VerificationKey[], ignored: JwkSet['ignored']): string | undefined {
+  if (ignored.some(({ problem }) => problem.code === 'private_key')) return 'the set holds a private key'
+  if (keys.length === 0) return 'the set has no key to verify with'
+  const secrets = keys.filter(({ kind }) => kind === 'hmac').length
+  return secrets > 0 && secrets < keys.length ? 'the set mixes secrets and public keys' : undefined
+}
+
+/** A key that cannot be used takes its name all the same: who wrote the set meant one of the two. */
+function checkNames(members: readonly unknown[], ignored: JwkSet['ignored']): string | undefined {
+  const foreign = new Set(ignored.filter(({ problem }) => problem.code === 'foreign_use').map(({ index }) => index))
+  const own = members.filter((_, index) => !foreign.has(index)).filter(isJsonObject)
+  const names = own.map((member) => findMember(member, 'kid'))
+  return new Set(names).size < names.length ? 'two keys of the set have the same kid' : undefined
+}

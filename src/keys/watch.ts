@@ -1,0 +1,88 @@
+import { type FSWatcher, watch } from 'node:fs'
+import { dirname } from 'node:path'
+import type { SecretSource } from './secret-files.ts'
+import { findFileState, listSecretFiles } from './secret-folder.ts'
+import { shareNext } from './share-next.ts'
+
+export interface WatchOptions {
+  /** How often to look without being told: not every file system tells. */
+  readonly pollMs?: number
+  /** How long to wait after being told: a file is often changed in several steps. */
+  readonly settleMs?: number
+  /** `false`: only look, never ask the system to tell. */
+  readonly useEvents?: boolean
+}
+
+export interface Watching {
+  stop(): void
+}
+
+const POLL_MS = 5000
+const SETTLE_MS = 100
+
+/**
+ * Calls `onChange` once at the start, and after the file or folder changed: written in place, replaced, or exchanged
+ * by a link above it as a mounted secret is. Keeps no process alive.
+ */
+export function watchSecrets(source: SecretSource, onChange: () => void, options: WatchOptions = {}): Watching {
+  const { pollMs = POLL_MS, settleMs = SETTLE_MS, useEvents = true } = options
+  const looking = createLooking(source, onChange)
+  const polling = setInterval(looking.look, pollMs).unref()
+  let settling: NodeJS.Timeout | undefined
+  const events = useEvents
+    ? openEvents(source, () => {
+        clearTimeout(settling)
+        settling = setTimeout(looking.look, settleMs).unref()
+      })
+    : undefined
+  looking.look()
+  return {
+    stop: () => {
+      looking.stop()
+      clearInterval(polling)
+      clearTimeout(settling)
+      events?.close()
+    },
+  }
+}
+
+/** Looks whether anything is different from last time. The first look finds that it is. */
+function createLooking(source: SecretSource, onChange: () => void) {
+  let last: string | undefined
+  let isStopped = false
+  const look = shareNext(async () => {
+    const state = await loadState(source)
+    const isChanged = state !== last
+    last = state
+    if (isChanged && !isStopped) onChange()
+  })
+  return {
+    look: () => void look(),
+    stop: () => {
+      isStopped = true
+    },
+  }
+}
+
+/** What is there now, as text. That nothing can be read is a state like any other. */
+async function loadState({ keyfile, folder }: SecretSource): Promise<string> {
+  try {
+    if (!folder) return keyfile ? ((await findFileState(keyfile)) ?? 'no file') : 'nothing'
+    const { files } = await listSecretFiles(folder)
+    return files.map(({ name, state }) => `${name}\n${state}`).join('\n')
+  } catch {
+    return 'unreadable'
+  }
+}
+
+/** Events of the folder; of a file its folder's, because a replaced file is another one. None: polling remains. */
+function openEvents({ keyfile, folder }: SecretSource, onEvent: () => void): FSWatcher | undefined {
+  const place = folder || (keyfile ? dirname(keyfile) : undefined)
+  if (place === undefined) return undefined
+  try {
+    const events = watch(place, { persistent: false }, onEvent)
+    return events.on('error', () => events.close())
+  } catch {
+    return undefined
+  }
+}

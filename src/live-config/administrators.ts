@@ -1,0 +1,248 @@
+// Brings the administrators of all layers into force: hashes what is in clear, once, and puts the hash where every
+// node finds it and, for files, where the clear text stood.
+import type { Log } from '../base/log.ts'
+import { rewriteAdmin } from '../config/admin-file.ts'
+import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
+import {
+  type AdministratorChanges,
+  type AdministratorsReading,
+  chooseAdministrators,
+  type LayeredText,
+  readAdministrators,
+} from '../directory/administrators.ts'
+import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
+import { type Hasher, type HashParameters, NO_DECOY } from '../passwords/hasher.ts'
+import { checkPassword, type PasswordRules } from '../passwords/password-rules.ts'
+import type { RuntimeReading, StoredLayer } from './stored-layer.ts'
+
+export interface HashingNeeds {
+  readonly runtime: Pick<StoredLayer, 'seedAdministrator' | 'setSeen'>
+  readonly hasher: Hasher
+  readonly parameters: HashParameters
+  readonly rules: PasswordRules
+  readonly log: Log
+}
+
+type Entry = AdminEntry & LayeredText
+
+type Administrators = Pick<Settings, 'admins' | 'deletedAdmins'>
+
+type GivenAdministrators = Administrators & Pick<Settings, 'overruledPasswords'>
+
+/** What counts instead of what files, environment and flags have for administrators. */
+export interface FileHashes {
+  /** By name, the hash that stands for the clear text a file has. */
+  readonly clear: ReadonlyMap<string, string>
+  /** By stored form, the stronger one that a sign-in has put in its place. */
+  readonly upgraded: ReadonlyMap<string, string>
+}
+
+export const NO_HASHES: FileHashes = { clear: new Map(), upgraded: new Map() }
+
+export interface Hashed {
+  readonly hashes: FileHashes
+  readonly isWritten: boolean
+}
+
+/** Hashes every password in clear that is not hashed yet, and puts the hash where every node finds it. */
+export async function hashAdministrators(
+  { admins, deletedAdmins, overruledPasswords }: GivenAdministrators,
+  { seen, upgraded, sequence }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'sequence'>,
+  needs: HashingNeeds,
+): Promise<Hashed> {
+  await hashOverruled(overruledPasswords.map(toLayered), needs)
+  const known = await findHashes(admins, { seen, upgraded }, NO_HASHES, needs)
+  const clear = new Map(known.clear)
+  const layered = admins.map(toLayered)
+  for (const entry of layered) reportSeen(entry, clear.get(entry.name), { layered, deletedAdmins, log: needs.log })
+  const entries = layered.map((entry) => withHash(entry, known))
+  const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
+  let unchangedSince = sequence
+  for (const entry of plain) {
+    const made = await hashEntry(entry, entries, unchangedSince, needs)
+    unchangedSince = made.sequence
+    if (entry.layer === 'file') clear.set(entry.name, made.text)
+  }
+  return { hashes: { ...known, clear }, isWritten: plain.length > 0 }
+}
+
+/** A line that does not count keeps no password in clear either. Its hash is written to the file alone. */
+async function hashOverruled(entries: readonly Entry[], { hasher, parameters, log }: HashingNeeds): Promise<void> {
+  for (const entry of entries.filter(isClearInFile)) {
+    writeBack(entry, renderAdminPassword(await hasher.hash(entry.text, parameters)), log)
+  }
+}
+
+/**
+ * The hashes all nodes have for what stands in clear in files: clear text is new intent once. The same again, in a file
+ * nobody could rewrite or that came back as it was, is the hash that was made of it then: else each start would undo
+ * what was changed or deleted at run time. What another node has made of another text leaves `before` as it is.
+ */
+export async function findHashes(
+  admins: Settings['admins'],
+  { seen, upgraded }: Pick<RuntimeReading, 'seen' | 'upgraded'>,
+  before: FileHashes,
+  needs: Pick<HashingNeeds, 'hasher'>,
+): Promise<FileHashes> {
+  const entries = admins.map(toLayered)
+  const clear = new Map<string, string>()
+  for (const { name, text } of entries.filter(isClearInFile)) {
+    const [own, known] = [before.clear.get(name), seen.get(name)]
+    const isKnown = known !== undefined && (known === own || (await isSamePassword(known, text, needs)))
+    const hash = isKnown ? known : own
+    if (hash !== undefined) clear.set(name, hash)
+  }
+  const stored = entries.map((entry) => withHash(entry, { clear, upgraded: NO_HASHES.upgraded }))
+  return { clear, upgraded: await findUpgraded(stored, upgraded, before.upgraded, needs) }
+}
+
+/** Which stored forms were replaced. Each is compared once, as if it were a password. */
+async function findUpgraded(
+  entries: readonly Entry[],
+  upgraded: RuntimeReading['upgraded'],
+  before: FileHashes['upgraded'],
+  needs: Pick<HashingNeeds, 'hasher'>,
+): Promise<FileHashes['upgraded']> {
+  const found = new Map<string, string>()
+  for (const { name, text } of entries.filter(({ layer }) => layer !== 'run time')) {
+    const record = upgraded.get(name)
+    if (!record || record.text === text) continue
+    const isReplaced = before.get(text) === record.text || (await isSamePassword(record.proof, text, needs))
+    if (isReplaced) found.set(text, record.text)
+  }
+  return found
+}
+
+interface Around {
+  readonly layered: readonly Entry[]
+  readonly deletedAdmins: readonly string[]
+  readonly log: Log
+}
+
+/** Of clear text that was seen before: whether it counts, and whether it can leave the file now. */
+function reportSeen(entry: Entry, hash: string | undefined, { layered, deletedAdmins, log }: Around): void {
+  if (hash === undefined || !isClearInFile(entry)) return
+  if (findKept(entry, layered) || deletedAdmins.includes(entry.name)) {
+    const fields = { name: entry.name, place: renderSource(entry.source) }
+    log.warn('password of an administrator does not count: changed or deleted at run time since', fields)
+  }
+  writeBack(entry, hash, log)
+}
+
+const findKept = (entry: Entry, all: readonly Entry[]): Entry | undefined =>
+  all.find(({ name, layer }) => name === entry.name && layer === 'run time')
+
+/** Who is an administrator now. What is in clear in a file counts as the hash that was made of it. */
+export function findAdministrators(
+  { admins, deletedAdmins }: Administrators,
+  changes: AdministratorChanges,
+  hashes: FileHashes = NO_HASHES,
+): AdministratorsReading<Entry> {
+  const entries = admins.map(toLayered).map((entry) => toSeed(withHash(entry, hashes)))
+  return readAdministrators(chooseAdministrators(entries, deletedAdmins), changes)
+}
+
+/** One malformed entry is reported and left out; the others stand. */
+export function reportMalformed({ malformed }: AdministratorsReading<Entry>, log: Log): void {
+  for (const { entry, reason } of malformed) {
+    log.error('administrator refused', { name: entry.name, place: renderSource(entry.source), reason })
+  }
+}
+
+function toLayered(entry: AdminEntry): Entry {
+  const { kind } = entry.source
+  return { ...entry, layer: kind === 'default' ? 'file' : kind }
+}
+
+const isInClear = ({ text }: Entry): boolean => readAdminPassword(text).kind === 'plain'
+
+const isClearInFile = (entry: Entry): boolean => entry.layer === 'file' && isInClear(entry)
+
+function withHash(entry: Entry, { clear, upgraded }: FileHashes): Entry {
+  if (entry.layer === 'run time') return entry
+  const text = (isClearInFile(entry) ? clear.get(entry.name) : undefined) ?? entry.text
+  return { ...entry, text: upgraded.get(text) ?? text }
+}
+
+/** What has not been hashed is no intent yet. */
+const toSeed = (entry: Entry): Entry => (isClearInFile(entry) ? { ...entry, layer: 'environment' } : entry)
+
+export interface Upgrade {
+  readonly name: string
+  /** The stored form that is in force. */
+  readonly from: string
+  readonly to: string
+}
+
+type UpgradeNeeds = Pick<HashingNeeds, 'hasher' | 'parameters' | 'log'> & {
+  readonly runtime: Pick<StoredLayer, 'replaceHash' | 'setUpgraded'>
+}
+
+/** Puts a stronger stored form in the place of one, in the layer that has it. Nothing happens where it has changed. */
+export async function upgradeAdministrator(
+  { admins, deletedAdmins }: Administrators,
+  { fileHashes, sequence }: { readonly fileHashes: FileHashes; readonly sequence: number },
+  { name, from, to }: Upgrade,
+  { runtime, hasher, parameters, log }: UpgradeNeeds,
+): Promise<void> {
+  const entries = admins.map(toLayered).map((entry) => toSeed(withHash(entry, fileHashes)))
+  const entry = chooseAdministrators(entries, deletedAdmins).find((candidate) => candidate.name === name)
+  if (entry?.text !== from) return
+  if (entry.layer === 'run time') return runtime.replaceHash(name, to, sequence)
+  await runtime.setUpgraded(name, { proof: renderAdminPassword(await hasher.hash(from, parameters)), text: to })
+  // what cannot be rewritten keeps the weaker form in its place, but does not count any more
+  const problem = rewriteAdmin({ ...entry, text: from }, to)
+  log.info('stored password of an administrator replaced by a stronger one', {
+    name,
+    ...(problem && { file: problem }),
+  })
+}
+
+interface Made {
+  readonly text: string
+  /** Up to which nobody else has changed an administrator. */
+  readonly sequence: number
+}
+
+async function hashEntry(
+  entry: Entry,
+  all: readonly Entry[],
+  unchangedSince: number,
+  needs: HashingNeeds,
+): Promise<Made> {
+  const kept = findKept(entry, all)
+  const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, needs))
+  const text = isKept ? kept.text : await hash(entry, needs)
+  // writing it again would end the sessions of that name
+  const sequence = isKept ? unchangedSince : await needs.runtime.seedAdministrator(entry.name, text, unchangedSince)
+  if (entry.layer === 'file') {
+    // after it, or it would still be a change made at run time
+    await needs.runtime.setSeen(entry.name, text)
+    writeBack(entry, text, needs.log)
+  }
+  return { text, sequence }
+}
+
+async function isSamePassword(
+  stored: string,
+  password: string,
+  { hasher }: Pick<HashingNeeds, 'hasher'>,
+): Promise<boolean> {
+  const reading = readAdminPassword(stored)
+  return reading.kind === 'stored' && (await hasher.verify(reading.password, password, NO_DECOY))
+}
+
+async function hash({ name, text, source }: Entry, { hasher, parameters, rules, log }: HashingNeeds): Promise<string> {
+  if (checkPassword(rules, text) !== undefined) {
+    const place = renderSource(source)
+    log.warn('password of an administrator does not conform to chttpd_auth.password_regexp', { name, place })
+  }
+  return renderAdminPassword(await hasher.hash(text, parameters))
+}
+
+function writeBack(entry: Entry, text: string, log: Log): void {
+  const problem = rewriteAdmin(entry, text)
+  const fields = { name: entry.name, place: renderSource(entry.source) }
+  if (problem === undefined) log.info('password of an administrator hashed', fields)
+  else log.warn('password of an administrator stays in clear text in its file', { ...fields, reason: problem })
+}

@@ -1,0 +1,65 @@
+// The keys of `[jwt_keys]`, as lines and as files of key sets.
+import type { Problem } from '../config/problems.ts'
+import { readBounded } from '../config/read-bounded.ts'
+import { type Given as Everything, type OpenEntry, renderSource } from '../config/settings.ts'
+import { readJwkSet } from '../keys/jwk.ts'
+import { type JwtKeyEntry, type JwtKeys, readJwtKeys } from '../keys/jwt-keys.ts'
+
+const MAX_SET_BYTES = 4 * 1024 * 1024
+
+type Given = Pick<Everything, 'open'>
+type Open = Everything['open']
+
+/** Texts of the files that hold key sets, by their path. */
+type KeySets = ReadonlyMap<string, string>
+
+/** What is wrong with the files of key sets these settings name. */
+export const checkKeySetFiles = (settings: Given): readonly Problem[] => checkKeySets(settings, loadKeySets(settings))
+
+export interface LoadedKeySets {
+  readonly sets: KeySets
+  readonly problems: readonly Problem[]
+}
+
+export function loadKeySets({ open }: Given): LoadedKeySets {
+  const sets = new Map<string, string>()
+  const problems: Problem[] = []
+  for (const entry of open.jwt_keys.filter(isSet)) {
+    try {
+      sets.set(entry.text, readBounded(entry.text, { maxBytes: MAX_SET_BYTES }).bytes.toString())
+    } catch (error) {
+      problems.push(toKeyProblem(entry, error instanceof Error ? error.message : String(error)))
+    }
+  }
+  return { sets, problems }
+}
+
+/** A file that holds no set at all is as good as none: half written, perhaps. Single keys of a set may be unusable. */
+export function checkKeySets({ open }: Given, { sets, problems }: LoadedKeySets): readonly Problem[] {
+  const flaws = open.jwt_keys.flatMap(({ key, text: path, source }) => {
+    const text = isSet({ key }) ? sets.get(path) : undefined
+    const set = text === undefined ? undefined : readJwkSet(text, { secrets: true })
+    return set?.kind === 'problem' ? [toKeyProblem({ key, source }, set.reason)] : []
+  })
+  return [...problems, ...flaws]
+}
+
+const toKeyProblem = ({ key, source }: Omit<OpenEntry, 'text'>, why: string): Problem => ({
+  kind: 'bad-file',
+  place: renderSource(source),
+  message: `[jwt_keys] ${key}: ${why}`,
+})
+
+const isSet = ({ key }: Pick<OpenEntry, 'key'>): boolean => key.startsWith('jwks:')
+
+export const readKeys = (open: Open, sets: KeySets): JwtKeys =>
+  readJwtKeys(open.jwt_keys.flatMap((entry) => toKeyEntry(entry, sets)))
+
+/** The keys as lines and files have them this moment. What cannot be read is left out. */
+export const readConfiguredKeys = (given: Given): JwtKeys => readKeys(given.open, loadKeySets(given).sets)
+
+function toKeyEntry(entry: OpenEntry, sets: KeySets): readonly JwtKeyEntry[] {
+  if (!isSet(entry)) return [entry]
+  const text = sets.get(entry.text)
+  return text === undefined ? [] : [{ key: entry.key, text }]
+}

@@ -1,0 +1,18 @@
+// What the options say about passwords.
+import type { Config } from '../config/options.ts'
+import type { HashParameters } from '../passwords/hasher.ts'
+import { type PasswordRules, readPasswordRules } from '../passwords/password-rules.ts'
+
+/** Within the limits for users: a user with a new password must be able to sign in with it. */
+export const toHashParameters = ({ chttpd_auth: auth }: Config): HashParameters => ({
+  scheme: auth.password_scheme,
+  prf: auth.pbkdf2_prf,
+  iterations: Math.min(Math.max(auth.iterations, auth.min_iterations), auth.max_iterations),
+})
+
+/** Never throws for a configuration that was accepted: its rules were read then. */
+export function toPasswordRules({ chttpd_auth }: Config): PasswordRules {
+  const reading = readPasswordRules(chttpd_auth.password_regexp)
+  if (reading.kind === 'problem') throw new TypeError(reading.message)
+  return reading.rules
+}

@@ -1,0 +1,66 @@
+// The key that signs for services: from a file, or made for as long as this process lives.
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Settings } from '../config/settings.ts'
+import { toVerificationKey } from '../keys/key.ts'
+import { readSecret } from '../keys/secret.ts'
+import type { Signer } from '../keys/signing-key.ts'
+import { type EcSigningKey, toEcSigningKey } from '../keys/signing-key.ts'
+import { signToken } from '../keys/token.ts'
+import type { State } from './live-config.ts'
+import { type SharedSecrets, USES } from './shared-secrets.ts'
+import { StartError } from './start-error.ts'
+
+export interface ServiceKey {
+  readonly signer: Signer
+  /** Its public half, as whoever verifies reads it. */
+  readonly jwk: object
+}
+
+/** The key a start with these settings would begin with. */
+export function loadServiceKey(settings: Settings, secrets: SharedSecrets): EcSigningKey {
+  const { upstream } = settings.values
+  const key = upstream['service-keyfile'] === '' ? makeKey() : loadKey(upstream['service-keyfile'])
+  const message = secrets.check(settings, new Map([[USES.services, [key.verifying]]]))
+  if (message !== undefined) throw new StartError(message)
+  return key
+}
+
+export function openServiceKey({ get, secrets }: State): ServiceKey {
+  const key = loadServiceKey(get().settings, secrets)
+  secrets.register(USES.services, () => [key.verifying])
+  const { kty, crv, x, y } = key.verifying.key.export({ format: 'jwk' })
+  const kid = toThumbprint({ crv, kty, x, y })
+  return {
+    signer: { version: kid, sign: (claims) => signToken({ typ: 'JWT', kid }, claims, key) },
+    jwk: { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' },
+  }
+}
+
+/** RFC 7638: these members, in this order. */
+const toThumbprint = (jwk: object): string => createHash('sha256').update(JSON.stringify(jwk)).digest('base64url')
+
+function makeKey(): EcSigningKey {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return toSigning(privateKey)
+}
+
+function toSigning(privateKey: KeyObject): EcSigningKey {
+  const verifying = toVerificationKey(createPublicKey(privateKey), { alg: 'ES256' })
+  if (verifying.kind !== 'ec') throw new TypeError('a key on P-256 is one')
+  return toEcSigningKey(privateKey, verifying)
+}
+
+function loadKey(file: string): EcSigningKey {
+  const secret = readSecret(loadFile(file))
+  if (secret.kind === 'signer' && secret.signer.key.alg === 'ES256') return secret.signer.key
+  throw new StartError(`upstream.service-keyfile: ${file} holds no private key on P-256 in PEM`)
+}
+
+function loadFile(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new StartError(`upstream.service-keyfile: ${file} cannot be read`, { cause: error })
+  }
+}

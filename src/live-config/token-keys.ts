@@ -1,0 +1,57 @@
+// The keys of tokens others sign, those of `[jwt_keys]`, as they are now.
+import { createLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { renderProblem } from '../config/problems.ts'
+import { renderSource, type Settings } from '../config/settings.ts'
+import type { JwtKeys } from '../keys/jwt-keys.ts'
+import { checkKeySets, loadKeySets, readKeys } from './key-sets.ts'
+import type { State } from './live-config.ts'
+
+/**
+ * The keys of `[jwt_keys]`. Files of key sets are read anew whenever the configuration is: one that cannot be read is
+ * left out at the start, and keeps a reload from coming into force. A line that is no key is only warned about.
+ */
+export function followKeys(state: State, log: Log): Live<JwtKeys> {
+  const first = loadKeySets(state.get().settings)
+  for (const problem of first.problems) log.error('a set of keys cannot be read', { problem: renderProblem(problem) })
+  let { sets } = first
+  const read = (settings: Settings) => readKeys(settings.open, sets)
+  const warn = createKeyWarnings(log)
+  const keys = createLive(read(state.get().settings))
+  warn(keys.get(), state.get().settings)
+  state.onChange(({ settings }) => {
+    keys.set(read(settings))
+    warn(keys.get(), settings)
+  })
+  state.joinReload({
+    prepare: async (settings) => {
+      const fresh = loadKeySets(settings)
+      const take = () => {
+        for (const [file, text] of fresh.sets)
+          if (sets.has(file) && sets.get(file) !== text) state.events.record('key-set.reloaded', { source: file })
+        sets = fresh.sets
+        warn.forget()
+      }
+      return { problems: checkKeySets(settings, fresh).map(renderProblem), take }
+    },
+  })
+  return keys
+}
+
+/** Names what cannot be used, but the same again only after a reload: settings change more often than keys. */
+function createKeyWarnings(log: Log) {
+  let last = ''
+  const warn = ({ problems }: JwtKeys, { open }: Settings) => {
+    const said = JSON.stringify(problems)
+    if (said === last) return
+    last = said
+    for (const { name, reason } of problems) {
+      const source = open.jwt_keys.find(({ key }) => key === name)?.source
+      log.warn('a key for tokens cannot be used', { name, ...(source && { place: renderSource(source) }), reason })
+    }
+  }
+  const forget = () => {
+    last = ''
+  }
+  return Object.assign(warn, { forget })
+}

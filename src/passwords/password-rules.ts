@@ -1,0 +1,79 @@
+import { readUtf8 } from '../base/encoding.ts'
+import { createPasswordExpression, type PasswordExpression } from './password-expression.ts'
+import { type RuleTerm, readRuleTerms, TermProblem } from './password-terms.ts'
+import { checkPasswordText } from './password-text.ts'
+
+/** What a new password must match, all of it. */
+export type PasswordRules = readonly PasswordRule[]
+
+export interface PasswordRule {
+  readonly expression: PasswordExpression
+  /** Appended to the refusal; may be empty. */
+  readonly reason: string
+}
+
+export type PasswordRulesReading =
+  | { readonly kind: 'rules'; readonly rules: PasswordRules }
+  | { readonly kind: 'problem'; readonly character: number; readonly message: string }
+
+/**
+ * Together these bound the work for one password: so many bytes, each with so many steps. The engine never needs
+ * more, whatever expression and password are chosen.
+ */
+export const PASSWORD_RULE_LIMITS = Object.freeze({ textBytes: 8192, rules: 32, steps: 2500, passwordBytes: 1024 })
+
+/** Reads `[chttpd_auth] password_regexp`. Never throws; `character` counts from 1. */
+export function readPasswordRules(text: string): PasswordRulesReading {
+  const bytes = toBytes(text)
+  try {
+    return { kind: 'rules', rules: readRules(bytes) }
+  } catch (error) {
+    if (!(error instanceof TermProblem)) throw error
+    const character = Array.from(toText(bytes.slice(0, error.at))).length + 1
+    return { kind: 'problem', character, message: `at character ${character}: ${error.message}` }
+  }
+}
+
+function readRules(bytes: string): PasswordRules {
+  const { textBytes, rules: most, steps } = PASSWORD_RULE_LIMITS
+  if (bytes.length > textBytes) throw new TermProblem(textBytes, `longer than ${textBytes} bytes`)
+  const terms = readRuleTerms(bytes)
+  const surplus = terms[most]
+  if (surplus) throw new TermProblem(surplus.at, `more than ${most} elements`)
+  let size = 0
+  return terms.map((term) => {
+    const rule = readRule(term)
+    size += rule.expression.size
+    if (size > steps) throw new TermProblem(term.at, 'the expressions are too large together')
+    return rule
+  })
+}
+
+function readRule({ expression, reason, at }: RuleTerm): PasswordRule {
+  try {
+    return { expression: createPasswordExpression(expression), reason: toText(reason) }
+  } catch (error) {
+    if (error instanceof RangeError) throw new TermProblem(at, toText(error.message))
+    throw error
+  }
+}
+
+const REFUSAL = 'Password does not conform to requirements.'
+
+/** What is wrong with a new password, as the client is told; `undefined` where nothing is. */
+export function checkPassword(rules: PasswordRules, password: string): string | undefined {
+  const flaw = checkPasswordText(password)
+  if (flaw !== undefined) return `${REFUSAL} ${flaw}`
+  if (rules.length === 0) return undefined
+  const { passwordBytes } = PASSWORD_RULE_LIMITS
+  if (Buffer.byteLength(password) > passwordBytes) return `${REFUSAL} It is longer than ${passwordBytes} bytes.`
+  const bytes = toBytes(password)
+  const failed = rules.find(({ expression }) => !expression.isMatch(bytes))
+  if (!failed) return undefined
+  return failed.reason === '' ? REFUSAL : `${REFUSAL} ${failed.reason}`
+}
+
+// quirk: reference document 8.7, expressions see bytes, so both sides become text of one character a byte
+const toBytes = (text: string): string => Buffer.from(text).toString('latin1')
+
+const toText = (bytes: string): string => readUtf8(Buffer.from(bytes, 'latin1')) ?? bytes

@@ -1,0 +1,93 @@
+// Cardea's own files: one JSON object a line. The first says what follows, the last that nothing is missing.
+import { findMember, isJsonObject } from '../base/json.ts'
+import { requireName } from '../directory/check-user.ts'
+import type { Administrator } from '../directory/directory.ts'
+import type { Json, JsonObject } from '../directory/user.ts'
+import { toDraft, toDraftJson } from './draft.ts'
+import { readDraft } from './read-draft.ts'
+import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
+import { refuse, requireObject, requireText } from './require.ts'
+import type { RecordWriter } from './writing.ts'
+
+const CONTENT = 'directory'
+const VERSION = 1
+const HEAD: JsonObject = { cardea: CONTENT, version: VERSION }
+const END: JsonObject = { end: CONTENT }
+
+export const isCardeaHead = (value: unknown): boolean => isJsonObject(value) && Object.hasOwn(value, 'cardea')
+
+/** A file that lost its head or its end is not passed off as whole. */
+export function createCardeaReader(): RecordReader {
+  let state: 'before' | 'inside' | 'after' = 'before'
+  const { read } = createRecordReader(findId, (value) => {
+    if (state === 'before') {
+      const head = readHead(value)
+      if (head.kind === 'passed') state = 'inside'
+      return head
+    }
+    if (state === 'after') throw refuse('This stands after the end of the file.')
+    const line = requireObject(value, 'The record')
+    if (line['end'] === CONTENT) state = 'after'
+    return state === 'after' ? { kind: 'passed', reason: 'the end' } : readRecord(line)
+  })
+  const isCutOff = () => state === 'inside'
+  return { read, end: () => (isCutOff() ? CUT_OFF : undefined) }
+}
+
+const CUT_OFF: Reading = { kind: 'refused', reason: 'The last line is missing: the file has been cut off.' }
+
+function readHead(value: unknown): Reading {
+  const refused = (reason: string): Reading => ({ kind: 'refused', reason, isLast: true })
+  if (!isJsonObject(value) || value['cardea'] !== CONTENT) {
+    return refused(`The first line must be ${JSON.stringify(HEAD)}.`)
+  }
+  if (value['version'] !== VERSION) return refused(`The file has a version that is not known: known is ${VERSION}.`)
+  return { kind: 'passed', reason: 'the head' }
+}
+
+const findId = (value: unknown): string | undefined => {
+  const [content] = isJsonObject(value) ? Object.values(value) : []
+  const name = isJsonObject(content) ? findMember(content, 'name') : undefined
+  return typeof name === 'string' ? name : undefined
+}
+
+type RecordKind = (content: Json) => Reading
+
+const RECORDS: ReadonlyMap<string, RecordKind> = new Map<string, RecordKind>([
+  [
+    'user',
+    (content) => {
+      const draft = readDraft(content)
+      return { kind: 'user', id: draft.name, draft, notes: [] }
+    },
+  ],
+  [
+    'administrator',
+    (content) => {
+      const { name, stored } = requireObject(content, 'administrator')
+      const id = requireText(name, 'name')
+      requireName(id)
+      return { kind: 'administrator', id, text: requireText(stored, 'stored') }
+    },
+  ],
+])
+
+function readRecord(line: JsonObject): Reading {
+  const [[kind, content] = [], ...others] = Object.entries(line)
+  const read = RECORDS.get(kind ?? '')
+  if (!read || content === undefined || others.length > 0) throw refuse('The line must hold one user or administrator.')
+  return read(content)
+}
+
+/** Administrators come last: a user may have the name of one, but cannot be made under it. */
+export const createCardeaWriter = (administrators: readonly Administrator[]): RecordWriter => ({
+  head: renderLines([HEAD]),
+  separator: '\n',
+  writeUser: (user) => ({ text: JSON.stringify({ user: toDraftJson(toDraft(user)) }), losses: [] }),
+  tail(users) {
+    const lines = administrators.map(({ name, text }) => ({ administrator: { name, stored: text } }))
+    return `${users > 0 ? '\n' : ''}${renderLines([...lines, END])}`
+  },
+})
+
+const renderLines = (lines: readonly JsonObject[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join('')

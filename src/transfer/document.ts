@@ -1,0 +1,144 @@
+// User documents of the document database, in and out.
+import { findMember, isJsonObject } from '../base/json.ts'
+import { requireName, requireRoles } from '../directory/check-user.ts'
+import type { NewPassword, UserDraft } from '../directory/directory.ts'
+import type { Json, JsonObject, User } from '../directory/user.ts'
+import {
+  PASSWORD_MEMBERS,
+  readDocumentPassword,
+  type StoredPassword,
+  toDocumentMembers,
+} from '../passwords/password.ts'
+import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
+import { isRevision, refuse, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
+import { type Loss, type RecordWriter, renderObject } from './writing.ts'
+
+export interface DocumentNames {
+  /** What the id of a user document begins with, as in `org.couchdb.user:`. */
+  readonly idPrefix: string
+}
+
+/** Reads documents, or rows of a listing that hold them. */
+export const createDocumentReader = (names: DocumentNames): RecordReader =>
+  createRecordReader(findId, (value) => readRow(requireObject(value, 'the record'), names))
+
+/** A user or design document, a row that holds one, or the head of a backup. */
+export function isDocumentRecord(value: unknown, { idPrefix }: DocumentNames): boolean {
+  const id = findId(value) ?? ''
+  return id.startsWith(idPrefix) || id.startsWith(DESIGN) || (isJsonObject(value) && isBackupHead(value))
+}
+
+const isBackupHead = (value: Readonly<Record<string, unknown>>): boolean => value['name'] === '@cloudant/couchbackup'
+
+const findId = (value: unknown): string | undefined => {
+  if (!isJsonObject(value)) return undefined
+  const id = findMember(value, '_id') ?? findMember(value, 'id') ?? findMember(value, 'key')
+  return typeof id === 'string' ? id : undefined
+}
+
+function readRow(row: JsonObject, names: DocumentNames): Reading {
+  if (Object.hasOwn(row, '_id')) return readDocument(row, names)
+  if (isBackupHead(row)) return { kind: 'passed', reason: 'the head of a backup' }
+  const id = findId(row)
+  if (id === undefined) throw refuse('This is neither a document nor a row of a listing.')
+  if (row['error'] !== undefined || row['doc'] === null) return { kind: 'passed', id, reason: 'deleted' }
+  if (row['doc'] === undefined) throw refuse('The row has no document: list them with include_docs=true.')
+  return readDocument(requireObject(row['doc'], 'doc'), names)
+}
+
+const DESIGN = '_design/'
+const NO_USERS = [DESIGN, '_local/']
+
+function readDocument(document: JsonObject, { idPrefix }: DocumentNames): Reading {
+  const id = requireText(document['_id'], '_id')
+  if (NO_USERS.some((prefix) => id.startsWith(prefix))) return { kind: 'passed', id, reason: 'no user document' }
+  if (document['_deleted'] === true) return { kind: 'passed', id, reason: 'deleted' }
+  if (document['type'] !== 'user') throw refuse('type must be user.')
+  const draft = readDraft(document)
+  if (id !== `${idPrefix}${draft.name}`) throw refuse(`_id must be ${idPrefix} and the name.`)
+  return { kind: 'user', id, draft, notes: findNotes(document) }
+}
+
+function readDraft(document: JsonObject): UserDraft {
+  const name = requireText(document['name'], 'name')
+  const roles = requireTexts(document['roles'], 'roles')
+  requireName(name)
+  requireRoles(roles)
+  const password = readPassword(document)
+  const { _rev: revision } = document
+  return {
+    name,
+    roles,
+    members: Object.entries(document).filter(([member]) => !isOwnMember(member)),
+    ...(password ? { password } : {}),
+    ...(typeof revision === 'string' && isRevision(revision) ? { revision } : {}),
+  }
+}
+
+/** Members of the database itself, and those that hold what a user has beside them. */
+const NAMED_MEMBERS: ReadonlySet<string> = new Set([
+  ...['_id', '_rev', '_attachments', '_revisions', '_revs_info', '_conflicts', '_deleted_conflicts', '_local_seq'],
+  ...['_deleted', 'name', 'type', 'roles', 'password', 'preserve_salt'],
+  ...PASSWORD_MEMBERS,
+])
+
+function isOwnMember(member: string): boolean {
+  if (NAMED_MEMBERS.has(member)) return true
+  if (member.startsWith('_')) throw refuse('A member that begins with an underscore is not known.')
+  return false
+}
+
+/** In clear where somebody wrote it so; a real dump never does. */
+function readPassword(document: JsonObject): NewPassword | undefined {
+  const { password, salt } = document
+  if (typeof password === 'string') {
+    return { password, ...(document['preserve_salt'] === true && typeof salt === 'string' ? { salt } : {}) }
+  }
+  if (password !== undefined && password !== null) throw refuse('password must be a text.')
+  const stored = requireUsable(readDocumentPassword(document))
+  return stored && { stored }
+}
+
+const findNotes = (document: JsonObject): readonly string[] =>
+  document['_attachments'] === undefined ? [] : ['Its attachments are left behind.']
+
+/** Writes what `POST /_users/_bulk_docs` takes: one document a line, without revisions, so that all are new there. */
+export const createDocumentWriter = ({ idPrefix }: DocumentNames): RecordWriter => ({
+  head: '{"docs":[\n',
+  separator: ',\n',
+  tail: () => '\n]}\n',
+  writeUser(user) {
+    const { name, document } = user
+    const losses = findLosses(user)
+    const members: (readonly [string, Json])[] = [
+      ['_id', `${idPrefix}${name}`],
+      ['name', name],
+      ['type', 'user'],
+      ['roles', document.roles],
+      ...(losses.some((loss) => NO_PASSWORD.has(loss)) ? [] : toHashMembers(user.password)),
+      ...document.members,
+    ]
+    return { text: renderObject(members), losses }
+  },
+})
+
+const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'deactivated'])
+
+function findLosses({ isActive, password, multiModel }: User): readonly Loss[] {
+  const losses: Loss[] = []
+  if (!isActive) losses.push('deactivated')
+  else if (password.scheme === 'salted' || isDamaged(password)) losses.push('password')
+  if (multiModel.tokens.length > 0) losses.push('access_tokens')
+  if (multiModel.grants.size > 0) losses.push('grants')
+  return losses
+}
+
+const isDamaged = (password: StoredPassword): boolean => password.scheme === 'unusable' && password.reason !== 'absent'
+
+/** With every member written out, the pseudo-random function too: versions differ in what they take for granted. */
+function toHashMembers(password: StoredPassword): readonly (readonly [string, Json])[] {
+  if (password.scheme === 'unusable') return []
+  const { members: _members, ...plain } = password
+  // toDocumentMembers writes texts and numbers
+  return Object.entries(toDocumentMembers(plain)) as [string, Json][]
+}

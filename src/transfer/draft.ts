@@ -1,0 +1,66 @@
+// A draft of a user as JSON: what Cardea's own files hold, and what a running server is sent.
+import type { NewPassword, UserDraft } from '../directory/directory.ts'
+import type { Grant, Json, JsonObject, User } from '../directory/user.ts'
+import { toDocumentMembers } from '../passwords/password.ts'
+
+/** All there is of a user, so that nothing is lost on the way. */
+export const toDraft = ({ name, isActive, password, sessionsFrom, document, multiModel }: User): UserDraft => ({
+  name,
+  isActive,
+  password: { stored: password },
+  revision: document.revision,
+  sessionsFrom,
+  roles: document.roles,
+  members: document.members,
+  multiModel,
+})
+
+/** What is empty is left out. */
+export function toDraftJson(draft: UserDraft): JsonObject {
+  const {
+    name,
+    isActive = true,
+    password,
+    keepsPassword,
+    revision,
+    sessionsFrom,
+    roles = [],
+    members = [],
+    multiModel = {},
+  } = draft
+  const { grants = new Map<string, Grant>(), extra = {}, config = {}, tokens = [] } = multiModel
+  const optional: Readonly<Record<string, Json | undefined>> = {
+    active: isActive ? undefined : false,
+    password: password && toPasswordJson(password),
+    keepsPassword: keepsPassword ? true : undefined,
+    revision,
+    sessionsFrom: sessionsFrom && sessionsFrom.generation + sessionsFrom.seconds > 0 ? { ...sessionsFrom } : undefined,
+    roles: unlessEmpty(roles),
+    members: unlessEmpty(members),
+    grants: grants.size > 0 ? toGrantsJson(grants) : undefined,
+    extra: Object.keys(extra).length > 0 ? extra : undefined,
+    config: Object.keys(config).length > 0 ? config : undefined,
+    tokens: unlessEmpty(tokens.map((token) => ({ ...token }))),
+  }
+  const given = Object.entries(optional).filter((entry): entry is [string, Json] => entry[1] !== undefined)
+  return { name, ...Object.fromEntries(given) }
+}
+
+const unlessEmpty = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
+
+/** A stored one as the members of a user document, whatever its form: those are read back to the same password. */
+function toPasswordJson(password: NewPassword): Json | undefined {
+  if (!('stored' in password))
+    return { clear: password.password, ...(password.salt === undefined ? {} : { salt: password.salt }) }
+  const members = toDocumentMembers(password.stored)
+  // members of documents came from JSON, or are texts and numbers
+  return Object.keys(members).length > 0 ? (members as JsonObject) : undefined
+}
+
+const toGrantsJson = (grants: ReadonlyMap<string, Grant>): JsonObject =>
+  Object.fromEntries(
+    [...grants].map(([database, { level, collections }]) => [
+      database,
+      { level: level ?? null, collections: Object.fromEntries(collections) },
+    ]),
+  )

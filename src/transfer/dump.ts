@@ -1,0 +1,128 @@
+/**
+ * Reads a dump of users in any format, in constant memory. Bytes enter, in chunks of any size; what each record says
+ * leaves, with its line. Nothing here throws on what stands in a dump, and no refusal keeps the next record from being
+ * read.
+ */
+import { isJsonObject, readJson } from '../base/json.ts'
+import type { DocumentNames } from './document.ts'
+import { FORMATS, type FormatName, guessFormat } from './formats.ts'
+import type { Piece, PieceFlaw } from './piece.ts'
+import type { Reading, RecordReader } from './reading.ts'
+import { createSplitter } from './split.ts'
+
+export interface DumpOptions extends DocumentNames {
+  /** Guessed by the first record when left out. */
+  readonly format?: FormatName | undefined
+}
+
+export interface Found {
+  readonly line: number
+  /** Characters of the record; where one line holds several, of each its share. */
+  readonly size: number
+  readonly reading: Reading
+}
+
+export interface DumpReader {
+  push(chunk: Uint8Array): readonly Found[]
+  end(): readonly Found[]
+  /** `undefined`: not yet known. */
+  format(): FormatName | undefined
+}
+
+/** The longest record, in bytes. */
+export const MOST_RECORD_BYTES = 4 * 1024 * 1024
+const MOST_DEPTH = 100
+
+const FLAWS: Readonly<Record<PieceFlaw, string>> = {
+  too_long: `The record is longer than ${MOST_RECORD_BYTES} bytes.`,
+  not_utf8: 'The record is not UTF-8.',
+  cut_off: 'The list has no end: the dump has been cut off.',
+}
+
+export function createDumpReader({ format: given, ...names }: DumpOptions): DumpReader {
+  const splitter = createSplitter(MOST_RECORD_BYTES)
+  let format = given
+  let reader = format && FORMATS[format].createReader(names)
+  let isOver = false
+  let line = 1
+
+  const requireReader = (first: unknown): RecordReader | undefined => {
+    format ??= guessFormat(first, names)
+    reader ??= format && FORMATS[format].createReader(names)
+    return reader
+  }
+
+  const readPiece = (piece: Piece): Reading[] => {
+    const { value, flaw } = readValue(piece)
+    if (flaw !== undefined) return [{ kind: 'refused', reason: flaw }]
+    const records: readonly unknown[] = Array.isArray(value) ? value : [value]
+    return records.map((record) => requireReader(record)?.read(record) ?? UNKNOWN_FORMAT)
+  }
+
+  const readAll = (pieces: readonly Piece[]): Found[] => {
+    const found: Found[] = []
+    for (const piece of pieces) {
+      if (isOver) break
+      line = piece.line
+      const readings = readPiece(piece)
+      isOver = readings.some((reading) => reading.kind === 'refused' && reading.isLast)
+      const size = 'text' in piece ? Math.ceil(piece.text.length / readings.length) : 0
+      for (const reading of readings) found.push({ line, size, reading })
+    }
+    return found
+  }
+
+  return {
+    format: () => format,
+    push: (chunk) => (isOver ? [] : readAll(splitter.push(chunk))),
+    end() {
+      const found = readAll(splitter.end())
+      const last = isOver ? undefined : reader?.end()
+      return last ? [...found, { line, size: 0, reading: last }] : found
+    },
+  }
+}
+
+const UNKNOWN_FORMAT: Reading = Object.freeze({
+  kind: 'refused',
+  reason: 'What kind of dump this is cannot be told by its first record: say it.',
+  isLast: true,
+})
+
+type Value =
+  | { readonly value: unknown; readonly flaw?: undefined }
+  | { readonly value?: undefined; readonly flaw: string }
+
+function readValue(piece: Piece): Value {
+  if ('flaw' in piece) return { flaw: FLAWS[piece.flaw] }
+  const reading = readJson(piece.text, { noDuplicates: true })
+  if (reading.kind === 'refused') return { flaw: JSON_FLAWS[reading.reason] }
+  // deeper than anybody needs, and than some can be written again
+  return hasManyOpeners(piece.text) && isDeep(reading.value)
+    ? { flaw: `The record is nested more than ${MOST_DEPTH} deep.` }
+    : reading
+}
+
+const JSON_FLAWS = { not_json: 'The record is not JSON.', duplicate_name: 'A member is there twice.' } as const
+
+const [OPEN_LIST, OPEN_OBJECT] = [0x5b, 0x7b] as const
+
+/** Whether there are brackets enough to be nested too deep: nearly never, and told without making anything. */
+function hasManyOpeners(text: string): boolean {
+  let openers = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === OPEN_LIST || code === OPEN_OBJECT) openers += 1
+  }
+  return openers > MOST_DEPTH
+}
+
+/** Level by level, not by recursion: the depth comes from outside. */
+function isDeep(value: unknown): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MOST_DEPTH) return true
+    level = level.flatMap((item) => (Array.isArray(item) ? item : isJsonObject(item) ? Object.values(item) : []))
+  }
+  return false
+}

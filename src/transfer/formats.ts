@@ -1,0 +1,40 @@
+import type { Administrator } from '../directory/directory.ts'
+import { createCardeaReader, createCardeaWriter, isCardeaHead } from './cardea.ts'
+import { createDocumentReader, createDocumentWriter, type DocumentNames, isDocumentRecord } from './document.ts'
+import { createMultiModelReader, isMultiModelRecord } from './multi-model.ts'
+import { createMultiModelWriter } from './multi-model-writer.ts'
+import type { RecordReader } from './reading.ts'
+import type { RecordWriter } from './writing.ts'
+
+export interface WriterNeeds extends DocumentNames {
+  readonly administrators: readonly Administrator[]
+}
+
+interface Format {
+  /** Whether a dump that begins with this record is of this format. */
+  isLike(first: unknown, names: DocumentNames): boolean
+  createReader(names: DocumentNames): RecordReader
+  createWriter(needs: WriterNeeds): RecordWriter
+}
+
+export const FORMATS = {
+  cardea: {
+    isLike: isCardeaHead,
+    createReader: createCardeaReader,
+    createWriter: ({ administrators }) => createCardeaWriter(administrators),
+  },
+  document: { isLike: isDocumentRecord, createReader: createDocumentReader, createWriter: createDocumentWriter },
+  'multi-model': {
+    isLike: isMultiModelRecord,
+    createReader: createMultiModelReader,
+    createWriter: createMultiModelWriter,
+  },
+} as const satisfies Record<string, Format>
+
+export type FormatName = keyof typeof FORMATS
+
+// Object.keys forgets which names it was given
+export const FORMAT_NAMES = Object.keys(FORMATS) as readonly FormatName[]
+
+export const guessFormat = (first: unknown, names: DocumentNames): FormatName | undefined =>
+  FORMAT_NAMES.find((name) => FORMATS[name].isLike(first, names))

@@ -1,0 +1,75 @@
+// Documents of the multi-model database's collection of users, out.
+
+import { findMember, isJsonObject } from '../base/json.ts'
+import type { Grant, GrantLevel, Json, JsonObject, User } from '../directory/user.ts'
+import { type PasswordMembers, toSimpleAuthData } from '../passwords/password.ts'
+import { digestHex } from '../passwords/password-digest.ts'
+import { type Loss, type RecordWriter, renderObject } from './writing.ts'
+
+/** Writes one document a line, as the data file of a dump has them. */
+export const createMultiModelWriter = (): RecordWriter => ({
+  head: '',
+  separator: '\n',
+  tail: (users) => (users > 0 ? '\n' : ''),
+  writeUser(user) {
+    const { name, isActive, multiModel } = user
+    const losses = findLosses(user)
+    const simple = losses.some((loss) => NO_PASSWORD.has(loss)) ? undefined : toSimpleAuthData(user.password)
+    const members: readonly (readonly [string, Json])[] = [
+      ['_key', toKey(name)],
+      ['user', name],
+      ['source', 'LOCAL'],
+      ['authData', { active: isActive, simple: toAuthData(simple) }],
+      ['databases', Object.fromEntries([...multiModel.grants].map(([database, grant]) => [database, toEntry(grant)]))],
+      ['userData', multiModel.extra],
+      ['configData', multiModel.config],
+      ['accessTokens', []],
+    ]
+    return { text: renderObject(members), losses }
+  },
+})
+
+const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'second_factor'])
+
+/** A key out of the name, so that a second restore finds the same user; names hold what keys cannot. */
+const toKey = (name: string): string => digestHex('sha256', name).slice(0, 32)
+
+/** The database passes over users without a hash. This one is the digest of nothing anybody can name. */
+const NO_AUTH_DATA = Object.freeze({ method: 'sha256', salt: '', hash: '0'.repeat(64) })
+
+/** Whether it says no more than that there is a user. */
+export const isNoAuthData = (simple: unknown): boolean =>
+  isJsonObject(simple) && Object.entries(NO_AUTH_DATA).every(([member, value]) => findMember(simple, member) === value)
+
+const toAuthData = ({ method, salt, hash }: PasswordMembers = NO_AUTH_DATA): JsonObject => ({
+  hash: String(hash),
+  salt: String(salt),
+  method: String(method),
+})
+
+const TOTP_MEMBER = 'totp'
+
+function findLosses({ password, document, multiModel }: User): readonly Loss[] {
+  const losses: Loss[] = []
+  const hasPassword = password.scheme !== 'unusable' || password.reason !== 'absent'
+  if (hasPassword && password.scheme !== 'salted') losses.push('password')
+  else if (document.members.some(([name]) => name === TOTP_MEMBER)) losses.push('second_factor')
+  if (multiModel.tokens.length > 0) losses.push('access_tokens')
+  if (document.roles.length > 0) losses.push('roles')
+  if (document.members.length > 0) losses.push('members')
+  return losses
+}
+
+const toEntry = ({ level, collections }: Grant): JsonObject => ({
+  permissions: toPermissions(level),
+  collections: Object.fromEntries([...collections].map(([name, each]) => [name, { permissions: toPermissions(each) }])),
+})
+
+const PERMISSIONS: Readonly<Record<GrantLevel, JsonObject>> = {
+  rw: { read: true, write: true },
+  ro: { read: true, write: false },
+  none: { read: false, write: false },
+}
+
+const toPermissions = (level: GrantLevel | undefined): JsonObject =>
+  level === undefined ? { undefined: true } : PERMISSIONS[level]

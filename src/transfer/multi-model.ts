@@ -1,0 +1,124 @@
+// Documents of the multi-model database's collection of users, in.
+import { findMember, isJsonObject } from '../base/json.ts'
+import { requireGrants, requireName } from '../directory/check-user.ts'
+import type { Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../directory/user.ts'
+import { readSimpleAuthData } from '../passwords/password.ts'
+import { readAccessToken } from './access-tokens.ts'
+import { isNoAuthData } from './multi-model-writer.ts'
+import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
+import { refuse, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
+
+/** Reads documents as they are, or in the envelopes of older dumps, `{"type":2300,"data":{…}}`. */
+export const createMultiModelReader = (): RecordReader =>
+  createRecordReader(findId, (value) => readLine(requireObject(value, 'The record')))
+
+const DOCUMENT = 2300
+const REMOVAL = 2302
+
+export function isMultiModelRecord(value: unknown): boolean {
+  if (!isJsonObject(value)) return false
+  const isEnvelope = typeof findMember(value, 'type') === 'number' && Object.hasOwn(value, 'data')
+  return isEnvelope || (Object.hasOwn(value, 'user') && Object.hasOwn(value, 'authData'))
+}
+
+const findId = (value: unknown): string | undefined => {
+  if (!isJsonObject(value)) return undefined
+  const data = findMember(value, 'data')
+  const user = isJsonObject(data) ? findMember(data, 'user') : findMember(value, 'user')
+  return typeof user === 'string' ? user : undefined
+}
+
+function readLine(line: JsonObject): Reading {
+  const { type, data } = line
+  if (data === undefined || Object.hasOwn(line, 'user')) return readDocument(line)
+  if (type === REMOVAL) return { kind: 'passed', reason: 'deleted' }
+  if (type !== DOCUMENT) throw refuse(`type must be ${DOCUMENT}.`)
+  return readDocument(requireObject(data, 'data'))
+}
+
+function readDocument(document: JsonObject): Reading {
+  const name = requireText(document['user'], 'user')
+  requireName(name)
+  const authData = requireObject(document['authData'], 'authData')
+  const { grants, notes } = readGrants(document['databases'])
+  requireGrants(grants)
+  const isLost = isNoAuthData(authData['simple'])
+  const stored = isLost ? undefined : requireUsable(readSimpleAuthData(authData['simple']))
+  const multiModel: MultiModelPayload = {
+    grants,
+    extra: readData(document['userData'], 'userData'),
+    config: readData(document['configData'], 'configData'),
+    tokens: requireList(document['accessTokens'] ?? [], 'accessTokens').map(readAccessToken),
+  }
+  const isActive = requireFlag(authData['active'], 'authData.active')
+  const draft = {
+    ...{ name, isActive, multiModel },
+    ...(stored ? { password: { stored } } : {}),
+    ...(isLost ? { keepsPassword: true } : {}),
+  }
+  return { kind: 'user', id: name, draft, notes: isLost ? [...notes, LOST] : notes }
+}
+
+const LOST = 'Its password was not carried along: one that is there already stays.'
+
+/** `null` and nothing at all are no data. */
+const readData = (value: Json | undefined, what: string): JsonObject => requireObject(value ?? {}, what)
+
+interface GrantsReading {
+  readonly grants: ReadonlyMap<string, Grant>
+  readonly notes: readonly string[]
+}
+
+function readGrants(databases: Json | undefined): GrantsReading {
+  const grants = new Map<string, Grant>()
+  const notes: string[] = []
+  for (const [database, value] of Object.entries(requireObject(databases ?? {}, 'databases'))) {
+    const { grant, hasSystemCollections } = typeof value === 'string' ? readWord(value) : readGrant(value)
+    if (hasSystemCollections) notes.push('Rights to system collections are left behind, as they have no effect.')
+    if (grant.level !== undefined || grant.collections.size > 0) grants.set(database, grant)
+  }
+  return { grants, notes: [...new Set(notes)] }
+}
+
+interface GrantReading {
+  readonly grant: Grant
+  readonly hasSystemCollections: boolean
+}
+
+function readGrant(value: Json): GrantReading {
+  const { permissions, collections = {} } = requireObject(value, 'A database of databases')
+  const entries = Object.entries(requireObject(collections, 'collections'))
+  const levels = entries.flatMap(([collection, given]): [string, GrantLevel][] => {
+    const level = readLevel(requireObject(given, 'A collection of collections')['permissions'])
+    return level === undefined || collection.startsWith('_') ? [] : [[collection, level]]
+  })
+  return {
+    grant: { level: readLevel(permissions), collections: new Map(levels) },
+    hasSystemCollections: entries.some(([collection]) => collection.startsWith('_')),
+  }
+}
+
+/** The first answer that is `true` counts; where there is none, nothing may be done. */
+const LEVELS: readonly (readonly [member: string, level: GrantLevel | undefined])[] = [
+  ['write', 'rw'],
+  ['read', 'ro'],
+  ['undefined', undefined],
+]
+
+function readLevel(permissions: Json | undefined): GrantLevel | undefined {
+  const given = requireObject(permissions ?? {}, 'permissions')
+  const answer = LEVELS.find(([member]) => given[member] === true)
+  return answer ? answer[1] : 'none'
+}
+
+/** Records older than permissions: one word, which holds for all collections as well. */
+const WORDS: ReadonlyMap<string, GrantLevel> = new Map([
+  ['rw', 'rw'],
+  ['ro', 'ro'],
+])
+
+function readWord(word: string): GrantReading {
+  const level = WORDS.get(word.toLowerCase())
+  const collections = new Map(level ? [['*', level]] : [])
+  return { grant: { level, collections }, hasSystemCollections: false }
+}

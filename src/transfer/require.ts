@@ -1,0 +1,61 @@
+// What the readers of all formats ask of a value. Each refusal tells the place, never the value.
+import { Refusal } from '../base/errors.ts'
+import { isJsonObject } from '../base/json.ts'
+import { type Json, type JsonObject, readRevision } from '../directory/user.ts'
+import type { PasswordFlaw, StoredPassword } from '../passwords/password.ts'
+
+export const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
+
+export function requireObject(value: unknown, what: string): JsonObject {
+  if (!isJsonObject(value)) throw refuse(`${what} must be an object.`)
+  // isJsonObject leaves open what is inside; all of it came from JSON
+  return value as JsonObject
+}
+
+export function requireList(value: unknown, what: string): readonly Json[] {
+  if (!Array.isArray(value)) throw refuse(`${what} must be a list.`)
+  return value
+}
+
+export function requireText(value: unknown, what: string): string {
+  if (typeof value !== 'string') throw refuse(`${what} must be a text.`)
+  return value
+}
+
+export function requireFlag(value: unknown, what: string): boolean {
+  if (typeof value !== 'boolean') throw refuse(`${what} must be true or false.`)
+  return value
+}
+
+export function requireCount(value: unknown, what: string, most = Number.MAX_SAFE_INTEGER): number {
+  const isCount = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= most
+  if (!isCount) throw refuse(`${what} must be a whole number from 0 to ${most}.`)
+  return value
+}
+
+export const requireTexts = (value: unknown, what: string): readonly string[] =>
+  requireList(value, what).map((item) => requireText(item, `Each of ${what}`))
+
+const PASSWORD_FLAWS: Readonly<Record<Exclude<PasswordFlaw, 'absent'>, string>> = {
+  scheme: 'The scheme of the password is not known.',
+  prf: 'The pseudo-random function of the password is not known.',
+  method: 'The method of the password is not known.',
+  salt: 'The salt of the password must be a text.',
+  hash: 'The hash of the password must be a text.',
+  iterations: 'The iterations of the password must be a whole number.',
+  iterations_too_low: 'The iterations of the password must be one or more.',
+  iterations_too_high: 'The iterations of the password are more than can be counted.',
+}
+
+/** The password if it can be verified, nothing if there is none. A damaged one refuses the record. */
+export function requireUsable(password: StoredPassword): StoredPassword | undefined {
+  if (password.scheme !== 'unusable') return password
+  if (password.reason !== 'absent') throw refuse(PASSWORD_FLAWS[password.reason])
+  return undefined
+}
+
+/** Changes still to come must be countable. */
+const MOST_CHANGES = 1e12
+
+/** Whether a revision from elsewhere can be gone on from. */
+export const isRevision = (text: string): boolean => (readRevision(text)?.number ?? MOST_CHANGES) < MOST_CHANGES

@@ -1,0 +1,95 @@
+// What both doors share of the wiring: one check of passwords.
+
+import type { PasswordCheck } from '../auth/basic.ts'
+import type { PasswordLimits } from '../auth/limits/limits.ts'
+import { recordSignIn } from '../auth/recorded-sign-in.ts'
+import type { CookieSecrets } from '../auth/session/cookie-secrets.ts'
+import { createSignIn, type DoorSignIn } from '../auth/sign-in.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import type { ControlNeeds } from '../dialects/admin-api/operation.ts'
+import type { AdminSessions } from '../dialects/admin-api/session.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
+import type { Directory } from '../directory/directory.ts'
+import { createTotpCheck } from '../directory/totp.ts'
+import type { Door } from '../http/door.ts'
+import type { JwtKeys } from '../keys/jwt-keys.ts'
+import { followSecret } from '../live-config/document-keys.ts'
+import type { State } from '../live-config/live-config.ts'
+import { followKeys } from '../live-config/token-keys.ts'
+import type { TokenSecrets } from '../live-config/token-secrets.ts'
+import { createPasswordMemory } from '../passwords/password-memory.ts'
+import { createAdminDoor } from './admin-door.ts'
+import { createAdminSessions } from './admin-sessions.ts'
+import { createDocumentDoor } from './document-door.ts'
+import type { Gateway } from './gateway.ts'
+import { createMultiModelDoor } from './multi-model-door.ts'
+import { isGiven, toDecoy, toIterationLimits } from './options.ts'
+
+/** What each door is wired from. */
+export interface DoorParts {
+  readonly state: State
+  readonly directory: Directory
+  readonly signIn: DoorSignIn
+  readonly guesses: PasswordLimits
+  /** The same for the Basic credential of the document door. */
+  readonly check: PasswordCheck
+  readonly control: ControlNeeds
+  readonly adminSessions: AdminSessions
+  /** Of the cookies of the document door and of /_cardea/. */
+  readonly cookieSecrets: CookieSecrets
+  readonly tokenSecrets: TokenSecrets
+  /** The keys of the document door's tokens. */
+  readonly jwtKeys: Live<JwtKeys>
+  readonly gateway: Gateway
+  readonly log: Log
+}
+
+export type DoorName = 'document' | 'multi-model'
+export type Doors = Readonly<Record<DoorName, Door>>
+
+export interface Entrances {
+  readonly doors: Doors
+  /** The listener of Cardea's own paths. */
+  readonly admin: Door
+}
+
+type Given = Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys' | 'adminSessions' | 'cookieSecrets'>
+
+export function createDoors(given: Given): Entrances {
+  const signIn = createDoorSignIn(given)
+  const check: PasswordCheck = (name, password, source) =>
+    signIn({ name, password, source, handler: DOCUMENT_BASIC.name })
+  const cookieSecrets = followSecret(given.state)
+  const adminSessions = createAdminSessions({ ...given, signIn, cookieSecrets })
+  const jwtKeys = followKeys(given.state, given.log)
+  const parts: DoorParts = { ...given, signIn, check, jwtKeys, cookieSecrets, adminSessions }
+  const doors = { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
+  return { doors, admin: createAdminDoor(parts) }
+}
+
+type SignInParts = Pick<DoorParts, 'state' | 'directory' | 'guesses'>
+
+function createDoorSignIn({ state, directory, guesses }: SignInParts): DoorSignIn {
+  const config = () => state.get().settings.values
+  const signIn = createSignIn({
+    findAccount: directory.findAccount,
+    onPassword: directory.upgradeHash,
+    hasher: state.hasher,
+    memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
+    guesses,
+    codes: createTotpCheck(state.store, SYSTEM_CLOCK),
+    decoy: () => toDecoy(config()),
+    storedWork: directory.storedWork,
+    limits: () => toIterationLimits(config()),
+  })
+  const recorded = recordSignIn(signIn, state.events)
+  const namesProxies = deriveLive(state, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
+  return ({ source, ...attempt }) => {
+    const { address, directAddress } = source.client
+    // until an administrator has named the proxies, any local program may claim any address
+    const directPeer = namesProxies.get() ? undefined : directAddress
+    return recorded({ ...attempt, peer: address, directPeer, waiting: source })
+  }
+}

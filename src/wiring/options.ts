@@ -1,0 +1,202 @@
+// What each room needs of the configuration, in that room's own words.
+import { readFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
+import { createSecureContext } from 'node:tls'
+import type { LimitSettings } from '../auth/limits/limits.ts'
+import { expandPeers } from '../config/addresses.ts'
+import type { Config } from '../config/options.ts'
+import type { Settings } from '../config/settings.ts'
+import type { DocumentSettings } from '../dialects/document/dialect.ts'
+import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
+import type { DirectorySettings } from '../directory/deps.ts'
+import type { DoorLimits } from '../http/door.ts'
+import type { Endpoint, ListenerLimits, TlsFiles } from '../http/server.ts'
+import type { TrustRules } from '../http/trust.ts'
+import { toHashParameters, toPasswordRules } from '../live-config/password-options.ts'
+import { StartError } from '../live-config/start-error.ts'
+import type { HashWork } from '../passwords/password-cost.ts'
+import type { IterationLimits } from '../passwords/policy-iterations.ts'
+
+const toMs = (seconds: number): number => Math.round(seconds * 1000)
+
+export const toDoorLimits = ({ door }: Config): DoorLimits => ({
+  maxConnections: door['max-connections'],
+  maxUriBytes: door['max-uri-bytes'],
+  maxHeaderBytes: door['max-header-bytes'],
+  maxHeaders: door['max-headers'],
+  maxBodyBytes: door['max-body-bytes'],
+  maxJsonItems: door['max-json-items'],
+  bodyTimeoutMs: toMs(door['body-timeout']),
+  bodyDeadlineMs: toMs(door['body-deadline']),
+  writeTimeoutMs: toMs(door['write-timeout']),
+})
+
+/**
+ * The document database has a limit of its own for bodies; the smaller counts. What is passed on to one is bound by the
+ * limit that one has, unless somebody gave Cardea another.
+ */
+export const toDocumentDoorLimits = ({ values, find }: Settings): DoorLimits => {
+  const limits = toDoorLimits(values)
+  const bytes = values.chttpd.max_http_request_size
+  const isGiven = find('chttpd', 'max_http_request_size')?.source.kind !== 'default'
+  const maxBodyBytes = Math.min(limits.maxBodyBytes, bytes)
+  return { ...limits, maxBodyBytes, ...(isGiven && { maxPassedBytes: bytes }) }
+}
+
+export const toLimitSettings = ({ auth, chttpd_auth_lockout: lock }: Config): LimitSettings => ({
+  lock: { mode: lock.mode, threshold: lock.threshold, lifetimeMs: lock.max_lifetime },
+  account: { burst: auth['account-failures'], refillPerMinute: auth['account-failures-per-minute'] },
+  peer: { burst: auth['peer-failures'], refillPerMinute: auth['peer-failures-per-minute'] },
+  maxCounters: lock.max_objects,
+})
+
+export const toListenerLimits = ({ door }: Config): ListenerLimits => ({
+  maxHeaderBytes: door['max-header-bytes'],
+  maxConnections: door['max-connections'],
+  headerTimeoutMs: toMs(door['header-timeout']),
+  keepAliveTimeoutMs: toMs(door['keep-alive-timeout']),
+})
+
+export const toStopTimeoutMs = ({ door }: Config): number => toMs(door['stop-timeout'])
+
+export function toTrustRules({ chttpd }: Config): TrustRules {
+  const { ranges, hasUnix } = expandPeers(chttpd.trusted_proxies)
+  const trusted = new BlockList()
+  for (const { address, prefix, family } of ranges) trusted.addSubnet(address, prefix, family)
+  return {
+    trusted,
+    trustsUnixSockets: hasUnix,
+    family: chttpd.forwarded_headers,
+    hostHeader: chttpd.x_forwarded_host.toLowerCase(),
+    protoHeader: chttpd.x_forwarded_proto.toLowerCase(),
+    sslHeader: chttpd.x_forwarded_ssl.toLowerCase(),
+    peerHeader: chttpd.peer_header.toLowerCase(),
+  }
+}
+
+/** Whether an administrator set the option, to whatever value. */
+export const isGiven = (settings: Settings, section: string, key: string): boolean =>
+  settings.find(section, key)?.source.kind !== 'default'
+
+/** A value somebody gave, as opposed to one that stands in the table. */
+const findGiven = (settings: Settings, section: string, key: string): string | undefined => {
+  const found = settings.find(section, key)
+  return found === undefined || found.source.kind === 'default' ? undefined : found.text
+}
+
+export const toDocumentSettings = (settings: Settings): DocumentSettings => {
+  const { values: config } = settings
+  return {
+    requireValidUser: config.chttpd.require_valid_user,
+    requireValidUserExceptForUp: config.chttpd.require_valid_user_except_for_up,
+    adminOnlyAllDbs: config.chttpd.admin_only_all_dbs,
+    maxUriLength: config.chttpd.max_uri_length || undefined,
+    forwardsRewrites: config.upstream['document-rewrites'],
+    validatesHost: config.chttpd.validate_host,
+    validHosts: config.chttpd.valid_hosts,
+    wwwAuthenticate: config.chttpd['WWW-Authenticate'],
+    showsVersions: config.chttpd.server_header_versions,
+    maintenanceMode: config.couchdb.maintenance_mode,
+    uuid: config.couchdb.uuid,
+    handlers: config.chttpd.authentication_handlers,
+    authenticationDb: findGiven(settings, 'chttpd_auth', 'authentication_db'),
+    authenticationRedirect: config.chttpd_auth.authentication_redirect,
+    cookie: {
+      timeoutSeconds: config.chttpd_auth.timeout,
+      isPersistent: config.chttpd_auth.allow_persistent_cookies,
+      domain: config.chttpd_auth.cookie_domain,
+      sameSite: config.chttpd_auth.same_site,
+    },
+    cors: {
+      isEnabled: config.chttpd.enable_cors,
+      origins: config.cors.origins,
+      hasCredentials: config.cors.credentials,
+      headers: config.cors.headers,
+      methods: config.cors.methods,
+      exposedHeaders: config.cors.exposed_headers,
+      maxAgeSeconds: config.cors.max_age,
+    },
+  }
+}
+
+export const toMultiModelSettings = (config: Config): MultiModelSettings => {
+  const { server, auth, http, couchdb } = config
+  return {
+    authentication: server.authentication,
+    systemOnly: server['authentication-system-only'],
+    unixSockets: server['authentication-unix-sockets'],
+    webUiBeforeLogin: config['multi-model']['web-ui-before-login'],
+    role: server.role,
+    isHardened: server.harden,
+    uuid: couchdb.uuid,
+    sessionTimeoutSeconds: server['session-timeout'],
+    minimalExpirySeconds: auth['minimal-jwt-expiry-time'],
+    maximalExpirySeconds: auth['maximal-jwt-expiry-time'],
+    trustedOrigins: http['trusted-origin'],
+    returnsQueueTime: http['return-queue-time-header'],
+  }
+}
+
+/** `undefined`: a verified password counts as long as it is the same. */
+export const toBasicAgeMs = ({ server }: Config): number | undefined =>
+  server['authentication-timeout'] === 0 ? undefined : toMs(server['authentication-timeout'])
+
+/** What checking the password of an unknown name costs at least, whatever the scheme of new passwords. */
+export function toDecoy(config: Config): HashWork {
+  const { prf, iterations } = toHashParameters(config)
+  return { prf, iterations }
+}
+
+export const toIterationLimits = ({ chttpd_auth }: Config): IterationLimits => ({
+  min: chttpd_auth.min_iterations,
+  max: chttpd_auth.max_iterations,
+})
+
+export const toDirectorySettings = (config: Config): DirectorySettings => ({
+  parameters: toHashParameters(config),
+  maxIterations: config.chttpd_auth.max_iterations,
+  rules: toPasswordRules(config),
+  upgradesHashes: config.chttpd_auth.upgrade_hash_on_auth,
+  cacheSize: config.chttpd_auth.auth_cache_size,
+  maxStalenessMs: toMs(config.store['max-staleness']),
+})
+
+export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[] {
+  const host = chttpd.bind_address === 'any' ? '::' : chttpd.bind_address
+  const plain: Endpoint[] = chttpd.port === 'none' ? [] : [{ kind: 'tcp', host, port: chttpd.port }]
+  if (!ssl.enable || ssl.port === 'none') return plain
+  return [
+    ...plain,
+    { kind: 'tcp', host, port: ssl.port, tls: loadTls(ssl.cert_file, ssl.key_file, 'ssl.cert_file and ssl.key_file') },
+  ]
+}
+
+export const toMultiModelEndpoints = (config: Config): readonly Endpoint[] =>
+  toEndpoints(config.server.endpoint, config)
+
+export const toAdminEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.admin.endpoint, config)
+
+function toEndpoints(given: Config['server']['endpoint'], { ssl }: Config): readonly Endpoint[] {
+  return given.map((endpoint): Endpoint => {
+    if (endpoint.kind === 'unix') return endpoint
+    const { host, port } = endpoint
+    return {
+      kind: 'tcp',
+      host,
+      port,
+      ...(endpoint.kind === 'ssl' ? { tls: loadTls(ssl.keyfile, ssl.keyfile, 'ssl.keyfile') } : {}),
+    }
+  })
+}
+
+/** Reads and tries the files, so that what is wrong with them is said by the name of the option. */
+function loadTls(certFile: string, keyFile: string, names: string): TlsFiles {
+  try {
+    const files = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
+    createSecureContext(files)
+    return files
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new StartError(`The certificate or key of ${names} cannot be used: ${why}`, { cause: error })
+  }
+}

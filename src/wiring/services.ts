@@ -1,0 +1,125 @@
+// Applications behind the multi-model door: where they are mounted, and whether anybody may ask them.
+
+import { createIsOwnCredential } from '../auth/own-credentials.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import { deriveLive, type Live } from '../base/live.ts'
+import type { Config } from '../config/options.ts'
+import { readServices, type Service } from '../config/services.ts'
+import type { Settings } from '../config/settings.ts'
+import { isPreflight } from '../dialects/multi-model/cors.ts'
+import { levelOn } from '../dialects/multi-model/gate.ts'
+import { hasPrefix, SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
+import { checkPath } from '../dialects/multi-model/steps.ts'
+import { ANONYMOUS, HELD_BACK } from '../directory/identity.ts'
+import { createUpstream, type ForwardSettings, type Upstream } from '../gateway/forward.ts'
+import { introduceToService } from '../gateway/identity-headers.ts'
+import { createUpstreamWatch } from '../gateway/watch.ts'
+import type { Exchange, Path, Reply } from '../http/request-context.ts'
+import type { DoorParts } from './doors.ts'
+import type { Judgement } from './revalidate.ts'
+import { toCommonNeeds, toForwardSettings } from './upstream.ts'
+import { toServiceHints } from './upstream-hints.ts'
+import { warnOfOpenings } from './warn-open-access.ts'
+
+const isOpen = ({ isRequired }: Service, { server }: Config): boolean =>
+  !isRequired && (!server.authentication || server['authentication-system-only'])
+
+/** What whoever starts Cardea should know of each that asks for no credential. */
+export const describeOpenServices = ({ values, open }: Settings): readonly string[] =>
+  describeOpen(readServices(open.services), values)
+
+const describeOpen = (services: readonly Service[], config: Config): readonly string[] =>
+  services
+    .filter((service) => isOpen(service, config))
+    .map(({ name, mount }) => `service ${name} at /${mount.join('/')} is OPEN TO ANYONE`)
+
+export interface Services {
+  /** The response of the service a path belongs to; `undefined`: it belongs to none. */
+  forward(exchange: Exchange): Promise<Reply> | undefined
+  /** The same for OPTIONS: only a CORS preflight, and only to a service that answers those itself. */
+  forwardPreflight(exchange: Exchange): Promise<Reply> | undefined
+}
+
+export function createServices(parts: DoorParts, config: Live<Config>, judgement: Judgement): Services {
+  const mounted = readServices(parts.state.get().settings.open.services)
+  warnOfOpenings(parts, (values) => describeOpen(mounted, values))
+  const services = mounted.map((service) => ({
+    service,
+    upstream: parts.gateway.adopt(openService(service, parts, config, judgement)),
+  }))
+  const isOwn = createIsOwnCredential({
+    ring: parts.tokenSecrets.ring.get,
+    jwtKeys: parts.jwtKeys.get,
+    clock: SYSTEM_CLOCK,
+  })
+  const find = (path: Path) =>
+    // a path with an API version or a database is the database's
+    hasPrefix(path)
+      ? undefined
+      : services.find(({ service }) => service.mount.every((part, at) => part === path.segments[at]))
+  return {
+    forward(exchange) {
+      const found = find(exchange.path)
+      if (found === undefined) return undefined
+      if (found.service.isRequired) requireEntry(exchange)
+      const authorization = exchange.header('authorization')
+      const isStranger = authorization !== undefined && (exchange.authenticated ?? ANONYMOUS).by === null
+      if (isStranger && isOwn(authorization)) exchange.authenticated = HELD_BACK
+      return found.upstream.forward(exchange)
+    },
+    forwardPreflight(exchange) {
+      if (ownsCors(config.get()) || !isPreflight(exchange) || !isSound(exchange)) return undefined
+      const found = find(exchange.path)
+      if (!found?.service.ownsPreflights) return undefined
+      // browsers send no credentials with a preflight, and none is passed on
+      exchange.authenticated = HELD_BACK
+      return found.upstream.forward(exchange)
+    },
+  }
+}
+
+/** With trusted origins, what other origins may do is Cardea's to say. */
+const ownsCors = ({ http }: Config): boolean => http['trusted-origin'].length > 0
+
+/** OPTIONS is answered whatever the path: one that would be refused is not forwarded either. */
+function isSound(exchange: Exchange): boolean {
+  try {
+    checkPath(exchange)
+    return true
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}
+
+/** Closed in the one way this door knows: to whoever may not enter the database a path without one is about. */
+function requireEntry({ authenticated = ANONYMOUS }: Exchange): void {
+  const { identity, by } = authenticated
+  if (by === null || levelOn(identity, SYSTEM_DATABASE) === 'none') throw new Refusal('authentication_required')
+}
+
+function openService({ name, url }: Service, parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
+  const settings = deriveLive(
+    config,
+    (values): ForwardSettings => ({
+      ...toForwardSettings(values, parts.log),
+      urls: [url],
+      spool: undefined,
+      ownsCors: ownsCors(values),
+    }),
+  )
+  return createUpstream({
+    ...toCommonNeeds(parts, config, judgement),
+    settings: settings.get,
+    // an application was put at this origin on purpose, and its pages run script
+    isolates: () => false,
+    introduce: introduceToService({
+      signer: () => parts.gateway.serviceKey.signer,
+      service: name,
+      clock: SYSTEM_CLOCK,
+    }),
+    watch: createUpstreamWatch(parts.state.events, () => toServiceHints(name), SYSTEM_CLOCK),
+    requestIdHeader: 'X-Request-Id',
+  })
+}

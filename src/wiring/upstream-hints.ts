@@ -1,0 +1,34 @@
+// What an operator should check when the server behind a door fails: options of Cardea, lines of the database.
+import type { Config } from '../config/options.ts'
+import type { UpstreamHints } from '../gateway/watch.ts'
+
+const FAILED =
+  'Is this URL the database itself? See the options first-byte-timeout, idle-timeout, ca-file of [upstream].'
+
+const toDown = (option: string): string =>
+  `Does a server run at this URL, and can this machine reach it? See ${option}.`
+
+export const toDocumentHints = ({ upstream }: Config): UpstreamHints => ({
+  down: toDown('upstream.document'),
+  failed: FAILED,
+  rejected: DOCUMENT_REJECTED[upstream['document-identity']],
+})
+
+const DOCUMENT_REJECTED: Readonly<Record<Config['upstream']['document-identity'], string>> = {
+  jwt: 'In CouchDB: [jwt_keys] hmac:_default = base64 of upstream.document-secret; {chttpd_auth, jwt_authentication_handler} in [chttpd] authentication_handlers; [jwt_auth] required_claims = exp. Compare the clocks.',
+  proxy:
+    'In CouchDB: [chttpd_auth] secret = upstream.document-secret, proxy_use_secret = true; {chttpd_auth, proxy_authentication_handler} in [chttpd] authentication_handlers.',
+}
+
+export const toMultiModelHints = (): UpstreamHints => ({
+  down: toDown('upstream.multi-model'),
+  failed: FAILED,
+  rejected:
+    'The secret of upstream.multi-model-secret-keyfile (or the first of -folder) must be one of --server.jwt-secret-keyfile or --server.jwt-secret-folder of ArangoDB. Compare the clocks.',
+})
+
+export const toServiceHints = (name: string): UpstreamHints => ({
+  down: toDown(`services.${name}`),
+  failed: FAILED,
+  rejected: '',
+})

@@ -1,0 +1,191 @@
+// The servers behind the doors, wired: where they are, what they are told, who may still be answered.
+import { readFileSync } from 'node:fs'
+import { mintProxyToken } from '../auth/session/signed-cookie.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import { deriveLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { toWireNames } from '../config/names.ts'
+import type { Config } from '../config/options.ts'
+import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
+import { SESSION_COOKIE } from '../dialects/document/session-cookie.ts'
+import { createUpstream, type ForwardNeeds, type ForwardSettings, type Upstream } from '../gateway/forward.ts'
+import {
+  type Introduce,
+  introduceByClient,
+  introduceByDocumentToken,
+  introduceByProxyHeaders,
+  introduceByUserToken,
+} from '../gateway/identity-headers.ts'
+import { createDocumentProbe, createMultiModelProbe } from '../gateway/probes.ts'
+import { createUpstreamWatch } from '../gateway/watch.ts'
+import type { Exchange } from '../http/request-context.ts'
+import { createHmacKey } from '../keys/key.ts'
+import { signWithRing } from '../keys/ring.ts'
+import type { Signer } from '../keys/signing-key.ts'
+import { toHmacSigningKey } from '../keys/signing-key.ts'
+import { signToken } from '../keys/token.ts'
+import type { DoorParts } from './doors.ts'
+import { toIterationLimits } from './options.ts'
+import { createStillHolds, type Judgement } from './revalidate.ts'
+import { toDocumentHints, toMultiModelHints } from './upstream-hints.ts'
+
+/** Live connections a door may have to one server: as many as clients it may have. */
+const toLimits = (config: Config, log: Log): ForwardSettings['limits'] => ({
+  connectTimeoutMs: toMs(config.upstream['connect-timeout']),
+  firstByteTimeoutMs: toMs(config.upstream['first-byte-timeout']),
+  maxConnections: config.door['max-connections'],
+  authorities: loadAuthorities(config.upstream['ca-file'], log),
+})
+
+const toMs = (seconds: number): number => Math.round(seconds * 1000)
+
+/** Without them nothing is believed that they alone vouch for: requests fail, none goes astray. */
+function loadAuthorities(file: string, log: Log): string {
+  if (file === '') return ''
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    log.error('upstream.ca-file cannot be read', { file, error })
+    return 'none'
+  }
+}
+
+export function toForwardSettings(config: Config, log: Log): Omit<ForwardSettings, 'urls' | 'spool' | 'ownsCors'> {
+  return { limits: toLimits(config, log), idleTimeoutMs: toMs(config.upstream['idle-timeout']) }
+}
+
+/** What tells who somebody is, under whatever name this deployment gave it. */
+export function listIdentityHeaders(config: Config): readonly string[] {
+  const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
+  const { x_forwarded_host, x_forwarded_proto, x_forwarded_ssl, peer_header } = config.chttpd
+  const names = [userNameHeader, rolesHeader, tokenHeader, x_forwarded_host, x_forwarded_proto, x_forwarded_ssl]
+  return [...names, peer_header].filter((name) => name !== '')
+}
+
+type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
+
+export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
+  identityHeaders: deriveLive(config, listIdentityHeaders).get,
+  ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
+  isFeed,
+  streams: parts.gateway.streams,
+  stillHolds: createStillHolds({
+    ...judgement,
+    directory: parts.directory,
+    limits: () => toIterationLimits(config.get()),
+  }),
+  clock: SYSTEM_CLOCK,
+})
+
+/** The document database behind the document door. */
+export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
+  const settings = deriveLive(
+    config,
+    (values): ForwardSettings => ({
+      ...toForwardSettings(values, parts.log),
+      urls: values.upstream.document,
+      spool: undefined,
+      ownsCors: values.chttpd.enable_cors,
+    }),
+  )
+  const introduce = introduceToDocument(config)
+  return parts.gateway.adopt(
+    createUpstream({
+      ...toCommonNeeds(parts, config, judgement),
+      settings: settings.get,
+      isolates: createIsolates(config, ['_utils']),
+      introduce,
+      probe: createDocumentProbe(introduce),
+      watch: createUpstreamWatch(parts.state.events, () => toDocumentHints(config.get()), SYSTEM_CLOCK),
+      requestIdHeader: 'X-Couch-Request-ID',
+    }),
+  )
+}
+
+function introduceToDocument(config: Live<Config>): Introduce {
+  const secret = () => config.get().upstream['document-secret']
+  const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
+  const byToken = introduceByDocumentToken({
+    signer: () => signer.get() ?? refuseToSign(),
+    rolesClaim: () => `_${config.get().document.name.toLowerCase()}.roles`,
+    clock: SYSTEM_CLOCK,
+  })
+  const byHeaders = introduceByProxyHeaders({
+    names: () => toUpstreamHeaders(config.get().document.name),
+    prove: (name) => mintProxyToken(name, { secret: Buffer.from(secret()), algorithm: 'sha256' }),
+  })
+  return (who) => (config.get().upstream['document-identity'] === 'proxy' ? byHeaders : byToken)(who)
+}
+
+/** As the database has them unless told otherwise; what they are called at our own door is another matter. */
+const toUpstreamHeaders = (name: string) => ({
+  username: `X-Auth-${name}-UserName`,
+  roles: `X-Auth-${name}-Roles`,
+  token: `X-Auth-${name}-Token`,
+})
+
+function createHmacSigner(secret: string): Signer | undefined {
+  const key = createHmacKey(Buffer.from(secret), { alg: 'HS256' })
+  if (key.kind === 'problem') return undefined
+  const signing = toHmacSigningKey(key)
+  return { version: key.version, sign: (claims) => signToken({ typ: 'JWT' }, claims, signing) }
+}
+
+function refuseToSign(): never {
+  throw new Refusal('upstream_failed', { detail: 'there is no secret that could sign for the upstream' })
+}
+
+/** The multi-model database behind the multi-model door. It takes no bodies in pieces. */
+export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
+  const settings = deriveLive(
+    config,
+    (values): ForwardSettings => ({
+      ...toForwardSettings(values, parts.log),
+      urls: values.upstream['multi-model'],
+      spool: { bodyBytes: values.upstream['spool-bytes'], totalBytes: values.upstream['spool-total-bytes'] },
+      ownsCors: values.http['trusted-origin'].length > 0,
+    }),
+  )
+  const introduce = introduceToMultiModel(parts, config)
+  return parts.gateway.adopt(
+    createUpstream({
+      ...toCommonNeeds(parts, config, judgement),
+      settings: settings.get,
+      isolates: createIsolates(config, ['_admin', 'aardvark']),
+      introduce,
+      probe: createMultiModelProbe(introduce, () => config.get().upstream['multi-model-identity'] === 'user'),
+      watch: createUpstreamWatch(parts.state.events, toMultiModelHints, SYSTEM_CLOCK),
+      requestIdHeader: 'X-Request-Id',
+    }),
+  )
+}
+
+function introduceToMultiModel({ gateway }: DoorParts, config: Live<Config>): Introduce {
+  const admin = () => config.get().upstream['multi-model-admin']
+  const byClient = introduceByClient(admin)
+  const byToken = introduceByUserToken({
+    signer: () => {
+      const ring = gateway.ring?.get() ?? refuseToSign()
+      return { version: ring.version, sign: (claims) => signWithRing(ring, claims) }
+    },
+    issuer: config.get()['multi-model'].name.toLowerCase(),
+    admin,
+    clock: SYSTEM_CLOCK,
+  })
+  return (who) => (config.get().upstream['multi-model-identity'] === 'client' ? byClient : byToken)(who)
+}
+
+/** The console of the database itself runs script: it is as trusted as the database. */
+const createIsolates =
+  (config: Live<Config>, own: readonly string[]) =>
+  ({ path: { segments } }: Exchange): boolean =>
+    config.get().upstream.sandbox && !own.every((part, at) => part === segments[at])
+
+const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
+
+/** Answers that may go on for ever, or take for ever to begin. */
+function isFeed(exchange: Exchange): boolean {
+  if (exchange.rawQuery.includes('feed=') && FEEDS.has(exchange.query.get('feed'))) return true
+  return exchange.header('accept')?.includes('text/event-stream') ?? false
+}

@@ -1,0 +1,345 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Guess } from '../../../src/auth/limits/guess.ts'
+import { createLimits, type LimitSettings, type LimitsOptions } from '../../../src/auth/limits/limits.ts'
+import { Refusal } from '../../../src/base/errors.ts'
+import type { LogFields } from '../../../src/base/log.ts'
+import { SILENT_LOG } from '../../../src/base/log.ts'
+
+const BOB: Guess = { peer: '192.0.2.1', name: 'bob', salt: 's1', version: 'v1' }
+
+const SETTINGS: LimitSettings = {
+  lock: { mode: 'enforce', threshold: 5, lifetimeMs: 300_000 },
+  account: { burst: 20, refillPerMinute: 1 },
+  peer: { burst: 100, refillPerMinute: 10 },
+  maxCounters: 100,
+}
+
+type Changes = { readonly [K in keyof LimitSettings]?: Partial<LimitSettings[K]> }
+
+function setUp(changes: Changes = {}, options: Partial<LimitsOptions> = {}) {
+  let now = 1_000_000
+  let current = merge(changes)
+  const limits = createLimits({ settings: () => current, clock: { nowMs: () => now }, ...options })
+  /** `allowed`, or the code of the refusal. */
+  const ask = (guess: Guess): string => {
+    try {
+      limits.requireAllowed(guess)
+      return 'allowed'
+    } catch (error) {
+      assert.ok(error instanceof Refusal)
+      return error.code
+    }
+  }
+  return {
+    ...limits,
+    ask,
+    fail(times: number, guess = BOB) {
+      for (let i = 0; i < times; i += 1) limits.countFailure(guess)
+    },
+    pass(ms: number) {
+      now += ms
+    },
+    set(next: Changes) {
+      current = merge(next)
+    },
+  }
+}
+
+const merge = ({ maxCounters, ...changes }: Changes): LimitSettings => ({
+  lock: { ...SETTINGS.lock, ...changes.lock },
+  account: { ...SETTINGS.account, ...changes.account },
+  peer: { ...SETTINGS.peer, ...changes.peer },
+  maxCounters: (maxCounters as number | undefined) ?? SETTINGS.maxCounters,
+})
+
+const fromPeer = (at: number): Guess => ({ ...BOB, peer: `198.51.100.${at}` })
+const ofName = (at: number): Guess => ({ peer: BOB.peer, name: `name ${at}` })
+
+describe('lock of name and peer', () => {
+  it('starts with the failure that reaches the threshold', () => {
+    const { fail, ask } = setUp()
+    fail(4)
+    assert.equal(ask(BOB), 'allowed')
+    fail(1)
+    assert.equal(ask(BOB), 'account_locked')
+  })
+
+  it('does not count attempts that were not checked', () => {
+    const { fail, ask } = setUp()
+    fail(4)
+    for (let i = 0; i < 10; i += 1) ask(BOB)
+    assert.equal(ask(BOB), 'allowed')
+  })
+
+  const others: [string, Guess][] = [
+    ['another peer', { ...BOB, peer: '192.0.2.2' }],
+    ['another name', { ...BOB, name: 'eve' }],
+    ['a new password', { ...BOB, salt: 's2' }],
+    ['parts cut elsewhere', { peer: '192.0.2.1b', name: 'ob', salt: 's1' }],
+  ]
+  for (const [name, guess] of others) {
+    it(`counts ${name} separately`, () => {
+      const { fail, ask } = setUp()
+      fail(9)
+      assert.equal(ask(guess), 'allowed')
+    })
+  }
+
+  it('locks unknown names too', () => {
+    const { countFailure, ask } = setUp({ lock: { threshold: 1 } })
+    countFailure({ peer: 'p', name: 'unknown' })
+    assert.equal(ask({ peer: 'p', name: 'unknown' }), 'account_locked')
+  })
+
+  it('ends its lifetime after the first failure, not the last', () => {
+    const { fail, pass, ask } = setUp()
+    fail(4)
+    pass(299_999)
+    fail(1)
+    assert.equal(ask(BOB), 'account_locked')
+    pass(1)
+    assert.equal(ask(BOB), 'allowed')
+    fail(4)
+    assert.equal(ask(BOB), 'allowed')
+    fail(1)
+    assert.equal(ask(BOB), 'account_locked')
+  })
+
+  it('follows its options at once', () => {
+    const { fail, pass, ask, set } = setUp()
+    fail(3)
+    set({ lock: { threshold: 3 } })
+    assert.equal(ask(BOB), 'account_locked')
+    pass(1000)
+    set({ lock: { threshold: 3, lifetimeMs: 1000 } })
+    assert.equal(ask(BOB), 'allowed')
+  })
+
+  it('neither locks nor counts in mode off', () => {
+    const { fail, ask, set } = setUp({ lock: { mode: 'off' } })
+    fail(9)
+    assert.equal(ask(BOB), 'allowed')
+    set({})
+    assert.equal(ask(BOB), 'allowed')
+  })
+
+  it('logs once in mode warn, and lets the client go on', () => {
+    const warnings: (LogFields | undefined)[] = []
+    const log = { ...SILENT_LOG, warn: (_: string, fields?: LogFields) => void warnings.push(fields) }
+    const { fail, ask } = setUp({ lock: { mode: 'warn' } }, { log })
+    fail(4)
+    assert.deepEqual(warnings, [])
+    fail(4)
+    assert.equal(ask(BOB), 'allowed')
+    assert.deepEqual(warnings, [{ name: 'bob', peer: '192.0.2.1' }])
+  })
+
+  it('holds for a known peer too', () => {
+    const { fail, ask, countSuccess } = setUp()
+    fail(5)
+    countSuccess(BOB)
+    assert.equal(ask(BOB), 'account_locked')
+  })
+})
+
+describe('limit per account', () => {
+  const attack = ({ countFailure }: ReturnType<typeof setUp>, times: number) => {
+    for (let at = 0; at < times; at += 1) countFailure(fromPeer(at))
+  }
+
+  it('refuses after 20 failures from 20 peers, and names the wait', () => {
+    const limits = setUp()
+    attack(limits, 19)
+    assert.equal(limits.ask(BOB), 'allowed')
+    attack(limits, 1)
+    assert.equal(limits.ask(BOB), 'too_many_requests')
+    assert.throws(() => limits.requireAllowed(BOB), { retryAfterSeconds: 60 })
+  })
+
+  it('forgives one failure a minute', () => {
+    const limits = setUp()
+    attack(limits, 20)
+    limits.pass(59_999)
+    assert.equal(limits.ask(BOB), 'too_many_requests')
+    limits.pass(1)
+    assert.equal(limits.ask(BOB), 'allowed')
+  })
+
+  it('does not concern other accounts', () => {
+    const limits = setUp()
+    attack(limits, 50)
+    assert.equal(limits.ask({ ...BOB, name: 'eve' }), 'allowed')
+  })
+
+  it('does not concern a peer that proved the password before', () => {
+    const limits = setUp()
+    limits.countSuccess(BOB)
+    attack(limits, 50)
+    assert.equal(limits.ask(BOB), 'allowed')
+  })
+
+  const unknown: [string, Guess, ((limits: ReturnType<typeof setUp>) => void)?][] = [
+    ['after a failure of that peer', BOB, (limits) => limits.countFailure(BOB)],
+    ['after a change of the password', { ...BOB, version: 'v2' }],
+    ['from another peer', { ...BOB, peer: '192.0.2.9' }],
+    ['through another proxy', { ...BOB, directPeer: '127.0.0.1' }],
+    ['a day later', BOB, (limits) => limits.pass(86_400_000)],
+  ]
+  for (const [when, guess, change] of unknown) {
+    it(`concerns it again ${when}`, () => {
+      const limits = setUp()
+      limits.countSuccess(BOB)
+      change?.(limits)
+      attack(limits, 50)
+      assert.equal(limits.ask(guess), 'too_many_requests')
+    })
+  }
+
+  it('remembers at most 16 peers of one account', () => {
+    const limits = setUp()
+    for (let at = 0; at < 17; at += 1) limits.countSuccess(fromPeer(at))
+    attack({ ...limits, countFailure: () => limits.countFailure({ ...BOB, peer: '203.0.113.1' }) }, 20)
+    assert.equal(limits.ask(fromPeer(0)), 'too_many_requests')
+    assert.equal(limits.ask(fromPeer(1)), 'allowed')
+  })
+
+  it('is off with 0', () => {
+    const limits = setUp({ account: { burst: 0 } })
+    attack(limits, 50)
+    assert.equal(limits.ask(BOB), 'allowed')
+  })
+})
+
+describe('limit per peer', () => {
+  const attack = ({ countFailure }: ReturnType<typeof setUp>, times: number) => {
+    for (let at = 0; at < times; at += 1) countFailure(ofName(at))
+  }
+
+  it('refuses after 100 failures for 100 names, and names the wait', () => {
+    const limits = setUp()
+    attack(limits, 99)
+    assert.equal(limits.ask(BOB), 'allowed')
+    attack(limits, 1)
+    assert.throws(() => limits.requireAllowed(BOB), { code: 'too_many_requests', retryAfterSeconds: 6 })
+    assert.equal(limits.ask({ ...BOB, peer: '192.0.2.2' }), 'allowed')
+  })
+
+  it('counts the direct peer in addition', () => {
+    const limits = setUp()
+    for (let at = 0; at < 100; at += 1)
+      limits.countFailure({ ...ofName(at), peer: `10.0.0.${at}`, directPeer: '127.0.0.1' })
+    assert.equal(limits.ask({ ...BOB, peer: '10.0.1.1', directPeer: '127.0.0.1' }), 'too_many_requests')
+    assert.equal(limits.ask({ ...BOB, peer: '10.0.1.1' }), 'allowed')
+    assert.equal(limits.ask({ ...BOB, peer: '127.0.0.1' }), 'too_many_requests')
+  })
+
+  it('counts a request without a forwarded address once', () => {
+    const limits = setUp()
+    for (let at = 0; at < 99; at += 1) limits.countFailure({ ...ofName(at), directPeer: BOB.peer })
+    assert.equal(limits.ask(BOB), 'allowed')
+  })
+
+  it('does not count requests without a connection together', () => {
+    const limits = setUp()
+    for (let at = 0; at < 200; at += 1) limits.countFailure({ ...ofName(at), peer: '0.0.0.0' })
+    assert.equal(limits.ask({ ...BOB, peer: '0.0.0.0' }), 'allowed')
+  })
+
+  it('takes a peer for clean again when its failures are forgiven', () => {
+    const limits = setUp()
+    assert.equal(limits.isClean(BOB), true)
+    limits.fail(1)
+    assert.equal(limits.isClean(BOB), false)
+    assert.equal(limits.isClean({ ...BOB, peer: '10.0.0.1', directPeer: BOB.peer }), false)
+    limits.pass(6000)
+    assert.equal(limits.isClean(BOB), true)
+  })
+})
+
+describe('reached limits', () => {
+  const setUpTold = () => {
+    const told: unknown[] = []
+    const limits = setUp({ account: { burst: 0 } }, { onReached: (reached) => void told.push(reached) })
+    return { limits, told }
+  }
+
+  it('are told once, when they start', () => {
+    const { limits, told } = setUpTold()
+    limits.fail(4)
+    assert.deepEqual(told, [])
+    limits.fail(1)
+    for (let turn = 0; turn < 10; turn += 1) limits.ask(BOB)
+    assert.deepEqual(told, [{ limit: 'lockout', name: 'bob', seconds: 300 }])
+  })
+
+  it('are told once for a direct peer that claims many addresses', () => {
+    const { limits, told } = setUpTold()
+    const claim = (at: number): Guess => ({
+      name: `n${at}`,
+      peer: `10.0.${at >> 8}.${at & 255}`,
+      directPeer: '127.0.0.1',
+    })
+    for (let at = 0; at < 100; at += 1) limits.countFailure(claim(at))
+    for (let at = 100; at < 1000; at += 1) assert.equal(limits.ask(claim(at)), 'too_many_requests')
+    assert.deepEqual(told, [{ limit: 'peer', seconds: 6 }])
+  })
+})
+
+describe('memory of counters', () => {
+  it('keeps the counters with most failures when made-up names fill it', () => {
+    const limits = setUp({ maxCounters: 20, peer: { burst: 0 }, lock: { threshold: 3 } })
+    limits.fail(3)
+    const account = { ...BOB, name: 'eve' }
+    for (let at = 0; at < 20; at += 1) limits.countFailure({ ...account, peer: `198.51.100.${at}` })
+    for (let at = 0; at < 1000; at += 1) limits.countFailure({ ...ofName(at), peer: `10.0.${at % 250}.1` })
+    assert.equal(limits.ask(BOB), 'account_locked')
+    assert.equal(limits.ask(account), 'too_many_requests')
+  })
+
+  it('drops expired counters first', () => {
+    const limits = setUp({ maxCounters: 2, lock: { threshold: 3 } })
+    limits.fail(5, { ...BOB, name: 'old' })
+    limits.pass(300_000)
+    limits.fail(3)
+    limits.fail(1, { ...BOB, name: 'new' })
+    assert.equal(limits.ask(BOB), 'account_locked')
+  })
+})
+
+describe('failures of another node', () => {
+  it('lock and limit as own ones do', () => {
+    const [here, there] = [setUp(), setUp()]
+    there.fail(5)
+    for (let at = 0; at < 15; at += 1) there.countFailure(fromPeer(at))
+    here.addFailures(there.take(), 1_000_000)
+    assert.equal(here.ask(BOB), 'account_locked')
+    assert.equal(here.ask(fromPeer(99)), 'too_many_requests')
+    assert.deepEqual([there.take(), here.take()], [[], []])
+  })
+
+  it('count from the time they happened', () => {
+    const [here, there] = [setUp(), setUp()]
+    for (let at = 0; at < 20; at += 1) there.countFailure(fromPeer(at))
+    here.pass(60_000)
+    here.addFailures(there.take(), 1_000_000)
+    assert.equal(here.ask(fromPeer(99)), 'allowed')
+  })
+
+  it('of an unknown counter are ignored', () => {
+    const here = setUp()
+    const failures = [{ counter: 'later', key: 'k', count: 1 }] as unknown as Parameters<typeof here.addFailures>[0]
+    assert.doesNotThrow(() => here.addFailures(failures, 1))
+  })
+
+  it('that could not be told wait, in bounded memory', () => {
+    const here = setUp()
+    for (let at = 0; at < 12_000; at += 1) here.countFailure({ peer: '0.0.0.0', name: `n${at}` })
+    const batch = here.take()
+    assert.equal(batch.length, 1000)
+    here.putBack(batch)
+    let told = 0
+    for (let next = here.take(); next.length > 0; next = here.take()) told += next.length
+    assert.equal(told, 10_000)
+  })
+})

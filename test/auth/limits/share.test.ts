@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { createLimits, type LimitSettings } from '../../../src/auth/limits/limits.ts'
+import { shareFailures } from '../../../src/auth/limits/share.ts'
+import { SYSTEM_CLOCK } from '../../../src/base/clock.ts'
+import { Refusal } from '../../../src/base/errors.ts'
+import { SILENT_LOG } from '../../../src/base/log.ts'
+import type { FailureStore } from '../../../src/directory/store-port.ts'
+import { openStore } from '../../../src/store/open.ts'
+
+const BOB = { peer: '192.0.2.1', name: 'bob' }
+const SETTINGS: LimitSettings = {
+  lock: { mode: 'enforce', threshold: 3, lifetimeMs: 60_000 },
+  account: { burst: 20, refillPerMinute: 1 },
+  peer: { burst: 100, refillPerMinute: 10 },
+  maxCounters: 100,
+}
+
+async function openShared(t: TestContext) {
+  const store = await openStore('sqlite::memory:', { log: SILENT_LOG })
+  t.after(() => store.close())
+  return store
+}
+
+/** A node that tells and listens only when it is asked to. */
+function startNode(t: TestContext, store: FailureStore, clock = SYSTEM_CLOCK) {
+  const limits = createLimits({ settings: () => SETTINGS, clock })
+  const sharing = shareFailures({ counters: limits, store, settings: () => SETTINGS, clock, everyMs: 1_000_000 })
+  t.after(() => sharing.stop())
+  const isLocked = () => {
+    try {
+      limits.requireAllowed(BOB)
+      return false
+    } catch {
+      return true
+    }
+  }
+  return { ...limits, exchange: sharing.exchange, isLocked }
+}
+
+describe('failures shared by nodes', () => {
+  it('of two nodes count together, each once', async (t) => {
+    const store = await openShared(t)
+    const [here, there] = [startNode(t, store), startNode(t, store)]
+    for (let turn = 0; turn < 3; turn += 1) {
+      assert.equal(here.isLocked() || there.isLocked(), false)
+      ;(turn === 1 ? there : here).countFailure(BOB)
+      for (const node of [here, there, here]) await node.exchange()
+    }
+    assert.deepEqual([here.isLocked(), there.isLocked()], [true, true])
+  })
+
+  it('are known to a node that starts later', async (t) => {
+    const store = await openShared(t)
+    const before = startNode(t, store)
+    for (let turn = 0; turn < 3; turn += 1) before.countFailure(BOB)
+    await before.exchange()
+    const later = startNode(t, store)
+    await later.exchange()
+    assert.equal(later.isLocked(), true)
+  })
+
+  it('wait while the store is away, and count here meanwhile', async (t) => {
+    const store = await openShared(t)
+    let isAway = true
+    const failing: FailureStore = {
+      ...store,
+      addFailures: (batch) => (isAway ? Promise.reject(new Refusal('store_unavailable')) : store.addFailures(batch)),
+    }
+    const [here, there] = [startNode(t, failing), startNode(t, store)]
+    for (let turn = 0; turn < 3; turn += 1) here.countFailure(BOB)
+    await assert.rejects(here.exchange())
+    assert.equal(here.isLocked(), true)
+    isAway = false
+    await here.exchange()
+    await there.exchange()
+    assert.equal(there.isLocked(), true)
+  })
+
+  it('are removed from the store when they cannot matter any more', async (t) => {
+    const store = await openShared(t)
+    let now = 1_000_000_000
+    const node = startNode(t, store, { nowMs: () => now })
+    node.countFailure(BOB)
+    await node.exchange()
+    assert.equal((await store.listFailures(0, 10)).batches.length, 1)
+    // 20 failures of an account at one a minute
+    now += 20 * 60_000
+    await node.exchange()
+    assert.equal((await store.listFailures(0, 10)).batches.length, 0)
+  })
+
+  it('are read on after the store was restored from a copy', async (t) => {
+    const store = await openShared(t)
+    const [here, there] = [startNode(t, store), startNode(t, store)]
+    here.countFailure(BOB)
+    await here.exchange()
+    await there.exchange()
+    let isRestored = true
+    const listFailures: FailureStore['listFailures'] = (...asked) =>
+      isRestored ? Promise.resolve({ batches: [], sequence: 0 }) : store.listFailures(...asked)
+    const follower = startNode(t, { ...store, listFailures })
+    await follower.exchange()
+    isRestored = false
+    for (let turn = 0; turn < 2; turn += 1) here.countFailure(BOB)
+    await here.exchange()
+    await follower.exchange()
+    assert.equal(follower.isLocked(), true)
+  })
+})

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { openSessions } from '../sessions.ts'
+
+const DRAFT = { name: 'ada', password: { password: 'pw' }, roles: ['math'] }
+
+test('a session is over one timeout after its last request, and no earlier', async (t) => {
+  const { clock, directory, open, findAccepted } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  const cookie = await open('ada')
+  clock.advance(599)
+  assert.equal((await findAccepted(cookie))?.identity.name, 'ada')
+  clock.advance(1)
+  assert.equal(await findAccepted(cookie), undefined)
+})
+
+test('a session goes on as long as requests come, under one id', async (t) => {
+  const { clock, directory, open, findAccepted } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  let cookie = await open('ada')
+  const ids = new Set<string | undefined>()
+  for (let i = 0; i < 10; i += 1) {
+    clock.advance(500)
+    const accepted = await findAccepted(cookie)
+    ids.add(accepted?.session?.id)
+    cookie = accepted?.session?.renew?.()?.value ?? assert.fail('not renewed')
+  }
+  assert.equal(ids.size, 1)
+})
+
+for (const [seconds, isDue] of [
+  [0, false],
+  [60, false],
+  [61, true],
+  [599, true],
+] as const) {
+  test(`after ${seconds} of 600 seconds renewal is ${isDue ? '' : 'not '}due`, async (t) => {
+    const { clock, directory, open, findAccepted } = await openSessions(t)
+    await directory.createUser(DRAFT)
+    const cookie = await open('ada')
+    clock.advance(seconds)
+    const renewed = (await findAccepted(cookie))?.session?.renew?.()
+    assert.equal(renewed !== undefined, isDue)
+    assert.equal(renewed?.maxAgeSeconds ?? 600, 600)
+  })
+}
+
+test('an ended session stays ended in every copy, whatever the timeout becomes', async (t) => {
+  const { clock, directory, open, findAccepted, set } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  const cookie = await open('ada')
+  clock.advance(100)
+  const { session } = (await findAccepted(cookie)) ?? {}
+  const copy = session?.renew?.()?.value ?? ''
+  if (session) await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+  set({ timeoutSeconds: 1_000_000 })
+  for (const seconds of [0, 500, 1000, 10_000, 100_000]) {
+    clock.advance(seconds)
+    await directory.catchUp()
+    for (const value of [cookie, copy]) assert.equal(await findAccepted(value), undefined, `${seconds}`)
+  }
+})
+
+test('a raised timeout is for cookies made from then on, a lowered one for all', async (t) => {
+  const { clock, directory, open, findAccepted, set } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  const short = await open('ada')
+  set({ timeoutSeconds: 1000 })
+  const long = await open('ada')
+  clock.advance(600)
+  assert.equal(await findAccepted(short), undefined)
+  assert.ok(await findAccepted(long))
+  set({ timeoutSeconds: 100 })
+  assert.equal(await findAccepted(long), undefined)
+})
+
+test('what the old secret signed lives one timeout longer than it, and no longer', async (t) => {
+  const { clock, directory, open, findAccepted, secrets } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  clock.advance(1)
+  const cookie = await open('ada')
+  secrets.replace('another')
+  clock.advance(599)
+  const renewed = (await findAccepted(cookie))?.session?.renew?.()?.value ?? assert.fail('not renewed')
+  clock.advance(1)
+  assert.equal(await findAccepted(cookie), undefined)
+  assert.ok(await findAccepted(renewed), 'renewal signs with the new one')
+})
+
+for (const [what, change] of [
+  ['a password change', (directory: Opened['directory']) => directory.setPassword('ada', { password: 'new' })],
+  ['a deactivation', (directory: Opened['directory']) => directory.setActive('ada', false)],
+  ['a sign-out of everything', (directory: Opened['directory']) => directory.signOut('ada')],
+  ['a deletion', (directory: Opened['directory']) => directory.removeUser('ada', 'any')],
+] as const) {
+  test(`${what} ends a session at once, and a renewal made before it`, async (t) => {
+    const { clock, directory, open, findAccepted } = await openSessions(t)
+    await directory.createUser(DRAFT)
+    const cookie = await open('ada')
+    clock.advance(100)
+    const session = (await findAccepted(cookie))?.session
+    await change(directory)
+    const late = session?.renew?.()?.value ?? ''
+    for (const value of [cookie, late]) assert.equal(await findAccepted(value), undefined)
+  })
+}
+
+type Opened = Awaited<ReturnType<typeof openSessions>>
+
+test('setting the password a user already has keeps its sessions', async (t) => {
+  const { clock, directory, open, findAccepted } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  const cookie = await open('ada')
+  clock.advance(100)
+  await directory.setPassword('ada', { password: 'pw' })
+  assert.ok(await findAccepted(cookie))
+})
+
+test('whoever comes back under the same name has none of the old sessions', async (t) => {
+  const { directory, open, findAccepted } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  const cookie = await open('ada')
+  await directory.removeUser('ada', 'any')
+  await directory.createUser(DRAFT)
+  assert.equal(await findAccepted(cookie), undefined)
+})
+
+test('a user who becomes an administrator keeps no session, nor the other way round', async (t) => {
+  const { directory, open, findAccepted } = await openSessions(t)
+  await directory.setAdministrator('root', { password: 'pw' })
+  await directory.createUser(DRAFT)
+  const before = await open('ada')
+  await directory.setAdministrator('ada', { password: 'pw' })
+  assert.equal(await findAccepted(before), undefined)
+  const after = await open('ada')
+  assert.equal((await findAccepted(after))?.identity.isAdmin, true)
+  await directory.removeAdministrator('ada')
+  assert.equal(await findAccepted(after), undefined)
+})
+
+test('a session is checked without a question to the store', async (t) => {
+  const { directory, open, read, countQuestions } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  const cookie = await open('ada')
+  await read(cookie)
+  countQuestions()
+  await read(cookie)
+  assert.equal(countQuestions(), 0)
+})
+
+test('no text is accepted but what was made here, and none throws', async (t) => {
+  const { directory, open, read } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  const good = Buffer.from(await open('ada'), 'base64url')
+  const mutated = fc
+    .tuple(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }))
+    .map(([at, by]) => Buffer.from(good.map((byte, i) => (i === at ? byte ^ by : byte))).toString('base64url'))
+  const structured = fc
+    .tuple(fc.constantFrom('ada', '', 'x'), fc.stringMatching(/^[0-9A-F~]{0,14}$/), fc.uint8Array({ maxLength: 120 }))
+    .map(([name, time, tail]) => Buffer.concat([Buffer.from(`${name}:${time}:`), tail]).toString('base64url'))
+  const cookies = fc.oneof(mutated, structured, fc.string(), fc.base64String())
+  await fc.assert(
+    fc.asyncProperty(cookies, async (cookie) => assert.notEqual((await read(cookie)).kind, 'accepted')),
+    { numRuns: 500 },
+  )
+})

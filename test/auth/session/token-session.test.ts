@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { readCookie } from '../../../src/auth/session/signed-cookie.ts'
+import { mintTokenCookie, readTokenCookie, type TokenSession } from '../../../src/auth/session/token-cookie.ts'
+import { START_SECONDS } from '../../support/directory.ts'
+import { openSessions } from '../sessions.ts'
+
+const ORIGIN = { issuedAt: undefined, expiresAt: undefined, algorithm: 'HS256', kid: undefined, keyVersion: 'v1' }
+const BEARER = { name: 'jo', roles: ['a', '_admin'], origin: ORIGIN }
+const until = (seconds: number) => ({ ...BEARER, origin: { ...ORIGIN, expiresAt: START_SECONDS + seconds } })
+
+test('name and roles are those of the token, the role _admin included', async (t) => {
+  const { tokens, findAccepted } = await openSessions(t)
+  const accepted = await findAccepted(tokens.open(BEARER).value)
+  assert.deepEqual(
+    [accepted?.identity.name, accepted?.identity.roles, accepted?.identity.isAdmin, accepted?.origin],
+    ['jo', ['a', '_admin'], true, ORIGIN],
+  )
+})
+
+test('the session slides, and ends with the token', async (t) => {
+  const { clock, tokens, findAccepted } = await openSessions(t)
+  const opened = tokens.open(until(1000))
+  assert.equal(opened.maxAgeSeconds, 600)
+  clock.advance(500)
+  const renewed = (await findAccepted(opened.value))?.session?.renew?.() ?? assert.fail('not renewed')
+  assert.equal(renewed.maxAgeSeconds, 500)
+  clock.advance(499)
+  assert.ok(await findAccepted(renewed.value))
+  clock.advance(1)
+  assert.equal(await findAccepted(renewed.value), undefined)
+})
+
+test('without an end of the token it is over after one timeout without a request', async (t) => {
+  const { clock, tokens, findAccepted } = await openSessions(t)
+  const { value } = tokens.open(BEARER)
+  clock.advance(599)
+  assert.ok(await findAccepted(value))
+  clock.advance(1)
+  assert.equal(await findAccepted(value), undefined)
+})
+
+test('ended, it stays ended in every copy, whatever the timeout becomes', async (t) => {
+  const { clock, directory, tokens, findAccepted, set } = await openSessions(t)
+  const { value } = tokens.open(BEARER)
+  clock.advance(100)
+  const session = (await findAccepted(value))?.session ?? assert.fail('not accepted')
+  const copy = session.renew?.()?.value ?? ''
+  await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
+  set({ timeoutSeconds: 1_000_000 })
+  for (const seconds of [0, 1000, 10_000]) {
+    clock.advance(seconds)
+    for (const cookie of [value, copy]) assert.equal(await findAccepted(cookie), undefined)
+  }
+})
+
+test('it rests on the very key that verified the token', async (t) => {
+  const { keys, tokens, findAccepted } = await openSessions(t)
+  const { value } = tokens.open(BEARER)
+  keys.set('HS256/', 'v2')
+  assert.equal(await findAccepted(value), undefined)
+  keys.set('HS256/', 'v1')
+  assert.ok(await findAccepted(value))
+  keys.delete('HS256/')
+  assert.equal(await findAccepted(value), undefined)
+})
+
+test('it ends with the sessions of a user of that name, unless the token is younger', async (t) => {
+  const { clock, directory, tokens, findAccepted } = await openSessions(t)
+  await directory.createUser({ name: 'jo', password: { password: 'pw' } })
+  clock.advance(10)
+  const { value } = tokens.open({ ...BEARER, origin: { ...ORIGIN, issuedAt: START_SECONDS + 5 } })
+  const { value: unknown } = tokens.open(BEARER)
+  assert.ok(await findAccepted(value))
+  await directory.signOut('jo')
+  assert.equal(await findAccepted(value), undefined)
+  assert.equal(await findAccepted(unknown), undefined, 'who does not say when it was issued may be older')
+  const { value: younger } = tokens.open({ ...BEARER, origin: { ...ORIGIN, issuedAt: START_SECONDS + 11 } })
+  assert.ok(await findAccepted(younger))
+})
+
+const KEY = { secret: Buffer.from('secret'), algorithm: 'sha256' }
+const RULES = { secrets: [KEY.secret], algorithms: ['sha512', 'sha256', 'sha1'] }
+
+const PLAIN = { noNullPrototype: true } as const
+
+const anySession: fc.Arbitrary<TokenSession> = fc.record(
+  {
+    id: fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes)),
+    name: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((name) => !name.includes(':')),
+    roles: fc.array(fc.string({ unit: 'grapheme', maxLength: 20 }), { maxLength: 5 }),
+    issuedAt: fc.nat(),
+    timeoutSeconds: fc.nat(),
+    origin: fc.record(
+      {
+        issuedAt: fc.option(fc.nat(), { nil: undefined }),
+        expiresAt: fc.option(fc.nat(), { nil: undefined }),
+        algorithm: fc.constantFrom('HS256', 'EdDSA'),
+        kid: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }),
+        keyVersion: fc.stringMatching(/^[0-9a-f]{0,64}$/),
+      },
+      PLAIN,
+    ),
+  },
+  PLAIN,
+)
+
+test('what is written is read back, and nothing of it can be changed', () => {
+  fc.assert(
+    fc.property(anySession, fc.nat(), fc.integer({ min: 1, max: 255 }), (session, at, by) => {
+      const value = mintTokenCookie(session, KEY)
+      const cookie = readCookie(value)
+      if (!cookie) return value.length > 4096
+      assert.deepEqual(readTokenCookie(cookie, RULES), session)
+      const bytes = Buffer.from(value, 'base64url')
+      bytes[at % bytes.length] = (bytes[at % bytes.length] ?? 0) ^ by
+      const forged = readCookie(bytes.toString('base64url'))
+      return forged === undefined || readTokenCookie(forged, RULES) === undefined
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('another secret, or an algorithm that is not listed, does not verify', () => {
+  const session = { id: Buffer.alloc(16), name: 'jo', roles: [], issuedAt: 1, timeoutSeconds: 1, origin: ORIGIN }
+  const cookie = readCookie(mintTokenCookie(session, KEY)) ?? assert.fail()
+  assert.equal(readTokenCookie(cookie, { ...RULES, secrets: [Buffer.from('other')] }), undefined)
+  assert.equal(readTokenCookie(cookie, { ...RULES, algorithms: ['sha512'] }), undefined)
+  assert.equal(readTokenCookie(cookie, { ...RULES, secrets: [] }), undefined)
+})

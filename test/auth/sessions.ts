@@ -1,0 +1,64 @@
+import type { AcceptedCredential, CredentialSource, Verdict } from '../../src/auth/handler.ts'
+import { createAccountSessions } from '../../src/auth/session/account-session.ts'
+import { createCookieHandler } from '../../src/auth/session/cookie.ts'
+import { createCookieSecrets } from '../../src/auth/session/cookie-secrets.ts'
+import type { CookieSettings } from '../../src/auth/session/cookie-settings.ts'
+import { createCookieTimeouts } from '../../src/auth/session/cookie-settings.ts'
+import { createTokenSessions } from '../../src/auth/session/token-session.ts'
+import { createTestClock, openTestNode } from '../support/directory.ts'
+
+interface Scope {
+  after(work: () => unknown): void
+}
+
+/** Where nothing but a cookie comes from. */
+export const sourceOf = (cookie: string): CredentialSource => ({
+  signal: new AbortController().signal,
+  client: { address: '127.0.0.1', directAddress: '127.0.0.1', isTrusted: false },
+  header: () => undefined,
+  isRepeated: () => false,
+  cookie: () => cookie,
+})
+
+/** Sessions over a real directory, with a clock and options to turn. */
+export async function openSessions(scope: Scope, first: Partial<CookieSettings> = {}) {
+  const clock = createTestClock()
+  const node = await openTestNode(scope, { clock })
+  let settings: CookieSettings = { timeoutSeconds: 600, algorithms: ['sha256', 'sha1'], ...first }
+  const timeouts = createCookieTimeouts(settings.timeoutSeconds, clock)
+  const secrets = createCookieSecrets({ secret: 'secret', timeoutSeconds: () => settings.timeoutSeconds, clock })
+  const keys = new Map<string, string>([['HS256/', 'v1']])
+  const needs = {
+    secrets,
+    timeouts,
+    settings: () => settings,
+    directory: node.directory,
+    findKeyVersion: (algorithm: string, kid: string | undefined) => keys.get(`${algorithm}/${kid ?? ''}`),
+    clock,
+  }
+  const accounts = createAccountSessions(needs)
+  const tokens = createTokenSessions(needs)
+  const handler = createCookieHandler({ accounts, tokens })
+  const read = async (cookie: string): Promise<Verdict> => handler.read(sourceOf(cookie))
+  return {
+    ...node,
+    clock,
+    secrets,
+    keys,
+    tokens,
+    read,
+    set(change: Partial<CookieSettings>) {
+      settings = { ...settings, ...change }
+      timeouts.replace(settings.timeoutSeconds)
+    },
+    async open(name: string): Promise<string> {
+      const account = await node.directory.findAccount(name)
+      if (!account) throw new TypeError(`nobody is called ${name}`)
+      return accounts.open(account).value
+    },
+    async findAccepted(cookie: string): Promise<AcceptedCredential | undefined> {
+      const verdict = await read(cookie)
+      return verdict.kind === 'accepted' ? verdict : undefined
+    },
+  }
+}

@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { createLimits, type LimitSettings } from '../../src/auth/limits/limits.ts'
+import { createSignIn, type SignInNeeds } from '../../src/auth/sign-in.ts'
+import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
+import type { Account } from '../../src/directory/account.ts'
+import type { Directory } from '../../src/directory/directory.ts'
+import { createTotpCheck } from '../../src/directory/totp.ts'
+import { createHasher, type Hasher } from '../../src/passwords/hasher.ts'
+import type { StoredPassword } from '../../src/passwords/password.ts'
+import { derive, PRFS, type Prf } from '../../src/passwords/password-digest.ts'
+import { createPasswordMemory } from '../../src/passwords/password-memory.ts'
+import { isRefused, openTestNode } from '../support/directory.ts'
+
+const hasher = createHasher({ queue: () => 1000 })
+
+const LIMITS: LimitSettings = {
+  lock: { mode: 'enforce', threshold: 3, lifetimeMs: 60_000 },
+  account: { burst: 20, refillPerMinute: 1 },
+  peer: { burst: 100, refillPerMinute: 10 },
+  maxCounters: 100,
+}
+
+interface Opened {
+  readonly directory: Directory
+  readonly seen: string[]
+  signIn(name: string, password: string): Promise<Account | undefined>
+}
+
+async function open(t: TestContext, changed: Partial<SignInNeeds> = {}): Promise<Opened> {
+  const { directory, store } = await openTestNode(t)
+  await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+  await directory.setAdministrator('root', { password: 'secret' })
+  const seen: string[] = []
+  const signIn = createSignIn({
+    findAccount: directory.findAccount,
+    onPassword: (account, password) => {
+      seen.push(`${account.name} ${password}`)
+      return account
+    },
+    hasher,
+    memory: createPasswordMemory(() => 100),
+    guesses: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),
+    codes: createTotpCheck(store, SYSTEM_CLOCK),
+    decoy: () => ({ prf: 'sha256', iterations: 2 }),
+    storedWork: directory.storedWork,
+    limits: () => ({ min: 1, max: 1_000_000_000 }),
+    ...changed,
+  })
+  return { directory, seen, signIn: async (name, password) => signIn({ name, password, peer: '192.0.2.1' }) }
+}
+
+const rows: readonly (readonly [string, string, string, boolean])[] = [
+  ['a user with the right password', 'ada', 'analytical', true],
+  ['a user with a wrong one', 'ada', 'engine', false],
+  ['a user with an empty one', 'ada', '', false],
+  ['an administrator with the right password', 'root', 'secret', true],
+  ['an administrator with a wrong one', 'root', 'analytical', false],
+  ['somebody nobody knows', 'eve', 'analytical', false],
+  ['a name every object has', 'constructor', 'analytical', false],
+]
+
+describe('sign-in', () => {
+  for (const [who, name, password, isRight] of rows) {
+    it(`${isRight ? 'lets in' : 'refuses'} ${who}`, async (t) => {
+      const { signIn, seen } = await open(t)
+      for (let times = 0; times < 2; times += 1) {
+        assert.equal((await signIn(name, password))?.name, isRight ? name : undefined)
+      }
+      assert.equal(seen.length, isRight ? 2 : 0)
+    })
+  }
+
+  it('refuses who is inactive, and looks the same as for a wrong password', async (t) => {
+    const asked: (StoredPassword | undefined)[] = []
+    const counting: Hasher = {
+      ...hasher,
+      verify: (stored, ...rest) => {
+        asked.push(stored)
+        return hasher.verify(stored, ...rest)
+      },
+    }
+    const { directory, signIn } = await open(t, { hasher: counting })
+    await signIn('ada', 'analytical')
+    await directory.setActive('ada', false)
+    assert.equal(await signIn('ada', 'analytical'), undefined)
+    assert.equal(await signIn('eve', 'analytical'), undefined)
+    assert.deepEqual(asked.slice(1), [undefined, undefined])
+  })
+
+  it('forgets a password as soon as another one is set', async (t) => {
+    const { directory, signIn } = await open(t)
+    assert.ok(await signIn('ada', 'analytical'))
+    await directory.setPassword('ada', { password: 'engine' })
+    assert.equal(await signIn('ada', 'analytical'), undefined)
+    assert.ok(await signIn('ada', 'engine'))
+  })
+
+  it('locks after so many failures, the right password too', async (t) => {
+    const { signIn } = await open(t)
+    for (let times = 0; times < 3; times += 1) assert.equal(await signIn('ada', 'wrong'), undefined)
+    await assert.rejects(signIn('ada', 'analytical'), isRefused('account_locked'))
+    assert.ok(await signIn('root', 'secret'))
+  })
+})
+
+describe('guesses sent side by side', () => {
+  it('are not computed after the account was locked while they waited', async (t) => {
+    let computed = 0
+    const counting = createHasher({
+      jobs: 1,
+      queue: () => 1000,
+      derive: (...given) => {
+        computed += 1
+        return derive(...given)
+      },
+    })
+    const { signIn } = await open(t, { hasher: counting })
+    const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => signIn('eve', 'wrong')))
+    assert.equal(outcomes.filter(({ status }) => status === 'rejected').length, 27)
+    // the next one starts before the failure of the third is counted
+    assert.equal(computed, 4)
+  })
+})
+
+describe('a password changed while it is verified', () => {
+  /** Changes the password between the question and the answer. */
+  const withChange = async (t: TestContext, times: number, password: (turn: number) => string) => {
+    let turn = 0
+    const slow: Hasher = {
+      ...hasher,
+      verify: async (...question) => {
+        const answer = await hasher.verify(...question)
+        turn += 1
+        if (turn <= times) await opened.directory.setPassword('ada', { password: password(turn) })
+        return answer
+      },
+    }
+    const opened = await open(t, { hasher: slow })
+    return opened
+  }
+
+  it('does not let in with the old one', async (t) => {
+    const { signIn } = await withChange(t, 1, () => 'engine')
+    assert.equal(await signIn('ada', 'analytical'), undefined)
+  })
+
+  it('lets in with the new one', async (t) => {
+    const { signIn } = await withChange(t, 1, () => 'engine')
+    assert.ok(await signIn('ada', 'engine'))
+  })
+
+  it('hashed anew meanwhile, as an upgrade does, still lets in', async (t) => {
+    const { signIn } = await withChange(t, 2, () => 'analytical')
+    assert.ok(await signIn('ada', 'analytical'))
+  })
+
+  it('again and again is for later', async (t) => {
+    const { signIn } = await withChange(t, 100, (turn) => `engine ${turn}`)
+    await assert.rejects(signIn('ada', 'analytical'), isRefused('overloaded'))
+  })
+})
+
+describe('what a refusal costs', () => {
+  /** A hasher that counts what it computes, in SHA-256 iterations, on a machine where SHA-512 takes four times as long. */
+  const createCounting = () => {
+    const costs = { sha: 0.5, sha224: 1, sha256: 1, sha384: 4, sha512: 4 }
+    let spent = 0
+    const counting = createHasher({
+      queue: () => 1000,
+      costs: () => costs,
+      derive: (password, by) => {
+        spent += by.iterations * costs[by.prf]
+        return derive(password, by)
+      },
+    })
+    const measure = async (work: () => Promise<unknown>) => {
+      spent = 0
+      await work().catch(() => {})
+      return spent
+    }
+    return { counting, measure }
+  }
+  const stored = (prf: Prf, iterations: number, scheme: 'pbkdf2' | 'simple+pbkdf2' = 'pbkdf2'): StoredPassword => ({
+    scheme,
+    prf,
+    iterations,
+    salt: 'x',
+    hash: '0'.repeat(PRFS[prf].bytes * 2),
+  })
+  /** The rest is computed in whole iterations of another PRF. */
+  const assertAbout = (actual: number, expected: number, name: string) =>
+    assert.ok(Math.abs(actual - expected) < expected / 100, `${name}: ${actual}`)
+  const FORMS: Readonly<Record<string, StoredPassword>> = {
+    'sha512 user': stored('sha512', 200),
+    'sha user': stored('sha', 100),
+    'sha256 user': stored('sha256', 700),
+    'nested user': stored('sha256', 50, 'simple+pbkdf2'),
+    'simple user': { scheme: 'simple', salt: 'x', hash: '00' },
+    'salted user': { scheme: 'salted', method: 'md5', salt: 'x', hash: '00' },
+    'unusable user': { scheme: 'unusable', reason: 'prf', members: {} },
+    'user below the limit': stored('sha', 1),
+    'user above the limit': stored('sha', 1100),
+    'user far above the limit': stored('sha', 2_000_000_000),
+  }
+
+  it('the same for every name, as much as the most expensive password stored', async (t) => {
+    const { counting, measure } = createCounting()
+    const limits = () => ({ min: 10, max: 1000 })
+    const { directory, signIn } = await open(t, { hasher: counting, limits })
+    for (const [name, password] of Object.entries(FORMS)) {
+      if (name !== 'user far above the limit') await directory.createUser({ name, password: { stored: password } })
+    }
+    await directory.catchUp()
+    for (const name of ['nonexistent', 'ada', 'root', ...Object.keys(FORMS)]) {
+      assertAbout(await measure(() => signIn(name, 'wrong')), 800, name)
+    }
+  })
+
+  it('no more than ten times the limit, whatever is stored', async (t) => {
+    const { counting, measure } = createCounting()
+    const { directory, signIn } = await open(t, { hasher: counting, limits: () => ({ min: 1, max: 100 }) })
+    const password = FORMS['user far above the limit'] ?? assert.fail()
+    await directory.createUser({ name: 'high', password: { stored: password } })
+    await directory.catchUp()
+    for (const name of ['high', 'nonexistent']) assertAbout(await measure(() => signIn(name, 'wrong')), 500, name)
+  })
+
+  it('as much as an administrator’s password, where that is the most expensive', async (t) => {
+    const { counting, measure } = createCounting()
+    const { directory, signIn } = await open(t, { hasher: counting })
+    await directory.setAdministrator('boss', { stored: `-pbkdf2-${'0'.repeat(128)},salt,300` })
+    for (const name of ['boss', 'nonexistent', 'ada']) {
+      assertAbout(await measure(() => signIn(name, 'wrong')), 1200, name)
+    }
+  })
+
+  it('less again when the most expensive password is gone', async (t) => {
+    const { counting, measure } = createCounting()
+    const { directory, signIn } = await open(t, { hasher: counting })
+    await directory.createUser({ name: 'dear', password: { stored: stored('sha512', 200) } })
+    await directory.catchUp()
+    assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 800)
+    await directory.removeUser('dear', 'any')
+    await directory.catchUp()
+    assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 2)
+  })
+})
+
+describe('limits of iterations', () => {
+  const createStored = async (iterations: number): Promise<StoredPassword> =>
+    hasher.hash('secret', { scheme: 'pbkdf2', prf: 'sha256', iterations })
+
+  it('refuse users beyond them only when the password was verified', async (t) => {
+    const { directory, signIn } = await open(t, { limits: () => ({ min: 2, max: 1000 }) })
+    await directory.createUser({ name: 'low', password: { stored: await createStored(1) } })
+    await directory.createUser({ name: 'high', password: { stored: await createStored(2000) } })
+    for (const name of ['low', 'high', 'nonexistent']) assert.equal(await signIn(name, 'wrong'), undefined, name)
+    await assert.rejects(signIn('low', 'secret'), isRefused('iterations_too_low'))
+    await assert.rejects(signIn('high', 'secret'), isRefused('iterations_too_high'))
+    assert.ok(await signIn('ada', 'analytical'))
+  })
+
+  it('are told of a hash that no password can give', async (t) => {
+    const { directory, signIn } = await open(t, { limits: () => ({ min: 2, max: 1000 }) })
+    const broken = { ...(await createStored(1)), hash: '00' }
+    await directory.createUser({ name: 'broken', password: { stored: broken } })
+    await assert.rejects(signIn('broken', 'wrong'), isRefused('iterations_too_low'))
+  })
+
+  it('count for a password verified before the limit was changed', async (t) => {
+    let min = 1
+    const { signIn } = await open(t, { limits: () => ({ min, max: 1000 }) })
+    assert.ok(await signIn('ada', 'analytical'))
+    min = 3
+    await assert.rejects(signIn('ada', 'analytical'), isRefused('iterations_too_low'))
+  })
+
+  it('do not bind administrators', async (t) => {
+    const { signIn } = await open(t, { limits: () => ({ min: 1000, max: 2000 }) })
+    assert.ok(await signIn('root', 'secret'))
+  })
+})

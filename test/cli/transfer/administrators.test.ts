@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readAdministrators, renderAdministrators } from '../../../src/cli/transfer/administrators.ts'
+
+const HASH = `-hashed-${'a'.repeat(40)},salt`
+
+const TEXTS: readonly [row: string, text: string, found: readonly unknown[]][] = [
+  ['nothing', '', []],
+  ['no such section', '[chttpd]\nport = 1\n', []],
+  ['a section', `; head\n[admins]\nroot = ${HASH}\n`, [[3, 'administrator', 'root']]],
+  ['several sections: the last counts', `[admins]\na = ${HASH}\n[admins]\nb = ${HASH}\n`, [[4, 'administrator', 'b']]],
+  [
+    'an entry that cannot be',
+    '[admins]\n_a = x\nb = -pbkdf2-x\n',
+    [
+      [2, 'refused', '_a'],
+      [3, 'refused', 'b'],
+    ],
+  ],
+  [
+    'JSON',
+    JSON.stringify({ root: HASH, bad: 7 }),
+    [
+      [undefined, 'administrator', 'root'],
+      [undefined, 'refused', 'bad'],
+    ],
+  ],
+  ['JSON with a name twice', `{"root":"${HASH}","root":"x"}`, [[undefined, 'refused', undefined]]],
+  ['broken JSON', '{"root":', [[undefined, 'refused', undefined]]],
+]
+
+describe('administrators of a document database read from', () => {
+  for (const [row, text, found] of TEXTS) {
+    it(row, () => {
+      const readings = readAdministrators(text)
+      assert.deepEqual(
+        readings.map(({ line, reading }) => [line, reading.kind, reading.id]),
+        found,
+      )
+    })
+  }
+})
+
+describe('administrators written as a section', () => {
+  it('are read back, and those that cannot are told', () => {
+    const names = ['root', 'a b', 'ž', '[x]', 'a = b', 'a=b', 'a ;b', 'c;d', ';e']
+    const { text, lost } = renderAdministrators(names.map((name) => ({ name, text: HASH })))
+    const read = readAdministrators(text).map(({ reading }) => reading.id)
+    assert.deepEqual([...read, ...lost].sort(), [...names].sort())
+    assert.deepEqual(lost, ['[x]', 'a = b', 'a ;b', ';e'])
+  })
+
+  it('in clear are not written', () => {
+    assert.deepEqual(renderAdministrators([{ name: 'root', text: 'secret' }]), { text: '[admins]\n', lost: ['root'] })
+  })
+})

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import { createGrantedDatabases } from '../../../src/dialects/multi-model/granted-databases.ts'
+import { createTestClock, isRefused, openTestNode } from '../../support/directory.ts'
+
+async function open(t: TestContext, hasUpstream = false) {
+  const node = await openTestNode(t)
+  const clock = createTestClock()
+  const databases = createGrantedDatabases({ directory: node.directory, hasUpstream: () => hasUpstream, clock })
+  const { directory } = node
+  return {
+    node,
+    clock,
+    databases,
+    directory,
+    create: async (...names: string[]) => {
+      for (const name of names) await directory.createUser({ name })
+    },
+  }
+}
+
+describe('databases nobody but grants tell of', () => {
+  it('the system database is always there', async (t) => {
+    const { databases, node } = await open(t)
+    node.countQuestions()
+    assert.equal(await databases.exists('_system'), true)
+    assert.equal(node.countQuestions(), 0)
+    assert.deepEqual(await databases.list(), ['_system'])
+  })
+  it('a name is there while somebody is granted it', async (t) => {
+    const { databases, directory, create } = await open(t)
+    await create('ann', 'bob')
+    await directory.setGrant('ann', 'shop', 'ro')
+    assert.equal(await databases.exists('shop'), true)
+    await directory.setGrant('bob', 'shop', 'none')
+    await directory.setGrant('ann', 'shop', undefined)
+    assert.equal(await databases.exists('shop'), true)
+    await directory.removeUser('bob', 'any')
+    assert.equal(await databases.exists('shop'), false)
+  })
+  it('collections count, all databases do not', async (t) => {
+    const { databases, directory, create } = await open(t)
+    await create('ann')
+    await directory.setGrant('ann', '*', 'rw')
+    await directory.setGrant('ann', 'shop', 'ro', 'c')
+    assert.deepEqual(await databases.list(), ['_system', 'shop'])
+  })
+  it('what does not change costs nothing to ask', async (t) => {
+    const { databases, directory, create, node } = await open(t)
+    await create('ann')
+    await directory.setGrant('ann', 'shop', 'ro')
+    await databases.exists('shop')
+    node.countQuestions()
+    for (const name of ['shop', 'none', 'other', '__proto__']) await databases.exists(name)
+    assert.equal(node.countQuestions(), 0)
+  })
+  it('the last of the few who are remembered may not be the last of all', async (t) => {
+    const { databases, directory, create, clock } = await open(t)
+    const names = Array.from({ length: 12 }, (_, index) => `user ${index}`)
+    await create(...names)
+    for (const name of names) await directory.setGrant(name, 'shop', 'ro')
+    assert.equal(await databases.exists('shop'), true)
+    for (const name of names.slice(0, 11)) await directory.setGrant(name, 'shop', undefined)
+    clock.advance(60)
+    assert.equal(await databases.exists('shop'), true)
+    await directory.setGrant('user 11', 'shop', undefined)
+    clock.advance(60)
+    assert.equal(await databases.exists('shop'), false)
+  })
+  it('more changes than are worth noting are looked at all together', async (t) => {
+    const { databases, directory, clock } = await open(t)
+    await databases.list()
+    const drafts = Array.from({ length: 1200 }, (_, index) => ({
+      name: `user ${index}`,
+      multiModel: { grants: new Map([[`db ${index % 3}`, { level: 'ro' as const, collections: new Map() }]]) },
+    }))
+    await directory.importUsers(drafts, 'keep')
+    clock.advance(60)
+    assert.deepEqual(await databases.list(), ['_system', 'db 0', 'db 1', 'db 2'])
+  })
+  it('an upstream knows better', async (t) => {
+    const { databases, node } = await open(t, true)
+    node.countQuestions()
+    assert.equal(await databases.exists('anything'), true)
+    assert.deepEqual(await databases.list(), ['_system'])
+    assert.equal(node.countQuestions(), 0)
+  })
+  it('a store that is gone is said to be, and asked again when it is back', async (t) => {
+    const { databases, directory, create, node } = await open(t)
+    await create('ann')
+    await directory.setGrant('ann', 'shop', 'ro')
+    node.cut()
+    await assert.rejects(async () => databases.exists('shop'), isRefused('store_unavailable'))
+    node.mend()
+    assert.equal(await databases.exists('shop'), true)
+  })
+  it('asked at any time, it says what is so', async (t) => {
+    const { databases, directory, create, clock } = await open(t)
+    const users = ['ann', 'bob', 'eve']
+    const names = ['a', 'b']
+    await create(...users)
+    const step = fc.tuple(fc.constantFrom(...users), fc.constantFrom(...names), fc.boolean())
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        for (const [user, name, isGranted] of steps) {
+          await directory.setGrant(user, name, isGranted ? 'ro' : undefined)
+          clock.advance(1)
+          const all = await Promise.all(users.map((other) => directory.findUser(other)))
+          const isSo = all.some((other) => other?.multiModel.grants.has(name))
+          assert.equal(await databases.exists(name), isSo)
+        }
+      }),
+      { numRuns: 20 },
+    )
+  })
+})

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createTestClock, isRefused, openTestNode } from '../support/directory.ts'
+
+describe('who can sign in', () => {
+  it('an active user, with its roles and grants', async (t) => {
+    const { directory } = await openTestNode(t)
+    await directory.createUser({ name: 'ada', password: { password: 'analytical' }, roles: ['maths'] })
+    const { multiModel } = await directory.setGrant('ada', 'shop', 'rw')
+    const account = await directory.findAccount('ada')
+    assert.partialDeepStrictEqual(account, { name: 'ada', roles: ['maths'], isAdmin: false })
+    assert.deepEqual(account?.grants, multiModel.grants)
+  })
+
+  it('nobody who is unknown, inactive or deleted', async (t) => {
+    const { directory } = await openTestNode(t)
+    await directory.createUser({ name: 'ada' })
+    await directory.createUser({ name: 'bob' })
+    await directory.findAccount('ada')
+    await directory.findAccount('bob')
+    await directory.setActive('ada', false)
+    await directory.removeUser('bob', 'any')
+    for (const name of ['ada', 'bob', 'eve', '', '\u0000', '__proto__']) {
+      assert.equal(await directory.findAccount(name), undefined, name)
+    }
+  })
+
+  it('an administrator, with the roles of an active user of that name', async (t) => {
+    const { directory } = await openTestNode(t)
+    const user = await directory.createUser({ name: 'ada', password: { password: 'analytical' }, roles: ['maths'] })
+    await directory.setAdministrator('ada', { password: 'engine' })
+    const account = await directory.findAccount('ada')
+    assert.deepEqual([account?.roles, account?.isAdmin], [['_admin', 'maths'], true])
+    assert.notDeepEqual(account?.password, user.password)
+    await directory.setActive('ada', false)
+    assert.deepEqual((await directory.findAccount('ada'))?.roles, ['_admin'])
+  })
+
+  it('no user becomes an administrator by a role that stands in the store', async (t) => {
+    const { directory, store } = await openTestNode(t)
+    const user = await directory.createUser({ name: 'ada' })
+    const found = await store.findUser('ada')
+    const record = { ...user, document: { ...user.document, roles: ['_admin', 'maths'] } }
+    await store.writeUser({ expected: found?.sequence ?? 'absent', record })
+    const account = await directory.findAccount('ada')
+    assert.deepEqual([account?.roles, account?.isAdmin], [['maths'], false])
+  })
+
+  it('the version moves with the password alone', async (t) => {
+    const { directory } = await openTestNode(t)
+    await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    const versions = [(await directory.findAccount('ada'))?.version]
+    await directory.setRoles('ada', ['maths'])
+    versions.push((await directory.findAccount('ada'))?.version)
+    await directory.setPassword('ada', { password: 'engine' })
+    versions.push((await directory.findAccount('ada'))?.version)
+    assert.equal(versions[0], versions[1])
+    assert.notEqual(versions[1], versions[2])
+  })
+})
+
+describe('memory', () => {
+  it('a known user costs no question', async (t) => {
+    const { directory, countQuestions } = await openTestNode(t)
+    await directory.createUser({ name: 'ada' })
+    await directory.findAccount('ada')
+    await directory.catchUp()
+    countQuestions()
+    for (let times = 0; times < 10; times += 1) await directory.findAccount('ada')
+    assert.equal(countQuestions(), 0)
+  })
+
+  it('an administrator costs none either, with or without a user of that name', async (t) => {
+    const { directory, countQuestions } = await openTestNode(t)
+    await directory.setAdministrator('root', { password: 'secret' })
+    await directory.findAccount('root')
+    countQuestions()
+    await directory.findAccount('root')
+    assert.equal(countQuestions(), 0)
+    await directory.importUsers([{ name: 'ada' }], 'keep')
+    await directory.setAdministrator('ada', { password: 'secret' })
+    await directory.changeUser('ada', 'any', (user) => ({ ...user, document: { ...user.document, roles: ['maths'] } }))
+    assert.deepEqual((await directory.findAccount('ada'))?.roles, ['_admin', 'maths'])
+  })
+
+  it('names nobody has do not push out those somebody has', async (t) => {
+    const { directory, countQuestions } = await openTestNode(t, { settings: { cacheSize: 2 } })
+    await directory.createUser({ name: 'ada' })
+    await directory.findAccount('ada')
+    for (let number = 0; number < 50; number += 1) await directory.findAccount(`guess ${number}`)
+    countQuestions()
+    await directory.findAccount('ada')
+    assert.equal(countQuestions(), 0)
+  })
+
+  it('many who ask at once ask the store once', async (t) => {
+    const { directory, countQuestions } = await openTestNode(t)
+    await directory.createUser({ name: 'ada' })
+    countQuestions()
+    await Promise.all(Array.from({ length: 20 }, () => directory.findAccount('ada')))
+    assert.equal(countQuestions(), 1)
+  })
+
+  it('with no places everything still works', async (t) => {
+    const { directory } = await openTestNode(t, { settings: { cacheSize: 0 } })
+    await directory.createUser({ name: 'ada' })
+    await directory.setRoles('ada', ['maths'])
+    assert.deepEqual((await directory.findAccount('ada'))?.roles, ['maths'])
+  })
+})
+
+describe('without the store', () => {
+  it('what is known keeps working until it is too old, and again once the store is back', async (t) => {
+    const clock = createTestClock()
+    const { directory, cut, mend } = await openTestNode(t, { clock })
+    await directory.createUser({ name: 'ada' })
+    await directory.setAdministrator('root', { password: 'secret' })
+    await directory.findAccount('ada')
+    await directory.catchUp()
+    cut()
+    clock.advance(60)
+    assert.equal((await directory.findAccount('ada'))?.name, 'ada')
+    assert.equal((await directory.findAccount('root'))?.name, 'root')
+    clock.advance(1)
+    for (const name of ['ada', 'root', 'eve']) {
+      await assert.rejects(async () => directory.findAccount(name), isRefused('store_unavailable'), name)
+    }
+    mend()
+    assert.equal((await directory.findAccount('ada'))?.name, 'ada')
+    assert.equal(directory.stalenessMs(), 0)
+  })
+
+  it('a store that only hangs keeps nobody waiting once what is known is too old', async (t) => {
+    const clock = createTestClock()
+    const { directory, hang, mend } = await openTestNode(t, { clock })
+    await directory.createUser({ name: 'ada' })
+    hang()
+    clock.advance(61)
+    const begun = performance.now()
+    for (const name of ['ada', 'root', 'eve', 'ada', 'root', 'eve']) {
+      await assert.rejects(async () => directory.findAccount(name), isRefused('store_unavailable'), name)
+    }
+    assert.equal(await directory.isFresh(), false)
+    assert.ok(performance.now() - begun < 1000, 'one short wait for all')
+    mend()
+    await directory.catchUp()
+    assert.equal(await directory.isFresh(), true)
+    assert.equal((await directory.findAccount('ada'))?.name, 'ada')
+  })
+
+  it('an administrator nobody has asked for yet can sign in', async (t) => {
+    const { directory, cut } = await openTestNode(t)
+    await directory.setAdministrator('root', { password: 'secret' })
+    cut()
+    assert.deepEqual((await directory.findAccount('root'))?.roles, ['_admin'])
+  })
+
+  it('users who are not known and every change are refused at once', async (t) => {
+    const { directory, cut } = await openTestNode(t)
+    await directory.createUser({ name: 'ada' })
+    cut()
+    const operations: readonly (() => Promise<unknown>)[] = [
+      async () => directory.findAccount('ada'),
+      () => directory.findUser('ada'),
+      () => directory.listUsers({ limit: 1 }),
+      () => directory.countUsers(),
+      () => directory.createUser({ name: 'bob' }),
+      () => directory.setActive('ada', false),
+      () => directory.removeUser('ada', 'any'),
+      () => directory.importUsers([{ name: 'bob' }], 'keep'),
+      () => directory.setAdministrator('root', { password: 'secret' }),
+      () => directory.endSession({ id: 'x', name: 'ada', expiresAt: 1 }),
+      () => directory.catchUp(),
+    ]
+    for (const operation of operations) await assert.rejects(operation, isRefused('store_unavailable'))
+  })
+})

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSecurityEvents, type SecurityRecord } from '../../src/observe/security-events.ts'
+import { createTestClock, openTestNode } from '../support/directory.ts'
+
+function createRecorder() {
+  const records: SecurityRecord[] = []
+  const events = createSecurityEvents({ node: () => 'n1', sinks: [(record) => records.push(record)] })
+  const take = () => records.splice(0).map(({ event, fields }) => [event, fields] as const)
+  return { events, take }
+}
+
+test('a store that cannot be reached is recorded once, and that it is back with the time it took', async (t) => {
+  const { events, take } = createRecorder()
+  const clock = createTestClock()
+  const node = await openTestNode(t, { events, clock })
+  await node.directory.catchUp()
+  node.cut()
+  await assert.rejects(node.directory.catchUp())
+  await assert.rejects(node.directory.catchUp())
+  assert.deepEqual(
+    take().map(([event]) => event),
+    ['store.lost'],
+  )
+  clock.advance(90)
+  node.mend()
+  await node.directory.catchUp()
+  assert.deepEqual(take(), [['store.back', { seconds: 90 }]])
+})
+
+const GRANTED = { subject: 'jo', database: 'shop' }
+
+test('every single grant that a write changes is recorded', async (t) => {
+  const { events, take } = createRecorder()
+  const { directory } = await openTestNode(t, { events })
+  await directory.createUser({ name: 'jo' })
+  await directory.setGrant('jo', 'shop', 'rw')
+  await directory.setGrant('jo', 'shop', 'ro')
+  await directory.setGrant('jo', 'shop', 'none', 'orders')
+  await directory.setGrant('jo', 'shop', undefined)
+  assert.deepEqual(take(), [
+    ['user.created', { subject: 'jo' }],
+    ['grant.created', { ...GRANTED, access: 'rw' }],
+    ['grant.changed', { ...GRANTED, access: 'ro', previous: 'rw' }],
+    ['grant.created', { ...GRANTED, collection: 'orders', access: 'none' }],
+    ['grant.removed', { ...GRANTED, previous: 'ro' }],
+  ])
+})
+
+test('what a write changes of a user is recorded by name, and nothing where it changes nothing', async (t) => {
+  const { events, take } = createRecorder()
+  const { directory } = await openTestNode(t, { events })
+  await directory.createUser({ name: 'jo', roles: ['a'] })
+  take()
+  await directory.setRoles('jo', ['a'])
+  assert.deepEqual(take(), [])
+  await directory.setRoles('jo', ['b'])
+  await directory.setActive('jo', false)
+  await directory.signOut('jo')
+  await directory.changeUser('jo', 'any', (user) => ({
+    ...user,
+    document: { ...user.document, members: [['totp', { key: 'x' }]] },
+  }))
+  await directory.removeUser('jo', 'any')
+  assert.deepEqual(take(), [
+    ['user.changed', { subject: 'jo', changed: ['roles'] }],
+    ['user.changed', { subject: 'jo', changed: ['active'] }],
+    ['session.revoked', { subject: 'jo', reason: 'user deactivated' }],
+    ['session.revoked', { subject: 'jo', reason: 'signed out by a request' }],
+    ['user.changed', { subject: 'jo', changed: ['totp'] }],
+    ['user.removed', { subject: 'jo' }],
+    ['session.revoked', { subject: 'jo', reason: 'user removed' }],
+  ])
+})

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { resolveCollectionLevel, resolveDatabaseLevel, withGrant } from '../../src/directory/grants.ts'
+import type { Grant, GrantLevel } from '../../src/directory/user.ts'
+
+type Given = Readonly<Record<string, GrantLevel>>
+
+/** `shop` is a database, `shop/orders` a collection. */
+function toGrants(given: Given): ReadonlyMap<string, Grant> {
+  let grants: ReadonlyMap<string, Grant> = new Map()
+  for (const [place, level] of Object.entries(given)) {
+    const [database = '', collection] = place.split('/')
+    grants = withGrant(grants, level, { database, collection })
+  }
+  return grants
+}
+
+const databases: readonly (readonly [string, Given, string, GrantLevel])[] = [
+  ['nothing granted', {}, 'shop', 'none'],
+  ['its own entry', { shop: 'ro' }, 'shop', 'ro'],
+  ['its own entry, lower than the defaults', { shop: 'none', '*': 'rw', _system: 'rw' }, 'shop', 'none'],
+  ['the default for all', { '*': 'ro' }, 'shop', 'ro'],
+  ['the system database as a default', { _system: 'rw' }, 'shop', 'rw'],
+  ['the better of both defaults', { _system: 'ro', '*': 'rw' }, 'shop', 'rw'],
+  ['an entry for collections alone says nothing', { 'shop/orders': 'rw', '*': 'ro' }, 'shop', 'ro'],
+  ['a name every object has', {}, '__proto__', 'none'],
+]
+
+describe('level on a database', () => {
+  for (const [name, given, database, level] of databases) {
+    it(name, () => assert.equal(resolveDatabaseLevel(toGrants(given), database), level))
+  }
+})
+
+const collections: readonly (readonly [string, Given, string, GrantLevel])[] = [
+  ['nothing granted', {}, 'shop/orders', 'none'],
+  ['its own entry', { 'shop/orders': 'none', shop: 'rw', 'shop/*': 'rw' }, 'shop/orders', 'none'],
+  ['the level of the database', { shop: 'ro' }, 'shop/orders', 'ro'],
+  ['all collections of the database', { shop: 'ro', 'shop/*': 'rw' }, 'shop/orders', 'rw'],
+  ['the system database', { shop: 'none', _system: 'ro' }, 'shop/orders', 'ro'],
+  ['all databases', { '*': 'rw' }, 'shop/orders', 'rw'],
+  ['all collections of all databases', { '*/*': 'ro' }, 'shop/orders', 'ro'],
+  ['the users themselves', { '*': 'rw', _system: 'rw' }, '_system/_users', 'none'],
+  ['queues', {}, 'shop/_queues', 'ro'],
+  ['what the console keeps', {}, 'shop/_frontend', 'rw'],
+  ['another collection of the server', { shop: 'ro', 'shop/*': 'rw' }, 'shop/_graphs', 'ro'],
+]
+
+describe('level on a collection', () => {
+  for (const [name, given, place, level] of collections) {
+    const [database = '', collection = ''] = place.split('/')
+    it(name, () => assert.equal(resolveCollectionLevel(toGrants(given), database, collection), level))
+  }
+})
+
+it('a grant leaves the grants it was made from as they are', () => {
+  const before = toGrants({ shop: 'ro' })
+  withGrant(before, 'rw', { database: 'shop', collection: 'orders' })
+  withGrant(before, undefined, { database: 'shop', collection: undefined })
+  assert.deepEqual(before, toGrants({ shop: 'ro' }))
+})

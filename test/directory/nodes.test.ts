@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { after, it } from 'node:test'
+import type { Ended } from '../../src/directory/directory.ts'
+import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
+import { startPostgres } from '../store/postgres-server.ts'
+import { openTestNode } from '../support/directory.ts'
+import { testNodes } from './nodes.ts'
+
+const clearing: (() => Promise<unknown>)[] = []
+const server = await startPostgres()
+after(async () => {
+  for (const clear of clearing) await clear()
+  await server.stop()
+})
+
+testNodes('SQLite', async () => {
+  const place = await createSqlitePlace()
+  clearing.push(place.remove)
+  return place.url
+})
+
+it('a store that has gone back, as a copy that was restored, is read anew', async (t) => {
+  const place = await createSqlitePlace()
+  clearing.push(place.remove)
+  const { directory } = await openTestNode(t, { url: place.url })
+  await directory.createUser({ name: 'ada' })
+  await directory.createUser({ name: 'bob' })
+  await directory.findAccount('ada')
+  await directory.catchUp()
+  await place.execute("DELETE FROM cardea_users WHERE name = 'ada'")
+  await place.execute('UPDATE cardea_state SET sequence = 1')
+  const told: Ended[] = []
+  directory.onEnded((ended) => told.push(ended))
+  await directory.catchUp()
+  assert.deepEqual(told, [{ kind: 'everything' }])
+  assert.equal(await directory.findAccount('ada'), undefined)
+  assert.ok(await directory.findAccount('bob'))
+})
+
+testNodes('PostgreSQL', async () => (await createPostgresPlace(server)).url)

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
+import type { Directory, Ended } from '../../src/directory/directory.ts'
+import { createHasher } from '../../src/passwords/hasher.ts'
+import { openTestNode, START_SECONDS, type TestNode } from '../support/directory.ts'
+
+type CreatePlace = () => Promise<string>
+
+const DECOY = { scheme: 'pbkdf2', prf: 'sha256', iterations: 1 } as const
+const hasher = createHasher({ queue: () => 1000 })
+
+async function isPassword(directory: Directory, name: string, password: string): Promise<boolean> {
+  return hasher.verify((await directory.findAccount(name))?.password, password, DECOY)
+}
+
+/** Answers with how long it took until the node was told of this. */
+function told(directory: Directory, isIt: (ended: Ended) => boolean): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const sinceMs = performance.now()
+  const leave = directory.onEnded((ended) => {
+    if (!isIt(ended)) return
+    leave()
+    resolve(performance.now() - sinceMs)
+  })
+  return promise
+}
+
+const ofName = (name: string) => (ended: Ended) => ended.kind === 'account' && ended.name === name
+
+/** Two nodes over one store, in the ways that differ by engine. */
+export function testNodes(engine: string, createPlace: CreatePlace): void {
+  /** Both poll as they do in earnest. */
+  const openLive = async (t: TestContext): Promise<readonly [TestNode, TestNode]> => {
+    const url = await createPlace()
+    const options = { url, clock: SYSTEM_CLOCK, pollMs: 250 }
+    return [await openTestNode(t, options), await openTestNode(t, options)]
+  }
+  /** Neither hears of anything before it asks. */
+  const openDeaf = async (t: TestContext): Promise<readonly [TestNode, TestNode]> => {
+    const url = await createPlace()
+    return [await openTestNode(t, { url }), await openTestNode(t, { url })]
+  }
+
+  describe(`two nodes over ${engine}`, () => {
+    it('a password changed on one ends the old one on the other within a second', async (t) => {
+      const [{ directory: one }, { directory: other }] = await openLive(t)
+      await one.createUser({ name: 'ada', password: { password: 'analytical' } })
+      assert.equal(await isPassword(other, 'ada', 'analytical'), true)
+      await other.catchUp()
+      const heard = told(other, ofName('ada'))
+      await one.setPassword('ada', { password: 'engine' })
+      assert.ok((await heard) < 1000)
+      assert.equal(await isPassword(other, 'ada', 'analytical'), false)
+      assert.equal(await isPassword(other, 'ada', 'engine'), true)
+    })
+
+    const changes: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
+      ['a deactivation', (at) => at.setActive('ada', false)],
+      ['a deletion', (at) => at.removeUser('ada', 'any')],
+      ['a sign-out', (at) => at.signOut('ada')],
+      ['an administrator of that name', (at) => at.setAdministrator('ada', { password: 'engine' })],
+    ]
+    for (const [what, change] of changes) {
+      it(`${what} on one ends sessions on the other within a second`, async (t) => {
+        const [{ directory: one }, { directory: other }] = await openLive(t)
+        await one.createUser({ name: 'ada' })
+        const account = (await other.findAccount('ada')) ?? assert.fail('ada cannot sign in')
+        const session = other.createSession(account)
+        await other.catchUp()
+        const heard = told(other, ofName('ada'))
+        await change(one)
+        assert.ok((await heard) < 1000)
+        assert.equal(await other.isSessionLive(session), false)
+      })
+    }
+
+    it('a session ended on one ends on the other within a second', async (t) => {
+      const [{ directory: one }, { directory: other }] = await openLive(t)
+      await one.createUser({ name: 'ada' })
+      const account = (await other.findAccount('ada')) ?? assert.fail('ada cannot sign in')
+      const [session, stays] = [other.createSession(account), other.createSession(account)]
+      await other.catchUp()
+      const heard = told(other, (ended) => ended.kind === 'session' && ended.id === session.id)
+      await one.endSession({ id: session.id, name: 'ada', expiresAt: session.issuedAt + 600 })
+      assert.ok((await heard) < 1000)
+      assert.deepEqual([await other.isSessionLive(session), await other.isSessionLive(stays)], [false, true])
+    })
+
+    it('a node that starts later knows what has ended', async (t) => {
+      const url = await createPlace()
+      const { directory: one } = await openTestNode(t, { url })
+      await one.createUser({ name: 'ada' })
+      const session = one.createSession((await one.findAccount('ada')) ?? assert.fail('ada cannot sign in'))
+      await one.endSession({ id: session.id, name: 'ada', expiresAt: START_SECONDS + 600 })
+      const { directory: late } = await openTestNode(t, { url })
+      assert.equal(await late.isSessionLive(session), false)
+    })
+
+    it('a session begun on one is good on the other, which has not heard of the change before it', async (t) => {
+      const [{ directory: one }, { directory: other }] = await openDeaf(t)
+      await one.createUser({ name: 'ada', password: { password: 'analytical' } })
+      await one.setAdministrator('root', { password: 'secret' })
+      await other.catchUp()
+      await other.findAccount('ada')
+      await one.setPassword('ada', { password: 'engine' })
+      await one.setAdministrator('root', { password: 'other' })
+      for (const name of ['ada', 'root']) {
+        const account = (await one.findAccount(name)) ?? assert.fail(`${name} cannot sign in`)
+        assert.equal(await other.isSessionLive(one.createSession(account)), true, name)
+      }
+    })
+
+    it('of two that each delete one of the last two administrators one is refused', async (t) => {
+      const [{ directory: one }, { directory: other }] = await openDeaf(t)
+      await one.setAdministrator('a', { password: 'secret' })
+      await one.setAdministrator('b', { password: 'secret' })
+      await other.catchUp()
+      const outcomes = await Promise.allSettled([one.removeAdministrator('a'), other.removeAdministrator('b')])
+      assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+      await Promise.all([one.catchUp(), other.catchUp()])
+      assert.equal(one.listAdministrators().length, 1)
+      assert.deepEqual(one.listAdministrators(), other.listAdministrators())
+    })
+
+    it('changes of one user side by side on both are all there', async (t) => {
+      const nodes = await openDeaf(t)
+      let round = 0
+      const property = fc.asyncProperty(fc.array(fc.nat(1), { minLength: 2, maxLength: 12 }), async (plan) => {
+        round += 1
+        const name = `user ${round}`
+        await nodes[0].directory.createUser({ name })
+        const add = (role: string, at: number) =>
+          nodes[at]?.directory.changeUser(name, 'any', (user) => ({
+            ...user,
+            document: { ...user.document, roles: [...user.document.roles, role] },
+          }))
+        await Promise.all(plan.map((at, number) => add(`role ${number}`, at)))
+        const roles = (await nodes[1].directory.findUser(name))?.document.roles ?? []
+        assert.deepEqual([...roles].sort(), plan.map((_, number) => `role ${number}`).sort())
+      })
+      await fc.assert(property, { numRuns: 15 })
+    })
+
+    it('of changes side by side from one revision one counts', async (t) => {
+      const [{ directory: one }, { directory: other }] = await openDeaf(t)
+      const { document } = await one.createUser({ name: 'ada' })
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 12 }, (_, number) =>
+          (number % 2 ? one : other).changeUser('ada', document.revision, (user) => ({
+            ...user,
+            document: { ...user.document, roles: [`role ${number}`] },
+          })),
+        ),
+      )
+      assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
+    })
+  })
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isolate } from '../../src/gateway/isolate.ts'
+import type { HeaderPair } from '../../src/http/request-context.ts'
+
+const POLICY = 'content-security-policy'
+
+const isSandboxed = (headers: readonly HeaderPair[], status = 200): boolean =>
+  isolate(headers, status).some(([name, value]) => name.toLowerCase() === POLICY && value === 'sandbox')
+
+for (const type of [
+  'text/html',
+  'Text/HTML; charset=utf-8',
+  'application/xhtml+xml',
+  'image/svg+xml',
+  'text/xml',
+  'application/xml',
+  'application/atom+xml',
+  'text/xsl',
+  'multipart/x-mixed-replace; boundary=x',
+  'unknown/unknown',
+  'application/unknown',
+  '*/*',
+  'html',
+  '',
+  'application/json, text/html',
+])
+  test(`a page is sandboxed: ${type || 'an empty type'}`, () =>
+    assert.equal(isSandboxed([['Content-Type', type]]), true))
+
+test('a response without a type is sandboxed, because browsers guess', () => assert.equal(isSandboxed([]), true))
+
+for (const type of [
+  'application/json',
+  'text/plain; charset=utf-8',
+  'image/png',
+  'application/octet-stream',
+  'text/css',
+])
+  test(`what is no page stays as it is: ${type}`, () => {
+    const headers: readonly HeaderPair[] = [['Content-Type', type]]
+    assert.equal(isolate(headers, 200), headers)
+  })
+
+for (const status of [204, 304])
+  test(`a response ${status} has no page`, () => assert.equal(isSandboxed([], status), false))
+
+const withPolicy = (policy: string): readonly HeaderPair[] => [
+  ['Content-Type', 'text/html'],
+  ['Content-Security-Policy', policy],
+]
+
+for (const policy of ["default-src 'self'", "frame-ancestors 'self'; script-src 'none'", 'SANDBOX allow-scripts'])
+  test(`a page with a policy for scripts keeps it: ${policy}`, () =>
+    assert.deepEqual(isolate(withPolicy(policy), 200), withPolicy(policy)))
+
+for (const policy of ["frame-ancestors 'self'; form-action 'self';", '', 'script-srcs x'])
+  test(`a policy that says nothing of scripts does not count: ${policy}`, () => {
+    assert.equal(isSandboxed(withPolicy(policy)), true)
+    assert.ok(
+      isolate(withPolicy(policy), 200).some(([, value]) => value === policy),
+      'it is kept beside',
+    )
+  })
+
+test('a policy that is only reported does not count', () => {
+  const headers: readonly HeaderPair[] = [
+    ['Content-Type', 'text/html'],
+    ['Content-Security-Policy-Report-Only', "default-src 'self'"],
+  ]
+  assert.equal(isSandboxed(headers), true)
+})
+
+test('headers that reach beyond the path of a page are removed', () => {
+  const headers: readonly HeaderPair[] = [
+    ['Content-Type', 'text/javascript'],
+    ['SERVICE-WORKER-ALLOWED', '/'],
+    ['Cross-Origin-Opener-Policy', 'same-origin'],
+  ]
+  assert.deepEqual(isolate(headers, 200), [['Content-Type', 'text/javascript']])
+})

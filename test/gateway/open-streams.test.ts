@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ANONYMOUS, type Authenticated } from '../../src/directory/identity.ts'
+import { createOpenStreams } from '../../src/gateway/open-streams.ts'
+
+const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated => ({
+  identity: { name, roles: [], isAdmin: false, grants: new Map() },
+  by: 'cookie',
+  ...more,
+})
+
+function open(authenticated: Authenticated, holds: boolean | Error = true) {
+  const stream = {
+    authenticated,
+    since: 0,
+    place: -1,
+    isCut: false,
+    stillHolds: async () => {
+      if (holds instanceof Error) throw holds
+      return holds
+    },
+    cut() {
+      stream.isCut = true
+    },
+  }
+  return stream
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+const session = (id: string, name = 'ada') => ({ id, name, expiresAt: 0 })
+
+test('a session that ends cuts its own streams at once', () => {
+  const streams = createOpenStreams()
+  const mine = open(someone('ada', { session: session('1') }))
+  const other = open(someone('ada', { session: session('2') }))
+  streams.add(mine)
+  streams.add(other)
+  streams.end({ kind: 'session', id: '1', name: 'ada' })
+  assert.deepEqual([mine.isCut, other.isCut], [true, false])
+})
+
+test('an account that changed has its streams judged anew', async () => {
+  const streams = createOpenStreams()
+  const [good, bad, failing, foreign] = [
+    open(someone('ada')),
+    open(someone('ada'), false),
+    open(someone('ada'), new Error('the store is gone')),
+    open(someone('bob'), false),
+  ]
+  for (const stream of [good, bad, failing, foreign]) streams.add(stream)
+  streams.end({ kind: 'account', name: 'ada' })
+  await settled()
+  assert.deepEqual(
+    [good, bad, failing, foreign].map(({ isCut }) => isCut),
+    [false, true, true, false],
+  )
+})
+
+test('everything, and other keys, concern all of them', async () => {
+  for (const tell of ['everything', 'keys']) {
+    const streams = createOpenStreams()
+    const [good, bad] = [open(someone('ada')), open(someone('bob'), false)]
+    streams.add(good)
+    streams.add(bad)
+    if (tell === 'keys') streams.judgeAll()
+    else streams.end({ kind: 'everything' })
+    await settled()
+    assert.deepEqual([good.isCut, bad.isCut], [false, true], tell)
+  }
+})
+
+test('what ended while a request was on its way concerns it too', async () => {
+  const streams = createOpenStreams()
+  streams.end({ kind: 'account', name: 'ada' })
+  const late = open(someone('ada'), false)
+  streams.add(late)
+  await settled()
+  assert.ok(late.isCut)
+})
+
+test('a token that runs out cuts, a session that slides on does not', () => {
+  const streams = createOpenStreams()
+  const bearer = { session: undefined, renewableUntil: undefined, allowedPaths: undefined }
+  const token = open(someone('ada', { bearer: { ...bearer, expiresAt: 100 } }))
+  const cookie = open(someone('ada', { session: { ...session('1'), expiresAt: 100 } }))
+  streams.add(token)
+  streams.add(cookie)
+  streams.expire(99)
+  assert.ok(!token.isCut)
+  streams.expire(100)
+  assert.deepEqual([token.isCut, cookie.isCut], [true, false])
+})
+
+test('an access token that runs out cuts', () => {
+  const streams = createOpenStreams()
+  const stream = open(someone('ada', { accessToken: { mark: 'x', validUntil: 100 } }))
+  streams.add(stream)
+  streams.expire(99)
+  assert.ok(!stream.isCut)
+  streams.expire(100)
+  assert.ok(stream.isCut)
+})
+
+test('streams of nobody are judged anew with everything else', async () => {
+  const streams = createOpenStreams()
+  const [good, bad] = [open(ANONYMOUS), open(ANONYMOUS, false)]
+  for (const stream of [good, bad]) streams.add(stream)
+  streams.judgeAll()
+  await settled()
+  assert.deepEqual([good.isCut, bad.isCut], [false, true])
+  for (const stream of [good, bad]) streams.remove(stream)
+  assert.equal(streams.size, 0)
+})
+
+test('nothing is kept of streams that are over', () => {
+  const streams = createOpenStreams()
+  const both = [open(someone('ada')), open(ANONYMOUS)]
+  for (const stream of both) streams.add(stream)
+  assert.equal(streams.size, 2)
+  for (const stream of [...both, ...both]) streams.remove(stream)
+  assert.equal(streams.size, 0)
+})

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { filterAnswerHeaders, filterAnswerTrailers } from '../../src/gateway/response-headers.ts'
+
+const filter = (cookie: string) =>
+  filterAnswerHeaders(['Set-Cookie', cookie], {}, 200, { ownsCors: false, ownCookies: ['AuthSession', 'CardeaAdmin'] })
+
+/** What a browser keeps of each would come back as `AuthSession=…`, by itself or behind a comma. */
+for (const cookie of [
+  'AuthSession=e7',
+  'AuthSession=',
+  'AuthSession',
+  'authsession=e7; Path=/',
+  ' AUTHSESSION =e7',
+  '=AuthSession=e7',
+  '=authsession=e7; Path=/; HttpOnly',
+  ' = AuthSession = e7',
+  '==AuthSession=e7',
+  'app=1,AuthSession=e7',
+  'app=1, =AuthSession=e7; Path=/',
+  'CardeaAdmin=e7; Path=/_cardea/',
+  '=cardeaadmin=e7',
+])
+  test(`nobody else sets the cookie of sessions: ${cookie}`, () => assert.deepEqual(filter(cookie), []))
+
+for (const cookie of [
+  'app=1',
+  '=1',
+  'AuthSessions=1',
+  'MyAuthSession=1',
+  'app=AuthSession',
+  'app==AuthSession=1',
+  'app=1; Path=/AuthSession=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT',
+])
+  test(`other cookies pass as they are: ${cookie}`, () => assert.deepEqual(filter(cookie), [['Set-Cookie', cookie]]))
+
+const RULES = { ownsCors: true, ownCookies: ['AuthSession', 'CardeaAdmin'] }
+const bytes = (...texts: string[]) => texts.map((text) => Buffer.from(text, 'latin1'))
+
+test('headers keep their order and spelling, be they bytes or texts; the length comes last', () => {
+  const kept = [
+    ['X-ETag', 'W/"\u00e9"'],
+    ['vAry', 'a'],
+    ['Vary', 'b'],
+    ['CONTENT-LENGTH', '3'],
+  ]
+  const raw = ['CONTENT-LENGTH', '3', 'X-ETag', 'W/"\u00e9"', 'vAry', 'a', 'Vary', 'b']
+  assert.deepEqual(filterAnswerHeaders(raw, {}, 200, RULES), kept)
+  // as undici reads them: several of one name are a list
+  const read = { 'content-length': '3', 'x-etag': 'W/"\u00e9"', vary: ['a', 'b'] }
+  assert.deepEqual(filterAnswerHeaders(bytes(...raw), read, 200, RULES), kept)
+})
+
+test('names that every object has are names like any other', () => {
+  const raw = bytes('constructor', '1', '__proto__', '2', 'toString', '3')
+  const kept = [
+    ['constructor', '1'],
+    ['__proto__', '2'],
+    ['toString', '3'],
+  ]
+  assert.deepEqual(filterAnswerHeaders(raw, {}, 200, RULES), kept)
+})
+
+test('what belongs to one connection ends here, with what it names; what a message is cannot be named away', () => {
+  const raw = ['X-A', '1', 'Connection', 'x-a, close', 'x-b', '2', 'Keep-Alive', 'timeout=5', 'Upgrade', 'h2c']
+  const rest = [
+    'connection',
+    'X-B, Content-Type, content-length',
+    'Content-Type',
+    't',
+    'Content-Length',
+    '0',
+    'x-c',
+    '3',
+  ]
+  const kept = [
+    ['Content-Type', 't'],
+    ['x-c', '3'],
+    ['Content-Length', '0'],
+  ]
+  assert.deepEqual(filterAnswerHeaders([...raw, ...rest], {}, 200, RULES), kept)
+})
+
+test('a coding other than chunks cannot be passed on; chunks are made anew, and nothing is as long as a 204', () => {
+  assert.equal(filterAnswerHeaders(['Transfer-Encoding', 'gzip, chunked'], {}, 200, RULES), undefined)
+  assert.deepEqual(filterAnswerHeaders(['Transfer-Encoding', 'Chunked'], {}, 200, RULES), [])
+  assert.deepEqual(filterAnswerHeaders(['Content-Length', '5'], {}, 204, RULES), [])
+})
+
+test('who says what other origins may is one of the two', () => {
+  const raw = ['Access-Control-Allow-Origin', '*']
+  assert.deepEqual(filterAnswerHeaders(raw, {}, 200, RULES), [])
+  assert.deepEqual(filterAnswerHeaders(raw, {}, 200, { ...RULES, ownsCors: false }), [[...raw]])
+})
+
+test('behind a body stands nothing that is read before it', () => {
+  const raw = bytes('X-Sum', '1', 'Set-Cookie', 'a=1', 'Content-Type', 't', 'Access-Control-Max-Age', '1', 'Vary', 'x')
+  assert.deepEqual(filterAnswerTrailers(raw), [['X-Sum', '1']])
+})

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createTokenReuse, TOKEN_SECONDS } from '../../src/gateway/upstream-token-cache.ts'
+
+function create() {
+  let nowMs = 1_000_000
+  let minted = 0
+  const reuse = createTokenReuse<string>({ nowMs: () => nowMs })
+  return {
+    find: (subject: string, version = 'v1', endsIn = Number.POSITIVE_INFINITY) =>
+      reuse.find({ subject, keyVersion: version, endsAt: nowMs / 1000 + endsIn }, (now, until) => {
+        minted += 1
+        return `${minted}:${until - now}`
+      }),
+    wait: (seconds: number) => {
+      nowMs += seconds * 1000
+    },
+  }
+}
+
+test('a token is used again until it is nearly over', () => {
+  const { find, wait } = create()
+  assert.equal(find('ada'), `1:${TOKEN_SECONDS}`)
+  wait(TOKEN_SECONDS - 61)
+  assert.equal(find('ada'), `1:${TOKEN_SECONDS}`)
+  wait(1)
+  assert.equal(find('ada'), `2:${TOKEN_SECONDS}`)
+})
+
+test('each subject has its own, and another key makes all of them worthless', () => {
+  const { find } = create()
+  assert.deepEqual([find('ada'), find('bob'), find('ada')], ['1:300', '2:300', '1:300'])
+  assert.equal(find('ada', 'v2'), '3:300')
+})
+
+test('no token outlives the credential it stands for, and each end has one of its own', () => {
+  const { find, wait } = create()
+  assert.equal(find('ada'), '1:300')
+  assert.deepEqual([find('ada', 'v1', 3), find('ada', 'v1', 3)], ['2:3', '2:3'])
+  assert.deepEqual(
+    [find('ada', 'v1', 299), find('ada', 'v1', 300), find('ada', 'v1', 3600)],
+    ['3:299', '1:300', '1:300'],
+  )
+  wait(1)
+  assert.deepEqual([find('ada', 'v1', 2), find('ada', 'v1', 3), find('bob', 'v1', 2)], ['2:3', '4:3', '5:2'])
+  assert.equal(find('ada', 'v1', 0.4), '6:1', 'the second it ends in counts')
+})
+
+test('the memory is bounded', () => {
+  const { find } = create()
+  for (let i = 0; i < 10_001; i += 1) find(`user ${i}`)
+  assert.equal(find('user 0'), '10002:300')
+})

@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Exchange } from '../../src/http/request-context.ts'
+import { openTestDoor } from '../support/door.ts'
+import { request, sendRaw } from '../support/raw.ts'
+
+test('Expect: 100-continue asks for a body that is wanted', async (t) => {
+  const door = await openTestDoor(t)
+  const head = 'POST /_open/echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
+  const socket = connect(door.port, '127.0.0.1')
+  socket.write(head)
+  const [first] = await once(socket, 'data')
+  assert.match(String(first), /^HTTP\/1\.1 100 Continue/)
+  socket.write('abc')
+  const [second] = await once(socket, 'data')
+  assert.match(String(second), /read 3$/)
+  socket.destroy()
+})
+
+test('Expect: 100-continue of a client of HTTP/1.0 is not heard', async (t) => {
+  const door = await openTestDoor(t)
+  const bytes = 'POST /_open/echo HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc'
+  const answer = await sendRaw(door.port, bytes, { untilClosed: true })
+  assert.deepEqual([answer.status, answer.body], [200, 'read 3'])
+})
+
+test('Expect: 100-continue is not asked for a body nobody wants', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(
+    door.port,
+    'POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
+    { untilClosed: true },
+  )
+  assert.equal(answer.status, 404)
+  assert.ok(answer.isClosed)
+})
+
+test('the refusal of a large body reaches a client that goes on sending', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(
+    door.port,
+    ['POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n', Buffer.alloc(900_000)],
+    { untilClosed: true },
+  )
+  assert.equal(answer.status, 404)
+})
+
+test('a small body nobody read does not cost the connection', async (t) => {
+  const door = await openTestDoor(t)
+  const one = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc'
+  const answer = await sendRaw(door.port, one + request('/', 'Connection: close'), { untilClosed: true })
+  assert.equal(answer.text.match(/HTTP\/1\.1 404/g)?.length, 1)
+  assert.equal(answer.text.match(/HTTP\/1\.1 200/g)?.length, 1)
+})
+
+test('rubbish behind a request does not mix with its answer', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(door.port, `${request('/')}\x00\x01\r\n\r\n`, { untilClosed: true })
+  assert.match(answer.text, /^HTTP\/1\.1 200 OK/)
+  assert.ok(answer.isClosed)
+})
+
+test('past the limit a connection is answered 503, and the others go on', async (t) => {
+  const door = await openTestDoor(t, { limits: { maxConnections: 1 } })
+  const kept = connect(door.port, '127.0.0.1')
+  await once(kept, 'connect')
+  kept.write(request('/'))
+  await once(kept, 'data')
+  const refused = await sendRaw(door.port, request('/'), { untilClosed: true })
+  assert.equal(refused.status, 503)
+  assert.match(refused.head, /^retry-after: 1$/im)
+  kept.write(request('/'))
+  const [again] = await once(kept, 'data')
+  assert.match(String(again), /^HTTP\/1\.1 200/)
+  kept.destroy()
+})
+
+test('stopping finishes what is running and refuses what is new', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  const routes = [
+    {
+      path: '/_open/slow',
+      methods: { GET: async () => gate.promise.then(() => ({ status: 200, headers: [], body: 'done' })) },
+    },
+  ]
+  const door = await openTestDoor(t, { routes })
+  const running = sendRaw(door.port, request('/_open/slow'), { untilClosed: true })
+  const idle = connect(door.port, '127.0.0.1')
+  await once(idle, 'connect')
+  await sendRaw(door.port, request('/')) // the running request is in by now
+  const closed = door.close(5000)
+  await once(idle, 'close')
+  await assert.rejects(once(connect(door.port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
+  gate.resolve()
+  const answer = await running
+  assert.equal(answer.body, 'done')
+  assert.match(answer.head, /^connection: close$/im)
+  await closed
+})
+
+test('stopping does not wait longer than it is given', async (t) => {
+  const routes = [{ path: '/_open/never', methods: { GET: () => new Promise<never>(() => {}) } }]
+  const door = await openTestDoor(t, { routes })
+  const hanging = sendRaw(door.port, request('/_open/never'), { untilClosed: true })
+  await sendRaw(door.port, request('/'))
+  await door.close(50)
+  assert.equal((await hanging).status, 0)
+})
+
+test('a Unix socket: answered, private, and a dead one is replaced', async (t) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'door.sock')
+  await openTestDoor(t, { endpoint: { kind: 'unix', path } })
+  assert.equal(statSync(path).mode & 0o007, 0)
+  const answer = await sendRaw({ path }, request('/_open/echo'))
+  assert.equal(JSON.parse(answer.body).isUnixSocket, true)
+  await assert.rejects(openTestDoor(t, { endpoint: { kind: 'unix', path } }), { code: 'EADDRINUSE' })
+})
+
+test('a file that is no socket is left alone', async (t) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'precious.txt')
+  writeFileSync(path, 'precious')
+  await assert.rejects(openTestDoor(t, { endpoint: { kind: 'unix', path } }), { code: 'EEXIST' })
+  assert.equal(readFileSync(path, 'utf8'), 'precious')
+})
+
+test('a connection that never begins TLS is cut in time', async (t) => {
+  const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
+  const tls = { cert: fixture('cert.pem'), key: fixture('key.pem') }
+  const door = await openTestDoor(t, { endpoint: { kind: 'tcp', host: '127.0.0.1', port: 0, tls } })
+  const answer = await sendRaw(door.port, '', { untilClosed: true })
+  assert.ok(answer.isClosed)
+})
+
+test('a body nobody wanted and that never comes does not keep the connection', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(door.port, 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\nx', {
+    untilClosed: true,
+  })
+  assert.equal(answer.status, 200)
+  assert.ok(answer.isClosed)
+})
+
+test('no route reads more than the door allows', async (t) => {
+  const routes = [
+    {
+      path: '/_open/large',
+      methods: {
+        POST: async (exchange: Exchange) => ({
+          status: 200,
+          headers: [],
+          body: `${(await exchange.readBody(1e6))?.length}`,
+        }),
+      },
+    },
+  ]
+  const door = await openTestDoor(t, { routes, limits: { maxBodyBytes: 10 } })
+  const answer = await sendRaw(
+    door.port,
+    'POST /_open/large HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n12345678901',
+  )
+  assert.equal(answer.status, 413)
+})
+
+test('who hangs up is no failure of ours', async (t) => {
+  const logged: string[] = []
+  const log = { debug() {}, info() {}, warn() {}, error: (message: string) => void logged.push(message) }
+  const reached = Promise.withResolvers<void>()
+  const routes = [
+    {
+      path: '/_open/slow',
+      methods: {
+        GET: (exchange: Exchange) => {
+          const { promise, reject } = Promise.withResolvers<never>()
+          exchange.signal.addEventListener('abort', () => {
+            reject(new DOMException('gone', 'AbortError'))
+            setImmediate(() => reached.resolve())
+          })
+          return promise
+        },
+      },
+    },
+  ]
+  const door = await openTestDoor(t, { routes, log })
+  const socket = connect(door.port, '127.0.0.1')
+  socket.write(request('/_open/slow'))
+  await sendRaw(door.port, request('/'))
+  socket.destroy()
+  await reached.promise
+  assert.deepEqual(logged, [])
+})
+
+test('a failure nobody foresaw is 500, bland, and logged', async (t) => {
+  const logged: unknown[] = []
+  const log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (message: string, fields?: object) => void logged.push([message, fields]),
+  }
+  const routes = [
+    {
+      path: '/_open/broken',
+      methods: {
+        GET: () => {
+          throw new TypeError('secret inside')
+        },
+      },
+    },
+  ]
+  const door = await openTestDoor(t, { routes, log })
+  const answer = await sendRaw(door.port, request('/_open/broken'))
+  assert.equal(answer.status, 500)
+  assert.doesNotMatch(answer.text, /secret/)
+  assert.equal(logged.length, 1)
+})
+
+test('a feed goes out piece by piece, and ends when its client goes', async (t) => {
+  const ended = Promise.withResolvers<void>()
+  async function* count() {
+    try {
+      for (let i = 0; ; i += 1) {
+        yield `${i}\n`
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    } finally {
+      ended.resolve()
+    }
+  }
+  const routes = [{ path: '/_open/feed', methods: { GET: () => ({ status: 200, headers: [], body: count() }) } }]
+  const door = await openTestDoor(t, { routes })
+  const socket = connect(door.port, '127.0.0.1')
+  socket.write(request('/_open/feed'))
+  const [head] = await once(socket, 'data')
+  assert.match(String(head), /^transfer-encoding: chunked$/im)
+  socket.destroy()
+  await ended.promise
+})
+
+test('a feed that fails breaks the connection', async (t) => {
+  async function* fail() {
+    yield 'begun'
+    throw new Error('lost')
+  }
+  const routes = [{ path: '/_open/feed', methods: { GET: () => ({ status: 200, headers: [], body: fail() }) } }]
+  const door = await openTestDoor(t, { routes })
+  const answer = await sendRaw(door.port, request('/_open/feed'), { untilClosed: true })
+  assert.match(answer.text, /begun/)
+  assert.doesNotMatch(answer.text, /\r\n0\r\n\r\n$/)
+})
+
+test('HEAD is GET without its body', async (t) => {
+  const door = await openTestDoor(t)
+  const answer = await sendRaw(door.port, request('/_admin/server/availability').replace('GET', 'HEAD'), {
+    waitMs: 200,
+  })
+  assert.equal(answer.status, 200)
+  assert.equal(answer.body, '')
+  assert.match(answer.head, /^content-length: 43$/im)
+})
+
+test('a refused body of no told length costs no connection where all of it is here', async (t) => {
+  const door = await openTestDoor(t)
+  const head = 'POST /_admin/server/availability HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const whole = await sendRaw(door.port, `${head}5\r\nhello\r\n0\r\n\r\n`, { waitMs: 200 })
+  assert.equal(whole.status, 400)
+  assert.doesNotMatch(whole.head, /^connection: close$/im)
+  const half = await sendRaw(door.port, `${head}5\r\nhello\r\n`, { waitMs: 200 })
+  assert.equal(half.status, 400)
+  assert.match(half.head, /^connection: close$/im)
+})
+
+const COOKIES: [string, string | undefined][] = [
+  ['AuthSession=abc', 'abc'],
+  ['a=b; AuthSession=abc; c=d', 'abc'],
+  ['AuthSession=first; AuthSession=second', 'first'],
+  ['AuthSession="a\\"b"', 'a"b'],
+  ['$AuthSession=x', undefined],
+  ['AuthSession=', ''],
+  ['AuthSession=a=b==', 'a=b=='],
+  ['AuthSession=abc ', 'abc'],
+  ['AuthSession=abc d', 'abc d'],
+  ['AuthSession =abc', 'abc'],
+  ['AuthSessions=abc', undefined],
+  ['authsession=abc', undefined],
+  ['a=b,AuthSession=abc', 'abc'],
+  ['xAuthSession=abc', undefined],
+  ['a AuthSession=abc', undefined],
+  ['a AuthSession=abc; AuthSession=def', 'def'],
+  [';;, AuthSession = abc ;', 'abc'],
+  ['a="b; AuthSession=abc"', undefined],
+  ['a="b; AuthSession=abc', 'abc'],
+]
+
+for (const [header, value] of COOKIES) {
+  test(`cookie: ${header}`, async (t) => {
+    const door = await openTestDoor(t)
+    const answer = await sendRaw(door.port, request('/_open/echo', `Cookie: ${header}`))
+    assert.equal(JSON.parse(answer.body).cookie, value)
+  })
+}

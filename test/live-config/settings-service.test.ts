@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Log, SILENT_LOG } from '../../src/base/log.ts'
+import { toFlags } from '../../src/config/flags.ts'
+import type { SettingsReader } from '../../src/config/load.ts'
+import { createState } from '../../src/live-config/live-config.ts'
+import { openConfiguration } from '../../src/live-config/load.ts'
+import { createSettingsService } from '../../src/live-config/settings-service.ts'
+
+const FLAGS = toFlags({ store: { url: 'sqlite::memory:' }, chttpd_auth: { iterations: 1 }, admins: { ada: 'pw' } })
+
+/** Reads as a server does, but cannot stand one value that no rule for changes knows of. */
+function load(): SettingsReader {
+  const reader = openConfiguration({ flags: { configs: [], flags: FLAGS, problems: [] }, env: {}, cwd: '/' })
+  return (runtime) => {
+    const reading = reader(runtime)
+    const isSour = runtime.some(({ key, text }) => key === 'taste' && text === 'sour')
+    const problem = { kind: 'bad-value', place: 'run time', message: 'too sour' } as const
+    return isSour ? { ...reading, problems: [...reading.problems, problem] } : reading
+  }
+}
+
+async function openService(t: TestContext, log: Log = SILENT_LOG) {
+  const state = await createState({ load, log })
+  t.after(() => state.store.close())
+  return { state, service: createSettingsService(state) }
+}
+
+test('an option that waits for a restart is told, changed and taken back as it is configured', async (t) => {
+  const { state, service } = await openService(t)
+  assert.equal(await service.set('node', 'name', 'one@127.0.0.1'), '')
+  assert.deepEqual({ ...service.list()['node'] }, { name: 'one@127.0.0.1' })
+  assert.equal(state.get().settings.values.node.name, 'cardea@127.0.0.1')
+  await service.set('chttpd_auth', 'timeout', '99')
+  assert.equal(await service.set('node', 'name', 'two@127.0.0.1'), 'one@127.0.0.1')
+  assert.equal(await service.unset('node', 'name'), 'two@127.0.0.1')
+  await assert.rejects(service.unset('node', 'name'), { code: 'option_not_found' })
+})
+
+test('a setting holds when it is answered, and what was there before is told', async (t) => {
+  const { state, service } = await openService(t)
+  assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '')
+  assert.equal(state.get().settings.values.chttpd_auth.timeout, 99)
+  assert.equal(await service.set('chttpd_auth', 'timeout', '98'), '99')
+  assert.equal(await service.unset('chttpd_auth', 'timeout'), '98')
+  assert.equal(state.get().settings.values.chttpd_auth.timeout, 600)
+})
+
+test('what is to be said of a value is said when it is set, once', async (t) => {
+  const warnings: string[] = []
+  const { service } = await openService(t, { ...SILENT_LOG, warn: (message) => void warnings.push(message) })
+  await service.set('chttpd_auth', 'hash_algorithms', 'sha256, md5')
+  await service.set('chttpd_auth', 'timeout', '99')
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0] ?? '', /md5/)
+  await service.set('chttpd_auth', 'hash_algorithms', 'sha256')
+  await service.set('chttpd_auth', 'hash_algorithms', 'sha256, md4')
+  assert.match(warnings[1] ?? '', /md4/)
+  assert.equal(warnings.length, 2)
+  await assert.rejects(service.set('chttpd_auth', 'hash_algorithms', 'md4'), { code: 'option_refused' })
+})
+
+test('one that cannot be applied is taken back, and what was there before is there again', async (t) => {
+  const { state, service } = await openService(t)
+  await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request', about: /too sour/ })
+  assert.equal(state.get().settings.find('mine', 'taste'), undefined)
+  await service.set('mine', 'taste', 'sweet')
+  await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request' })
+  const kept = (await state.runtime.list()).find(({ key }) => key === 'taste')
+  assert.equal(kept?.text, 'sweet')
+  assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '', 'others can be set as before')
+})
+
+test('one for this process alone that cannot be applied leaves nothing behind', async (t) => {
+  const { state, service } = await openService(t)
+  await service.set('mine', 'taste', 'sweet')
+  await assert.rejects(service.set('mine', 'taste', 'sour', { isVolatile: true }), { code: 'bad_request' })
+  assert.equal(state.get().settings.find('mine', 'taste')?.text, 'sweet')
+})
+
+test('the secret of cookies taken away from this process alone is made up for it alone', async (t) => {
+  const { state, service } = await openService(t)
+  const secret = () => state.get().settings.values.chttpd_auth.secret
+  const before = secret()
+  await service.unset('chttpd_auth', 'secret', { isVolatile: true })
+  assert.notEqual(secret(), before)
+  await service.reload()
+  assert.equal(secret(), before)
+})
+
+const REFUSED = [
+  { row: 'an unknown option', section: 'chttpd_auth', key: 'timout', text: '1', code: 'option_unknown' },
+  { row: 'a bad value', section: 'chttpd_auth', key: 'timeout', text: 'x', code: 'option_refused' },
+  { row: 'an address that is none', section: 'chttpd', key: 'bind_address', text: 'x', code: 'option_refused' },
+  { row: 'a header of HTTP itself', section: 'chttpd_auth', key: 'x_auth_roles', text: 'host', code: 'option_refused' },
+  { row: 'one a flag sets', section: 'chttpd_auth', key: 'iterations', text: '2', code: 'option_refused' },
+  { row: 'one that is fixed at start', section: 'store', key: 'url', text: 'sqlite:x', code: 'forbidden' },
+]
+
+for (const { row, section, key, text, code } of REFUSED) {
+  test(`${row} is refused with ${code}, and nothing is written`, async (t) => {
+    const { state, service } = await openService(t)
+    const before = await state.runtime.list()
+    await assert.rejects(service.set(section, key, text), { code })
+    assert.deepEqual(await state.runtime.list(), before)
+  })
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { toFlags } from '../../src/config/flags.ts'
+import { createTestCardea } from '../../src/index.ts'
+import { loadStoredConfiguration } from '../../src/live-config/stored-configuration.ts'
+import { ADMIN, send } from '../support/scenario.ts'
+
+const inputOf = (url: string) => ({
+  flags: { configs: [], flags: toFlags({ store: { url } }), problems: [] },
+  env: {},
+  cwd: tmpdir(),
+})
+
+test('what was set at run time is read with its source, also while the server runs', async (t) => {
+  const url = `sqlite:${join(mkdtempSync(join(tmpdir(), 'cardea-')), 'cardea.db')}`
+  const cardea = await createTestCardea({ options: { store: { url } } })
+  t.after(() => cardea.close())
+  const [document = ''] = (await cardea.listen()).document
+  await send(document, {
+    method: 'PUT',
+    path: '/_node/_local/_config/chttpd_auth/timeout',
+    headers: ADMIN,
+    body: '"900"',
+  })
+  const { settings } = await loadStoredConfiguration(inputOf(url))
+  assert.deepEqual(settings.find('chttpd_auth', 'timeout'), { text: '900', source: { kind: 'run time' } })
+})
+
+test('no store is made by looking', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'cardea.db')
+  const { problems, warnings } = await loadStoredConfiguration(inputOf(`sqlite:${file}`))
+  assert.deepEqual([problems, warnings], [[], []])
+  assert.ok(!existsSync(file))
+})
+
+test('a store that cannot be read is a warning', async () => {
+  const { warnings } = await loadStoredConfiguration(inputOf('postgres://nobody@127.0.0.1:1/none'))
+  assert.match(warnings.join(), /could not be read/)
+})

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runForOrigin } from '../../src/observe/origin.ts'
+import { COMMON_FIELDS } from '../../src/observe/render-events.ts'
+import { type EventRow, SECURITY_EVENTS } from '../../src/observe/security-event-table.ts'
+import { createSecurityEvents, type SecurityRecord, toLogSink, toSafeText } from '../../src/observe/security-events.ts'
+
+function createRecorder() {
+  const clock = { now: 1_000_000, nowMs: () => clock.now }
+  const records: SecurityRecord[] = []
+  const events = createSecurityEvents({ node: () => 'n1', sinks: [(record) => records.push(record)], clock })
+  const refuseFrom = (peer: string, subject = 'jo') =>
+    runForOrigin(
+      () => ({ peer, door: 'document', request: 'r1' }),
+      () => events.record('sign-in.refused', { subject, reason: 'wrong password' }),
+    )
+  const listCounts = () => records.map(({ fields }) => [fields['peer'], fields['count']])
+  return { clock, records, events, refuseFrom, listCounts }
+}
+
+test('a record carries the request it happened in, also after waiting', async () => {
+  const { events, records } = createRecorder()
+  const origin = { actor: 'anna', peer: '192.0.2.1', door: 'document', handler: 'cookie', request: 'r7' }
+  await runForOrigin(
+    () => origin,
+    async () => {
+      await Promise.resolve()
+      events.record('user.removed', { subject: 'jo' })
+    },
+  )
+  assert.deepEqual(records, [
+    { time: 1_000_000, event: 'user.removed', outcome: 'success', node: 'n1', fields: { ...origin, subject: 'jo' } },
+  ])
+})
+
+test('fields given by the caller replace those of the request', () => {
+  const { events, records } = createRecorder()
+  runForOrigin(
+    () => ({ handler: 'cookie', peer: '192.0.2.1' }),
+    () => events.record('sign-in.accepted', { subject: 'jo', opened: 'session', handler: 'basic', actor: undefined }),
+  )
+  assert.deepEqual(records[0]?.fields, { handler: 'basic', peer: '192.0.2.1', subject: 'jo', opened: 'session' })
+})
+
+test('an event of the server names no request', () => {
+  const { events, records } = createRecorder()
+  runForOrigin(
+    () => ({ actor: 'anna', peer: '192.0.2.1' }),
+    () => events.record('store.lost', { reason: 'connection refused' }),
+  )
+  assert.deepEqual(records[0]?.fields, { reason: 'connection refused' })
+})
+
+test('repeated refusals of one peer become one record per minute with a count', () => {
+  const { clock, refuseFrom, listCounts, events } = createRecorder()
+  for (let guess = 0; guess < 50; guess += 1) refuseFrom('192.0.2.1')
+  refuseFrom('192.0.2.2')
+  assert.deepEqual(listCounts(), [
+    ['192.0.2.1', undefined],
+    ['192.0.2.2', undefined],
+  ])
+  clock.now += 60_000
+  refuseFrom('192.0.2.1')
+  assert.deepEqual(listCounts().slice(2), [['192.0.2.1', 50]])
+  refuseFrom('192.0.2.1')
+  events.flush()
+  assert.deepEqual(listCounts().slice(3), [['192.0.2.1', 1]])
+})
+
+test('the count of a peer that stopped is written when its minute is over', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { clock, refuseFrom, listCounts } = createRecorder()
+  refuseFrom('192.0.2.1')
+  refuseFrom('192.0.2.1')
+  for (let quarter = 0; quarter < 4; quarter += 1) {
+    clock.now += 15_000
+    t.mock.timers.tick(15_000)
+  }
+  assert.deepEqual(listCounts(), [
+    ['192.0.2.1', undefined],
+    ['192.0.2.1', 1],
+  ])
+})
+
+test('refusals of ever new peers do not fill memory or log', () => {
+  const { refuseFrom, records, events } = createRecorder()
+  for (let peer = 0; peer < 5000; peer += 1) refuseFrom(`2001:db8::${peer.toString(16)}`)
+  events.flush()
+  assert.equal(records.length, 1002)
+  assert.equal(records.at(-1)?.fields['peer'], '(other peers)')
+  assert.equal(records.at(-1)?.fields['count'], 3999)
+})
+
+const TEXTS: readonly (readonly [name: string, text: string, safe: string])[] = [
+  ['plain text stays', 'Jörg Müller', 'Jörg Müller'],
+  ['a line break is escaped', 'jo\n2026 info sign-in accepted', 'jo\\u{a}2026 info sign-in accepted'],
+  ['a terminal escape is escaped', '\u001b[2J', '\\u{1b}[2J'],
+  ['text that runs the other way is escaped', 'a\u202Eb', 'a\\u{202e}b'],
+  ['half a surrogate pair is escaped', 'a\uD800', 'a\\u{d800}'],
+  ['256 bytes stay', 'x'.repeat(256), 'x'.repeat(256)],
+  ['a longer text is cut', 'x'.repeat(257), `${'x'.repeat(253)}…`],
+  ['a cut does not split a character', '€'.repeat(100), `${'€'.repeat(84)}…`],
+]
+
+for (const [name, text, safe] of TEXTS) {
+  test(`text of clients: ${name}`, () => {
+    assert.equal(toSafeText(text), safe)
+    assert.ok(Buffer.byteLength(toSafeText(text)) <= 256)
+  })
+}
+
+/** Names that the log writes itself. */
+const RESERVED = new Set([...Object.keys(COMMON_FIELDS), 'level', 'time', 'msg', 'count', 'sequence'])
+const MAY_REPEAT = new Set(['count'])
+
+test('no field of a row has the name of a field of the log', () => {
+  const clashing = Object.entries<EventRow>(SECURITY_EVENTS).flatMap(([kind, { fields }]) =>
+    Object.keys(fields)
+      .filter((name) => RESERVED.has(name) && !MAY_REPEAT.has(name))
+      .map((name) => `${kind}: ${name}`),
+  )
+  assert.deepEqual(clashing, [])
+})
+
+test('the log gets one line per record at the level of the row', () => {
+  const lines: unknown[] = []
+  const write = (level: string) => (message: string, fields?: object) => void lines.push([level, message, fields])
+  const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+  const events = createSecurityEvents({ node: () => 'n1', sinks: [toLogSink(log)] })
+  events.record('administrator.created', { subject: 'anna' })
+  const fields = { event: 'administrator.created', outcome: 'success', node: 'n1', subject: 'anna' }
+  assert.deepEqual(lines, [['warn', 'administrator created', fields]])
+})

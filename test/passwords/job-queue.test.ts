@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
+import { describe, it } from 'node:test'
+import { Refusal } from '../../src/base/errors.ts'
+import { createHasher } from '../../src/passwords/hasher.ts'
+import { createJobQueue } from '../../src/passwords/job-queue.ts'
+
+/** A job that ends when it is told to. */
+function createJob(name: string, log: string[]) {
+  const gate = Promise.withResolvers<string>()
+  const run = () => {
+    log.push(name)
+    return gate.promise
+  }
+  return { run, end: () => gate.resolve(name), fail: (error: Error) => gate.reject(error) }
+}
+
+const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
+const isOverloaded = (error: unknown) => error instanceof Refusal && error.code === 'overloaded'
+
+describe('queue of jobs', () => {
+  it('runs so many at once and the others in the order they came', async () => {
+    const started: string[] = []
+    const queue = createJobQueue({ jobs: 2, queue: () => 10 })
+    const jobs = ['a', 'b', 'c', 'd', 'e'].map((name) => createJob(name, started))
+    const results = Promise.all(jobs.map((job) => queue.run(job.run)))
+    await settle()
+    assert.deepEqual(started, ['a', 'b'])
+    assert.deepEqual(queue.load(), { running: 2, waiting: 3 })
+    jobs[1]?.end()
+    await settle()
+    assert.deepEqual(started, ['a', 'b', 'c'])
+    for (const job of jobs) job.end()
+    assert.deepEqual(await results, ['a', 'b', 'c', 'd', 'e'])
+    assert.deepEqual(started, ['a', 'b', 'c', 'd', 'e'])
+    assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
+  })
+
+  it('a newcomer does not overtake when a place is handed on', async () => {
+    const started: string[] = []
+    const queue = createJobQueue({ jobs: 1, queue: () => 10 })
+    const [first, second, third] = ['first', 'second', 'third'].map((name) => createJob(name, started))
+    const running = [queue.run(first?.run as () => Promise<string>), queue.run(second?.run as () => Promise<string>)]
+    first?.end()
+    await running[0]
+    running.push(queue.run(third?.run as () => Promise<string>))
+    second?.end()
+    third?.end()
+    await Promise.all(running)
+    assert.deepEqual(started, ['first', 'second', 'third'])
+  })
+
+  it('past its bound it refuses, says when to come back, and works on', async () => {
+    const clock = { nowMs: () => 0 }
+    let now = 0
+    clock.nowMs = () => now
+    const queue = createJobQueue({ jobs: 1, queue: () => 2, clock })
+    const slow = createJob('slow', [])
+    const before = queue.run(slow.run)
+    now = 50_000
+    slow.end()
+    await before
+    const job = createJob('x', [])
+    const accepted = [1, 2, 3].map(() => queue.run(job.run))
+    await assert.rejects(queue.run(job.run), (error) => {
+      // one job lasted 50 s and counts for a fifth; two wait
+      assert.ok(error instanceof Refusal && error.code === 'overloaded')
+      assert.equal(error.retryAfterSeconds, 20)
+      return true
+    })
+    job.end()
+    assert.deepEqual(await Promise.all(accepted), ['x', 'x', 'x'])
+    assert.equal(await queue.run(job.run), 'x')
+  })
+
+  it('the bound is asked each time', async () => {
+    let bound = 0
+    const queue = createJobQueue({ jobs: 1, queue: () => bound })
+    const job = createJob('x', [])
+    const first = queue.run(job.run)
+    await assert.rejects(queue.run(job.run), isOverloaded)
+    bound = 1
+    const second = queue.run(job.run)
+    await assert.rejects(queue.run(job.run), isOverloaded)
+    bound = Number.NaN
+    await assert.rejects(queue.run(job.run), isOverloaded)
+    job.end()
+    assert.deepEqual(await Promise.all([first, second]), ['x', 'x'])
+  })
+
+  it('whoever goes away frees the place in the queue and never runs', async () => {
+    const started: string[] = []
+    const queue = createJobQueue({ jobs: 1, queue: () => 1 })
+    const [first, gone, last] = ['first', 'gone', 'last'].map((name) => createJob(name, started))
+    const one = queue.run(first?.run as () => Promise<string>)
+    const controller = new AbortController()
+    const two = queue.run(gone?.run as () => Promise<string>, { signal: controller.signal })
+    controller.abort()
+    await assert.rejects(two, { name: 'AbortError' })
+    const three = queue.run(last?.run as () => Promise<string>)
+    first?.end()
+    last?.end()
+    assert.deepEqual(await Promise.all([one, three]), ['first', 'last'])
+    assert.deepEqual(started, ['first', 'last'])
+  })
+
+  it('asks again when a turn has come, and runs nothing that is refused then', async () => {
+    const started: string[] = []
+    const queue = createJobQueue({ jobs: 1, queue: () => 10 })
+    const first = createJob('first', started)
+    let isLocked = false
+    const begin = () => {
+      if (isLocked) throw new Refusal('account_locked')
+    }
+    const running = queue.run(first.run, { begin })
+    const guesses = [1, 2, 3].map(() => queue.run(createJob('guess', started).run, { begin }))
+    const other = queue.run(async () => 'other')
+    isLocked = true
+    first.end()
+    assert.equal(await running, 'first')
+    const outcomes = await Promise.allSettled(guesses)
+    assert.ok(outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason.code === 'account_locked'))
+    assert.equal(await other, 'other')
+    assert.deepEqual([started, queue.load()], [['first'], { running: 0, waiting: 0 }])
+  })
+
+  it('full of the jobs of one lane, it makes room for another lane', async () => {
+    const queue = createJobQueue({ jobs: 1, queue: () => 3 })
+    const first = createJob('first', [])
+    const running = queue.run(first.run, { lane: 'a' })
+    const many = [1, 2, 3].map((at) => queue.run(async () => `a${at}`, { lane: 'a' }))
+    const other = queue.run(async () => 'b', { lane: 'b' })
+    await assert.rejects(many[2] ?? running, isOverloaded)
+    await assert.rejects(
+      queue.run(async () => 'a4', { lane: 'a' }),
+      isOverloaded,
+    )
+    first.end()
+    assert.deepEqual(await Promise.all([running, many[0], many[1], other]), ['first', 'a1', 'a2', 'b'])
+  })
+
+  it('a signal that outlives the wait is let go', async () => {
+    const queue = createJobQueue({ jobs: 1, queue: () => 1 })
+    const { signal } = new AbortController()
+    await Promise.all([queue.run(async () => 'first'), queue.run(async () => 'second', { signal })])
+    assert.deepEqual(getEventListeners(signal, 'abort'), [])
+  })
+
+  it('whoever went away before is not let in', async () => {
+    const queue = createJobQueue({ jobs: 1, queue: () => 1 })
+    await assert.rejects(queue.run(createJob('x', []).run, { signal: AbortSignal.abort() }), { name: 'AbortError' })
+    assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
+  })
+
+  it('going away while the job runs does not free its place before it ends', async () => {
+    const queue = createJobQueue({ jobs: 1, queue: () => 0 })
+    const controller = new AbortController()
+    const job = createJob('x', [])
+    const running = queue.run(job.run, { signal: controller.signal })
+    controller.abort()
+    assert.deepEqual(queue.load(), { running: 1, waiting: 0 })
+    job.end()
+    assert.equal(await running, 'x')
+  })
+
+  it('a job that throws, at once or later, loses no other', async () => {
+    const queue = createJobQueue({ jobs: 1, queue: () => 10 })
+    const job = createJob('later', [])
+    const outcomes = Promise.allSettled([
+      queue.run(() => {
+        throw new Error('at once')
+      }),
+      queue.run(job.run),
+      queue.run(async () => 'fine'),
+    ])
+    await settle()
+    job.fail(new Error('later'))
+    assert.deepEqual(
+      (await outcomes).map((outcome) => outcome.status),
+      ['rejected', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
+  })
+
+  it('is not made for no job', () => {
+    for (const jobs of [0, -1, 1.5, Number.NaN])
+      assert.throws(() => createJobQueue({ jobs, queue: () => 1 }), RangeError)
+  })
+})
+
+describe('hasher and its queue', () => {
+  it('a thousand verifications all answer, cheap ones too', async () => {
+    const hasher = createHasher({ jobs: 2, queue: () => 1000 })
+    const decoy = { scheme: 'pbkdf2', prf: 'sha256', iterations: 1 } as const
+    const stored = await hasher.hash('right', decoy)
+    const answers = await Promise.all(
+      Array.from({ length: 1000 }, (_, i) =>
+        hasher.verify(i % 3 ? stored : undefined, i % 2 ? 'right' : 'wrong', decoy),
+      ),
+    )
+    assert.deepEqual(
+      answers,
+      Array.from({ length: 1000 }, (_, i) => i % 3 !== 0 && i % 2 === 1),
+    )
+  })
+
+  it('refuses past its bound', async () => {
+    const hasher = createHasher({ jobs: 1, queue: () => 1 })
+    const parameters = { scheme: 'pbkdf2', prf: 'sha256', iterations: 1000 } as const
+    const outcomes = await Promise.allSettled([1, 2, 3].map(() => hasher.hash('x', parameters)))
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'rejected'],
+    )
+  })
+})

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { createPasswordExpression } from '../../src/passwords/password-expression.ts'
+import { checkPassword, PASSWORD_RULE_LIMITS, readPasswordRules } from '../../src/passwords/password-rules.ts'
+import { readRuleTerms } from '../../src/passwords/password-terms.ts'
+
+const quote = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
+
+describe('any text', () => {
+  const pieces = fc.constantFrom(
+    '[',
+    ']',
+    '{',
+    '}',
+    '"',
+    '\\',
+    ',',
+    '%',
+    '\n',
+    ' ',
+    'x',
+    '{1',
+    '41}',
+    '^',
+    '(?=',
+    '(',
+    ')',
+    '|',
+    'a',
+    'é',
+  )
+  const texts = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+    fc.array(pieces).map((list) => list.join('')),
+  )
+
+  it('gives rules or a problem, and rules judge any password', () => {
+    fc.assert(
+      fc.property(texts, texts, (text, password) => {
+        const reading = readPasswordRules(text)
+        if (reading.kind === 'problem') assert.ok(reading.character >= 1 && reading.character <= text.length + 1)
+        else checkPassword(reading.rules, password)
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('in quotes reads back as it was', () => {
+    const bytes = fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)) })
+    fc.assert(
+      fc.property(fc.array(fc.tuple(bytes, bytes)), (pairs) => {
+        const text = `[${pairs.map(([a, b]) => `{${quote(a)}, ${quote(b)}}`).join(',')}]`
+        const terms = readRuleTerms(text).map(({ expression, reason }) => [expression, reason])
+        assert.deepEqual(terms, pairs)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+})
+
+describe('look-ahead', () => {
+  it('says the same as in an engine that has it', () => {
+    const part = fc
+      .array(fc.constantFrom('a', 'b', '.', '.*', '[ab]', '[^a]', '(?:a|b)', 'b?', '\\)', '[)|(]', '(a)', '$'))
+      .map((list) => list.join(''))
+    const lookAheads = fc.array(fc.tuple(fc.constantFrom('(?=', '(?!'), part), { minLength: 1, maxLength: 3 })
+    const passwords = fc.string({ unit: fc.constantFrom('a', 'b', 'c', ')', '|'), maxLength: 8 })
+    fc.assert(
+      fc.property(lookAheads, part, passwords, (ahead, rest, password) => {
+        const source = `^${ahead.map(([open, body]) => `${open}${body})`).join('')}${rest}`
+        assert.equal(createPasswordExpression(source).isMatch(password), new RegExp(source).test(password), source)
+      }),
+      { numRuns: 3000 },
+    )
+  })
+})
+
+describe('pairs that stall a backtracking engine', () => {
+  const PAIRS: [string, string, string][] = [
+    ['nested repetition', '^(a+)+$', 'a'],
+    ['nested repetition of a class', '^([a-zA-Z]+)*$', 'a'],
+    ['alternatives that overlap', '^(a|aa)+$', 'a'],
+    ['alternatives that are equal', '^(a|a)*$', 'a'],
+    ['many optional ones', `^${'a?'.repeat(30)}${'a'.repeat(30)}[bc]$`, 'a'],
+    ['repetition beside repetition', '^(.*a){12}[bc]$', 'a'],
+    ['three in a row', '^\\d*\\d*\\d*[bc]$', '1'],
+    ['words', '^(\\w+\\s?)*$', 'a'],
+    ['words under look-ahead', '^(?=(?:\\w+\\s?)*$)(?=(a+)+$).*', 'a'],
+    ['a suffix that is looked for anywhere', '(x+x+)+[yz]', 'x'],
+  ]
+  const most = PASSWORD_RULE_LIMITS.passwordBytes
+
+  /** Processor time for one password of that length; the least of several runs, to leave chance out. */
+  function workOf(isMatch: (bytes: string) => boolean, password: string): number {
+    const runs = Array.from({ length: 5 }, () => {
+      const before = process.cpuUsage()
+      for (let i = 0; i < 200; i += 1) isMatch(password)
+      const { user, system } = process.cpuUsage(before)
+      return user + system
+    })
+    return Math.max(Math.min(...runs), 100)
+  }
+
+  for (const [name, expression, unit] of PAIRS) {
+    it(`${name}: four times the length costs no more than about four times the work`, () => {
+      const { isMatch, size } = createPasswordExpression(expression)
+      assert.ok(size <= PASSWORD_RULE_LIMITS.steps)
+      const passwordOf = (length: number) => `${unit.repeat(length - 1)}!`
+      assert.equal(isMatch(passwordOf(most)), false)
+      const growth = workOf(isMatch, passwordOf(most)) / workOf(isMatch, passwordOf(most / 4))
+      // square growth would be 16; with backtracking the first length would never end
+      assert.ok(growth < 10, `${growth}`)
+    })
+  }
+})

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { UserDraft } from '../../src/directory/directory.ts'
+import type { StoredPassword } from '../../src/passwords/password.ts'
+import { readPasswordRules } from '../../src/passwords/password-rules.ts'
+import { toDraftJson } from '../../src/transfer/draft.ts'
+import { readDraft } from '../../src/transfer/read-draft.ts'
+import { openTestNode } from '../support/directory.ts'
+
+const STORED: StoredPassword = { scheme: 'simple', salt: 'salt', hash: 'a'.repeat(40) }
+const ALICE: UserDraft = {
+  name: 'alice',
+  password: { stored: STORED },
+  isActive: false,
+  roles: ['editor'],
+  members: [['colour', 'red']],
+  revision: `7-${'b'.repeat(32)}`,
+  sessionsFrom: { generation: 3, seconds: 1_700_000_000 },
+  multiModel: {
+    grants: new Map([['db', { level: undefined, collections: new Map([['c', 'ro']]) }]]),
+    extra: { a: 1 },
+    config: { b: 2 },
+    tokens: [{ id: 1, name: 't', createdAt: 1, validUntil: 2, fingerprint: 'v1...abcdef', digest: 'd', generation: 3 }],
+  },
+}
+
+const SHORT: UserDraft = { name: 'short', password: { password: 'x' } }
+const LONG: UserDraft = { name: 'long', password: { password: 'a long one' } }
+
+describe('importing a user', () => {
+  it('keeps everything, its revision and what had ended', async (t) => {
+    const { directory } = await openTestNode(t)
+    assert.deepEqual(await directory.importUsers([ALICE], 'keep'), [{ kind: 'created' }])
+    assert.deepEqual(await directory.findUser('alice'), {
+      kind: 'user',
+      name: 'alice',
+      isActive: false,
+      password: STORED,
+      sessionsFrom: ALICE.sessionsFrom,
+      document: { revision: ALICE.revision, roles: ALICE.roles, members: ALICE.members },
+      multiModel: ALICE.multiModel,
+    })
+  })
+
+  it('again changes nothing, whatever is to be done with names that are taken', async (t) => {
+    const { directory, store } = await openTestNode(t)
+    await directory.importUsers([ALICE], 'keep')
+    const before = await store.sequence()
+    for (const onTaken of ['keep', 'replace'] as const) {
+      assert.deepEqual(await directory.importUsers([ALICE], onTaken), [{ kind: 'kept' }], onTaken)
+    }
+    assert.equal(await store.sequence(), before)
+  })
+
+  it('in the place of another moves the revision on, and ends what either had ended', async (t) => {
+    const { directory } = await openTestNode(t)
+    const { document } = await directory.createUser({ name: 'alice', roles: ['reader'] })
+    assert.deepEqual(await directory.importUsers([ALICE], 'replace'), [{ kind: 'replaced' }])
+    const now = await directory.findUser('alice')
+    assert.match(document.revision, /^1-/)
+    assert.match(now?.document.revision ?? '', /^2-/)
+    assert.deepEqual(now?.sessionsFrom, { generation: 3, seconds: 1_800_000_000 })
+  })
+
+  it('whose password was not carried along keeps the one there is, and its sessions; a new one has none', async (t) => {
+    const { directory } = await openTestNode(t)
+    await directory.createUser({ name: 'alice', password: { stored: STORED } })
+    // as a running server is sent them
+    const drafts = ['alice', 'bob'].map((name) =>
+      readDraft(toDraftJson({ name, keepsPassword: true, roles: ['reader'] })),
+    )
+    assert.deepEqual(await directory.importUsers(drafts, 'replace'), [{ kind: 'replaced' }, { kind: 'created' }])
+    const [alice, bob] = await Promise.all([directory.findUser('alice'), directory.findUser('bob')])
+    assert.deepEqual([alice?.password, alice?.document.roles], [STORED, ['reader']])
+    assert.equal(alice?.sessionsFrom.generation, 0)
+    assert.equal(bob?.password.scheme, 'unusable')
+  })
+
+  it('in the place of a deleted one does not go back behind the deletion', async (t) => {
+    const { directory } = await openTestNode(t)
+    await directory.createUser({ name: 'alice' })
+    await directory.removeUser('alice', 'any')
+    const low = { ...ALICE, revision: `1-${'b'.repeat(32)}`, sessionsFrom: { generation: 0, seconds: 0 } }
+    assert.deepEqual(await directory.importUsers([low], 'keep'), [{ kind: 'created' }])
+    const now = await directory.findUser('alice')
+    assert.match(now?.document.revision ?? '', /^3-/)
+    assert.equal(now?.sessionsFrom.generation, 1)
+  })
+
+  it('brings access tokens that count from now on, and none that had ended', async (t) => {
+    const { directory } = await openTestNode(t)
+    await directory.createUser({ name: 'alice' })
+    await directory.signOut('alice')
+    const { generation: _other, ...token } = ALICE.multiModel?.tokens?.[0] ?? assert.fail()
+    const tokens = [token, { ...token, id: 2, generation: 0 }]
+    const draft: UserDraft = { name: 'alice', password: { stored: STORED }, multiModel: { tokens } }
+    assert.deepEqual(await directory.importUsers([draft], 'replace'), [{ kind: 'replaced' }])
+    const user = await directory.findUser('alice')
+    assert.equal(user?.sessionsFrom.generation, 2)
+    assert.deepEqual(
+      user?.multiModel.tokens.map(({ generation }) => generation),
+      [2, 0],
+    )
+  })
+
+  it('on trial tells the outcomes and writes nothing', async (t) => {
+    const reading = readPasswordRules('["long"]')
+    assert.ok(reading.kind === 'rules')
+    const { directory, store } = await openTestNode(t, { settings: { rules: reading.rules } })
+    await directory.createUser({ name: 'bob' })
+    await directory.setAdministrator('root', { password: 'a long one' })
+    const before = await store.sequence()
+    const drafts = [
+      ALICE,
+      { name: 'bob' },
+      { name: 'bob', roles: ['x'] },
+      { name: 'root' },
+      { name: 'a:b' },
+      SHORT,
+      LONG,
+    ]
+    const kinds = async (onTaken: 'keep' | 'replace') =>
+      (await directory.importUsers(drafts, onTaken, { isTrial: true })).map(({ kind }) => kind)
+    assert.deepEqual(await kinds('keep'), ['created', 'kept', 'kept', 'refused', 'refused', 'refused', 'created'])
+    assert.deepEqual(await kinds('replace'), [
+      'created',
+      'kept',
+      'replaced',
+      'refused',
+      'refused',
+      'refused',
+      'created',
+    ])
+    assert.equal(await store.sequence(), before)
+  })
+})

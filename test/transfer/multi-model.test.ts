@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { createUser, type User } from '../../src/directory/user.ts'
+import { createHasher } from '../../src/passwords/hasher.ts'
+import { createMultiModelWriter } from '../../src/transfer/multi-model-writer.ts'
+import { user as anyUser, salted } from './arbitrary.ts'
+import { readDump, readingsOf, readUserOf, reasonOf, toUser } from './read.ts'
+
+const HASH = '14af9cd53b0ef83109c84a633203b213a3f6e5533a389cf5ca03a6b836133a54'
+const SIMPLE = { method: 'sha256', salt: '1a2b3c4d', hash: HASH }
+const ALICE = {
+  _key: '1',
+  user: 'alice',
+  authData: { active: true, simple: SIMPLE },
+  databases: {},
+  userData: {},
+  configData: {},
+}
+const grant = (read: boolean, write: boolean) => ({ permissions: { read, write } })
+
+const REFUSED: readonly [row: string, record: unknown, reason: RegExp][] = [
+  ['no name', { ...ALICE, user: undefined }, /user must be a text/],
+  ['a name that cannot be', { ...ALICE, user: '_a' }, /underscore/],
+  ['no authData', { ...ALICE, authData: undefined }, /authData/],
+  ['no word on being active', { ...ALICE, authData: { simple: SIMPLE } }, /active/],
+  ['a method nobody knows', { ...ALICE, authData: { active: true, simple: { ...SIMPLE, method: 'rot13' } } }, /method/],
+  ['a hash that is no text', { ...ALICE, authData: { active: true, simple: { ...SIMPLE, hash: 7 } } }, /hash/],
+  ['databases of another kind', { ...ALICE, databases: [] }, /databases/],
+  ['a database of another kind', { ...ALICE, databases: { db: 7 } }, /database/],
+  ['a database without a name', { ...ALICE, databases: { '': grant(true, true) } }, /empty/],
+  ['an access token without text', { ...ALICE, accessTokens: [{ id: 1, name: 'x' }] }, /token/],
+  ['an envelope of another type', { type: 2301, data: ALICE }, /2300/],
+  ['an envelope of nothing', { type: 2300, data: 7 }, /data/],
+  ['a list of no records', '[7]', /object/],
+]
+
+describe('users of the multi-model database read', () => {
+  for (const [row, record, reason] of REFUSED) {
+    it(`refuse ${row}`, () => assert.match(reasonOf(record, 'multi-model') ?? '', reason))
+  }
+
+  it('sign in with the password they had', async () => {
+    const { draft } = readUserOf(ALICE, 'multi-model')
+    assert.ok(draft.password && 'stored' in draft.password)
+    const hasher = createHasher({ queue: () => 1 })
+    const decoy = { scheme: 'simple', prf: 'sha', iterations: 1 } as const
+    assert.equal(await hasher.verify(draft.password.stored, 'secret', decoy), true)
+    assert.equal(await hasher.verify(draft.password.stored, 'other', decoy), false)
+  })
+
+  it('keep what they were granted', () => {
+    const databases = {
+      a: {
+        ...grant(true, true),
+        collections: { '*': grant(true, false), c: grant(false, false), d: { permissions: { undefined: true } } },
+      },
+      b: { permissions: { undefined: true }, collections: { x: grant(true, true) } },
+      c: { permissions: { undefined: true } },
+      d: {},
+      old: 'RW',
+      older: 'none',
+      '*': grant(true, false),
+    }
+    const { draft } = readUserOf({ ...ALICE, databases }, 'multi-model')
+    assert.deepEqual(
+      draft.multiModel?.grants,
+      new Map([
+        [
+          'a',
+          {
+            level: 'rw',
+            collections: new Map([
+              ['*', 'ro'],
+              ['c', 'none'],
+            ]),
+          },
+        ],
+        ['b', { level: undefined, collections: new Map([['x', 'rw']]) }],
+        ['d', { level: 'none', collections: new Map() }],
+        ['old', { level: 'rw', collections: new Map([['*', 'rw']]) }],
+        ['*', { level: 'ro', collections: new Map() }],
+      ]),
+    )
+  })
+
+  it('leave rights to system collections behind, and say so', () => {
+    const databases = { a: { ...grant(true, true), collections: { _graphs: grant(true, true) } } }
+    const { draft, notes } = readUserOf({ ...ALICE, databases }, 'multi-model')
+    assert.deepEqual(draft.multiModel?.grants, new Map([['a', { level: 'rw', collections: new Map() }]]))
+    assert.equal(notes.length, 1)
+  })
+
+  it('keep extra, config and whether they are active', () => {
+    const record = {
+      ...ALICE,
+      authData: { ...ALICE.authData, active: false },
+      userData: { a: 1 },
+      configData: { b: 2 },
+    }
+    const { draft } = readUserOf(record, 'multi-model')
+    assert.deepEqual([draft.isActive, draft.multiModel?.extra, draft.multiModel?.config], [false, { a: 1 }, { b: 2 }])
+  })
+
+  it('keep the digest of an access token, and nothing of its text but the ends', () => {
+    const token = 'v1.7b2265223a313831343430303030307d56227d'
+    const accessTokens = [{ id: 1, name: 'for A', valid_until: 1814400000, created_at: 1785857267, token }]
+    const { draft } = readUserOf({ ...ALICE, accessTokens }, 'multi-model')
+    assert.deepEqual(draft.multiModel?.tokens, [
+      {
+        id: 1,
+        name: 'for A',
+        createdAt: 1785857267,
+        validUntil: 1814400000,
+        fingerprint: 'v1...56227d',
+        digest: createHash('sha256').update(token).digest('hex'),
+      },
+    ])
+    assert.equal(JSON.stringify(draft).includes(token), false)
+  })
+
+  it('have no password where none is kept', () => {
+    assert.equal(readUserOf({ ...ALICE, authData: { active: true } }, 'multi-model').draft.password, undefined)
+  })
+
+  it('are known in the lines of a dump, with or without envelopes; deletions are passed over', () => {
+    const dump = [ALICE, { type: 2300, key: '1', data: ALICE }, { type: 2302, data: { _key: '1' } }]
+    const text = dump.map((line) => JSON.stringify(line)).join('\n')
+    assert.deepEqual(
+      readDump(text).map(({ reading }) => reading.kind),
+      ['user', 'user', 'passed'],
+    )
+  })
+})
+
+const writer = createMultiModelWriter()
+const BOB = createUser('bob', { scheme: 'salted', method: 'sha256', salt: 's', hash: HASH })
+
+describe('users of the multi-model database written', () => {
+  const PBKDF2: User = { ...BOB, password: { scheme: 'pbkdf2', prf: 'sha256', iterations: 1, salt: 's', hash: HASH } }
+  const TOTP: User = { ...BOB, document: { ...BOB.document, members: [['totp', { key: 'x' }]] } }
+  const LOSSES: readonly [row: string, user: User, hash: string, losses: readonly string[]][] = [
+    ['a salted password', BOB, HASH, []],
+    ['a password of another scheme', PBKDF2, '0'.repeat(64), ['password']],
+    ['a second factor', TOTP, '0'.repeat(64), ['second_factor', 'members']],
+  ]
+  for (const [row, user, hash, losses] of LOSSES) {
+    it(`with ${row}`, () => {
+      const written = writer.writeUser(user)
+      assert.equal(JSON.parse(written.text).authData.simple.hash, hash)
+      assert.deepEqual(written.losses, losses)
+    })
+  }
+
+  it('without a password they could carry are read as such, and not as having another', () => {
+    for (const user of [PBKDF2, TOTP]) {
+      const { draft, notes } = readUserOf(JSON.parse(writer.writeUser(user).text), 'multi-model')
+      assert.deepEqual([draft.password, draft.keepsPassword, notes.length], [undefined, true, 1])
+    }
+    assert.equal(readUserOf(ALICE, 'multi-model').draft.keepsPassword, undefined)
+  })
+
+  it('have a key that names can be told from, and of characters keys may have', () => {
+    const keyOf = (name: string) => JSON.parse(writer.writeUser({ ...BOB, name }).text)._key
+    assert.match(keyOf('ž/"\\'), /^[0-9a-f]{32}$/)
+    assert.equal(keyOf('ann'), keyOf('ann'))
+    assert.notEqual(keyOf('ann'), keyOf('anna'))
+  })
+
+  it('are read by their own reader as what they were', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(anyUser, salted), { maxLength: 4 }), (pairs) => {
+        const users = pairs.map(
+          ([user, password]): User => ({
+            ...user,
+            password,
+            sessionsFrom: { generation: 0, seconds: 0 },
+            document: { revision: '', roles: [], members: [] },
+            multiModel: { ...user.multiModel, tokens: [] },
+          }),
+        )
+        const texts = users.map((user) => writer.writeUser(user).text)
+        const readings = readingsOf(`${writer.head}${texts.join(writer.separator)}${writer.tail(users.length)}`)
+        const read = readings.flatMap((reading) => (reading.kind === 'user' ? [toUser(reading.draft)] : []))
+        assert.deepEqual(
+          read.map((user) => ({ ...user, document: { ...user.document, revision: '' } })),
+          users,
+        )
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,41 @@
+import { toNewUser } from '../../src/directory/apply-update.ts'
+import type { UserDraft } from '../../src/directory/directory.ts'
+import type { User } from '../../src/directory/user.ts'
+import type { StoredPassword } from '../../src/passwords/password.ts'
+import { createDumpReader, type DumpOptions, type Found } from '../../src/transfer/dump.ts'
+import type { FormatName } from '../../src/transfer/formats.ts'
+
+export const ID_PREFIX = 'org.couchdb.user:'
+
+/** All records of a dump. */
+export function readDump(input: string | Uint8Array, format?: FormatName): readonly Found[] {
+  const options: DumpOptions = { idPrefix: ID_PREFIX, format }
+  const reader = createDumpReader(options)
+  const found = reader.push(Buffer.from(input))
+  return [...found, ...reader.end()]
+}
+
+/** What was read, without places; refusals by their reasons. */
+export const readingsOf = (input: string | Uint8Array, format?: FormatName) =>
+  readDump(input, format).map(({ reading }) => reading)
+
+/** One record of a format, which must be a user. */
+export function readUserOf(record: unknown, format: FormatName) {
+  const [reading] = readingsOf(JSON.stringify(record), format)
+  if (reading?.kind !== 'user') throw new Error(`no user: ${JSON.stringify(reading)}`)
+  return reading
+}
+
+/** The reason one record of a format is refused for. */
+export function reasonOf(record: unknown, format: FormatName): string | undefined {
+  const [reading] = readingsOf(typeof record === 'string' ? record : JSON.stringify(record), format)
+  return reading?.kind === 'refused' ? reading.reason : undefined
+}
+
+const NO_PASSWORD: StoredPassword = { scheme: 'unusable', reason: 'absent', members: {} }
+
+/** The user a draft becomes where nobody had the name before. */
+export function toUser(draft: UserDraft): User {
+  const { password } = draft
+  return toNewUser(draft, password && 'stored' in password ? password.stored : NO_PASSWORD, undefined)
+}
