@@ -11,7 +11,7 @@ import { openStore } from '../src/store/open.ts'
 
 /** So many things of each kind, written again and again by each lane. */
 const THINGS = 4
-const MOST_PADDING = 20_000
+const MAX_PADDING = 20_000
 
 const [url = '', first = '0', lanes = '1'] = process.argv.slice(2)
 
@@ -25,7 +25,7 @@ async function toWrite(store: Store, name: string, number: number): Promise<User
   const before =
     found?.record.kind === 'user' ? found.record : createUser(name, { scheme: 'simple', salt: '', hash: '' })
   // long enough to span pages, so that half a record would show
-  const padding = randomBytes(randomInt(MOST_PADDING)).toString('base64')
+  const padding = randomBytes(randomInt(MAX_PADDING)).toString('base64')
   const check = createHash('sha256').update(`${name} ${number} ${padding}`).digest('hex')
   const members = Object.entries({ number, padding, check })
   const record = reviseUser(before, { ...before, document: { ...before.document, members } })

@@ -14,7 +14,7 @@ import { SILENT_LOG } from '../src/base/log.ts'
 import { openStore } from '../src/store/open.ts'
 
 const WRITER = new URL('./crash-writer.ts', import.meta.url).pathname
-const MOST_OPENING_MS = 250
+const MAX_OPENING_MS = 250
 /** The checker keeps its store open for so many rounds, so that logs grow and others recover beside it. */
 const ROUNDS_OPEN = 7
 
@@ -91,7 +91,7 @@ async function killOnce(scene, first) {
   if (randomInt(5) > 0) {
     await told.begun
     await pause(randomInt(scene.writingMs))
-  } else await pause(randomInt(MOST_OPENING_MS))
+  } else await pause(randomInt(MAX_OPENING_MS))
   await scene.kill(writer)
   const [code, signal] = await told.ended
   // SIGKILL is our own; 3 is a writer that met a dead server

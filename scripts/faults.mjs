@@ -9,9 +9,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 const FRONT = new URL('./faults-front.mjs', import.meta.url).pathname
 const AT_ONCE = 40
 /** Longer than connections to an upstream are kept. */
-const MOST_SETTLING_MS = 15_000
+const MAX_SETTLING_MS = 15_000
 /** What may be left beside noise: one fault in ten that kept a kilobyte would be noticed, in thousands of them. */
-const MOST_BYTES_A_FAULT = 100
+const MAX_BYTES_A_FAULT = 100
 const NOISE_BYTES = 1_000_000
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
@@ -180,7 +180,7 @@ async function commitMany(count, doors, sockets, note) {
 
 /** Until nobody holds a socket any more, or it has taken too long. */
 async function settle(front, ...sides) {
-  const deadline = Date.now() + MOST_SETTLING_MS
+  const deadline = Date.now() + MAX_SETTLING_MS
   for (;;) {
     const measured = await front.measure()
     const left = measured.sockets + sides.reduce((sum, { size }) => sum + size, 0)
@@ -218,7 +218,7 @@ function judge(result) {
   const { count, outcomes, left, before, after } = result
   const wrong = [...outcomes].filter(([{ outcome }, seen]) => seen.size > 1 || (seen.size === 1 && !seen.has(outcome)))
   const isClean = Object.values(left).every((number) => number === 0)
-  const isForgotten = after - before < NOISE_BYTES + count * MOST_BYTES_A_FAULT
+  const isForgotten = after - before < NOISE_BYTES + count * MAX_BYTES_A_FAULT
   return { ...result, isRight: wrong.length === 0, isClean, isForgotten }
 }
 

@@ -9,7 +9,7 @@ import { PROXIES } from './proxies/programs.mjs'
 import { addUsers, listDoors, OPTIONS } from './proxies/rows.mjs'
 import { findProgram, listen, startProxy } from './proxies/running.mjs'
 
-const MOST_WAITING_MS = 4000
+const MAX_WAITING_MS = 4000
 
 /** Answers with what it was told. */
 const openApplication = () =>
@@ -31,7 +31,7 @@ async function ask(port, { path = '/reports?x=1', method = 'GET', headers = {}, 
 
 /** What only time brings about is asked for again. */
 async function askUntil(port, { isRepeated, ...sent }, isRight) {
-  const deadline = Date.now() + MOST_WAITING_MS
+  const deadline = Date.now() + MAX_WAITING_MS
   for (;;) {
     const answer = await ask(port, sent)
     if (!isRepeated || isRight(answer) || Date.now() > deadline) return answer

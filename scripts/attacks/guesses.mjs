@@ -21,9 +21,9 @@ const ATTACK_MS = Number(seconds) * 1000
 const ITERATIONS = 600_000
 const ADDRESSES = 200
 const CONNECTIONS = 200
-const MOST_DELAY_MS = 1000
-const MOST_WAIT_MS = 30_000
-const NONE = { status: 'no response', ms: MOST_WAIT_MS }
+const MAX_DELAY_MS = 1000
+const MAX_WAIT_MS = 30_000
+const NONE = { status: 'no response', ms: MAX_WAIT_MS }
 const ELSEWHERE = '127.9.9.9'
 
 const forwarded = (at) => ({ headers: { 'X-Forwarded-For': `198.51.${100 + (at >> 8)}.${at & 255}` } })
@@ -114,7 +114,7 @@ const measure = (row) =>
     let isOver = false
     const attacking = attack(document, row, () => isOver)
     await pause(ATTACK_MS)
-    const busy = await Promise.race([timeSignIn(document, SECOND), pause(MOST_WAIT_MS, NONE)])
+    const busy = await Promise.race([timeSignIn(document, SECOND), pause(MAX_WAIT_MS, NONE)])
     const minutes = (performance.now() - startMs) / 60_000
     const perMinute = Math.round((attacking.answers.get(401) ?? 0) / minutes)
     isOver = true
@@ -127,7 +127,7 @@ const renderAnswers = (answers) => [...answers].map(([status, count]) => `${coun
 let isGoalMet = true
 for (const row of ATTACKS) {
   const { idle, busy, perMinute, answers, logBytes } = await measure(row)
-  const isMet = busy.status === 200 && busy.ms - idle.ms <= MOST_DELAY_MS
+  const isMet = busy.status === 200 && busy.ms - idle.ms <= MAX_DELAY_MS
   isGoalMet &&= isMet
   console.log(`${row.name}
   guesses checked per minute: ${perMinute} (${renderAnswers(answers)})

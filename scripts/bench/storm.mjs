@@ -7,7 +7,7 @@ import { ADMIN, withFolder, writeConfig } from './support/folder.mjs'
 import { renderNumber } from './support/measure.mjs'
 import { fillStore, nameOf } from './support/users.mjs'
 
-const MOST_MS = 20
+const MAX_MS = 20
 const USERS = 1000
 const ITERATIONS = 600_000
 const LOOP_DELAY = join(import.meta.dirname, 'support', 'loop-delay.mjs')
@@ -75,7 +75,7 @@ export const bench = {
   title: 'Storm of sign-ins',
   about:
     `How late the event loop of a server is while callers sign in again and again, most with a wrong password of ` +
-    `${renderNumber(ITERATIONS)} iterations. Goal: 99 of 100 times under ${MOST_MS} ms.`,
+    `${renderNumber(ITERATIONS)} iterations. Goal: 99 of 100 times under ${MAX_MS} ms.`,
   runs: 3,
   async run(runs, [ms = 10_000, callers = 100] = []) {
     const results = []
@@ -86,7 +86,7 @@ export const bench = {
         renderAnswers(answers),
         ...[delay.p50, delay.p99, delay.max].map((each) => `${renderNumber(each)} ms`),
       ]),
-      isGoalMet: results.every(({ delay }) => delay.p99 < MOST_MS),
+      isGoalMet: results.every(({ delay }) => delay.p99 < MAX_MS),
     }
   },
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 
-const MOST_WAITING_MS = 10_000
+const MAX_WAITING_MS = 10_000
 
 /** The file of a program that is there. */
 export const findProgram = ({ files, version }) => files.find((file) => spawnSync(file, version).status === 0)
@@ -49,7 +49,7 @@ export async function startProxy(name, proxy, { gate, application }) {
     await ended
     rmSync(folder, { recursive: true, force: true })
   }
-  const deadline = Date.now() + MOST_WAITING_MS
+  const deadline = Date.now() + MAX_WAITING_MS
   while (!(await isOpen(port))) {
     if (child.exitCode !== null || Date.now() > deadline) {
       await stop()

@@ -11,7 +11,7 @@ import type { TokenCache } from '../keys/token-cache.ts'
 import { ABSENT, type CredentialHandler, type Verdict } from './handler.ts'
 import { readBearerToken } from './issued-token.ts'
 
-export interface BearerNeeds {
+export interface BearerDeps {
   ring(): KeyRing
   /** Claims that were verified. Whoever changes the keys empties it. */
   readonly cache: TokenCache<Claims>
@@ -29,14 +29,14 @@ const BEARER = /^bearer +(.*)$/i
  * Tokens at the multi-model door, issued here or made by whoever knows the secret. A deliberate credential: one that
  * has the form is accepted or refused, never passed on. Clients are not told what was wrong with it.
  */
-export function createBearerHandler(needs: BearerNeeds): CredentialHandler {
+export function createBearerHandler(deps: BearerDeps): CredentialHandler {
   return {
     name: 'bearer',
     async read(source): Promise<Verdict> {
       const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
       if (text === undefined) return ABSENT
-      const claims = verifyOnce(text, needs)
-      return typeof claims === 'string' ? refuse(claims) : judge(claims, needs)
+      const claims = verifyOnce(text, deps)
+      return typeof claims === 'string' ? refuse(claims) : judge(claims, deps)
     },
   }
 }
@@ -44,7 +44,7 @@ export function createBearerHandler(needs: BearerNeeds): CredentialHandler {
 const refuse = (detail: string): Verdict => ({ kind: 'refused', error: new Refusal('token_refused', { detail }) })
 
 /** The claims, or why there are none. */
-function verifyOnce(text: string, { ring, cache, clock }: BearerNeeds): Claims | string {
+function verifyOnce(text: string, { ring, cache, clock }: BearerDeps): Claims | string {
   const keys = ring()
   const now = nowSeconds(clock)
   const place = { door: 'multi-model', version: keys.version, token: text }
@@ -65,16 +65,16 @@ const SUPERUSER: Identity = Object.freeze({
   isSuperuser: true,
 })
 
-async function judge(claims: Claims, needs: BearerNeeds): Promise<Verdict> {
-  const said = readMultiModelClaims(claims, { issuer: needs.issuer, nowSeconds: nowSeconds(needs.clock) })
+async function judge(claims: Claims, deps: BearerDeps): Promise<Verdict> {
+  const said = readMultiModelClaims(claims, { issuer: deps.issuer, nowSeconds: nowSeconds(deps.clock) })
   if (said.kind === 'refused') return refuse(said.reason)
-  if (said.kind === 'user') return judgeUser(claims, said, needs)
+  if (said.kind === 'user') return judgeUser(claims, said, deps)
   const { exp: expiresAt, allowedPaths } = said
   const bearer = { session: undefined, expiresAt, renewableUntil: undefined, allowedPaths }
   return { kind: 'accepted', identity: SUPERUSER, bearer }
 }
 
-async function judgeUser(claims: Claims, said: UserClaims, { directory, knowsUsers }: BearerNeeds): Promise<Verdict> {
+async function judgeUser(claims: Claims, said: UserClaims, { directory, knowsUsers }: BearerDeps): Promise<Verdict> {
   const { name, iat: issuedAt } = said
   if (!knowsUsers()) return refuse('users are not known here')
   const account = checkName(name) === undefined ? await directory.findAccount(name) : undefined

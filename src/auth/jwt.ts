@@ -14,7 +14,7 @@ import { createTokenCache } from '../keys/token-cache.ts'
 import { isName, isRole, toForeignIdentity } from './foreign-identity.ts'
 import { ABSENT, type AcceptedCredential, type CredentialHandler, type Verdict } from './handler.ts'
 
-export interface JwtNeeds {
+export interface JwtDeps {
   keys(): JwtKeys
   rules(): Pick<DocumentClaimRules, 'required' | 'roles'>
   /** Whether whoever has this name has not ended what was issued until then. */
@@ -28,21 +28,21 @@ const SCHEME = 'Bearer '
  * Tokens somebody else signed, at the document door. A deliberate credential: one that has the form is accepted or
  * refused, never passed on. Nobody needs to be in the directory for it: name and roles are what the token says.
  */
-export function createJwtHandler(needs: JwtNeeds): CredentialHandler {
-  const verifyOnce = createVerifier(needs)
-  const readOnce = createReader(needs)
+export function createJwtHandler(deps: JwtDeps): CredentialHandler {
+  const verifyOnce = createVerifier(deps)
+  const readOnce = createReader(deps)
   return {
     name: 'jwt',
     read(source) {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const token = verifyOnce(header.slice(SCHEME.length))
-      return token.kind === 'refused' ? refused(toTokenRefusal(token)) : judge(readOnce(token), needs)
+      return token.kind === 'refused' ? refused(toTokenRefusal(token)) : judge(readOnce(token), deps)
     },
   }
 }
 
-function createVerifier({ keys, clock }: JwtNeeds): (text: string) => VerifiedToken | RefusedToken {
+function createVerifier({ keys, clock }: JwtDeps): (text: string) => VerifiedToken | RefusedToken {
   const cache = createTokenCache<VerifiedToken>()
   return (text) => {
     const { find: findKeys, version } = keys()
@@ -63,8 +63,8 @@ interface Said {
 }
 
 /** What a verified token says stays the same under the same rules; only its times are looked at again. */
-function createReader({ rules, clock }: JwtNeeds): (token: VerifiedToken) => Said | ClaimProblem {
-  const known = new WeakMap<VerifiedToken, { readonly by: ReturnType<JwtNeeds['rules']>; readonly said: Said }>()
+function createReader({ rules, clock }: JwtDeps): (token: VerifiedToken) => Said | ClaimProblem {
+  const known = new WeakMap<VerifiedToken, { readonly by: ReturnType<JwtDeps['rules']>; readonly said: Said }>()
   return (token) => {
     const by = rules()
     const before = known.get(token)
@@ -75,7 +75,7 @@ function createReader({ rules, clock }: JwtNeeds): (token: VerifiedToken) => Sai
   }
 }
 
-function read(token: VerifiedToken, rules: ReturnType<JwtNeeds['rules']>, seconds: number): Said | ClaimProblem {
+function read(token: VerifiedToken, rules: ReturnType<JwtDeps['rules']>, seconds: number): Said | ClaimProblem {
   const { claims, header, key } = token
   const said = readDocumentClaims(claims, header, { ...rules, nowSeconds: seconds, isName, isRole })
   if (said.kind === 'refused') return said.problem
@@ -91,7 +91,7 @@ function read(token: VerifiedToken, rules: ReturnType<JwtNeeds['rules']>, second
   return { credential, name, issuedAt: iat }
 }
 
-function judge(said: Said | ClaimProblem, { isForeignTokenLive }: JwtNeeds): MaybePromise<Verdict> {
+function judge(said: Said | ClaimProblem, { isForeignTokenLive }: JwtDeps): MaybePromise<Verdict> {
   if ('code' in said) return refused(toClaimRefusal(said))
   return andThen(isForeignTokenLive(said), (isLive) =>
     isLive ? said.credential : refused(new Refusal('token_refused', { about: ENDED })),

@@ -6,7 +6,7 @@ import { MULTI_MODEL_TYPES } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
 import { verify } from '../keys/token.ts'
 
-export interface OwnCredentialNeeds {
+export interface OwnCredentialDeps {
   /** The keys of the multi-model door. */
   ring(): KeyRing
   /** Those of the document door. */
@@ -19,11 +19,11 @@ export interface OwnCredentialNeeds {
  * later, or with a code beside it. Any password counts, so that no application can tell by it which names there are.
  */
 export const createIsOwnCredential =
-  (needs: OwnCredentialNeeds) =>
+  (deps: OwnCredentialDeps) =>
   (authorization: string): boolean => {
     if (BASIC.test(authorization) || holdsAccessToken(authorization)) return true
     const token = BEARER.exec(authorization)?.[1]
-    return token !== undefined && isSignedHere(token, needs)
+    return token !== undefined && isSignedHere(token, deps)
   }
 
 const BASIC = /^basic\b/i
@@ -35,7 +35,7 @@ const holdsAccessToken = (authorization: string): boolean =>
   authorization.match(ACCESS_TOKENS)?.some((text) => findTokenUser(text.toLowerCase()) !== undefined) ?? false
 
 /** Whatever it says, and whether or not its time is over. */
-function isSignedHere(token: string, { ring, jwtKeys, clock }: OwnCredentialNeeds): boolean {
+function isSignedHere(token: string, { ring, jwtKeys, clock }: OwnCredentialDeps): boolean {
   const own = verifyWithRing(token, ring(), { types: MULTI_MODEL_TYPES, nowSeconds: nowSeconds(clock) })
   if (own.kind === 'verified') return true
   return verify(token, { types: DOCUMENT_TYPES, findKeys: jwtKeys().find }).kind === 'verified'

@@ -10,7 +10,7 @@ export interface ProxyHeaderNames {
   readonly token: string
 }
 
-export interface ProxyNeeds {
+export interface ProxyDeps {
   names(): ProxyHeaderNames
   /** Whether a token must show that whoever sends the headers knows the secret. Without it the peer must be trusted. */
   usesSecret(): boolean
@@ -24,16 +24,16 @@ export interface ProxyNeeds {
  * Who a proxy says is asking. An ambient credential: headers that do not show what they must say nothing, and the
  * request goes on without them.
  */
-export function createProxyHandler(needs: ProxyNeeds): CredentialHandler {
+export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
   return {
     name: 'proxy',
     read(source) {
-      const headers = readHeaders(source, needs.names())
+      const headers = readHeaders(source, deps.names())
       if (headers === undefined) return ABSENT
       const { name, roles } = headers
       if (!isName(name) || !roles.every(isRole)) return ABSENT
-      if (!isProven(headers, source, needs)) return UNPROVEN
-      return andThen(needs.isWelcome(name), (isWelcome): Verdict => {
+      if (!isProven(headers, source, deps)) return UNPROVEN
+      return andThen(deps.isWelcome(name), (isWelcome): Verdict => {
         return isWelcome ? { kind: 'accepted', identity: toForeignIdentity(name, roles) } : ABSENT
       })
     },
@@ -72,5 +72,5 @@ const splitRoles = (text: string): readonly string[] =>
     .map((role) => role.trim())
     .filter((role) => role !== '')
 
-const isProven = ({ name, token }: ProxyHeaders, { client }: CredentialSource, needs: ProxyNeeds): boolean =>
-  needs.usesSecret() ? token !== undefined && needs.isToken(name, token) : client.isTrusted
+const isProven = ({ name, token }: ProxyHeaders, { client }: CredentialSource, deps: ProxyDeps): boolean =>
+  deps.usesSecret() ? token !== undefined && deps.isToken(name, token) : client.isTrusted

@@ -1,4 +1,4 @@
-import { isOfCaller, Refusal } from '../base/errors.ts'
+import { isClientError, Refusal } from '../base/errors.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { SignIn } from './sign-in.ts'
 
@@ -22,7 +22,7 @@ export function recordSignIn(signIn: SignIn, events: SecurityEvents): SignIn {
     }
     const fail = (error: unknown): never => {
       // Cardea's own trouble says nothing about the credential
-      if (error instanceof Refusal && isOfCaller(error)) record(error.detail ?? error.message)
+      if (error instanceof Refusal && isClientError(error)) record(error.detail ?? error.message)
       throw error
     }
     try {

@@ -19,7 +19,7 @@ import type { CredentialSource } from './handler.ts'
 import type { Guess } from './limits/guess.ts'
 import type { PasswordLimits } from './limits/limits.ts'
 
-export interface SignInNeeds {
+export interface SignInDeps {
   findAccount(name: string): MaybePromise<Account | undefined>
   /** Told of every password that was right. Gives the account to go on with. */
   onPassword(account: Account, password: string, options: UpgradeOptions): MaybePromise<Account>
@@ -69,88 +69,88 @@ export type DoorSignIn = (
 ) => ReturnType<SignIn>
 
 /** A password verified while it was being changed is verified once more; whose changes faster than that, waits. */
-const MOST_TURNS = 3
+const MAX_TURNS = 3
 
-export function createSignIn(needs: SignInNeeds): SignIn {
-  return (attempt) => andThen(needs.findAccount(attempt.name), (account) => decide(needs, attempt, account, MOST_TURNS))
+export function createSignIn(deps: SignInDeps): SignIn {
+  return (attempt) => andThen(deps.findAccount(attempt.name), (account) => decide(deps, attempt, account, MAX_TURNS))
 }
 
 /** What makes a sign-in good: a password just verified, one verified before, or what is as good as either. */
 type Proof = 'verified' | 'remembered' | 'proven'
 
-type Decide<T> = (needs: SignInNeeds, attempt: Attempt, account: Account | undefined, turns: number) => T
+type Decide<T> = (deps: SignInDeps, attempt: Attempt, account: Account | undefined, turns: number) => T
 
-const decide: Decide<ReturnType<SignIn>> = (needs, attempt, account, turns) => {
-  const proof = findProof(needs, attempt, account)
-  return proof ? conclude(needs, attempt, account, proof) : verify(needs, attempt, account, turns)
+const decide: Decide<ReturnType<SignIn>> = (deps, attempt, account, turns) => {
+  const proof = findProof(deps, attempt, account)
+  return proof ? conclude(deps, attempt, account, proof) : verify(deps, attempt, account, turns)
 }
 
-const verify: Decide<Promise<Account | undefined>> = async (needs, attempt, account, turns) => {
-  const proof = await hash(needs, attempt, account)
-  const now = await needs.findAccount(attempt.name)
-  if (now?.version === account?.version) return conclude(needs, attempt, now, proof)
-  if (turns > 1) return decide(needs, attempt, now, turns - 1)
+const verify: Decide<Promise<Account | undefined>> = async (deps, attempt, account, turns) => {
+  const proof = await hash(deps, attempt, account)
+  const now = await deps.findAccount(attempt.name)
+  if (now?.version === account?.version) return conclude(deps, attempt, now, proof)
+  if (turns > 1) return decide(deps, attempt, now, turns - 1)
   throw new Refusal('overloaded', { detail: 'the password changed again and again', retryAfterSeconds: 1 })
 }
 
 /** What is known without a hash. */
-function findProof(needs: SignInNeeds, attempt: Attempt, account: Account | undefined): Proof | undefined {
-  needs.guesses.requireAllowed(toGuess(attempt, account))
+function findProof(deps: SignInDeps, attempt: Attempt, account: Account | undefined): Proof | undefined {
+  deps.guesses.requireAllowed(toGuess(attempt, account))
   if (!account) return undefined
   if (attempt.isProven?.(account)) return 'proven'
   const { name, password, maxAgeMs } = attempt
-  return needs.memory.isRemembered(name, account.version, password, maxAgeMs) ? 'remembered' : undefined
+  return deps.memory.isRemembered(name, account.version, password, maxAgeMs) ? 'remembered' : undefined
 }
 
-async function hash(needs: SignInNeeds, attempt: Attempt, account: Account | undefined): Promise<Proof | undefined> {
+async function hash(deps: SignInDeps, attempt: Attempt, account: Account | undefined): Promise<Proof | undefined> {
   const guess = toGuess(attempt, account)
   const turn: Turn = {
     lane: toPeerKey(attempt.peer) ?? attempt.peer,
-    isPreferred: () => needs.guesses.isClean(guess),
-    begin: () => needs.guesses.requireAllowed(guess),
+    isPreferred: () => deps.guesses.isClean(guess),
+    begin: () => deps.guesses.requireAllowed(guess),
     signal: attempt.waiting?.signal,
   }
   const stored =
-    account && (account.isAdmin || isWorthComputing(account.password, needs.limits())) ? account.password : undefined
-  const isRight = await needs.hasher.verify(stored, attempt.password, findDecoy(needs, account), turn)
+    account && (account.isAdmin || isWorthComputing(account.password, deps.limits())) ? account.password : undefined
+  const isRight = await deps.hasher.verify(stored, attempt.password, findDecoy(deps, account), turn)
   // guesses sent side by side all passed the first question
-  needs.guesses.requireAllowed(guess)
+  deps.guesses.requireAllowed(guess)
   return isRight ? 'verified' : undefined
 }
 
 function conclude(
-  needs: SignInNeeds,
+  deps: SignInDeps,
   attempt: Attempt,
   account: Account | undefined,
   proof: Proof | undefined,
 ): MaybePromise<Account | undefined> {
-  const { guesses, codes } = needs
+  const { guesses, codes } = deps
   const guess = toGuess(attempt, account)
   // codes are guessed side by side too
   guesses.requireAllowed(guess)
   if (!account || !proof) {
-    refuse(needs, attempt, account ? 'wrong password' : 'no active user of this name', guess)
+    refuse(deps, attempt, account ? 'wrong password' : 'no active user of this name', guess)
     // quirk: recorded case min-iterations: a hash that no password can give is refused for its iterations
-    if (account && !account.isAdmin && !isWellFormed(account.password)) requireIterations(account, needs.limits())
+    if (account && !account.isAdmin && !isWellFormed(account.password)) requireIterations(account, deps.limits())
     return undefined
   }
   // a wrong code counts and looks like a wrong password, else it would tell that the password was right
   return andThen(isCodeRight(account, attempt, codes), (isRight) =>
-    isRight ? accept(needs, attempt, account, proof) : refuse(needs, attempt, 'missing or wrong one-time code', guess),
+    isRight ? accept(deps, attempt, account, proof) : refuse(deps, attempt, 'missing or wrong one-time code', guess),
   )
 }
 
 /** The client is not told the reason. */
-function refuse({ guesses }: SignInNeeds, attempt: Attempt, reason: string, guess: Guess): undefined {
+function refuse({ guesses }: SignInDeps, attempt: Attempt, reason: string, guess: Guess): undefined {
   attempt.explain?.(reason)
   guesses.countFailure(guess)
 }
 
-function accept(needs: SignInNeeds, attempt: Attempt, account: Account, proof: Proof): MaybePromise<Account> {
-  const { memory, onPassword, limits } = needs
+function accept(deps: SignInDeps, attempt: Attempt, account: Account, proof: Proof): MaybePromise<Account> {
+  const { memory, onPassword, limits } = deps
   // only now: before the password was verified, the answer would tell that there is such a user
   if (proof !== 'proven' && !account.isAdmin) requireIterations(account, limits())
-  needs.guesses.countSuccess(toGuess(attempt, account))
+  deps.guesses.countSuccess(toGuess(attempt, account))
   if (proof === 'verified') memory.remember(attempt.name, account.version, attempt.password)
   // whatever opens a session can be given a code
   return proof === 'proven'
@@ -167,7 +167,7 @@ const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefin
 })
 
 /** What a refusal costs: as much as the most expensive password there is, or the time would tell which names exist. */
-function findDecoy({ hasher, decoy, storedWork, limits }: SignInNeeds, account: Account | undefined): HashWork {
+function findDecoy({ hasher, decoy, storedWork, limits }: SignInDeps, account: Account | undefined): HashWork {
   const own = account && findHashWork(account.password)
   const most = hasher.findMostExpensive(decoy(), own ? [...storedWork(), own] : storedWork())
   return { ...most, iterations: Math.min(most.iterations, limits().max * MAX_OVER_LIMIT) }

@@ -121,4 +121,4 @@ const CANNOT_NOW: ReadonlySet<ErrorCode> = new Set([
 ])
 
 /** Whether something is wrong with what the caller brought. */
-export const isOfCaller = (error: unknown): boolean => error instanceof Refusal && !CANNOT_NOW.has(error.code)
+export const isClientError = (error: unknown): boolean => error instanceof Refusal && !CANNOT_NOW.has(error.code)

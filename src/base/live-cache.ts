@@ -10,7 +10,7 @@ export interface LiveCache<V extends object> {
 }
 
 // the cache reserves its places at once, so a slip of the keyboard in an option must not take all memory
-const MOST_ENTRIES = 1_000_000
+const MAX_ENTRIES = 1_000_000
 
 /** How much it holds is asked each time; a change keeps the entries used last. With 0 it holds nothing. */
 export function createLiveCache<V extends object>(size: () => number): LiveCache<V> {
@@ -37,4 +37,4 @@ export function createLiveCache<V extends object>(size: () => number): LiveCache
   }
 }
 
-const toSize = (size: number): number => (size >= 1 ? Math.min(Math.floor(size), MOST_ENTRIES) : 0)
+const toSize = (size: number): number => (size >= 1 ? Math.min(Math.floor(size), MAX_ENTRIES) : 0)

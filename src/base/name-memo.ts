@@ -1,5 +1,5 @@
 /** Hostile names must not fill the memory. */
-const MOST_NAMES = 2000
+const MAX_NAMES = 2000
 
 /** What is worked out of a name, once for each that comes again and again. */
 export function createNameMemo<T extends NonNullable<unknown>>(judge: (name: string) => T): (name: string) => T {
@@ -8,7 +8,7 @@ export function createNameMemo<T extends NonNullable<unknown>>(judge: (name: str
     const before = known.get(name)
     if (before !== undefined) return before
     const verdict = judge(name)
-    if (known.size < MOST_NAMES) known.set(name, verdict)
+    if (known.size < MAX_NAMES) known.set(name, verdict)
     return verdict
   }
 }

@@ -48,14 +48,14 @@ function toOptions(server: Server, request: ControlRequest, body: string | undef
   return { ...place, method: request.method, path: request.target, headers, signal, agent: false }
 }
 
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_BYTES = 64 * 1024 * 1024
 
 async function readAnswer(response: IncomingMessage): Promise<ControlAnswer> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of response) {
     bytes += chunk.length
-    if (bytes > MOST_BYTES) throw new Error('the answer is too large')
+    if (bytes > MAX_BYTES) throw new Error('the answer is too large')
     chunks.push(chunk)
   }
   const reading = readJson(Buffer.concat(chunks).toString())

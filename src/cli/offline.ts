@@ -5,10 +5,10 @@ import { Refusal } from '../base/errors.ts'
 import { toControlWords } from '../dialects/admin-api/errors.ts'
 import type { Call } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
-import { createState, type StateOptions } from '../live-config/live-config.ts'
+import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
 import { StartError } from '../live-config/start-error.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import { createControlNeeds } from '../wiring/control.ts'
+import { createControlDeps } from '../wiring/control.ts'
 import { openDirectory } from '../wiring/directory.ts'
 import { registerNamedSecrets } from './check-referenced-files.ts'
 
@@ -23,26 +23,26 @@ export interface Offline {
 }
 
 /** A store is made beside its configuration, but not in the middle of nowhere: there, another one was meant. */
-function requirePlace(load: StateOptions['load']): void {
+function requirePlace(load: LiveConfigOptions['load']): void {
   const file = findStoreFile(load()([]).settings.values.store.url)
   if (file === undefined || existsSync(dirname(file))) return
   throw new StartError(`There is no store at ${file}. Name the configuration of the server with --config.`)
 }
 
 /** Holds the store's lock until it is closed. Throws `StoreBusy` where somebody else works on it. */
-export async function openOffline(options: Pick<StateOptions, 'load' | 'log'>): Promise<Offline> {
+export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log'>): Promise<Offline> {
   requirePlace(options.load)
-  const state = await createState({ ...options, mayLackAdministrator: true, lockWaitMs: 0 })
-  await registerNamedSecrets(state.get().settings, state.secrets)
-  const directory = await openDirectory(state, options.log).catch(async (error) => {
-    await state.store.close()
+  const liveConfig = await createLiveConfig({ ...options, mayLackAdministrator: true, lockWaitMs: 0 })
+  await registerNamedSecrets(liveConfig.get().settings, liveConfig.secrets)
+  const directory = await openDirectory(liveConfig, options.log).catch(async (error) => {
+    await liveConfig.store.close()
     throw error
   })
-  const needs = createControlNeeds(state, directory)
+  const deps = createControlDeps(liveConfig, directory)
   return {
     async run(name, call) {
       try {
-        return { kind: 'done', value: await OPERATIONS[name].run(needs, call) }
+        return { kind: 'done', value: await OPERATIONS[name].run(deps, call) }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         return { kind: 'refused', ...toControlWords(error) }
@@ -50,7 +50,7 @@ export async function openOffline(options: Pick<StateOptions, 'load' | 'log'>): 
     },
     async close() {
       await directory.close()
-      await state.store.close()
+      await liveConfig.store.close()
     },
   }
 }

@@ -64,7 +64,7 @@ function watchEnd(input: Readable) {
   }
 }
 
-const MOST_BYTES = 65_536
+const MAX_BYTES = 65_536
 
 /** All of standard input, but for one line end. */
 async function readInput(input: Readable, what: string): Promise<string> {
@@ -73,7 +73,7 @@ async function readInput(input: Readable, what: string): Promise<string> {
   for await (const chunk of input) {
     chunks.push(Buffer.from(chunk))
     bytes += chunk.length
-    if (bytes > MOST_BYTES) throw new ExitError(1, `${what}: standard input holds more than ${MOST_BYTES} bytes.`)
+    if (bytes > MAX_BYTES) throw new ExitError(1, `${what}: standard input holds more than ${MAX_BYTES} bytes.`)
   }
   const secret = readUtf8(Buffer.concat(chunks))?.replace(/\r?\n$/, '')
   if (secret === undefined) throw new ExitError(1, `${what}: standard input is not UTF-8.`)

@@ -32,7 +32,7 @@ const toRow = (user: ShownUser): readonly string[] => [
   renderGrants(user),
 ]
 
-const MOST_AT_ONCE = 1000
+const MAX_AT_ONCE = 1000
 
 /** Page by page: a directory of a million users is printed in the memory of a thousand. */
 export async function listUsers(
@@ -44,7 +44,7 @@ export async function listUsers(
   let left = limit ?? Number.POSITIVE_INFINITY
   let after: string | undefined
   do {
-    const query = { limit: String(Math.min(left, MOST_AT_ONCE)), ...(after !== undefined && { after }) }
+    const query = { limit: String(Math.min(left, MAX_AT_ONCE)), ...(after !== undefined && { after }) }
     const { users, next } = await control.call('user.list', { query })
     printer.page(users)
     left -= users.length

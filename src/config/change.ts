@@ -26,7 +26,7 @@ export interface ChangeProblem {
 
 const BAD_NAME = /[\x00-\x08\x0a-\x1f\x7f[\]]/
 /** As much as a command takes from standard input. */
-const MOST_VALUE_BYTES = 65_536
+const MAX_VALUE_BYTES = 65_536
 const BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
 
 /**
@@ -56,8 +56,8 @@ function checkForm(section: string, key: string, text: string | undefined): Chan
   if (key === '' || BAD_NAME.test(key)) return { kind: 'invalid-key', message: 'Invalid configuration key' }
   if (text === undefined) return undefined
   if (BAD_VALUE.test(text)) return { kind: 'invalid-value', message: 'Invalid configuration value' }
-  return Buffer.byteLength(text) > MOST_VALUE_BYTES
-    ? { kind: 'invalid-value', message: `A value must not be longer than ${MOST_VALUE_BYTES} bytes` }
+  return Buffer.byteLength(text) > MAX_VALUE_BYTES
+    ? { kind: 'invalid-value', message: `A value must not be longer than ${MAX_VALUE_BYTES} bytes` }
     : undefined
 }
 

@@ -97,10 +97,10 @@ export function seconds(above: number, zero: 'zero' | undefined = undefined, mos
 }
 
 /** A timer of the runtime counts milliseconds in 31 bits, and takes what is longer for no time at all. */
-const MOST_TIMER_SECONDS = 2_147_483
+const MAX_TIMER_SECONDS = 2_147_483
 
 /** Seconds that a timer waits. */
-export const timer = (zero: 'zero' | undefined = undefined): Codec<number> => seconds(0, zero, MOST_TIMER_SECONDS)
+export const timer = (zero: 'zero' | undefined = undefined): Codec<number> => seconds(0, zero, MAX_TIMER_SECONDS)
 
 const SIZE = /^(\d{1,15})([a-z]*)$/
 const UNITS: ReadonlyMap<string, number> = new Map(

@@ -46,12 +46,12 @@ function readWhole(file: number, maxBytes: number): Buffer {
 }
 
 const WAIT_MS = 10
-const MOST_WAITS = 1000
+const MAX_WAITS = 1000
 
 /** Waits a while for who has a pipe open and has not written yet. */
 function readPatiently(file: number, into: Buffer): number {
   const never = new Int32Array(new SharedArrayBuffer(4))
-  for (let waits = 0; waits < MOST_WAITS; waits += 1) {
+  for (let waits = 0; waits < MAX_WAITS; waits += 1) {
     try {
       return readSync(file, into)
     } catch (error) {

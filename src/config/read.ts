@@ -81,8 +81,8 @@ function toPair(name: OptionName): Finding['about'][number] {
   return [section, key]
 }
 
-function placeOf(about: Finding['about'], { inForce }: Resolution, { open }: Given): string {
-  const given: ReadonlyMap<string, Assignment> = inForce
+function placeOf(about: Finding['about'], { snapshot }: Resolution, { open }: Given): string {
+  const given: ReadonlyMap<string, Assignment> = snapshot
   const places = about.flatMap(([section, key]) => {
     const { source } =
       given.get(`${section}.${key}`) ??
@@ -98,7 +98,7 @@ function collectEntries(sorted: Sorted, options: Resolution): readonly Assignmen
   const add = (entry: Assignment) => last.set(joinNames(entry.section, entry.key), entry)
   for (const entry of [...sorted.ignored, ...sorted.foreign, ...sorted.open.jwt_keys, ...sorted.open.services])
     add(entry)
-  for (const [name, { text, source }] of options.inForce) {
+  for (const [name, { text, source }] of options.snapshot) {
     const { section, key } = splitName(name)
     add({ section, key, text, source })
   }

@@ -11,7 +11,7 @@ import type { Sorted } from './sort.ts'
 export interface Resolution {
   readonly values: Config
   /** What was given and won. */
-  readonly inForce: ReadonlyMap<OptionName, Assignment>
+  readonly snapshot: ReadonlyMap<OptionName, Assignment>
   /** Options with a value that cannot be read. */
   readonly wrong: ReadonlySet<OptionName>
   /** Values of earlier sections that would have loosened something. */
@@ -21,7 +21,7 @@ export interface Resolution {
 interface Work {
   readonly around: Surroundings
   readonly report: Report
-  readonly inForce: Map<OptionName, Assignment>
+  readonly snapshot: Map<OptionName, Assignment>
   readonly wrong: Set<OptionName>
   readonly passedOver: Assignment[]
 }
@@ -33,13 +33,13 @@ interface ReadValue {
 
 /** One value for every row of the table: the last that was given, of an earlier section, or the default. */
 export function resolveOptions(sorted: Sorted, around: Surroundings, report: Report): Resolution {
-  const work: Work = { around, report, inForce: new Map(), wrong: new Set(), passedOver: [] }
+  const work: Work = { around, report, snapshot: new Map(), wrong: new Set(), passedOver: [] }
   const values = Object.fromEntries(
     Object.keys(OPTIONS).map((section) => [section, resolveSection(section, sorted, work)]),
   )
-  const { inForce, wrong, passedOver } = work
+  const { snapshot, wrong, passedOver } = work
   // Built from the table's own rows, one value each, so it has the table's shape.
-  return { values: values as unknown as Config, inForce, wrong, passedOver }
+  return { values: values as unknown as Config, snapshot, wrong, passedOver }
 }
 
 function resolveSection(section: string, sorted: Sorted, work: Work): Readonly<Record<string, unknown>> {
@@ -53,7 +53,7 @@ function resolveRow(row: OptionRow, sorted: Sorted, work: Work): unknown {
   const earlier = (sorted.fallback.get(row.name) ?? []).flatMap((assignment) => readValue(row, assignment, work) ?? [])
   const chosen = own.length > 0 ? own.at(-1) : chooseEarlier(row, earlier, work)
   if (!chosen) return initialOf(row, work.around.cwd)
-  work.inForce.set(row.name, chosen.assignment)
+  work.snapshot.set(row.name, chosen.assignment)
   warnAboutValue(row, chosen, work.report)
   return chosen.value
 }

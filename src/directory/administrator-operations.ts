@@ -5,19 +5,19 @@ import type { StoredPassword } from '../passwords/password.ts'
 import { findHashWork } from '../passwords/password-cost.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import { requireDistinct, requireName, requireNormalized } from './check-user.ts'
-import type { DirectoryNeeds } from './deps.ts'
+import type { DirectoryDeps } from './deps.ts'
 import type { AdministratorDirectory, Caller, NewAdministratorPassword } from './directory.ts'
 import type { Listeners } from './listeners.ts'
 import type { NewPasswords } from './new-passwords.ts'
 
 export interface AdministratorParts
-  extends Pick<DirectoryNeeds, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
+  extends Pick<DirectoryDeps, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
   readonly passwords: NewPasswords
   readonly listeners: Listeners
 }
 
 const SECTION = 'admins'
-const MOST_ATTEMPTS = 100
+const MAX_ATTEMPTS = 100
 const NO_PASSWORD = 'The password of an administrator must not be empty.'
 
 export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
@@ -45,7 +45,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       return text
     },
     async removeAdministrator(name) {
-      for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+      for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
         const removed = requireOther(parts, name)
         // of two nodes that each remove one of the last two, the second must see that it removes the last
         const outcome = await store.unsetSetting({ ...change(name), unchangedSince: administration.sequence() })

@@ -1,5 +1,5 @@
 import { Refusal } from '../base/errors.ts'
-import type { DirectoryNeeds, Follower } from './deps.ts'
+import type { DirectoryDeps, Follower } from './deps.ts'
 import type { EndedSessions } from './ended-sessions.ts'
 import type { Listeners } from './listeners.ts'
 import type { Change } from './store-port.ts'
@@ -26,14 +26,14 @@ export interface KnowledgeParts {
 
 const MS_BETWEEN_WARNINGS = 10_000
 
-export function createKnowledge(needs: DirectoryNeeds, parts: KnowledgeParts): Knowledge {
-  const { administration, clock, log, events } = needs
+export function createKnowledge(deps: DirectoryDeps, parts: KnowledgeParts): Knowledge {
+  const { administration, clock, log, events } = deps
   let lostAtMs: number | undefined
   let warnedAtMs = Number.NEGATIVE_INFINITY
-  const follower = needs.follow({
+  const follower = deps.follow({
     from: administration.sequence(),
-    onChange: (changes) => learn(changes, needs, parts),
-    onReset: () => beginAnew(needs, parts),
+    onChange: (changes) => learn(changes, deps, parts),
+    onReset: () => beginAnew(deps, parts),
     onStale({ error, ageMs }) {
       if (lostAtMs === undefined) events.record('store.lost', { reason: describeFailure(error) })
       lostAtMs ??= clock.nowMs() - ageMs
@@ -48,7 +48,7 @@ export function createKnowledge(needs: DirectoryNeeds, parts: KnowledgeParts): K
     },
   })
   const look = createLook(() => catchUp(follower))
-  const isStale = () => follower.stalenessMs() > needs.settings().maxStalenessMs
+  const isStale = () => follower.stalenessMs() > deps.settings().maxStalenessMs
   return {
     stalenessMs: () => follower.stalenessMs(),
     isStale,
@@ -99,14 +99,14 @@ async function catchUp(follower: Follower): Promise<void> {
  * Takes in changes made anywhere, this node included, and tells of each as soon as it holds: what comes after may fail,
  * and then all of them come again, but not what was learnt of them.
  */
-async function learn(changes: readonly Change[], needs: DirectoryNeeds, parts: KnowledgeParts): Promise<void> {
+async function learn(changes: readonly Change[], deps: DirectoryDeps, parts: KnowledgeParts): Promise<void> {
   const { memory, ended, listeners, work } = parts
   const { user = [], session = [], admin = [] } = Object.groupBy(changes, ({ kind }) => kind)
   for (const { key, sequence } of user) memory.forget(key, sequence)
   for (const { key } of user) listeners.tell({ kind: 'account', name: key })
   for (const { id, name } of session.length > 0 ? await ended.pull() : []) listeners.tell({ kind: 'session', id, name })
-  const isSettingNew = changes.some((change) => isNewSetting(change, needs))
-  const moved = isSettingNew ? await refreshAdministrators(needs) : []
+  const isSettingNew = changes.some((change) => isNewSetting(change, deps))
+  const moved = isSettingNew ? await refreshAdministrators(deps) : []
   const names = new Set([...admin.map(({ key }) => key), ...moved])
   for (const name of names) listeners.tell({ kind: 'account', name })
   for (const name of new Set([...user.map(({ key }) => key), ...names])) await ended.trim(name)
@@ -114,7 +114,7 @@ async function learn(changes: readonly Change[], needs: DirectoryNeeds, parts: K
 }
 
 /** Gives the administrators whose session epoch has moved, whatever moved it. */
-async function refreshAdministrators({ administration }: DirectoryNeeds): Promise<readonly string[]> {
+async function refreshAdministrators({ administration }: DirectoryDeps): Promise<readonly string[]> {
   const before = administration.accounts()
   await administration.refresh()
   const after = administration.accounts()
@@ -123,10 +123,10 @@ async function refreshAdministrators({ administration }: DirectoryNeeds): Promis
   )
 }
 
-const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryNeeds): boolean =>
+const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryDeps): boolean =>
   (kind === 'setting' || kind === 'admin') && sequence > administration.sequence()
 
-async function beginAnew({ administration }: DirectoryNeeds, parts: KnowledgeParts): Promise<void> {
+async function beginAnew({ administration }: DirectoryDeps, parts: KnowledgeParts): Promise<void> {
   parts.memory.clear()
   await parts.ended.reset()
   await parts.work.refresh()

@@ -6,7 +6,7 @@
 import { createFindAccount } from './accounts.ts'
 import { createAdministrators } from './administrator-operations.ts'
 import { createKnowledge } from './change-tracker.ts'
-import type { DirectoryNeeds } from './deps.ts'
+import type { DirectoryDeps } from './deps.ts'
 import type { Directory } from './directory.ts'
 import { createEndedSessions } from './ended-sessions.ts'
 import { createImportUsers } from './import-users.ts'
@@ -20,17 +20,17 @@ import { createUsers } from './user-operations.ts'
 import { createUserWriter } from './user-writer.ts'
 
 /** Answers when everything that ended before is known. */
-export async function createDirectory(needs: DirectoryNeeds): Promise<Directory> {
-  const { store, hasher, settings, clock } = needs
+export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
+  const { store, hasher, settings, clock } = deps
   const memory = createUserMemory(store, () => settings().cacheSize)
   const writer = createUserWriter(store, memory)
-  const listeners = createListeners(needs.log)
+  const listeners = createListeners(deps.log)
   const ended = createEndedSessions(store, clock)
-  const work = createStoredWork(store, needs.administration)
+  const work = createStoredWork(store, deps.administration)
   await Promise.all([ended.pull(), work.refresh()])
 
-  const parts = { ...needs, memory, writer, listeners, ended, work, passwords: createNewPasswords(hasher, settings) }
-  const knowledge = createKnowledge(needs, parts)
+  const parts = { ...deps, memory, writer, listeners, ended, work, passwords: createNewPasswords(hasher, settings) }
+  const knowledge = createKnowledge(deps, parts)
   const findAccount = createFindAccount({ ...parts, knowledge })
   const upgrade = createUpgrade({ ...parts, findAccount })
   const users = createUsers(parts)

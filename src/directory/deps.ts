@@ -7,14 +7,14 @@ import type { AdministratorAccount } from './administrators.ts'
 import type { Change, Store } from './store-port.ts'
 
 /** What the directory is built from. */
-export interface DirectoryNeeds {
+export interface DirectoryDeps {
   readonly store: Store
   readonly hasher: Hasher
   readonly administration: Administration
   /** The options in force; asked each time. */
   settings(): DirectorySettings
   /** Follows the changes of the store. */
-  follow(options: FollowNeeds): Follower
+  follow(options: FollowDeps): Follower
   readonly clock: Clock
   /** Cardea's own key, shared by the nodes of a store and known to no other server. */
   ownKey(): Uint8Array
@@ -51,7 +51,7 @@ export interface Administration {
   refresh(): Promise<void>
 }
 
-export interface FollowNeeds {
+export interface FollowDeps {
   readonly from: number
   readonly onChange: (changes: readonly Change[]) => Promise<void>
   readonly onReset: () => Promise<void>

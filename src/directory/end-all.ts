@@ -1,11 +1,11 @@
 import { nowSeconds } from '../base/clock.ts'
-import type { DirectoryNeeds } from './deps.ts'
+import type { DirectoryDeps } from './deps.ts'
 import type { Listeners } from './listeners.ts'
 import type { Stored } from './store-port.ts'
 import { endSessions, NO_SESSIONS_ENDED, nextRevision, type UserRecord } from './user.ts'
 import type { UserWriter } from './user-writer.ts'
 
-export interface EndAllParts extends Pick<DirectoryNeeds, 'administration' | 'clock'> {
+export interface EndAllParts extends Pick<DirectoryDeps, 'administration' | 'clock'> {
   readonly writer: UserWriter
   readonly listeners: Listeners
 }

@@ -6,7 +6,7 @@ import type { Account } from './account.ts'
 import type { SessionDirectory } from './directory.ts'
 import type { Authenticated } from './identity.ts'
 
-export interface PasswordProofNeeds {
+export interface PasswordProofDeps {
   readonly directory: Pick<SessionDirectory, 'findPasswordTime'>
   /** Seconds after which a session alone is not enough: the current password is needed as well. 0: it always is enough. */
   maxAgeSeconds(): number
@@ -22,14 +22,14 @@ export type CheckCurrentPassword = () => MaybePromise<boolean>
  */
 export async function requirePassword(
   who: Authenticated,
-  needs: PasswordProofNeeds,
+  deps: PasswordProofDeps,
   isCurrentPassword: CheckCurrentPassword = () => false,
 ): Promise<void> {
   if (who.hasPassword) return
-  const provedAt = findProofTime(who, needs)
+  const provedAt = findProofTime(who, deps)
   if (provedAt === undefined) throw new Refusal('password_required', { about: NEEDS_PASSWORD })
-  const maxAge = needs.maxAgeSeconds()
-  if (maxAge === 0 || nowSeconds(needs.clock) - provedAt < maxAge || (await isCurrentPassword())) return
+  const maxAge = deps.maxAgeSeconds()
+  if (maxAge === 0 || nowSeconds(deps.clock) - provedAt < maxAge || (await isCurrentPassword())) return
   throw new Refusal('password_required', { about: toNeedsPasswordAgain(maxAge) })
 }
 
@@ -39,7 +39,7 @@ export const NEEDS_PASSWORD =
 const toNeedsPasswordAgain = (seconds: number): string =>
   `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`
 
-function findProofTime(who: Authenticated, { directory }: PasswordProofNeeds): number | undefined {
+function findProofTime(who: Authenticated, { directory }: PasswordProofDeps): number | undefined {
   const { identity, session, bearer, origin } = who
   const id = session?.id ?? bearer?.session?.id
   const isDelegated = origin !== undefined || bearer?.accessToken !== undefined || who.accessToken !== undefined

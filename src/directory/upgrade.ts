@@ -4,13 +4,13 @@ import type { MaybePromise } from '../base/maybe-promise.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { isOutdated } from '../passwords/password-strength.ts'
 import { type Account, toVersion } from './account.ts'
-import type { DirectoryNeeds } from './deps.ts'
+import type { DirectoryDeps } from './deps.ts'
 import type { AccountDirectory, UpgradeOptions } from './directory.ts'
 import type { Listeners } from './listeners.ts'
 import { reviseUser } from './user.ts'
 import type { UserWriter } from './user-writer.ts'
 
-export interface UpgradeNeeds extends Pick<DirectoryNeeds, 'hasher' | 'administration' | 'settings' | 'clock'> {
+export interface UpgradeDeps extends Pick<DirectoryDeps, 'hasher' | 'administration' | 'settings' | 'clock'> {
   readonly writer: UserWriter
   readonly listeners: Listeners
   readonly findAccount: AccountDirectory['findAccount']
@@ -32,8 +32,8 @@ const MS_BETWEEN_ATTEMPTS = 5000
 /** How long a stored form that was set at run time stays as it is, unless a session is opened with it. */
 const SECONDS_KEPT = 60
 
-export function createUpgrade(needs: UpgradeNeeds): Upgrade {
-  const { settings, clock } = needs
+export function createUpgrade(deps: UpgradeDeps): Upgrade {
+  const { settings, clock } = deps
   const running = new Map<string, Promise<void>>()
   const attempts = createLiveCache<{ readonly atMs: number }>(() => Math.max(settings().cacheSize, 1))
 
@@ -51,7 +51,7 @@ export function createUpgrade(needs: UpgradeNeeds): Upgrade {
     const underWay = running.get(name)
     if (underWay || isTooSoon(name)) return underWay
     attempts.set(name, { atMs: clock.nowMs() })
-    const work = (account.isAdmin ? hashAdministrator : hashUser)(needs, account, password)
+    const work = (account.isAdmin ? hashAdministrator : hashUser)(deps, account, password)
       // too much work, or no store: the next sign-in is the next occasion
       .catch(() => {})
       .finally(() => running.delete(name))
@@ -63,21 +63,21 @@ export function createUpgrade(needs: UpgradeNeeds): Upgrade {
     begin(account, password, { opensSession = true } = {}) {
       if (!isDue(account) || (!opensSession && isFresh(account))) return account
       const work = start(account, password)
-      return account.isAdmin && work ? work.then(() => findAgain(needs, account)) : account
+      return account.isAdmin && work ? work.then(() => findAgain(deps, account)) : account
     },
     settled: async () => void (await Promise.all(running.values())),
   }
 }
 
 /** Where another one is found, its sessions are not this one's to begin. */
-async function findAgain({ findAccount }: UpgradeNeeds, account: Account): Promise<Account> {
+async function findAgain({ findAccount }: UpgradeDeps, account: Account): Promise<Account> {
   const now = await findAccount(account.name)
   return now?.isAdmin && saltOf(now) === saltOf(account) ? now : account
 }
 
 const saltOf = ({ password }: Account): string | undefined => ('salt' in password ? password.salt : undefined)
 
-async function hashUser({ hasher, writer, settings }: UpgradeNeeds, account: Account, password: string): Promise<void> {
+async function hashUser({ hasher, writer, settings }: UpgradeDeps, account: Account, password: string): Promise<void> {
   const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(account) ?? '' })
   await writer.write(account.name, (stored) => {
     const user = stored?.record
@@ -86,8 +86,8 @@ async function hashUser({ hasher, writer, settings }: UpgradeNeeds, account: Acc
   })
 }
 
-async function hashAdministrator(needs: UpgradeNeeds, { name, ...account }: Account, password: string): Promise<void> {
-  const { hasher, settings, administration, listeners } = needs
+async function hashAdministrator(deps: UpgradeDeps, { name, ...account }: Account, password: string): Promise<void> {
+  const { hasher, settings, administration, listeners } = deps
   const from = administration.accounts().get(name)
   if (from?.version !== account.version) return
   const hashed = await hasher.hash(password, { ...settings().parameters, salt: saltOf(from) ?? '' })

@@ -3,7 +3,7 @@ import { Refusal } from '../base/errors.ts'
 import { bindTokens } from './access-token.ts'
 import { isSameStored, settle, toNewUser } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireNormalized, requireRoles } from './check-user.ts'
-import type { DirectoryNeeds } from './deps.ts'
+import type { DirectoryDeps } from './deps.ts'
 import type { Caller, ExpectedRevision, NewPassword, UserDirectory, UserDraft } from './directory.ts'
 import { withGrant } from './grants.ts'
 import type { Listeners } from './listeners.ts'
@@ -12,7 +12,7 @@ import { endSessions, toTombstone, type User, type UserRecord } from './user.ts'
 import { recordUserChange } from './user-events.ts'
 import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
 
-export interface UserParts extends Pick<DirectoryNeeds, 'store' | 'administration' | 'clock' | 'events'> {
+export interface UserParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events'> {
   readonly writer: UserWriter
   readonly passwords: NewPasswords
   readonly listeners: Listeners

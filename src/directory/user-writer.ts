@@ -18,7 +18,7 @@ export interface UserWriter {
 }
 
 /** Writers of this process take turns, so each loss is another node's gain: nobody loses that often. */
-const MOST_ATTEMPTS = 100
+const MAX_ATTEMPTS = 100
 
 export function createUserWriter(store: UserStore, memory: UserMemory): UserWriter {
   const inTurn = createTurns()
@@ -41,7 +41,7 @@ export function createUserWriter(store: UserStore, memory: UserMemory): UserWrit
 
   const write = <R extends UserRecord>(name: string, decide: (stored: Stored | undefined) => R | undefined) =>
     inTurn(name, async () => {
-      for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+      for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
         const done = await attempt(name, decide)
         if (done) return done.record
       }

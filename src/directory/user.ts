@@ -89,7 +89,7 @@ export type NameFlaw =
 
 export type RoleFlaw = Exclude<NameFlaw, 'colon' | 'leading_underscore'> | 'comma'
 
-const MOST_BYTES = 256
+const MAX_BYTES = 256
 const CONTROL = /\p{Cc}/u
 
 /** What keeps this text from being the name of a user or administrator. */
@@ -109,7 +109,7 @@ export type WordFlaw = Exclude<RoleFlaw, 'comma'>
 export function checkWord(word: string): WordFlaw | undefined {
   if (word === '') return 'empty'
   // first the cheap bound: a UTF-16 unit is at least one byte
-  if (word.length > MOST_BYTES || Buffer.byteLength(word) > MOST_BYTES) return 'too_long'
+  if (word.length > MAX_BYTES || Buffer.byteLength(word) > MAX_BYTES) return 'too_long'
   // half of a surrogate pair has no UTF-8: two such names would be one in the store
   if (!word.isWellFormed()) return 'not_text'
   if (CONTROL.test(word)) return 'control_character'
@@ -176,14 +176,14 @@ export function reviseUser(before: UserRecord | undefined, after: User): User {
 }
 
 /** As many as the document database hands on when it is asked for less than all. */
-const MOST_ANCESTORS = 50
+const MAX_ANCESTORS = 50
 
 export const ancestorsOf = (record: UserRecord | undefined): Ancestors =>
   (record?.kind === 'user' ? record.document.ancestors : record?.ancestors) ?? []
 
 function withAncestor(before: UserRecord | undefined): Ancestors {
   const parent = readRevision(revisionOf(before) ?? '')
-  return parent ? [parent.digest, ...ancestorsOf(before)].slice(0, MOST_ANCESTORS) : []
+  return parent ? [parent.digest, ...ancestorsOf(before)].slice(0, MAX_ANCESTORS) : []
 }
 
 /** Deletes a user: its sessions end, its revision moves on. */

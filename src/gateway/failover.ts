@@ -2,25 +2,25 @@ import { Refusal } from '../base/errors.ts'
 import type { Reply } from '../http/request-context.ts'
 import type { Group, Member } from './balancer.ts'
 import { isDisconnected, isUnanswered, isUnconnected, toUpstreamRefusal } from './failures.ts'
-import type { ForwardNeeds } from './forward.ts'
+import type { ForwardDeps } from './forward.ts'
 import type { CheckIdentity } from './identity-check.ts'
 import type { Pools } from './pools.ts'
 import { Attempt, type AttemptOwner, type Failed, type Order } from './upstream-request.ts'
 
-export interface RoundNeeds extends ForwardNeeds {
+export interface RoundDeps extends ForwardDeps {
   readonly checkIdentity: CheckIdentity | undefined
 }
 
 /** Asks one server after another, as long as that can do no harm. */
-export const askAround = (order: Order, group: Group<Pools>, needs: RoundNeeds): Promise<Reply> =>
-  new Promise((resolve, reject) => new Round(order, group, needs, resolve, reject).next())
+export const askAround = (order: Order, group: Group<Pools>, deps: RoundDeps): Promise<Reply> =>
+  new Promise((resolve, reject) => new Round(order, group, deps, resolve, reject).next())
 
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
 class Round implements AttemptOwner {
   readonly #order: Order
   readonly #group: Group<Pools>
-  readonly #needs: RoundNeeds
+  readonly #deps: RoundDeps
   readonly #resolve: (reply: Reply) => void
   readonly #reject: (error: unknown) => void
   #tried: Set<Member<Pools>> | undefined
@@ -30,13 +30,13 @@ class Round implements AttemptOwner {
   constructor(
     order: Order,
     group: Group<Pools>,
-    needs: RoundNeeds,
+    deps: RoundDeps,
     resolve: (reply: Reply) => void,
     reject: (error: unknown) => void,
   ) {
     this.#order = order
     this.#group = group
-    this.#needs = needs
+    this.#deps = deps
     this.#resolve = resolve
     this.#reject = reject
   }
@@ -49,7 +49,7 @@ class Round implements AttemptOwner {
 
   #ask(member: Member<Pools>): void {
     try {
-      new Attempt(this.#order, member, this.#needs, this).send()
+      new Attempt(this.#order, member, this.#deps, this).send()
     } catch (error) {
       this.#reject(error)
     }
@@ -57,8 +57,8 @@ class Round implements AttemptOwner {
 
   onReply(member: Member<Pools>, reply: Reply): void {
     if (member.failures > 0) this.#group.revive(member)
-    this.#needs.watch.onAnswered(member.url)
-    const { probe, checkIdentity } = this.#needs
+    this.#deps.watch.onAnswered(member.url)
+    const { probe, checkIdentity } = this.#deps
     if (this.#order.isSigned && checkIdentity && probe?.suspicious.has(reply.status))
       void this.#examine(member, reply, checkIdentity)
     else this.#resolve(reply)
@@ -72,7 +72,7 @@ class Round implements AttemptOwner {
       return
     }
     dropBody(reply)
-    this.#needs.watch.onRejected(member.url, reason)
+    this.#deps.watch.onRejected(member.url, reason)
     this.#reject(new Refusal('upstream_rejects_identity', { detail: reason }))
   }
 
@@ -81,8 +81,8 @@ class Round implements AttemptOwner {
     this.#judge(member, failed)
     this.#failure = toUpstreamRefusal(error, this.#group.refuse)
     const isSafe = isUnconnected(error) || (isDisconnected(error) && isRepeatable(this.#order, failed))
-    if (!isSafe || this.#order.exchange.isGone) {
-      if (isUpstreamFault(error) && !this.#order.exchange.isGone) this.#needs.watch.onFailed(member.url, error)
+    if (!isSafe || this.#order.context.isGone) {
+      if (isUpstreamFault(error) && !this.#order.context.isGone) this.#deps.watch.onFailed(member.url, error)
       this.#reject(this.#failure)
       return
     }
@@ -97,7 +97,7 @@ class Round implements AttemptOwner {
   #judge(member: Member<Pools>, { error, hasBegun }: Failed): void {
     if (isUnconnected(error)) {
       this.#group.rest(member)
-      this.#needs.watch.onUnconnected(member.url, error)
+      this.#deps.watch.onUnconnected(member.url, error)
     } else if (isUnanswered(error)) this.#group.avoid(member)
     else if (isDisconnected(error) && !hasBegun) this.#group.doubt(member)
   }
@@ -110,5 +110,5 @@ function dropBody({ body }: Reply): void {
   if (typeof body === 'object' && 'drop' in body) body.drop()
 }
 
-const isRepeatable = ({ exchange }: Order, { hasBegun, hasSent }: Failed): boolean =>
-  IDEMPOTENT.has(exchange.method) && !hasBegun && !hasSent
+const isRepeatable = ({ context }: Order, { hasBegun, hasSent }: Failed): boolean =>
+  IDEMPOTENT.has(context.method) && !hasBegun && !hasSent

@@ -5,8 +5,8 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
-import type { Exchange, Reply } from '../http/request-context.ts'
-import { askAround, type RoundNeeds } from './failover.ts'
+import type { Reply, RequestContext } from '../http/request-context.ts'
+import { askAround, type RoundDeps } from './failover.ts'
 import { gatherAnswer } from './gather-answer.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import { createIdentityCheck, type IdentityProbe } from './identity-check.ts'
@@ -26,7 +26,7 @@ export interface ForwardSettings extends PoolsSettings {
   readonly ownsCors: boolean
 }
 
-export interface ForwardNeeds {
+export interface ForwardDeps {
   settings(): ForwardSettings
   /** Headers of the deployment's own naming that nobody but Cardea may set: the same list as long as nothing changes. */
   identityHeaders(): readonly string[]
@@ -34,11 +34,11 @@ export interface ForwardNeeds {
   readonly ownCookies: readonly string[]
   readonly introduce: Introduce
   /** Whether the answer may go on for ever, and be silent for any time. */
-  isFeed(exchange: Exchange): boolean
+  isFeed(context: RequestContext): boolean
   /** Whether pages in the response are kept apart from Cardea's own. */
-  isolates(exchange: Exchange): boolean
+  isolates(context: RequestContext): boolean
   readonly streams: OpenStreams
-  stillHolds(exchange: Exchange): Promise<boolean>
+  stillHolds(context: RequestContext): Promise<boolean>
   /** Shows whether the identities that are signed are accepted. Left out where the server does not tell. */
   readonly probe?: IdentityProbe
   readonly watch: UpstreamWatch
@@ -48,56 +48,56 @@ export interface ForwardNeeds {
 export interface Upstream {
   /** Whether there is one. */
   isSet(): boolean
-  forward(exchange: Exchange): Promise<Reply>
+  forward(context: RequestContext): Promise<Reply>
   /**
    * The same with the whole response in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`.
    * `body` takes the place of the request's own.
    */
-  forwardWhole(exchange: Exchange, maxBytes: number, body?: Buffer): Promise<Reply>
+  forwardWhole(context: RequestContext, maxBytes: number, body?: Buffer): Promise<Reply>
   /** How the servers answer this path: as the healthiest of them does. */
   checkHealth(path: string): Promise<UpstreamHealth>
   close(): Promise<void>
 }
 
-export function createUpstream(needs: ForwardNeeds): Upstream {
-  const pools = createLivePools(needs.settings, needs.clock)
-  const filters = deriveLive({ get: needs.identityHeaders }, (names) =>
-    createRequestFilter({ identityHeaders: [...names, needs.requestIdHeader], ownCookies: needs.ownCookies }),
+export function createUpstream(deps: ForwardDeps): Upstream {
+  const pools = createLivePools(deps.settings, deps.clock)
+  const filters = deriveLive({ get: deps.identityHeaders }, (names) =>
+    createRequestFilter({ identityHeaders: [...names, deps.requestIdHeader], ownCookies: deps.ownCookies }),
   )
   const openShare = createSpool()
-  const checkIdentity = needs.probe && createIdentityCheck(needs.probe, needs.clock)
-  const round: RoundNeeds = { ...needs, checkIdentity }
-  const forward = (exchange: Exchange, spooled: Buffer | undefined, isWhole = false): Promise<Reply> => {
-    const { headers, keepsAuthorization } = needs.introduce(exchange.authenticated ?? UNKNOWN)
+  const checkIdentity = deps.probe && createIdentityCheck(deps.probe, deps.clock)
+  const round: RoundDeps = { ...deps, checkIdentity }
+  const forward = (context: RequestContext, spooled: Buffer | undefined, isWhole = false): Promise<Reply> => {
+    const { headers, keepsAuthorization } = deps.introduce(context.authenticated ?? UNKNOWN)
     const filter = filters.get()
-    const passed = filter(exchange.rawHeaders, keepsAuthorization)
+    const passed = filter(context.rawHeaders, keepsAuthorization)
     const sent = isWhole ? withoutSelection(passed) : passed
-    addForwarded(sent, exchange.client)
-    sent.push(needs.requestIdHeader, exchange.id)
+    addForwarded(sent, context.client)
+    sent.push(deps.requestIdHeader, context.id)
     for (const part of headers) sent.push(part)
     const isSigned = headers.length > 0 && !keepsAuthorization
-    const order = { exchange, headers: sent, isFeed: needs.isFeed(exchange), isSigned, spooled, filter }
+    const order = { context, headers: sent, isFeed: deps.isFeed(context), isSigned, spooled, filter }
     return askAround(order, pools.get(), round)
   }
-  const forwardSpooled = async (exchange: Exchange, spool: SpoolLimits): Promise<Reply> => {
+  const forwardSpooled = async (context: RequestContext, spool: SpoolLimits): Promise<Reply> => {
     const share = openShare(spool.totalBytes)
     try {
-      return await forward(exchange, await gather(exchange, spool, share))
+      return await forward(context, await gather(context, spool, share))
     } finally {
       share.release()
     }
   }
   return {
-    isSet: () => needs.settings().urls.length > 0,
-    forward(exchange) {
-      if (!exchange.target.startsWith('/')) throw new Refusal('invalid_target')
-      const { spool } = needs.settings()
-      const isWhole = spool === undefined || exchange.header('transfer-encoding') === undefined
-      return isWhole ? forward(exchange, undefined) : forwardSpooled(exchange, spool)
+    isSet: () => deps.settings().urls.length > 0,
+    forward(context) {
+      if (!context.target.startsWith('/')) throw new Refusal('invalid_target')
+      const { spool } = deps.settings()
+      const isWhole = spool === undefined || context.header('transfer-encoding') === undefined
+      return isWhole ? forward(context, undefined) : forwardSpooled(context, spool)
     },
-    async forwardWhole(exchange, maxBytes, body) {
-      if (!exchange.target.startsWith('/')) throw new Refusal('invalid_target')
-      return gatherAnswer(await forward(exchange, body, true), maxBytes)
+    async forwardWhole(context, maxBytes, body) {
+      if (!context.target.startsWith('/')) throw new Refusal('invalid_target')
+      return gatherAnswer(await forward(context, body, true), maxBytes)
     },
     checkHealth: (path) => checkHealth(pools.get(), path),
     close: pools.close,
@@ -116,8 +116,8 @@ function withoutSelection(headers: readonly string[]): string[] {
   return kept
 }
 
-async function gather(exchange: Exchange, limits: SpoolLimits, { take }: SpoolShare): Promise<Buffer> {
+async function gather(context: RequestContext, limits: SpoolLimits, { take }: SpoolShare): Promise<Buffer> {
   // one that would not fit alone will not fit later either
   const most = Math.min(limits.bodyBytes, limits.totalBytes)
-  return (await exchange.gatherBody(most, take)) ?? Buffer.alloc(0)
+  return (await context.gatherBody(most, take)) ?? Buffer.alloc(0)
 }

@@ -41,7 +41,7 @@ const ADMIN_ROLE = '_admin'
 const rolesOf = ({ roles, isAdmin }: Identity): readonly string[] =>
   isAdmin && !roles.includes(ADMIN_ROLE) ? [ADMIN_ROLE, ...roles] : roles
 
-export interface DocumentTokenNeeds {
+export interface DocumentTokenDeps {
   signer(): Signer
   /** The claim the database reads roles from. */
   rolesClaim(): string
@@ -49,7 +49,7 @@ export interface DocumentTokenNeeds {
 }
 
 /** The document database: a token with name and roles. */
-export function introduceByDocumentToken({ signer, rolesClaim, clock }: DocumentTokenNeeds): Introduce {
+export function introduceByDocumentToken({ signer, rolesClaim, clock }: DocumentTokenDeps): Introduce {
   const known = createTokenReuse<Introduction>(clock)
   return (who) => {
     const { identity } = who
@@ -62,14 +62,14 @@ export function introduceByDocumentToken({ signer, rolesClaim, clock }: Document
   }
 }
 
-export interface ProxyHeaderNeeds {
+export interface ProxyHeaderDeps {
   names(): { readonly username: string; readonly roles: string; readonly token: string }
   /** Proof of a name for whoever shares the secret. */
   prove(name: string): string
 }
 
 /** The document database: its proxy headers. */
-export function introduceByProxyHeaders({ names, prove }: ProxyHeaderNeeds): Introduce {
+export function introduceByProxyHeaders({ names, prove }: ProxyHeaderDeps): Introduce {
   return ({ identity }) => {
     const { name } = identity
     if (name === null) return NOBODY
@@ -81,7 +81,7 @@ export function introduceByProxyHeaders({ names, prove }: ProxyHeaderNeeds): Int
   }
 }
 
-export interface MultiModelTokenNeeds {
+export interface MultiModelTokenDeps {
   signer(): Signer
   readonly issuer: string
   /** The user an administrator becomes. */
@@ -90,7 +90,7 @@ export interface MultiModelTokenNeeds {
 }
 
 /** The multi-model database: a token for the same name. Who stands above all users does there too. */
-export function introduceByUserToken({ signer, issuer: iss, admin, clock }: MultiModelTokenNeeds): Introduce {
+export function introduceByUserToken({ signer, issuer: iss, admin, clock }: MultiModelTokenDeps): Introduce {
   const known = createTokenReuse<Introduction>(clock)
   return (who) => {
     const user = toUpstreamUser(who.identity, admin())
@@ -121,7 +121,7 @@ export const introduceByClient =
     return AS_CAME
   }
 
-export interface ServiceTokenNeeds {
+export interface ServiceTokenDeps {
   signer(): Signer
   readonly service: string
   readonly clock: Clock
@@ -131,7 +131,7 @@ export interface ServiceTokenNeeds {
 export const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-Auth-Roles' } as const
 
 /** Services: a token anybody can verify, and the same in plain words for those who only trust the network. */
-export function introduceToService({ signer, service: aud, clock }: ServiceTokenNeeds): Introduce {
+export function introduceToService({ signer, service: aud, clock }: ServiceTokenDeps): Introduce {
   const known = createTokenReuse<Introduction>(clock)
   return (who) => {
     const { identity, by, isHeldBack } = who

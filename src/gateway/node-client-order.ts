@@ -1,28 +1,28 @@
 import type { Readable } from 'node:stream'
-import type { Exchange } from '../http/request-context.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import type { DirectOrder } from './node-client.ts'
 import { type HeaderFilter, keepTrailers } from './request-headers.ts'
 
 interface Sent {
-  readonly exchange: Exchange
+  readonly context: RequestContext
   readonly headers: readonly string[]
   readonly filter: HeaderFilter
 }
 
 /** A request with trailers, ready for the client that can send them. `undefined`: undici can send it. */
-export function findDirectOrder({ exchange, headers, filter }: Sent, body: Readable): DirectOrder | undefined {
-  const trailer = exchange.header('trailer')
+export function findDirectOrder({ context, headers, filter }: Sent, body: Readable): DirectOrder | undefined {
+  const trailer = context.header('trailer')
   // only a chunked body has trailers
-  if (trailer === undefined || exchange.header('content-length') !== undefined) return undefined
-  const announced = filterNames(trailer, exchange, filter)
+  if (trailer === undefined || context.header('content-length') !== undefined) return undefined
+  const announced = filterNames(trailer, context, filter)
   if (announced === '') return undefined
   const all = [...headers, 'Transfer-Encoding', 'chunked', 'Trailer', announced]
-  const trailers = () => toPairs(keepTrailers(exchange.rawTrailers, exchange.rawHeaders, filter))
-  return { method: exchange.method, path: exchange.target, headers: all, body, trailers }
+  const trailers = () => toPairs(keepTrailers(context.rawTrailers, context.rawHeaders, filter))
+  return { method: context.method, path: context.target, headers: all, body, trailers }
 }
 
 /** Nothing is announced that will not come. */
-function filterNames(announced: string, { rawHeaders }: Exchange, filter: HeaderFilter): string {
+function filterNames(announced: string, { rawHeaders }: RequestContext, filter: HeaderFilter): string {
   const flat = announced.split(',').flatMap((name) => [name.trim(), ''])
   const kept = keepTrailers(flat, rawHeaders, filter)
   return kept.filter((name) => TOKEN.test(name)).join(', ')

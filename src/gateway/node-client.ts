@@ -6,7 +6,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as openRequest
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { createConnector, KEEP_ALIVE_MS, MOST_HEADER_BYTES, type PoolLimits } from './pool.ts'
+import { createConnector, KEEP_ALIVE_MS, MAX_HEADER_BYTES, type PoolLimits } from './pool.ts'
 
 export interface DirectOrder {
   readonly method: string
@@ -79,7 +79,7 @@ class Conversation implements Dispatcher.DispatchController {
 
   #send(agent: Agent): void {
     const { method, path, headers, body } = this.#order
-    const request = openRequest({ agent, method, path, headers, maxHeaderSize: MOST_HEADER_BYTES })
+    const request = openRequest({ agent, method, path, headers, maxHeaderSize: MAX_HEADER_BYTES })
     this.#request = request
     // zero: none may vanish
     request.maxHeadersCount = 0

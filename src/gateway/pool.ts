@@ -14,7 +14,7 @@ export interface PoolLimits {
 
 /** Below what common servers keep a connection for, so that it is we who close it. */
 export const KEEP_ALIVE_MS = 4000
-export const MOST_HEADER_BYTES = 65_536
+export const MAX_HEADER_BYTES = 65_536
 
 const require = createRequire(import.meta.url)
 
@@ -31,7 +31,7 @@ export function createPool(url: string, limits: PoolLimits): Pool {
     headersTimeout: limits.firstByteTimeoutMs,
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    maxHeaderSize: MOST_HEADER_BYTES,
+    maxHeaderSize: MAX_HEADER_BYTES,
     connect: tellBreaks(createConnector(new URL(url), limits)),
   })
 }

@@ -25,7 +25,7 @@ export interface AnswerOwner {
 }
 
 /** What may wait here before the door takes the answer. */
-const MOST_WAITING_BYTES = 65_536
+const MAX_WAITING_BYTES = 65_536
 
 const GONE = new Error('nobody waits for the answer')
 
@@ -91,7 +91,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     if (this.#sink === undefined) {
       this.#waiting.push(chunk)
       this.#waitingBytes += chunk.length
-      if (this.#waitingBytes > MOST_WAITING_BYTES) controller.pause()
+      if (this.#waitingBytes > MAX_WAITING_BYTES) controller.pause()
       return
     }
     this.#idle?.refresh()

@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Refusal } from '../base/errors.ts'
 import type { Authenticated } from '../directory/identity.ts'
-import type { Exchange, Reply } from '../http/request-context.ts'
+import type { Reply, RequestContext } from '../http/request-context.ts'
 import type { Member } from './balancer.ts'
-import type { ForwardNeeds } from './forward.ts'
+import type { ForwardDeps } from './forward.ts'
 import { UNKNOWN } from './identity-headers.ts'
 import { isolate } from './isolate.ts'
 import { findDirectOrder } from './node-client-order.ts'
@@ -17,7 +17,7 @@ import { Upload } from './upload.ts'
 
 /** A request as it is sent, to one server after another if need be. */
 export interface Order {
-  readonly exchange: Exchange
+  readonly context: RequestContext
   readonly headers: readonly string[]
   readonly isFeed: boolean
   /** Whether Cardea signed who is asking. */
@@ -52,32 +52,32 @@ export class Attempt implements AnswerOwner, OpenStream {
   readonly firstByteMs: number
   readonly #order: Order
   readonly #member: Member<Pools>
-  readonly #needs: ForwardNeeds
+  readonly #deps: ForwardDeps
   readonly #answer: Answer
   readonly #body: Readable | undefined
   readonly #owner: AttemptOwner
 
-  constructor(order: Order, member: Member<Pools>, needs: ForwardNeeds, owner: AttemptOwner) {
-    const { exchange } = order
+  constructor(order: Order, member: Member<Pools>, deps: ForwardDeps, owner: AttemptOwner) {
+    const { context } = order
     this.#order = order
     this.#member = member
-    this.#needs = needs
+    this.#deps = deps
     this.#owner = owner
-    this.authenticated = exchange.authenticated ?? UNKNOWN
-    this.since = exchange.judgedAt
+    this.authenticated = context.authenticated ?? UNKNOWN
+    this.since = context.authenticatedAt
     this.isFeed = order.isFeed
-    const { idleTimeoutMs, limits } = needs.settings()
+    const { idleTimeoutMs, limits } = deps.settings()
     this.idleMs = idleTimeoutMs
     this.firstByteMs = limits.firstByteTimeoutMs
-    this.#body = order.spooled === undefined ? exchange.openBody() : undefined
+    this.#body = order.spooled === undefined ? context.openBody() : undefined
     this.#answer = this.#createAnswer()
   }
 
   send(): void {
-    const { exchange } = this.#order
+    const { context } = this.#order
     this.#member.open += 1
-    this.#needs.streams.add(this)
-    exchange.onGone(() => this.#answer.drop())
+    this.#deps.streams.add(this)
+    context.onGone(() => this.#answer.drop())
     this.#dispatch()
   }
 
@@ -86,7 +86,7 @@ export class Attempt implements AnswerOwner, OpenStream {
   }
 
   #dispatch(): void {
-    const { exchange, headers, spooled } = this.#order
+    const { context, headers, spooled } = this.#order
     const { pool } = this.#member
     const body = this.#body
     const direct = body === undefined ? undefined : findDirectOrder(this.#order, body)
@@ -95,11 +95,11 @@ export class Attempt implements AnswerOwner, OpenStream {
       chosen.dispatch(direct, this.#answer)
       return
     }
-    const length = body === undefined ? undefined : exchange.header('content-length')
+    const length = body === undefined ? undefined : context.header('content-length')
     const options = {
       // undici takes any token; its type lists the common ones
-      method: exchange.method as Dispatcher.HttpMethod,
-      path: exchange.target,
+      method: context.method as Dispatcher.HttpMethod,
+      path: context.target,
       // undici reads the list and leaves it as it is; its type does not say so
       headers: length === undefined ? (headers as string[]) : [...headers, 'Content-Length', length],
       body: spooled ?? body ?? null,
@@ -108,45 +108,45 @@ export class Attempt implements AnswerOwner, OpenStream {
       // not in its types: without it the name of the certificate would be the client's Host
       servername: pool.servername,
       // else undici would close the connection; after a body where none is due it is right to. Its type knows no null
-      reset: (exchange.method === 'HEAD' && body === undefined && spooled === undefined ? false : null) as boolean,
+      reset: (context.method === 'HEAD' && body === undefined && spooled === undefined ? false : null) as boolean,
     }
     const chosen = this.isFeed ? pool.feeds : pool.requests
     chosen.dispatch(options, this.#answer)
   }
 
   onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void {
-    const { settings, ownCookies } = this.#needs
+    const { settings, ownCookies } = this.#deps
     const kept = filterAnswerHeaders(raw, read, status, { ownsCors: settings().ownsCors, ownCookies })
     if (kept === undefined) {
       this.#answer.drop()
       this.onFailure(new Refusal('upstream_failed', { detail: 'transfer coding' }))
       return
     }
-    const headers = this.#needs.isolates(this.#order.exchange) ? isolate(kept, status) : kept
+    const headers = this.#deps.isolates(this.#order.context) ? isolate(kept, status) : kept
     this.#owner.onReply(this.#member, { status, reason, headers, body: this.#answer, isForwarded: true })
   }
 
   onFailure(error: Error): void {
-    const told = this.#order.exchange.isCut ? new Refusal('authentication_required') : error
+    const told = this.#order.context.isCut ? new Refusal('authentication_required') : error
     const hasSent = this.#body?.readableDidRead ?? false
     this.#owner.onFailed(this.#member, { error: told, hasBegun: this.#answer.hasBegun, hasSent })
   }
 
   onBroken(error: Error): void {
-    this.#needs.watch.onFailed(this.#member.url, error)
+    this.#deps.watch.onFailed(this.#member.url, error)
   }
 
   onClose(): void {
     this.#member.open -= 1
-    this.#needs.streams.remove(this)
+    this.#deps.streams.remove(this)
   }
 
   stillHolds(): Promise<boolean> {
-    return this.#needs.stillHolds(this.#order.exchange)
+    return this.#deps.stillHolds(this.#order.context)
   }
 
   cut(): void {
-    this.#order.exchange.isCut = true
+    this.#order.context.isCut = true
     this.#answer.cut()
   }
 }

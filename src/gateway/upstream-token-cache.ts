@@ -9,7 +9,7 @@ interface Minted<T> {
 /** How long a token for an upstream is good, and when a new one is made: well before, for clocks that differ. */
 export const TOKEN_SECONDS = 300
 const RENEW_BEFORE_SECONDS = 60
-const MOST_TOKENS = 10_000
+const MAX_TOKENS = 10_000
 
 export interface Wanted {
   readonly subject: string
@@ -37,7 +37,7 @@ export function createTokenReuse<T>(clock: Clock) {
       const before = known.get(place)
       if (before && (isShort || before.expiresAt - RENEW_BEFORE_SECONDS > now)) return before.made
       const made = mint(now, expiresAt)
-      if (known.size >= MOST_TOKENS) known = new Map()
+      if (known.size >= MAX_TOKENS) known = new Map()
       known.set(place, { made, expiresAt })
       return made
     },

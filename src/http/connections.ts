@@ -50,13 +50,13 @@ export function createRunning() {
       while (!connection.isTaken && waiting.length > 0) waiting.shift()?.()
       if (hadMany && waiting.length < MAX_WAITING) socket.resume()
     },
-    add(socket: Socket, exchange: Incoming): Connection {
+    add(socket: Socket, context: Incoming): Connection {
       const connection = connectionOf(socket)
-      connection.exchanges.push(exchange)
+      connection.exchanges.push(context)
       return connection
     },
-    remove(socket: Socket, { exchanges, isBroken }: Connection, exchange: Incoming): void {
-      const place = exchanges.indexOf(exchange)
+    remove(socket: Socket, { exchanges, isBroken }: Connection, context: Incoming): void {
+      const place = exchanges.indexOf(context)
       if (place >= 0) exchanges.splice(place, 1)
       if (isBroken && exchanges.length === 0) socket.end()
     },
@@ -70,7 +70,7 @@ export function createRunning() {
       if (connection?.isEnding) return true // answered already; the connection is about to end
       if (connection === undefined || connection.exchanges.length === 0) return false
       connection.isBroken = true
-      for (const exchange of connection.exchanges) exchange.breakOff()
+      for (const context of connection.exchanges) context.breakOff()
       return true
     },
   }

@@ -1,6 +1,6 @@
 import { Refusal } from '../base/errors.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import type { Dialect, Exchange, Handler, Reply } from './request-context.ts'
+import type { Dialect, Handler, Reply, RequestContext } from './request-context.ts'
 import { createRouter, type Router } from './router.ts'
 
 /** Requests whose path begins with this segment, spelled plainly, speak another dialect from beginning to end. */
@@ -37,22 +37,22 @@ const isUnder = (target: string, prefix: string): boolean =>
 const ENDS_SEGMENT: ReadonlySet<string> = new Set(['', '/', '?'])
 
 /** What a dialect answers, by its steps from the one at `from` on, then by its routes. */
-export function answer(exchange: Exchange, speaker: Speaker, from = 0): MaybePromise<Reply> {
+export function answer(context: RequestContext, speaker: Speaker, from = 0): MaybePromise<Reply> {
   const { steps } = speaker.dialect
   for (let at = from; at < steps.length; at += 1) {
-    const ran = steps[at]?.run(exchange)
+    const ran = steps[at]?.run(context)
     // most have nothing to wait for, and every wait lets others go first
-    if (ran instanceof Promise) return ran.then((reply) => reply ?? answer(exchange, speaker, at + 1))
+    if (ran instanceof Promise) return ran.then((reply) => reply ?? answer(context, speaker, at + 1))
     if (ran) return ran
   }
-  return answerByRoute(exchange, speaker)
+  return answerByRoute(context, speaker)
 }
 
-function answerByRoute(exchange: Exchange, { dialect, find }: Speaker): MaybePromise<Reply> {
-  const match = find(exchange.path.segments)
-  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return dialect.otherwise(exchange)
-  const handler = findHandler(match.route.methods, exchange.method)
-  if (handler) return handler(exchange, match.params)
+function answerByRoute(context: RequestContext, { dialect, find }: Speaker): MaybePromise<Reply> {
+  const match = find(context.path.segments)
+  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return dialect.fallback(context)
+  const handler = findHandler(match.route.methods, context.method)
+  if (handler) return handler(context, match.params)
   throw new Refusal('method_not_allowed', { about: allowedMethods(match.route).join(',') })
 }
 

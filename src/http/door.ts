@@ -8,7 +8,7 @@ import type { BodyLimits } from './body.ts'
 import { createRunning } from './connections.ts'
 import { createSpeakers, type Mount } from './dispatch.ts'
 import type { GuardLimits } from './guard.ts'
-import { Visit, type VisitNeeds } from './handle-request.ts'
+import { Visit, type VisitDeps } from './handle-request.ts'
 import { identify } from './identify.ts'
 import { createSocketNote } from './per-socket.ts'
 import { refuse, toParserRefusal } from './refuse.ts'
@@ -52,7 +52,7 @@ export function createDoor(options: DoorOptions): Door {
   const open = new Set<Socket>()
   const stalled = createStallWatch(open, () => limits.get().writeTimeoutMs)
   let isStopping = false
-  const needs: VisitNeeds = {
+  const deps: VisitDeps = {
     limits,
     trust,
     log,
@@ -69,7 +69,7 @@ export function createDoor(options: DoorOptions): Door {
     dialect,
     handle(request, response) {
       const speaker = chooseSpeaker(request.url ?? '', request.method)
-      return running.inTurn(request.socket, () => new Visit(request, response, speaker, needs).serve())
+      return running.inTurn(request.socket, () => new Visit(request, response, speaker, deps).serve())
     },
     identify: (request) => identify(request, { dialect, limits: limits.get(), trust, door: dialect.name }),
     handleBroken(error, socket) {

@@ -17,7 +17,7 @@ import type { Reply } from './request-context.ts'
 import { limitTinyChunks } from './tiny-chunks.ts'
 import type { TrustRules } from './trust.ts'
 
-export interface VisitNeeds {
+export interface VisitDeps {
   readonly limits: Live<GuardLimits & BodyLimits>
   readonly trust: Live<TrustRules>
   readonly log: Log
@@ -34,18 +34,18 @@ export class Visit {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #speaker: Speaker
-  readonly #needs: VisitNeeds
-  readonly #exchange: Incoming
+  readonly #deps: VisitDeps
+  readonly #context: Incoming
   readonly #connection: Connection
 
-  constructor(request: IncomingMessage, response: ServerResponse, speaker: Speaker, needs: VisitNeeds) {
-    const { limits, trust, running } = needs
+  constructor(request: IncomingMessage, response: ServerResponse, speaker: Speaker, deps: VisitDeps) {
+    const { limits, trust, running } = deps
     this.#request = request
     this.#response = response
     this.#speaker = speaker
-    this.#needs = needs
-    this.#exchange = new Incoming(request, response, { dialect: speaker.dialect, limits: limits.get(), trust })
-    this.#connection = running.add(request.socket, this.#exchange)
+    this.#deps = deps
+    this.#context = new Incoming(request, response, { dialect: speaker.dialect, limits: limits.get(), trust })
+    this.#connection = running.add(request.socket, this.#context)
   }
 
   /** Never fails. */
@@ -53,7 +53,7 @@ export class Visit {
     // A body that breaks off is told to whoever reads it, and to nobody else.
     if (hasBody(this.#request)) this.#request.on('error', ignore)
     this.#response.on('close', () => this.#end())
-    const describe = () => describeOrigin(this.#exchange, this.#needs.door)
+    const describe = () => describeOrigin(this.#context, this.#deps.door)
     return runForOrigin(describe, () =>
       // Always asynchronous: until then the parser may report an error in what follows.
       this.#answer().then(
@@ -65,24 +65,24 @@ export class Visit {
 
   #answer(): Promise<Reply> {
     try {
-      this.#needs.admit(this.#request.socket)
-      checkRequest(this.#request, this.#needs.limits.get())
+      this.#deps.admit(this.#request.socket)
+      checkRequest(this.#request, this.#deps.limits.get())
       if (!this.#speaker.dialect.ignoresMethodOverride) checkMethodOverride(this.#request)
       // only what comes in chunks has trailers, and whoever reads it hears of its end after us
       if (this.#request.headers['transfer-encoding'] !== undefined) {
         limitTinyChunks(this.#request)
         this.#request.once('end', () => this.#checkTrailers())
       }
-      return Promise.resolve(answer(this.#exchange, this.#speaker))
+      return Promise.resolve(answer(this.#context, this.#speaker))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
   #checkTrailers(): void {
-    if (!hasLargeTrailers(this.#request, this.#needs.limits.get())) return
+    if (!hasLargeTrailers(this.#request, this.#deps.limits.get())) return
     this.#connection.isBroken = true
-    this.#exchange.breakOff()
+    this.#context.breakOff()
   }
 
   #deliver(reply: Reply): void {
@@ -97,7 +97,7 @@ export class Visit {
     // If a chunked body came whole with the head, the connection can go on. Requests behind it wait for this reply.
     if (this.#request.headers['transfer-encoding'] !== undefined && !this.#request.complete) await nextTurn()
     try {
-      const reply = refuse(error, this.#speaker.dialect, this.#exchange, this.#needs.log)
+      const reply = refuse(error, this.#speaker.dialect, this.#context, this.#deps.log)
       this.#write(reply, error instanceof Refusal && ENDS_CONNECTION.has(error.code))
     } catch (failure) {
       this.#giveUp(failure)
@@ -106,18 +106,18 @@ export class Visit {
 
   /** Not even a refusal could be spelled. One request is lost; the process must not be. */
   #giveUp(error: unknown): void {
-    this.#needs.log.error('a request could not be answered', { error })
+    this.#deps.log.error('a request could not be answered', { error })
     this.#response.destroy()
   }
 
   #write(reply: Reply, isRefused: boolean): void {
-    const { limits, isStopping } = this.#needs
+    const { limits, isStopping } = this.#deps
     const { isBroken } = this.#connection
     // what follows an upgrade nobody agreed to may be anything
     const isLast = isRefused || isBroken || isStopping() || this.#request.headers.upgrade !== undefined
     const delivered = writeReply(this.#request, this.#response, {
       dialect: this.#speaker.dialect,
-      exchange: this.#exchange,
+      context: this.#context,
       reply,
       isLast,
       isBroken,
@@ -129,15 +129,15 @@ export class Visit {
   }
 
   #end(): void {
-    this.#exchange.leave()
+    this.#context.leave()
     this.#leave()
-    this.#needs.running.endTurn(this.#request.socket, this.#connection)
+    this.#deps.running.endTurn(this.#request.socket, this.#connection)
   }
 
   #leave(): void {
-    const { running, isStopping } = this.#needs
+    const { running, isStopping } = this.#deps
     const { socket } = this.#request
-    running.remove(socket, this.#connection, this.#exchange)
+    running.remove(socket, this.#connection, this.#context)
     // its head was out before anybody said that it would be the last
     if (isStopping() && running.isIdle(socket)) socket.destroySoon()
   }

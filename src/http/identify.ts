@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { isOfCaller } from '../base/errors.ts'
+import { isClientError } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
@@ -22,19 +22,19 @@ export interface IdentifyOptions {
  * path. `undefined`: nobody, or nobody who could show it. What Cardea itself cannot do now is thrown.
  */
 export async function identify(request: IncomingMessage, options: IdentifyOptions): Promise<Authenticated | undefined> {
-  const exchange = new Incoming(request, new ServerResponse(request), { ...options, target: '/' })
-  if (exchange.isRepeated('authorization')) return undefined
+  const context = new Incoming(request, new ServerResponse(request), { ...options, target: '/' })
+  if (context.isRepeated('authorization')) return undefined
   const step = options.dialect.steps.find(({ name }) => name === 'authenticate')
   try {
     await runForOrigin(
-      () => describeOrigin(exchange, options.door),
-      () => step?.run(exchange),
+      () => describeOrigin(context, options.door),
+      () => step?.run(context),
     )
   } catch (error) {
-    if (isOfCaller(error)) return undefined
+    if (isClientError(error)) return undefined
     throw error
   }
-  const { authenticated } = exchange
+  const { authenticated } = context
   return authenticated?.by === null ? undefined : authenticated
 }
 

@@ -7,7 +7,7 @@ import type { Live } from '../base/live.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { type BodyLimits, hasBody, readWholeBody } from './body.ts'
 import { openBodyStream } from './body-stream.ts'
-import type { Client, Dialect, Exchange, Path } from './request-context.ts'
+import type { Client, Dialect, Path, RequestContext } from './request-context.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
 export interface IncomingOptions {
@@ -42,13 +42,13 @@ let ids = ''
 let nextId = 0
 
 /** One request on its way through the door. What costs something is worked out on first use, once. */
-export class Incoming implements Exchange {
+export class Incoming implements RequestContext {
   readonly id: string
   readonly method: string
   readonly target: string
   readonly rawQuery: string
   authenticated: Authenticated | undefined
-  judgedAt: number | undefined
+  authenticatedAt: number | undefined
   isCut = false
   bodyMs = 0
   readonly #request: IncomingMessage

@@ -1,9 +1,9 @@
 import type { OriginFields } from '../observe/security-event-table.ts'
-import type { Exchange } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** What a security event records of the request it happened in. */
-export function describeOrigin(exchange: Exchange, door: string): OriginFields {
-  const { id, client, authenticated } = exchange
+export function describeOrigin(context: RequestContext, door: string): OriginFields {
+  const { id, client, authenticated } = context
   return {
     actor: describeActor(authenticated),
     peer: client.address || undefined,
@@ -14,7 +14,7 @@ export function describeOrigin(exchange: Exchange, door: string): OriginFields {
 }
 
 /** Identities without a name. No user can have such a name: none begins with an underscore. */
-function describeActor(authenticated: Exchange['authenticated']): string | undefined {
+function describeActor(authenticated: RequestContext['authenticated']): string | undefined {
   if (!authenticated || authenticated.by === null) return undefined
   const { name, isSuperuser } = authenticated.identity
   if (name !== null) return name

@@ -1,14 +1,14 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Dialect, Exchange, Reply } from './request-context.ts'
+import type { Dialect, Reply, RequestContext } from './request-context.ts'
 
 /** An error as a reply: the only place where one becomes the other. What is not known to be safe is shown as internal. */
-export function refuse(error: unknown, dialect: Dialect, exchange: Exchange | undefined, log: Log): Reply {
+export function refuse(error: unknown, dialect: Dialect, context: RequestContext | undefined, log: Log): Reply {
   const refusal = toRefusal(error)
-  if (refusal.code === 'internal') log.error('request failed', { request: exchange?.id, error: refusal.cause })
+  if (refusal.code === 'internal') log.error('request failed', { request: context?.id, error: refusal.cause })
   else if (refusal.detail !== undefined)
-    log.debug('request refused', { request: exchange?.id, code: refusal.code, detail: refusal.detail })
-  const reply = dialect.spell(refusal, exchange)
+    log.debug('request refused', { request: context?.id, code: refusal.code, detail: refusal.detail })
+  const reply = dialect.spell(refusal, context)
   if (refusal.retryAfterSeconds === undefined) return reply
   return { ...reply, headers: [...reply.headers, ['Retry-After', String(refusal.retryAfterSeconds)]] }
 }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { hasBody } from './body.ts'
 import { cutSocket } from './cut-socket.ts'
-import type { Dialect, Exchange, Feed, Passage, Reply, Sink } from './request-context.ts'
+import type { Dialect, Feed, Passage, Reply, RequestContext, Sink } from './request-context.ts'
 
 /** What is left of a refused body is read and thrown away up to here; then the connection is cut. */
 const LINGER = { bytes: 1 << 20, pieces: 1000, pauseMs: 10, ms: 2000 }
@@ -14,7 +14,7 @@ const SWALLOWED_BYTES = 65_536
 
 export interface Delivery {
   readonly dialect: Dialect
-  readonly exchange: Exchange
+  readonly context: RequestContext
   readonly reply: Reply
   /** The connection ends with this reply. */
   readonly isLast: boolean
@@ -33,9 +33,9 @@ export interface Delivered {
 /** The only writer of replies. */
 export function writeReply(request: IncomingMessage, response: ServerResponse, delivery: Delivery): Delivered {
   if (response.headersSent || response.destroyed) return abandon(delivery.reply)
-  const { reply, exchange, dialect } = delivery
-  const leavesBody = hasUnreadBody(request, exchange)
-  const headers = headersOf(dialect, exchange, reply, request)
+  const { reply, context, dialect } = delivery
+  const leavesBody = hasUnreadBody(request, context)
+  const headers = headersOf(dialect, context, reply, request)
   const isLast = delivery.isLast || leavesBody
   if (isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)
@@ -79,14 +79,14 @@ const PLAIN = /^[\t\x20-\x7e]*$/
 
 function headersOf(
   dialect: Dialect,
-  exchange: Exchange | undefined,
+  context: RequestContext | undefined,
   reply: Reply,
   request?: IncomingMessage,
 ): string[] {
   const flat: string[] = []
   for (const [name, value] of reply.headers)
     if (name.length !== TRAILER.length || !isStrayTrailer(name, reply, request)) flat.push(name, value)
-  for (const [name, value] of dialect.standingHeaders(exchange, reply)) flat.push(name, value)
+  for (const [name, value] of dialect.defaultHeaders(context, reply)) flat.push(name, value)
   const hasNoBody = reply.status === 204 || reply.status === 304
   if (!hasNoBody && isWhole(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
   return flat
@@ -127,7 +127,7 @@ function breakOff(sink: Sink): void {
   else sink.destroy()
 }
 
-function hasUnreadBody(request: IncomingMessage, { isCut }: Exchange): boolean {
+function hasUnreadBody(request: IncomingMessage, { isCut }: RequestContext): boolean {
   if (request.complete || !hasBody(request)) return false
   if (isCut) return true
   const declared = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)

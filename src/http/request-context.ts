@@ -33,7 +33,7 @@ export interface Path {
   readonly prefix?: string
 }
 
-export interface Exchange {
+export interface RequestContext {
   readonly id: string
   readonly method: string
   /** The request target, byte for byte. */
@@ -54,7 +54,7 @@ export interface Exchange {
   /** Set by the authenticating step; anonymous until then. */
   authenticated: Authenticated | undefined
   /** How much had ended when it was first looked who is asking; `undefined`: nobody looked. */
-  judgedAt: number | undefined
+  authenticatedAt: number | undefined
   /** Set where who asks is let in no longer, while the request is under way: nothing more of it is taken. */
   isCut: boolean
   /** Milliseconds spent waiting for the body. */
@@ -125,12 +125,12 @@ export interface Passage {
 
 export type Answer = Reply | Promise<Reply>
 export type Params = Readonly<Record<string, string>>
-export type Handler = (exchange: Exchange, params: Params) => Answer
+export type Handler = (context: RequestContext, params: Params) => Answer
 
 /** One ordered check of a request. A step that answers ends the request; one that refuses throws. */
 export interface Step {
   readonly name: string
-  run(exchange: Exchange): Reply | undefined | Promise<Reply | undefined>
+  run(context: RequestContext): Reply | undefined | Promise<Reply | undefined>
 }
 
 export interface Route {
@@ -155,10 +155,10 @@ export interface Dialect {
   readonly steps: readonly Step[]
   readonly routes: readonly Route[]
   /** A path no route knows, or only a stand-in where there is an upstream. */
-  otherwise(exchange: Exchange): Answer
+  fallback(context: RequestContext): Answer
   hasUpstream?(): boolean
   /** An error in this dialect's words. Without an exchange where the request could not be read at all. */
-  spell(refusal: Refusal, exchange: Exchange | undefined): Reply
+  spell(refusal: Refusal, context: RequestContext | undefined): Reply
   /** The headers every reply of this door carries beside its own. */
-  standingHeaders(exchange: Exchange | undefined, reply: Reply): readonly HeaderPair[]
+  defaultHeaders(context: RequestContext | undefined, reply: Reply): readonly HeaderPair[]
 }

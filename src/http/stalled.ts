@@ -14,7 +14,7 @@ interface Waiting {
 
 /** How often is looked within the time a client is given. */
 const LOOKS = 4
-const MOST_MS_BETWEEN = 5000
+const MAX_MS_BETWEEN = 5000
 
 /**
  * Cuts the connections of clients that take nothing of what waits for them: each holds memory, and a connection to the
@@ -59,7 +59,7 @@ export function createStallWatch(sockets: ReadonlySet<Socket>, timeoutMs: () => 
     isLooking = sockets.size > 0
     if (isLooking) lookLater()
   }
-  const lookLater = () => setTimeout(look, Math.min(timeoutMs() / LOOKS, MOST_MS_BETWEEN)).unref()
+  const lookLater = () => setTimeout(look, Math.min(timeoutMs() / LOOKS, MAX_MS_BETWEEN)).unref()
   return {
     /** To be told of each new connection. */
     begin(): void {

@@ -106,8 +106,8 @@ export interface JwkSetProblem {
   readonly reason: string
 }
 
-const MOST_SET_CHARACTERS = 1_048_576
-const MOST_KEYS = 100
+const MAX_SET_CHARACTERS = 1_048_576
+const MAX_KEYS = 100
 
 /**
  * A JSON Web Key Set. Refused as a whole: two keys of one name, secrets beside public keys, and a private key, which
@@ -116,7 +116,7 @@ const MOST_KEYS = 100
 export function readJwkSet(text: string, trust: JwkTrust = { secrets: false }): JwkSet | JwkSetProblem {
   const members = findMembers(text)
   if (members === undefined) return refuse('not a JSON Web Key Set')
-  if (members.length > MOST_KEYS) return refuse(`more than ${MOST_KEYS} keys`)
+  if (members.length > MAX_KEYS) return refuse(`more than ${MAX_KEYS} keys`)
   const read = members.map((member) => readJwk(member, trust))
   const keys = read.filter((key) => key.kind !== 'problem')
   const ignored = read.flatMap((problem, index) => (problem.kind === 'problem' ? [{ index, problem }] : []))
@@ -127,7 +127,7 @@ export function readJwkSet(text: string, trust: JwkTrust = { secrets: false }): 
 const refuse = (reason: string): JwkSetProblem => ({ kind: 'problem', reason })
 
 function findMembers(text: string): readonly unknown[] | undefined {
-  const reading = text.length > MOST_SET_CHARACTERS ? undefined : readJson(text, { noDuplicates: true })
+  const reading = text.length > MAX_SET_CHARACTERS ? undefined : readJson(text, { noDuplicates: true })
   if (reading?.kind !== 'json' || !isJsonObject(reading.value)) return undefined
   const members = findMember(reading.value, 'keys')
   return Array.isArray(members) ? members : undefined

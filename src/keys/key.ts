@@ -131,12 +131,12 @@ export function toVerificationKey(key: KeyObject, names: KeyNames = {}): Verific
 }
 
 // OpenSSL refuses to verify with more; refused when read, the operator hears of it
-const MOST_RSA_BITS = 16_384
+const MAX_RSA_BITS = 16_384
 
 function toRsaKey(key: KeyObject, names: KeyNames): RsaKey | KeyProblem {
   const { modulusLength: bits = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
   if (bits < MINIMUM_RSA_BITS) return toKeyProblem('short_rsa')
-  if (bits > MOST_RSA_BITS || publicExponent < 3n || publicExponent % 2n === 0n) return toKeyProblem('invalid')
+  if (bits > MAX_RSA_BITS || publicExponent < 3n || publicExponent % 2n === 0n) return toKeyProblem('invalid')
   return isRocaModulus(modulusOf(key)) ? toKeyProblem('weak_rsa') : bind(key, { kind: 'rsa', bits }, names)
 }
 

@@ -132,12 +132,12 @@ function warnShort(read: Secret, place: string): readonly RingWarning[] {
   return [{ text, secret: read.signer.sha256 }]
 }
 
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 /** Reads a folder until it stayed as it was meanwhile: a mounted secret is exchanged between one file and the next. */
 async function loadFolder(folder: string): Promise<RingLoad> {
   let before = await list(folder)
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const load = 'errorNum' in before ? before : await loadListed(before, folder)
     const after = await list(folder)
     if (stateOf(before) === stateOf(after)) return load

@@ -66,7 +66,7 @@ export async function findFileState(path: Buffer | string): Promise<string | und
   return [Buffer.from(path).toString('hex'), found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(' ')
 }
 
-const MOST_FILE_BYTES = 65_536
+const MAX_FILE_BYTES = 65_536
 
 /** A small regular file as bytes. Rejects with a system error, or with a `RangeError` where it is none. */
 export async function loadSmallFile(path: Buffer | string): Promise<Buffer> {
@@ -75,7 +75,7 @@ export async function loadSmallFile(path: Buffer | string): Promise<Buffer> {
   try {
     const found = await file.stat()
     if (!found.isFile()) throw new RangeError('not a regular file')
-    if (found.size > MOST_FILE_BYTES) throw new RangeError(`larger than ${MOST_FILE_BYTES} bytes`)
+    if (found.size > MAX_FILE_BYTES) throw new RangeError(`larger than ${MAX_FILE_BYTES} bytes`)
     return await file.readFile()
   } finally {
     await file.close()

@@ -12,7 +12,7 @@ export type Secret =
   | { readonly kind: 'too_long' }
   | { readonly kind: 'not_ec' }
 
-const MOST_SECRET_BYTES = 64
+const MAX_SECRET_BYTES = 64
 
 /** Below this a secret can be guessed offline from one token (RFC 7518 3.2). It still works. */
 export const SHORT_SECRET_BYTES = 32
@@ -24,7 +24,7 @@ export function readSecret(bytes: Buffer): Secret {
 }
 
 function readHmacSecret(bytes: Buffer): Secret {
-  if (bytes.length > MOST_SECRET_BYTES) return { kind: 'too_long' }
+  if (bytes.length > MAX_SECRET_BYTES) return { kind: 'too_long' }
   const key = createHmacKey(bytes, { alg: 'HS256' })
   // the DER of a public key: as little a secret as its PEM
   if (key.kind === 'problem') return { kind: 'not_ec' }
@@ -53,6 +53,6 @@ function findP256(key: KeyObject): EcKey | undefined {
 /** As many random bytes as a secret may have. None is zero, so that it also lives through text. */
 export function createRandomSecret(randomBytes: (size: number) => Buffer): Buffer {
   const bytes: number[] = []
-  while (bytes.length < MOST_SECRET_BYTES) bytes.push(...randomBytes(MOST_SECRET_BYTES).filter((byte) => byte !== 0))
-  return Buffer.from(bytes.slice(0, MOST_SECRET_BYTES))
+  while (bytes.length < MAX_SECRET_BYTES) bytes.push(...randomBytes(MAX_SECRET_BYTES).filter((byte) => byte !== 0))
+  return Buffer.from(bytes.slice(0, MAX_SECRET_BYTES))
 }

@@ -49,11 +49,11 @@ export interface Refused<R> {
 const refuse = <R>(reason: R): Refused<R> => ({ kind: 'refused', reason })
 
 /** Longer texts are no tokens: a header line has to hold them. */
-export const MOST_TOKEN_CHARACTERS = 65_536
+export const MAX_TOKEN_CHARACTERS = 65_536
 
 /** Reads `header.payload.signature`. The signature has not been checked. */
 export function readSignedText(text: string): SignedText | Refused<TokenFlaw> {
-  const parts = text.length > MOST_TOKEN_CHARACTERS ? [] : text.split('.', 4)
+  const parts = text.length > MAX_TOKEN_CHARACTERS ? [] : text.split('.', 4)
   const [headerBytes, payload, signature] = parts.map(readBase64Url)
   if (parts.length !== 3 || !headerBytes || !payload || !signature) return refuse('malformed')
   const header = readHeader(headerBytes)

@@ -15,7 +15,7 @@ import { type Hasher, type HashParameters, NO_DECOY } from '../passwords/hasher.
 import { checkPassword, type PasswordRules } from '../passwords/password-rules.ts'
 import type { RuntimeReading, StoredLayer } from './stored-layer.ts'
 
-export interface HashingNeeds {
+export interface HashingDeps {
   readonly runtime: Pick<StoredLayer, 'seedAdministrator' | 'setSeen'>
   readonly hasher: Hasher
   readonly parameters: HashParameters
@@ -48,18 +48,18 @@ export interface Hashed {
 export async function hashAdministrators(
   { admins, deletedAdmins, overruledPasswords }: GivenAdministrators,
   { seen, upgraded, sequence }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'sequence'>,
-  needs: HashingNeeds,
+  deps: HashingDeps,
 ): Promise<Hashed> {
-  await hashOverruled(overruledPasswords.map(toLayered), needs)
-  const known = await findHashes(admins, { seen, upgraded }, NO_HASHES, needs)
+  await hashOverruled(overruledPasswords.map(toLayered), deps)
+  const known = await findHashes(admins, { seen, upgraded }, NO_HASHES, deps)
   const clear = new Map(known.clear)
   const layered = admins.map(toLayered)
-  for (const entry of layered) reportSeen(entry, clear.get(entry.name), { layered, deletedAdmins, log: needs.log })
+  for (const entry of layered) reportSeen(entry, clear.get(entry.name), { layered, deletedAdmins, log: deps.log })
   const entries = layered.map((entry) => withHash(entry, known))
   const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
   let unchangedSince = sequence
   for (const entry of plain) {
-    const made = await hashEntry(entry, entries, unchangedSince, needs)
+    const made = await hashEntry(entry, entries, unchangedSince, deps)
     unchangedSince = made.sequence
     if (entry.layer === 'file') clear.set(entry.name, made.text)
   }
@@ -67,7 +67,7 @@ export async function hashAdministrators(
 }
 
 /** A line that does not count keeps no password in clear either. Its hash is written to the file alone. */
-async function hashOverruled(entries: readonly Entry[], { hasher, parameters, log }: HashingNeeds): Promise<void> {
+async function hashOverruled(entries: readonly Entry[], { hasher, parameters, log }: HashingDeps): Promise<void> {
   for (const entry of entries.filter(isClearInFile)) {
     writeBack(entry, renderAdminPassword(await hasher.hash(entry.text, parameters)), log)
   }
@@ -82,18 +82,18 @@ export async function findHashes(
   admins: Settings['admins'],
   { seen, upgraded }: Pick<RuntimeReading, 'seen' | 'upgraded'>,
   before: FileHashes,
-  needs: Pick<HashingNeeds, 'hasher'>,
+  deps: Pick<HashingDeps, 'hasher'>,
 ): Promise<FileHashes> {
   const entries = admins.map(toLayered)
   const clear = new Map<string, string>()
   for (const { name, text } of entries.filter(isClearInFile)) {
     const [own, known] = [before.clear.get(name), seen.get(name)]
-    const isKnown = known !== undefined && (known === own || (await isSamePassword(known, text, needs)))
+    const isKnown = known !== undefined && (known === own || (await isSamePassword(known, text, deps)))
     const hash = isKnown ? known : own
     if (hash !== undefined) clear.set(name, hash)
   }
   const stored = entries.map((entry) => withHash(entry, { clear, upgraded: NO_HASHES.upgraded }))
-  return { clear, upgraded: await findUpgraded(stored, upgraded, before.upgraded, needs) }
+  return { clear, upgraded: await findUpgraded(stored, upgraded, before.upgraded, deps) }
 }
 
 /** Which stored forms were replaced. Each is compared once, as if it were a password. */
@@ -101,13 +101,13 @@ async function findUpgraded(
   entries: readonly Entry[],
   upgraded: RuntimeReading['upgraded'],
   before: FileHashes['upgraded'],
-  needs: Pick<HashingNeeds, 'hasher'>,
+  deps: Pick<HashingDeps, 'hasher'>,
 ): Promise<FileHashes['upgraded']> {
   const found = new Map<string, string>()
   for (const { name, text } of entries.filter(({ layer }) => layer !== 'run time')) {
     const record = upgraded.get(name)
     if (!record || record.text === text) continue
-    const isReplaced = before.get(text) === record.text || (await isSamePassword(record.proof, text, needs))
+    const isReplaced = before.get(text) === record.text || (await isSamePassword(record.proof, text, deps))
     if (isReplaced) found.set(text, record.text)
   }
   return found
@@ -174,7 +174,7 @@ export interface Upgrade {
   readonly to: string
 }
 
-type UpgradeNeeds = Pick<HashingNeeds, 'hasher' | 'parameters' | 'log'> & {
+type UpgradeDeps = Pick<HashingDeps, 'hasher' | 'parameters' | 'log'> & {
   readonly runtime: Pick<StoredLayer, 'replaceHash' | 'setUpgraded'>
 }
 
@@ -183,7 +183,7 @@ export async function upgradeAdministrator(
   { admins, deletedAdmins }: Administrators,
   { fileHashes, sequence }: { readonly fileHashes: FileHashes; readonly sequence: number },
   { name, from, to }: Upgrade,
-  { runtime, hasher, parameters, log }: UpgradeNeeds,
+  { runtime, hasher, parameters, log }: UpgradeDeps,
 ): Promise<void> {
   const entries = admins.map(toLayered).map((entry) => toSeed(withHash(entry, fileHashes)))
   const entry = chooseAdministrators(entries, deletedAdmins).find((candidate) => candidate.name === name)
@@ -208,17 +208,17 @@ async function hashEntry(
   entry: Entry,
   all: readonly Entry[],
   unchangedSince: number,
-  needs: HashingNeeds,
+  deps: HashingDeps,
 ): Promise<Made> {
   const kept = findKept(entry, all)
-  const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, needs))
-  const text = isKept ? kept.text : await hash(entry, needs)
+  const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, deps))
+  const text = isKept ? kept.text : await hash(entry, deps)
   // writing it again would end the sessions of that name
-  const sequence = isKept ? unchangedSince : await needs.runtime.seedAdministrator(entry.name, text, unchangedSince)
+  const sequence = isKept ? unchangedSince : await deps.runtime.seedAdministrator(entry.name, text, unchangedSince)
   if (entry.layer === 'file') {
     // after it, or it would still be a change made at run time
-    await needs.runtime.setSeen(entry.name, text)
-    writeBack(entry, text, needs.log)
+    await deps.runtime.setSeen(entry.name, text)
+    writeBack(entry, text, deps.log)
   }
   return { text, sequence }
 }
@@ -226,13 +226,13 @@ async function hashEntry(
 async function isSamePassword(
   stored: string,
   password: string,
-  { hasher }: Pick<HashingNeeds, 'hasher'>,
+  { hasher }: Pick<HashingDeps, 'hasher'>,
 ): Promise<boolean> {
   const reading = readAdminPassword(stored)
   return reading.kind === 'stored' && (await hasher.verify(reading.password, password, NO_DECOY))
 }
 
-async function hash({ name, text, source }: Entry, { hasher, parameters, rules, log }: HashingNeeds): Promise<string> {
+async function hash({ name, text, source }: Entry, { hasher, parameters, rules, log }: HashingDeps): Promise<string> {
   if (checkPassword(rules, text) !== undefined) {
     const place = renderSource(source)
     log.warn('password of an administrator does not conform to chttpd_auth.password_regexp', { name, place })

@@ -5,28 +5,28 @@ import { type CookieTimeouts, createCookieTimeouts } from '../auth/session/cooki
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { ALGORITHMS } from '../keys/algorithms.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
-import type { State } from './live-config.ts'
+import type { LiveConfig } from './live-config.ts'
 import { USES } from './shared-secrets.ts'
 
 /** The current secret, and replaced ones for their grace. A change that says so, made on any node, ends the grace at once. */
-export function followSecret(state: State): CookieSecrets {
-  const values = () => state.get().settings.values.chttpd_auth
+export function followSecret(liveConfig: LiveConfig): CookieSecrets {
+  const values = () => liveConfig.get().settings.values.chttpd_auth
   const secrets = createCookieSecrets({
     secret: values().secret || UNTOLD,
     timeoutSeconds: () => values().timeout,
     clock: SYSTEM_CLOCK,
   })
-  state.onChange(({ settings, dropsEarlierSecrets }) =>
+  liveConfig.onChange(({ settings, dropsEarlierSecrets }) =>
     secrets.replace(settings.values.chttpd_auth.secret || UNTOLD, { dropsEarlier: dropsEarlierSecrets }),
   )
-  state.secrets.register(USES.cookies, secrets.living)
+  liveConfig.secrets.register(USES.cookies, secrets.living)
   return secrets
 }
 
 /** The timeout in force, and those that cookies still out there were made under. */
-export function followTimeout(state: State): CookieTimeouts {
-  const timeouts = createCookieTimeouts(state.get().settings.values.chttpd_auth.timeout, SYSTEM_CLOCK)
-  state.onChange(({ settings }) => timeouts.replace(settings.values.chttpd_auth.timeout))
+export function followTimeout(liveConfig: LiveConfig): CookieTimeouts {
+  const timeouts = createCookieTimeouts(liveConfig.get().settings.values.chttpd_auth.timeout, SYSTEM_CLOCK)
+  liveConfig.onChange(({ settings }) => timeouts.replace(settings.values.chttpd_auth.timeout))
   return timeouts
 }
 

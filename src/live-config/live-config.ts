@@ -22,9 +22,9 @@ import { findStoreFile } from '../store/store-url.ts'
 import { recordAdministratorChanges, recordOptionChanges } from './option-events.ts'
 import { createSharedSecrets, type SharedSecrets, type Use } from './shared-secrets.ts'
 import {
-  type InForce,
+  type ConfigSnapshot,
+  type PrepareDeps,
   type Prepared,
-  type PrepareNeeds,
   prepareAll,
   prepareRuntime,
   requireConfiguredAdministrator,
@@ -32,7 +32,7 @@ import {
 import { ConfigError, StartError, StoreBusy } from './start-error.ts'
 import { createStoredLayer, type StoredLayer } from './stored-layer.ts'
 
-export interface StateOptions {
+export interface LiveConfigOptions {
   /** Reads the files anew; what it gives reads every other layer too. */
   load(): SettingsReader
   readonly log: Log
@@ -66,7 +66,7 @@ export interface PreparedPart {
   take(): void
 }
 
-export interface State extends Live<InForce> {
+export interface LiveConfig extends Live<ConfigSnapshot> {
   readonly hasher: Hasher
   readonly store: Store
   readonly runtime: StoredLayer
@@ -83,12 +83,12 @@ export interface State extends Live<InForce> {
    */
   refresh(): Promise<ReloadReport>
   /** Told each time what is in force was replaced. Must not throw. */
-  onChange(listener: (inForce: InForce) => void): void
+  onChange(listener: (snapshot: ConfigSnapshot) => void): void
   joinReload(part: ReloadPart): void
 }
 
 /** Opens the store the configuration names, then brings everything into force. */
-export async function createState(options: StateOptions): Promise<State> {
+export async function createLiveConfig(options: LiveConfigOptions): Promise<LiveConfig> {
   const reader = options.load()
   const first = reader([])
   if (first.problems.length > 0) throw new ConfigError(first.problems)
@@ -113,7 +113,7 @@ function isStoreThere(url: string): boolean {
 /** A command that is at work on a store will soon be done; another server will not. */
 const LOCK_WAIT_MS = 3000
 
-async function openNamedStore(url: string, { log, lockWaitMs = LOCK_WAIT_MS }: StateOptions): Promise<Store> {
+async function openNamedStore(url: string, { log, lockWaitMs = LOCK_WAIT_MS }: LiveConfigOptions): Promise<Store> {
   try {
     const lock = await lockStore(url, lockWaitMs)
     if (!lock) throw new StoreBusy('Another Cardea works on this store. Stop it, or give this one a store of its own')
@@ -145,35 +145,35 @@ interface Beginning {
   readonly queue: number
 }
 
-async function bringIntoForce(options: StateOptions, store: Store, first: Beginning): Promise<State> {
+async function bringIntoForce(options: LiveConfigOptions, store: Store, first: Beginning): Promise<LiveConfig> {
   const { load, log, mayLackAdministrator = false } = options
   const secrets = createSharedSecrets()
   let { reader } = first
   let queue = () => first.queue
-  const needs: PrepareNeeds = {
+  const deps: PrepareDeps = {
     runtime: createStoredLayer(store, SYSTEM_CLOCK),
     hasher: createHasher({ queue: () => queue() }),
     log,
     mayLackAdministrator,
     checkSecrets: secrets.check,
   }
-  const inForce = createLive((await prepareAll(reader, needs, undefined)).next)
-  queue = () => inForce.get().settings.values.hashing.queue
-  const events = createSecurityEvents({ node: () => inForce.get().settings.values.node.name, sinks: [toLogSink(log)] })
+  const snapshot = createLive((await prepareAll(reader, deps, undefined)).next)
+  queue = () => snapshot.get().settings.values.hashing.queue
+  const events = createSecurityEvents({ node: () => snapshot.get().settings.values.node.name, sinks: [toLogSink(log)] })
 
   const reload = async (): Promise<ReloadReport> => {
-    const before = inForce.get()
-    const restore = needs.runtime.dropVolatile()
+    const before = snapshot.get()
+    const restore = deps.runtime.dropVolatile()
     try {
       const fresh = load()
       // looked at first, because passwords in clear are hashed and written back by what follows
-      const { problems, take } = await prepareParts(parts, fresh, needs, inForce.get())
+      const { problems, take } = await prepareParts(parts, fresh, deps, snapshot.get())
       if (problems.length > 0) throw new StartError(problems.join('\n'))
-      const prepared = await prepareAll(fresh, needs, inForce.get())
+      const prepared = await prepareAll(fresh, deps, snapshot.get())
       reader = fresh
       take()
       const report = apply(prepared)
-      recordReload(events, report, before, inForce.get())
+      recordReload(events, report, before, snapshot.get())
       if (report.needRestart.length > 0) log.warn('these changes wait for a restart', { options: report.needRestart })
       return report
     } catch (error) {
@@ -186,24 +186,24 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
     }
   }
   const refresh = async (): Promise<ReloadReport> => {
-    const report = apply(await prepareRuntime(reader, needs, inForce.get()))
+    const report = apply(await prepareRuntime(reader, deps, snapshot.get()))
     for (const problem of report.problems) log.error('settings made at run time cannot be applied', { problem })
-    if (inForce.get().administrators.size === 0) log.error('there is no administrator left')
+    if (snapshot.get().administrators.size === 0) log.error('there is no administrator left')
     return report
   }
   const apply = ({ next, ...report }: Prepared): ReloadReport => {
-    inForce.set(next)
+    snapshot.set(next)
     for (const listener of listeners) listener(next)
     return { isApplied: report.problems.length === 0, ...report }
   }
   const parts: ReloadPart[] = []
-  const listeners: ((inForce: InForce) => void)[] = []
+  const listeners: ((snapshot: ConfigSnapshot) => void)[] = []
   const inTurn = createTurns()
   return {
-    get: inForce.get,
-    hasher: needs.hasher,
+    get: snapshot.get,
+    hasher: deps.hasher,
     store,
-    runtime: needs.runtime,
+    runtime: deps.runtime,
     secrets,
     events,
     reload: () => inTurn(reload),
@@ -213,7 +213,12 @@ async function bringIntoForce(options: StateOptions, store: Store, first: Beginn
   }
 }
 
-function recordReload(events: SecurityEvents, report: ReloadReport, before: InForce, after: InForce): void {
+function recordReload(
+  events: SecurityEvents,
+  report: ReloadReport,
+  before: ConfigSnapshot,
+  after: ConfigSnapshot,
+): void {
   const changed = [...report.changed, ...report.needRestart]
   events.record('configuration.reloaded', { changed })
   recordOptionChanges(events, changed, before.configured, after.configured)
@@ -227,8 +232,8 @@ const summarize = ([first = '', ...others]: readonly string[]): string =>
 async function prepareParts(
   parts: readonly ReloadPart[],
   reader: SettingsReader,
-  { runtime, checkSecrets }: PrepareNeeds,
-  { configured }: InForce,
+  { runtime, checkSecrets }: PrepareDeps,
+  { configured }: ConfigSnapshot,
 ): Promise<PreparedPart> {
   const { settings, problems } = reader((await runtime.read()).entries)
   const read = problems.length > 0 ? configured : settings

@@ -3,7 +3,7 @@ import { describeSettings, type ShownSetting } from '../config/describe.ts'
 import { MASK } from '../config/option.ts'
 import type { Settings } from '../config/settings.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
-import type { InForce } from './snapshot.ts'
+import type { ConfigSnapshot } from './snapshot.ts'
 
 /** Administrators have events of their own. */
 const ADMINISTRATORS = 'admins.'
@@ -31,7 +31,11 @@ const toLoggedValue = ({ value, note }: ShownSetting): string => (note === 'igno
 const withoutUserInfo = (value: string): string => value.replaceAll(/\/\/[^/@\s]*@/g, `//${MASK}@`)
 
 /** Records administrators that files, environment or flags brought, changed or removed. */
-export function recordAdministratorChanges(events: SecurityEvents, before: InForce, after: InForce): void {
+export function recordAdministratorChanges(
+  events: SecurityEvents,
+  before: ConfigSnapshot,
+  after: ConfigSnapshot,
+): void {
   for (const [subject, { text }] of after.administrators) {
     const old = before.administrators.get(subject)
     if (!old) events.record('administrator.created', { subject })

@@ -7,7 +7,7 @@ import { readSecret } from '../keys/secret.ts'
 import type { Signer } from '../keys/signing-key.ts'
 import { type EcSigningKey, toEcSigningKey } from '../keys/signing-key.ts'
 import { signToken } from '../keys/token.ts'
-import type { State } from './live-config.ts'
+import type { LiveConfig } from './live-config.ts'
 import { type SharedSecrets, USES } from './shared-secrets.ts'
 import { StartError } from './start-error.ts'
 
@@ -26,7 +26,7 @@ export function loadServiceKey(settings: Settings, secrets: SharedSecrets): EcSi
   return key
 }
 
-export function openServiceKey({ get, secrets }: State): ServiceKey {
+export function openServiceKey({ get, secrets }: LiveConfig): ServiceKey {
   const key = loadServiceKey(get().settings, secrets)
   secrets.register(USES.services, () => [key.verifying])
   const { kty, crv, x, y } = key.verifying.key.export({ format: 'jwk' })

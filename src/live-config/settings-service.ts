@@ -4,7 +4,7 @@ import { toShownText } from '../config/describe.ts'
 import { findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
 import type { RuntimeEntry, RuntimeLayer } from '../config/runtime.ts'
-import type { ReloadReport, State } from './live-config.ts'
+import type { LiveConfig, ReloadReport } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
 import { noteDrop } from './stored-layer.ts'
 
@@ -32,37 +32,38 @@ export interface SettingsService {
   reload(): Promise<void>
 }
 
-export function createSettingsService(state: State): SettingsService {
+export function createSettingsService(liveConfig: LiveConfig): SettingsService {
   const shown = (section: string, key: string): string | undefined => {
-    const { entries } = state.get().configured
+    const { entries } = liveConfig.get().configured
     const entry = entries.find((candidate) => candidate.section === section && candidate.key === key)
     return entry && toShownText(entry)
   }
   const check = (section: string, key: string, text: string | undefined) => {
-    const { configured } = state.get()
-    const rules = [...configured.rules, { about: ['chttpd_auth.secret'], check: state.secrets.check } as const]
+    const { configured } = liveConfig.get()
+    const rules = [...configured.rules, { about: ['chttpd_auth.secret'], check: liveConfig.secrets.check } as const]
     const problem = checkChange({ ...configured, rules }, section, key, text)
     if (problem) throw toRefusal(problem)
   }
-  const layer = ({ isVolatile = false }: ChangeOptions = {}) => (isVolatile ? state.runtime.volatile : state.runtime)
+  const layer = ({ isVolatile = false }: ChangeOptions = {}) =>
+    isVolatile ? liveConfig.runtime.volatile : liveConfig.runtime
   /** What cannot be applied is taken back: left in the store, it would keep every node from its next start. */
   const change = async (into: RuntimeLayer, section: string, key: string, text: string | undefined) => {
     const before = await findIn(into, section, key)
-    const { configured } = state.get()
+    const { configured } = liveConfig.get()
     await put(into, section, key, text)
-    const report = await state.refresh()
+    const report = await liveConfig.refresh()
     if (report.isApplied) {
       const name = findOption(section, key)?.name ?? `${section}.${key}`
-      recordOptionChanges(state.events, [name], configured, state.get().configured)
+      recordOptionChanges(liveConfig.events, [name], configured, liveConfig.get().configured)
       return
     }
     await (before ? put(into, section, key, before.text) : into.forget(section, key))
-    await state.refresh()
+    await liveConfig.refresh()
     requireApplied(report)
   }
 
   return {
-    list: () => listShown(state),
+    list: () => listShown(liveConfig),
     async set(section, key, text, options) {
       check(section, key, text)
       const before = shown(section, key) ?? ''
@@ -79,7 +80,7 @@ export function createSettingsService(state: State): SettingsService {
       return before
     },
     async reload() {
-      requireApplied(await state.reload())
+      requireApplied(await liveConfig.reload())
     },
   }
 }
@@ -95,9 +96,9 @@ const findIn = async (into: RuntimeLayer, section: string, key: string): Promise
 const put = (into: RuntimeLayer, section: string, key: string, text: string | undefined): Promise<void> =>
   text === undefined ? into.unset(section, key) : into.set(section, key, text)
 
-function listShown(state: State): Record<string, Record<string, string>> {
+function listShown(liveConfig: LiveConfig): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = Object.create(null)
-  for (const entry of state.get().configured.entries) {
+  for (const entry of liveConfig.get().configured.entries) {
     const section = sections[entry.section] ?? Object.create(null)
     section[entry.key] = toShownText(entry)
     sections[entry.section] = section

@@ -23,7 +23,7 @@ import { ConfigError, StartError } from './start-error.ts'
 import { isDroppedFor, type RuntimeReading, type StoredLayer } from './stored-layer.ts'
 
 /** Settings and administrators, as of one moment. */
-export interface InForce {
+export interface ConfigSnapshot {
   readonly settings: Settings
   /** All layers as they were read last: the options that wait for a restart as they will be then. */
   readonly configured: Settings
@@ -41,13 +41,13 @@ export interface InForce {
 }
 
 export interface Prepared {
-  readonly next: InForce
+  readonly next: ConfigSnapshot
   readonly problems: readonly string[]
   readonly changed: readonly string[]
   readonly needRestart: readonly string[]
 }
 
-export interface PrepareNeeds {
+export interface PrepareDeps {
   readonly runtime: StoredLayer
   readonly hasher: Hasher
   readonly log: Log
@@ -70,17 +70,17 @@ Make one, with any of these:
 /** Everything anew: passwords in clear are hashed, what Cardea makes up itself is made. Any problem throws. */
 export async function prepareAll(
   reader: SettingsReader,
-  needs: PrepareNeeds,
-  before: InForce | undefined,
+  deps: PrepareDeps,
+  before: ConfigSnapshot | undefined,
 ): Promise<Prepared> {
-  const made = await makeUpInTurn(reader, needs, before === undefined)
-  const seen = made.isWritten ? await readSound(reader, needs) : made.seen
+  const made = await makeUpInTurn(reader, deps, before === undefined)
+  const seen = made.isWritten ? await readSound(reader, deps) : made.seen
   const { settings, warnings } = seen.reading
-  const hashes = await shareHashes(seen, made.hashes, needs)
+  const hashes = await shareHashes(seen, made.hashes, deps)
   const administrators = findAdministrators(settings, seen.changes, hashes)
-  if (!needs.mayLackAdministrator) requireAdministrator(administrators, before !== undefined)
-  warn(warnings, needs.log)
-  reportMalformed(administrators, needs.log)
+  if (!deps.mayLackAdministrator) requireAdministrator(administrators, before !== undefined)
+  warn(warnings, deps.log)
+  reportMalformed(administrators, deps.log)
   return compare(seen, { settings, hashes }, before)
 }
 
@@ -107,43 +107,47 @@ const NONE_LEFT = 'No administrator would be left, so nobody could manage this s
  * The run-time layer anew, files as they were read. A setting this node cannot use keeps all of them as they are, but
  * never an administrator from being changed or deleted.
  */
-export async function prepareRuntime(reader: SettingsReader, needs: PrepareNeeds, before: InForce): Promise<Prepared> {
-  const first = await readAll(reader, needs)
-  const isDone = first.reading.problems.length > 0 || !(await makeUpSecret(first.reading.settings, needs))
-  const seen = isDone ? first : await readAll(reader, needs)
-  const problems = findProblems(seen, needs)
+export async function prepareRuntime(
+  reader: SettingsReader,
+  deps: PrepareDeps,
+  before: ConfigSnapshot,
+): Promise<Prepared> {
+  const first = await readAll(reader, deps)
+  const isDone = first.reading.problems.length > 0 || !(await makeUpSecret(first.reading.settings, deps))
+  const seen = isDone ? first : await readAll(reader, deps)
+  const problems = findProblems(seen, deps)
   const { admins, deletedAdmins } = seen.reading.settings
   const settings =
     problems.length === 0 ? seen.reading.settings : createSettings({ ...before.configured, admins, deletedAdmins })
   warn(
     seen.reading.warnings.filter((warning) => !before.warnings.includes(warning)),
-    needs.log,
+    deps.log,
   )
-  const hashes = await shareHashes(seen, before.fileHashes, needs)
+  const hashes = await shareHashes(seen, before.fileHashes, deps)
   return { ...compare(seen, { settings, hashes }, before), problems }
 }
 
-function findProblems({ reading: { settings, problems } }: Seen, { checkSecrets }: PrepareNeeds): readonly string[] {
+function findProblems({ reading: { settings, problems } }: Seen, { checkSecrets }: PrepareDeps): readonly string[] {
   if (problems.length > 0) return problems.map(renderProblem)
   const shared = checkSecrets(settings)
   return shared === undefined ? [] : [shared]
 }
 
 /** Another node may have hashed the same clear text meanwhile; then its hash counts, here as there. */
-const shareHashes = ({ reading, ...seen }: Seen, hashes: FileHashes, { hasher }: PrepareNeeds): Promise<FileHashes> =>
+const shareHashes = ({ reading, ...seen }: Seen, hashes: FileHashes, { hasher }: PrepareDeps): Promise<FileHashes> =>
   findHashes(reading.settings.admins, seen, hashes, { hasher })
 
 function warn(warnings: readonly string[], log: Log): void {
   for (const warning of warnings) log.warn(warning)
 }
 
-async function readAll(reader: SettingsReader, { runtime }: PrepareNeeds): Promise<Seen> {
+async function readAll(reader: SettingsReader, { runtime }: PrepareDeps): Promise<Seen> {
   const { entries, ...rest } = await runtime.read()
   return { reading: reader(entries), ...rest }
 }
 
-async function readSound(reader: SettingsReader, needs: PrepareNeeds): Promise<Seen> {
-  const seen = await readAll(reader, needs)
+async function readSound(reader: SettingsReader, deps: PrepareDeps): Promise<Seen> {
+  const seen = await readAll(reader, deps)
   if (seen.reading.problems.length > 0) throw new ConfigError(seen.reading.problems)
   return seen
 }
@@ -152,28 +156,28 @@ interface MadeUp extends Hashed {
   readonly seen: Seen
 }
 
-const MOST_ATTEMPTS = 10
+const MAX_ATTEMPTS = 10
 
 /** Several nodes may start at once; who comes second uses what the first has made. */
-async function makeUpInTurn(reader: SettingsReader, needs: PrepareNeeds, isFirst: boolean): Promise<MadeUp> {
+async function makeUpInTurn(reader: SettingsReader, deps: PrepareDeps, isFirst: boolean): Promise<MadeUp> {
   for (let attempts = 1; ; attempts += 1) {
-    const seen = await readSound(reader, needs)
+    const seen = await readSound(reader, deps)
     try {
-      return { seen, ...(await makeUp(seen, needs, isFirst)) }
+      return { seen, ...(await makeUp(seen, deps, isFirst)) }
     } catch (error) {
       const isLate = error instanceof Refusal && error.code === 'conflict'
-      if (!isLate || attempts >= MOST_ATTEMPTS) throw error
+      if (!isLate || attempts >= MAX_ATTEMPTS) throw error
     }
   }
 }
 
-async function makeUp(seen: Seen, needs: PrepareNeeds, isFirst: boolean): Promise<Hashed> {
-  const { runtime, hasher, log } = needs
+async function makeUp(seen: Seen, deps: PrepareDeps, isFirst: boolean): Promise<Hashed> {
+  const { runtime, hasher, log } = deps
   const { settings } = seen.reading
   const { values } = settings
   const isNameless = isFirst && values.couchdb.uuid === ''
   if (isNameless) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
-  const isSecretMade = await makeUpSecret(settings, needs)
+  const isSecretMade = await makeUpSecret(settings, deps)
   const isKeyMade = seen.ownKey === undefined
   if (isKeyMade) await runtime.setOwnKey(randomBytes(32).toString('hex'))
   const [parameters, rules] = [toHashParameters(values), toPasswordRules(values)]
@@ -182,7 +186,7 @@ async function makeUp(seen: Seen, needs: PrepareNeeds, isFirst: boolean): Promis
 }
 
 /** The secret of cookies, where nobody gave one: one for all nodes, kept until somebody does. */
-async function makeUpSecret(settings: Settings, { runtime }: PrepareNeeds): Promise<boolean> {
+async function makeUpSecret(settings: Settings, { runtime }: PrepareDeps): Promise<boolean> {
   const { source } = settings.find('chttpd_auth', 'secret') ?? {}
   const isPinned = source?.kind === 'environment' || source?.kind === 'flag'
   if (isPinned || settings.values.chttpd_auth.secret !== '') return false
@@ -200,7 +204,7 @@ interface Fresh {
   readonly hashes: FileHashes
 }
 
-function compare(seen: Seen, { settings: fresh, hashes }: Fresh, before: InForce | undefined): Prepared {
+function compare(seen: Seen, { settings: fresh, hashes }: Fresh, before: ConfigSnapshot | undefined): Prepared {
   const { reading, changes, sequence } = seen
   // made at the start, and kept should the store lose it
   const ownKey = seen.ownKey === undefined ? (before?.ownKey ?? randomBytes(32)) : Buffer.from(seen.ownKey, 'hex')

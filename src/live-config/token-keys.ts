@@ -5,30 +5,30 @@ import { renderProblem } from '../config/problems.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { checkKeySets, loadKeySets, readKeys } from './key-sets.ts'
-import type { State } from './live-config.ts'
+import type { LiveConfig } from './live-config.ts'
 
 /**
  * The keys of `[jwt_keys]`. Files of key sets are read anew whenever the configuration is: one that cannot be read is
  * left out at the start, and keeps a reload from coming into force. A line that is no key is only warned about.
  */
-export function followKeys(state: State, log: Log): Live<JwtKeys> {
-  const first = loadKeySets(state.get().settings)
+export function followKeys(liveConfig: LiveConfig, log: Log): Live<JwtKeys> {
+  const first = loadKeySets(liveConfig.get().settings)
   for (const problem of first.problems) log.error('a set of keys cannot be read', { problem: renderProblem(problem) })
   let { sets } = first
   const read = (settings: Settings) => readKeys(settings.open, sets)
   const warn = createKeyWarnings(log)
-  const keys = createLive(read(state.get().settings))
-  warn(keys.get(), state.get().settings)
-  state.onChange(({ settings }) => {
+  const keys = createLive(read(liveConfig.get().settings))
+  warn(keys.get(), liveConfig.get().settings)
+  liveConfig.onChange(({ settings }) => {
     keys.set(read(settings))
     warn(keys.get(), settings)
   })
-  state.joinReload({
+  liveConfig.joinReload({
     prepare: async (settings) => {
       const fresh = loadKeySets(settings)
       const take = () => {
         for (const [file, text] of fresh.sets)
-          if (sets.has(file) && sets.get(file) !== text) state.events.record('key-set.reloaded', { source: file })
+          if (sets.has(file) && sets.get(file) !== text) liveConfig.events.record('key-set.reloaded', { source: file })
         sets = fresh.sets
         warn.forget()
       }

@@ -14,7 +14,7 @@ import {
 import type { Claims } from '../keys/token.ts'
 import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
-import type { PreparedPart, State } from './live-config.ts'
+import type { LiveConfig, PreparedPart } from './live-config.ts'
 import { keysOf, refuseShared, type SharedSecrets, USES } from './shared-secrets.ts'
 import { StartError } from './start-error.ts'
 
@@ -37,10 +37,10 @@ export const loadTokenSecrets = async (settings: Settings, secrets: SharedSecret
   refuseShared(await loadSecretRing(toSecretSource(settings.values)), USES.tokens, settings, secrets)
 
 /** Places of files are those of the start, whatever the configuration says later. */
-export async function openTokenSecrets(state: State, log: Log): Promise<TokenSecrets> {
-  const { values } = state.get().settings
+export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promise<TokenSecrets> {
+  const { values } = liveConfig.get().settings
   const source = toSecretSource(values)
-  const first = await loadTokenSecrets(state.get().settings, state.secrets)
+  const first = await loadTokenSecrets(liveConfig.get().settings, liveConfig.secrets)
   if (first.kind === 'refused') throw new StartError(first.message)
   const warningsOf = createRingWarnings()
   report(first, warningsOf(first), log)
@@ -50,17 +50,18 @@ export async function openTokenSecrets(state: State, log: Log): Promise<TokenSec
   const sourceName = nameSource(source)
   const ring = createLiveRing({
     initial: first.ring,
-    load: async () => refuseShared(await reloadSecretRing(source), USES.tokens, state.get().settings, state.secrets),
+    load: async () =>
+      refuseShared(await reloadSecretRing(source), USES.tokens, liveConfig.get().settings, liveConfig.secrets),
     onReload: (load) => {
       if (load.kind === 'ring') cache.clear()
-      recordSecretsReload(state.events, sourceName, load)
+      recordSecretsReload(liveConfig.events, sourceName, load)
       for (const warning of load.kind === 'ring' ? warningsOf(load) : []) log.warn(warning)
       if (load.kind === 'ring') for (const listener of listeners) listener()
     },
     ...(hasFiles && values.server['jwt-secret-watch'] ? { watch: { source } } : {}),
   })
-  state.secrets.register(USES.tokens, () => keysOf(ring.get()))
-  if (hasFiles) state.joinReload({ prepare: () => prepareReload(ring, source) })
+  liveConfig.secrets.register(USES.tokens, () => keysOf(ring.get()))
+  if (hasFiles) liveConfig.joinReload({ prepare: () => prepareReload(ring, source) })
   return { ring, cache, onReload: (listener) => void listeners.push(listener) }
 }
 

@@ -4,7 +4,7 @@ import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
 import { loadSecretRing, type RingLoad, reloadSecretRing, type SecretSource } from '../keys/secret-files.ts'
-import type { PreparedPart, State } from './live-config.ts'
+import type { LiveConfig, PreparedPart } from './live-config.ts'
 import { keysOf, refuseShared, type SharedSecrets, USES } from './shared-secrets.ts'
 import { StartError } from './start-error.ts'
 import { recordSecretsReload } from './token-secrets.ts'
@@ -22,21 +22,22 @@ export async function loadUpstreamSecrets(settings: Settings, secrets: SharedSec
 }
 
 /** Places are those of the start; what stands there is followed. */
-export async function openUpstreamSecrets(state: State, log: Log): Promise<LiveRing | undefined> {
-  const { settings } = state.get()
-  const first = await loadUpstreamSecrets(settings, state.secrets)
+export async function openUpstreamSecrets(liveConfig: LiveConfig, log: Log): Promise<LiveRing | undefined> {
+  const { settings } = liveConfig.get()
+  const first = await loadUpstreamSecrets(settings, liveConfig.secrets)
   if (first === undefined) return undefined
   if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.message}`)
   for (const { text } of first.warnings) log.warn(text)
   const source = toSource(settings.values)
   const ring = createLiveRing({
     initial: first.ring,
-    load: async () => refuseShared(await reloadSecretRing(source), USES.upstream, state.get().settings, state.secrets),
-    onReload: (load) => recordSecretsReload(state.events, nameSource(source), load),
+    load: async () =>
+      refuseShared(await reloadSecretRing(source), USES.upstream, liveConfig.get().settings, liveConfig.secrets),
+    onReload: (load) => recordSecretsReload(liveConfig.events, nameSource(source), load),
     watch: { source },
   })
-  state.secrets.register(USES.upstream, () => keysOf(ring.get()))
-  state.joinReload({ prepare: () => prepareReload(ring, source) })
+  liveConfig.secrets.register(USES.upstream, () => keysOf(ring.get()))
+  liveConfig.joinReload({ prepare: () => prepareReload(ring, source) })
   return ring
 }
 

@@ -1,5 +1,5 @@
 import type { HashedPassword } from './password.ts'
-import { isPrf, MOST_ITERATIONS, PRFS, type Prf } from './password-digest.ts'
+import { isPrf, MAX_ITERATIONS, PRFS, type Prf } from './password-digest.ts'
 
 export type AdminPasswordReading =
   | { readonly kind: 'stored'; readonly password: HashedPassword }
@@ -53,13 +53,13 @@ const SALT = /^[!-+\--~]{1,256}$/
 
 const isSalt = (text: string): boolean => SALT.test(text)
 
-const BAD_ITERATIONS = `the iterations must be a number from 1 to ${MOST_ITERATIONS}`
+const BAD_ITERATIONS = `the iterations must be a number from 1 to ${MAX_ITERATIONS}`
 const COUNT = /^[1-9][0-9]{0,9}$/
 
 function readIterations(text: string | undefined): number | undefined {
   if (text === undefined || !COUNT.test(text)) return undefined
   const count = Number(text)
-  return count <= MOST_ITERATIONS ? count : undefined
+  return count <= MAX_ITERATIONS ? count : undefined
 }
 
 /**

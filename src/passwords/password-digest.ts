@@ -33,7 +33,7 @@ const METHOD_NAMES: ReadonlySet<string> = new Set(Object.keys(METHODS))
 export const isMethod = (name: unknown): name is Method => typeof name === 'string' && METHOD_NAMES.has(name)
 
 /** What `crypto.pbkdf2` itself can count to. */
-export const MOST_ITERATIONS = 2 ** 31 - 1
+export const MAX_ITERATIONS = 2 ** 31 - 1
 
 export interface Derivation {
   readonly prf: Prf

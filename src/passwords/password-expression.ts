@@ -23,7 +23,7 @@ export function createPasswordExpression(source: string): PasswordExpression {
 }
 
 function compile({ source, isWanted }: Part): Condition {
-  if (estimateSize(source) > MOST_ESTIMATED_SIZE) throw new RangeError('the expression repeats too much')
+  if (estimateSize(source) > MAX_ESTIMATED_SIZE) throw new RangeError('the expression repeats too much')
   try {
     return { expression: RE2JS.compile(source), isWanted }
   } catch (error) {
@@ -35,8 +35,8 @@ function compile({ source, isWanted }: Part): Condition {
 
 const LOOK_AHEAD_HINT = ' (look-ahead may stand only right after a leading ^: write each demand as its own element)'
 
-const MOST_ESTIMATED_SIZE = 2 ** 18
-const MOST_NESTED_REPETITIONS = 1000
+const MAX_ESTIMATED_SIZE = 2 ** 18
+const MAX_NESTED_REPETITIONS = 1000
 
 /**
  * No less than the instructions it compiles to, told before the engine unfolds the repetitions. The engine itself
@@ -45,7 +45,7 @@ const MOST_NESTED_REPETITIONS = 1000
 function estimateSize(source: string): number {
   let repetitions = 1
   for (const [, least, most] of source.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
-    repetitions = Math.min(repetitions * Math.max(Number(least), Number(most ?? 0), 1), MOST_NESTED_REPETITIONS)
+    repetitions = Math.min(repetitions * Math.max(Number(least), Number(most ?? 0), 1), MAX_NESTED_REPETITIONS)
   }
   return source.length * repetitions
 }

@@ -3,7 +3,7 @@
  * What cannot be understood becomes an `unusable` password, which never verifies; nothing here throws on data from
  * outside, and nothing here ever sees a password in clear.
  */
-import { isMethod, isPrf, type Method, MOST_ITERATIONS, type Prf } from './password-digest.ts'
+import { isMethod, isPrf, MAX_ITERATIONS, type Method, type Prf } from './password-digest.ts'
 
 interface Readable {
   readonly salt: string
@@ -133,7 +133,7 @@ function readPbkdf2(scheme: Pbkdf2Password['scheme'], members: PasswordMembers):
   if (typeof salt !== 'string') return 'salt'
   if (!isInteger(iterations)) return 'iterations'
   if (iterations < 1) return 'iterations_too_low'
-  if (iterations > MOST_ITERATIONS) return 'iterations_too_high'
+  if (iterations > MAX_ITERATIONS) return 'iterations_too_high'
   return typeof hash === 'string' ? { scheme, prf, iterations, salt, hash } : 'hash'
 }
 

@@ -8,8 +8,8 @@ import type { Change, ChangeFeed } from '../directory/store-port.ts'
 import { delayMsOf } from './retry.ts'
 import { createNap } from './sleep.ts'
 
-const MOST_AT_ONCE = 1000
-const MOST_BACK_OFF_MS = 2000
+const MAX_AT_ONCE = 1000
+const MAX_BACK_OFF_MS = 2000
 
 export interface FollowOptions {
   /** The change up to which everything is known already. */
@@ -131,16 +131,16 @@ async function advance(feed: ChangeFeed, from: number, { onChange, onReset }: Fo
   }
   let position = from
   while (position < latest) {
-    const changes = await feed.changesSince(position, MOST_AT_ONCE)
+    const changes = await feed.changesSince(position, MAX_AT_ONCE)
     if (changes.length > 0) await onChange(changes)
     const reached = changes.at(-1)?.sequence ?? latest
     // a short page holds all there is; what the sequence counts beyond has been replaced or purged since
-    position = changes.length < MOST_AT_ONCE ? Math.max(reached, latest) : reached
+    position = changes.length < MAX_AT_ONCE ? Math.max(reached, latest) : reached
   }
   return position
 }
 
 const backOffMs = (pollMs: number, failures: number): number =>
-  delayMsOf({ firstDelayMs: pollMs, mostDelayMs: Math.max(pollMs, MOST_BACK_OFF_MS) }, failures)
+  delayMsOf({ firstDelayMs: pollMs, mostDelayMs: Math.max(pollMs, MAX_BACK_OFF_MS) }, failures)
 
 const stopped = (): Refusal => new Refusal('store_unavailable', { detail: 'nobody follows the changes any longer' })

@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts'
 import type { Store } from '../directory/store-port.ts'
 import { createStore } from './create-store.ts'
-import { StoreMisfit } from './incompatible-store.ts'
+import { IncompatibleStoreError } from './incompatible-store.ts'
 import type { Engine } from './steps.ts'
 import { watchEngine } from './watch.ts'
 
@@ -26,6 +26,6 @@ const ENGINES: ReadonlyMap<string, (url: string, rest: string, log: Log) => Prom
 export async function openStore(url: string, { log }: StoreOptions): Promise<Store> {
   const [, scheme = '', rest = ''] = ADDRESS.exec(url) ?? []
   const open = ENGINES.get(scheme)
-  if (!open) throw new StoreMisfit('The address of the store begins with sqlite: or postgres://')
+  if (!open) throw new IncompatibleStoreError('The address of the store begins with sqlite: or postgres://')
   return createStore(watchEngine(await open(url, rest, log), log))
 }

@@ -30,17 +30,17 @@ export interface DumpReader {
 }
 
 /** The longest record, in bytes. */
-export const MOST_RECORD_BYTES = 4 * 1024 * 1024
-const MOST_DEPTH = 100
+export const MAX_RECORD_BYTES = 4 * 1024 * 1024
+const MAX_DEPTH = 100
 
 const FLAWS: Readonly<Record<PieceFlaw, string>> = {
-  too_long: `The record is longer than ${MOST_RECORD_BYTES} bytes.`,
+  too_long: `The record is longer than ${MAX_RECORD_BYTES} bytes.`,
   not_utf8: 'The record is not UTF-8.',
   cut_off: 'The list has no end: the dump has been cut off.',
 }
 
 export function createDumpReader({ format: given, ...names }: DumpOptions): DumpReader {
-  const splitter = createSplitter(MOST_RECORD_BYTES)
+  const splitter = createSplitter(MAX_RECORD_BYTES)
   let format = given
   let reader = format && FORMATS[format].createReader(names)
   let isOver = false
@@ -99,7 +99,7 @@ function readValue(piece: Piece): Value {
   if (reading.kind === 'refused') return { flaw: JSON_FLAWS[reading.reason] }
   // deeper than anybody needs, and than some can be written again
   return hasManyOpeners(piece.text) && isDeep(reading.value)
-    ? { flaw: `The record is nested more than ${MOST_DEPTH} deep.` }
+    ? { flaw: `The record is nested more than ${MAX_DEPTH} deep.` }
     : reading
 }
 
@@ -114,14 +114,14 @@ function hasManyOpeners(text: string): boolean {
     const code = text.charCodeAt(at)
     if (code === OPEN_LIST || code === OPEN_OBJECT) openers += 1
   }
-  return openers > MOST_DEPTH
+  return openers > MAX_DEPTH
 }
 
 /** Level by level, not by recursion: the depth comes from outside. */
 function isDeep(value: unknown): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MOST_DEPTH) return true
+    if (depth > MAX_DEPTH) return true
     level = level.flatMap((item) => (Array.isArray(item) ? item : isJsonObject(item) ? Object.values(item) : []))
   }
   return false

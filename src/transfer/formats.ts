@@ -6,7 +6,7 @@ import { createMultiModelWriter } from './multi-model-writer.ts'
 import type { RecordReader } from './reading.ts'
 import type { RecordWriter } from './writing.ts'
 
-export interface WriterNeeds extends DocumentNames {
+export interface WriterDeps extends DocumentNames {
   readonly administrators: readonly Administrator[]
 }
 
@@ -14,7 +14,7 @@ interface Format {
   /** Whether a dump that begins with this record is of this format. */
   isLike(first: unknown, names: DocumentNames): boolean
   createReader(names: DocumentNames): RecordReader
-  createWriter(needs: WriterNeeds): RecordWriter
+  createWriter(deps: WriterDeps): RecordWriter
 }
 
 export const FORMATS = {

@@ -75,12 +75,12 @@ function readRevisionText(value: Json): string {
 }
 
 /** Above it are the generations of administrators, and there must be room to count on. */
-const MOST_GENERATIONS = 2 ** 40
+const MAX_GENERATIONS = 2 ** 40
 
 function readSessionsFrom(value: Json): SessionsFrom {
   const { generation, seconds } = requireObject(value, 'sessionsFrom')
   return {
-    generation: requireCount(generation, 'generation', MOST_GENERATIONS),
+    generation: requireCount(generation, 'generation', MAX_GENERATIONS),
     seconds: requireCount(seconds, 'seconds'),
   }
 }
@@ -147,6 +147,6 @@ function readToken(value: Json): AccessToken {
     digest: requireText(token['digest'], 'digest of a token'),
     ...(generation === undefined
       ? {}
-      : { generation: requireCount(generation, 'generation of a token', MOST_GENERATIONS) }),
+      : { generation: requireCount(generation, 'generation of a token', MAX_GENERATIONS) }),
   }
 }

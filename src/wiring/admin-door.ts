@@ -14,11 +14,11 @@ import { mountKeys } from './wayside.ts'
 
 /** Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: DoorParts): Door {
-  const config = deriveLive(parts.state, ({ settings }) => settings.values)
+  const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
   const handlers = [createBasicHandler(DOCUMENT_BASIC, parts.check)]
-  const observer = createSignInObserver(parts.state.events)
+  const observer = createSignInObserver(parts.liveConfig.events)
   const dialect = createOwnDialect(parts, {
-    authenticate: (exchange) => authenticate(exchange, handlers, observer),
+    authenticate: (context) => authenticate(context, handlers, observer),
     isOwnOrigin: true,
   })
   return createDoor({

@@ -10,59 +10,59 @@ import { toDigests } from '../config/codecs.ts'
 import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
 import { ADMIN_SESSION, type AdminSessions } from '../dialects/admin-api/session.ts'
 import type { Authenticated } from '../directory/identity.ts'
-import type { Exchange } from '../http/request-context.ts'
-import type { State } from '../live-config/live-config.ts'
+import type { RequestContext } from '../http/request-context.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
 import type { DoorParts } from './doors.ts'
 
-type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn' | 'cookieSecrets'>
+type Parts = Pick<DoorParts, 'liveConfig' | 'directory' | 'signIn' | 'cookieSecrets'>
 
 /** Bound into every cookie, so that none of the document door is accepted here, nor one of these there. */
 const PURPOSE = 'admin'
 
-export function createAdminSessions({ state, directory, signIn, cookieSecrets }: Parts): AdminSessions {
+export function createAdminSessions({ liveConfig, directory, signIn, cookieSecrets }: Parts): AdminSessions {
   const accounts = createAccountSessions({
     secrets: cookieSecrets,
-    settings: () => toCookieSettings(state),
-    timeouts: followTimeout(state),
+    settings: () => toCookieSettings(liveConfig),
+    timeouts: followTimeout(liveConfig),
     purpose: PURPOSE,
     directory,
     clock: SYSTEM_CLOCK,
   })
   return {
-    find: (exchange) => findSession(exchange, accounts),
-    async open({ name, password, code }, exchange) {
+    find: (context) => findSession(context, accounts),
+    async open({ name, password, code }, context) {
       const handler = ADMIN_SESSION
-      const account = await signIn({ name, password, code, source: exchange, handler })
+      const account = await signIn({ name, password, code, source: context, handler })
       if (!account) return undefined
       const opened = { identity: account, value: accounts.open(account).value }
       const subject = account.name
-      state.events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })
+      liveConfig.events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })
       return opened
     },
     async end({ session }) {
       if (!session) return
       await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
-      state.events.record('sign-out', { subject: session.name })
+      liveConfig.events.record('sign-out', { subject: session.name })
     },
-    pageTokenOf: ({ session }) => session && toPageToken(session.id, state.get().ownKey),
+    pageTokenOf: ({ session }) => session && toPageToken(session.id, liveConfig.get().ownKey),
   }
 }
 
-function toCookieSettings(state: State) {
-  const { admin, chttpd_auth: auth } = state.get().settings.values
+function toCookieSettings(liveConfig: LiveConfig) {
+  const { admin, chttpd_auth: auth } = liveConfig.get().settings.values
   const [first = 'sha256', ...others] = toDigests(auth.hash_algorithms)
   return { timeoutSeconds: admin['session-timeout'], algorithms: [first, ...others] as const }
 }
 
-function followTimeout(state: State) {
-  const seconds = () => state.get().settings.values.admin['session-timeout']
+function followTimeout(liveConfig: LiveConfig) {
+  const seconds = () => liveConfig.get().settings.values.admin['session-timeout']
   const timeouts = createCookieTimeouts(seconds(), SYSTEM_CLOCK)
-  state.onChange(() => timeouts.replace(seconds()))
+  liveConfig.onChange(() => timeouts.replace(seconds()))
   return timeouts
 }
 
-function findSession(exchange: Exchange, accounts: AccountSessions) {
-  const value = exchange.cookie(ADMIN_COOKIE)
+function findSession(context: RequestContext, accounts: AccountSessions) {
+  const value = context.cookie(ADMIN_COOKIE)
   if (value === undefined || value === '') return undefined
   return andThen(accounts.recall(value), (known) => {
     if (known) return toAuthenticated(known)

@@ -10,15 +10,20 @@ import { PRODUCT } from '../base/product.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
-import type { ControlNeeds } from '../dialects/admin-api/operation.ts'
+import type { ControlDeps } from '../dialects/admin-api/operation.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { Door } from '../http/door.ts'
 import { type Endpoint, type Listener, listen } from '../http/server.ts'
-import { createState, type ReloadReport, type State, type StateOptions } from '../live-config/live-config.ts'
+import {
+  createLiveConfig,
+  type LiveConfig,
+  type LiveConfigOptions,
+  type ReloadReport,
+} from '../live-config/live-config.ts'
 import { StartError } from '../live-config/start-error.ts'
 import { openTokenSecrets, type TokenSecrets } from '../live-config/token-secrets.ts'
-import { createControlNeeds, openControlSocket } from './control.ts'
+import { createControlDeps, openControlSocket } from './control.ts'
 import { openDirectory } from './directory.ts'
 import { createDoors, type DoorName, type Doors } from './doors.ts'
 import { type Gateway, openGateway } from './gateway.ts'
@@ -34,7 +39,7 @@ import { describeOpenServices } from './services.ts'
 
 export { ConfigError, StartError } from '../live-config/start-error.ts'
 
-export interface AppOptions extends StateOptions {
+export interface AppOptions extends LiveConfigOptions {
   /** Where the configuration is: the place of the control socket where the store is no file. */
   readonly folder?: string | undefined
 }
@@ -64,9 +69,9 @@ export interface App {
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const state = await createState(options)
-  const settings = deriveLive(state, (inForce) => inForce.settings)
-  const parts = await openParts(state, options.log)
+  const liveConfig = await createLiveConfig(options)
+  const settings = deriveLive(liveConfig, (snapshot) => snapshot.settings)
+  const parts = await openParts(liveConfig, options.log)
   const { directory, tokenSecrets, gateway, limits, doors, admin } = parts
   const listeners: Listener[] = []
   const running = new Set<Promise<void>>()
@@ -83,9 +88,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     await gateway.close()
     await limits.close()
     await directory.close()
-    state.events.flush()
-    if (hasStarted) state.events.record('server.stopped', {})
-    await state.store.close()
+    liveConfig.events.flush()
+    if (hasStarted) liveConfig.events.record('server.stopped', {})
+    await liveConfig.store.close()
   })
   return {
     settings,
@@ -103,20 +108,20 @@ export async function createApp(options: AppOptions): Promise<App> {
         throw new StartError('This Cardea is closed and cannot tell any more who is asking: create another')
       return findDoor(doors, name)?.identify(request) ?? refuseDoor(name)
     },
-    reload: state.reload,
+    reload: liveConfig.reload,
     notices: () => renderNotices(settings.get()),
     warnings: () => describeOpenServices(settings.get()),
     close,
     async listen() {
       if (isClosing) throw new StartError('This Cardea is closed and cannot listen any more: create another')
       if (opening) throw new StartError('This Cardea listens already')
-      opening = openDoors(parts, state, options, listeners)
+      opening = openDoors(parts, liveConfig, options, listeners)
       try {
         const addresses = await opening
         if (isClosing) throw new StartError('This Cardea was closed while it began to listen')
         hasStarted = true
         const listening = [...addresses.document, ...addresses.multiModel]
-        state.events.record('server.started', { version: PRODUCT.version, listening })
+        liveConfig.events.record('server.started', { version: PRODUCT.version, listening })
         return addresses
       } catch (error) {
         await close()
@@ -128,15 +133,15 @@ export async function createApp(options: AppOptions): Promise<App> {
 
 async function openDoors(
   { doors, admin: adminDoor, control }: Parts,
-  state: State,
+  liveConfig: LiveConfig,
   { folder, log }: AppOptions,
   opened: Listener[],
 ): Promise<Addresses> {
-  const { values } = state.get().settings
+  const { values } = liveConfig.get().settings
   const document = await openAll(doors.document, toDocumentEndpoints(values), values, opened)
   const multiModel = await openAll(doors['multi-model'], toMultiModelEndpoints(values), values, opened)
   const admin = await openAll(adminDoor, toAdminEndpoints(values), values, opened)
-  const socket = await openControlSocket(state, { needs: control, folder, log })
+  const socket = await openControlSocket(liveConfig, { deps: control, folder, log })
   if (socket) opened.push(socket)
   return { document, multiModel, admin }
 }
@@ -157,32 +162,32 @@ interface Parts {
   readonly tokenSecrets: TokenSecrets
   readonly gateway: Gateway
   readonly limits: Limits
-  readonly control: ControlNeeds
+  readonly control: ControlDeps
   readonly doors: Doors
   readonly admin: Door
 }
 
 /** All of them, or none: whatever was opened before a failure is closed again, or the process would never end. */
-async function openParts(state: State, log: Log): Promise<Parts> {
+async function openParts(liveConfig: LiveConfig, log: Log): Promise<Parts> {
   let tokenSecrets: TokenSecrets | undefined
   let directory: Directory | undefined
   let gateway: Gateway | undefined
   let limits: Limits | undefined
   try {
-    tokenSecrets = await openTokenSecrets(state, log)
-    directory = await openDirectory(state, log)
-    const control = createControlNeeds(state, directory)
-    gateway = await openGateway({ state, directory, tokenSecrets, log })
-    limits = openLimits(state, log)
+    tokenSecrets = await openTokenSecrets(liveConfig, log)
+    directory = await openDirectory(liveConfig, log)
+    const control = createControlDeps(liveConfig, directory)
+    gateway = await openGateway({ liveConfig, directory, tokenSecrets, log })
+    limits = openLimits(liveConfig, log)
     const { guesses } = limits
-    const { doors, admin } = createDoors({ state, directory, tokenSecrets, gateway, guesses, control, log })
+    const { doors, admin } = createDoors({ liveConfig, directory, tokenSecrets, gateway, guesses, control, log })
     return { directory, tokenSecrets, gateway, limits, control, doors, admin }
   } catch (error) {
     tokenSecrets?.ring.stop()
     await gateway?.close()
     await limits?.close()
     await directory?.close()
-    await state.store.close()
+    await liveConfig.store.close()
     throw error
   }
 }

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { findStoreFile } from '../store/store-url.ts'
 
 /** Systems allow 104 to 108 bytes; the rest is left for those that count differently. */
-const MOST_PATH_BYTES = 100
+const MAX_PATH_BYTES = 100
 
 export interface SocketSeed {
   readonly storeUrl: string
@@ -17,7 +17,7 @@ export interface SocketSeed {
 /** The same for the server and for who looks for it; `undefined` where there is no place for one. */
 export function findSocketPath(seed: SocketSeed): string | undefined {
   const place = findPlace(seed)
-  if (place === undefined || Buffer.byteLength(place) <= MOST_PATH_BYTES) return place
+  if (place === undefined || Buffer.byteLength(place) <= MAX_PATH_BYTES) return place
   const name = createHash('sha256').update(place).digest('hex').slice(0, 32)
   return join(privateFolderOf(seed), `${name}.sock`)
 }

@@ -5,7 +5,7 @@ import { PRODUCT } from '../base/product.ts'
 import { describeSettings, toShownText } from '../config/describe.ts'
 import { findOption } from '../config/options.ts'
 import { type ControlDialectOptions, createControlDialect } from '../dialects/admin-api/dialect.ts'
-import type { ControlNeeds, ControlSettings, SettingChange } from '../dialects/admin-api/operation.ts'
+import type { ControlDeps, ControlSettings, SettingChange } from '../dialects/admin-api/operation.ts'
 import { CONTROL_SEGMENT } from '../dialects/admin-api/routes.ts'
 import type { Directory } from '../directory/directory.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
@@ -13,7 +13,7 @@ import type { Mount } from '../http/dispatch.ts'
 import { createDoor } from '../http/door.ts'
 import type { Dialect } from '../http/request-context.ts'
 import { type Listener, listen } from '../http/server.ts'
-import type { State } from '../live-config/live-config.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { CONSOLE_FILES } from './console-files.ts'
 import { findSocketPath, isSocketPathSafe } from './control-socket.ts'
@@ -22,25 +22,25 @@ import { toDoorLimits, toListenerLimits, toTrustRules } from './options.ts'
 import { createRequireAdminPassword } from './require-password.ts'
 import type { RequireEntry } from './wayside.ts'
 
-export const createControlNeeds = (state: State, directory: Directory): ControlNeeds => ({
+export const createControlDeps = (liveConfig: LiveConfig, directory: Directory): ControlDeps => ({
   directory,
-  events: state.events,
-  settings: createControlSettings(state),
+  events: liveConfig.events,
+  settings: createControlSettings(liveConfig),
   health: () => ({
     product: PRODUCT.name,
     version: PRODUCT.version,
     pid: process.pid,
-    store: state.store.engine,
+    store: liveConfig.store.engine,
     stalenessMs: directory.stalenessMs(),
   }),
 })
 
-function createControlSettings(state: State): ControlSettings {
-  const service = createSettingsService(state)
+function createControlSettings(liveConfig: LiveConfig): ControlSettings {
+  const service = createSettingsService(liveConfig)
   const change = async (section: string, key: string, work: () => Promise<string>): Promise<SettingChange> => {
-    const said = state.get().warnings
+    const said = liveConfig.get().warnings
     const previous = await work()
-    const { configured, warnings } = state.get()
+    const { configured, warnings } = liveConfig.get()
     return {
       name: `${section}.${key}`,
       previous,
@@ -50,7 +50,7 @@ function createControlSettings(state: State): ControlSettings {
     }
   }
   return {
-    list: () => describeSettings(state.get().configured),
+    list: () => describeSettings(liveConfig.get().configured),
     set: (section, key, text, options) => change(section, key, () => service.set(section, key, text, options)),
     unset: (section, key) => change(section, key, () => service.unset(section, key, { isStrict: true })),
   }
@@ -96,21 +96,24 @@ const OWNER: Authenticated = Object.freeze({
 const OWNER_ALONE = 0o600
 
 export interface ControlSocketOptions {
-  readonly needs: ControlNeeds
+  readonly deps: ControlDeps
   /** Where the configuration is. */
   readonly folder: string | undefined
   readonly log: Log
 }
 
 /** Without it the server works as well, and commands need `--url`: so what keeps it from opening is only reported. */
-export async function openControlSocket(state: State, options: ControlSocketOptions): Promise<Listener | undefined> {
-  const { needs, folder, log } = options
-  const config = deriveLive(state, ({ settings }) => settings.values)
+export async function openControlSocket(
+  liveConfig: LiveConfig,
+  options: ControlSocketOptions,
+): Promise<Listener | undefined> {
+  const { deps, folder, log } = options
+  const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const seed = { storeUrl: config.get().store.url, folder }
   const path = findSocketPath(seed)
   if (path === undefined) return undefined
   const door = createDoor({
-    dialect: createControlDialect({ ...needs, authenticate: async () => OWNER, requirePassword: async () => {} }),
+    dialect: createControlDialect({ ...deps, authenticate: async () => OWNER, requirePassword: async () => {} }),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,

@@ -6,46 +6,46 @@ import { createDirectory } from '../directory/create-directory.ts'
 import type { Administration } from '../directory/deps.ts'
 import type { Directory } from '../directory/directory.ts'
 import { upgradeAdministrator } from '../live-config/administrators.ts'
-import type { State } from '../live-config/live-config.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
 import { toHashParameters } from '../live-config/password-options.ts'
 import { followChanges } from '../store/feed.ts'
 import { toDirectorySettings } from './options.ts'
 
-export function openDirectory(state: State, log: Log): Promise<Directory> {
-  const { store, hasher, events } = state
+export function openDirectory(liveConfig: LiveConfig, log: Log): Promise<Directory> {
+  const { store, hasher, events } = liveConfig
   const settings = deriveLive(
-    deriveLive(state, (inForce) => inForce.settings.values),
+    deriveLive(liveConfig, (snapshot) => snapshot.settings.values),
     toDirectorySettings,
   )
   return createDirectory({
     store,
     hasher,
-    administration: toAdministration(state, log),
+    administration: toAdministration(liveConfig, log),
     settings: settings.get,
     follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
     clock: SYSTEM_CLOCK,
-    ownKey: () => state.get().ownKey,
+    ownKey: () => liveConfig.get().ownKey,
     events,
     log,
   })
 }
 
-const toAdministration = (state: State, log: Log): Administration => ({
-  accounts: () => state.get().administrators,
-  changedAt: (name) => state.get().administratorChanges.get(name)?.seconds,
-  sequence: () => state.get().sequence,
+const toAdministration = (liveConfig: LiveConfig, log: Log): Administration => ({
+  accounts: () => liveConfig.get().administrators,
+  changedAt: (name) => liveConfig.get().administratorChanges.get(name)?.seconds,
+  sequence: () => liveConfig.get().sequence,
   async replaceHash(name, from, to) {
-    const inForce = state.get()
-    const { runtime, hasher } = state
-    const parameters = toHashParameters(inForce.settings.values)
-    await upgradeAdministrator(inForce.settings, inForce, { name, from, to }, { runtime, hasher, parameters, log })
-    await state.refresh()
+    const snapshot = liveConfig.get()
+    const { runtime, hasher } = liveConfig
+    const parameters = toHashParameters(snapshot.settings.values)
+    await upgradeAdministrator(snapshot.settings, snapshot, { name, from, to }, { runtime, hasher, parameters, log })
+    await liveConfig.refresh()
   },
   endSessions: async (name) => {
-    await state.runtime.endAdministratorSessions(name)
-    await state.refresh()
+    await liveConfig.runtime.endAdministratorSessions(name)
+    await liveConfig.refresh()
   },
   refresh: async () => {
-    await state.refresh()
+    await liveConfig.refresh()
   },
 })

@@ -3,7 +3,7 @@
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import type { CredentialHandler } from '../auth/handler.ts'
-import { createJwtHandler, type JwtNeeds } from '../auth/jwt.ts'
+import { createJwtHandler, type JwtDeps } from '../auth/jwt.ts'
 import { createProxyHandler, type ProxyHeaderNames } from '../auth/proxy.ts'
 import { type AccountSessions, createAccountSessions } from '../auth/session/account-session.ts'
 import { COOKIE_HANDLER, createCookieHandler, findSession } from '../auth/session/cookie.ts'
@@ -20,37 +20,37 @@ import type { Config } from '../config/options.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { SessionService } from '../dialects/document/session.ts'
 import type { Authenticated } from '../directory/identity.ts'
-import type { Exchange } from '../http/request-context.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import { readRolesPath } from '../keys/claims.ts'
 import { findKeyVersion, followTimeout } from '../live-config/document-keys.ts'
 import type { DoorParts } from './doors.ts'
 
 export interface DocumentCredentials {
-  identify(exchange: Exchange): MaybePromise<Authenticated>
+  identify(context: RequestContext): MaybePromise<Authenticated>
   /** The same without the cookie of this door, which counts at no other dialect's paths. */
-  identifyWithoutCookie(exchange: Exchange): MaybePromise<Authenticated>
+  identifyWithoutCookie(context: RequestContext): MaybePromise<Authenticated>
   /** The same for a request that was let in before. Records no sign-in. */
-  identifyAgain(exchange: Exchange): MaybePromise<Authenticated>
+  identifyAgain(context: RequestContext): MaybePromise<Authenticated>
   /** Whether this handler is one of those that are asked now. */
   isAsked(handler: string): boolean
   readonly sessions: SessionService
 }
 
-type Parts = Pick<DoorParts, 'state' | 'directory' | 'signIn' | 'check' | 'jwtKeys' | 'cookieSecrets'>
+type Parts = Pick<DoorParts, 'liveConfig' | 'directory' | 'signIn' | 'check' | 'jwtKeys' | 'cookieSecrets'>
 
 export function createDocumentCredentials(parts: Parts): DocumentCredentials {
   const base = createBase(parts)
   const forms = createForms(parts, base)
   const catalogue = createCatalogue(parts, base, forms)
-  const handlers = deriveLive(parts.state, ({ settings }) =>
+  const handlers = deriveLive(parts.liveConfig, ({ settings }) =>
     settings.values.chttpd.authentication_handlers.flatMap((name) => catalogue.get(name) ?? []),
   )
   const others = deriveLive(handlers, (all) => all.filter(({ name }) => name !== COOKIE_HANDLER))
-  const observer = createSignInObserver(parts.state.events)
+  const observer = createSignInObserver(parts.liveConfig.events)
   return {
-    identify: (exchange) => authenticate(exchange, handlers.get(), observer),
-    identifyWithoutCookie: (exchange) => authenticate(exchange, others.get(), observer),
-    identifyAgain: (exchange) => authenticate(exchange, handlers.get()),
+    identify: (context) => authenticate(context, handlers.get(), observer),
+    identifyWithoutCookie: (context) => authenticate(context, others.get(), observer),
+    identifyAgain: (context) => authenticate(context, handlers.get()),
     isAsked: (handler) => handlers.get().some(({ name }) => name === handler),
     sessions: createSessionService(parts, forms),
   }
@@ -58,17 +58,17 @@ export function createDocumentCredentials(parts: Parts): DocumentCredentials {
 
 type Base = ReturnType<typeof createBase>
 
-const createBase = ({ state, jwtKeys, cookieSecrets }: Parts) => ({
+const createBase = ({ liveConfig, jwtKeys, cookieSecrets }: Parts) => ({
   secrets: cookieSecrets,
-  timeouts: followTimeout(state),
+  timeouts: followTimeout(liveConfig),
   keys: jwtKeys,
-  rules: deriveLive(state, ({ settings }) => toRules(settings.values)),
+  rules: deriveLive(liveConfig, ({ settings }) => toRules(settings.values)),
 })
 
 interface Rules {
   readonly cookie: CookieSettings
   readonly headers: ProxyHeaderNames
-  readonly claims: ReturnType<JwtNeeds['rules']>
+  readonly claims: ReturnType<JwtDeps['rules']>
 }
 
 function toRules(config: Config): Rules {
@@ -103,7 +103,7 @@ function createForms({ directory }: Parts, { secrets, timeouts, keys, rules }: B
   return { accounts: createAccountSessions(cookies), tokens: createTokenSessions(cookies) }
 }
 
-function createCatalogue({ state, directory, check }: Parts, { secrets, keys, rules }: Base, forms: Forms) {
+function createCatalogue({ liveConfig, directory, check }: Parts, { secrets, keys, rules }: Base, forms: Forms) {
   const handlers: readonly CredentialHandler[] = [
     createJwtHandler({
       keys: keys.get,
@@ -113,7 +113,7 @@ function createCatalogue({ state, directory, check }: Parts, { secrets, keys, ru
     }),
     createProxyHandler({
       names: () => rules.get().headers,
-      usesSecret: () => state.get().settings.values.chttpd_auth.proxy_use_secret,
+      usesSecret: () => liveConfig.get().settings.values.chttpd_auth.proxy_use_secret,
       isToken: (name, token) => {
         const secret = secrets.current()
         const { algorithms } = rules.get().cookie
@@ -130,13 +130,13 @@ function createCatalogue({ state, directory, check }: Parts, { secrets, keys, ru
 
 const SIGN_IN_ENDPOINT = '_session'
 
-const createSessionService = ({ signIn, directory, state: { events } }: Parts, forms: Forms): SessionService => ({
-  async signIn({ name, password, token }, exchange) {
+const createSessionService = ({ signIn, directory, liveConfig: { events } }: Parts, forms: Forms): SessionService => ({
+  async signIn({ name, password, token }, context) {
     const account = await signIn({
       name,
       password,
       code: token,
-      source: exchange,
+      source: context,
       handler: SIGN_IN_ENDPOINT,
     })
     if (!account) return undefined
@@ -155,9 +155,9 @@ const createSessionService = ({ signIn, directory, state: { events } }: Parts, f
     events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })
     return { identity, cookie }
   },
-  async end(exchange) {
+  async end(context) {
     // another credential may have been asked first; the cookie goes all the same
-    const session = exchange.authenticated?.session ?? (await findSession(exchange, forms))?.session
+    const session = context.authenticated?.session ?? (await findSession(context, forms))?.session
     if (!session) return
     await directory.endSession({ id: session.id, name: session.name, expiresAt: session.expiresAt })
     events.record('sign-out', { subject: session.name })

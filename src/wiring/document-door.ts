@@ -23,16 +23,16 @@ import { isMounted } from './mounted.ts'
 import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
 import { createRequirePassword } from './require-password.ts'
 import { createDocumentUpstream } from './upstream.ts'
-import { createUsersNeeds } from './users-database.ts'
+import { createUsersDeps } from './users-database.ts'
 import { mountWayside, type RequireEntry } from './wayside.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
-  const { state, directory, log } = parts
-  const config = deriveLive(state, ({ settings }) => settings.values)
-  const settings = deriveLive(state, (inForce) => toDocumentSettings(inForce.settings))
+  const { liveConfig, directory, log } = parts
+  const config = deriveLive(liveConfig, ({ settings }) => settings.values)
+  const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
   const { document, node } = config.get()
   const requirePassword = createRequirePassword(parts, DOCUMENT_BASIC)
-  const users = createUsersNeeds(state, directory, requirePassword)
+  const users = createUsersDeps(liveConfig, directory, requirePassword)
   const credentials = createDocumentCredentials(parts)
   const { isAsked, sessions } = credentials
   const identify = parts.gateway.note(credentials.identify)
@@ -49,7 +49,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     clock: SYSTEM_CLOCK,
     node: {
       nodeName: node.name,
-      configuration: createSettingsService(state),
+      configuration: createSettingsService(liveConfig),
       administrators: directory,
       isOwnSetting,
       isMisspelt: (section) => findNearestSection(section) !== undefined,
@@ -66,8 +66,8 @@ export function createDocumentDoor(parts: DoorParts): Door {
     isElsewhere: isMounted,
   })
   // a session that is only ever asked about at the gate is used all the same
-  const renew: FurtherHeaders = (exchange, reply) =>
-    renewingHeaders(exchange, reply, { settings: settings.get, clock: SYSTEM_CLOCK })
+  const renew: FurtherHeaders = (context, reply) =>
+    renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK })
   const requireEntry = createRequireEntry(settings.get, identify)
   return createDoor({
     dialect,
@@ -80,7 +80,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
         furtherHeaders: renew,
       }),
     ],
-    limits: deriveLive(state, (inForce) => toDocumentDoorLimits(inForce.settings)),
+    limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
     trust: deriveLive(config, toTrustRules),
     log,
   })
@@ -89,9 +89,9 @@ export function createDocumentDoor(parts: DoorParts): Door {
 /** Where anonymous requests are not allowed, the paths of other dialects need a valid user too. */
 const createRequireEntry =
   (settings: () => DocumentSettings, identify: Identify): RequireEntry =>
-  async (exchange) => {
+  async (context) => {
     if (!isValidUserRequired(settings())) return undefined
-    exchange.authenticated = await identify(exchange)
-    if (exchange.authenticated.by === null) throw new Refusal('authentication_required')
+    context.authenticated = await identify(context)
+    if (context.authenticated.by === null) throw new Refusal('authentication_required')
     return undefined
   }

@@ -8,7 +8,7 @@ import { createSignIn, type DoorSignIn } from '../auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
-import type { ControlNeeds } from '../dialects/admin-api/operation.ts'
+import type { ControlDeps } from '../dialects/admin-api/operation.ts'
 import type { AdminSessions } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -16,7 +16,7 @@ import { createTotpCheck } from '../directory/totp.ts'
 import type { Door } from '../http/door.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { followSecret } from '../live-config/document-keys.ts'
-import type { State } from '../live-config/live-config.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
 import { followKeys } from '../live-config/token-keys.ts'
 import type { TokenSecrets } from '../live-config/token-secrets.ts'
 import { createPasswordMemory } from '../passwords/password-memory.ts'
@@ -29,13 +29,13 @@ import { isGiven, toDecoy, toIterationLimits } from './options.ts'
 
 /** What each door is wired from. */
 export interface DoorParts {
-  readonly state: State
+  readonly liveConfig: LiveConfig
   readonly directory: Directory
   readonly signIn: DoorSignIn
   readonly guesses: PasswordLimits
   /** The same for the Basic credential of the document door. */
   readonly check: PasswordCheck
-  readonly control: ControlNeeds
+  readonly control: ControlDeps
   readonly adminSessions: AdminSessions
   /** Of the cookies of the document door and of /_cardea/. */
   readonly cookieSecrets: CookieSecrets
@@ -61,31 +61,31 @@ export function createDoors(given: Given): Entrances {
   const signIn = createDoorSignIn(given)
   const check: PasswordCheck = (name, password, source) =>
     signIn({ name, password, source, handler: DOCUMENT_BASIC.name })
-  const cookieSecrets = followSecret(given.state)
+  const cookieSecrets = followSecret(given.liveConfig)
   const adminSessions = createAdminSessions({ ...given, signIn, cookieSecrets })
-  const jwtKeys = followKeys(given.state, given.log)
+  const jwtKeys = followKeys(given.liveConfig, given.log)
   const parts: DoorParts = { ...given, signIn, check, jwtKeys, cookieSecrets, adminSessions }
   const doors = { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
   return { doors, admin: createAdminDoor(parts) }
 }
 
-type SignInParts = Pick<DoorParts, 'state' | 'directory' | 'guesses'>
+type SignInParts = Pick<DoorParts, 'liveConfig' | 'directory' | 'guesses'>
 
-function createDoorSignIn({ state, directory, guesses }: SignInParts): DoorSignIn {
-  const config = () => state.get().settings.values
+function createDoorSignIn({ liveConfig, directory, guesses }: SignInParts): DoorSignIn {
+  const config = () => liveConfig.get().settings.values
   const signIn = createSignIn({
     findAccount: directory.findAccount,
     onPassword: directory.upgradeHash,
-    hasher: state.hasher,
+    hasher: liveConfig.hasher,
     memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
     guesses,
-    codes: createTotpCheck(state.store, SYSTEM_CLOCK),
+    codes: createTotpCheck(liveConfig.store, SYSTEM_CLOCK),
     decoy: () => toDecoy(config()),
     storedWork: directory.storedWork,
     limits: () => toIterationLimits(config()),
   })
-  const recorded = recordSignIn(signIn, state.events)
-  const namesProxies = deriveLive(state, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
+  const recorded = recordSignIn(signIn, liveConfig.events)
+  const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
   return ({ source, ...attempt }) => {
     const { address, directAddress } = source.client
     // until an administrator has named the proxies, any local program may claim any address

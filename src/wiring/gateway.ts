@@ -8,9 +8,9 @@ import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { Upstream } from '../gateway/forward.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
-import type { Exchange } from '../http/request-context.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
-import type { State } from '../live-config/live-config.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
 import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
 import type { TokenSecrets } from '../live-config/token-secrets.ts'
 import { openUpstreamSecrets } from '../live-config/upstream-secrets.ts'
@@ -28,10 +28,10 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-export type Identify = (exchange: Exchange) => MaybePromise<Authenticated>
+export type Identify = (context: RequestContext) => MaybePromise<Authenticated>
 
-export interface GatewayNeeds {
-  readonly state: State
+export interface GatewayDeps {
+  readonly liveConfig: LiveConfig
   readonly directory: Directory
   readonly tokenSecrets: TokenSecrets
   readonly log: Log
@@ -40,17 +40,17 @@ export interface GatewayNeeds {
 /** How often it is looked which tokens have run out. */
 const LOOK_MS = 1000
 
-export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
-  const { state, directory, tokenSecrets, log } = needs
+export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
+  const { liveConfig, directory, tokenSecrets, log } = deps
   const streams = createOpenStreams()
-  const ring = await openUpstreamSecrets(state, log)
-  const serviceKey = openServiceKey(state)
+  const ring = await openUpstreamSecrets(liveConfig, log)
+  const serviceKey = openServiceKey(liveConfig)
   const upstreams: Upstream[] = []
   const stopListening = directory.onEnded(streams.end)
   // once all who follow the settings have theirs: by keys that are just being replaced a stream would still hold
-  state.onChange(() => queueMicrotask(streams.judgeAll))
+  liveConfig.onChange(() => queueMicrotask(streams.judgeAll))
   tokenSecrets.onReload(() => streams.judgeAll())
-  const retirement = followRetirement(state)
+  const retirement = followRetirement(liveConfig)
   const looking = setInterval(() => {
     streams.expire(nowSeconds(SYSTEM_CLOCK))
     if (retirement.isDue()) streams.judgeAll()
@@ -59,9 +59,9 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
     streams,
     ring,
     serviceKey,
-    note: (identify) => (exchange) => {
-      exchange.judgedAt ??= streams.epoch
-      return identify(exchange)
+    note: (identify) => (context) => {
+      context.authenticatedAt ??= streams.epoch
+      return identify(context)
     },
     adopt(upstream) {
       upstreams.push(upstream)
@@ -77,11 +77,11 @@ export async function openGateway(needs: GatewayNeeds): Promise<Gateway> {
 }
 
 /** When cookies made with a replaced secret verify no longer: streams opened with them end then. */
-function followRetirement(state: State): { isDue(): boolean } {
-  const values = () => state.get().settings.values.chttpd_auth
+function followRetirement(liveConfig: LiveConfig): { isDue(): boolean } {
+  const values = () => liveConfig.get().settings.values.chttpd_auth
   let { secret } = values()
   let ends: number[] = []
-  state.onChange(() => {
+  liveConfig.onChange(() => {
     if (values().secret === secret) return
     secret = values().secret
     // one second more: whoever verifies may have looked at the clock a little later

@@ -5,7 +5,7 @@ import { shareFailures } from '../auth/limits/share.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
-import type { State } from '../live-config/live-config.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
 import { toLimitSettings } from './options.ts'
 
 export interface Limits {
@@ -13,14 +13,20 @@ export interface Limits {
   close(): Promise<void>
 }
 
-export function openLimits(state: State, log: Log): Limits {
-  const settings = deriveLive(state, (inForce) => toLimitSettings(inForce.settings.values))
+export function openLimits(liveConfig: LiveConfig, log: Log): Limits {
+  const settings = deriveLive(liveConfig, (snapshot) => toLimitSettings(snapshot.settings.values))
   const limits = createLimits({
     settings: settings.get,
     clock: SYSTEM_CLOCK,
     log,
-    onReached: ({ limit, name, seconds }) => state.events.record('limit.started', { limit, subject: name, seconds }),
+    onReached: ({ limit, name, seconds }) =>
+      liveConfig.events.record('limit.started', { limit, subject: name, seconds }),
   })
-  const sharing = shareFailures({ counters: limits, store: state.store, settings: settings.get, clock: SYSTEM_CLOCK })
+  const sharing = shareFailures({
+    counters: limits,
+    store: liveConfig.store,
+    settings: settings.get,
+    clock: SYSTEM_CLOCK,
+  })
   return { guesses: limits, close: sharing.stop }
 }

@@ -6,7 +6,7 @@ import { createBearerHandler } from '../auth/bearer.ts'
 import type { CredentialHandler } from '../auth/handler.ts'
 import { createSignInObserver, type SignInObserver } from '../auth/sign-in-observer.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
-import { isOfCaller, Refusal } from '../base/errors.ts'
+import { isClientError, Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { Config } from '../config/options.ts'
@@ -18,22 +18,22 @@ import { createDatabase, isDatabaseCreation } from '../dialects/multi-model/crea
 import { createMultiModelDialect, type MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import {
   areAllPathsClosed,
+  authorizeRequest,
   type Databases,
   examinedOn,
   type GateSettings,
   isExempt,
-  passGate,
 } from '../dialects/multi-model/gate.ts'
 import { createGrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { namesDatabase } from '../dialects/multi-model/path.ts'
-import { createOtherwise, ownRoutes, refuseBatch, standInRoutes } from '../dialects/multi-model/routes.ts'
+import { createFallback, ownRoutes, refuseBatch, standInRoutes } from '../dialects/multi-model/routes.ts'
 import type { Secrets } from '../dialects/multi-model/secrets.ts'
 import { createMultiModelSignIns, type MultiModelSignIns } from '../dialects/multi-model/sign-ins.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Dialect, Exchange } from '../http/request-context.ts'
+import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { describeRing } from '../keys/ring.ts'
 import type { TokenSecrets } from '../live-config/token-secrets.ts'
 import { mountControl } from './control.ts'
@@ -49,8 +49,8 @@ import { warnOfOpenings } from './warn-open-access.ts'
 import { mountWayside, type RequireEntry } from './wayside.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
-  const { state, directory, log } = parts
-  const config = deriveLive(state, ({ settings }) => settings.values)
+  const { liveConfig, directory, log } = parts
+  const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
   const { name, version } = config.get()['multi-model']
   for (const line of describeOpenDoor(config.get())) log.warn(line)
@@ -83,23 +83,24 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     ...standInRoutes({ ...shared, version, product: PRODUCT, isServing: directory.isFresh, isUpstreamDown }),
   ]
   const services = createServices(parts, config, judgement)
-  const forwardWith = (exchange: Exchange, body: Buffer) => upstream.forwardWhole(exchange, MAX_CREATION_BYTES, body)
+  const forwardWith = (context: RequestContext, body: Buffer) =>
+    upstream.forwardWhole(context, MAX_CREATION_BYTES, body)
   const creation = { ...shared, forwardWith }
-  const forward = (exchange: Exchange) => {
+  const forward = (context: RequestContext) => {
     // Cardea's own paths have no API version: nothing with such a name is forwarded
-    if (isMounted(exchange.path.segments) && !namesDatabase(exchange.path)) throw new Refusal('invalid_target')
-    const response = services.forward(exchange)
+    if (isMounted(context.path.segments) && !namesDatabase(context.path)) throw new Refusal('invalid_target')
+    const response = services.forward(context)
     if (response !== undefined || !upstream.isSet()) return response
-    refuseBatch(exchange.path.segments)
-    return isDatabaseCreation(exchange) ? createDatabase(creation, exchange) : upstream.forward(exchange)
+    refuseBatch(context.path.segments)
+    return isDatabaseCreation(context) ? createDatabase(creation, context) : upstream.forward(context)
   }
-  const otherwise = createOtherwise(auth, forward)
+  const fallback = createFallback(auth, forward)
   const dialect: Dialect = createMultiModelDialect({
     ...shared,
     name,
     authenticate: identify,
     routes,
-    otherwise,
+    fallback,
     hasUpstream: upstream.isSet,
     reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
     forwardPreflight: services.forwardPreflight,
@@ -121,7 +122,7 @@ const describeOpenDoor = ({ server }: Config): readonly string[] =>
 
 /** OPTIONS is this door's own to answer, on the paths of other dialects too. */
 function createMounts(parts: DoorParts, identify: Identify, requireEntry: RequireEntry) {
-  const authenticate = async (exchange: Exchange) => withoutPaths(await identify(exchange))
+  const authenticate = async (context: RequestContext) => withoutPaths(await identify(context))
   const wayside = mountWayside({ key: parts.gateway.serviceKey, authenticate, requireEntry })
   const mounts = [mountControl(parts, authenticate, requireEntry), ...wayside]
   return mounts.map(
@@ -129,18 +130,18 @@ function createMounts(parts: DoorParts, identify: Identify, requireEntry: Requir
   )
 }
 
-interface RequireEntryNeeds {
+interface RequireEntryDeps {
   settings(): GateSettings
   readonly databases: Databases
   readonly identify: Identify
 }
 
 /** Paths of other dialects that are open by default need what every path needs while all of them are closed. */
-function createRequireEntry({ settings, databases, identify }: RequireEntryNeeds): RequireEntry {
-  return async (exchange) => {
-    if (!areAllPathsClosed(settings()) || isExempt(exchange, settings())) return undefined
-    exchange.authenticated = await identify(exchange)
-    await passGate(exchange, settings(), databases)
+function createRequireEntry({ settings, databases, identify }: RequireEntryDeps): RequireEntry {
+  return async (context) => {
+    if (!areAllPathsClosed(settings()) || isExempt(context, settings())) return undefined
+    context.authenticated = await identify(context)
+    await authorizeRequest(context, settings(), databases)
     return undefined
   }
 }
@@ -148,7 +149,7 @@ function createRequireEntry({ settings, databases, identify }: RequireEntryNeeds
 const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): MultiModelSignIns =>
   createMultiModelSignIns({
     ...parts,
-    events: parts.state.events,
+    events: parts.liveConfig.events,
     ring: parts.tokenSecrets.ring.get,
     issuer: config.get()['multi-model'].name.toLowerCase(),
     settings: settings.get,
@@ -166,34 +167,34 @@ function createIdentify(parts: DoorParts, signIns: MultiModelSignIns, settings: 
     directory: parts.directory,
     ring: parts.tokenSecrets.ring.get,
     cache: parts.tokenSecrets.cache,
-    issuer: parts.state.get().settings.values['multi-model'].name.toLowerCase(),
+    issuer: parts.liveConfig.get().settings.values['multi-model'].name.toLowerCase(),
     knowsUsers,
     clock: SYSTEM_CLOCK,
   })
   const basic = createBasicHandler(MULTI_MODEL_BASIC, signIns.check)
-  const handlersOf = (exchange: Exchange): readonly CredentialHandler[] => {
-    const examined = examinedOn(exchange)
+  const handlersOf = (context: RequestContext): readonly CredentialHandler[] => {
+    const examined = examinedOn(context)
     if (examined === 'none') return []
     return examined === 'all' && knowsUsers() ? [bearer, basic] : [bearer]
   }
-  const observer = createSignInObserver(parts.state.events)
+  const observer = createSignInObserver(parts.liveConfig.events)
   return {
-    identify: (exchange: Exchange) => authenticateOrNobody(exchange, handlersOf(exchange), observer),
+    identify: (context: RequestContext) => authenticateOrNobody(context, handlersOf(context), observer),
     /** The same for a request that was let in before. Records no sign-in. */
-    identifyAgain: (exchange: Exchange) => authenticateOrNobody(exchange, handlersOf(exchange)),
+    identifyAgain: (context: RequestContext) => authenticateOrNobody(context, handlersOf(context)),
   }
 }
 
 /** At this door a refused credential only leaves the caller unknown; what Cardea itself cannot do is still said. */
 async function authenticateOrNobody(
-  exchange: Exchange,
+  context: RequestContext,
   handlers: readonly CredentialHandler[],
   observer?: SignInObserver,
 ): Promise<Authenticated> {
   try {
-    return await authenticate(exchange, handlers, observer)
+    return await authenticate(context, handlers, observer)
   } catch (error) {
-    if (isOfCaller(error)) return ANONYMOUS
+    if (isClientError(error)) return ANONYMOUS
     throw error
   }
 }

@@ -15,10 +15,10 @@ import { ANONYMOUS, HELD_BACK } from '../directory/identity.ts'
 import { createUpstream, type ForwardSettings, type Upstream } from '../gateway/forward.ts'
 import { introduceToService } from '../gateway/identity-headers.ts'
 import { createUpstreamWatch } from '../gateway/watch.ts'
-import type { Exchange, Path, Reply } from '../http/request-context.ts'
+import type { Path, Reply, RequestContext } from '../http/request-context.ts'
 import type { DoorParts } from './doors.ts'
 import type { Judgement } from './revalidate.ts'
-import { toCommonNeeds, toForwardSettings } from './upstream.ts'
+import { toCommonDeps, toForwardSettings } from './upstream.ts'
 import { toServiceHints } from './upstream-hints.ts'
 import { warnOfOpenings } from './warn-open-access.ts'
 
@@ -36,13 +36,13 @@ const describeOpen = (services: readonly Service[], config: Config): readonly st
 
 export interface Services {
   /** The response of the service a path belongs to; `undefined`: it belongs to none. */
-  forward(exchange: Exchange): Promise<Reply> | undefined
+  forward(context: RequestContext): Promise<Reply> | undefined
   /** The same for OPTIONS: only a CORS preflight, and only to a service that answers those itself. */
-  forwardPreflight(exchange: Exchange): Promise<Reply> | undefined
+  forwardPreflight(context: RequestContext): Promise<Reply> | undefined
 }
 
 export function createServices(parts: DoorParts, config: Live<Config>, judgement: Judgement): Services {
-  const mounted = readServices(parts.state.get().settings.open.services)
+  const mounted = readServices(parts.liveConfig.get().settings.open.services)
   warnOfOpenings(parts, (values) => describeOpen(mounted, values))
   const services = mounted.map((service) => ({
     service,
@@ -59,22 +59,22 @@ export function createServices(parts: DoorParts, config: Live<Config>, judgement
       ? undefined
       : services.find(({ service }) => service.mount.every((part, at) => part === path.segments[at]))
   return {
-    forward(exchange) {
-      const found = find(exchange.path)
+    forward(context) {
+      const found = find(context.path)
       if (found === undefined) return undefined
-      if (found.service.isRequired) requireEntry(exchange)
-      const authorization = exchange.header('authorization')
-      const isStranger = authorization !== undefined && (exchange.authenticated ?? ANONYMOUS).by === null
-      if (isStranger && isOwn(authorization)) exchange.authenticated = HELD_BACK
-      return found.upstream.forward(exchange)
+      if (found.service.isRequired) requireEntry(context)
+      const authorization = context.header('authorization')
+      const isStranger = authorization !== undefined && (context.authenticated ?? ANONYMOUS).by === null
+      if (isStranger && isOwn(authorization)) context.authenticated = HELD_BACK
+      return found.upstream.forward(context)
     },
-    forwardPreflight(exchange) {
-      if (ownsCors(config.get()) || !isPreflight(exchange) || !isSound(exchange)) return undefined
-      const found = find(exchange.path)
+    forwardPreflight(context) {
+      if (ownsCors(config.get()) || !isPreflight(context) || !isSound(context)) return undefined
+      const found = find(context.path)
       if (!found?.service.ownsPreflights) return undefined
       // browsers send no credentials with a preflight, and none is passed on
-      exchange.authenticated = HELD_BACK
-      return found.upstream.forward(exchange)
+      context.authenticated = HELD_BACK
+      return found.upstream.forward(context)
     },
   }
 }
@@ -83,9 +83,9 @@ export function createServices(parts: DoorParts, config: Live<Config>, judgement
 const ownsCors = ({ http }: Config): boolean => http['trusted-origin'].length > 0
 
 /** OPTIONS is answered whatever the path: one that would be refused is not forwarded either. */
-function isSound(exchange: Exchange): boolean {
+function isSound(context: RequestContext): boolean {
   try {
-    checkPath(exchange)
+    checkPath(context)
     return true
   } catch (error) {
     if (error instanceof Refusal) return false
@@ -94,7 +94,7 @@ function isSound(exchange: Exchange): boolean {
 }
 
 /** Closed in the one way this door knows: to whoever may not enter the database a path without one is about. */
-function requireEntry({ authenticated = ANONYMOUS }: Exchange): void {
+function requireEntry({ authenticated = ANONYMOUS }: RequestContext): void {
   const { identity, by } = authenticated
   if (by === null || levelOn(identity, SYSTEM_DATABASE) === 'none') throw new Refusal('authentication_required')
 }
@@ -110,7 +110,7 @@ function openService({ name, url }: Service, parts: DoorParts, config: Live<Conf
     }),
   )
   return createUpstream({
-    ...toCommonNeeds(parts, config, judgement),
+    ...toCommonDeps(parts, config, judgement),
     settings: settings.get,
     // an application was put at this origin on purpose, and its pages run script
     isolates: () => false,
@@ -119,7 +119,7 @@ function openService({ name, url }: Service, parts: DoorParts, config: Live<Conf
       service: name,
       clock: SYSTEM_CLOCK,
     }),
-    watch: createUpstreamWatch(parts.state.events, () => toServiceHints(name), SYSTEM_CLOCK),
+    watch: createUpstreamWatch(parts.liveConfig.events, () => toServiceHints(name), SYSTEM_CLOCK),
     requestIdHeader: 'X-Request-Id',
   })
 }

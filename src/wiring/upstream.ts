@@ -9,7 +9,7 @@ import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
 import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
 import { SESSION_COOKIE } from '../dialects/document/session-cookie.ts'
-import { createUpstream, type ForwardNeeds, type ForwardSettings, type Upstream } from '../gateway/forward.ts'
+import { createUpstream, type ForwardDeps, type ForwardSettings, type Upstream } from '../gateway/forward.ts'
 import {
   type Introduce,
   introduceByClient,
@@ -19,7 +19,7 @@ import {
 } from '../gateway/identity-headers.ts'
 import { createDocumentProbe, createMultiModelProbe } from '../gateway/probes.ts'
 import { createUpstreamWatch } from '../gateway/watch.ts'
-import type { Exchange } from '../http/request-context.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import { createHmacKey } from '../keys/key.ts'
 import { signWithRing } from '../keys/ring.ts'
 import type { Signer } from '../keys/signing-key.ts'
@@ -63,9 +63,9 @@ export function listIdentityHeaders(config: Config): readonly string[] {
   return [...names, peer_header].filter((name) => name !== '')
 }
 
-type Common = Omit<ForwardNeeds, 'settings' | 'introduce' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
+type Common = Omit<ForwardDeps, 'settings' | 'introduce' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
 
-export const toCommonNeeds = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
+export const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
   identityHeaders: deriveLive(config, listIdentityHeaders).get,
   ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
   isFeed,
@@ -92,12 +92,12 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, j
   const introduce = introduceToDocument(config)
   return parts.gateway.adopt(
     createUpstream({
-      ...toCommonNeeds(parts, config, judgement),
+      ...toCommonDeps(parts, config, judgement),
       settings: settings.get,
       isolates: createIsolates(config, ['_utils']),
       introduce,
       probe: createDocumentProbe(introduce),
-      watch: createUpstreamWatch(parts.state.events, () => toDocumentHints(config.get()), SYSTEM_CLOCK),
+      watch: createUpstreamWatch(parts.liveConfig.events, () => toDocumentHints(config.get()), SYSTEM_CLOCK),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
   )
@@ -150,12 +150,12 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
   const introduce = introduceToMultiModel(parts, config)
   return parts.gateway.adopt(
     createUpstream({
-      ...toCommonNeeds(parts, config, judgement),
+      ...toCommonDeps(parts, config, judgement),
       settings: settings.get,
       isolates: createIsolates(config, ['_admin', 'aardvark']),
       introduce,
       probe: createMultiModelProbe(introduce, () => config.get().upstream['multi-model-identity'] === 'user'),
-      watch: createUpstreamWatch(parts.state.events, toMultiModelHints, SYSTEM_CLOCK),
+      watch: createUpstreamWatch(parts.liveConfig.events, toMultiModelHints, SYSTEM_CLOCK),
       requestIdHeader: 'X-Request-Id',
     }),
   )
@@ -179,13 +179,13 @@ function introduceToMultiModel({ gateway }: DoorParts, config: Live<Config>): In
 /** The console of the database itself runs script: it is as trusted as the database. */
 const createIsolates =
   (config: Live<Config>, own: readonly string[]) =>
-  ({ path: { segments } }: Exchange): boolean =>
+  ({ path: { segments } }: RequestContext): boolean =>
     config.get().upstream.sandbox && !own.every((part, at) => part === segments[at])
 
 const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
 
 /** Answers that may go on for ever, or take for ever to begin. */
-function isFeed(exchange: Exchange): boolean {
-  if (exchange.rawQuery.includes('feed=') && FEEDS.has(exchange.query.get('feed'))) return true
-  return exchange.header('accept')?.includes('text/event-stream') ?? false
+function isFeed(context: RequestContext): boolean {
+  if (context.rawQuery.includes('feed=') && FEEDS.has(context.query.get('feed'))) return true
+  return context.header('accept')?.includes('text/event-stream') ?? false
 }

@@ -2,23 +2,23 @@
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 
 import type { Config } from '../config/options.ts'
-import { toIdPrefix, type UserChanges, type UsersNeeds, type UsersSettings } from '../dialects/document/users/needs.ts'
+import { toIdPrefix, type UserChanges, type UsersDeps, type UsersSettings } from '../dialects/document/users/deps.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { ChangeFeed } from '../directory/store-port.ts'
-import type { State } from '../live-config/live-config.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
 
-export function createUsersNeeds(
-  state: State,
+export function createUsersDeps(
+  liveConfig: LiveConfig,
   directory: Directory,
-  requirePassword: UsersNeeds['requirePassword'],
-): UsersNeeds {
-  const config = () => state.get().settings.values
+  requirePassword: UsersDeps['requirePassword'],
+): UsersDeps {
+  const config = () => liveConfig.get().settings.values
   const { document, chttpd_auth } = config()
   return {
     database: chttpd_auth.authentication_db,
     prefix: toIdPrefix(document.name),
     directory,
-    changes: createUserChanges(state.store),
+    changes: createUserChanges(liveConfig.store),
     settings: () => toUsersSettings(config()),
     requirePassword,
     uuid: () => config().couchdb.uuid,

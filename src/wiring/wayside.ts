@@ -9,7 +9,7 @@ import { GATE, gateRoute, KEYS, keysRoute, WELL_KNOWN } from '../dialects/forwar
 import type { Authenticated } from '../directory/identity.ts'
 import { introduceToService } from '../gateway/identity-headers.ts'
 import type { Mount } from '../http/dispatch.ts'
-import type { Exchange, HeaderPair, Step } from '../http/request-context.ts'
+import type { HeaderPair, RequestContext, Step } from '../http/request-context.ts'
 import type { ServiceKey } from '../live-config/service-key.ts'
 
 const statusOf = (code: keyof typeof CONTROL_ERRORS): number => CONTROL_ERRORS[code].status
@@ -17,14 +17,14 @@ const statusOf = (code: keyof typeof CONTROL_ERRORS): number => CONTROL_ERRORS[c
 /** Throws where the rules of a door close a path that other doors, or other rules of this one, serve to everyone. */
 export type RequireEntry = Step['run']
 
-export interface WaysideNeeds {
+export interface WaysideDeps {
   readonly key: ServiceKey
-  authenticate(exchange: Exchange): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): MaybePromise<Authenticated>
   readonly requireEntry: RequireEntry
   readonly furtherHeaders?: FurtherHeaders
 }
 
-export function mountWayside({ key, authenticate, requireEntry, furtherHeaders }: WaysideNeeds): readonly Mount[] {
+export function mountWayside({ key, authenticate, requireEntry, furtherHeaders }: WaysideDeps): readonly Mount[] {
   const tell = introduceToService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
   const introduce = (who: Authenticated) => toPairs(tell(who).headers)
   const routes = [gateRoute({ authenticate, introduce })]

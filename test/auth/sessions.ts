@@ -28,7 +28,7 @@ export async function openSessions(scope: Scope, first: Partial<CookieSettings> 
   const timeouts = createCookieTimeouts(settings.timeoutSeconds, clock)
   const secrets = createCookieSecrets({ secret: 'secret', timeoutSeconds: () => settings.timeoutSeconds, clock })
   const keys = new Map<string, string>([['HS256/', 'v1']])
-  const needs = {
+  const deps = {
     secrets,
     timeouts,
     settings: () => settings,
@@ -36,8 +36,8 @@ export async function openSessions(scope: Scope, first: Partial<CookieSettings> 
     findKeyVersion: (algorithm: string, kid: string | undefined) => keys.get(`${algorithm}/${kid ?? ''}`),
     clock,
   }
-  const accounts = createAccountSessions(needs)
-  const tokens = createTokenSessions(needs)
+  const accounts = createAccountSessions(deps)
+  const tokens = createTokenSessions(deps)
   const handler = createCookieHandler({ accounts, tokens })
   const read = async (cookie: string): Promise<Verdict> => handler.read(sourceOf(cookie))
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createLimits, type LimitSettings } from '../../src/auth/limits/limits.ts'
-import { createSignIn, type SignInNeeds } from '../../src/auth/sign-in.ts'
+import { createSignIn, type SignInDeps } from '../../src/auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import type { Account } from '../../src/directory/account.ts'
 import type { Directory } from '../../src/directory/directory.ts'
@@ -27,7 +27,7 @@ interface Opened {
   signIn(name: string, password: string): Promise<Account | undefined>
 }
 
-async function open(t: TestContext, changed: Partial<SignInNeeds> = {}): Promise<Opened> {
+async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<Opened> {
   const { directory, store } = await openTestNode(t)
   await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
   await directory.setAdministrator('root', { password: 'secret' })

@@ -134,14 +134,14 @@ async function replaySteps(steps: readonly Step[], url: string): Promise<readonl
       await pause(step.sleep)
       continue
     }
-    const answer = await exchange(url, step.send, vars)
+    const answer = await context(url, step.send, vars)
     const found = [...save(step, answer, vars), ...(step.expect ? compareAnswer(step.expect, answer) : [])]
     problems.push(...found.map((line) => `step ${index + 1}: ${line} (${answer.status} ${answer.body})`))
   }
   return problems
 }
 
-async function exchange(url: string, given: Sent, vars: Variables): Promise<Received> {
+async function context(url: string, given: Sent, vars: Variables): Promise<Received> {
   const { method = 'GET', path, json, text } = given
   // filling an object gives an object
   const headers: Record<string, string> = { ...(fill(given.headers ?? {}, vars) as Record<string, string>) }
@@ -181,9 +181,9 @@ const NOTHING: Variables = new Map()
 /** Gives what it was before, so that it can be put back. */
 async function setOption(url: string, option: string, value: string | null): Promise<readonly [string, string | null]> {
   const path = optionPath(option)
-  const was = await exchange(url, { path, headers: AS_ADMINISTRATOR }, NOTHING)
+  const was = await context(url, { path, headers: AS_ADMINISTRATOR }, NOTHING)
   const change = value === null ? { method: 'DELETE' } : { method: 'PUT', json: value }
-  const answer = await exchange(url, { ...change, path, headers: AS_ADMINISTRATOR }, NOTHING)
+  const answer = await context(url, { ...change, path, headers: AS_ADMINISTRATOR }, NOTHING)
   const isDone = answer.status === 200 || (value === null && answer.status === 404)
   assert.ok(isDone, `setting ${option}: ${answer.status} ${answer.body}`)
   const text = was.status === 200 ? String(parse(was.body)) : null
@@ -199,27 +199,27 @@ const USERS = {
     async create(url: string, user: JsonObject) {
       const json = { type: 'user', roles: [], ...user }
       const path = documentPath(String(user['name']))
-      const answer = await exchange(url, { method: 'PUT', path, headers: AS_ADMINISTRATOR, json }, NOTHING)
+      const answer = await context(url, { method: 'PUT', path, headers: AS_ADMINISTRATOR, json }, NOTHING)
       assert.equal(answer.status, 201, answer.body)
     },
     async remove(url: string, name: string) {
-      const found = await exchange(url, { path: documentPath(name), headers: AS_ADMINISTRATOR }, NOTHING)
+      const found = await context(url, { path: documentPath(name), headers: AS_ADMINISTRATOR }, NOTHING)
       const revision = findAt(parse(found.body), '_rev')
       if (found.status !== 200) return
       const path = `${documentPath(name)}?rev=${revision}`
-      await exchange(url, { method: 'DELETE', path, headers: AS_ADMINISTRATOR }, NOTHING)
+      await context(url, { method: 'DELETE', path, headers: AS_ADMINISTRATOR }, NOTHING)
     },
   },
   'multi-model': {
     nameMember: 'user',
     async create(url: string, json: JsonObject) {
       const path = '/_api/user'
-      const answer = await exchange(url, { method: 'POST', path, headers: AS_ADMINISTRATOR, json }, NOTHING)
+      const answer = await context(url, { method: 'POST', path, headers: AS_ADMINISTRATOR, json }, NOTHING)
       assert.equal(answer.status, 201, answer.body)
     },
     async remove(url: string, name: string) {
       const path = `/_api/user/${encodeURIComponent(name)}`
-      await exchange(url, { method: 'DELETE', path, headers: AS_ADMINISTRATOR }, NOTHING)
+      await context(url, { method: 'DELETE', path, headers: AS_ADMINISTRATOR }, NOTHING)
     },
   },
 } as const

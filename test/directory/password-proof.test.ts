@@ -29,31 +29,31 @@ const ROWS: readonly { name: string; who: Authenticated; isEnough: boolean }[] =
   { name: 'the headers of a proxy', who: as({}), isEnough: false },
 ]
 
-function createNeeds(maxAgeSeconds: number) {
+function createDeps(maxAgeSeconds: number) {
   const clock = createTestClock()
   const findPasswordTime = (id: string) => (id === 'with password' ? START_SECONDS : undefined)
-  return { clock, needs: { directory: { findPasswordTime }, maxAgeSeconds: () => maxAgeSeconds, clock } }
+  return { clock, deps: { directory: { findPasswordTime }, maxAgeSeconds: () => maxAgeSeconds, clock } }
 }
 
 for (const { name, who, isEnough } of ROWS) {
   test(`${name} ${isEnough ? 'is' : 'is not'} enough to change the own password`, async () => {
-    const { needs } = createNeeds(0)
-    const attempt = requirePassword(who, needs, () => true)
+    const { deps } = createDeps(0)
+    const attempt = requirePassword(who, deps, () => true)
     if (isEnough) await attempt
     else await assert.rejects(attempt, { code: 'password_required' })
   })
 }
 
 test('an old session needs the current password as well, and Basic with it does not', async () => {
-  const { needs, clock } = createNeeds(900)
+  const { deps, clock } = createDeps(900)
   clock.advance(899)
-  await requirePassword(as({ session }), needs)
+  await requirePassword(as({ session }), deps)
   clock.advance(1)
-  await assert.rejects(requirePassword(as({ session }), needs), { code: 'password_required', about: /900 seconds/ })
+  await assert.rejects(requirePassword(as({ session }), deps), { code: 'password_required', about: /900 seconds/ })
   await assert.rejects(
-    requirePassword(as({ session }), needs, () => false),
+    requirePassword(as({ session }), deps, () => false),
     { code: 'password_required' },
   )
-  await requirePassword(as({ session }), needs, () => true)
-  await requirePassword(as({ hasPassword: true }), needs)
+  await requirePassword(as({ session }), deps, () => true)
+  await requirePassword(as({ hasPassword: true }), deps)
 })

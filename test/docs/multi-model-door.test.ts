@@ -32,8 +32,8 @@ test('paths', () => {
 
 test('no route below /_api/user and /_api/token was forgotten', () => {
   // the routes are only listed, nothing of this is called
-  const needs = {} as never
-  const known = [...usersRoutes(needs), ...tokensRoutes(needs)].map(({ path }) => path)
+  const deps = {} as never
+  const known = [...usersRoutes(deps), ...tokensRoutes(deps)].map(({ path }) => path)
   assert.deepEqual(known, [
     '/_api/user',
     '/_api/user/{user}',

@@ -15,11 +15,11 @@ const GUEST: Dialect = {
   readPath: (raw) => ({ raw, segments: raw.split('/').filter((part) => part !== '') }),
   steps: [],
   routes: [{ path: '/_guest/known', methods: { GET: () => ({ status: 200, headers: [], body: 'guest route' }) } }],
-  otherwise: () => {
+  fallback: () => {
     throw new Refusal('not_found')
   },
   spell: (refusal) => ({ status: 418, headers: [], body: `guest ${refusal.code}` }),
-  standingHeaders: () => [['X-Guest', 'yes']],
+  defaultHeaders: () => [['X-Guest', 'yes']],
 }
 
 const GUEST_PATHS = [

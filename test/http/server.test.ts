@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { Exchange } from '../../src/http/request-context.ts'
+import type { RequestContext } from '../../src/http/request-context.ts'
 import { openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
 
@@ -150,10 +150,10 @@ test('no route reads more than the door allows', async (t) => {
     {
       path: '/_open/large',
       methods: {
-        POST: async (exchange: Exchange) => ({
+        POST: async (context: RequestContext) => ({
           status: 200,
           headers: [],
-          body: `${(await exchange.readBody(1e6))?.length}`,
+          body: `${(await context.readBody(1e6))?.length}`,
         }),
       },
     },
@@ -174,9 +174,9 @@ test('who hangs up is no failure of ours', async (t) => {
     {
       path: '/_open/slow',
       methods: {
-        GET: (exchange: Exchange) => {
+        GET: (context: RequestContext) => {
           const { promise, reject } = Promise.withResolvers<never>()
-          exchange.signal.addEventListener('abort', () => {
+          context.signal.addEventListener('abort', () => {
             reject(new DOMException('gone', 'AbortError'))
             setImmediate(() => reached.resolve())
           })

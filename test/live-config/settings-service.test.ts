@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import type { SettingsReader } from '../../src/config/load.ts'
-import { createState } from '../../src/live-config/live-config.ts'
+import { createLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
 
@@ -21,16 +21,16 @@ function load(): SettingsReader {
 }
 
 async function openService(t: TestContext, log: Log = SILENT_LOG) {
-  const state = await createState({ load, log })
-  t.after(() => state.store.close())
-  return { state, service: createSettingsService(state) }
+  const liveConfig = await createLiveConfig({ load, log })
+  t.after(() => liveConfig.store.close())
+  return { liveConfig, service: createSettingsService(liveConfig) }
 }
 
 test('an option that waits for a restart is told, changed and taken back as it is configured', async (t) => {
-  const { state, service } = await openService(t)
+  const { liveConfig, service } = await openService(t)
   assert.equal(await service.set('node', 'name', 'one@127.0.0.1'), '')
   assert.deepEqual({ ...service.list()['node'] }, { name: 'one@127.0.0.1' })
-  assert.equal(state.get().settings.values.node.name, 'cardea@127.0.0.1')
+  assert.equal(liveConfig.get().settings.values.node.name, 'cardea@127.0.0.1')
   await service.set('chttpd_auth', 'timeout', '99')
   assert.equal(await service.set('node', 'name', 'two@127.0.0.1'), 'one@127.0.0.1')
   assert.equal(await service.unset('node', 'name'), 'two@127.0.0.1')
@@ -38,12 +38,12 @@ test('an option that waits for a restart is told, changed and taken back as it i
 })
 
 test('a setting holds when it is answered, and what was there before is told', async (t) => {
-  const { state, service } = await openService(t)
+  const { liveConfig, service } = await openService(t)
   assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '')
-  assert.equal(state.get().settings.values.chttpd_auth.timeout, 99)
+  assert.equal(liveConfig.get().settings.values.chttpd_auth.timeout, 99)
   assert.equal(await service.set('chttpd_auth', 'timeout', '98'), '99')
   assert.equal(await service.unset('chttpd_auth', 'timeout'), '98')
-  assert.equal(state.get().settings.values.chttpd_auth.timeout, 600)
+  assert.equal(liveConfig.get().settings.values.chttpd_auth.timeout, 600)
 })
 
 test('what is to be said of a value is said when it is set, once', async (t) => {
@@ -61,26 +61,26 @@ test('what is to be said of a value is said when it is set, once', async (t) => 
 })
 
 test('one that cannot be applied is taken back, and what was there before is there again', async (t) => {
-  const { state, service } = await openService(t)
+  const { liveConfig, service } = await openService(t)
   await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request', about: /too sour/ })
-  assert.equal(state.get().settings.find('mine', 'taste'), undefined)
+  assert.equal(liveConfig.get().settings.find('mine', 'taste'), undefined)
   await service.set('mine', 'taste', 'sweet')
   await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request' })
-  const kept = (await state.runtime.list()).find(({ key }) => key === 'taste')
+  const kept = (await liveConfig.runtime.list()).find(({ key }) => key === 'taste')
   assert.equal(kept?.text, 'sweet')
   assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '', 'others can be set as before')
 })
 
 test('one for this process alone that cannot be applied leaves nothing behind', async (t) => {
-  const { state, service } = await openService(t)
+  const { liveConfig, service } = await openService(t)
   await service.set('mine', 'taste', 'sweet')
   await assert.rejects(service.set('mine', 'taste', 'sour', { isVolatile: true }), { code: 'bad_request' })
-  assert.equal(state.get().settings.find('mine', 'taste')?.text, 'sweet')
+  assert.equal(liveConfig.get().settings.find('mine', 'taste')?.text, 'sweet')
 })
 
 test('the secret of cookies taken away from this process alone is made up for it alone', async (t) => {
-  const { state, service } = await openService(t)
-  const secret = () => state.get().settings.values.chttpd_auth.secret
+  const { liveConfig, service } = await openService(t)
+  const secret = () => liveConfig.get().settings.values.chttpd_auth.secret
   const before = secret()
   await service.unset('chttpd_auth', 'secret', { isVolatile: true })
   assert.notEqual(secret(), before)
@@ -99,9 +99,9 @@ const REFUSED = [
 
 for (const { row, section, key, text, code } of REFUSED) {
   test(`${row} is refused with ${code}, and nothing is written`, async (t) => {
-    const { state, service } = await openService(t)
-    const before = await state.runtime.list()
+    const { liveConfig, service } = await openService(t)
+    const before = await liveConfig.runtime.list()
     await assert.rejects(service.set(section, key, text), { code })
-    assert.deepEqual(await state.runtime.list(), before)
+    assert.deepEqual(await liveConfig.runtime.list(), before)
   })
 }

@@ -42,10 +42,10 @@ export async function createConsumer(): Promise<Consumer> {
   return { folder, files, env, remove: () => rmSync(place, { recursive: true, force: true }) }
 }
 
-const MOST_MS = 100_000
+const MAX_MS = 100_000
 
 async function npm(args: readonly string[], cwd: string, env: Record<string, string>): Promise<string> {
-  return (await runFile('npm', args, { cwd, env, timeout: MOST_MS })).stdout
+  return (await runFile('npm', args, { cwd, env, timeout: MAX_MS })).stdout
 }
 
 /** From a copy, so that building disturbs nobody who works in the checkout. */

@@ -56,12 +56,12 @@ async function checkUserCopy({ couchdb, port }: Walk): Promise<void> {
   await until(isCopied, 'the change did not arrive in CouchDB')
 }
 
-async function until(isDone: () => Promise<boolean>, otherwise: string): Promise<void> {
+async function until(isDone: () => Promise<boolean>, fallback: string): Promise<void> {
   for (let attempt = 0; attempt < 1000; attempt += 1) {
     if (await isDone()) return
     await pause(100)
   }
-  assert.fail(otherwise)
+  assert.fail(fallback)
 }
 
 function adminHeaders({ urlWithCredentials }: Couchdb): Record<string, string> {

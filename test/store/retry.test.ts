@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../src/base/errors.ts'
-import { StoreMisfit } from '../../src/store/incompatible-store.ts'
+import { IncompatibleStoreError } from '../../src/store/incompatible-store.ts'
 import { isDisconnected, isUndone, toFailure } from '../../src/store/postgres/failures.ts'
 import { delayMsOf, withRetries } from '../../src/store/retry.ts'
 
@@ -79,7 +79,7 @@ const FAILURES: readonly [row: string, error: unknown, undone: boolean, disconne
   ['several addresses', new AggregateError([new Error('connect ECONNREFUSED')]), false, true, 'store_unavailable'],
   ['not even an error', 'oops', false, true, 'store_unavailable'],
   ['our own refusal', new Refusal('bad_request'), false, false, 'bad_request'],
-  ['our own misfit', new StoreMisfit('no'), false, false, 'defect'],
+  ['our own misfit', new IncompatibleStoreError('no'), false, false, 'defect'],
   ['our own mistake', new TypeError('no'), false, false, 'defect'],
 ]
 

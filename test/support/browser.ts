@@ -38,7 +38,7 @@ export interface Browser {
 }
 
 export function createBrowser(url: string, standing: Headers = {}): Browser {
-  const exchange = async (method: string, path: string, headers: Headers, body?: string): Promise<Answer> => {
+  const context = async (method: string, path: string, headers: Headers, body?: string): Promise<Answer> => {
     const sent = { ...standing, ...(browser.cookie && { Cookie: browser.cookie }), ...headers }
     const answer = await send(url, { method, path, headers: sent, ...(body !== undefined && { body }) })
     for (const line of answer.lines['set-cookie'] ?? []) browser.cookie = line.split(';')[0] ?? ''
@@ -48,9 +48,9 @@ export function createBrowser(url: string, standing: Headers = {}): Browser {
     cookie: '',
     ask: (path, { method = 'GET', headers = {}, json } = {}) => {
       const all = { ...SCRIPT, ...(json !== undefined && { 'Content-Type': 'application/json' }), ...headers }
-      return exchange(method, `${API}${path}`, all, json === undefined ? undefined : JSON.stringify(json))
+      return context(method, `${API}${path}`, all, json === undefined ? undefined : JSON.stringify(json))
     },
-    openPage: (headers = NAVIGATION) => exchange('GET', '/_cardea/', headers),
+    openPage: (headers = NAVIGATION) => context('GET', '/_cardea/', headers),
     signIn: (name, password, code) =>
       browser.ask('/session', { method: 'POST', json: { name, password, ...(code !== undefined && { code }) } }),
   }

@@ -82,7 +82,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     ownKey: () => OWN_KEY,
     administration: await createAdministration(line.store),
     settings: () => ({ ...SETTINGS, ...options.settings }),
-    follow: (needs) => followChanges(line.store, { ...needs, clock, pollMs: options.pollMs ?? NEVER_MS }),
+    follow: (deps) => followChanges(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
     clock,
     events: options.events ?? SILENT_EVENTS,
     log: SILENT_LOG,

@@ -5,7 +5,7 @@ import { createLive } from '../../src/base/live.ts'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { createDocumentDialect, type DocumentSettings } from '../../src/dialects/document/dialect.ts'
 import type { SessionService } from '../../src/dialects/document/session.ts'
-import type { UsersNeeds } from '../../src/dialects/document/users/needs.ts'
+import type { UsersDeps } from '../../src/dialects/document/users/deps.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
 import { createServerMode } from '../../src/dialects/multi-model/mode.ts'
 import { standInRoutes } from '../../src/dialects/multi-model/routes.ts'
@@ -75,11 +75,11 @@ const LIMITS: DoorLimits & ListenerLimits = {
 export const echo = (path: string): Route => ({
   path,
   methods: {
-    POST: async (exchange) => ({ status: 200, headers: [], body: `read ${(await exchange.readBody())?.length}` }),
-    GET: (exchange) => ({
+    POST: async (context) => ({ status: 200, headers: [], body: `read ${(await context.readBody())?.length}` }),
+    GET: (context) => ({
       status: 200,
       headers: [],
-      body: JSON.stringify({ ...exchange.client, cookie: exchange.cookie('AuthSession') }),
+      body: JSON.stringify({ ...context.client, cookie: context.cookie('AuthSession') }),
     }),
   },
 })
@@ -110,7 +110,7 @@ const NEVER = () => {
   throw new TypeError('nobody writes here')
 }
 
-const NO_USERS: UsersNeeds = {
+const NO_USERS: UsersDeps = {
   database: '_users',
   prefix: 'org.couchdb.user:',
   settings: () => ({ publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }),
@@ -181,7 +181,7 @@ function createDialect({
             settings: () => ({ ...MULTI_MODEL, ...multiModel }),
             databases: ONE_DATABASE,
           }),
-          otherwise: () => {
+          fallback: () => {
             throw new Refusal('not_found')
           },
         })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { readAdministrator, toDocumentAdministrator } from '../../src/transfer/administrators.ts'
-import { MOST_RECORD_BYTES } from '../../src/transfer/dump.ts'
+import { MAX_RECORD_BYTES } from '../../src/transfer/dump.ts'
 import { FORMAT_NAMES, FORMATS } from '../../src/transfer/formats.ts'
 import { ID_PREFIX, readDump, readingsOf } from './read.ts'
 
@@ -24,7 +24,7 @@ describe('a dump', () => {
   })
 
   it('with a record too long says so, and is read on', () => {
-    const long = JSON.stringify({ ...USER, padding: 'x'.repeat(MOST_RECORD_BYTES) })
+    const long = JSON.stringify({ ...USER, padding: 'x'.repeat(MAX_RECORD_BYTES) })
     const found = readDump(`${JSON.stringify(USER)}\n${long}\n${JSON.stringify(USER)}`)
     assert.deepEqual(
       found.map(({ line, reading }) => [line, reading.kind]),

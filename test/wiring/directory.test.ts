@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import type { Store } from '../../src/directory/store-port.ts'
-import { createState } from '../../src/live-config/live-config.ts'
+import { createLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
 import type { StoredPassword } from '../../src/passwords/password.ts'
@@ -156,13 +156,13 @@ describe('rules for passwords', () => {
   })
 
   it('cannot be set so that they cannot be read', async (t) => {
-    const state = await createState(toOptions({}))
-    t.after(() => state.store.close())
-    const settings = createSettingsService(state)
+    const liveConfig = await createLiveConfig(toOptions({}))
+    t.after(() => liveConfig.store.close())
+    const settings = createSettingsService(liveConfig)
     await assert.rejects(settings.set('chttpd_auth', 'password_regexp', '["("]'), (error) => error instanceof Error)
-    assert.equal(state.get().settings.values.chttpd_auth.password_regexp, '')
+    assert.equal(liveConfig.get().settings.values.chttpd_auth.password_regexp, '')
     await settings.set('chttpd_auth', 'password_regexp', '["[0-9]"]')
-    assert.equal(state.get().settings.values.chttpd_auth.password_regexp, '["[0-9]"]')
+    assert.equal(liveConfig.get().settings.values.chttpd_auth.password_regexp, '["[0-9]"]')
   })
 
   it('hold for users and administrators; one in a file is let be, with a warning', async (t) => {

@@ -8,9 +8,9 @@ import { type TestContext, test } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
-import { createState } from '../../src/live-config/live-config.ts'
+import { createLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
-import { type InForce, prepareAll, prepareRuntime } from '../../src/live-config/snapshot.ts'
+import { type ConfigSnapshot, prepareAll, prepareRuntime } from '../../src/live-config/snapshot.ts'
 import { createStoredLayer } from '../../src/live-config/stored-layer.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -27,15 +27,15 @@ async function open(t: TestContext) {
   const flags = toFlags({ store: { url: `sqlite:${join(folder, 'store.db')}` }, chttpd_auth: { iterations: 1 } })
   const load = () => openConfiguration({ flags: { configs: [folder], flags, problems: [] }, env: {}, cwd: '/' })
   const start = async () => {
-    const state = await createState({ load, log: SILENT_LOG })
-    return { state, directory: await openDirectory(state, SILENT_LOG) }
+    const liveConfig = await createLiveConfig({ load, log: SILENT_LOG })
+    return { liveConfig, directory: await openDirectory(liveConfig, SILENT_LOG) }
   }
   const write = (...lines: string[]) => writeFileSync(file, `[admins]\n${lines.join('\n')}\n`, { mode: 0o600 })
   write(ROOT, 'ada = secret')
   let running = await start()
   const stop = async () => {
     await running.directory.close()
-    await running.state.store.close()
+    await running.liveConfig.store.close()
   }
   t.after(stop)
   return {
@@ -45,8 +45,8 @@ async function open(t: TestContext) {
     directory: () => running.directory,
     /** The stored form in force, or nothing, for each of a reload and a start. */
     async read(): Promise<string | undefined> {
-      const find = () => running.state.get().administrators.get('ada')?.text
-      assert.deepEqual((await running.state.reload()).problems, [])
+      const find = () => running.liveConfig.get().administrators.get('ada')?.text
+      assert.deepEqual((await running.liveConfig.reload()).problems, [])
       const reloaded = find()
       await stop()
       running = await start()
@@ -136,7 +136,7 @@ test('nodes that start at once make one hash of one text, and know it for the li
     writeFileSync(file, `[admins]\n${text}\n`, { mode: 0o600 })
     return {
       reader: openConfiguration({ flags: { configs: [file], flags, problems: [] }, env: {}, cwd: '/' }),
-      needs: {
+      deps: {
         runtime: createStoredLayer(store, SYSTEM_CLOCK),
         hasher: createHasher({ queue: () => 10 }),
         log: SILENT_LOG,
@@ -146,11 +146,11 @@ test('nodes that start at once make one hash of one text, and know it for the li
     }
   }
   const nodes = [1, 2, 3].map(() => node('ada = secret\nbob = secret'))
-  const begun = await Promise.all(nodes.map(({ reader, needs }) => prepareAll(reader, needs, undefined)))
-  const settled: InForce[] = []
-  for (const [index, { reader, needs }] of nodes.entries()) {
+  const begun = await Promise.all(nodes.map(({ reader, deps }) => prepareAll(reader, deps, undefined)))
+  const settled: ConfigSnapshot[] = []
+  for (const [index, { reader, deps }] of nodes.entries()) {
     const before = begun[index]?.next
-    if (before) settled.push((await prepareRuntime(reader, needs, before)).next)
+    if (before) settled.push((await prepareRuntime(reader, deps, before)).next)
   }
   for (const name of ['ada', 'bob']) {
     const texts = settled.map(({ administrators }) => administrators.get(name)?.text)
@@ -158,7 +158,7 @@ test('nodes that start at once make one hash of one text, and know it for the li
     assert.match(texts[0] ?? '', /^-pbkdf2-/)
   }
   const later = node(`eve = ${stored('eve')}`)
-  const { next } = await prepareAll(later.reader, later.needs, undefined)
+  const { next } = await prepareAll(later.reader, later.deps, undefined)
   assert.deepEqual([...next.administrators.keys()], ['eve'])
 })
 

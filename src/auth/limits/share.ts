@@ -18,7 +18,7 @@ export interface SharingOptions {
 
 export interface Sharing {
   /** One turn, beside those that come by themselves. */
-  exchange(): Promise<void>
+  context(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -28,12 +28,12 @@ const PURGE_EVERY_MS = 60_000
 const PAGE = 100
 
 export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions): Sharing {
-  const exchange = createExchange(options)
+  const context = createExchange(options)
   const stopping = new AbortController()
   const run = async () => {
     while (!stopping.signal.aborted) {
       // the store itself logs that it is away
-      const isDone = await exchange().then(
+      const isDone = await context().then(
         () => true,
         () => false,
       )
@@ -43,7 +43,7 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
   }
   const running = run()
   return {
-    exchange,
+    context,
     stop() {
       stopping.abort()
       return running

@@ -22,7 +22,7 @@ import {
   verifyCookie,
 } from './signed-cookie.ts'
 
-export interface AccountSessionNeeds {
+export interface AccountSessionDeps {
   readonly secrets: CookieSecrets
   settings(): CookieSettings
   readonly timeouts: Pick<CookieTimeouts, 'living'>
@@ -42,31 +42,31 @@ export interface AccountSessions {
   find(cookie: ReadCookie): Finding
 }
 
-export function createAccountSessions(given: AccountSessionNeeds): AccountSessions {
-  const known = new LRUCache<string, KnownSession>({ max: MOST_KNOWN })
-  const needs: Needs = {
+export function createAccountSessions(given: AccountSessionDeps): AccountSessions {
+  const known = new LRUCache<string, KnownSession>({ max: MAX_KNOWN })
+  const deps: Deps = {
     ...given,
     mintOnce: createMintOnce(),
     remember: ({ text }, session) => void known.set(digestOf(text), session),
   }
-  const { directory } = needs
+  const { directory } = deps
   return {
-    open: (account) => mint(account, directory.createSession(account, { hasPassword: true }).id, needs),
+    open: (account) => mint(account, directory.createSession(account, { hasPassword: true }).id, deps),
     recall(text) {
       const session = known.get(digestOf(text))
       if (!session) return undefined
       return andThen(directory.findAccount(session.name), (account) =>
-        account && stillHolds(session, account, needs) ? accept(account, session, needs) : undefined,
+        account && stillHolds(session, account, deps) ? accept(account, session, deps) : undefined,
       )
     },
     find: (cookie) =>
       isName(cookie.name)
-        ? andThen(directory.findAccount(cookie.name), (account) => account && findOf(account, cookie, needs))
+        ? andThen(directory.findAccount(cookie.name), (account) => account && findOf(account, cookie, deps))
         : undefined,
   }
 }
 
-interface Needs extends AccountSessionNeeds {
+interface Deps extends AccountSessionDeps {
   readonly mintOnce: typeof mintCookie
   remember(cookie: ReadCookie, session: KnownSession): void
 }
@@ -79,27 +79,27 @@ interface KnownSession extends FoundSession {
   readonly binding: string
 }
 
-const MOST_KNOWN = 16_384
+const MAX_KNOWN = 16_384
 
 const digestOf = (text: string): string => hash('sha256', text, 'base64')
 
 /** As `verify` would say: the same secret, algorithm, account and timeout, and its time is not over. */
-function stillHolds(known: KnownSession, account: Account, needs: Needs): boolean {
-  const { timeoutSeconds: current, algorithms } = needs.settings()
-  if (!algorithms.includes(known.algorithm) || needs.directory.isSessionEnded(known.id)) return false
-  if (!needs.secrets.isLiving(known.secret)) return false
-  const timeout = needs.timeouts.living().find((each) => bindingOf(account, each, needs) === known.binding)
-  return timeout !== undefined && nowSeconds(needs.clock) < known.issuedAt + Math.min(timeout, current)
+function stillHolds(known: KnownSession, account: Account, deps: Deps): boolean {
+  const { timeoutSeconds: current, algorithms } = deps.settings()
+  if (!algorithms.includes(known.algorithm) || deps.directory.isSessionEnded(known.id)) return false
+  if (!deps.secrets.isLiving(known.secret)) return false
+  const timeout = deps.timeouts.living().find((each) => bindingOf(account, each, deps) === known.binding)
+  return timeout !== undefined && nowSeconds(deps.clock) < known.issuedAt + Math.min(timeout, current)
 }
 
-const MOST_AT_ONCE = 10_000
+const MAX_AT_ONCE = 10_000
 
 /** A page asks for many things at once, and who asks within one second is given one and the same cookie. */
 function createMintOnce(): typeof mintCookie {
   const made = new Map<string, { readonly secret: Uint8Array; readonly value: string }>()
   let second = 0
   return (cookie, key) => {
-    if (cookie.issuedAt !== second || made.size >= MOST_AT_ONCE) made.clear()
+    if (cookie.issuedAt !== second || made.size >= MAX_AT_ONCE) made.clear()
     second = cookie.issuedAt
     const place = frame([cookie.name, Buffer.from(cookie.id).toString('latin1'), key.salt, key.algorithm])
     const known = made.get(place)
@@ -110,22 +110,22 @@ function createMintOnce(): typeof mintCookie {
   }
 }
 
-function findOf(account: Account, cookie: ReadCookie, needs: Needs): Finding {
-  const { directory } = needs
-  const session = verify(cookie, account, needs)
+function findOf(account: Account, cookie: ReadCookie, deps: Deps): Finding {
+  const { directory } = deps
+  const session = verify(cookie, account, deps)
   if (!session || directory.isSessionEnded(session.id)) return undefined
-  if (!session.isClassic) return accept(account, session, needs)
+  if (!session.isClassic) return accept(account, session, deps)
   // no generation is bound to it, so only its time tells whether it is older than what ended
   const isLive = directory.isForeignTokenLive({ name: account.name, issuedAt: session.issuedAt })
-  return andThen(isLive, (holds) => (holds ? accept(account, session, needs) : undefined))
+  return andThen(isLive, (holds) => (holds ? accept(account, session, deps) : undefined))
 }
 
-function accept(account: Account, session: FoundSession, needs: Needs): AcceptedCredential {
-  const expiresAt = lastExpiry(session.issuedAt, nowSeconds(needs.clock), needs.timeouts.living())
+function accept(account: Account, session: FoundSession, deps: Deps): AcceptedCredential {
+  const expiresAt = lastExpiry(session.issuedAt, nowSeconds(deps.clock), deps.timeouts.living())
   return {
     kind: 'accepted',
     identity: account,
-    session: { id: session.id, name: account.name, expiresAt, renew: () => renew(account, session, needs) },
+    session: { id: session.id, name: account.name, expiresAt, renew: () => renew(account, session, deps) },
   }
 }
 
@@ -141,40 +141,40 @@ const saltOf = ({ password }: Account): string => ('salt' in password ? password
  * What binds a cookie of ours beside the secret. The generation, so that it ends with it where the salt stays; the
  * timeout, see there.
  */
-const bindingOf = (account: Account, timeoutSeconds: number, { purpose }: Pick<Needs, 'purpose'>): string =>
+const bindingOf = (account: Account, timeoutSeconds: number, { purpose }: Pick<Deps, 'purpose'>): string =>
   `${saltOf(account)}:${account.sessionsFrom.generation}:${timeoutSeconds}${purpose === undefined ? '' : `:${purpose}`}`
 
-function mint(account: Account, id: string, needs: Needs): RenewedSession {
-  const { secrets, settings, clock, mintOnce } = needs
+function mint(account: Account, id: string, deps: Deps): RenewedSession {
+  const { secrets, settings, clock, mintOnce } = deps
   const secret = secrets.current()
   if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a cookie with' })
   const { timeoutSeconds, algorithms } = settings()
   const cookie = { name: account.name, issuedAt: nowSeconds(clock), id: Buffer.from(id, 'base64url') }
-  const salt = bindingOf(account, timeoutSeconds, needs)
+  const salt = bindingOf(account, timeoutSeconds, deps)
   return { value: mintOnce(cookie, { secret, salt, algorithm: algorithms[0] }), maxAgeSeconds: timeoutSeconds }
 }
 
-function renew(account: Account, { id, issuedAt }: FoundSession, needs: Needs) {
-  const { timeoutSeconds } = needs.settings()
-  const isDue = isRenewalDue(issuedAt, nowSeconds(needs.clock), timeoutSeconds)
-  return isDue && needs.secrets.current() ? mint(account, id, needs) : undefined
+function renew(account: Account, { id, issuedAt }: FoundSession, deps: Deps) {
+  const { timeoutSeconds } = deps.settings()
+  const isDue = isRenewalDue(issuedAt, nowSeconds(deps.clock), timeoutSeconds)
+  return isDue && deps.secrets.current() ? mint(account, id, deps) : undefined
 }
 
-function verify(cookie: ReadCookie, account: Account, needs: Needs): FoundSession | undefined {
-  const { timeoutSeconds: current, algorithms } = needs.settings()
-  const rules = { secrets: needs.secrets.living(), algorithms, nowSeconds: nowSeconds(needs.clock) }
-  for (const timeout of needs.timeouts.living()) {
+function verify(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
+  const { timeoutSeconds: current, algorithms } = deps.settings()
+  const rules = { secrets: deps.secrets.living(), algorithms, nowSeconds: nowSeconds(deps.clock) }
+  for (const timeout of deps.timeouts.living()) {
     const timeoutSeconds = Math.min(timeout, current)
-    const binding = bindingOf(account, timeout, needs)
+    const binding = bindingOf(account, timeout, deps)
     const own = check(cookie, { ...rules, salt: binding, timeoutSeconds })
     if (!own?.id) continue
     const { name, issuedAt, secret, algorithm } = own
     const session = { id: own.id.toString('base64url'), issuedAt, isClassic: false }
-    needs.remember(cookie, { ...session, name, secret, algorithm, binding })
+    deps.remember(cookie, { ...session, name, secret, algorithm, binding })
     return session
   }
   // another server makes cookies of the document door alone
-  if (needs.purpose !== undefined) return undefined
+  if (deps.purpose !== undefined) return undefined
   // without a salt the key would be the bare secret, and a proxy's token for some name could pass for a cookie
   const classic = saltOf(account) && check(cookie, { ...rules, salt: saltOf(account), timeoutSeconds: current })
   return classic && !classic.id ? { id: classicIdOf(cookie), issuedAt: classic.issuedAt, isClassic: true } : undefined

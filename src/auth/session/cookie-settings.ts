@@ -13,7 +13,7 @@ interface Retired {
   readonly until: number
 }
 
-const MOST_RETIRED = 10
+const MAX_RETIRED = 10
 
 /** The timeouts that cookies can have been made under. */
 export interface CookieTimeouts {
@@ -36,7 +36,7 @@ export function createCookieTimeouts(first: number, clock: Clock): CookieTimeout
     replace(seconds) {
       if (seconds === current) return
       const others = [{ seconds: current, until: nowSeconds(clock) + current }, ...retired].filter(isAlive)
-      retired = others.filter((old) => old.seconds !== seconds).slice(0, MOST_RETIRED)
+      retired = others.filter((old) => old.seconds !== seconds).slice(0, MAX_RETIRED)
       current = seconds
       alone = [seconds]
     },

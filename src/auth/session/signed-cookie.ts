@@ -58,7 +58,7 @@ const COLON = 0x3a
 
 /** `undefined`: malformed. */
 export function readCookie(value: string): ReadCookie | undefined {
-  const bytes = value.length > MOST_CHARACTERS ? undefined : readBase64Url(value)
+  const bytes = value.length > MAX_CHARACTERS ? undefined : readBase64Url(value)
   const first = bytes?.indexOf(COLON) ?? -1
   const second = first < 0 ? -1 : (bytes?.indexOf(COLON, first + 1) ?? -1)
   if (bytes === undefined || second < 0) return undefined
@@ -69,7 +69,7 @@ export function readCookie(value: string): ReadCookie | undefined {
 }
 
 /** RFC 6265 6.1 asks clients for no more than this. */
-const MOST_CHARACTERS = 4096
+const MAX_CHARACTERS = 4096
 
 export interface CookieRules {
   /** All that are in force; none verifies nothing. */

@@ -11,7 +11,7 @@ import { type CookieSettings, type CookieTimeouts, lastExpiry } from './cookie-s
 import { isRenewalDue, type ReadCookie, SESSION_ID_BYTES } from './signed-cookie.ts'
 import { mintTokenCookie, readTokenCookie, type TokenSession } from './token-cookie.ts'
 
-export interface TokenSessionNeeds {
+export interface TokenSessionDeps {
   readonly secrets: CookieSecrets
   settings(): CookieSettings
   readonly timeouts: Pick<CookieTimeouts, 'living'>
@@ -34,16 +34,16 @@ export interface TokenSessions {
 }
 
 /** Browsers drop what is longer than 4096 bytes, name and attributes included. */
-const MOST_CHARACTERS = 3600
+const MAX_CHARACTERS = 3600
 
-export function createTokenSessions(needs: TokenSessionNeeds): TokenSessions {
-  const { clock } = needs
+export function createTokenSessions(deps: TokenSessionDeps): TokenSessions {
+  const { clock } = deps
   return {
-    open: (bearer) => mint(bearer, randomBytes(SESSION_ID_BYTES), needs),
+    open: (bearer) => mint(bearer, randomBytes(SESSION_ID_BYTES), deps),
     async find(cookie) {
-      const { algorithms } = needs.settings()
-      const session = readTokenCookie(cookie, { secrets: needs.secrets.living(), algorithms })
-      if (!session || isOver(session, needs) || !(await isLive(session, needs))) return undefined
+      const { algorithms } = deps.settings()
+      const session = readTokenCookie(cookie, { secrets: deps.secrets.living(), algorithms })
+      if (!session || isOver(session, deps) || !(await isLive(session, deps))) return undefined
       const { name, roles, issuedAt, origin } = session
       return {
         kind: 'accepted',
@@ -52,8 +52,8 @@ export function createTokenSessions(needs: TokenSessionNeeds): TokenSessions {
         session: {
           id: idOf(session),
           name,
-          expiresAt: lastExpiry(issuedAt, nowSeconds(clock), [session.timeoutSeconds, ...needs.timeouts.living()]),
-          renew: () => renew(session, needs),
+          expiresAt: lastExpiry(issuedAt, nowSeconds(clock), [session.timeoutSeconds, ...deps.timeouts.living()]),
+          renew: () => renew(session, deps),
         },
       }
     },
@@ -62,33 +62,33 @@ export function createTokenSessions(needs: TokenSessionNeeds): TokenSessions {
 
 const idOf = ({ id }: TokenSession): string => Buffer.from(id).toString('base64url')
 
-function mint({ name, roles, origin }: TokenBearer, id: Uint8Array, needs: TokenSessionNeeds): RenewedSession {
-  const secret = needs.secrets.current()
+function mint({ name, roles, origin }: TokenBearer, id: Uint8Array, deps: TokenSessionDeps): RenewedSession {
+  const secret = deps.secrets.current()
   if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a cookie with' })
-  const { timeoutSeconds, algorithms } = needs.settings()
-  const issuedAt = nowSeconds(needs.clock)
+  const { timeoutSeconds, algorithms } = deps.settings()
+  const issuedAt = nowSeconds(deps.clock)
   const value = mintTokenCookie(
     { id, name, roles, issuedAt, timeoutSeconds, origin },
     { secret, algorithm: algorithms[0] },
   )
-  if (value.length > MOST_CHARACTERS) throw new Refusal('bad_request', { about: 'The token has too many roles.' })
+  if (value.length > MAX_CHARACTERS) throw new Refusal('bad_request', { about: 'The token has too many roles.' })
   const leftSeconds = Math.floor((origin.expiresAt ?? Number.POSITIVE_INFINITY) - issuedAt)
   return { value, maxAgeSeconds: Math.min(timeoutSeconds, leftSeconds) }
 }
 
-function renew(session: TokenSession, needs: TokenSessionNeeds): RenewedSession | undefined {
-  const { timeoutSeconds } = needs.settings()
-  const isDue = isRenewalDue(session.issuedAt, nowSeconds(needs.clock), timeoutSeconds)
-  return isDue && needs.secrets.current() ? mint(session, session.id, needs) : undefined
+function renew(session: TokenSession, deps: TokenSessionDeps): RenewedSession | undefined {
+  const { timeoutSeconds } = deps.settings()
+  const isDue = isRenewalDue(session.issuedAt, nowSeconds(deps.clock), timeoutSeconds)
+  return isDue && deps.secrets.current() ? mint(session, session.id, deps) : undefined
 }
 
-function isOver({ issuedAt, timeoutSeconds, origin }: TokenSession, { settings, clock }: TokenSessionNeeds): boolean {
+function isOver({ issuedAt, timeoutSeconds, origin }: TokenSession, { settings, clock }: TokenSessionDeps): boolean {
   const now = nowSeconds(clock)
   const end = issuedAt + Math.min(timeoutSeconds, settings().timeoutSeconds)
   return now >= end || now >= (origin.expiresAt ?? Number.POSITIVE_INFINITY)
 }
 
-async function isLive(session: TokenSession, { directory, findKeyVersion }: TokenSessionNeeds): Promise<boolean> {
+async function isLive(session: TokenSession, { directory, findKeyVersion }: TokenSessionDeps): Promise<boolean> {
   const { name, origin } = session
   const isKeyInForce = findKeyVersion(origin.algorithm, origin.kid) === origin.keyVersion
   return isKeyInForce && directory.isForeignTokenLive({ name, issuedAt: origin.issuedAt, id: idOf(session) })

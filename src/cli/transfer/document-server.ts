@@ -96,14 +96,14 @@ async function loadJson(server: DocumentServer, path: string): Promise<unknown> 
   throw new ExitError(EXIT.failed, `What answers at ${server.base.host} is no document database.`)
 }
 
-const MOST_BYTES = 16 * 1024 * 1024
+const MAX_BYTES = 16 * 1024 * 1024
 
 async function loadWhole(server: DocumentServer, path: string): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of await load(server, path)) {
     bytes += chunk.length
-    if (bytes > MOST_BYTES) throw new ExitError(EXIT.failed, `The answer of ${server.base.host} is too large.`)
+    if (bytes > MAX_BYTES) throw new ExitError(EXIT.failed, `The answer of ${server.base.host} is too large.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -8,7 +8,7 @@ import type { OutcomeKind, Totals } from './import-summary.ts'
 import type { ImportRules, Outcome, Placed } from './records.ts'
 import type { Report } from './report.ts'
 
-export interface ImporterNeeds {
+export interface ImporterDeps {
   readonly control: Control
   readonly rules: ImportRules
   readonly report: Pick<Report<unknown>, 'tell'>
@@ -25,12 +25,12 @@ type UserReading = Reading & { readonly kind: 'user' }
 type PlacedUser = Placed & { readonly reading: UserReading }
 
 /** Few enough that nobody waits for long, and that they are forgotten before memory grows for their sake. */
-const MOST_COST = 100
+const MAX_COST = 100
 const CHARACTERS_FOR_ONE = 2048
 /** A password in clear has still to be hashed. */
 const CLEAR_COST = 50
 
-export function createImporter({ control, rules, report }: ImporterNeeds): Importer {
+export function createImporter({ control, rules, report }: ImporterDeps): Importer {
   const totals = { users: none(), administrators: none(), passed: 0, unreadable: 0 }
   const importAdministrator = createAdministratorImport(control, rules)
   let batch: PlacedUser[] = []
@@ -61,7 +61,7 @@ export function createImporter({ control, rules, report }: ImporterNeeds): Impor
     for (const note of record.reading.notes) tell(record, 'note', note)
     batch.push(record)
     cost += costOf(record)
-    if (cost >= MOST_COST) await flush()
+    if (cost >= MAX_COST) await flush()
   }
   return {
     flush,

@@ -39,11 +39,11 @@ export const createTextReport = <S>({ print, progress, render }: TextReportOptio
   },
 })
 
-const MOST_CHARACTERS = 200
+const MAX_CHARACTERS = 200
 
 function shorten(id: string): string {
   const text = toPrintable(id)
-  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text
+  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
 }
 
 /** One JSON object, written piece by piece. */

@@ -2,14 +2,14 @@
  * How a browser is told from a program, and a page that the user opened from everything else. Browsers send
  * `Sec-Fetch-*` over TLS and to loopback addresses, and no script can set them.
  */
-import type { Exchange, HeaderPair } from '../../http/request-context.ts'
+import type { HeaderPair, RequestContext } from '../../http/request-context.ts'
 
 export const ADMIN_COOKIE = 'CardeaAdmin'
 
 /** Shows that a request comes from a page that was delivered to a navigation. */
 export const PAGE_TOKEN_HEADER = 'x-cardea-page-token'
 
-type Sent = Pick<Exchange, 'header'>
+type Sent = Pick<RequestContext, 'header'>
 
 /** Whether a browser sent the request. Then Basic may be a password it remembered, and proxy headers another's session. */
 export const isFromBrowser = (sent: Sent): boolean =>
@@ -20,18 +20,18 @@ export const isTopLevelNavigation = (sent: Sent): boolean =>
   sent.header('sec-fetch-dest') === 'document' && sent.header('sec-fetch-mode') === 'navigate'
 
 /** Whether browsers send `Sec-Fetch-*` to this address. */
-export const isTrustworthy = ({ client }: Pick<Exchange, 'client'>): boolean =>
+export const isTrustworthy = ({ client }: Pick<RequestContext, 'client'>): boolean =>
   client.scheme === 'https' || LOOPBACK_HOST.test(client.host)
 
 const LOOPBACK_HOST = /^(?:localhost|[\w-]+(?:\.[\w-]+)*\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 
 /** Never sent by a page of another site, never to a path of a database, never read by script. */
-export const renderAdminCookie = (value: string, { client }: Pick<Exchange, 'client'>): HeaderPair => [
+export const renderAdminCookie = (value: string, { client }: Pick<RequestContext, 'client'>): HeaderPair => [
   'Set-Cookie',
   `${ADMIN_COOKIE}=${value}; Path=/_cardea/; HttpOnly; SameSite=Strict${client.scheme === 'https' ? '; Secure' : ''}`,
 ]
 
-export function renderClearedCookie(exchange: Pick<Exchange, 'client'>): HeaderPair {
-  const [name, text] = renderAdminCookie('', exchange)
+export function renderClearedCookie(context: Pick<RequestContext, 'client'>): HeaderPair {
+  const [name, text] = renderAdminCookie('', context)
   return [name, `${text}; Max-Age=0`]
 }

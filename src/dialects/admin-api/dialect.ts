@@ -7,19 +7,19 @@
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Authenticated } from '../../directory/identity.ts'
-import type { Dialect, Exchange, HeaderPair, Reply, Step } from '../../http/request-context.ts'
+import type { Dialect, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
 import { CONTROL_ERRORS, toControlWords } from './errors.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
 import { readControlPath } from './path.ts'
-import { type ApiNeeds, controlRoutes } from './routes.ts'
+import { type ApiDeps, controlRoutes } from './routes.ts'
 import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { controlSteps, INTENT_HEADER } from './steps.ts'
 import { toJsonReply } from './wire.ts'
 
-export interface ControlDialectOptions extends ApiNeeds {
+export interface ControlDialectOptions extends ApiDeps {
   /** The identity of a program, by what it sends itself: never by a cookie of the doors. */
-  authenticate(exchange: Exchange): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): MaybePromise<Authenticated>
   /** Throws where the rules of a door close even what is open here. */
   readonly requireEntry?: Step['run']
   /** What a browser needs; left out where none can come. */
@@ -36,20 +36,20 @@ export function createControlDialect(options: ControlDialectOptions): Dialect {
     readPath: readControlPath,
     steps: controlSteps({ authenticate, requireEntry, sessions: pages?.sessions }),
     routes: [...controlRoutes(options), ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : [])],
-    otherwise: () => {
+    fallback: () => {
       throw new Refusal('not_found')
     },
-    spell: (refusal, exchange) => {
+    spell: (refusal, context) => {
       const { status } = CONTROL_ERRORS[refusal.code]
       return toJsonReply(status, toControlWords(refusal), [
-        ...(status === 401 && isChallenged(exchange) ? [CHALLENGE] : []),
+        ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
         ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
       ])
     },
-    standingHeaders: (exchange, reply) => [
+    defaultHeaders: (context, reply) => [
       ...STANDING,
       ...(reply.headers.some(([name]) => name === POLICY) ? [] : [NO_CONTENT]),
-      ...(exchange ? [[REQUEST_ID, exchange.id] as const, ...renewingHeaders(exchange, reply)] : []),
+      ...(context ? [[REQUEST_ID, context.id] as const, ...renewingHeaders(context, reply)] : []),
     ],
   }
 }
@@ -59,8 +59,8 @@ const REQUEST_ID = 'X-Request-Id'
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
 
 /** Programs that ask for it, and browsers, which would remember the password, are not challenged. */
-const isChallenged = (exchange: Exchange | undefined): boolean =>
-  exchange === undefined || (exchange.header(INTENT_HEADER) === undefined && !isFromBrowser(exchange))
+const isChallenged = (context: RequestContext | undefined): boolean =>
+  context === undefined || (context.header(INTENT_HEADER) === undefined && !isFromBrowser(context))
 
 const POLICY = 'Content-Security-Policy'
 const NO_CONTENT: HeaderPair = [POLICY, "default-src 'none'; frame-ancestors 'none'"]
@@ -76,9 +76,9 @@ const STANDING: readonly HeaderPair[] = [
 ]
 
 /** A session in use is carried on. */
-function renewingHeaders(exchange: Exchange, reply: Reply): readonly HeaderPair[] {
-  const { authenticated } = exchange
+function renewingHeaders(context: RequestContext, reply: Reply): readonly HeaderPair[] {
+  const { authenticated } = context
   if (authenticated?.by !== ADMIN_SESSION || reply.headers.some(([name]) => name === 'Set-Cookie')) return []
   const renewed = authenticated.session?.renew?.()
-  return renewed ? [renderAdminCookie(renewed.value, exchange)] : []
+  return renewed ? [renderAdminCookie(renewed.value, context)] : []
 }

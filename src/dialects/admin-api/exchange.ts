@@ -7,7 +7,7 @@ import { readDraft } from '../../transfer/read-draft.ts'
 import { toReason } from '../../transfer/reading.ts'
 import type { RecordWriter, Written } from '../../transfer/writing.ts'
 import { findArgument, isFlag, isList, readMembers, requireArgument } from './arguments.ts'
-import type { ControlNeeds, Operation } from './operation.ts'
+import type { ControlDeps, Operation } from './operation.ts'
 import { readPage } from './users.ts'
 
 export type ShownOutcome =
@@ -33,7 +33,7 @@ export const EXCHANGE_OPERATIONS = {
       const list = requireArgument(members, 'users', isList, 'a list')
       const replaces = findArgument(members, 'replace', isFlag, 'true or false') ?? false
       const isTrial = findArgument(members, 'trial', isFlag, 'true or false') ?? false
-      if (list.length > MOST_USERS) throw new Refusal('bad_request', { about: `users must be ${MOST_USERS} at most.` })
+      if (list.length > MAX_USERS) throw new Refusal('bad_request', { about: `users must be ${MAX_USERS} at most.` })
       return { outcomes: await importAll(directory, list, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
     },
   },
@@ -72,7 +72,7 @@ function readWriter(query: URLSearchParams): RecordWriter {
 }
 
 /** The store is busy with all of them at once. */
-const MOST_USERS = 1000
+const MAX_USERS = 1000
 
 interface ImportRules {
   readonly onTaken: 'keep' | 'replace'
@@ -81,7 +81,7 @@ interface ImportRules {
 
 /** A record that cannot be read has its own outcome, and the others theirs. */
 async function importAll(
-  directory: ControlNeeds['directory'],
+  directory: ControlDeps['directory'],
   list: readonly unknown[],
   { onTaken, isTrial }: ImportRules,
 ): Promise<readonly ShownOutcome[]> {

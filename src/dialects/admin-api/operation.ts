@@ -32,7 +32,7 @@ export interface Operation<R> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/_cardea/api`. */
   readonly path: string
-  run(needs: ControlNeeds, call: Call): R | Promise<R>
+  run(deps: ControlDeps, call: Call): R | Promise<R>
 }
 
 /** One setting as it may be shown. */
@@ -78,7 +78,7 @@ export interface Health {
   readonly stalenessMs: number
 }
 
-export interface ControlNeeds {
+export interface ControlDeps {
   readonly directory: UserDirectory & AdministratorDirectory
   readonly events: SecurityEvents
   readonly settings: ControlSettings

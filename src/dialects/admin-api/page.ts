@@ -1,6 +1,6 @@
 // The page at /_cardea/ and its files. The page carries the token that requests with its session must send.
 import { randomBytes } from 'node:crypto'
-import type { Exchange, HeaderPair, Reply, Route } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isTopLevelNavigation, isTrustworthy } from './browser.ts'
 import type { AdminSessions } from './session.ts'
 
@@ -22,7 +22,7 @@ export interface PageOptions {
 const READING: readonly string[] = ['GET', 'HEAD']
 
 export const pageRoutes = (options: PageOptions): readonly Route[] => [
-  { path: '/_cardea', allow: READING, methods: { GET: (exchange) => givePage(exchange, options) } },
+  { path: '/_cardea', allow: READING, methods: { GET: (context) => givePage(context, options) } },
   fileRoute('/_cardea/console.css', 'text/css; charset=utf-8', options.files.style),
   fileRoute('/_cardea/console.js', 'text/javascript; charset=utf-8', options.files.script),
 ]
@@ -34,13 +34,13 @@ const fileRoute = (path: string, type: string, body: string): Route => ({
 })
 
 /** A path without the slash is outside the path of the cookie. */
-async function givePage(exchange: Exchange, options: PageOptions): Promise<Reply> {
-  if (!exchange.path.raw.endsWith('/')) return { status: 308, headers: [['Location', '/_cardea/']] }
+async function givePage(context: RequestContext, options: PageOptions): Promise<Reply> {
+  if (!context.path.raw.endsWith('/')) return { status: 308, headers: [['Location', '/_cardea/']] }
   const nonce = randomBytes(16).toString('base64url')
   const values = {
     nonce,
-    token: await findToken(exchange, options),
-    signIn: isOpen(exchange, options) ? 'open' : 'closed',
+    token: await findToken(context, options),
+    signIn: isOpen(context, options) ? 'open' : 'closed',
   }
   return {
     status: 200,
@@ -53,13 +53,13 @@ async function givePage(exchange: Exchange, options: PageOptions): Promise<Reply
   }
 }
 
-const isOpen = (exchange: Exchange, { isOwnOrigin }: PageOptions): boolean => isOwnOrigin || isTrustworthy(exchange)
+const isOpen = (context: RequestContext, { isOwnOrigin }: PageOptions): boolean => isOwnOrigin || isTrustworthy(context)
 
 /** Empty for a request that is no navigation: a script of this origin could have sent it, and would read the response. */
-async function findToken(exchange: Exchange, { sessions, isOwnOrigin }: PageOptions): Promise<string> {
-  const isAlone = isOwnOrigin && exchange.header('sec-fetch-dest') === undefined
-  if (!isTopLevelNavigation(exchange) && !isAlone) return ''
-  const found = await sessions.find(exchange)
+async function findToken(context: RequestContext, { sessions, isOwnOrigin }: PageOptions): Promise<string> {
+  const isAlone = isOwnOrigin && context.header('sec-fetch-dest') === undefined
+  if (!isTopLevelNavigation(context) && !isAlone) return ''
+  const found = await sessions.find(context)
   return (found && sessions.pageTokenOf(found)) ?? ''
 }
 

@@ -1,5 +1,5 @@
-import type { Exchange, Handler, Route } from '../../http/request-context.ts'
-import type { Caller, ControlNeeds, Operation } from './operation.ts'
+import type { Handler, RequestContext, Route } from '../../http/request-context.ts'
+import type { Caller, ControlDeps, Operation } from './operation.ts'
 import { OPERATIONS } from './operations.ts'
 import { readJsonBody, toJsonReply } from './wire.ts'
 
@@ -7,29 +7,29 @@ import { readJsonBody, toJsonReply } from './wire.ts'
 export const CONTROL_SEGMENT = '_cardea'
 export const CONTROL_PREFIX = `/${CONTROL_SEGMENT}/api`
 
-export interface ApiNeeds extends ControlNeeds {
+export interface ApiDeps extends ControlDeps {
   /** Throws unless the credential of the request has proved the password of its user, or `current` is it. */
-  requirePassword(exchange: Exchange, current: string | undefined): Promise<void>
+  requirePassword(context: RequestContext, current: string | undefined): Promise<void>
 }
 
-export function controlRoutes(needs: ApiNeeds): readonly Route[] {
+export function controlRoutes(deps: ApiDeps): readonly Route[] {
   const operations: readonly Operation<unknown>[] = Object.values(OPERATIONS)
   return [...Map.groupBy(operations, ({ path }) => path)].map(([path, rows]) => ({
     path: `${CONTROL_PREFIX}${path}`,
-    methods: Object.fromEntries(rows.map((operation) => [operation.method, toHandler(operation, needs)])),
+    methods: Object.fromEntries(rows.map((operation) => [operation.method, toHandler(operation, deps)])),
   }))
 }
 
 const toHandler =
-  (operation: Operation<unknown>, needs: ApiNeeds): Handler =>
-  async (exchange, params) => {
-    const body = operation.method === 'GET' ? undefined : await readJsonBody(exchange)
-    const { query, signal } = exchange
-    const caller = toCaller(exchange, needs)
-    return toJsonReply(200, await operation.run(needs, { params, query, body, signal, caller }))
+  (operation: Operation<unknown>, deps: ApiDeps): Handler =>
+  async (context, params) => {
+    const body = operation.method === 'GET' ? undefined : await readJsonBody(context)
+    const { query, signal } = context
+    const caller = toCaller(context, deps)
+    return toJsonReply(200, await operation.run(deps, { params, query, body, signal, caller }))
   }
 
-const toCaller = (exchange: Exchange, { requirePassword }: ApiNeeds): Caller => ({
-  name: exchange.authenticated?.identity.name ?? null,
-  requirePassword: (current) => requirePassword(exchange, current),
+const toCaller = (context: RequestContext, { requirePassword }: ApiDeps): Caller => ({
+  name: context.authenticated?.identity.name ?? null,
+  requirePassword: (current) => requirePassword(context, current),
 })

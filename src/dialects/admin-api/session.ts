@@ -3,7 +3,7 @@ import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
-import type { Exchange, Reply, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { findText, readMembers, requireText } from './arguments.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
 import { readJsonBody, toJsonReply } from './wire.ts'
@@ -20,9 +20,9 @@ export interface Credentials {
 
 export interface AdminSessions {
   /** The identity of the admin cookie; `undefined` where there is none, or none that is live. */
-  find(exchange: Exchange): MaybePromise<Authenticated | undefined>
+  find(context: RequestContext): MaybePromise<Authenticated | undefined>
   /** Opens a session and gives the value of its cookie; `undefined`: wrong name, password or code. */
-  open(credentials: Credentials, exchange: Exchange): Promise<{ identity: Identity; value: string } | undefined>
+  open(credentials: Credentials, context: RequestContext): Promise<{ identity: Identity; value: string } | undefined>
   end(authenticated: Authenticated): Promise<void>
   /** What a page of this session sends with every request. */
   pageTokenOf(authenticated: Authenticated): string | undefined
@@ -40,9 +40,9 @@ export const SESSION_PATH = '/_cardea/api/session'
 export const sessionRoute = (options: SessionRouteOptions): Route => ({
   path: SESSION_PATH,
   methods: {
-    GET: (exchange) => toJsonReply(200, describe(exchange.authenticated ?? ANONYMOUS, options)),
-    POST: (exchange) => signIn(exchange, options),
-    DELETE: (exchange) => signOut(exchange, options),
+    GET: (context) => toJsonReply(200, describe(context.authenticated ?? ANONYMOUS, options)),
+    POST: (context) => signIn(context, options),
+    DELETE: (context) => signOut(context, options),
   },
 })
 
@@ -57,17 +57,17 @@ const MAX_BODY_BYTES = 16_384
 const NEEDS_OWN_LISTENER =
   'A browser signs in here only over TLS or at a loopback address. For plain HTTP set admin.endpoint, a listener of its own.'
 
-async function signIn(exchange: Exchange, options: SessionRouteOptions): Promise<Reply> {
-  if (isCrossOrigin(exchange)) throw new Refusal('cross_origin')
-  if (!options.isOwnOrigin && !isTrustworthy(exchange)) throw new Refusal('forbidden', { about: NEEDS_OWN_LISTENER })
-  const opened = await options.sessions.open(await readCredentials(exchange), exchange)
+async function signIn(context: RequestContext, options: SessionRouteOptions): Promise<Reply> {
+  if (isCrossOrigin(context)) throw new Refusal('cross_origin')
+  if (!options.isOwnOrigin && !isTrustworthy(context)) throw new Refusal('forbidden', { about: NEEDS_OWN_LISTENER })
+  const opened = await options.sessions.open(await readCredentials(context), context)
   if (!opened) throw new Refusal('credential_refused')
-  await endCarried(exchange, options.sessions)
-  return toJsonReply(200, describe(opened, options), [renderAdminCookie(opened.value, exchange)])
+  await endCarried(context, options.sessions)
+  return toJsonReply(200, describe(opened, options), [renderAdminCookie(opened.value, context)])
 }
 
-async function readCredentials(exchange: Exchange): Promise<Credentials> {
-  const members = readMembers(await readJsonBody(exchange, MAX_BODY_BYTES), ['name', 'password', 'code'])
+async function readCredentials(context: RequestContext): Promise<Credentials> {
+  const members = readMembers(await readJsonBody(context, MAX_BODY_BYTES), ['name', 'password', 'code'])
   return {
     name: requireText(members, 'name'),
     password: requireText(members, 'password'),
@@ -76,11 +76,11 @@ async function readCredentials(exchange: Exchange): Promise<Credentials> {
 }
 
 /** Who signs in again leaves no second session behind. */
-async function endCarried({ authenticated }: Exchange, sessions: AdminSessions): Promise<void> {
+async function endCarried({ authenticated }: RequestContext, sessions: AdminSessions): Promise<void> {
   if (authenticated?.by === ADMIN_SESSION) await sessions.end(authenticated)
 }
 
-async function signOut(exchange: Exchange, { sessions }: SessionRouteOptions): Promise<Reply> {
-  await endCarried(exchange, sessions)
-  return toJsonReply(200, { name: null }, [renderClearedCookie(exchange)])
+async function signOut(context: RequestContext, { sessions }: SessionRouteOptions): Promise<Reply> {
+  await endCarried(context, sessions)
+  return toJsonReply(200, { name: null }, [renderClearedCookie(context)])
 }

@@ -1,14 +1,14 @@
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
 import type { Identity } from '../../directory/identity.ts'
-import type { Exchange } from '../../http/request-context.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 import { type PathRule, usersRule } from './users/authorize.ts'
-import type { UsersNeeds } from './users/needs.ts'
+import type { UsersDeps } from './users/deps.ts'
 
 export interface AuthorizeOptions {
   readonly adminOnlyAllDbs: boolean
 }
 
-export type AuthorizeUsers = Pick<UsersNeeds, 'database' | 'settings'>
+export type AuthorizeUsers = Pick<UsersDeps, 'database' | 'settings'>
 
 /** What a path asks of the caller. */
 export type PathDemand = PathRule | 'user' | 'metrics'
@@ -54,7 +54,7 @@ const DEMANDS: Readonly<Record<PathDemand, { readonly isMet: (who: Identity) => 
   }
 
 export function authorize(
-  { method, path: { segments } }: Pick<Exchange, 'method' | 'path'>,
+  { method, path: { segments } }: Pick<RequestContext, 'method' | 'path'>,
   who: Identity,
   options: AuthorizeOptions,
   users: AuthorizeUsers,

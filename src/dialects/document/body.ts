@@ -2,21 +2,21 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { Refusal } from '../../base/errors.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
-import type { Exchange } from '../../http/request-context.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 
 const unzip = promisify(gunzip)
 
 /** The body without its content coding; `undefined` where there is none. It may grow no larger than one sent plain. */
 export async function readDecodedBody(
-  exchange: Exchange,
-  maxBytes: number = exchange.maxBodyBytes,
+  context: RequestContext,
+  maxBytes: number = context.maxBodyBytes,
 ): Promise<Buffer | undefined> {
-  const body = await exchange.readBody(maxBytes)
-  const coding = exchange.header('content-encoding') ?? 'identity'
+  const body = await context.readBody(maxBytes)
+  const coding = context.header('content-encoding') ?? 'identity'
   const decode = DECODERS.get(coding.trim().toLowerCase())
   if (body === undefined) return undefined
   if (!decode) throw new Refusal('unsupported_encoding', { about: coding })
-  return decode(body, Math.min(maxBytes, exchange.maxBodyBytes))
+  return decode(body, Math.min(maxBytes, context.maxBodyBytes))
 }
 
 /** The refusal of a body that is not JSON, or more than is read. */
@@ -31,7 +31,7 @@ const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refus
 /** JSON within the limits of the request. `isExact`: every number in it can be kept as it is. */
 export async function requireJson(
   bytes: Uint8Array,
-  { jsonLimits }: Pick<Exchange, 'jsonLimits'>,
+  { jsonLimits }: Pick<RequestContext, 'jsonLimits'>,
   aboutDuplicate = 'A member stands in an object twice.',
 ): Promise<{ readonly value: unknown; readonly isExact: boolean }> {
   const reading = await readJsonBody(bytes, jsonLimits)

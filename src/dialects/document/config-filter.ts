@@ -2,7 +2,7 @@
 import { readUtf8 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { readJson } from '../../base/json.ts'
-import type { Exchange, Reply } from '../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { checkForwardedChange, findConfigNames, isSecretSetting } from './config-guard.ts'
 import type { DocumentUpstream } from './dialect.ts'
 
@@ -12,19 +12,23 @@ const MAX_CONFIG_BYTES = 1 << 20
 
 /** Forwards a request that no route of this door answers; of a configuration only what may be changed and seen. */
 export function forwardGuarded(
-  exchange: Exchange,
+  context: RequestContext,
   upstream: DocumentUpstream,
   isOwnSection: (section: string) => boolean,
 ): Promise<Reply> {
-  checkForwardedChange(exchange, isOwnSection)
-  const names = findConfigNames(exchange.path.segments)
-  return names === undefined ? upstream.forward(exchange) : forwardConfig(exchange, upstream, names)
+  checkForwardedChange(context, isOwnSection)
+  const names = findConfigNames(context.path.segments)
+  return names === undefined ? upstream.forward(context) : forwardConfig(context, upstream, names)
 }
 
 /** What cannot be read is not passed on: it could hold a secret. */
-async function forwardConfig(exchange: Exchange, upstream: DocumentUpstream, names: readonly string[]): Promise<Reply> {
-  const reply = await upstream.forwardWhole(exchange, MAX_CONFIG_BYTES)
-  if (exchange.method === 'HEAD' || reply.status >= 300) return reply
+async function forwardConfig(
+  context: RequestContext,
+  upstream: DocumentUpstream,
+  names: readonly string[],
+): Promise<Reply> {
+  const reply = await upstream.forwardWhole(context, MAX_CONFIG_BYTES)
+  if (context.method === 'HEAD' || reply.status >= 300) return reply
   const text = reply.body instanceof Uint8Array ? readUtf8(reply.body) : undefined
   const reading = readJson(text ?? '')
   if (reading.kind === 'refused') throw unreadable('not JSON')

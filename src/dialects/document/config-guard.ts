@@ -1,6 +1,6 @@
 // What of a configuration nobody changes through this door, be it Cardea's own or that of the database behind it.
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange } from '../../http/request-context.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 
 /** Sections through which an administrator could once run programs. Nothing in them is ever used, or changed. */
 const PROTECTED: ReadonlySet<string> = new Set([
@@ -60,7 +60,7 @@ export function isSecretSetting([section = '', key = '']: readonly string[], val
  * root.
  */
 export function checkForwardedChange(
-  { method, path: { segments } }: Pick<Exchange, 'method' | 'path'>,
+  { method, path: { segments } }: Pick<RequestContext, 'method' | 'path'>,
   isOwnSection: (section: string) => boolean,
 ): void {
   const names = findConfigNames(segments)

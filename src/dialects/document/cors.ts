@@ -1,4 +1,4 @@
-import type { Exchange, HeaderPair, Reply } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 
 export interface CorsRules {
   readonly isEnabled: boolean
@@ -13,20 +13,20 @@ export interface CorsRules {
 
 const SIMPLE_RESPONSE_HEADERS = ['cache-control', 'content-language', 'expires', 'last-modified', 'pragma']
 
-function findAcceptedOrigin(exchange: Exchange, rules: CorsRules): string | undefined {
+function findAcceptedOrigin(context: RequestContext, rules: CorsRules): string | undefined {
   if (!rules.isEnabled) return undefined
-  const origin = exchange.header('origin')
+  const origin = context.header('origin')
   if (origin === undefined) return undefined
   return rules.origins.includes('*') || rules.origins.includes(origin) ? origin : undefined
 }
 
 /** A preflight that meets every condition is answered without a credential; any other OPTIONS is an ordinary request. */
-export function answerPreflight(exchange: Exchange, rules: CorsRules): Reply | undefined {
-  if (exchange.method !== 'OPTIONS') return undefined
-  const origin = findAcceptedOrigin(exchange, rules)
-  const method = exchange.header('access-control-request-method')
+export function answerPreflight(context: RequestContext, rules: CorsRules): Reply | undefined {
+  if (context.method !== 'OPTIONS') return undefined
+  const origin = findAcceptedOrigin(context, rules)
+  const method = context.header('access-control-request-method')
   if (origin === undefined || method === undefined || !rules.methods.includes(method)) return undefined
-  const asked = exchange.header('access-control-request-headers') ?? ''
+  const asked = context.header('access-control-request-headers') ?? ''
   if (!areHeadersAllowed(asked, rules.headers)) return undefined
   return {
     status: 204,
@@ -48,9 +48,9 @@ function areHeadersAllowed(asked: string, allowed: readonly string[]): boolean {
 }
 
 /** What every other reply carries for an accepted origin. `Vary` keeps one origin's answer out of another's cache. */
-export function corsHeaders(exchange: Exchange, reply: Reply, rules: CorsRules): readonly HeaderPair[] {
+export function corsHeaders(context: RequestContext, reply: Reply, rules: CorsRules): readonly HeaderPair[] {
   if (!rules.isEnabled) return []
-  const origin = findAcceptedOrigin(exchange, rules)
+  const origin = findAcceptedOrigin(context, rules)
   const names = reply.headers.map(([name]) => name.toLowerCase())
   if (origin === undefined || names.includes('access-control-allow-origin')) return [VARY]
   const simple = SIMPLE_RESPONSE_HEADERS.filter((name) => names.includes(name))

@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Authenticated } from '../../directory/identity.ts'
-import type { Dialect, Exchange, HeaderPair, Reply } from '../../http/request-context.ts'
+import type { Dialect, HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { forwardGuarded } from './config-filter.ts'
 import { type CorsRules, corsHeaders } from './cors.ts'
 import { toDocumentWords } from './errors.ts'
@@ -17,7 +17,7 @@ import { documentRoutes } from './routes.ts'
 import type { ServerRouteOptions } from './server-routes.ts'
 import { renewingHeaders, type SessionService, type SessionSettings } from './session.ts'
 import { documentSteps } from './steps.ts'
-import type { UsersNeeds } from './users/needs.ts'
+import type { UsersDeps } from './users/deps.ts'
 import { toJsonReply } from './wire.ts'
 
 /** The options this dialect lives by, as they are now. */
@@ -47,9 +47,9 @@ export type DocumentUpstreamHealth =
 export interface DocumentUpstream {
   /** Whether there is one. */
   isSet(): boolean
-  forward(exchange: Exchange): Promise<Reply>
+  forward(context: RequestContext): Promise<Reply>
   /** The same with the whole body in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`. */
-  forwardWhole(exchange: Exchange, maxBytes: number): Promise<Reply>
+  forwardWhole(context: RequestContext, maxBytes: number): Promise<Reply>
   checkHealth(path: string): Promise<DocumentUpstreamHealth>
 }
 
@@ -62,12 +62,12 @@ export interface DocumentDialectOptions {
   settings(): DocumentSettings
   /** Whether enough is known of users to let anybody in. */
   isServing(): Promise<boolean>
-  authenticate(exchange: Exchange): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): MaybePromise<Authenticated>
   readonly sessions: SessionService
   readonly clock: Clock
   readonly node: NodeRouteOptions
   readonly server: ServerRouteOptions
-  readonly users: UsersNeeds
+  readonly users: UsersDeps
   /** Left out: there is none, and never will be. */
   readonly upstream?: DocumentUpstream
   /** Whether a path is that of another dialect at this door, in a spelling of which that does not know. */
@@ -79,10 +79,10 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
   const challengeHeader = `x-${name.toLowerCase()}-www-authenticate`
   const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
   const bodyTimeHeader = `X-${name}-Body-Time`
-  const ownHeaders = (exchange: Exchange | undefined): readonly HeaderPair[] => [
+  const ownHeaders = (context: RequestContext | undefined): readonly HeaderPair[] => [
     ['Server', settings().showsVersions ? serverWithVersions : name],
     NO_SNIFFING,
-    ...(exchange ? [[REQUEST_ID, exchange.id] as const, [bodyTimeHeader, String(exchange.bodyMs)] as const] : []),
+    ...(context ? [[REQUEST_ID, context.id] as const, [bodyTimeHeader, String(context.bodyMs)] as const] : []),
   ]
 
   const routes = documentRoutes(options)
@@ -94,28 +94,28 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
     steps: documentSteps(options, routes),
     routes,
     hasUpstream: () => upstream?.isSet() ?? false,
-    otherwise: (exchange) => {
-      const [first] = exchange.path.segments
+    fallback: (context) => {
+      const [first] = context.path.segments
       // what stands below a path that is Cardea's is Cardea's too
       if (first === '_session') throw new Refusal('not_found')
       if (upstream?.isSet()) {
-        if (isElsewhere(exchange.path.segments)) throw new Refusal('invalid_target')
-        if (!settings().forwardsRewrites) refuseRewrite(exchange.path.segments)
-        return forwardGuarded(exchange, upstream, options.node.isOwnSetting)
+        if (isElsewhere(context.path.segments)) throw new Refusal('invalid_target')
+        if (!settings().forwardsRewrites) refuseRewrite(context.path.segments)
+        return forwardGuarded(context, upstream, options.node.isOwnSetting)
       }
       throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
     },
-    spell: (refusal, exchange) => {
+    spell: (refusal, context) => {
       const { status, ...body } = toDocumentWords(refusal)
       return toJsonReply(status, body, [
-        ...(status === 401 ? challenge(settings(), exchange?.header(challengeHeader)) : []),
+        ...(status === 401 ? challenge(settings(), context?.header(challengeHeader)) : []),
         ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
       ])
     },
-    standingHeaders: (exchange, reply) => {
-      if (exchange === undefined) return ownHeaders(exchange)
-      const others = [corsHeaders(exchange, reply, settings().cors), renewingHeaders(exchange, reply, options)]
-      if (!reply.isForwarded) return [...ownHeaders(exchange), ...others.flat()]
+    defaultHeaders: (context, reply) => {
+      if (context === undefined) return ownHeaders(context)
+      const others = [corsHeaders(context, reply, settings().cors), renewingHeaders(context, reply, options)]
+      if (!reply.isForwarded) return [...ownHeaders(context), ...others.flat()]
       return hasHeader(reply, NO_SNIFFING[0]) ? others.flat() : [NO_SNIFFING, ...others.flat()]
     },
   }

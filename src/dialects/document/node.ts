@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Handler, Params, Reply, Route } from '../../http/request-context.ts'
+import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { readDecodedBody, requireJson } from './body.ts'
 import { forwardGuarded } from './config-filter.ts'
 import { isProtected } from './config-guard.ts'
@@ -42,7 +42,7 @@ export interface NodeRouteOptions {
   /** Whether a section is unknown, and nearly one of this server's own. */
   isMisspelt(section: string): boolean
   /** Throws unless the credential of the request has proved the password of its user. */
-  requirePassword(exchange: Exchange): Promise<void>
+  requirePassword(context: RequestContext): Promise<void>
   /** Names of the hash algorithms this installation supports. */
   supportedHashes(): readonly string[]
 }
@@ -52,11 +52,11 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
   const { nodeName, configuration } = options
   const here =
     (handler: Handler): Handler =>
-    (exchange, params) => {
-      if (upstream?.isSet() && !isOwn(exchange, params, options))
-        return forwardGuarded(exchange, upstream, options.isOwnSetting)
+    (context, params) => {
+      if (upstream?.isSet() && !isOwn(context, params, options))
+        return forwardGuarded(context, upstream, options.isOwnSetting)
       requireNode(params['node'], nodeName)
-      return handler(exchange, params)
+      return handler(context, params)
     }
   const name = here(() => toJsonReply(200, { name: nodeName }))
   const config = '/_node/{node}/_config'
@@ -71,8 +71,8 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
       path: `${config}/{section}/{key}`,
       methods: {
         GET: here((_exchange, params) => getValue(params, options)),
-        PUT: here((exchange, params) => putValue(exchange, params, options)),
-        DELETE: here((exchange, params) => deleteValue(exchange, params, options)),
+        PUT: here((context, params) => putValue(context, params, options)),
+        DELETE: here((context, params) => deleteValue(context, params, options)),
       },
     },
   ]
@@ -81,7 +81,7 @@ export function nodeRoutes(options: NodeRouteOptions, upstream?: DocumentUpstrea
 const isOwnNode = ({ node }: Params, { nodeName }: NodeRouteOptions): boolean => node === '_local' || node === nodeName
 
 /** Other nodes, and settings that Cardea does not use, belong to the upstream. A misspelt section is refused here. */
-function isOwn({ method }: Exchange, params: Params, options: NodeRouteOptions): boolean {
+function isOwn({ method }: RequestContext, params: Params, options: NodeRouteOptions): boolean {
   const { section, key } = params
   if (!isOwnNode(params, options)) return false
   if (section === undefined || options.isOwnSetting(section, key)) return true
@@ -138,27 +138,27 @@ function getValue({ section, key = '' }: Params, options: NodeRouteOptions): Rep
 }
 
 async function putValue(
-  exchange: Exchange,
+  context: RequestContext,
   { section = '', key = '' }: Params,
   options: NodeRouteOptions,
 ): Promise<Reply> {
-  const isVolatile = readIsVolatile(exchange, section)
-  const isImmediate = readIsImmediate(exchange)
-  const text = await readText(exchange)
-  if (section === 'admins' && !isImmediate) return putAdministrator(exchange, key, text, options)
+  const isVolatile = readIsVolatile(context, section)
+  const isImmediate = readIsImmediate(context)
+  const text = await readText(context)
+  if (section === 'admins' && !isImmediate) return putAdministrator(context, key, text, options)
   return toJsonReply(200, await options.configuration.set(section, key, text.trim(), { isVolatile, isImmediate }))
 }
 
 /** Whether a change is for this process alone, which of an administrator it cannot be: every node must know them. */
-function readIsVolatile(exchange: Exchange, section: string): boolean {
+function readIsVolatile(context: RequestContext, section: string): boolean {
   if (isProtected(section)) throw new Refusal('section_protected')
-  const isVolatile = exchange.header('x-couch-persist') === 'false'
+  const isVolatile = context.header('x-couch-persist') === 'false'
   if (isVolatile && section === 'admins') throw new Refusal('bad_request', { about: ADMINS_ARE_KEPT })
   return isVolatile
 }
 
 /** `?grace=0`: cookies made with the secret that is replaced are refused at once. */
-function readIsImmediate({ query }: Exchange): boolean {
+function readIsImmediate({ query }: RequestContext): boolean {
   const grace = query.get('grace')
   if (grace !== null && grace !== '0') throw new Refusal('bad_request', { about: 'grace must be 0' })
   return grace === '0'
@@ -168,39 +168,39 @@ const ADMINS_ARE_KEPT =
   'Administrators are made, changed and deleted for good: X-Couch-Persist: false cannot be asked of them.'
 
 async function putAdministrator(
-  exchange: Exchange,
+  context: RequestContext,
   name: string,
   text: string,
   options: NodeRouteOptions,
 ): Promise<Reply> {
-  const raw = exchange.query.get('raw')
+  const raw = context.query.get('raw')
   if (raw !== null && raw !== 'true' && raw !== 'false') {
     throw new Refusal('bad_request', { about: `Bad value for 'raw' option: ${raw}` })
   }
-  await requireOwnPassword(exchange, name, options)
+  await requireOwnPassword(context, name, options)
   const password = raw === 'true' ? { stored: text.trim() } : { password: text }
-  return toJsonReply(200, await options.administrators.setAdministrator(name, password, { signal: exchange.signal }))
+  return toJsonReply(200, await options.administrators.setAdministrator(name, password, { signal: context.signal }))
 }
 
 async function deleteValue(
-  exchange: Exchange,
+  context: RequestContext,
   { section = '', key = '' }: Params,
   options: NodeRouteOptions,
 ): Promise<Reply> {
-  const isVolatile = readIsVolatile(exchange, section)
-  if (readIsImmediate(exchange)) throw new Refusal('bad_request', { about: 'grace is for PUT of a new secret' })
-  if (section === 'admins') return deleteAdministrator(exchange, key, options)
+  const isVolatile = readIsVolatile(context, section)
+  if (readIsImmediate(context)) throw new Refusal('bad_request', { about: 'grace is for PUT of a new secret' })
+  if (section === 'admins') return deleteAdministrator(context, key, options)
   return toJsonReply(200, await options.configuration.unset(section, key, { isVolatile }))
 }
 
 /** For an administrator's own entry: those of others may be set with any credential. */
-async function requireOwnPassword(exchange: Exchange, name: string, options: NodeRouteOptions): Promise<void> {
-  if (exchange.authenticated?.identity.name === name) await options.requirePassword(exchange)
+async function requireOwnPassword(context: RequestContext, name: string, options: NodeRouteOptions): Promise<void> {
+  if (context.authenticated?.identity.name === name) await options.requirePassword(context)
 }
 
-async function deleteAdministrator(exchange: Exchange, name: string, options: NodeRouteOptions): Promise<Reply> {
+async function deleteAdministrator(context: RequestContext, name: string, options: NodeRouteOptions): Promise<Reply> {
   if (!Object.hasOwn(adminTexts(options), name)) throw new Refusal('option_not_found')
-  await requireOwnPassword(exchange, name, options)
+  await requireOwnPassword(context, name, options)
   return toJsonReply(200, await options.administrators.removeAdministrator(name))
 }
 
@@ -210,10 +210,10 @@ async function reload(configuration: NodeSettings): Promise<Reply> {
 }
 
 /** The body as a JSON string. Its content type is not looked at. */
-async function readText(exchange: Exchange): Promise<string> {
-  const bytes = await readDecodedBody(exchange)
+async function readText(context: RequestContext): Promise<string> {
+  const bytes = await readDecodedBody(context)
   if (bytes === undefined) throw new Refusal('missing_body')
-  const { value } = await requireJson(bytes, exchange)
+  const { value } = await requireJson(bytes, context)
   if (typeof value !== 'string') throw new Refusal('bad_request', { about: 'a JSON string expected' })
   return value
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
-import type { Exchange, Reply, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { readDecodedBody, requireJson } from './body.ts'
 import { toJsonReply } from './wire.ts'
 
@@ -14,7 +14,7 @@ export interface ServerRouteOptions {
   usersInfo(): Promise<unknown>
 }
 
-const MOST_UUIDS = 1000
+const MAX_UUIDS = 1000
 
 /** The small answers clients and monitors need of a server that holds no databases of its own. */
 export function serverRoutes(options: ServerRouteOptions): readonly Route[] {
@@ -31,7 +31,7 @@ export function serverRoutes(options: ServerRouteOptions): readonly Route[] {
       path: '/_dbs_info',
       methods: {
         GET: () => databasesInfo([usersDatabase]),
-        POST: async (exchange) => databasesInfo(await readKeys(exchange)),
+        POST: async (context) => databasesInfo(await readKeys(context)),
       },
       allow: ['GET', 'HEAD', 'POST'],
     },
@@ -44,25 +44,25 @@ async function describeDatabase(key: unknown, known: string, info: () => Promise
   return key === known ? { key, info: await info() } : { key, error: 'not_found' }
 }
 
-const MOST_KEYS = 100
+const MAX_KEYS = 100
 
-async function readKeys(exchange: Exchange): Promise<readonly unknown[]> {
-  const bytes = await readDecodedBody(exchange)
+async function readKeys(context: RequestContext): Promise<readonly unknown[]> {
+  const bytes = await readDecodedBody(context)
   if (bytes === undefined) throw new Refusal('missing_body')
-  const { value } = await requireJson(bytes, exchange)
+  const { value } = await requireJson(bytes, context)
   if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
   const keys = findMember(value, 'keys')
   if (!Array.isArray(keys)) throw new Refusal('bad_request', { about: '`keys` member must exist.' })
-  if (keys.length > MOST_KEYS)
+  if (keys.length > MAX_KEYS)
     throw new Refusal('bad_request', { about: '`keys` member must not exceed the configured maximum' })
   return keys
 }
 
-function uuids(exchange: Exchange): Reply {
-  const text = exchange.query.get('count') ?? '1'
+function uuids(context: RequestContext): Reply {
+  const text = context.query.get('count') ?? '1'
   const count = Number(text)
   if (!/^\d+$/.test(text)) throw new Refusal('bad_request', { about: 'count must be a non-negative integer' })
-  if (count > MOST_UUIDS) throw new Refusal('bad_request', { about: 'count parameter too large' })
+  if (count > MAX_UUIDS) throw new Refusal('bad_request', { about: 'count parameter too large' })
   const list = Array.from({ length: count }, () => randomBytes(16).toString('hex'))
   return {
     status: 200,
@@ -76,7 +76,7 @@ function uuids(exchange: Exchange): Reply {
   }
 }
 
-function activeTasks(exchange: Exchange): Reply {
-  if (!(exchange.authenticated ?? ANONYMOUS).identity.isAdmin) throw new Refusal('admin_required')
+function activeTasks(context: RequestContext): Reply {
+  if (!(context.authenticated ?? ANONYMOUS).identity.isAdmin) throw new Refusal('admin_required')
   return toJsonReply(200, [])
 }

@@ -1,7 +1,7 @@
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
-import type { Exchange } from '../../http/request-context.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 import { readDecodedBody, requireJson } from './body.ts'
 
 /** What a client sends to sign in. */
@@ -18,21 +18,21 @@ type Fields = ReadonlyMap<string, string>
 /** A sign-in is small, whatever other bodies may be: it is read before the client is known. */
 const MAX_BYTES = 16_384
 
-const READERS: ReadonlyMap<string, (exchange: Exchange) => Promise<Fields>> = new Map([
+const READERS: ReadonlyMap<string, (context: RequestContext) => Promise<Fields>> = new Map([
   ['application/x-www-form-urlencoded', readForm],
   ['application/json', readObject],
 ])
 
 const WANTED = [...READERS.keys()].map((type) => `'${type}'`).join(' or ')
 
-export const hasBody = (exchange: Exchange): boolean =>
-  Number(exchange.header('content-length') ?? 0) > 0 || exchange.header('transfer-encoding') !== undefined
+export const hasBody = (context: RequestContext): boolean =>
+  Number(context.header('content-length') ?? 0) > 0 || context.header('transfer-encoding') !== undefined
 
-export async function readSignInBody(exchange: Exchange): Promise<SignInBody> {
-  const [type = ''] = (exchange.header('content-type') ?? '').split(';')
+export async function readSignInBody(context: RequestContext): Promise<SignInBody> {
+  const [type = ''] = (context.header('content-type') ?? '').split(';')
   const read = READERS.get(type.trim().toLowerCase())
   if (!read) throw new Refusal('unsupported_media_type', { about: WANTED })
-  const fields = await read(exchange)
+  const fields = await read(context)
   return { name: findName(fields), password: fields.get('password') ?? '', token: fields.get('token') ?? '' }
 }
 
@@ -44,10 +44,10 @@ function findName(fields: Fields): string | undefined {
   return name ?? username
 }
 
-async function readObject(exchange: Exchange): Promise<Fields> {
-  const body = await readDecodedBody(exchange, MAX_BYTES)
+async function readObject(context: RequestContext): Promise<Fields> {
+  const body = await readDecodedBody(context, MAX_BYTES)
   if (body === undefined) throw new Refusal('missing_body')
-  const { value } = await requireJson(body, exchange, 'request body names a member twice')
+  const { value } = await requireJson(body, context, 'request body names a member twice')
   if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
   return new Map(Object.entries(value).map(([name, value]) => [name, requireText(value)]))
 }
@@ -58,8 +58,8 @@ function requireText(value: unknown): string {
 }
 
 /** Pairs by `&` or `;`; of two with one name the first counts. Of a form a content coding is not undone. */
-async function readForm(exchange: Exchange): Promise<Fields> {
-  const body = await exchange.readBody(MAX_BYTES)
+async function readForm(context: RequestContext): Promise<Fields> {
+  const body = await context.readBody(MAX_BYTES)
   const fields = new Map<string, string>()
   for (const pair of (body?.toString('latin1') ?? '').split(/[&;]/)) {
     const equals = pair.indexOf('=')

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
-import type { Exchange, HeaderPair, Reply, Route } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { toDocumentWords } from './errors.ts'
 import { hasBody, readSignInBody } from './session-body.ts'
 import {
@@ -40,11 +40,11 @@ export interface OpenedSession {
 
 export interface SessionService {
   /** Begins a session; `undefined`: these are nobody's credentials. */
-  signIn(credentials: Credentials, exchange: Exchange): Promise<OpenedSession | undefined>
+  signIn(credentials: Credentials, context: RequestContext): Promise<OpenedSession | undefined>
   /** Begins a session for a token that was accepted. It ends with the token at the latest. */
   openForToken(authenticated: Authenticated): OpenedSession
   /** Ends every session the request carries. */
-  end(exchange: Exchange): Promise<void>
+  end(context: RequestContext): Promise<void>
 }
 
 export interface SessionOptions {
@@ -59,18 +59,18 @@ export function sessionRoutes(options: SessionOptions): readonly Route[] {
     {
       path: '/_session',
       methods: {
-        GET: (exchange) => tell(exchange, options.settings()),
-        POST: (exchange) => signIn(exchange, options),
-        DELETE: (exchange) => signOut(exchange, options),
+        GET: (context) => tell(context, options.settings()),
+        POST: (context) => signIn(context, options),
+        DELETE: (context) => signOut(context, options),
       },
       allow: ['GET', 'HEAD', 'POST', 'DELETE'],
     },
   ]
 }
 
-function tell(exchange: Exchange, { handlers, authenticationDb }: SessionSettings): Reply {
-  const { identity, by } = exchange.authenticated ?? ANONYMOUS
-  if (identity.name === null && exchange.query.get('basic') === 'true') throw new Refusal('login_required')
+function tell(context: RequestContext, { handlers, authenticationDb }: SessionSettings): Reply {
+  const { identity, by } = context.authenticated ?? ANONYMOUS
+  if (identity.name === null && context.query.get('basic') === 'true') throw new Refusal('login_required')
   return toJsonReply(200, {
     ok: true,
     userCtx: { name: identity.name, roles: identity.roles },
@@ -82,41 +82,41 @@ function tell(exchange: Exchange, { handlers, authenticationDb }: SessionSetting
   })
 }
 
-async function signIn(exchange: Exchange, options: SessionOptions): Promise<Reply> {
+async function signIn(context: RequestContext, options: SessionOptions): Promise<Reply> {
   // both are judged before anybody is let in: a sign-in that leads elsewhere is none
-  const next = findPath(exchange, 'next')
-  const fail = findPath(exchange, 'fail')
-  const opened = await open(exchange, options.sessions)
-  const context = contextOf(exchange, options)
+  const next = findPath(context, 'next')
+  const fail = findPath(context, 'fail')
+  const opened = await open(context, options.sessions)
+  const cookieContext = cookieContextOf(context, options)
   if (!opened) {
     const { status, ...body } = toDocumentWords(new Refusal('credential_refused'))
-    return redirectTo(fail, toJsonReply(status, body, [renderClearingCookie(context)]))
+    return redirectTo(fail, toJsonReply(status, body, [renderClearingCookie(cookieContext)]))
   }
   const { identity, cookie } = opened
   const body = { ok: true, name: identity.name, roles: identity.roles }
-  const page = listsHtml(exchange.header('accept')) ? options.settings().authenticationRedirect : ''
-  return redirectTo(next ?? (page || undefined), toJsonReply(200, body, [renderSessionCookie(cookie, context)]))
+  const page = listsHtml(context.header('accept')) ? options.settings().authenticationRedirect : ''
+  return redirectTo(next ?? (page || undefined), toJsonReply(200, body, [renderSessionCookie(cookie, cookieContext)]))
 }
 
-async function open(exchange: Exchange, sessions: SessionService): Promise<OpenedSession | undefined> {
-  const authenticated = exchange.authenticated ?? ANONYMOUS
+async function open(context: RequestContext, sessions: SessionService): Promise<OpenedSession | undefined> {
+  const authenticated = context.authenticated ?? ANONYMOUS
   const isByToken = authenticated.origin !== undefined && authenticated.session === undefined
-  if (isByToken && !hasBody(exchange)) return sessions.openForToken(authenticated)
-  const { name, password, token } = await readSignInBody(exchange)
-  if (name !== undefined) return sessions.signIn({ name, password, token }, exchange)
+  if (isByToken && !hasBody(context)) return sessions.openForToken(authenticated)
+  const { name, password, token } = await readSignInBody(context)
+  if (name !== undefined) return sessions.signIn({ name, password, token }, context)
   if (isByToken) return sessions.openForToken(authenticated)
   throw new Refusal('bad_request', { about: 'request body must contain a username' })
 }
 
-async function signOut(exchange: Exchange, options: SessionOptions): Promise<Reply> {
-  const next = findPath(exchange, 'next')
-  await options.sessions.end(exchange)
-  const cleared = renderClearingCookie(contextOf(exchange, options))
+async function signOut(context: RequestContext, options: SessionOptions): Promise<Reply> {
+  const next = findPath(context, 'next')
+  await options.sessions.end(context)
+  const cleared = renderClearingCookie(cookieContextOf(context, options))
   return redirectTo(next, toJsonReply(200, { ok: true }, [cleared]))
 }
 
-function findPath(exchange: Exchange, name: string): string | undefined {
-  const path = exchange.query.get(name)
+function findPath(context: RequestContext, name: string): string | undefined {
+  const path = context.query.get(name)
   return path === null ? undefined : readLocalPath(path)
 }
 
@@ -124,9 +124,12 @@ function findPath(exchange: Exchange, name: string): string | undefined {
 const redirectTo = (path: string | undefined, reply: Reply): Reply =>
   path === undefined ? reply : { ...reply, status: 302, headers: [...reply.headers, ['Location', path]] }
 
-const contextOf = (exchange: Exchange, { settings, clock }: Omit<SessionOptions, 'sessions'>): CookieContext => ({
+const cookieContextOf = (
+  context: RequestContext,
+  { settings, clock }: Omit<SessionOptions, 'sessions'>,
+): CookieContext => ({
   settings: settings().cookie,
-  isSecure: exchange.client.scheme === 'https',
+  isSecure: context.client.scheme === 'https',
   nowMs: clock.nowMs(),
 })
 
@@ -134,11 +137,11 @@ const NONE: readonly HeaderPair[] = Object.freeze([])
 
 /** On any reply, errors too: a session that has used up some of its time is carried on. */
 export function renewingHeaders(
-  exchange: Exchange,
+  context: RequestContext,
   reply: Reply,
   options: Omit<SessionOptions, 'sessions'>,
 ): readonly HeaderPair[] {
-  const renew = exchange.authenticated?.session?.renew
+  const renew = context.authenticated?.session?.renew
   const renewed = renew === undefined || setsSessionCookie(reply.headers) ? undefined : renew()
-  return renewed ? [renderSessionCookie(renewed, contextOf(exchange, options))] : NONE
+  return renewed ? [renderSessionCookie(renewed, cookieContextOf(context, options))] : NONE
 }

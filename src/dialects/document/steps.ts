@@ -3,59 +3,59 @@ import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { andThen, type MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
-import type { Exchange, Route, Step } from '../../http/request-context.ts'
+import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
 import { answerPreflight } from './cors.ts'
 import type { DocumentSettings } from './dialect.ts'
-import type { UsersNeeds } from './users/needs.ts'
+import type { UsersDeps } from './users/deps.ts'
 import { leadsNowhere } from './users/routes.ts'
 
-export interface StepsNeeds {
+export interface StepsDeps {
   settings(): DocumentSettings
-  authenticate(exchange: Exchange): MaybePromise<Authenticated>
-  readonly users: Pick<UsersNeeds, 'database' | 'settings'>
+  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  readonly users: Pick<UsersDeps, 'database' | 'settings'>
 }
 
 /** The ordered checks of a request. The first five need no credential and tell nothing about anybody. */
-export function documentSteps(needs: StepsNeeds, routes: readonly Route[]): readonly Step[] {
-  const { settings, authenticate, users } = needs
+export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readonly Step[] {
+  const { settings, authenticate, users } = deps
   return [
-    { name: 'host', run: (exchange) => checkHost(exchange, settings()) },
-    { name: 'uri length', run: (exchange) => checkLength(exchange.target, settings().maxUriLength) },
+    { name: 'host', run: (context) => checkHost(context, settings()) },
+    { name: 'uri length', run: (context) => checkLength(context.target, settings().maxUriLength) },
     { name: 'url encoding', run: checkEncoding },
-    { name: 'path', run: (exchange) => void exchange.path },
-    { name: 'preflight', run: (exchange) => answerPreflight(exchange, settings().cors) },
+    { name: 'path', run: (context) => void context.path },
+    { name: 'preflight', run: (context) => answerPreflight(context, settings().cors) },
     {
       name: 'authenticate',
-      run: (exchange) =>
-        andThen(authenticate(exchange), (who) => {
-          exchange.authenticated = who
+      run: (context) =>
+        andThen(authenticate(context), (who) => {
+          context.authenticated = who
           return undefined
         }),
     },
-    { name: 'cross origin', run: (exchange) => refuseCrossOrigin(exchange, settings()) },
-    { name: 'valid user', run: (exchange) => requireValidUser(exchange, settings()) },
+    { name: 'cross origin', run: (context) => refuseCrossOrigin(context, settings()) },
+    { name: 'valid user', run: (context) => requireValidUser(context, settings()) },
     {
       name: 'authorize',
-      run: (exchange) => {
-        const { identity } = exchange.authenticated ?? ANONYMOUS
-        return void authorize(exchange, identity, settings(), users)
+      run: (context) => {
+        const { identity } = context.authenticated ?? ANONYMOUS
+        return void authorize(context, identity, settings(), users)
       },
     },
     {
       name: 'users',
-      run: (exchange) => {
-        if (leadsNowhere(exchange.path.segments, users.database, routes)) throw new Refusal('not_found')
+      run: (context) => {
+        if (leadsNowhere(context.path.segments, users.database, routes)) throw new Refusal('not_found')
         return undefined
       },
     },
   ]
 }
 
-function checkHost(exchange: Exchange, { validatesHost, validHosts }: DocumentSettings): undefined {
+function checkHost(context: RequestContext, { validatesHost, validHosts }: DocumentSettings): undefined {
   if (!validatesHost) return
   // both are forwarded, and the database prefers the one a trusted proxy named
-  const hosts = [exchange.header('host') ?? '', exchange.client.host]
+  const hosts = [context.header('host') ?? '', context.client.host]
   if (!hosts.every((host) => validHosts.includes(host.replace(/:\d*$/, '')))) throw new Refusal('invalid_host')
 }
 
@@ -63,30 +63,30 @@ function checkLength(target: string, max: number | undefined): undefined {
   if (max !== undefined && target.length > max) throw new Refusal('uri_too_long')
 }
 
-function checkEncoding(exchange: Exchange): undefined {
-  if (!isPercentEncodingValid(exchange.target)) throw new Refusal('invalid_url_encoding')
+function checkEncoding(context: RequestContext): undefined {
+  if (!isPercentEncodingValid(context.target)) throw new Refusal('invalid_url_encoding')
 }
 
 /** Handlers whose credential a browser adds by itself. A page cannot set a Bearer token without a preflight. */
 const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set(['cookie', 'default', 'proxy'])
 
 /** A page of another origin must neither use the credential of a browser, nor sign the browser in as another user. */
-function refuseCrossOrigin(exchange: Exchange, { cors }: DocumentSettings): undefined {
-  const [first, ...rest] = exchange.path.segments
+function refuseCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
+  const [first, ...rest] = context.path.segments
   const isSignIn = first === '_session' && rest.length === 0
-  if (!isSignIn && !AMBIENT_HANDLERS.has((exchange.authenticated ?? ANONYMOUS).by)) return
+  if (!isSignIn && !AMBIENT_HANDLERS.has((context.authenticated ?? ANONYMOUS).by)) return
   const trusted = { origins: cors.isEnabled ? cors.origins : [] }
-  if (isUntrustedSimpleChange(exchange, trusted)) throw new Refusal('cross_origin')
+  if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
 }
 
 export const isValidUserRequired = (settings: DocumentSettings): boolean =>
   settings.requireValidUser || settings.requireValidUserExceptForUp
 
-function requireValidUser(exchange: Exchange, settings: DocumentSettings): undefined {
-  if (!isValidUserRequired(settings) || (exchange.authenticated ?? ANONYMOUS).by !== null) return
-  const [first, ...rest] = exchange.path.segments
+function requireValidUser(context: RequestContext, settings: DocumentSettings): undefined {
+  if (!isValidUserRequired(settings) || (context.authenticated ?? ANONYMOUS).by !== null) return
+  const [first, ...rest] = context.path.segments
   const isExact = rest.length === 0
   if (isExact && first === '_up' && settings.requireValidUserExceptForUp) return
-  if (isExact && first === '_session' && exchange.method === 'POST') return
+  if (isExact && first === '_session' && context.method === 'POST') return
   throw new Refusal('authentication_required')
 }

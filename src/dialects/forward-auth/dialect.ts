@@ -3,7 +3,7 @@
  * before it lets a request pass. Plain HTTP, in neither database's words.
  */
 import { ERRORS, type ErrorCode, Refusal } from '../../base/errors.ts'
-import type { Dialect, Exchange, HeaderPair, Path, Reply, Route, Step } from '../../http/request-context.ts'
+import type { Dialect, HeaderPair, Path, Reply, RequestContext, Route, Step } from '../../http/request-context.ts'
 
 export interface WaysideOptions {
   readonly name: string
@@ -16,7 +16,7 @@ export interface WaysideOptions {
   readonly ignoresMethodOverride?: true
 }
 
-export type FurtherHeaders = (exchange: Exchange, reply: Reply) => readonly HeaderPair[]
+export type FurtherHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
 
 export const createWaysideDialect = ({
   name,
@@ -32,7 +32,7 @@ export const createWaysideDialect = ({
   readPath: readPlainPath,
   steps,
   routes,
-  otherwise: () => {
+  fallback: () => {
     throw new Refusal('not_found')
   },
   spell: ({ code, about }) => {
@@ -46,8 +46,8 @@ export const createWaysideDialect = ({
       body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? about : undefined) ?? ERRORS[code] }),
     }
   },
-  standingHeaders: (exchange, reply) =>
-    exchange ? [NO_SNIFFING, [REQUEST_ID, exchange.id], ...(furtherHeaders?.(exchange, reply) ?? [])] : [NO_SNIFFING],
+  defaultHeaders: (context, reply) =>
+    context ? [NO_SNIFFING, [REQUEST_ID, context.id], ...(furtherHeaders?.(context, reply) ?? [])] : [NO_SNIFFING],
 })
 
 const REQUEST_ID = 'X-Request-Id'

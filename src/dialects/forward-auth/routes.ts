@@ -1,7 +1,7 @@
-import { isOfCaller, Refusal } from '../../base/errors.ts'
+import { isClientError, Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
-import type { Exchange, HeaderPair, Reply, Route } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 
 export const WELL_KNOWN = '.well-known'
 export const KEYS = 'jwks.json'
@@ -26,8 +26,8 @@ export const keysRoute = (keys: () => readonly object[]): Route => ({
   },
 })
 
-export interface GateNeeds {
-  authenticate(exchange: Exchange): MaybePromise<Authenticated>
+export interface GateDeps {
+  authenticate(context: RequestContext): MaybePromise<Authenticated>
   /** The headers that tell an application who is asking. */
   introduce(authenticated: Authenticated): readonly HeaderPair[]
 }
@@ -37,18 +37,18 @@ export interface GateNeeds {
  * `?role=` only who has one of these roles, or is an administrator; else 403. Any other parameter is 400: one that is
  * misspelt would let everybody pass.
  */
-export const gateRoute = (needs: GateNeeds): Route => ({
+export const gateRoute = (deps: GateDeps): Route => ({
   path: `/${GATE}`,
   allow: READING,
-  methods: { GET: (exchange) => answerGate(exchange, needs) },
+  methods: { GET: (context) => answerGate(context, deps) },
 })
 
-async function answerGate(exchange: Exchange, { authenticate, introduce }: GateNeeds): Promise<Reply> {
-  if (exchange.rawQuery !== '') checkParameters(exchange.query)
-  const authenticated = await identify(exchange, authenticate)
-  exchange.authenticated = authenticated
+async function answerGate(context: RequestContext, { authenticate, introduce }: GateDeps): Promise<Reply> {
+  if (context.rawQuery !== '') checkParameters(context.query)
+  const authenticated = await identify(context, authenticate)
+  context.authenticated = authenticated
   if (authenticated.by === null) throw new Refusal('authentication_required')
-  const wanted = exchange.query.getAll(ROLE).flatMap((list) => list.split(','))
+  const wanted = context.query.getAll(ROLE).flatMap((list) => list.split(','))
   const { roles, isAdmin, isSuperuser } = authenticated.identity
   const isWelcome = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
   if (!isWelcome) throw new Refusal('forbidden')
@@ -63,11 +63,11 @@ function checkParameters(query: URLSearchParams): void {
 }
 
 /** A proxy knows yes, no and broken: a credential that is wrong in whatever way is no. */
-async function identify(exchange: Exchange, authenticate: GateNeeds['authenticate']): Promise<Authenticated> {
+async function identify(context: RequestContext, authenticate: GateDeps['authenticate']): Promise<Authenticated> {
   try {
-    return await authenticate(exchange)
+    return await authenticate(context)
   } catch (error) {
-    if (isOfCaller(error)) return ANONYMOUS
+    if (isClientError(error)) return ANONYMOUS
     throw error
   }
 }

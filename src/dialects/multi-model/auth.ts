@@ -6,7 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import type { Session } from '../../directory/directory.ts'
 import type { BearerToken } from '../../directory/identity.ts'
-import type { Exchange, Reply, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
 import { toDoneReply, toJsonReply } from './wire.ts'
 
@@ -33,43 +33,43 @@ export interface IssuedBearer extends BearerToken {
 
 export interface SignIns {
   /** A token that lives so long; `undefined` where these credentials are nobody's. */
-  signIn(attempt: Attempt, lifetimeSeconds: number, exchange: Exchange): Promise<string | undefined>
+  signIn(attempt: Attempt, lifetimeSeconds: number, context: RequestContext): Promise<string | undefined>
   /** A token for the same session that lives so long from now. */
   renew(name: string, bearer: BearerToken, lifetimeSeconds: number): Promise<string>
   /** Ends a session, whatever tokens carry it. */
   end(issued: IssuedBearer): Promise<void>
 }
 
-export interface AuthNeeds {
+export interface AuthDeps {
   readonly signIns: SignIns
   settings(): AuthSettings
   nowSeconds(): number
 }
 
-export function authRoutes(needs: AuthNeeds): readonly Route[] {
-  const methods = { ...signInMethods(needs), DELETE: (exchange: Exchange) => end(needs, exchange) }
+export function authRoutes(deps: AuthDeps): readonly Route[] {
+  const methods = { ...signInMethods(deps), DELETE: (context: RequestContext) => end(deps, context) }
   return [
     { path: '/_open/auth', methods },
-    { path: '/_open/auth/renew', methods: { POST: (exchange) => renew(needs, exchange) } },
+    { path: '/_open/auth/renew', methods: { POST: (context) => renew(deps, context) } },
   ]
 }
 
 /** What is done under any path below the endpoint that is not `renew`. */
-export const signInMethods = (needs: AuthNeeds): Route['methods'] => ({
-  POST: (exchange) => signIn(needs, exchange),
+export const signInMethods = (deps: AuthDeps): Route['methods'] => ({
+  POST: (context) => signIn(deps, context),
 })
 
-export function requireUsers(exchange: Exchange, { authentication, role }: AuthSettings): void {
-  if (!authentication) throw new Refusal('not_found', { about: `unknown path '/${exchange.path.segments.join('/')}'` })
+export function requireUsers(context: RequestContext, { authentication, role }: AuthSettings): void {
+  if (!authentication) throw new Refusal('not_found', { about: `unknown path '/${context.path.segments.join('/')}'` })
   if (role !== 'single') throw new Refusal('no_users_here')
 }
 
-async function signIn({ signIns, settings }: AuthNeeds, exchange: Exchange): Promise<Reply> {
-  requireUsers(exchange, settings())
-  const members = await readSignInBody(exchange)
+async function signIn({ signIns, settings }: AuthDeps, context: RequestContext): Promise<Reply> {
+  requireUsers(context, settings())
+  const members = await readSignInBody(context)
   const attempt = readAttempt(members)
   const lifetimeSeconds = readLifetime(members, settings())
-  const jwt = await signIns.signIn(attempt, lifetimeSeconds, exchange)
+  const jwt = await signIns.signIn(attempt, lifetimeSeconds, context)
   if (jwt === undefined) throw new Refusal('sign_in_refused')
   return toJsonReply(200, { jwt })
 }
@@ -77,8 +77,8 @@ async function signIn({ signIns, settings }: AuthNeeds, exchange: Exchange): Pro
 /** A sign-in is small, whatever other bodies may be: it is read before the client is known. */
 const MAX_SIGN_IN_BYTES = 16_384
 
-async function readSignInBody(exchange: Exchange): Promise<Members> {
-  const body = await readBody(exchange, MAX_SIGN_IN_BYTES)
+async function readSignInBody(context: RequestContext): Promise<Members> {
+  const body = await readBody(context, MAX_SIGN_IN_BYTES)
   if (body.kind === 'object') return body.members
   throw body.kind === 'not json' ? new Refusal('invalid_json', { about: body.reason }) : INVALID
 }
@@ -109,9 +109,9 @@ const refuseExpiry = (why: string): Refusal => new Refusal('bad_parameter', { ab
 /** With more than this left a token is kept. */
 const RENEWAL_SECONDS = 150
 
-async function renew({ signIns, settings, nowSeconds }: AuthNeeds, exchange: Exchange): Promise<Reply> {
-  requireUsers(exchange, settings())
-  const { identity, bearer } = exchange.authenticated ?? {}
+async function renew({ signIns, settings, nowSeconds }: AuthDeps, context: RequestContext): Promise<Reply> {
+  requireUsers(context, settings())
+  const { identity, bearer } = context.authenticated ?? {}
   if (!bearer || !identity?.name) throw new Refusal('user_not_found')
   const now = nowSeconds()
   const isEarly = bearer.expiresAt === undefined || bearer.expiresAt - now > RENEWAL_SECONDS
@@ -121,9 +121,9 @@ async function renew({ signIns, settings, nowSeconds }: AuthNeeds, exchange: Exc
   return toJsonReply(200, { jwt: await signIns.renew(identity.name, bearer, lifetimeSeconds) })
 }
 
-async function end({ signIns, settings }: AuthNeeds, exchange: Exchange): Promise<Reply> {
-  requireUsers(exchange, settings())
-  const { bearer, by = null } = exchange.authenticated ?? {}
+async function end({ signIns, settings }: AuthDeps, context: RequestContext): Promise<Reply> {
+  requireUsers(context, settings())
+  const { bearer, by = null } = context.authenticated ?? {}
   if (by === null) throw new Refusal('authentication_required')
   const session = bearer?.session
   if (!session) throw new Refusal('bad_request', { about: 'only a token issued here can be ended' })

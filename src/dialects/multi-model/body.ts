@@ -1,7 +1,7 @@
 import { Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
-import type { Exchange } from '../../http/request-context.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
@@ -14,11 +14,11 @@ export type BodyReading =
   | { readonly kind: 'not an object' }
 
 /** The body as an object that names no member twice. What else means is for the caller to decide. */
-export async function readBody(exchange: Exchange, maxBytes?: number): Promise<BodyReading> {
-  requireReadable(exchange)
-  const bytes = await exchange.readBody(maxBytes)
+export async function readBody(context: RequestContext, maxBytes?: number): Promise<BodyReading> {
+  requireReadable(context)
+  const bytes = await context.readBody(maxBytes)
   if (bytes === undefined || bytes.length === 0) return { kind: 'none' }
-  const reading = await readJsonBody(bytes, exchange.jsonLimits)
+  const reading = await readJsonBody(bytes, context.jsonLimits)
   if (reading.kind === 'json') return toObjectReading(reading)
   if (reading.reason === 'too_many_items') throw new Refusal('body_too_large')
   return { kind: 'not json', reason: REASONS[reading.reason] }
@@ -35,8 +35,8 @@ const REASONS: Readonly<Record<Exclude<JsonFlaw, 'too_many_items'>, string>> = {
 }
 
 /** The members of the body, where nothing but an object will do. */
-export async function readMembers(exchange: Exchange): Promise<Members> {
-  const body = await readBody(exchange)
+export async function readMembers(context: RequestContext): Promise<Members> {
+  const body = await readBody(context)
   if (body.kind === 'object' && body.isExact) return body.members
   throw new Refusal('bad_request', { about: explain(body) })
 }
@@ -52,10 +52,10 @@ const VELOCYPACK = 'application/x-velocypack'
  * A body is read as JSON whatever its content type, as the real server does: `curl -d` and `fetch` with a string send
  * other types. Forms of other sites are refused by where they come from, before the body is read.
  */
-function requireReadable(exchange: Exchange): void {
-  const encoding = (exchange.header('content-encoding') ?? 'identity').trim().toLowerCase()
+function requireReadable(context: RequestContext): void {
+  const encoding = (context.header('content-encoding') ?? 'identity').trim().toLowerCase()
   if (encoding !== 'identity') throw new Refusal('unsupported_encoding', { about: encoding })
-  const [type = ''] = (exchange.header('content-type') ?? '').split(';')
+  const [type = ''] = (context.header('content-type') ?? '').split(';')
   if (type.trim().toLowerCase() !== VELOCYPACK) return
   throw new Refusal('unsupported_media_type', { about: 'application/json' })
 }

@@ -1,4 +1,4 @@
-import type { Exchange, HeaderPair, Reply } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { toEmptyReply } from './wire.ts'
 
 /** The option that decides from which origins a browser's credentials are accepted. */
@@ -13,11 +13,11 @@ const EXPOSED = 'etag, content-encoding, content-length, location, server, x-ara
  * The same for any URL and any caller, so that preflights work; it says nothing about anybody. Headers that are reserved
  * show that a request is none of another origin's page, so no page is given leave to send them.
  */
-export function answerOptions(exchange: Exchange, reserved: readonly string[]): Reply {
+export function answerOptions(context: RequestContext, reserved: readonly string[]): Reply {
   const headers: HeaderPair[] = [['Allow', METHODS]]
-  if (exchange.header('origin') !== undefined) {
+  if (context.header('origin') !== undefined) {
     headers.push(['Access-Control-Allow-Methods', METHODS], ['Access-Control-Max-Age', '1800'])
-    const asked = exchange.header('access-control-request-headers')?.trim() ?? ''
+    const asked = context.header('access-control-request-headers')?.trim() ?? ''
     const isReserved = asked.split(',').some((name) => reserved.includes(name.trim().toLowerCase()))
     if (asked !== '' && !isReserved) headers.push(['Access-Control-Allow-Headers', asked])
   }
@@ -28,20 +28,20 @@ export function answerOptions(exchange: Exchange, reserved: readonly string[]): 
  * What a browser asks before it lets a page send a request to another origin: never with a body or cookies. It is passed
  * on for nobody in particular, so what looks different is none.
  */
-export const isPreflight = (exchange: Exchange): boolean =>
-  exchange.method === 'OPTIONS' &&
-  ORIGIN.test(exchange.header('origin') ?? '') &&
-  METHOD.test(exchange.header('access-control-request-method') ?? '') &&
-  exchange.header('cookie') === undefined &&
-  exchange.header('transfer-encoding') === undefined &&
-  Number(exchange.header('content-length') ?? 0) === 0
+export const isPreflight = (context: RequestContext): boolean =>
+  context.method === 'OPTIONS' &&
+  ORIGIN.test(context.header('origin') ?? '') &&
+  METHOD.test(context.header('access-control-request-method') ?? '') &&
+  context.header('cookie') === undefined &&
+  context.header('transfer-encoding') === undefined &&
+  Number(context.header('content-length') ?? 0) === 0
 
 const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+)$/i
 const METHOD = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i
 
 /** Every origin is echoed; being trusted decides only whether credentials may be sent. */
-export function corsHeaders(exchange: Exchange, trustedOrigins: readonly string[]): readonly HeaderPair[] {
-  const origin = exchange.header('origin')
+export function corsHeaders(context: RequestContext, trustedOrigins: readonly string[]): readonly HeaderPair[] {
+  const origin = context.header('origin')
   if (origin === undefined) return []
   return [
     ['Access-Control-Allow-Origin', origin],

@@ -5,7 +5,7 @@ import { findMember, isJsonObject } from '../../base/json.ts'
 import type { AdministratorDirectory, UserDirectory, UserDraft } from '../../directory/directory.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant } from '../../directory/user.ts'
-import type { Exchange, Reply } from '../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { type Members, readMembers } from './body.ts'
 import type { GateSettings } from './gate.ts'
 import { SYSTEM_DATABASE } from './path.ts'
@@ -13,15 +13,15 @@ import { requireManager, requireOperator } from './rights.ts'
 import { readUserInput, requireSmall } from './users/input.ts'
 import { canBeManaged } from './users/write.ts'
 
-export interface CreateDatabaseNeeds {
+export interface CreateDatabaseDeps {
   readonly directory: UserDirectory & AdministratorDirectory
   settings(): GateSettings
   /** Sends the request with this body in place of its own, and reads the whole response. */
-  forwardWith(exchange: Exchange, body: Buffer): Promise<Reply>
+  forwardWith(context: RequestContext, body: Buffer): Promise<Reply>
 }
 
 /** Whatever follows `/_api/database`: what a database makes of a longer path is not for Cardea to guess. */
-export const isDatabaseCreation = ({ method, path: { segments } }: Exchange): boolean =>
+export const isDatabaseCreation = ({ method, path: { segments } }: RequestContext): boolean =>
   method === 'POST' && segments[0] === '_api' && segments[1] === 'database'
 
 /**
@@ -29,19 +29,19 @@ export const isDatabaseCreation = ({ method, path: { segments } }: Exchange): bo
  * the upstream has created the database. The upstream never learns a password: it gets the names, each with a
  * random password that is kept nowhere.
  */
-export async function createDatabase(needs: CreateDatabaseNeeds, exchange: Exchange): Promise<Reply> {
-  if (exchange.path.scope !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
-  requireOperator(exchange, needs.settings())
-  const members = await readMembers(exchange)
+export async function createDatabase(deps: CreateDatabaseDeps, context: RequestContext): Promise<Reply> {
+  if (context.path.scope !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
+  requireOperator(context, deps.settings())
+  const members = await readMembers(context)
   const database = findMember(members, 'name')
   const drafts = readUsers(members, String(database))
-  if (drafts.length > 0) requireManager(exchange)
-  const users = drafts.filter(({ name }) => !needs.directory.isAdministrator(name))
-  await requireCreatable(needs, users)
-  const reply = await needs.forwardWith(exchange, toForwarded(members, users))
+  if (drafts.length > 0) requireManager(context)
+  const users = drafts.filter(({ name }) => !deps.directory.isAdministrator(name))
+  await requireCreatable(deps, users)
+  const reply = await deps.forwardWith(context, toForwarded(members, users))
   if (reply.status !== 201 || typeof database !== 'string') return reply
-  for (const draft of users) await createOrGrant(needs.directory, draft, database)
-  await grantCreator(needs, exchange, database)
+  for (const draft of users) await createOrGrant(deps.directory, draft, database)
+  await grantCreator(deps, context, database)
   return reply
 }
 
@@ -72,7 +72,7 @@ const ALL = '*'
 const WHOLE_DATABASE: Grant = { level: 'rw', collections: new Map([[ALL, 'rw']]) }
 
 /** The rules for names and passwords, before anything is created anywhere. */
-async function requireCreatable({ directory }: CreateDatabaseNeeds, drafts: readonly UserDraft[]): Promise<void> {
+async function requireCreatable({ directory }: CreateDatabaseDeps, drafts: readonly UserDraft[]): Promise<void> {
   if (drafts.length === 0) return
   for (const outcome of await directory.importUsers(drafts, 'keep', { isTrial: true }))
     if (outcome.kind === 'refused') throw outcome.error
@@ -105,8 +105,12 @@ async function grantWhole(directory: UserDirectory, name: string, database: stri
 }
 
 /** As in the database: whoever creates a database may use it. */
-async function grantCreator({ directory }: CreateDatabaseNeeds, exchange: Exchange, database: string): Promise<void> {
-  const { identity } = exchange.authenticated ?? ANONYMOUS
+async function grantCreator(
+  { directory }: CreateDatabaseDeps,
+  context: RequestContext,
+  database: string,
+): Promise<void> {
+  const { identity } = context.authenticated ?? ANONYMOUS
   if (identity.name === null || identity.isAdmin || identity.isSuperuser) return
   await grantWhole(directory, identity.name, database)
 }

@@ -2,7 +2,7 @@
  * What enters: requests as drivers of the multi-model database spell them. What leaves: answers in that database's
  * words. Nothing here decides who somebody is; it asks.
  */
-import type { Answer, Dialect, Exchange, HeaderPair, Route } from '../../http/request-context.ts'
+import type { Answer, Dialect, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
 import type { AuthSettings } from './auth.ts'
 import { declinesChallenge } from './challenge.ts'
 import { corsHeaders, type OriginSettings } from './cors.ts'
@@ -10,7 +10,7 @@ import { toMultiModelWords } from './errors.ts'
 import type { GateSettings } from './gate.ts'
 import { readMultiModelPath } from './path.ts'
 import type { StatusSettings } from './status.ts'
-import { multiModelSteps, type StepsNeeds } from './steps.ts'
+import { multiModelSteps, type StepsDeps } from './steps.ts'
 import { toJsonReply } from './wire.ts'
 
 /** The options the headers of every reply live by, as they are now. */
@@ -21,28 +21,28 @@ export interface HeaderSettings extends OriginSettings {
 /** Everything this dialect lives by. */
 export type MultiModelSettings = HeaderSettings & GateSettings & AuthSettings & StatusSettings
 
-export interface MultiModelDialectOptions extends StepsNeeds {
+export interface MultiModelDialectOptions extends StepsDeps {
   /** The service's own name as clients know it: the realm of challenges. */
   readonly name: string
   settings(): HeaderSettings & GateSettings
   readonly routes: readonly Route[]
   /** A path no route knows. */
-  otherwise(exchange: Exchange): Answer
+  fallback(context: RequestContext): Answer
   /** Whether it goes to a database behind this door. */
   hasUpstream?(): boolean
 }
 
 export function createMultiModelDialect(options: MultiModelDialectOptions): Dialect {
-  const { name, settings, routes, otherwise, hasUpstream = () => false } = options
+  const { name, settings, routes, fallback, hasUpstream = () => false } = options
   const challenges: readonly HeaderPair[] = [
     ['Www-Authenticate', `Bearer token_type="JWT", realm="${name}"`],
     ['Www-Authenticate', `Basic realm="${name}"`],
   ]
   const standing: readonly HeaderPair[] = [['Server', name], ...SECURITY_HEADERS]
-  const ownHeaders = (exchange: Exchange | undefined): readonly HeaderPair[] => [
+  const ownHeaders = (context: RequestContext | undefined): readonly HeaderPair[] => [
     ...standing,
     ...(settings().returnsQueueTime ? [QUEUE_TIME] : []),
-    ...(exchange ? [[REQUEST_ID, exchange.id] as const, ...corsHeaders(exchange, settings().trustedOrigins)] : []),
+    ...(context ? [[REQUEST_ID, context.id] as const, ...corsHeaders(context, settings().trustedOrigins)] : []),
   ]
 
   return {
@@ -51,28 +51,28 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     readPath: readMultiModelPath,
     steps: multiModelSteps(options),
     routes,
-    otherwise,
+    fallback,
     hasUpstream,
-    spell: (refusal, exchange) => {
+    spell: (refusal, context) => {
       const { code, ...words } = toMultiModelWords(refusal)
       const isMethod = refusal.code === 'method_not_allowed'
-      const status = isMethod && exchange && CALLS_METHODS_BAD.test(exchange.target) ? 400 : code
-      const isChallenged = status === 401 && !declinesChallenge(exchange)
+      const status = isMethod && context && CALLS_METHODS_BAD.test(context.target) ? 400 : code
+      const isChallenged = status === 401 && !declinesChallenge(context)
       return toJsonReply(status, { error: true, code: status, ...words }, [
         ...(isChallenged ? challenges : []),
         ...(isMethod ? [['Allow', (refusal.about ?? '').replaceAll(',', ', ')] as const] : []),
       ])
     },
-    standingHeaders: (exchange, reply) => {
-      if (reply.isForwarded) return exchange ? ownCors(exchange, settings().trustedOrigins) : []
-      return ownHeaders(exchange)
+    defaultHeaders: (context, reply) => {
+      if (reply.isForwarded) return context ? ownCors(context, settings().trustedOrigins) : []
+      return ownHeaders(context)
     },
   }
 }
 
 /** An answer from behind says itself what other origins may do, unless somebody told Cardea whom to trust. */
-const ownCors = (exchange: Exchange, trusted: readonly string[]): readonly HeaderPair[] =>
-  trusted.length > 0 ? corsHeaders(exchange, trusted) : []
+const ownCors = (context: RequestContext, trusted: readonly string[]): readonly HeaderPair[] =>
+  trusted.length > 0 ? corsHeaders(context, trusted) : []
 
 // quirk: reference multi-model 7.2, 7.4: a method these do not know is a bad request there
 const CALLS_METHODS_BAD = /^(?:\/_arango\/(?:v0|experimental))?(?:\/_db\/[^/]+)?\/_api\/(?:user|token)(?:[/?]|$)/

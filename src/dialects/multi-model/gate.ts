@@ -2,7 +2,7 @@ import { Refusal } from '../../base/errors.ts'
 import { resolveDatabaseLevel } from '../../directory/grants.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
 import type { GrantLevel } from '../../directory/user.ts'
-import type { Exchange, Path } from '../../http/request-context.ts'
+import type { Path, RequestContext } from '../../http/request-context.ts'
 import { SYSTEM_DATABASE, toLocalPath } from './path.ts'
 
 export interface GateSettings {
@@ -41,7 +41,7 @@ export type Examined = 'all' | 'token' | 'none'
  * Drivers send a password with every request, on open paths too: there it would be hashed, and counted as a failed
  * sign-in, for nothing. Only the token that is to be renewed or revoked is looked at.
  */
-export function examinedOn({ method, path: { segments } }: Pick<Exchange, 'method' | 'path'>): Examined {
+export function examinedOn({ method, path: { segments } }: Pick<RequestContext, 'method' | 'path'>): Examined {
   if (!isAlwaysOpen(segments)) return 'all'
   const place = segments.join('/')
   const isAboutToken =
@@ -54,26 +54,30 @@ export const areAllPathsClosed = ({ authentication, systemOnly }: GateSettings):
   authentication && !systemOnly
 
 /** Whether this request needs no credential, whatever it asks for. */
-export const isExempt = (exchange: Exchange, settings: GateSettings): boolean =>
-  !settings.authentication || (!settings.unixSockets && exchange.client.isUnixSocket)
+export const isExempt = (context: RequestContext, settings: GateSettings): boolean =>
+  !settings.authentication || (!settings.unixSockets && context.client.isUnixSocket)
 
 /** What an identity may do on a database. Whoever stands above all grants may do everything. */
 export const levelOn = (identity: Identity, database: string): GrantLevel =>
   identity.isAdmin || identity.isSuperuser ? 'rw' : resolveDatabaseLevel(identity.grants, database)
 
-export async function passGate(exchange: Exchange, settings: GateSettings, databases: Databases): Promise<void> {
-  const authenticated = exchange.authenticated ?? ANONYMOUS
-  const { segments, scope = SYSTEM_DATABASE } = exchange.path
-  const isFree = isExempt(exchange, settings)
-  if (!isFree && !isPathAllowed(exchange.path, authenticated)) throw new Refusal('authentication_required')
+export async function authorizeRequest(
+  context: RequestContext,
+  settings: GateSettings,
+  databases: Databases,
+): Promise<void> {
+  const authenticated = context.authenticated ?? ANONYMOUS
+  const { segments, scope = SYSTEM_DATABASE } = context.path
+  const isFree = isExempt(context, settings)
+  if (!isFree && !isPathAllowed(context.path, authenticated)) throw new Refusal('authentication_required')
   const isThere = await databases.exists(scope)
   if (isFree || mayEnter(authenticated, scope)) {
     if (!isThere) throw new Refusal('database_not_found')
     return
   }
-  if (isThere && settings.webUiBeforeLogin && isWebUiFile(exchange)) {
+  if (isThere && settings.webUiBeforeLogin && isWebUiFile(context)) {
     // let in for the file alone, so nobody's credential goes along
-    exchange.authenticated = ANONYMOUS
+    context.authenticated = ANONYMOUS
     return
   }
   // A name that does not exist looks like one the caller may not enter, so that names cannot be probed.
@@ -88,7 +92,7 @@ const isPathAllowed = (path: Path, { bearer }: Authenticated): boolean =>
 const mayEnter = ({ identity, by }: Authenticated, database: string): boolean =>
   by !== null && levelOn(identity, database) !== 'none'
 
-const isWebUiFile = ({ method, path: { raw, segments } }: Exchange): boolean =>
+const isWebUiFile = ({ method, path: { raw, segments } }: RequestContext): boolean =>
   (method === 'GET' || method === 'HEAD') &&
   segments[0] === '_admin' &&
   segments[1] === 'aardvark' &&

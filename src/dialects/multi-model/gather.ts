@@ -1,10 +1,10 @@
 /** What is larger goes out as it comes: it may be more than fits into memory. */
-const MOST_BYTES = 1 << 20
+const MAX_BYTES = 1 << 20
 
 /** A feed as one piece where it is small, so that its length is told; else the feed, from its beginning. */
 export async function gather(
   feed: AsyncIterable<string>,
-  mostBytes = MOST_BYTES,
+  mostBytes = MAX_BYTES,
 ): Promise<string | AsyncIterable<string>> {
   const rest = feed[Symbol.asyncIterator]()
   const pieces: string[] = []

@@ -1,7 +1,7 @@
 import type { User } from '../../directory/user.ts'
 
 const ALL = '*'
-const MOST_WITNESSES = 8
+const MAX_WITNESSES = 8
 
 interface Granted {
   readonly users: Set<string>
@@ -57,8 +57,8 @@ function note({ databases, byUser }: Notes, name: string, database: string): voi
   const granted = databases.get(database) ?? { users: new Set<string>(), hasMore: false }
   databases.set(database, granted)
   if (granted.users.has(name)) return
-  granted.hasMore ||= granted.users.size >= MOST_WITNESSES
-  if (granted.users.size >= MOST_WITNESSES) return
+  granted.hasMore ||= granted.users.size >= MAX_WITNESSES
+  if (granted.users.size >= MAX_WITNESSES) return
   granted.users.add(name)
   byUser.set(name, (byUser.get(name) ?? new Set()).add(database))
 }

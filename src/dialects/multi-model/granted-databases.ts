@@ -6,7 +6,7 @@ import type { Databases } from './gate.ts'
 import { createWitnesses } from './grant-witnesses.ts'
 import { SYSTEM_DATABASE } from './path.ts'
 
-export interface GrantedDatabasesNeeds {
+export interface GrantedDatabasesDeps {
   readonly directory: Pick<Directory, 'findUser' | 'listUsers' | 'onEnded'>
   /** Whether an upstream knows better: then every name may exist. */
   hasUpstream(): boolean
@@ -15,19 +15,19 @@ export interface GrantedDatabasesNeeds {
 
 const PAGE = 500
 /** Past this many changed users it is cheaper to look at all of them. */
-const MOST_CHANGED = 1000
+const MAX_CHANGED = 1000
 /** Looking at all users again may take this part of the time, whoever asks and however much changes. */
 const REST_FACTOR = 10
 
 /** Nothing is read before somebody asks. Then all users are looked at once, and after that those that change. */
-export function createGrantedDatabases({ directory, hasUpstream, clock }: GrantedDatabasesNeeds): Databases {
+export function createGrantedDatabases({ directory, hasUpstream, clock }: GrantedDatabasesDeps): Databases {
   const witnesses = createWitnesses()
   const changed = new Set<string>()
   let isComplete = false
   let restsUntilMs = 0
   directory.onEnded((ended) => {
     if (ended.kind === 'account') changed.add(ended.name)
-    if (ended.kind !== 'everything' && changed.size <= MOST_CHANGED) return
+    if (ended.kind !== 'everything' && changed.size <= MAX_CHANGED) return
     isComplete = false
     changed.clear()
   })

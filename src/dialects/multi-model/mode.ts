@@ -2,7 +2,7 @@
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import type { GrantLevel } from '../../directory/user.ts'
-import type { Exchange, Reply, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { readBody } from './body.ts'
 import type { GateSettings } from './gate.ts'
 import { requireOperator } from './rights.ts'
@@ -30,21 +30,21 @@ export function createServerMode(): ServerMode {
 export const capLevel = (level: GrantLevel, mode: Mode): GrantLevel =>
   mode === 'readonly' && level === 'rw' ? 'ro' : level
 
-export interface ModeNeeds {
+export interface ModeDeps {
   readonly mode: ServerMode
   settings(): GateSettings
 }
 
-export const modeRoute = (needs: ModeNeeds): Route => ({
+export const modeRoute = (deps: ModeDeps): Route => ({
   path: '/_admin/server/mode',
-  methods: { GET: () => showMode(needs.mode), PUT: (exchange) => setMode(needs, exchange) },
+  methods: { GET: () => showMode(deps.mode), PUT: (context) => setMode(deps, context) },
 })
 
 const showMode = (mode: ServerMode): Reply => toMergedReply(200, { mode: mode.get() })
 
-async function setMode({ mode, settings }: ModeNeeds, exchange: Exchange): Promise<Reply> {
-  requireOperator(exchange, settings())
-  const body = await readBody(exchange)
+async function setMode({ mode, settings }: ModeDeps, context: RequestContext): Promise<Reply> {
+  requireOperator(context, settings())
+  const body = await readBody(context)
   if (body.kind === 'not json') throw new Refusal('bad_parameter', { about: 'invalid JSON' })
   if (body.kind !== 'object') throw new Refusal('bad_parameter', { about: 'body must be an object' })
   const asked = findMember(body.members, 'mode')

@@ -1,45 +1,45 @@
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
-import type { Exchange } from '../../http/request-context.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 import { type GateSettings, isExempt, levelOn } from './gate.ts'
 import { SYSTEM_DATABASE } from './path.ts'
 
 /** Who manages this door: an administrator, a superuser token, or a user who may write the system database. */
 export const isManager = (identity: Identity): boolean => levelOn(identity, SYSTEM_DATABASE) === 'rw'
 
-const identityOf = (exchange: Exchange): Identity => (exchange.authenticated ?? ANONYMOUS).identity
+const identityOf = (context: RequestContext): Identity => (context.authenticated ?? ANONYMOUS).identity
 
-export const isSelf = (exchange: Exchange, name: string): boolean => identityOf(exchange).name === name
+export const isSelf = (context: RequestContext, name: string): boolean => identityOf(context).name === name
 
 /** Somebody vouched for, whoever it is. That no credential is required vouches for nobody. */
-export function requireKnown(exchange: Exchange): void {
-  if ((exchange.authenticated ?? ANONYMOUS).by === null) throw new Refusal('forbidden')
+export function requireKnown(context: RequestContext): void {
+  if ((context.authenticated ?? ANONYMOUS).by === null) throw new Refusal('forbidden')
 }
 
 /** For changes to the directory. That no credential is required authorises nobody to make them. */
-export function requireManager(exchange: Exchange): void {
-  if (!isManager(identityOf(exchange))) throw new Refusal('forbidden')
+export function requireManager(context: RequestContext): void {
+  if (!isManager(identityOf(context))) throw new Refusal('forbidden')
 }
 
-export const isSelfOrManager = (exchange: Exchange, name: string): boolean =>
-  isSelf(exchange, name) || isManager(identityOf(exchange))
+export const isSelfOrManager = (context: RequestContext, name: string): boolean =>
+  isSelf(context, name) || isManager(identityOf(context))
 
 /** What is not everybody's to know: for whoever manages, and for everybody where no credential is required. */
-export const mayReadAll = (exchange: Exchange, settings: GateSettings): boolean =>
-  isExempt(exchange, settings) || isManager(identityOf(exchange))
+export const mayReadAll = (context: RequestContext, settings: GateSettings): boolean =>
+  isExempt(context, settings) || isManager(identityOf(context))
 
 /** What is told of a user: to itself, and to whoever may read of all. */
-export function requireReader(exchange: Exchange, settings: GateSettings, name?: string): void {
-  const isOwn = name !== undefined && isSelf(exchange, name)
-  if (!isOwn && !mayReadAll(exchange, settings)) throw new Refusal('somebody_elses')
+export function requireReader(context: RequestContext, settings: GateSettings, name?: string): void {
+  const isOwn = name !== undefined && isSelf(context, name)
+  if (!isOwn && !mayReadAll(context, settings)) throw new Refusal('somebody_elses')
 }
 
 /** For what the server does, not what the directory holds: where no credential is required, anyone may. */
-export function requireOperator(exchange: Exchange, settings: GateSettings): void {
-  if (!mayReadAll(exchange, settings)) throw new Refusal('forbidden')
+export function requireOperator(context: RequestContext, settings: GateSettings): void {
+  if (!mayReadAll(context, settings)) throw new Refusal('forbidden')
 }
 
-export function requireSuperuser(exchange: Exchange): void {
-  if (identityOf(exchange).isSuperuser) return
+export function requireSuperuser(context: RequestContext): void {
+  if (identityOf(context).isSuperuser) return
   throw new Refusal('forbidden', { about: 'only a superuser token may see or reload the secrets' })
 }

@@ -1,23 +1,23 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, Exchange, Handler, Route } from '../../http/request-context.ts'
-import { type AuthNeeds, authRoutes, signInMethods } from './auth.ts'
-import { type DatabasesNeeds, databasesRoutes } from './databases.ts'
+import type { Answer, Handler, RequestContext, Route } from '../../http/request-context.ts'
+import { type AuthDeps, authRoutes, signInMethods } from './auth.ts'
+import { type DatabasesDeps, databasesRoutes } from './databases.ts'
 import { requireOperator } from './rights.ts'
 import { type Secrets, secretsRoutes } from './secrets.ts'
-import { availabilityRoute, type StatusNeeds, statusRoutes } from './status.ts'
-import { type TokensNeeds, tokensRoutes } from './tokens.ts'
-import { refuseParts, type UsersNeeds, usersRoutes } from './users/routes.ts'
+import { availabilityRoute, type StatusDeps, statusRoutes } from './status.ts'
+import { type TokensDeps, tokensRoutes } from './tokens.ts'
+import { refuseParts, type UsersDeps, usersRoutes } from './users/routes.ts'
 import { toDoneReply } from './wire.ts'
 
-export interface RoutesNeeds {
-  readonly auth: AuthNeeds
-  readonly users: UsersNeeds
-  readonly tokens: TokensNeeds
+export interface RoutesDeps {
+  readonly auth: AuthDeps
+  readonly users: UsersDeps
+  readonly tokens: TokensDeps
   readonly secrets: Secrets
 }
 
 /** What is Cardea's to answer, whatever stands behind the door. */
-export const ownRoutes = ({ auth, users, tokens, secrets }: RoutesNeeds): readonly Route[] => [
+export const ownRoutes = ({ auth, users, tokens, secrets }: RoutesDeps): readonly Route[] => [
   ...authRoutes(auth),
   ...usersRoutes(users),
   ...tokensRoutes(tokens),
@@ -26,38 +26,38 @@ export const ownRoutes = ({ auth, users, tokens, secrets }: RoutesNeeds): readon
 ]
 
 /** What is known of users is never older than a second, so there is nothing to reload. Tools ask for it all the same. */
-function reloadRoute({ settings }: UsersNeeds): Route {
-  const reload: Handler = (exchange) => {
-    requireOperator(exchange, settings())
+function reloadRoute({ settings }: UsersDeps): Route {
+  const reload: Handler = (context) => {
+    requireOperator(context, settings())
     return toDoneReply(200)
   }
   return { path: '/_admin/auth/reload', methods: { GET: reload, POST: reload } }
 }
 
 /** What an upstream would answer, where there is none. */
-export const standInRoutes = (needs: StatusNeeds & DatabasesNeeds): readonly Route[] => [
-  ...[...statusRoutes(needs), ...databasesRoutes(needs)].map((route) => ({ ...route, isStandIn: true })),
-  availabilityRoute(needs),
+export const standInRoutes = (deps: StatusDeps & DatabasesDeps): readonly Route[] => [
+  ...[...statusRoutes(deps), ...databasesRoutes(deps)].map((route) => ({ ...route, isStandIn: true })),
+  availabilityRoute(deps),
 ]
 
 /** What stands below a path that is Cardea's is Cardea's too. Everything else is for whoever stands behind this door. */
-export function createOtherwise(
-  auth: AuthNeeds,
-  forward?: (exchange: Exchange) => Answer | undefined,
-): (exchange: Exchange) => Answer {
+export function createFallback(
+  auth: AuthDeps,
+  forward?: (context: RequestContext) => Answer | undefined,
+): (context: RequestContext) => Answer {
   const methods = signInMethods(auth)
-  const below = new Map<string, (exchange: Exchange) => Answer>([
+  const below = new Map<string, (context: RequestContext) => Answer>([
     // quirk: reference multi-model 1.1: any path below signs in
-    ['_open/auth', (exchange) => answerBy(methods, exchange)],
+    ['_open/auth', (context) => answerBy(methods, context)],
     ['_api/user', refuseParts],
     ['_api/token', refuseParts],
   ])
-  return (exchange) => {
-    const { segments } = exchange.path
+  return (context) => {
+    const { segments } = context.path
     const answer = below.get(segments.slice(0, 2).join('/'))
-    if (answer) return answer(exchange)
+    if (answer) return answer(context)
     if (isNeverForwarded(segments)) throw toNotFound(segments)
-    const forwarded = forward?.(exchange)
+    const forwarded = forward?.(context)
     if (forwarded) return forwarded
     throw toNotFound(segments)
   }
@@ -74,8 +74,8 @@ export function refuseBatch([first, second]: readonly string[]): void {
 const toNotFound = (segments: readonly string[]): Refusal =>
   new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
 
-function answerBy(methods: Route['methods'], exchange: Exchange): Answer {
-  const handler = Object.hasOwn(methods, exchange.method) ? methods[exchange.method] : undefined
-  if (handler) return handler(exchange, {})
+function answerBy(methods: Route['methods'], context: RequestContext): Answer {
+  const handler = Object.hasOwn(methods, context.method) ? methods[context.method] : undefined
+  if (handler) return handler(context, {})
   throw new Refusal('method_not_allowed', { about: Object.keys(methods).join(',') })
 }

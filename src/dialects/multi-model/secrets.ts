@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Reply, Route } from '../../http/request-context.ts'
+import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { requireSuperuser } from './rights.ts'
 import { toWrappedReply } from './wire.ts'
 
@@ -24,17 +24,17 @@ export interface Secrets {
 export const secretsRoutes = (secrets: Secrets): readonly Route[] => [
   {
     path: '/_admin/server/jwt',
-    methods: { GET: (exchange) => show(secrets, exchange), POST: (exchange) => reload(secrets, exchange) },
+    methods: { GET: (context) => show(secrets, context), POST: (context) => reload(secrets, context) },
   },
 ]
 
-function show(secrets: Secrets, exchange: Exchange): Reply {
-  requireSuperuser(exchange)
+function show(secrets: Secrets, context: RequestContext): Reply {
+  requireSuperuser(context)
   return toWrappedReply(secrets.describe())
 }
 
-async function reload(secrets: Secrets, exchange: Exchange): Promise<Reply> {
-  requireSuperuser(exchange)
+async function reload(secrets: Secrets, context: RequestContext): Promise<Reply> {
+  requireSuperuser(context)
   const outcome = await secrets.reload()
   if (outcome.kind === 'reloaded') return toWrappedReply(secrets.describe())
   const code = outcome.errorNum === CANNOT_READ ? 'secret_unreadable' : 'bad_request'

@@ -17,7 +17,7 @@ import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { AuthSettings, SignIns } from './auth.ts'
 import { MULTI_MODEL_BASIC } from './basic.ts'
 
-export interface SignInsNeeds {
+export interface SignInsDeps {
   readonly directory: Directory
   readonly signIn: DoorSignIn
   readonly events: SecurityEvents
@@ -42,38 +42,38 @@ interface Admitted {
   readonly token: AccessToken | undefined
 }
 
-export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns {
-  const { directory, clock } = needs
+export function createMultiModelSignIns(deps: SignInsDeps): MultiModelSignIns {
+  const { directory, clock } = deps
   const now = () => nowSeconds(clock)
   return {
     async check(name, password, source) {
-      const maxAgeMs = needs.basicAgeMs()
+      const maxAgeMs = deps.basicAgeMs()
       const age = maxAgeMs === undefined ? {} : { maxAgeMs }
-      const admitted = await admit(needs, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
+      const admitted = await admit(deps, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
       return admitted?.token ? toAccepted(admitted.account, admitted.token) : admitted?.account
     },
     isPassword: async (name, password, source) =>
-      (await admit(needs, { name, password, source, handler: CHECK_ENDPOINT, isWithoutCode: true })) !== undefined,
+      (await admit(deps, { name, password, source, handler: CHECK_ENDPOINT, isWithoutCode: true })) !== undefined,
     async signIn({ name, password, code }, lifetimeSeconds, source) {
-      const admitted = await admit(needs, { name, password, code, source, handler: SIGN_IN_ENDPOINT })
+      const admitted = await admit(deps, { name, password, code, source, handler: SIGN_IN_ENDPOINT })
       if (!admitted) return undefined
       const { account, token } = admitted
       const session = directory.createSession(account, { hasPassword: token === undefined })
       const accessToken = token && toTokenMark(token)
       const rest = { renewableUntil: token?.validUntil, accessToken, allowedPaths: undefined }
-      const issued = issue(needs, session, now() + lifetimeSeconds, rest)
-      recordToken(needs, account.name, { actor: account.name, handler: SIGN_IN_ENDPOINT })
+      const issued = issue(deps, session, now() + lifetimeSeconds, rest)
+      recordToken(deps, account.name, { actor: account.name, handler: SIGN_IN_ENDPOINT })
       return issued
     },
     async renew(name, bearer, lifetimeSeconds) {
       const session = bearer.session ?? (await open(directory, name))
-      const issued = issue(needs, session, now() + lifetimeSeconds, bearer)
-      if (!bearer.session) recordToken(needs, name)
+      const issued = issue(deps, session, now() + lifetimeSeconds, bearer)
+      if (!bearer.session) recordToken(deps, name)
       return issued
     },
     async end({ session, expiresAt }) {
-      await end(needs, session, expiresAt)
-      needs.events.record('sign-out', { subject: session.name })
+      await end(deps, session, expiresAt)
+      deps.events.record('sign-out', { subject: session.name })
     },
   }
 }
@@ -81,7 +81,7 @@ export function createMultiModelSignIns(needs: SignInsNeeds): MultiModelSignIns 
 const SIGN_IN_ENDPOINT = '_open/auth'
 const CHECK_ENDPOINT = '_api/user'
 
-const recordToken = ({ events }: SignInsNeeds, subject: string, origin: OriginFields = {}): void =>
+const recordToken = ({ events }: SignInsDeps, subject: string, origin: OriginFields = {}): void =>
   events.record('sign-in.accepted', { subject, opened: 'token', ...origin })
 
 const toAccepted = (identity: Account, token: AccessToken): AcceptedCredential => ({
@@ -94,15 +94,15 @@ interface Credentials extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxA
   readonly source: CredentialSource
 }
 
-async function admit(needs: SignInsNeeds, { source, ...given }: Credentials): Promise<Admitted | undefined> {
-  const byToken = await findByToken(needs, given)
+async function admit(deps: SignInsDeps, { source, ...given }: Credentials): Promise<Admitted | undefined> {
+  const byToken = await findByToken(deps, given)
   // at once, because it costs nothing: a password would be hashed, and its failure counted
   if (byToken && byToken.account.totp === undefined) return byToken
   // a wrong token, or a name no user can have, is a failure like any other: its peer must not go on for ever
   const name = byToken?.account.name ?? (given.name || (findTokenUser(given.password) ?? ''))
-  const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(needs.clock)) !== undefined
+  const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(deps.clock)) !== undefined
   try {
-    const account = await needs.signIn({
+    const account = await deps.signIn({
       ...given,
       name,
       ...(byToken ? { isProven } : {}),
@@ -121,7 +121,7 @@ const LOOKS_WRONG: ReadonlySet<string> = new Set(['account_locked', 'iterations_
 
 /** An access token in place of the password. The name may be left out. Who has a second factor needs its code as well. */
 async function findByToken(
-  { directory, clock }: SignInsNeeds,
+  { directory, clock }: SignInsDeps,
   { name, password }: Pick<Credentials, 'name' | 'password'>,
 ): Promise<Admitted | undefined> {
   const user = findTokenUser(password)
@@ -135,18 +135,18 @@ async function findByToken(
 /** What a token hands on to the one that is made in its place. */
 type Inherited = Pick<BearerToken, 'renewableUntil' | 'accessToken' | 'allowedPaths'>
 
-function issue(needs: SignInsNeeds, session: Session, expiresAt: number, inherited: Inherited): string {
+function issue(deps: SignInsDeps, session: Session, expiresAt: number, inherited: Inherited): string {
   const { renewableUntil, accessToken, allowedPaths } = inherited
   const claims = toIssuedClaims({
     session,
-    issuer: needs.issuer,
-    issuedAt: nowSeconds(needs.clock),
+    issuer: deps.issuer,
+    issuedAt: nowSeconds(deps.clock),
     expiresAt: Math.min(expiresAt, renewableUntil ?? expiresAt),
     renewableUntil,
     accessToken,
     allowedPaths,
   })
-  return signWithRing(needs.ring(), claims)
+  return signWithRing(deps.ring(), claims)
 }
 
 /** For a token somebody else made: from here on it is one of ours. */
@@ -157,9 +157,9 @@ async function open(directory: Directory, name: string): Promise<Session> {
 }
 
 /** No copy of the session is accepted later than this one, or than one renewed just now. */
-async function end(needs: SignInsNeeds, session: Session, expiresAt: BearerToken['expiresAt']): Promise<void> {
-  const { sessionTimeoutSeconds, maximalExpirySeconds } = needs.settings()
-  const renewed = nowSeconds(needs.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
+async function end(deps: SignInsDeps, session: Session, expiresAt: BearerToken['expiresAt']): Promise<void> {
+  const { sessionTimeoutSeconds, maximalExpirySeconds } = deps.settings()
+  const renewed = nowSeconds(deps.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
   const last = Math.ceil(Math.max(expiresAt ?? 0, renewed))
-  await needs.directory.endSession({ id: session.id, name: session.name, expiresAt: last })
+  await deps.directory.endSession({ id: session.id, name: session.name, expiresAt: last })
 }

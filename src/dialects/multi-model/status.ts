@@ -1,6 +1,6 @@
 // The small answers drivers and tools ask for before anything else, where no upstream gives them.
 import { Refusal } from '../../base/errors.ts'
-import type { Exchange, Handler, Reply, Route } from '../../http/request-context.ts'
+import type { Handler, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import type { GateSettings } from './gate.ts'
 import { modeRoute, type ServerMode } from './mode.ts'
 import { mayReadAll } from './rights.ts'
@@ -14,7 +14,7 @@ export interface StatusSettings extends GateSettings {
   readonly uuid: string
 }
 
-export interface StatusNeeds {
+export interface StatusDeps {
   /** The version of the interface told to clients. */
   readonly version: string
   readonly product: { readonly name: string; readonly version: string }
@@ -26,23 +26,23 @@ export interface StatusNeeds {
   isUpstreamDown?(): Promise<boolean>
 }
 
-export function statusRoutes(needs: StatusNeeds): readonly Route[] {
-  const { product, settings } = needs
+export function statusRoutes(deps: StatusDeps): readonly Route[] {
+  const { product, settings } = deps
   const get = (path: string, handler: Handler): Route => ({ path, methods: { GET: handler } })
-  const version: Handler = (exchange) => showVersion(needs, exchange)
+  const version: Handler = (context) => showVersion(deps, context)
   return [
     get('/', () => toMergedReply(200, { product: product.name })),
     get('/_api/version', version),
     get('/_admin/version', version),
-    get('/_admin/status', (exchange) => showStatus(needs, exchange)),
-    modeRoute(needs),
+    get('/_admin/status', (context) => showStatus(deps, context)),
+    modeRoute(deps),
     get('/_admin/server/role', () => toMergedReply(200, { role: ROLES[settings().role] })),
     get('/_admin/server/id', () => toMergedReply(200, { id: `${PREFIXES[settings().role]}-${settings().uuid}` })),
   ]
 }
 
 /** Nobody is served where nobody could be let in, or everybody behind this door is down. */
-export const availabilityRoute = ({ mode, isServing, isUpstreamDown }: StatusNeeds): Route => ({
+export const availabilityRoute = ({ mode, isServing, isUpstreamDown }: StatusDeps): Route => ({
   path: '/_admin/server/availability',
   methods: {
     GET: async () => {
@@ -58,15 +58,15 @@ const PREFIXES = { single: 'SNGL', dbserver: 'PRMR', agent: 'AGNT' } as const
 
 const SERVER = { server: 'arango', license: 'community' }
 
-function showVersion({ version, product, settings }: StatusNeeds, exchange: Exchange): Reply {
-  if (settings().isHardened && !mayReadAll(exchange, settings())) return toJsonReply(200, SERVER)
-  const isDetailed = exchange.query.get('details') === 'true'
+function showVersion({ version, product, settings }: StatusDeps, context: RequestContext): Reply {
+  if (settings().isHardened && !mayReadAll(context, settings())) return toJsonReply(200, SERVER)
+  const isDetailed = context.query.get('details') === 'true'
   const details = { 'server-version': version, mode: 'server', 'served-by': `${product.name} ${product.version}` }
   return toJsonReply(200, { ...SERVER, version, ...(isDetailed ? { details } : {}) })
 }
 
-function showStatus({ version, settings, mode }: StatusNeeds, exchange: Exchange): Reply {
-  if (settings().isHardened && !mayReadAll(exchange, settings())) throw new Refusal('forbidden')
+function showStatus({ version, settings, mode }: StatusDeps, context: RequestContext): Reply {
+  if (settings().isHardened && !mayReadAll(context, settings())) throw new Refusal('forbidden')
   return toJsonReply(200, {
     ...SERVER,
     mode: 'server',

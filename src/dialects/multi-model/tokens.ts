@@ -3,29 +3,29 @@ import { findMember } from '../../base/json.ts'
 import { createAccessToken, isTokenActive } from '../../directory/access-token.ts'
 import type { AdministratorDirectory, UserDirectory } from '../../directory/directory.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/user.ts'
-import type { Exchange, Handler, Params, Reply, Route } from '../../http/request-context.ts'
+import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readMembers } from './body.ts'
 import type { GateSettings } from './gate.ts'
 import { isSelf, isSelfOrManager, requireReader } from './rights.ts'
 import { aboutUser } from './users/wire.ts'
 import { toEmptyReply, toJsonReply } from './wire.ts'
 
-export interface TokensNeeds {
+export interface TokensDeps {
   readonly directory: UserDirectory & AdministratorDirectory
   settings(): GateSettings
   /** Throws unless the credential of the request has proved the password of its user. */
-  requirePassword(exchange: Exchange): Promise<void>
+  requirePassword(context: RequestContext): Promise<void>
   nowSeconds(): number
 }
 
-type Work = (needs: TokensNeeds, exchange: Exchange, params: Params) => Promise<Reply>
+type Work = (deps: TokensDeps, context: RequestContext, params: Params) => Promise<Reply>
 
 /** Access tokens: extra passwords users give to their programs. */
-export function tokensRoutes(needs: TokensNeeds): readonly Route[] {
+export function tokensRoutes(deps: TokensDeps): readonly Route[] {
   const by =
     (work: Work): Handler =>
-    (exchange, params) =>
-      work(needs, exchange, params)
+    (context, params) =>
+      work(deps, context, params)
   return [
     { path: '/_api/token', methods: { GET: missing('user'), POST: missing('user'), DELETE: missing('user') } },
     { path: '/_api/token/{user}', methods: { GET: by(listTokens), POST: by(createToken), DELETE: missing('id') } },
@@ -37,12 +37,12 @@ const missing = (name: string) => (): never => {
   throw new Refusal('bad_parameter', { about: `path parameter '${name}' is missing` })
 }
 
-async function listTokens(needs: TokensNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
-  requireReader(exchange, needs.settings(), name)
-  if (needs.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
-  const user = await needs.directory.findUser(name)
+async function listTokens(deps: TokensDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
+  requireReader(context, deps.settings(), name)
+  if (deps.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
+  const user = await deps.directory.findUser(name)
   if (!user) throw new Refusal('user_not_found')
-  const tokens = user.multiModel.tokens.map((token) => toShown(token, user, needs.nowSeconds()))
+  const tokens = user.multiModel.tokens.map((token) => toShown(token, user, deps.nowSeconds()))
   return toJsonReply(200, { tokens })
 }
 
@@ -56,25 +56,25 @@ const toShown = (token: AccessToken, owner: Pick<User, 'sessionsFrom'>, nowSecon
   active: isTokenActive(token, owner, nowSeconds),
 })
 
-async function createToken(needs: TokensNeeds, exchange: Exchange, { user = '' }: Params): Promise<Reply> {
-  await requireChangeable(needs, exchange, user)
-  const members = await readMembers(exchange)
+async function createToken(deps: TokensDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
+  await requireChangeable(deps, context, user)
+  const members = await readMembers(context)
   const name = readName(members)
-  const now = needs.nowSeconds()
+  const now = deps.nowSeconds()
   const { text, token } = createAccessToken({ user, name, createdAt: now, validUntil: readValidUntil(members) })
-  const changed = await aboutUser(needs.directory.changeUser(user, 'any', (before) => withToken(before, token)))
+  const changed = await aboutUser(deps.directory.changeUser(user, 'any', (before) => withToken(before, token)))
   const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
   // somebody else may have deleted it already; that it was made is true all the same
   return toJsonReply(200, { ...toShown(kept ?? { id: 0, ...token }, changed, now), token: text })
 }
 
 /** Each travels with the record of its user, and users make them themselves. */
-const MOST_TOKENS = 100
+const MAX_TOKENS = 100
 
 function withToken(user: User, token: Omit<AccessToken, 'id'>): User {
   const { tokens } = user.multiModel
   if (tokens.some(({ name }) => name === token.name)) throw new Refusal('name_taken')
-  if (tokens.length >= MOST_TOKENS) throw bad(`a user has no more than ${MOST_TOKENS} tokens`)
+  if (tokens.length >= MAX_TOKENS) throw bad(`a user has no more than ${MAX_TOKENS} tokens`)
   const id = Math.max(0, ...tokens.map((other) => other.id)) + 1
   return withTokens(user, [...tokens, { id, ...token }])
 }
@@ -102,20 +102,20 @@ function readValidUntil(members: Members): number {
   return seconds
 }
 
-async function removeToken(needs: TokensNeeds, exchange: Exchange, { user = '', id = '' }: Params): Promise<Reply> {
-  await requireChangeable(needs, exchange, user)
+async function removeToken(deps: TokensDeps, context: RequestContext, { user = '', id = '' }: Params): Promise<Reply> {
+  await requireChangeable(deps, context, user)
   if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { about: "path parameter 'id' is not a number" })
   const without = (before: User) =>
     withTokens(
       before,
       before.multiModel.tokens.filter((token) => token.id !== Number(id)),
     )
-  await aboutUser(needs.directory.changeUser(user, 'any', without))
+  await aboutUser(deps.directory.changeUser(user, 'any', without))
   return toEmptyReply(200)
 }
 
-async function requireChangeable(needs: TokensNeeds, exchange: Exchange, name: string): Promise<void> {
-  if (!isSelfOrManager(exchange, name)) throw new Refusal('somebody_elses')
-  if (needs.directory.isAdministrator(name)) throw new Refusal('forbidden')
-  if (isSelf(exchange, name)) await needs.requirePassword(exchange)
+async function requireChangeable(deps: TokensDeps, context: RequestContext, name: string): Promise<void> {
+  if (!isSelfOrManager(context, name)) throw new Refusal('somebody_elses')
+  if (deps.directory.isAdministrator(name)) throw new Refusal('forbidden')
+  if (isSelf(context, name)) await deps.requirePassword(context)
 }

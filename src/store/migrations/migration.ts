@@ -1,4 +1,4 @@
-import { StoreMisfit } from '../incompatible-store.ts'
+import { IncompatibleStoreError } from '../incompatible-store.ts'
 
 /** One change of the schema. What has been released is never edited; the next change gets the next number. */
 export interface Migration {
@@ -18,7 +18,7 @@ export const MIGRATION_TABLE = `CREATE TABLE cardea_migrations (
 export function pendingMigrations(applied: number, known: readonly Migration[]): readonly Migration[] {
   const newest = known.at(-1)?.number ?? 0
   if (applied <= newest) return known.filter(({ number }) => number > applied)
-  throw new StoreMisfit(
+  throw new IncompatibleStoreError(
     `The store has schema ${applied}, written by a newer Cardea; this one knows schema ${newest}. Start the newer version, or a copy of the store made before the upgrade.`,
   )
 }

@@ -1,9 +1,9 @@
 import { Client, type ClientConfig, Pool, types } from 'pg'
 import type { Log } from '../../base/log.ts'
-import { StoreMisfit } from '../incompatible-store.ts'
+import { IncompatibleStoreError } from '../incompatible-store.ts'
 
 const INT8 = 20
-const MOST_CONNECTIONS = 10
+const MAX_CONNECTIONS = 10
 const STATEMENT_MS = 5000
 
 /** Sequences and times fit a number; the driver gives 64-bit integers as text unless told. */
@@ -30,7 +30,7 @@ export function createPool(url: string, log: Log): Pool {
       new Pool({
         ...COMMON,
         connectionString: url,
-        max: MOST_CONNECTIONS,
+        max: MAX_CONNECTIONS,
         idleTimeoutMillis: 30_000,
         statement_timeout: STATEMENT_MS,
         lock_timeout: STATEMENT_MS - 1000,
@@ -52,6 +52,6 @@ function readAddress<T>(create: () => T): T {
   } catch (error) {
     // the driver's message may quote the address, and with it a password
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    throw new StoreMisfit(`The address of the store cannot be used as a postgres:// URL${code}.`)
+    throw new IncompatibleStoreError(`The address of the store cannot be used as a postgres:// URL${code}.`)
   }
 }

@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../base/errors.ts'
-import { StoreMisfit } from '../incompatible-store.ts'
+import { IncompatibleStoreError } from '../incompatible-store.ts'
 
 /** Undone by the server for the sake of another transaction: serialisation failure, deadlock. */
 const UNDONE = new Set(['40001', '40P01'])
@@ -30,7 +30,10 @@ export function isDisconnected(error: unknown): boolean {
 
 /** Errors of this program, as opposed to those of the driver, which carry no code for a lost connection. */
 const isOurs = (error: unknown): boolean =>
-  error instanceof Refusal || error instanceof StoreMisfit || error instanceof TypeError || error instanceof RangeError
+  error instanceof Refusal ||
+  error instanceof IncompatibleStoreError ||
+  error instanceof TypeError ||
+  error instanceof RangeError
 
 /** What goes up to the caller. A driver's error may quote whole rows, so only its code and message are kept. */
 export function toFailure(error: unknown): unknown {

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import type { Log } from '../../base/log.ts'
-import { StoreMisfit } from '../incompatible-store.ts'
+import { IncompatibleStoreError } from '../incompatible-store.ts'
 import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations/migration.ts'
 
 /** Any number that is always the same; the lock it names is per database. */
@@ -28,7 +28,9 @@ export async function checkServer(client: Client, log: Log): Promise<void> {
     `SELECT current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS commit`,
   )
   if (rows[0]?.encoding !== 'UTF8') {
-    throw new StoreMisfit('The database of the store has an encoding other than UTF8, which cannot hold every name.')
+    throw new IncompatibleStoreError(
+      'The database of the store has an encoding other than UTF8, which cannot hold every name.',
+    )
   }
   if (rows[0]?.commit === 'off') log.warn('synchronous_commit is off: the store may forget changes when it crashes')
 }

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
 import { syncFolder } from '../../base/files.ts'
 import type { Log } from '../../base/log.ts'
-import { StoreMisfit } from '../incompatible-store.ts'
+import { IncompatibleStoreError } from '../incompatible-store.ts'
 
 const MEMORY = ':memory:'
 const OURS_ALONE = 0o600
@@ -22,7 +22,9 @@ export function openFile(path: string, log: Log): DatabaseSync {
 export function tuneConnection(database: DatabaseSync): void {
   const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
   if (mode !== 'wal' && mode !== 'memory') {
-    throw new StoreMisfit('The place of the store has no shared memory for a write-ahead log: use a local disk.')
+    throw new IncompatibleStoreError(
+      'The place of the store has no shared memory for a write-ahead log: use a local disk.',
+    )
   }
   database.exec('PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA journal_size_limit = 67108864')
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Log } from '../../base/log.ts'
-import { StoreMisfit } from '../incompatible-store.ts'
+import { IncompatibleStoreError } from '../incompatible-store.ts'
 import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations/migration.ts'
 
 /** Brings the schema up to date. Of several processes one does it, the others find it done. */
@@ -21,7 +21,7 @@ function findApplied(database: DatabaseSync): number {
   const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all()
   if (tables.length === 0) database.exec(MIGRATION_TABLE)
   else if (!tables.some(({ name }) => name === 'cardea_migrations')) {
-    throw new StoreMisfit('The file is a database of something else, not a store of Cardea.')
+    throw new IncompatibleStoreError('The file is a database of something else, not a store of Cardea.')
   }
   const row = database.prepare('SELECT coalesce(max(number), 0) AS number FROM cardea_migrations').get()
   return Number(row?.['number'])

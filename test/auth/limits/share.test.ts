@@ -35,7 +35,7 @@ function startNode(t: TestContext, store: FailureStore, clock = SYSTEM_CLOCK) {
       return true
     }
   }
-  return { ...limits, exchange: sharing.exchange, isLocked }
+  return { ...limits, context: sharing.context, isLocked }
 }
 
 describe('failures shared by nodes', () => {
@@ -45,7 +45,7 @@ describe('failures shared by nodes', () => {
     for (let turn = 0; turn < 3; turn += 1) {
       assert.equal(here.isLocked() || there.isLocked(), false)
       ;(turn === 1 ? there : here).countFailure(BOB)
-      for (const node of [here, there, here]) await node.exchange()
+      for (const node of [here, there, here]) await node.context()
     }
     assert.deepEqual([here.isLocked(), there.isLocked()], [true, true])
   })
@@ -54,9 +54,9 @@ describe('failures shared by nodes', () => {
     const store = await openShared(t)
     const before = startNode(t, store)
     for (let turn = 0; turn < 3; turn += 1) before.countFailure(BOB)
-    await before.exchange()
+    await before.context()
     const later = startNode(t, store)
-    await later.exchange()
+    await later.context()
     assert.equal(later.isLocked(), true)
   })
 
@@ -69,11 +69,11 @@ describe('failures shared by nodes', () => {
     }
     const [here, there] = [startNode(t, failing), startNode(t, store)]
     for (let turn = 0; turn < 3; turn += 1) here.countFailure(BOB)
-    await assert.rejects(here.exchange())
+    await assert.rejects(here.context())
     assert.equal(here.isLocked(), true)
     isAway = false
-    await here.exchange()
-    await there.exchange()
+    await here.context()
+    await there.context()
     assert.equal(there.isLocked(), true)
   })
 
@@ -82,11 +82,11 @@ describe('failures shared by nodes', () => {
     let now = 1_000_000_000
     const node = startNode(t, store, { nowMs: () => now })
     node.countFailure(BOB)
-    await node.exchange()
+    await node.context()
     assert.equal((await store.listFailures(0, 10)).batches.length, 1)
     // 20 failures of an account at one a minute
     now += 20 * 60_000
-    await node.exchange()
+    await node.context()
     assert.equal((await store.listFailures(0, 10)).batches.length, 0)
   })
 
@@ -94,17 +94,17 @@ describe('failures shared by nodes', () => {
     const store = await openShared(t)
     const [here, there] = [startNode(t, store), startNode(t, store)]
     here.countFailure(BOB)
-    await here.exchange()
-    await there.exchange()
+    await here.context()
+    await there.context()
     let isRestored = true
     const listFailures: FailureStore['listFailures'] = (...asked) =>
       isRestored ? Promise.resolve({ batches: [], sequence: 0 }) : store.listFailures(...asked)
     const follower = startNode(t, { ...store, listFailures })
-    await follower.exchange()
+    await follower.context()
     isRestored = false
     for (let turn = 0; turn < 2; turn += 1) here.countFailure(BOB)
-    await here.exchange()
-    await follower.exchange()
+    await here.context()
+    await follower.context()
     assert.equal(follower.isLocked(), true)
   })
 })

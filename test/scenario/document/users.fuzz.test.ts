@@ -10,7 +10,7 @@ const server = createUsersServer({
 })
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 400)
 /** Nothing here waits longer than a feed is told to. */
-const MOST_MS = 5000
+const MAX_MS = 5000
 
 before(() => server.add('ada'))
 
@@ -163,7 +163,7 @@ async function answerTo({ method, path, query, headers, body, as }: Request): Pr
   return new Promise((resolve, reject) => {
     const sent = request(
       `${url}${path}?${query}&timeout=1`,
-      { method, headers: { ...headers, ...credential, ...length }, agent: false, timeout: MOST_MS },
+      { method, headers: { ...headers, ...credential, ...length }, agent: false, timeout: MAX_MS },
       (response) => {
         response
           .resume()

@@ -1,11 +1,11 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
 import type { Identity } from '../../../directory/identity.ts'
-import type { Exchange, Reply } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import type { UsersDeps } from './deps.ts'
 import { whoAsks } from './get.ts'
 import { toNameRange } from './key-range.ts'
 import { findLeaf, type Leaf, renderLeaf, toLeaf } from './leaf.ts'
 import { type ListQuery, readListQuery } from './list-query.ts'
-import type { UsersNeeds } from './needs.ts'
 import { renderSequence } from './sequence.ts'
 import { toListReply } from './stream.ts'
 
@@ -17,19 +17,19 @@ interface Row {
 }
 
 /** The documents a reader may see, in the order of their ids, or those of `keys`. */
-export async function allDocs(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
-  const query = await readListQuery(exchange)
-  const who = whoAsks(exchange)
-  const rows = query.keys ? listKeys(needs, query, query.keys, who) : listRange(needs, query, who)
+export async function allDocs(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  const query = await readListQuery(context)
+  const who = whoAsks(context)
+  const rows = query.keys ? listKeys(deps, query, query.keys, who) : listRange(deps, query, who)
   return toListReply({
-    head: await renderHead(needs, query),
+    head: await renderHead(deps, query),
     items: query.limit === 0 ? [] : cutOut(rows, query),
     render: (row) => renderRow(row, query.hasDocs),
     tail: ']}\n',
   })
 }
 
-async function renderHead({ directory, changes, uuid }: UsersNeeds, query: ListQuery): Promise<string> {
+async function renderHead({ directory, changes, uuid }: UsersDeps, query: ListQuery): Promise<string> {
   const total = await directory.countUsers()
   // how many come before a key, only counting them would tell
   const offset = query.keys || query.range.start !== undefined ? null : Math.min(query.skip, total)
@@ -37,13 +37,13 @@ async function renderHead({ directory, changes, uuid }: UsersNeeds, query: ListQ
   return `{"total_rows":${total},${sequence}"offset":${offset},"rows":[`
 }
 
-async function* listRange(needs: UsersNeeds, { range }: ListQuery, who: Identity): AsyncGenerator<Row, void> {
+async function* listRange(deps: UsersDeps, { range }: ListQuery, who: Identity): AsyncGenerator<Row, void> {
   const descending = range.isDescending
-  let names = toNameRange(range, needs.prefix)
+  let names = toNameRange(range, deps.prefix)
   while (names) {
-    const page = await needs.directory.listUsers({ ...names, descending, limit: PAGE })
+    const page = await deps.directory.listUsers({ ...names, descending, limit: PAGE })
     for (const user of page) {
-      const leaf = toLeaf(needs, user, who)
+      const leaf = toLeaf(deps, user, who)
       if (leaf) yield { key: leaf.id, leaf }
     }
     // where nothing is to be shown, nothing else would let others have their turn
@@ -54,13 +54,13 @@ async function* listRange(needs: UsersNeeds, { range }: ListQuery, who: Identity
 }
 
 async function* listKeys(
-  needs: UsersNeeds,
+  deps: UsersDeps,
   { range }: ListQuery,
   keys: readonly unknown[],
   who: Identity,
 ): AsyncGenerator<Row, void> {
   for (const key of range.isDescending ? keys.toReversed() : keys) {
-    yield { key, leaf: typeof key === 'string' ? await findLeaf(needs, key, who) : undefined }
+    yield { key, leaf: typeof key === 'string' ? await findLeaf(deps, key, who) : undefined }
   }
 }
 

@@ -1,8 +1,8 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { Identity } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/user.ts'
+import type { UsersSettings } from './deps.ts'
 import type { DocumentId } from './id.ts'
-import type { UsersSettings } from './needs.ts'
 
 export type PathRule = 'open' | 'admin'
 

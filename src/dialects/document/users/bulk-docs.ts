@@ -3,30 +3,30 @@ import { Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import { createPace } from '../../../base/pace.ts'
 import { ANONYMOUS, type Authenticated } from '../../../directory/identity.ts'
-import type { Exchange, Reply } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { toDocumentWords } from '../errors.ts'
 import { toJsonReply } from '../wire.ts'
+import type { UsersDeps } from './deps.ts'
 import { readId } from './id.ts'
-import type { UsersNeeds } from './needs.ts'
 import { CLOSED_TO_REPLICATION, toCaller } from './put.ts'
 import { readObjectBody, requireJsonType } from './query.ts'
 import { readSent, type SentDocument } from './sent.ts'
 import { writeDocument } from './write.ts'
 
-const MOST_DOCUMENTS = 10_000
+const MAX_DOCUMENTS = 10_000
 
 /** Many documents, one after the other, each with its own outcome. */
-export async function bulkDocs(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
-  requireJsonType(exchange)
-  const who = exchange.authenticated ?? ANONYMOUS
+export async function bulkDocs(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  requireJsonType(context)
+  const who = context.authenticated ?? ANONYMOUS
   // one at a time is enough to sign up, and hashing is dear
   if (who.by === null) throw new Refusal('authentication_required')
-  const documents = await readDocuments(await readObjectBody(exchange))
-  requireOwn(documents, who, needs)
+  const documents = await readDocuments(await readObjectBody(context))
+  requireOwn(documents, who, deps)
   const outcomes: unknown[] = []
   for (const sent of documents) {
-    if (exchange.signal.aborted) break
-    outcomes.push(await writeOne(needs, sent, who, exchange))
+    if (context.signal.aborted) break
+    outcomes.push(await writeOne(deps, sent, who, context))
     await giveWay()
   }
   return toJsonReply(201, outcomes)
@@ -35,7 +35,7 @@ export async function bulkDocs(exchange: Exchange, needs: UsersNeeds): Promise<R
 async function readDocuments(body: Readonly<Record<string, unknown>>): Promise<readonly SentDocument[]> {
   const docs = findMember(body, 'docs')
   if (!Array.isArray(docs)) throw new Refusal('bad_request', { about: '`docs` parameter must be an array.' })
-  if (docs.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+  if (docs.length > MAX_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
   if (findMember(body, 'new_edits') === false) throw new Refusal('forbidden', { about: CLOSED_TO_REPLICATION })
   if (findMember(body, 'all_or_nothing') === true) {
     throw new Refusal('bad_request', { about: 'all_or_nothing is not supported.' })
@@ -50,7 +50,7 @@ async function readDocuments(body: Readonly<Record<string, unknown>>): Promise<r
 }
 
 /** quirk: reference document 9.2: one document of somebody else and the whole request is refused. */
-function requireOwn(documents: readonly SentDocument[], { identity }: Authenticated, { prefix }: UsersNeeds): void {
+function requireOwn(documents: readonly SentDocument[], { identity }: Authenticated, { prefix }: UsersDeps): void {
   if (identity.isAdmin) return
   for (const { id = '' } of documents) {
     const target = readId(id, prefix)
@@ -59,16 +59,16 @@ function requireOwn(documents: readonly SentDocument[], { identity }: Authentica
 }
 
 async function writeOne(
-  needs: UsersNeeds,
+  deps: UsersDeps,
   sent: SentDocument,
   who: Authenticated,
-  exchange: Exchange,
+  context: RequestContext,
 ): Promise<unknown> {
   const { id = '' } = sent
   try {
-    const requirePassword = () => needs.requirePassword(exchange)
-    const edit = { id, sent, who, caller: toCaller(exchange), requirePassword }
-    return { ok: true, ...(await writeDocument(needs, edit)) }
+    const requirePassword = () => deps.requirePassword(context)
+    const edit = { id, sent, who, caller: toCaller(context), requirePassword }
+    return { ok: true, ...(await writeDocument(deps, edit)) }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const { error: word, reason } = toDocumentWords(error)

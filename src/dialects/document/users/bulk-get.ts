@@ -1,15 +1,15 @@
 import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
-import type { Exchange, Reply } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireBulkReader } from './authorize.ts'
+import type { UsersDeps } from './deps.ts'
 import { readExtras, whoAsks } from './get.ts'
 import { findLeaf, matchRevision, renderLeaf } from './leaf.ts'
-import type { UsersNeeds } from './needs.ts'
 import { readFlag, readObjectBody, requireJsonType } from './query.ts'
 import { readRevisionText } from './sent.ts'
 import { toListReply } from './stream.ts'
 
-const MOST_DOCUMENTS = 10_000
+const MAX_DOCUMENTS = 10_000
 
 interface Asked {
   readonly id: string
@@ -17,18 +17,18 @@ interface Asked {
 }
 
 /** Many documents at once, each with what keeps it from being shown. */
-export async function bulkGet(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
-  requireJsonType(exchange)
-  const who = whoAsks(exchange)
-  requireBulkReader(who, needs.settings())
-  const docs = findMember(await readObjectBody(exchange), 'docs')
+export async function bulkGet(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  requireJsonType(context)
+  const who = whoAsks(context)
+  requireBulkReader(who, deps.settings())
+  const docs = findMember(await readObjectBody(context), 'docs')
   if (!Array.isArray(docs)) throw new Refusal('bad_request', { about: "Missing JSON list of 'docs'." })
-  if (docs.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+  if (docs.length > MAX_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
   const asked = docs.map(readAsked)
-  const extras = readExtras(exchange.query)
-  const isLatest = readFlag(exchange.query, 'latest')
+  const extras = readExtras(context.query)
+  const isLatest = readFlag(context.query, 'latest')
   const open = async (wanted: Asked): Promise<string> => {
-    const leaf = await findLeaf(needs, wanted.id, who)
+    const leaf = await findLeaf(deps, wanted.id, who)
     const match = wanted.revision === undefined ? leaf : matchRevision(leaf, wanted.revision, isLatest)
     const found = match ? `{"ok":${renderLeaf(match, extras)}}` : renderMissing(wanted)
     return `{"id":${JSON.stringify(wanted.id)},"docs":[${found}]}`

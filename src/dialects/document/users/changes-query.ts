@@ -1,7 +1,7 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange } from '../../../http/request-context.ts'
+import type { RequestContext } from '../../../http/request-context.ts'
+import type { UsersDeps } from './deps.ts'
 import { type Filter, readFilter } from './filter.ts'
-import type { UsersNeeds } from './needs.ts'
 import { readFlag, readWhole } from './query.ts'
 import { readSequence } from './sequence.ts'
 
@@ -21,21 +21,21 @@ export interface ChangesQuery {
 }
 
 const FEEDS: ReadonlySet<string> = new Set<FeedKind>(['normal', 'longpoll', 'continuous', 'eventsource'])
-const MOST_TIMEOUT_MS = 60_000
+const MAX_TIMEOUT_MS = 60_000
 /** More often would be work for nothing; less often and a timer would overflow. */
 const HEARTBEAT_MS = { least: 100, usual: 60_000, most: 3_600_000 } as const
 
-export async function readChangesQuery(exchange: Exchange, needs: UsersNeeds): Promise<ChangesQuery> {
-  const { query } = exchange
+export async function readChangesQuery(context: RequestContext, deps: UsersDeps): Promise<ChangesQuery> {
+  const { query } = context
   return {
     feed: readFeed(query.get('feed') ?? 'normal'),
-    filter: await readFilter(exchange),
+    filter: await readFilter(context),
     limit: readWhole(query, 'limit') ?? Number.POSITIVE_INFINITY,
     hasDocs: readFlag(query, 'include_docs'),
     isDescending: readFlag(query, 'descending'),
     heartbeatMs: readHeartbeat(query),
-    timeoutMs: Math.min(readWhole(query, 'timeout') ?? MOST_TIMEOUT_MS, MOST_TIMEOUT_MS),
-    since: await readSince(exchange, needs),
+    timeoutMs: Math.min(readWhole(query, 'timeout') ?? MAX_TIMEOUT_MS, MAX_TIMEOUT_MS),
+    since: await readSince(context, deps),
   }
 }
 
@@ -45,9 +45,9 @@ function readFeed(text: string): FeedKind {
   throw new Refusal('query_invalid', { about: `Invalid value for feed: ${JSON.stringify(text)}` })
 }
 
-async function readSince(exchange: Exchange, { changes, uuid }: UsersNeeds): Promise<number> {
-  const { query } = exchange
-  const text = exchange.header('last-event-id') ?? query.get('last-event-id') ?? query.get('since') ?? '0'
+async function readSince(context: RequestContext, { changes, uuid }: UsersDeps): Promise<number> {
+  const { query } = context
+  const text = context.header('last-event-id') ?? query.get('last-event-id') ?? query.get('since') ?? '0'
   const sequence = readSequence(text, await changes.sequence(), uuid())
   if (sequence === undefined) throw new Refusal('query_invalid', { about: 'Malformed sequence supplied in since' })
   return sequence

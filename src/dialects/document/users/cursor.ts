@@ -1,8 +1,8 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
 import type { Identity } from '../../../directory/identity.ts'
 import type { ChangesQuery } from './changes-query.ts'
+import type { UserChange, UsersDeps } from './deps.ts'
 import { findLeaf, type Leaf } from './leaf.ts'
-import type { UserChange, UsersNeeds } from './needs.ts'
 
 export interface ChangeRow {
   readonly sequence: number
@@ -28,23 +28,23 @@ export interface Cursor {
 
 const PAGE = 100
 
-export function createCursor(needs: UsersNeeds, query: ChangesQuery, who: Identity): Cursor {
-  return query.isDescending ? createBackward(needs, query, who) : createForward(needs, query, who)
+export function createCursor(deps: UsersDeps, query: ChangesQuery, who: Identity): Cursor {
+  return query.isDescending ? createBackward(deps, query, who) : createForward(deps, query, who)
 }
 
-function createForward(needs: UsersNeeds, query: ChangesQuery, who: Identity): Cursor {
+function createForward(deps: UsersDeps, query: ChangesQuery, who: Identity): Cursor {
   let position = query.since
   let left = query.limit
   return {
     position: () => position,
     isFull: () => left <= 0,
-    countPending: async () => Math.max(0, (await needs.changes.sequence()) - position),
+    countPending: async () => Math.max(0, (await deps.changes.sequence()) - position),
     async next() {
       if (left <= 0) return { rows: [], isEnd: true }
       // a store within this process answers at once: others must have their turn
       await giveWay()
-      const page = await needs.changes.since(position, PAGE)
-      const found = await loadRows(needs, query, who, page.changes)
+      const page = await deps.changes.since(position, PAGE)
+      const found = await loadRows(deps, query, who, page.changes)
       const rows = found.slice(0, left)
       left -= rows.length
       position = left <= 0 ? (rows.at(-1)?.sequence ?? position) : page.position
@@ -54,7 +54,7 @@ function createForward(needs: UsersNeeds, query: ChangesQuery, who: Identity): C
 }
 
 /** The latest first. There is only a way forward through the changes, so all of them are walked once. */
-function createBackward(needs: UsersNeeds, query: ChangesQuery, who: Identity): Cursor {
+function createBackward(deps: UsersDeps, query: ChangesQuery, who: Identity): Cursor {
   let waiting: UserChange[] | undefined
   let left = query.limit
   let position = query.since
@@ -64,9 +64,9 @@ function createBackward(needs: UsersNeeds, query: ChangesQuery, who: Identity): 
     countPending: async () => waiting?.length ?? 0,
     async next() {
       if (left <= 0) return { rows: [], isEnd: true }
-      waiting ??= await collect(needs, query)
+      waiting ??= await collect(deps, query)
       const page = waiting.splice(-PAGE).reverse()
-      const rows = (await loadRows(needs, query, who, page)).slice(0, left)
+      const rows = (await loadRows(deps, query, who, page)).slice(0, left)
       left -= rows.length
       position = rows.at(-1)?.sequence ?? position
       return { rows, isEnd: waiting.length === 0 || left <= 0 }
@@ -74,7 +74,7 @@ function createBackward(needs: UsersNeeds, query: ChangesQuery, who: Identity): 
   }
 }
 
-async function collect({ changes, prefix }: UsersNeeds, { filter }: ChangesQuery): Promise<UserChange[]> {
+async function collect({ changes, prefix }: UsersDeps, { filter }: ChangesQuery): Promise<UserChange[]> {
   const all: UserChange[] = []
   for (let at = 0, isEnd = false; !isEnd; ) {
     const page = await changes.since(at, 10 * PAGE)
@@ -86,16 +86,16 @@ async function collect({ changes, prefix }: UsersNeeds, { filter }: ChangesQuery
 }
 
 async function loadRows(
-  needs: UsersNeeds,
+  deps: UsersDeps,
   { filter }: ChangesQuery,
   who: Identity,
   changes: readonly UserChange[],
 ): Promise<readonly ChangeRow[]> {
-  const ids = changes.map(({ sequence, name }) => ({ sequence, id: `${needs.prefix}${name}` }))
+  const ids = changes.map(({ sequence, name }) => ({ sequence, id: `${deps.prefix}${name}` }))
   const rows = await Promise.all(
     ids
       .filter(({ id }) => filter.wantsId(id))
-      .map(async ({ sequence, id }) => ({ sequence, leaf: await findLeaf(needs, id, who) })),
+      .map(async ({ sequence, id }) => ({ sequence, leaf: await findLeaf(deps, id, who) })),
   )
   const hasLeaf = (row: { sequence: number; leaf: Leaf | undefined }): row is ChangeRow => row.leaf !== undefined
   return rows.filter(hasLeaf).filter(({ leaf }) => filter.wants(leaf))

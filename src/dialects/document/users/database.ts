@@ -1,12 +1,12 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange, Reply } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { toJsonReply } from '../wire.ts'
-import type { UsersNeeds } from './needs.ts'
+import type { UsersDeps } from './deps.ts'
 import { toSequenceText } from './sequence.ts'
 
 /** What `GET` of the database tells. */
-export async function usersInfo({ database, directory, changes, uuid }: UsersNeeds): Promise<Record<string, unknown>> {
+export async function usersInfo({ database, directory, changes, uuid }: UsersDeps): Promise<Record<string, unknown>> {
   const [sequence, count] = await Promise.all([changes.sequence(), directory.countUsers()])
   return {
     instance_start_time: '0',
@@ -29,14 +29,14 @@ export function putDatabase(): never {
 const PAGE = 500
 
 /** Without its users the database is still there: it is part of the server. */
-export async function deleteDatabase(exchange: Exchange, { directory, settings }: UsersNeeds): Promise<Reply> {
+export async function deleteDatabase(context: RequestContext, { directory, settings }: UsersDeps): Promise<Reply> {
   if (!settings().isDeletable) throw new Refusal('forbidden', { about: 'The database of users cannot be deleted.' })
   for (let users = await directory.listUsers({ limit: PAGE }); users.length > 0; ) {
     for (const { name } of users) {
       await directory.removeUser(name, 'any').catch(passOverMissing)
       await giveWay()
     }
-    users = exchange.signal.aborted ? [] : await directory.listUsers({ limit: PAGE })
+    users = context.signal.aborted ? [] : await directory.listUsers({ limit: PAGE })
   }
   return toJsonReply(200, { ok: true })
 }

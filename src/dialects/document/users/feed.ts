@@ -1,27 +1,27 @@
 import { Refusal } from '../../../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../../../directory/identity.ts'
-import type { Exchange, Feed, Reply } from '../../../http/request-context.ts'
+import type { Feed, Reply, RequestContext } from '../../../http/request-context.ts'
 import { type ChangesQuery, readChangesQuery } from './changes-query.ts'
 import { type Batch, type Cursor, createCursor } from './cursor.ts'
+import type { UsersDeps } from './deps.ts'
 import { type FeedForm, FORMS, renderRows } from './form.ts'
-import type { UsersNeeds } from './needs.ts'
 import { createNews, type News } from './news.ts'
 import { renderSequence } from './sequence.ts'
 
 /** What changed since, and, as long as the client stays, what changes. */
-export async function getChanges(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
-  const query = await readChangesQuery(exchange, needs)
-  const who = exchange.authenticated ?? ANONYMOUS
-  const cursor = createCursor(needs, query, who.identity)
+export async function getChanges(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  const query = await readChangesQuery(context, deps)
+  const who = context.authenticated ?? ANONYMOUS
+  const cursor = createCursor(deps, query, who.identity)
   const form = FORMS[query.feed]
   // before anything is answered, so that a failure here is still told in words
   const first = await cursor.next()
-  const body = followChanges({ needs, query, who, cursor, form, signal: exchange.signal }, first)
+  const body = followChanges({ deps, query, who, cursor, form, signal: context.signal }, first)
   return { status: 200, headers: form.headers, body }
 }
 
 interface Following {
-  readonly needs: UsersNeeds
+  readonly deps: UsersDeps
   readonly query: ChangesQuery
   readonly who: Authenticated
   readonly cursor: Cursor
@@ -30,24 +30,24 @@ interface Following {
 }
 
 async function* followChanges(following: Following, first: Batch): Feed {
-  const { needs, cursor, form, signal } = following
-  const news = createNews(needs, following)
+  const { deps, cursor, form, signal } = following
+  const news = createNews(deps, following)
   try {
     if (form.head !== '') yield form.head
     yield* pour(following, first, news)
     if (signal.aborted) return
-    yield form.tail(renderSequence(cursor.position(), needs.uuid()), await cursor.countPending())
+    yield form.tail(renderSequence(cursor.position(), deps.uuid()), await cursor.countPending())
   } finally {
     news.close()
   }
 }
 
-async function* pour({ needs, query, cursor, form }: Following, first: Batch, news: News): Feed {
+async function* pour({ deps, query, cursor, form }: Following, first: Batch, news: News): Feed {
   const { hasDocs } = query
   let isFirst = true
   for (let batch = first; ; batch = await cursor.next()) {
     if (batch.rows.length > 0) {
-      yield renderRows(form, batch.rows, { hasDocs, uuid: needs.uuid(), isFirst })
+      yield renderRows(form, batch.rows, { hasDocs, uuid: deps.uuid(), isFirst })
       isFirst = false
       news.restart()
     }

@@ -1,24 +1,24 @@
 import { Refusal } from '../../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../../directory/identity.ts'
-import type { Exchange, Reply } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import type { UsersDeps } from './deps.ts'
 import { type Extras, findLeaf, type Leaf, matchRevision, renderLeaf } from './leaf.ts'
-import type { UsersNeeds } from './needs.ts'
 import { getOpenRevisions } from './open-revisions.ts'
 import { readFlag } from './query.ts'
 import { readRevisionText } from './sent.ts'
 
-export const whoAsks = (exchange: Exchange): Identity => (exchange.authenticated ?? ANONYMOUS).identity
+export const whoAsks = (context: RequestContext): Identity => (context.authenticated ?? ANONYMOUS).identity
 
-export async function getDocument(exchange: Exchange, id: string, needs: UsersNeeds): Promise<Reply> {
-  const { query } = exchange
-  const who = whoAsks(exchange)
+export async function getDocument(context: RequestContext, id: string, deps: UsersDeps): Promise<Reply> {
+  const { query } = context
+  const who = whoAsks(context)
   if (id.startsWith('_design/') && !who.isAdmin) throw new Refusal('forbidden', { about: DESIGN_IS_CLOSED })
   const extras = readExtras(query)
   const isLatest = readFlag(query, 'latest')
-  if (query.has('open_revs')) return getOpenRevisions(exchange, await findLeaf(needs, id, who), { extras, isLatest })
+  if (query.has('open_revs')) return getOpenRevisions(context, await findLeaf(deps, id, who), { extras, isLatest })
   const revision = readRevisionText(query.get('rev') ?? undefined)
-  const leaf = await findLeaf(needs, id, who)
-  return reply(exchange, requireLeaf(leaf, revision, isLatest), extras)
+  const leaf = await findLeaf(deps, id, who)
+  return reply(context, requireLeaf(leaf, revision, isLatest), extras)
 }
 
 const DESIGN_IS_CLOSED = 'Only administrators can view design docs in the users database.'
@@ -38,9 +38,9 @@ function requireLeaf(leaf: Leaf | undefined, revision: string | undefined, isLat
   return match
 }
 
-function reply(exchange: Exchange, leaf: Leaf, extras: Extras): Reply {
+function reply(context: RequestContext, leaf: Leaf, extras: Extras): Reply {
   const tag = toTag(leaf)
-  if (isFresh(exchange.header('if-none-match'), tag)) {
+  if (isFresh(context.header('if-none-match'), tag)) {
     return { status: 304, headers: [['ETag', tag], MUST_REVALIDATE] }
   }
   const headers = [MUST_REVALIDATE, ['Content-Type', 'application/json'] as const, ['ETag', tag] as const]

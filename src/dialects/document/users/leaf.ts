@@ -1,10 +1,10 @@
 import type { Identity } from '../../../directory/identity.ts'
 import { type Ancestors, ancestorsOf, readRevision, type User, type UserRecord } from '../../../directory/user.ts'
 import { viewOf } from './authorize.ts'
+import type { UsersDeps } from './deps.ts'
 import { createDesignDocument, DESIGN_ID } from './design.ts'
 import { readId } from './id.ts'
 import { type Member, renderMembers } from './member.ts'
-import type { UsersNeeds } from './needs.ts'
 import { toMembers, toPublicMembers } from './to-document.ts'
 
 /** The one current revision of a document, as far as the reader may see it. There are never conflicting ones here. */
@@ -18,24 +18,24 @@ export interface Leaf {
 }
 
 /** What a reader may see under this id; `undefined` where that is nothing. */
-export async function findLeaf(needs: UsersNeeds, id: string, who: Identity): Promise<Leaf | undefined> {
-  const target = readId(id, needs.prefix)
-  if (target.kind === 'design') return who.isAdmin && id === DESIGN_ID ? toDesignLeaf(needs.prefix) : undefined
+export async function findLeaf(deps: UsersDeps, id: string, who: Identity): Promise<Leaf | undefined> {
+  const target = readId(id, deps.prefix)
+  if (target.kind === 'design') return who.isAdmin && id === DESIGN_ID ? toDesignLeaf(deps.prefix) : undefined
   if (target.kind !== 'user') return undefined
-  const record = await needs.directory.findRecord(target.name)
-  return record && toLeaf(needs, record, who)
+  const record = await deps.directory.findRecord(target.name)
+  return record && toLeaf(deps, record, who)
 }
 
-export function toLeaf(needs: UsersNeeds, record: UserRecord, who: Identity): Leaf | undefined {
-  const id = `${needs.prefix}${record.name}`
-  if (record.kind === 'user') return toUserLeaf(needs, id, record, who)
+export function toLeaf(deps: UsersDeps, record: UserRecord, who: Identity): Leaf | undefined {
+  const id = `${deps.prefix}${record.name}`
+  if (record.kind === 'user') return toUserLeaf(deps, id, record, who)
   // that somebody was there once is nobody else's business
   if (!who.isAdmin) return undefined
   return { id, revision: record.revision, ancestors: ancestorsOf(record), isDeleted: true, members: [], view: 'whole' }
 }
 
-function toUserLeaf(needs: UsersNeeds, id: string, user: User, who: Identity): Leaf | undefined {
-  const settings = needs.settings()
+function toUserLeaf(deps: UsersDeps, id: string, user: User, who: Identity): Leaf | undefined {
+  const settings = deps.settings()
   const view = viewOf(who, user.name, settings)
   if (view === 'none') return undefined
   const members = view === 'whole' ? toMembers(user) : toPublicMembers(user, settings.publicFields)

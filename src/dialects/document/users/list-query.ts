@@ -1,5 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange } from '../../../http/request-context.ts'
+import type { RequestContext } from '../../../http/request-context.ts'
 import type { KeyRange } from './key-range.ts'
 import { readFlag, readJsonParameter, readObjectBody, readWhole, requireJsonType } from './query.ts'
 
@@ -14,11 +14,11 @@ export interface ListQuery {
 }
 
 /** Reads the parameters of a listing: of the query, or of the body of a `POST`, where they are JSON. */
-export async function readListQuery(exchange: Exchange): Promise<ListQuery> {
-  if (exchange.method !== 'POST') return toListQuery(exchange.query)
-  requireJsonType(exchange)
-  const given = new URLSearchParams(exchange.query)
-  for (const [name, value] of Object.entries(await readObjectBody(exchange))) given.set(name, JSON.stringify(value))
+export async function readListQuery(context: RequestContext): Promise<ListQuery> {
+  if (context.method !== 'POST') return toListQuery(context.query)
+  requireJsonType(context)
+  const given = new URLSearchParams(context.query)
+  for (const [name, value] of Object.entries(await readObjectBody(context))) given.set(name, JSON.stringify(value))
   return toListQuery(given)
 }
 

@@ -1,5 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange, Reply } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { toJsonReply } from '../wire.ts'
 import { type Member, renderMembers } from './member.ts'
 import { readFlag, readJsonBody } from './query.ts'
@@ -21,8 +21,8 @@ export interface LocalDocument {
   readonly members: readonly Member[]
 }
 
-const MOST_DOCUMENTS = 500
-const MOST_BYTES = 65_536
+const MAX_DOCUMENTS = 500
+const MAX_BYTES = 65_536
 
 export function createLocalDocuments(): LocalDocuments {
   const documents = new Map<string, LocalDocument>()
@@ -34,17 +34,17 @@ export function createLocalDocuments(): LocalDocuments {
       documents.delete(id)
       documents.set(id, document)
       for (const oldest of documents.keys()) {
-        if (documents.size <= MOST_DOCUMENTS) return
+        if (documents.size <= MAX_DOCUMENTS) return
         documents.delete(oldest)
       }
     },
   }
 }
 
-export function getLocal(exchange: Exchange, id: string, documents: LocalDocuments): Reply {
+export function getLocal(context: RequestContext, id: string, documents: LocalDocuments): Reply {
   const found = documents.find(id)
   if (!found) throw new Refusal('not_found')
-  const revisions = readFlag(exchange.query, 'revs') ? [['_revisions', toRevisions(found.revision)] as const] : []
+  const revisions = readFlag(context.query, 'revs') ? [['_revisions', toRevisions(found.revision)] as const] : []
   return {
     status: 200,
     headers: [
@@ -58,12 +58,12 @@ export function getLocal(exchange: Exchange, id: string, documents: LocalDocumen
 const toRevisions = (revision: string) => ({ start: 0, ids: [revision.slice(2)] })
 
 /** The last writer wins: only the replicator whose note it is writes there. */
-export async function putLocal(exchange: Exchange, id: string, documents: LocalDocuments): Promise<Reply> {
-  const sent = readSent(await readJsonBody(exchange))
+export async function putLocal(context: RequestContext, id: string, documents: LocalDocuments): Promise<Reply> {
+  const sent = readSent(await readJsonBody(context))
   if (sent.isDeletion) return deleteLocal(id, documents)
   const members = [...sent.members]
-  if (id.length + JSON.stringify(members).length > MOST_BYTES) throw new Refusal('document_too_large', { about: id })
-  const before = readRequestRevision(exchange, sent.revision) ?? '0-0'
+  if (id.length + JSON.stringify(members).length > MAX_BYTES) throw new Refusal('document_too_large', { about: id })
+  const before = readRequestRevision(context, sent.revision) ?? '0-0'
   const revision = `0-${readCount(before) + 1}`
   documents.put(id, { revision, members })
   return toJsonReply(201, { ok: true, id, rev: revision })

@@ -1,7 +1,7 @@
 import type { Ended } from '../../../directory/directory.ts'
 import type { Authenticated } from '../../../directory/identity.ts'
 import type { ChangesQuery } from './changes-query.ts'
-import type { UsersNeeds } from './needs.ts'
+import type { UsersDeps } from './deps.ts'
 
 /** `beat`: time for a sign of life. `over`: nothing happened for too long. `gone`: nobody waits any longer. */
 export type Outcome = 'news' | 'beat' | 'over' | 'gone' | 'cut'
@@ -23,7 +23,7 @@ export interface Waiting {
   readonly signal: AbortSignal
 }
 
-export function createNews({ changes, directory, clock }: UsersNeeds, { who, query, signal }: Waiting): News {
+export function createNews({ changes, directory, clock }: UsersDeps, { who, query, signal }: Waiting): News {
   const { heartbeatMs = Number.POSITIVE_INFINITY } = query
   const timeoutMs = query.heartbeatMs === undefined ? query.timeoutMs : Number.POSITIVE_INFINITY
   const alarm = createAlarm()

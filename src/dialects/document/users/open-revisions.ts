@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
-import type { Exchange, Reply } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { type Extras, type Leaf, matchRevision, renderLeaf } from './leaf.ts'
 import { readJsonParameter } from './query.ts'
 import { readRevisionText } from './sent.ts'
@@ -12,19 +12,19 @@ export interface OpenOptions {
 
 type Opened = { readonly leaf: Leaf } | { readonly missing: string }
 
-const MOST_REVISIONS = 1000
+const MAX_REVISIONS = 1000
 
 /** The revisions named by `open_revs`, as replicators ask for them: a list, or parts where they accept those. */
-export function getOpenRevisions(exchange: Exchange, leaf: Leaf | undefined, options: OpenOptions): Reply {
-  const opened = openRevisions(leaf, readAsked(exchange.query), options.isLatest)
-  const isParts = /\bmultipart\/mixed\b/.test(exchange.header('accept') ?? '')
+export function getOpenRevisions(context: RequestContext, leaf: Leaf | undefined, options: OpenOptions): Reply {
+  const opened = openRevisions(leaf, readAsked(context.query), options.isLatest)
+  const isParts = /\bmultipart\/mixed\b/.test(context.header('accept') ?? '')
   return isParts ? toParts(opened, options.extras) : toList(opened, options.extras)
 }
 
 function readAsked(query: URLSearchParams): readonly string[] | 'all' {
   if (query.get('open_revs') === 'all') return 'all'
   const list = readJsonParameter(query, 'open_revs')
-  if (!Array.isArray(list) || list.length > MOST_REVISIONS) {
+  if (!Array.isArray(list) || list.length > MAX_REVISIONS) {
     throw new Refusal('query_invalid', { about: 'open_revs must be all, or a list of revisions' })
   }
   return list.map((revision) => readRevisionText(revision) ?? '')

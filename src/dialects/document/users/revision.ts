@@ -1,17 +1,17 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { UserRecord } from '../../../directory/user.ts'
-import type { Exchange } from '../../../http/request-context.ts'
+import type { RequestContext } from '../../../http/request-context.ts'
 import { readRevisionText } from './sent.ts'
 
 /** The revision a request speaks of: in its document, its query or its `If-Match`, which must not disagree. */
-export function readRequestRevision(exchange: Exchange, inDocument: string | undefined): string | undefined {
-  const inQuery = readRevisionText(exchange.query.get('rev') ?? undefined)
+export function readRequestRevision(context: RequestContext, inDocument: string | undefined): string | undefined {
+  const inQuery = readRevisionText(context.query.get('rev') ?? undefined)
   if (inDocument !== undefined && inQuery !== undefined && inDocument !== inQuery) {
     throw refuse('Document rev from request body and query string have different values')
   }
   const given = inDocument ?? inQuery
   const inHeader = readRevisionText(
-    exchange
+    context
       .header('if-match')
       ?.trim()
       .replace(/^"(.*)"$/, '$1'),

@@ -1,12 +1,12 @@
 import { Refusal } from '../../../base/errors.ts'
 import { createPace } from '../../../base/pace.ts'
 import { readRevision } from '../../../directory/user.ts'
-import type { Exchange, Reply } from '../../../http/request-context.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { toJsonReply } from '../wire.ts'
 import { requireBulkReader } from './authorize.ts'
+import type { UsersDeps } from './deps.ts'
 import { whoAsks } from './get.ts'
 import { findLeaf, type Leaf } from './leaf.ts'
-import type { UsersNeeds } from './needs.ts'
 import { readObjectBody, requireJsonType } from './query.ts'
 import { requireRevisionText } from './sent.ts'
 
@@ -16,11 +16,11 @@ interface Difference {
   readonly ancestor: string | undefined
 }
 
-const MOST_DOCUMENTS = 10_000
+const MAX_DOCUMENTS = 10_000
 
 /** Which of the revisions somebody has are not here, each with what is here instead. */
-export async function revisionsDiff(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
-  const rows = (await findDifferences(exchange, needs)).map(({ id, missing, ancestor }) => [
+export async function revisionsDiff(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  const rows = (await findDifferences(context, deps)).map(({ id, missing, ancestor }) => [
     id,
     ancestor === undefined ? { missing } : { missing, possible_ancestors: [ancestor] },
   ])
@@ -28,23 +28,23 @@ export async function revisionsDiff(exchange: Exchange, needs: UsersNeeds): Prom
 }
 
 /** The older spelling of the same question. */
-export async function missingRevisions(exchange: Exchange, needs: UsersNeeds): Promise<Reply> {
-  const rows = (await findDifferences(exchange, needs)).map(({ id, missing }) => [id, missing])
+export async function missingRevisions(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  const rows = (await findDifferences(context, deps)).map(({ id, missing }) => [id, missing])
   return toJsonReply(200, { missing_revs: Object.fromEntries(rows) })
 }
 
-async function findDifferences(exchange: Exchange, needs: UsersNeeds): Promise<readonly Difference[]> {
-  requireJsonType(exchange)
-  const who = whoAsks(exchange)
-  requireBulkReader(who, needs.settings())
-  const asked = Object.entries(await readObjectBody(exchange))
-  if (asked.length > MOST_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+async function findDifferences(context: RequestContext, deps: UsersDeps): Promise<readonly Difference[]> {
+  requireJsonType(context)
+  const who = whoAsks(context)
+  requireBulkReader(who, deps.settings())
+  const asked = Object.entries(await readObjectBody(context))
+  if (asked.length > MAX_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
   const pace = createPace()
   const differences: Difference[] = []
   for (const [id, list] of asked) {
     if (pace.isDue()) await pace.rest()
     const revisions = readRevisions(list)
-    const leaf = await findLeaf(needs, id, who)
+    const leaf = await findLeaf(deps, id, who)
     const missing = revisions.filter((revision) => !isKnown(leaf, revision))
     if (missing.length > 0) differences.push({ id, missing, ancestor: findAncestor(leaf?.revision, missing) })
   }

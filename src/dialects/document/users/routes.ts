@@ -2,31 +2,31 @@
  * What enters: requests to the database of users, as clients of the document database spell them. What leaves: the
  * users of the directory as documents. Nothing is kept here but the notes of replicators.
  */
-import type { Exchange, Handler, Params, Reply, Route } from '../../../http/request-context.ts'
+import type { Handler, Params, Reply, RequestContext, Route } from '../../../http/request-context.ts'
 import { toJsonReply } from '../wire.ts'
 import { allDocs } from './all-docs.ts'
 import { bulkDocs } from './bulk-docs.ts'
 import { bulkGet } from './bulk-get.ts'
 import { deleteDatabase, ensureFullCommit, getSecurity, putDatabase, putSecurity, usersInfo } from './database.ts'
+import type { UsersDeps } from './deps.ts'
 import { getChanges } from './feed.ts'
 import { getDocument } from './get.ts'
 import { createLocalDocuments, deleteLocal, getLocal, putLocal } from './local.ts'
-import type { UsersNeeds } from './needs.ts'
 import { deleteDocument, postDocument, putDocument } from './put.ts'
 import { requireJsonType } from './query.ts'
 import { missingRevisions, revisionsDiff } from './revisions-diff.ts'
 
-export function usersRoutes(needs: UsersNeeds): readonly Route[] {
-  const below = (path: string) => `/${needs.database}${path}`
+export function usersRoutes(deps: UsersDeps): readonly Route[] {
+  const below = (path: string) => `/${deps.database}${path}`
   const given =
-    (work: (exchange: Exchange, needs: UsersNeeds) => Promise<Reply>): Handler =>
-    (exchange) =>
-      work(exchange, needs)
+    (work: (context: RequestContext, deps: UsersDeps) => Promise<Reply>): Handler =>
+    (context) =>
+      work(context, deps)
   return [
     {
       path: below(''),
       methods: {
-        GET: async () => toJsonReply(200, await usersInfo(needs)),
+        GET: async () => toJsonReply(200, await usersInfo(deps)),
         PUT: putDatabase,
         DELETE: given(deleteDatabase),
         POST: given(postDocument),
@@ -50,21 +50,21 @@ export function usersRoutes(needs: UsersNeeds): readonly Route[] {
     { path: below('/_missing_revs'), methods: { POST: given(missingRevisions) } },
     { path: below('/_ensure_full_commit'), methods: { POST: commit } },
     { path: below('/_security'), methods: { GET: getSecurity, PUT: putSecurity }, allow: ['PUT', 'GET'] },
-    ...documentRoutes(needs, below),
+    ...documentRoutes(deps, below),
   ]
 }
 
-const commit: Handler = (exchange) => {
-  requireJsonType(exchange)
+const commit: Handler = (context) => {
+  requireJsonType(context)
   return ensureFullCommit()
 }
 
 /** An id with a slash stands as it is (`_design/_auth`) or encoded, in one segment. */
-function documentRoutes(needs: UsersNeeds, below: (path: string) => string): readonly Route[] {
-  const methods = createDocumentMethods(needs)
+function documentRoutes(deps: UsersDeps, below: (path: string) => string): readonly Route[] {
+  const methods = createDocumentMethods(deps)
   const at = (toId: (params: Params) => string): Route['methods'] =>
     Object.fromEntries(
-      Object.entries(methods).map(([method, work]) => [method, (exchange, params) => work(exchange, toId(params))]),
+      Object.entries(methods).map(([method, work]) => [method, (context, params) => work(context, toId(params))]),
     )
   return [
     { path: below('/{id}'), methods: at(({ id = '' }) => id), allow: ALLOWED },
@@ -89,14 +89,14 @@ const FOLDERS: ReadonlySet<string> = new Set(['_design', '_local'])
 
 const ALLOWED = ['DELETE', 'GET', 'HEAD', 'PUT']
 
-type Work = (exchange: Exchange, id: string) => Reply | Promise<Reply>
+type Work = (context: RequestContext, id: string) => Reply | Promise<Reply>
 
-function createDocumentMethods(needs: UsersNeeds): Readonly<Record<string, Work>> {
+function createDocumentMethods(deps: UsersDeps): Readonly<Record<string, Work>> {
   const local = createLocalDocuments()
   const isLocal = (id: string) => id.startsWith('_local/')
   return {
-    GET: (exchange, id) => (isLocal(id) ? getLocal(exchange, id, local) : getDocument(exchange, id, needs)),
-    PUT: (exchange, id) => (isLocal(id) ? putLocal(exchange, id, local) : putDocument(exchange, id, needs)),
-    DELETE: (exchange, id) => (isLocal(id) ? deleteLocal(id, local) : deleteDocument(exchange, id, needs)),
+    GET: (context, id) => (isLocal(id) ? getLocal(context, id, local) : getDocument(context, id, deps)),
+    PUT: (context, id) => (isLocal(id) ? putLocal(context, id, local) : putDocument(context, id, deps)),
+    DELETE: (context, id) => (isLocal(id) ? deleteLocal(id, local) : deleteDocument(context, id, deps)),
   }
 }

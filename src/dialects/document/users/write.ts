@@ -3,8 +3,8 @@ import type { Caller } from '../../../directory/directory.ts'
 import type { Authenticated } from '../../../directory/identity.ts'
 import type { Json, User } from '../../../directory/user.ts'
 import { needsPassword, type OwnChange, requireOwnChange, requireWriter } from './authorize.ts'
+import type { UsersDeps } from './deps.ts'
 import { type DocumentId, readId } from './id.ts'
-import type { UsersNeeds } from './needs.ts'
 import { isPasswordMember, keepsPassword, readSentPassword, type SentPassword, toNewPassword } from './password.ts'
 import { requireFollows } from './revision.ts'
 import type { SentDocument } from './sent.ts'
@@ -26,22 +26,22 @@ export interface Written {
 }
 
 /** Bounded because every node remembers documents in memory. */
-const MOST_BYTES = { admin: 1_048_576, other: 65_536 } as const
+const MAX_BYTES = { admin: 1_048_576, other: 65_536 } as const
 
 /** Puts a document in the place of the one it follows. Everything that is asked of either is asked here. */
-export async function writeDocument(needs: UsersNeeds, edit: Edit): Promise<Written> {
+export async function writeDocument(deps: UsersDeps, edit: Edit): Promise<Written> {
   const { id, sent, who } = edit
-  const target = readId(id, needs.prefix)
-  requireWriter(who.identity, target, needs.settings())
+  const target = readId(id, deps.prefix)
+  requireWriter(who.identity, target, deps.settings())
   requireWritable(target)
   requireSize(edit)
   const password = readSentPassword(sent.members)
-  const record = target.kind === 'user' ? await needs.directory.findRecord(target.name) : undefined
+  const record = target.kind === 'user' ? await deps.directory.findRecord(target.name) : undefined
   requireFollows(sent.revision, record)
   const old = record?.kind === 'user' ? record : undefined
-  const change = requireAllowed(needs, edit, old, password)
+  const change = requireAllowed(deps, edit, old, password)
   if (needsPassword(who.identity, change)) await edit.requirePassword()
-  return { id, rev: await store(needs, edit, old, password) }
+  return { id, rev: await store(deps, edit, old, password) }
 }
 
 function requireWritable({ kind, id }: DocumentId): void {
@@ -54,23 +54,23 @@ function requireWritable({ kind, id }: DocumentId): void {
 }
 
 function requireSize({ id, sent, who }: Edit): void {
-  const most = who.identity.isAdmin ? MOST_BYTES.admin : MOST_BYTES.other
+  const most = who.identity.isAdmin ? MAX_BYTES.admin : MAX_BYTES.other
   if (Buffer.byteLength(JSON.stringify([...sent.members])) > most)
     throw new Refusal('document_too_large', { about: id })
 }
 
-function requireAllowed(needs: UsersNeeds, edit: Edit, old: User | undefined, password: SentPassword): OwnChange {
+function requireAllowed(deps: UsersDeps, edit: Edit, old: User | undefined, password: SentPassword): OwnChange {
   const { id, sent, who } = edit
   const { isDeletion, members } = sent
   const isKept = keepsPassword(password, old)
   // what the new password replaces is not judged
   const keepsStored = password.kind === 'new' || isKept
-  const { prefix } = needs
+  const { prefix } = deps
   const flaw = checkProposal({ id, prefix, isDeletion, members, old, keepsPassword: keepsStored, who: who.identity })
   if (flaw !== undefined) throw new Refusal('forbidden', { about: flaw })
   const setsPassword = password.kind === 'new' || changesSecondFactor(sent, old)
   const change = { old, isDeletion, setsPassword, keepsPassword: isKept }
-  requireOwnChange(who.identity, change, needs.settings())
+  requireOwnChange(who.identity, change, deps.settings())
   return change
 }
 
@@ -80,7 +80,7 @@ function changesSecondFactor({ members }: SentDocument, old: User | undefined): 
 }
 
 async function store(
-  { directory }: UsersNeeds,
+  { directory }: UsersDeps,
   { sent, caller }: Edit,
   old: User | undefined,
   sentPassword: SentPassword,

@@ -1,14 +1,14 @@
 import { Refusal } from '../../../base/errors.ts'
 import { resolveCollectionLevel, resolveDatabaseLevel } from '../../../directory/grants.ts'
 import type { Grant, GrantLevel } from '../../../directory/user.ts'
-import type { Exchange, Params, Reply } from '../../../http/request-context.ts'
+import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { readMembers } from '../body.ts'
 import { capLevel } from '../mode.ts'
 import { SYSTEM_DATABASE } from '../path.ts'
 import { requireManager, requireReader } from '../rights.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
 import { readGrant } from './input.ts'
-import type { UsersNeeds } from './routes.ts'
+import type { UsersDeps } from './routes.ts'
 import { aboutUser } from './wire.ts'
 import { ROOT, requireChangeable } from './write.ts'
 
@@ -21,23 +21,23 @@ const EVERYTHING: Grants = new Map(
   [ALL, SYSTEM_DATABASE].map((database) => [database, { level: 'rw', collections: new Map([[ALL, 'rw']]) }]),
 )
 
-async function findGrants({ directory }: UsersNeeds, name: string): Promise<Grants | undefined> {
+async function findGrants({ directory }: UsersDeps, name: string): Promise<Grants | undefined> {
   if (directory.isAdministrator(name)) return EVERYTHING
   return (await directory.findUser(name))?.multiModel.grants
 }
 
-export async function listDatabases(needs: UsersNeeds, exchange: Exchange, { user = '' }: Params): Promise<Reply> {
-  requireReader(exchange, needs.settings(), user)
-  const grants = await findGrants(needs, user)
+export async function listDatabases(deps: UsersDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
+  requireReader(context, deps.settings(), user)
+  const grants = await findGrants(deps, user)
   if (!grants) throw new Refusal('user_not_found')
-  const names = await listNames(needs, grants)
-  if (exchange.query.get('full') === 'true') return toWrappedReply(toConfigured(names, grants))
-  const mode = needs.mode.get()
+  const names = await listNames(deps, grants)
+  if (context.query.get('full') === 'true') return toWrappedReply(toConfigured(names, grants))
+  const mode = deps.mode.get()
   const levels = names.map((name) => [name, capLevel(resolveDatabaseLevel(grants, name), mode)] as const)
   return toWrappedReply(Object.fromEntries(levels.filter(([, level]) => level !== 'none')))
 }
 
-async function listNames({ databases }: UsersNeeds, grants: Grants): Promise<readonly string[]> {
+async function listNames({ databases }: UsersDeps, grants: Grants): Promise<readonly string[]> {
   const own = [...grants.keys()].filter((name) => name !== ALL)
   return [...new Set([...(await databases.list()), ...own])].toSorted()
 }
@@ -55,43 +55,43 @@ function toConfigured(names: readonly string[], grants: Grants): object {
 
 const NOTHING: Grant = { level: undefined, collections: new Map() }
 
-export async function getLevel(needs: UsersNeeds, exchange: Exchange, params: Params): Promise<Reply> {
+export async function getLevel(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
-  requireReader(exchange, needs.settings(), user)
+  requireReader(context, deps.settings(), user)
   // quirk: reference multi-model 7.2: neither the user nor the database has to exist
-  const grants = (await findGrants(needs, user)) ?? new Map()
+  const grants = (await findGrants(deps, user)) ?? new Map()
   const level =
     collection === undefined
       ? resolveDatabaseLevel(grants, database)
       : resolveCollectionLevel(grants, database, collection)
-  const isConfigured = exchange.query.get('configured') === 'true'
-  return toWrappedReply(isConfigured ? level : capLevel(level, needs.mode.get()))
+  const isConfigured = context.query.get('configured') === 'true'
+  return toWrappedReply(isConfigured ? level : capLevel(level, deps.mode.get()))
 }
 
-export async function setLevel(needs: UsersNeeds, exchange: Exchange, params: Params): Promise<Reply> {
+export async function setLevel(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
-  requireManager(exchange)
-  requireChangeable(needs, exchange, user)
-  const level = readGrant(await readMembers(exchange))
+  requireManager(context)
+  requireChangeable(deps, context, user)
+  const level = readGrant(await readMembers(context))
   requireRootStays(user, database, collection, level)
-  if (collection !== undefined) await requireDatabase(needs, database)
-  await aboutUser(needs.directory.setGrant(user, database, level, collection))
+  if (collection !== undefined) await requireDatabase(deps, database)
+  await aboutUser(deps.directory.setGrant(user, database, level, collection))
   const place = collection === undefined ? database : `${database}/${collection}`
   return toMergedReply(200, Object.fromEntries([[place, level]]))
 }
 
-export async function clearLevel(needs: UsersNeeds, exchange: Exchange, params: Params): Promise<Reply> {
+export async function clearLevel(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user = '', database = '', collection } = params
-  requireManager(exchange)
-  requireChangeable(needs, exchange, user)
+  requireManager(context)
+  requireChangeable(deps, context, user)
   requireRootStays(user, database, collection, undefined)
-  if (collection !== undefined) await requireDatabase(needs, database)
-  await aboutUser(needs.directory.setGrant(user, database, undefined, collection))
+  if (collection !== undefined) await requireDatabase(deps, database)
+  await aboutUser(deps.directory.setGrant(user, database, undefined, collection))
   return toDoneReply(202)
 }
 
 /** Collections are granted in a database that is there; a database can be granted before it is. */
-async function requireDatabase({ databases }: UsersNeeds, database: string): Promise<void> {
+async function requireDatabase({ databases }: UsersDeps, database: string): Promise<void> {
   if (database !== ALL && !(await databases.exists(database))) throw new Refusal('database_not_found')
 }
 

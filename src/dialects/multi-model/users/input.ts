@@ -60,11 +60,11 @@ function readMember<T>(
 }
 
 /** What is kept for a user beside its rights travels through memory with it, and users may set it themselves. */
-const MOST_KEPT_BYTES = 65_536
+const MAX_KEPT_BYTES = 65_536
 
 export function requireSmall(kept: JsonObject): JsonObject {
-  if (Buffer.byteLength(JSON.stringify(kept)) <= MOST_KEPT_BYTES) return kept
-  throw new Refusal('bad_request', { about: `no more than ${MOST_KEPT_BYTES} bytes are kept for a user` })
+  if (Buffer.byteLength(JSON.stringify(kept)) <= MAX_KEPT_BYTES) return kept
+  throw new Refusal('bad_request', { about: `no more than ${MAX_KEPT_BYTES} bytes are kept for a user` })
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string'

@@ -1,23 +1,23 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { User } from '../../../directory/user.ts'
-import type { Exchange, Params, Reply } from '../../../http/request-context.ts'
+import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { gather } from '../gather.ts'
 import { requireReader } from '../rights.ts'
 import { toMergedReply } from '../wire.ts'
-import type { UsersNeeds } from './routes.ts'
+import type { UsersDeps } from './routes.ts'
 import { toAdministratorObject, toUserObject, type UserObject } from './wire.ts'
 
-export async function getUser(needs: UsersNeeds, exchange: Exchange, { user: name = '' }: Params): Promise<Reply> {
-  requireReader(exchange, needs.settings(), name)
-  if (needs.directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
-  const user = await needs.directory.findUser(name)
+export async function getUser(deps: UsersDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
+  requireReader(context, deps.settings(), name)
+  if (deps.directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
+  const user = await deps.directory.findUser(name)
   if (!user) throw new Refusal('user_not_found')
   return toMergedReply(200, toUserObject(user))
 }
 
 /** All of them, piece by piece where they are many: a directory may be larger than what fits into memory. */
-export async function listUsers({ directory, settings }: UsersNeeds, exchange: Exchange): Promise<Reply> {
-  requireReader(exchange, settings())
+export async function listUsers({ directory, settings }: UsersDeps, context: RequestContext): Promise<Reply> {
+  requireReader(context, settings())
   const administrators = directory.listAdministrators().map(({ name }) => name)
   // The first page is there before the reply begins, so that a store that is gone still gets its own answer.
   const first = await directory.listUsers({ limit: PAGE })
@@ -27,7 +27,7 @@ export async function listUsers({ directory, settings }: UsersNeeds, exchange: E
 
 const PAGE = 500
 
-type Lister = Pick<UsersNeeds['directory'], 'listUsers'>
+type Lister = Pick<UsersDeps['directory'], 'listUsers'>
 
 async function* readPages(first: readonly User[], directory: Lister): AsyncGenerator<readonly User[]> {
   let page = first

@@ -1,6 +1,6 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { AdministratorDirectory, UserDirectory } from '../../../directory/directory.ts'
-import type { Exchange, Handler, Params, Reply, Route } from '../../../http/request-context.ts'
+import type { Handler, Params, Reply, RequestContext, Route } from '../../../http/request-context.ts'
 import type { Databases, GateSettings } from '../gate.ts'
 import type { ServerMode } from '../mode.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
@@ -8,25 +8,25 @@ import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
 import { getUser, listUsers } from './read.ts'
 import { changeUser, checkPassword, createUser, removeUser, replaceUser } from './write.ts'
 
-export interface UsersNeeds {
+export interface UsersDeps {
   readonly directory: UserDirectory & AdministratorDirectory
   readonly databases: Databases
   settings(): GateSettings
   readonly mode: ServerMode
   /** Throws unless the credential of the request has proved the password of its user. */
-  requirePassword(exchange: Exchange): Promise<void>
+  requirePassword(context: RequestContext): Promise<void>
   /** Whether this is the password of that user; a failure counts for the lockout. */
-  isPassword(name: string, password: string, exchange: Exchange): Promise<boolean>
+  isPassword(name: string, password: string, context: RequestContext): Promise<boolean>
 }
 
-type Work = (needs: UsersNeeds, exchange: Exchange, params: Params) => Promise<Reply>
+type Work = (deps: UsersDeps, context: RequestContext, params: Params) => Promise<Reply>
 
 /** The API of users: `/_api/user` and everything below. */
-export function usersRoutes(needs: UsersNeeds): readonly Route[] {
+export function usersRoutes(deps: UsersDeps): readonly Route[] {
   const by =
     (work: Work): Handler =>
-    (exchange, params) =>
-      work(needs, exchange, params)
+    (context, params) =>
+      work(deps, context, params)
   const level = { GET: by(getLevel), PUT: by(setLevel), DELETE: by(clearLevel) }
   return [
     {

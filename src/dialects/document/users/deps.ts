@@ -1,6 +1,6 @@
 import type { Clock } from '../../../base/clock.ts'
 import type { Directory } from '../../../directory/directory.ts'
-import type { Exchange } from '../../../http/request-context.ts'
+import type { RequestContext } from '../../../http/request-context.ts'
 
 /** The options the database of users lives by, as they are now. */
 export interface UsersSettings {
@@ -41,7 +41,7 @@ export type UsersDirectory = Pick<
 >
 
 /** What the database of users needs of the rest of Cardea. */
-export interface UsersNeeds {
+export interface UsersDeps {
   /** Its name, as paths have it. */
   readonly database: string
   /** What stands before the name in the id of a user document. */
@@ -50,7 +50,7 @@ export interface UsersNeeds {
   readonly changes: UserChanges
   settings(): UsersSettings
   /** Throws unless the credential of the request has proved the password of its user. */
-  requirePassword(exchange: Exchange): Promise<void>
+  requirePassword(context: RequestContext): Promise<void>
   /** Marks sequences, so that one of another server is recognised. */
   uuid(): string
   readonly clock: Clock
