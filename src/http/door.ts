@@ -59,7 +59,7 @@ export function createDoor(options: DoorOptions): Door {
     door: dialect.name,
     running,
     admit(socket) {
-      if (isStopping) throw new Refusal('stopping', { retryAfterSeconds: 5 })
+      if (isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
       if (surplus.get(socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
     },
     isStopping: () => isStopping,

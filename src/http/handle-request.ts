@@ -157,5 +157,5 @@ const ENDS_CONNECTION: ReadonlySet<string> = new Set([
   'spool_full',
   'request_timeout',
   'too_many_connections',
-  'stopping',
+  'shutting_down',
 ])

@@ -61,7 +61,7 @@ export const signInMethods = (deps: AuthDeps): Route['methods'] => ({
 
 export function requireUsers(context: RequestContext, { authentication, role }: AuthSettings): void {
   if (!authentication) throw new Refusal('not_found', { about: `unknown path '/${context.path.segments.join('/')}'` })
-  if (role !== 'single') throw new Refusal('no_users_here')
+  if (role !== 'single') throw new Refusal('users_unsupported')
 }
 
 async function signIn({ signIns, settings }: AuthDeps, context: RequestContext): Promise<Reply> {

@@ -31,7 +31,7 @@ export const mayReadAll = (context: RequestContext, settings: GateSettings): boo
 /** What is told of a user: to itself, and to whoever may read of all. */
 export function requireReader(context: RequestContext, settings: GateSettings, name?: string): void {
   const isOwn = name !== undefined && isSelf(context, name)
-  if (!isOwn && !mayReadAll(context, settings)) throw new Refusal('somebody_elses')
+  if (!isOwn && !mayReadAll(context, settings)) throw new Refusal('not_owner')
 }
 
 /** For what the server does, not what the directory holds: where no credential is required, anyone may. */

@@ -115,7 +115,7 @@ async function removeToken(deps: TokensDeps, context: RequestContext, { user = '
 }
 
 async function requireChangeable(deps: TokensDeps, context: RequestContext, name: string): Promise<void> {
-  if (!isSelfOrManager(context, name)) throw new Refusal('somebody_elses')
+  if (!isSelfOrManager(context, name)) throw new Refusal('not_owner')
   if (deps.directory.isAdministrator(name)) throw new Refusal('forbidden')
   if (isSelf(context, name)) await deps.requirePassword(context)
 }
