@@ -29,7 +29,7 @@ const SIMPLE_TYPES: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a browser sends this without a preflight, and the method changes something. */
-export const isSimpleChange = (request: Pick<SentRequest, 'method' | 'header'>): boolean =>
+const isSimpleChange = (request: Pick<SentRequest, 'method' | 'header'>): boolean =>
   request.method === 'POST' && SIMPLE_TYPES.has(readMediaType(request.header('content-type')))
 
 const readMediaType = (contentType = ''): string => contentType.split(/[;,]/, 1)[0]?.trim().toLowerCase() ?? ''

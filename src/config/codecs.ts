@@ -173,7 +173,7 @@ export const path: Codec<string> = {
 }
 
 /** Digest names as the document database knows them, with the names `node:crypto` has for them. */
-export const DIGESTS: ReadonlyMap<string, string> = new Map([
+const DIGESTS: ReadonlyMap<string, string> = new Map([
   ['sha', 'sha1'],
   ...['sha224', 'sha256', 'sha384', 'sha512', 'ripemd160', 'md5', 'md4'].map((name) => [name, name] as const),
   ...['224', '256', '384', '512'].map((bits) => [`sha3_${bits}`, `sha3-${bits}`] as const),

@@ -43,7 +43,7 @@ export function quote(text: string): string {
 const MAX_COMPARED = 64
 
 /** Edit distance in which two neighbours that changed places count once. */
-export function distance(left: string, right: string): number {
+function distance(left: string, right: string): number {
   const [a, b] = [left.slice(0, MAX_COMPARED), right.slice(0, MAX_COMPARED)]
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, column) => column)

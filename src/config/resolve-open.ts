@@ -5,7 +5,7 @@ import { expandSecret, folderOf, isFileReference, STORED_FORM, type Surroundings
 import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from './settings.ts'
 
 /** Kinds of key in `[jwt_keys]`: the part of a name before its first colon. */
-export const KEY_KINDS = ['hmac', 'rsa', 'ec', 'eddsa', 'jwks'] as const
+const KEY_KINDS = ['hmac', 'rsa', 'ec', 'eddsa', 'jwks'] as const
 
 /** The last entry of each name in `[jwt_keys]` or `[services]`. */
 export function resolveOpen(

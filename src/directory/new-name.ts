@@ -10,7 +10,7 @@ export const isNormalized = (name: string): boolean => name.normalize('NFC') ===
  * What is left of a name without case and without compatibility forms. Upper case first: it joins letters that share
  * one (`ß` and `ss`, `ı` and `i`), as case folding does.
  */
-export const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /** The name among these, other than this one, that a reader could take it for. */
 export function findLookAlike(name: string, others: Iterable<string>): string | undefined {

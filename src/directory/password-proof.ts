@@ -33,7 +33,7 @@ export async function requirePassword(
   throw new Refusal('password_required', { about: toNeedsPasswordAgain(maxAge) })
 }
 
-export const NEEDS_PASSWORD =
+const NEEDS_PASSWORD =
   'Sign in with the password to change it, the second factor or access tokens, or to delete the account.'
 
 const toNeedsPasswordAgain = (seconds: number): string =>

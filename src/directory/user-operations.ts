@@ -99,7 +99,7 @@ async function prepareReplacement(
   }
 }
 
-export function requireSound(user: User): User {
+function requireSound(user: User): User {
   requireRoles(user.document.roles)
   requireGrants(user.multiModel.grants)
   return user

@@ -128,7 +128,7 @@ export interface ServiceTokenDeps {
 }
 
 /** The headers of services. */
-export const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-Auth-Roles' } as const
+const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-Auth-Roles' } as const
 
 /** Services: a token anybody can verify, and the same in plain words for those who only trust the network. */
 export function introduceToService({ signer, service: aud, clock }: ServiceTokenDeps): Introduce {

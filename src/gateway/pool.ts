@@ -71,7 +71,7 @@ function limitConnecting(
 }
 
 /** What TLS asks for. An address is verified as an address, and never sent as a name. */
-export function serverNameOf(url: URL): { readonly servername?: string } {
+function serverNameOf(url: URL): { readonly servername?: string } {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   return isIP(host) === 0 ? { servername: host } : {}
 }

@@ -65,7 +65,7 @@ const IN_HEADER: ReadonlyMap<string, (header: TokenHeader) => unknown> = new Map
 ])
 const ALWAYS_CHECKED = 'sig'
 
-export function checkRequired(
+function checkRequired(
   claims: Claims,
   header: TokenHeader,
   required: readonly RequiredClaim[],

@@ -52,7 +52,7 @@ export function rotateRing(ring: KeyRing, signing: RingSigner, times: { nowSecon
 const isAlive = ({ until }: RingKey, nowSeconds: number): boolean => until === undefined || nowSeconds < until
 
 /** The living keys of a ring that are for this algorithm. */
-export function findRingKeys(ring: KeyRing, algorithm: Algorithm, nowSeconds: number): FoundKeys {
+function findRingKeys(ring: KeyRing, algorithm: Algorithm, nowSeconds: number): FoundKeys {
   const suited = ring.verifying.filter((entry) => isKeyFor(entry.key, algorithm) && isAlive(entry, nowSeconds))
   if (suited.length === 0) return { kind: 'refused', reason: 'invalid_alg' }
   return { kind: 'keys', keys: suited.map(({ key }) => key) }

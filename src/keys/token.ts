@@ -105,7 +105,7 @@ function isSignatureOf({ signed, signature }: SignedText, { key }: VerificationK
 }
 
 /** A token whose form is right. It keeps its claims until a key shows that they were signed. */
-export class Token {
+class Token {
   readonly kind = 'token'
   readonly header: TokenHeader
   readonly #text: SignedText

@@ -37,7 +37,7 @@ export interface FileHashes {
   readonly upgraded: ReadonlyMap<string, string>
 }
 
-export const NO_HASHES: FileHashes = { clear: new Map(), upgraded: new Map() }
+const NO_HASHES: FileHashes = { clear: new Map(), upgraded: new Map() }
 
 export interface Hashed {
   readonly hashes: FileHashes

@@ -8,7 +8,7 @@ const GROUP_MS = 60_000
 const MAX_GROUPS = 1000
 
 /** Stands for the peers there is no room for. They share one record per minute. */
-export const OTHER_PEERS = '(other peers)'
+const OTHER_PEERS = '(other peers)'
 
 type GroupField = NonNullable<EventRow['groupBy']>
 

@@ -81,7 +81,7 @@ function toSafe(value: unknown): string | number | readonly string[] {
   return toSafeText(String(value))
 }
 
-export const MAX_TEXT_BYTES = 256
+const MAX_TEXT_BYTES = 256
 
 /** Characters that start a new line, hide text or change its direction. They would let a client forge a log line. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu

@@ -56,7 +56,7 @@ export function toForwardSettings(config: Config, log: Log): Omit<ForwardSetting
 }
 
 /** What tells who somebody is, under whatever name this deployment gave it. */
-export function listIdentityHeaders(config: Config): readonly string[] {
+function listIdentityHeaders(config: Config): readonly string[] {
   const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
   const { x_forwarded_host, x_forwarded_proto, x_forwarded_ssl, peer_header } = config.chttpd
   const names = [userNameHeader, rolesHeader, tokenHeader, x_forwarded_host, x_forwarded_proto, x_forwarded_ssl]

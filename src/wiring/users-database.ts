@@ -34,7 +34,7 @@ const toUsersSettings = ({ chttpd_auth, couchdb }: Config): UsersSettings => ({
 })
 
 /** The changes of the store that are about users. */
-export function createUserChanges(feed: ChangeFeed): UserChanges {
+function createUserChanges(feed: ChangeFeed): UserChanges {
   return {
     sequence: () => feed.sequence(),
     onWake: (listener) => feed.onWake(listener),

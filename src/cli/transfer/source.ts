@@ -27,7 +27,7 @@ export interface FileOptions {
   readonly idPrefix: string
 }
 
-export const STANDARD_INPUT = '-'
+const STANDARD_INPUT = '-'
 
 /** A dump in a file, or on standard input for `-`. One that is compressed by gzip is known by its first bytes. */
 export function openFileSource({ cwd }: Context, place: string, options: FileOptions): Source {

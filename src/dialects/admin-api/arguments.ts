@@ -17,7 +17,7 @@ export function readMembers(value: unknown, known: readonly string[], what = 'Th
 
 type Guard<T> = (value: unknown) => value is T
 
-export const isText = (value: unknown): value is string => typeof value === 'string'
+const isText = (value: unknown): value is string => typeof value === 'string'
 export const isFlag = (value: unknown): value is boolean => typeof value === 'boolean'
 export const isTextList = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(isText)
 export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)

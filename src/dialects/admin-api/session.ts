@@ -35,7 +35,7 @@ export interface SessionRouteOptions {
   readonly product: { readonly name: string; readonly version: string }
 }
 
-export const SESSION_PATH = '/_cardea/api/session'
+const SESSION_PATH = '/_cardea/api/session'
 
 export const sessionRoute = (options: SessionRouteOptions): Route => ({
   path: SESSION_PATH,

@@ -23,7 +23,7 @@ const METRICS = new Set(['_stats', '_system', '_prometheus'])
 const METRICS_ROLE = '_metrics'
 
 /** What a path asks of the caller, before any endpoint looks at it. */
-export function ruleOf(
+function ruleOf(
   method: string,
   segments: readonly string[],
   options: AuthorizeOptions,

@@ -20,7 +20,7 @@ export const isProtected = (section: string): boolean => PROTECTED.has(section)
 /** Of the same kind in versions of the database that are older than this door's words. */
 const PROTECTED_BEHIND: ReadonlySet<string> = new Set([...PROTECTED, 'os_daemon_settings', 'update_notification'])
 
-export const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD'
+const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD'
 
 const NODE = '_node'
 const CONFIG = '_config'

@@ -5,7 +5,7 @@ type Words = { readonly status: number; readonly error: string; readonly reason:
 const words = (status: number, error: string, reason: Words['reason']): Words => ({ status, error, reason })
 
 /** Every error in the document database's words. */
-export const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
+const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
   malformed_request: words(400, 'bad_request', 'The request is not valid HTTP.'),
   ambiguous_header: words(400, 'bad_request', (name) => `The header ${name} may stand only once.`),
   invalid_host: words(400, 'bad_request', 'Invalid host header'),

@@ -59,7 +59,7 @@ export const signInMethods = (deps: AuthDeps): Route['methods'] => ({
   POST: (context) => signIn(deps, context),
 })
 
-export function requireUsers(context: RequestContext, { authentication, role }: AuthSettings): void {
+function requireUsers(context: RequestContext, { authentication, role }: AuthSettings): void {
   if (!authentication) throw new Refusal('not_found', { about: `unknown path '/${context.path.segments.join('/')}'` })
   if (role !== 'single') throw new Refusal('users_unsupported')
 }

@@ -24,7 +24,7 @@ export interface Databases {
 }
 
 /** Whether a path asks for a credential, decided once, on its normal form. */
-export function needsCredential(segments: readonly string[], settings: GateSettings): boolean {
+function needsCredential(segments: readonly string[], settings: GateSettings): boolean {
   if (!settings.authentication || isAlwaysOpen(segments)) return false
   return segments[0]?.startsWith('_') ? true : !settings.systemOnly
 }

@@ -5,7 +5,7 @@ import { type GateSettings, isExempt, levelOn } from './gate.ts'
 import { SYSTEM_DATABASE } from './path.ts'
 
 /** Who manages this door: an administrator, a superuser token, or a user who may write the system database. */
-export const isManager = (identity: Identity): boolean => levelOn(identity, SYSTEM_DATABASE) === 'rw'
+const isManager = (identity: Identity): boolean => levelOn(identity, SYSTEM_DATABASE) === 'rw'
 
 const identityOf = (context: RequestContext): Identity => (context.authenticated ?? ANONYMOUS).identity
 

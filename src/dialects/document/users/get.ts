@@ -50,7 +50,7 @@ function reply(context: RequestContext, leaf: Leaf, extras: Extras): Reply {
 const MUST_REVALIDATE = ['Cache-Control', 'must-revalidate'] as const
 
 /** A cache must never take what one reader may see for what another may. */
-export const toTag = ({ revision, view }: Leaf): string => `"${revision}${view === 'whole' ? '' : '-public'}"`
+const toTag = ({ revision, view }: Leaf): string => `"${revision}${view === 'whole' ? '' : '-public'}"`
 
 function isFresh(known: string | undefined, tag: string): boolean {
   if (known === undefined) return false

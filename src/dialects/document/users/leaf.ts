@@ -57,7 +57,7 @@ export interface Extras {
   readonly hasRevisionsInfo: boolean
 }
 
-export const NO_EXTRAS: Extras = Object.freeze({ hasRevisions: false, hasRevisionsInfo: false })
+const NO_EXTRAS: Extras = Object.freeze({ hasRevisions: false, hasRevisionsInfo: false })
 
 /** The text of the document. */
 export function renderLeaf({ id, revision, ancestors, isDeleted, members }: Leaf, extras: Extras = NO_EXTRAS): string {
