@@ -1,5 +1,5 @@
 import type { Session } from './directory.ts'
-import type { CarriedSession, TokenOrigin } from './presented-session.ts'
+import type { PresentedSession, TokenOrigin } from './presented-session.ts'
 import type { Grant } from './user.ts'
 
 /** Who is asking. */
@@ -20,7 +20,7 @@ export interface Authenticated {
   readonly identity: Identity
   readonly by: string | null
   /** The session the request came with. */
-  readonly session?: CarriedSession | undefined
+  readonly session?: PresentedSession | undefined
   /** Set where a token of somebody else's making is all that stands behind the identity. */
   readonly origin?: TokenOrigin | undefined
   readonly bearer?: BearerToken | undefined
@@ -61,6 +61,12 @@ export const ANONYMOUS: Authenticated = Object.freeze({
   identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false, grants: NO_GRANTS }),
   by: null,
 })
+
+/** Whether no credential handler accepted the request. `undefined`: none has been asked. */
+export const isAnonymous = (authenticated: Authenticated | undefined): authenticated is AnonymousRequest | undefined =>
+  authenticated === undefined || authenticated.by === null
+
+type AnonymousRequest = Authenticated & { readonly by: null }
 
 /** Nobody, who brought a credential no application is to see. */
 export const HELD_BACK: Authenticated = Object.freeze({ ...ANONYMOUS, isHeldBack: true })

@@ -1,5 +1,5 @@
 /** The session a request came with. */
-export interface CarriedSession {
+export interface PresentedSession {
   readonly id: string
   readonly name: string
   /** Seconds since the epoch; no copy made so far is accepted from then on. */

@@ -1,7 +1,7 @@
 /** How the servers behind the doors are told who is asking. What signs is given; nothing here holds a key. */
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Authenticated, Identity } from '../directory/identity.ts'
+import { type Authenticated, type Identity, isAnonymous } from '../directory/identity.ts'
 import type { Signer } from '../keys/signing-key.ts'
 import { expiryOf } from './open-streams.ts'
 import { createTokenReuse } from './upstream-token-cache.ts'
@@ -115,8 +115,9 @@ function toUpstreamUser({ name, isAdmin, isSuperuser }: Identity, admin: string)
 /** The multi-model database: what the client brought, once Cardea has accepted it. `admin`: as above. */
 export const introduceByClient =
   (admin: () => string): Introduce =>
-  ({ identity, by }) => {
-    if (by === null) return NOBODY
+  (who) => {
+    if (isAnonymous(who)) return NOBODY
+    const { identity } = who
     if (identity.name === admin() && !identity.isAdmin) throw new Refusal('forbidden')
     return AS_CAME
   }
@@ -134,9 +135,9 @@ const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-
 export function introduceToService({ signer, service: aud, clock }: ServiceTokenDeps): Introduce {
   const known = createTokenReuse<Introduction>(clock)
   return (who) => {
-    const { identity, by, isHeldBack } = who
+    const { identity, isHeldBack } = who
     // of nobody it may be the application's own
-    if (by === null) return isHeldBack ? NOBODY : AS_CAME
+    if (isAnonymous(who)) return isHeldBack ? NOBODY : AS_CAME
     const sub = identity.name
     // a superuser token: it names nobody an application could be told of, and is for the database alone
     if (sub === null) throw new Refusal('forbidden')

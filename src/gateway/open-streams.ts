@@ -1,5 +1,5 @@
 import type { Ended } from '../directory/directory.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import { type Placed, PlacedList } from './placed-list.ts'
 
 /** A request under way on behalf of somebody. */
@@ -61,12 +61,12 @@ export function createOpenStreams(): OpenStreams {
       return size + ofNobody.size
     },
     add(stream) {
-      if (stream.authenticated.by === null) ofNobody.add(stream)
+      if (isAnonymous(stream.authenticated)) ofNobody.add(stream)
       else addNamed(stream)
       if (stream.since !== epoch) judge(stream)
     },
     remove(stream) {
-      if (stream.authenticated.by === null) return void ofNobody.remove(stream)
+      if (isAnonymous(stream.authenticated)) return void ofNobody.remove(stream)
       if (byName.get(stream.authenticated.identity.name)?.remove(stream)) size -= 1
     },
     end(ended) {

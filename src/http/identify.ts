@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { isClientError } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
 import type { BodyLimits } from './body.ts'
 import { Incoming } from './incoming-request.ts'
@@ -35,7 +35,7 @@ export async function identify(request: IncomingMessage, options: IdentifyOption
     throw error
   }
   const { authenticated } = context
-  return authenticated?.by === null ? undefined : authenticated
+  return isAnonymous(authenticated) ? undefined : authenticated
 }
 
 /**

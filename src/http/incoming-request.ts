@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-shape.ts'
 import type { Live } from '../base/live.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import { type BodyLimits, hasBody, readWholeBody } from './body.ts'
 import { openBodyStream } from './body-stream.ts'
 import type { Client, Dialect, Path, RequestContext } from './request-context.ts'
@@ -199,7 +199,7 @@ const MAX_ANONYMOUS_BYTES = 131_072
 const MAX_USER_BYTES = 1_048_576
 
 function maxBytesOf(authenticated: Authenticated | undefined): number {
-  if (authenticated === undefined || authenticated.by === null) return MAX_ANONYMOUS_BYTES
+  if (isAnonymous(authenticated)) return MAX_ANONYMOUS_BYTES
   const { isAdmin, isSuperuser } = authenticated.identity
   return isAdmin || isSuperuser ? Number.POSITIVE_INFINITY : MAX_USER_BYTES
 }

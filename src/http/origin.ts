@@ -1,3 +1,4 @@
+import { isAnonymous } from '../directory/identity.ts'
 import type { OriginFields } from '../observe/security-event-table.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -15,7 +16,7 @@ export function describeOrigin(context: RequestContext, door: string): OriginFie
 
 /** Identities without a name. No user can have such a name: none begins with an underscore. */
 function describeActor(authenticated: RequestContext['authenticated']): string | undefined {
-  if (!authenticated || authenticated.by === null) return undefined
+  if (isAnonymous(authenticated)) return undefined
   const { name, isSuperuser } = authenticated.identity
   if (name !== null) return name
   return isSuperuser ? '_superuser' : '_owner'

@@ -1,4 +1,5 @@
 // The document door, wired: its dialect, its own ordered credentials, and the live options it needs.
+
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
@@ -12,6 +13,7 @@ import { renewingHeaders } from '../dialects/document/session.ts'
 import { isValidUserRequired } from '../dialects/document/steps.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
 import type { FurtherHeaders } from '../dialects/forward-auth/dialect.ts'
+import { isAnonymous } from '../directory/identity.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
@@ -92,6 +94,6 @@ const createRequireEntry =
   async (context) => {
     if (!isValidUserRequired(settings())) return undefined
     context.authenticated = await identify(context)
-    if (context.authenticated.by === null) throw new Refusal('authentication_required')
+    if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
     return undefined
   }

@@ -11,7 +11,7 @@ import { isPreflight } from '../dialects/multi-model/cors.ts'
 import { levelOn } from '../dialects/multi-model/gate.ts'
 import { hasPrefix, SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
 import { checkPath } from '../dialects/multi-model/steps.ts'
-import { ANONYMOUS, HELD_BACK } from '../directory/identity.ts'
+import { HELD_BACK, isAnonymous } from '../directory/identity.ts'
 import { createUpstream, type ForwardSettings, type Upstream } from '../gateway/forward.ts'
 import { introduceToService } from '../gateway/identity-headers.ts'
 import { createUpstreamWatch } from '../gateway/watch.ts'
@@ -64,7 +64,7 @@ export function createServices(parts: DoorParts, config: Live<Config>, judgement
       if (found === undefined) return undefined
       if (found.service.isRequired) requireEntry(context)
       const authorization = context.header('authorization')
-      const isStranger = authorization !== undefined && (context.authenticated ?? ANONYMOUS).by === null
+      const isStranger = authorization !== undefined && isAnonymous(context.authenticated)
       if (isStranger && isOwn(authorization)) context.authenticated = HELD_BACK
       return found.upstream.forward(context)
     },
@@ -94,9 +94,9 @@ function isSound(context: RequestContext): boolean {
 }
 
 /** Closed in the one way this door knows: to whoever may not enter the database a path without one is about. */
-function requireEntry({ authenticated = ANONYMOUS }: RequestContext): void {
-  const { identity, by } = authenticated
-  if (by === null || levelOn(identity, SYSTEM_DATABASE) === 'none') throw new Refusal('authentication_required')
+function requireEntry({ authenticated }: RequestContext): void {
+  const hasAccess = !isAnonymous(authenticated) && levelOn(authenticated.identity, SYSTEM_DATABASE) !== 'none'
+  if (!hasAccess) throw new Refusal('authentication_required')
 }
 
 function openService({ name, url }: Service, parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {

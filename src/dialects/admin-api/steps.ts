@@ -1,7 +1,7 @@
 import { isSameSecret } from '../../base/compare.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
-import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
@@ -73,7 +73,7 @@ function requirePageToken(context: RequestContext, { sessions }: StepsDeps): und
 }
 
 function requireAdministrator(context: RequestContext): undefined {
-  const { identity, by } = context.authenticated ?? ANONYMOUS
-  if (by === null) throw new Refusal('authentication_required')
-  if (!identity.isAdmin) throw new Refusal('admin_required')
+  const { authenticated } = context
+  if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
+  if (!authenticated.identity.isAdmin) throw new Refusal('admin_required')
 }

@@ -2,7 +2,7 @@ import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { andThen, type MaybePromise } from '../../base/maybe-promise.ts'
-import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
 import { answerPreflight } from './cors.ts'
@@ -83,7 +83,7 @@ export const isValidUserRequired = (settings: DocumentSettings): boolean =>
   settings.requireValidUser || settings.requireValidUserExceptForUp
 
 function requireValidUser(context: RequestContext, settings: DocumentSettings): undefined {
-  if (!isValidUserRequired(settings) || (context.authenticated ?? ANONYMOUS).by !== null) return
+  if (!isValidUserRequired(settings) || !isAnonymous(context.authenticated)) return
   const [first, ...rest] = context.path.segments
   const isExact = rest.length === 0
   if (isExact && first === '_up' && settings.requireValidUserExceptForUp) return

@@ -1,6 +1,6 @@
 import { isClientError, Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
-import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 
 export const WELL_KNOWN = '.well-known'
@@ -47,7 +47,7 @@ async function answerGate(context: RequestContext, { authenticate, introduce }: 
   if (context.rawQuery !== '') checkParameters(context.query)
   const authenticated = await identify(context, authenticate)
   context.authenticated = authenticated
-  if (authenticated.by === null) throw new Refusal('authentication_required')
+  if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   const wanted = context.query.getAll(ROLE).flatMap((list) => list.split(','))
   const { roles, isAdmin, isSuperuser } = authenticated.identity
   const isWelcome = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))

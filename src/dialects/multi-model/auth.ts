@@ -5,7 +5,7 @@
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import type { Session } from '../../directory/directory.ts'
-import type { BearerToken } from '../../directory/identity.ts'
+import { type BearerToken, isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
 import { toDoneReply, toJsonReply } from './wire.ts'
@@ -123,8 +123,8 @@ async function renew({ signIns, settings, nowSeconds }: AuthDeps, context: Reque
 
 async function end({ signIns, settings }: AuthDeps, context: RequestContext): Promise<Reply> {
   requireUsers(context, settings())
-  const { bearer, by = null } = context.authenticated ?? {}
-  if (by === null) throw new Refusal('authentication_required')
+  if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
+  const { bearer } = context.authenticated
   const session = bearer?.session
   if (!session) throw new Refusal('bad_request', { about: 'only a token issued here can be ended' })
   await signIns.end({ ...bearer, session })

@@ -1,6 +1,6 @@
 import { Refusal } from '../../base/errors.ts'
 import { resolveDatabaseLevel } from '../../directory/grants.ts'
-import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, type Identity, isAnonymous } from '../../directory/identity.ts'
 import type { GrantLevel } from '../../directory/user.ts'
 import type { Path, RequestContext } from '../../http/request-context.ts'
 import { SYSTEM_DATABASE, toLocalPath } from './path.ts'
@@ -89,8 +89,8 @@ export async function authorizeRequest(
 const isPathAllowed = (path: Path, { bearer }: Authenticated): boolean =>
   bearer?.allowedPaths === undefined || bearer.allowedPaths.includes(toLocalPath(path))
 
-const mayEnter = ({ identity, by }: Authenticated, database: string): boolean =>
-  by !== null && levelOn(identity, database) !== 'none'
+const mayEnter = (authenticated: Authenticated, database: string): boolean =>
+  !isAnonymous(authenticated) && levelOn(authenticated.identity, database) !== 'none'
 
 const isWebUiFile = ({ method, path: { raw, segments } }: RequestContext): boolean =>
   (method === 'GET' || method === 'HEAD') &&
@@ -99,8 +99,8 @@ const isWebUiFile = ({ method, path: { raw, segments } }: RequestContext): boole
   (segments.length > 2 || raw.endsWith('/'))
 
 /** What everybody may ask for who is known at all: about themselves, which the routes decide. */
-function isOwnAffair(segments: readonly string[], { by }: Authenticated): boolean {
-  if (by === null || segments[0] !== '_api') return false
+function isOwnAffair(segments: readonly string[], authenticated: Authenticated): boolean {
+  if (isAnonymous(authenticated) || segments[0] !== '_api') return false
   const isAboutUser = segments[1] === 'user' || segments[1] === 'token'
   return (isAboutUser && segments.length > 2) || segments.join('/') === '_api/cluster/endpoints'
 }

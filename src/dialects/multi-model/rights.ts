@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
+import { ANONYMOUS, type Identity, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { type GateSettings, isExempt, levelOn } from './gate.ts'
 import { SYSTEM_DATABASE } from './path.ts'
@@ -13,7 +13,7 @@ export const isSelf = (context: RequestContext, name: string): boolean => identi
 
 /** Somebody vouched for, whoever it is. That no credential is required vouches for nobody. */
 export function requireKnown(context: RequestContext): void {
-  if ((context.authenticated ?? ANONYMOUS).by === null) throw new Refusal('forbidden')
+  if (isAnonymous(context.authenticated)) throw new Refusal('forbidden')
 }
 
 /** For changes to the directory. That no credential is required authorises nobody to make them. */

@@ -2,7 +2,7 @@ import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
-import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { MULTI_MODEL_BASIC } from './basic.ts'
 import { answerOptions, type OriginSettings, trustsEveryOrigin, withoutSlash } from './cors.ts'
@@ -74,7 +74,7 @@ function refuseCrossOrigin(context: RequestContext, { trustedOrigins }: OriginSe
  * theirs to judge.
  */
 function checkEncoding(context: RequestContext, { authentication }: GateSettings): undefined {
-  const isKnown = (context.authenticated ?? ANONYMOUS).by !== null
+  const isKnown = !isAnonymous(context.authenticated)
   if (!authentication || isKnown || !context.path.segments[0]?.startsWith('_')) return
   if (context.header('content-encoding') === undefined && context.header('transfer-encoding') === undefined) return
   // quirk: reference multi-model 0.3, step 9

@@ -2,7 +2,7 @@ import { setImmediate as giveWay } from 'node:timers/promises'
 import { Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import { createPace } from '../../../base/pace.ts'
-import { ANONYMOUS, type Authenticated } from '../../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, isAnonymous } from '../../../directory/identity.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { toDocumentWords } from '../errors.ts'
 import { toJsonReply } from '../wire.ts'
@@ -20,7 +20,7 @@ export async function bulkDocs(context: RequestContext, deps: UsersDeps): Promis
   requireJsonType(context)
   const who = context.authenticated ?? ANONYMOUS
   // one at a time is enough to sign up, and hashing is dear
-  if (who.by === null) throw new Refusal('authentication_required')
+  if (isAnonymous(who)) throw new Refusal('authentication_required')
   const documents = await readDocuments(await readObjectBody(context))
   requireOwn(documents, who, deps)
   const outcomes: unknown[] = []
