@@ -33,7 +33,7 @@ export function createSignInObserver(events: SecurityEvents): SignInObserver {
 
 /** Nothing of the credential itself: only who uses which kind from where, and what a new password or token changes. */
 function toKey({ identity, by, accessToken }: Authenticated, peer: string): string {
-  const generation = 'sessionsFrom' in identity ? identity.sessionsFrom : undefined
+  const generation = 'sessionEpoch' in identity ? identity.sessionEpoch : undefined
   return JSON.stringify([by, peer, identity.name, generation, accessToken?.mark])
 }
 

@@ -7,7 +7,7 @@ import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { digestHex } from '../passwords/password-digest.ts'
-import type { AccessToken, SessionsFrom, User } from './user.ts'
+import type { AccessToken, SessionEpoch, User } from './user.ts'
 
 const PREFIX = 'v1.'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
@@ -53,15 +53,15 @@ export function findTokenUser(text: string): string | undefined {
 /** Whose tokens they are, as far as it says which of them are good. */
 export interface TokenOwner {
   readonly tokens: readonly AccessToken[]
-  readonly sessionsFrom: SessionsFrom
+  readonly sessionEpoch: SessionEpoch
 }
 
 /** A new password, a deactivation and a sign-out end it like any session. */
 export const isTokenActive = (
   { validUntil, generation = 0 }: AccessToken,
-  { sessionsFrom }: Pick<TokenOwner, 'sessionsFrom'>,
+  { sessionEpoch }: Pick<TokenOwner, 'sessionEpoch'>,
   nowSeconds: number,
-): boolean => nowSeconds < validUntil && generation === sessionsFrom.generation
+): boolean => nowSeconds < validUntil && generation === sessionEpoch.generation
 
 /** The token of this owner whose text this is, if it is still good. */
 export function findActiveToken(owner: TokenOwner, text: string, nowSeconds: number): AccessToken | undefined {
@@ -80,7 +80,7 @@ export const hasToken = ({ tokens }: Pick<TokenOwner, 'tokens'>, mark: string): 
 
 /** Tokens that name no generation are of the one the user is in. */
 export function bindTokens(user: User): User {
-  const { generation } = user.sessionsFrom
+  const { generation } = user.sessionEpoch
   const { tokens } = user.multiModel
   if (tokens.every((token) => token.generation !== undefined)) return user
   return { ...user, multiModel: { ...user.multiModel, tokens: tokens.map((token) => ({ generation, ...token })) } }

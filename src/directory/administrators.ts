@@ -3,7 +3,7 @@ import { frame } from '../base/encoding.ts'
 import { readAdminPassword } from '../passwords/admin-password.ts'
 import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
-import { checkName, type SessionsFrom } from './user.ts'
+import { checkName, type SessionEpoch } from './user.ts'
 
 export interface AdministratorText {
   readonly name: string
@@ -61,7 +61,7 @@ const toAccount = (
   grants: NO_GRANTS,
   password,
   version: createHash('sha256').update(text).digest('base64url'),
-  sessionsFrom: toSessionsFrom(text, change),
+  sessionEpoch: toSessionEpoch(text, change),
   tokens: [],
 })
 
@@ -69,7 +69,7 @@ const toAccount = (
 const LOWEST_GENERATION = 2 ** 48
 
 /** Nobody counts the changes of a file, so the generation is drawn from what is in force and when it was written. */
-function toSessionsFrom(text: string, { sequence, seconds }: AdministratorChange = NEVER): SessionsFrom {
+function toSessionEpoch(text: string, { sequence, seconds }: AdministratorChange = NEVER): SessionEpoch {
   const digest = createHash('sha256')
     .update(frame([text, String(sequence)]))
     .digest()

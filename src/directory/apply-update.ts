@@ -12,8 +12,8 @@ export function toNewUser(draft: UserDraft, password: StoredPassword, before: To
 }
 
 /** What had ended elsewhere has ended here. */
-export const withEnded = (user: User, { sessionsFrom }: UserDraft): User =>
-  sessionsFrom ? { ...user, sessionsFrom: laterOf(user.sessionsFrom, sessionsFrom) } : user
+export const withEnded = (user: User, { sessionEpoch }: UserDraft): User =>
+  sessionEpoch ? { ...user, sessionEpoch: laterOf(user.sessionEpoch, sessionEpoch) } : user
 
 /** What a draft makes of a user that is there: everything but name and history. */
 export const toReplacement = (draft: UserDraft, password: StoredPassword, before: User): User =>
@@ -41,8 +41,8 @@ export function settle(
   isSamePassword = isSameStored(before.password, after.password),
 ): User {
   const isEnding = !isSamePassword || (before.isActive && !after.isActive)
-  const sessionsFrom = isEnding ? endSessions(before.sessionsFrom, nowSeconds) : before.sessionsFrom
-  return reviseUser(before, { ...after, kind: 'user', name: before.name, sessionsFrom })
+  const sessionEpoch = isEnding ? endSessions(before.sessionEpoch, nowSeconds) : before.sessionEpoch
+  return reviseUser(before, { ...after, kind: 'user', name: before.name, sessionEpoch })
 }
 
 /** The order of members says nothing. */

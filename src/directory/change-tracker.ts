@@ -118,8 +118,8 @@ async function refreshAdministrators({ administration }: DirectoryDeps): Promise
   const before = administration.accounts()
   await administration.refresh()
   const after = administration.accounts()
-  return [...before].flatMap(([name, { sessionsFrom }]) =>
-    after.get(name)?.sessionsFrom.generation === sessionsFrom.generation ? [] : [name],
+  return [...before].flatMap(([name, { sessionEpoch }]) =>
+    after.get(name)?.sessionEpoch.generation === sessionEpoch.generation ? [] : [name],
   )
 }
 

@@ -13,7 +13,7 @@ import type { HashWork } from '../passwords/password-cost.ts'
 import type { Account } from './account.ts'
 import type { SessionOwner } from './session-id.ts'
 import type { EndedSession, UserRange } from './store-port.ts'
-import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionsFrom, User, UserRecord } from './user.ts'
+import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionEpoch, User, UserRecord } from './user.ts'
 
 /** The `_rev` of the document that was seen, or whatever there is. */
 export type ExpectedRevision = string | 'any'
@@ -41,7 +41,7 @@ export interface UserDraft {
   /** The revision a user had elsewhere. It counts where the name was never used here. */
   readonly revision?: string
   /** What had ended elsewhere stays ended. */
-  readonly sessionsFrom?: SessionsFrom
+  readonly sessionEpoch?: SessionEpoch
 }
 
 /** Whose request a new password waits for. */
@@ -79,7 +79,7 @@ export interface UserDirectory {
   createUser(draft: UserDraft, caller?: Caller): Promise<User>
   /**
    * Puts what `change` makes of the user in its place. It is asked again where somebody else was faster, so it must be a
-   * pure function of its argument. Name, revision and `sessionsFrom` stay with the directory, whatever it gives; another
+   * pure function of its argument. Name, revision and `sessionEpoch` stay with the directory, whatever it gives; another
    * password or a deactivation ends all sessions.
    */
   changeUser(
@@ -170,7 +170,7 @@ export interface SessionDirectory {
   isSessionLive(session: Session): Promise<boolean>
   /** Whether this very session has ended, as far as is known here. */
   isSessionEnded(id: string): boolean
-  /** Whether `sessionsFrom` of that name allows it; a name nobody has, nothing stands against. */
+  /** Whether `sessionEpoch` of that name allows it; a name nobody has, nothing stands against. */
   isForeignTokenLive(token: ForeignToken): MaybePromise<boolean>
   /** `expiresAt`: when no copy of it would be accepted anyway, renewals included. */
   endSession(session: EndedSession): Promise<void>

@@ -18,8 +18,8 @@ export async function endAll({ administration, clock, writer, listeners }: EndAl
 }
 
 function withSessionsEnded(name: string, stored: Stored | undefined, now: number): UserRecord {
-  if (stored) return { ...stored.record, sessionsFrom: endSessions(stored.record.sessionsFrom, now) }
+  if (stored) return { ...stored.record, sessionEpoch: endSessions(stored.record.sessionEpoch, now) }
   // a name that only tokens of other issuers have: what is left of a deleted user carries the epoch for it
   const revision = nextRevision(undefined, ['deleted', name])
-  return { kind: 'tombstone', name, revision, sessionsFrom: endSessions(NO_SESSIONS_ENDED, now) }
+  return { kind: 'tombstone', name, revision, sessionEpoch: endSessions(NO_SESSIONS_ENDED, now) }
 }

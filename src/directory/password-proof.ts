@@ -47,4 +47,4 @@ function findProofTime(who: Authenticated, { directory }: PasswordProofDeps): nu
   return directory.findPasswordTime(id, identity)
 }
 
-const isAccount = (identity: Authenticated['identity']): identity is Account => 'sessionsFrom' in identity
+const isAccount = (identity: Authenticated['identity']): identity is Account => 'sessionEpoch' in identity

@@ -18,7 +18,7 @@ const MAX_TIME = 0xffff_ffff
 /** Whose session it is. A new session epoch makes every earlier id worthless. */
 export interface SessionOwner {
   readonly name: string
-  readonly sessionsFrom: { readonly generation: number }
+  readonly sessionEpoch: { readonly generation: number }
 }
 
 /** An id that shows nothing. */
@@ -39,9 +39,9 @@ export function findPasswordTime(id: string, owner: SessionOwner, key: Uint8Arra
   return isSameSecret(macOf(head, owner, key), bytes.subarray(HEAD_BYTES)) ? head.readUIntBE(0, TIME_BYTES) : undefined
 }
 
-const macOf = (head: Uint8Array, { name, sessionsFrom }: SessionOwner, key: Uint8Array): Buffer =>
+const macOf = (head: Uint8Array, { name, sessionEpoch }: SessionOwner, key: Uint8Array): Buffer =>
   createHmac('sha256', key)
-    .update(`session:${sessionsFrom.generation}:${name}:`)
+    .update(`session:${sessionEpoch.generation}:${name}:`)
     .update(head)
     .digest()
     .subarray(0, ID_BYTES - HEAD_BYTES)

@@ -21,7 +21,7 @@ export function createSessions(parts: SessionParts): SessionDirectory {
     createSession(account, { hasPassword } = { hasPassword: false }) {
       const issuedAt = nowSeconds(clock)
       const id = hasPassword ? createPasswordId(account, issuedAt, ownKey()) : createPlainId()
-      return { id, name: account.name, generation: account.sessionsFrom.generation, issuedAt }
+      return { id, name: account.name, generation: account.sessionEpoch.generation, issuedAt }
     },
     findPasswordTime: (id, owner) => findPasswordTime(id, owner, ownKey()),
     isSessionLive: (session) => isSessionLive(parts, session),
@@ -59,7 +59,7 @@ async function isSessionLive(parts: SessionParts, session: Session): Promise<boo
 async function isLiveAsKnown({ ended, findAccount }: SessionParts, session: Session): Promise<boolean> {
   // first the account: finding it may bring news of what has ended
   const account = await findAccount(session.name)
-  return !ended.has(session.id) && account?.sessionsFrom.generation === session.generation
+  return !ended.has(session.id) && account?.sessionEpoch.generation === session.generation
 }
 
 function isNewerThanKnown({ clock, knowledge }: SessionParts, { issuedAt }: Session): boolean {
@@ -83,7 +83,7 @@ function isYounger(parts: SessionParts, { name, issuedAt, id }: ForeignToken, { 
   if (id !== undefined && ended.has(id)) return false
   const isAdministrator = administration.accounts().has(name)
   if (record?.kind === 'user' && !record.isActive && !isAdministrator) return false
-  const from = Math.max(administration.changedAt(name) ?? 0, record?.sessionsFrom.seconds ?? 0)
+  const from = Math.max(administration.changedAt(name) ?? 0, record?.sessionEpoch.seconds ?? 0)
   if (from === 0 || issuedAt === 'now') return true
   // a time that has not come yet says nothing about when it was issued, and would outlive whatever ends
   return issuedAt !== undefined && issuedAt > from && issuedAt <= nowSeconds(clock) + LEEWAY_SECONDS

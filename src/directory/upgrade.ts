@@ -43,8 +43,8 @@ export function createUpgrade(deps: UpgradeDeps): Upgrade {
   const isDue = ({ password }: Account) => settings().upgradesHashes && isOutdated(password, settings().parameters)
 
   // quirk: recorded case signs-in-with: an administrator's stored form can be read back after a request with it
-  const isFresh = ({ isAdmin, sessionsFrom }: Account) =>
-    isAdmin && nowSeconds(clock) - sessionsFrom.seconds < SECONDS_KEPT
+  const isFresh = ({ isAdmin, sessionEpoch }: Account) =>
+    isAdmin && nowSeconds(clock) - sessionEpoch.seconds < SECONDS_KEPT
 
   const start = (account: Account, password: string): Promise<void> | undefined => {
     const { name } = account

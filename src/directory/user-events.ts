@@ -17,7 +17,7 @@ export function recordUserChange(events: SecurityEvents, before: User | undefine
   else if (changed.length > 0) events.record('user.changed', { subject, changed })
   recordGrants(events, subject, before?.multiModel.grants ?? new Map(), after.multiModel.grants)
   recordAccessTokens(events, before, after)
-  if (before && after.sessionsFrom.generation > before.sessionsFrom.generation)
+  if (before && after.sessionEpoch.generation > before.sessionEpoch.generation)
     events.record('session.revoked', { subject, reason: describeRevocation(changed) })
 }
 

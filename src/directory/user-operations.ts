@@ -37,7 +37,7 @@ export function createUsers(parts: UserParts): Users {
         multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, { database, collection }) },
       })),
     signOut: (name) =>
-      rewrite(parts, name, 'any', (user, now) => ({ ...user, sessionsFrom: endSessions(user.sessionsFrom, now) })),
+      rewrite(parts, name, 'any', (user, now) => ({ ...user, sessionEpoch: endSessions(user.sessionEpoch, now) })),
     removeUser: async (name, expected) => (await rewrite(parts, name, expected, toTombstone)).revision,
   }
 }

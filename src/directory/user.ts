@@ -14,7 +14,7 @@ export interface User {
   readonly name: string
   readonly isActive: boolean
   readonly password: StoredPassword
-  readonly sessionsFrom: SessionsFrom
+  readonly sessionEpoch: SessionEpoch
   readonly document: DocumentPayload
   readonly multiModel: MultiModelPayload
 }
@@ -25,13 +25,13 @@ export interface Tombstone {
   readonly name: string
   readonly revision: string
   readonly ancestors?: Ancestors
-  readonly sessionsFrom: SessionsFrom
+  readonly sessionEpoch: SessionEpoch
 }
 
 export type UserRecord = User | Tombstone
 
 /** Sessions and issued tokens of an earlier generation have ended; foreign tokens need an `iat` after `seconds`. */
-export interface SessionsFrom {
+export interface SessionEpoch {
   readonly generation: number
   readonly seconds: number
 }
@@ -116,16 +116,16 @@ export function checkWord(word: string): WordFlaw | undefined {
   return word.trim() === word ? undefined : 'white_space_at_end'
 }
 
-export const NO_SESSIONS_ENDED: SessionsFrom = Object.freeze({ generation: 0, seconds: 0 })
+export const NO_SESSIONS_ENDED: SessionEpoch = Object.freeze({ generation: 0, seconds: 0 })
 
 /** Ends every session and token there is now. */
-export const endSessions = (before: SessionsFrom, nowSeconds: number): SessionsFrom => ({
+export const endSessions = (before: SessionEpoch, nowSeconds: number): SessionEpoch => ({
   generation: before.generation + 1,
   seconds: Math.max(before.seconds, nowSeconds),
 })
 
 /** What has ended by either. */
-export const laterOf = (a: SessionsFrom, b: SessionsFrom): SessionsFrom => ({
+export const laterOf = (a: SessionEpoch, b: SessionEpoch): SessionEpoch => ({
   generation: Math.max(a.generation, b.generation),
   seconds: Math.max(a.seconds, b.seconds),
 })
@@ -160,7 +160,7 @@ export function createUser(name: string, password: StoredPassword, before?: Tomb
     name,
     isActive: true,
     password,
-    sessionsFrom: before?.sessionsFrom ?? NO_SESSIONS_ENDED,
+    sessionEpoch: before?.sessionEpoch ?? NO_SESSIONS_ENDED,
     document: { revision: '', roles: [], members: [] },
     multiModel: { grants: new Map(), extra: {}, config: {}, tokens: [] },
   })
@@ -193,7 +193,7 @@ export function toTombstone(user: User, nowSeconds: number): Tombstone {
     name: user.name,
     revision: nextRevision(user.document.revision, ['deleted', user.name]),
     ancestors: withAncestor(user),
-    sessionsFrom: endSessions(user.sessionsFrom, nowSeconds),
+    sessionEpoch: endSessions(user.sessionEpoch, nowSeconds),
   }
 }
 

@@ -1,25 +1,32 @@
 import type { Grant, GrantLevel, MultiModelPayload, Tombstone, User, UserRecord } from '../directory/user.ts'
 
-/** The text a record is kept as, without its name. Text, not a JSON column: those reorder members and refuse U+0000. */
-export function renderRecord(record: UserRecord): string {
-  const { kind: _kind, name: _name, ...rest } = record
-  return JSON.stringify('multiModel' in rest ? { ...rest, multiModel: toPlain(rest.multiModel) } : rest)
+/**
+ * The text a record is stored as, without its name. A text column, because JSON columns reorder members and reject
+ * U+0000. The session epoch is stored under its first name, `sessionsFrom`, so that every version can read the record.
+ */
+export function renderRecord({ kind: _kind, name: _name, sessionEpoch, ...rest }: UserRecord): string {
+  const stored = 'multiModel' in rest ? { ...rest, multiModel: toPlain(rest.multiModel) } : rest
+  return JSON.stringify({ ...stored, sessionsFrom: sessionEpoch })
 }
 
 export function readRecord(name: string, isLive: boolean, text: string): UserRecord {
   return isLive ? readUser(name, text) : readTombstone(name, text)
 }
 
+/** A record as `renderRecord` writes it. Only Cardea writes to the store, so reading does not check it again. */
+type StoredForm<R extends UserRecord> = Omit<R, 'kind' | 'name' | 'sessionEpoch' | 'multiModel'> & {
+  readonly sessionsFrom: R['sessionEpoch']
+}
+
 export function readUser(name: string, text: string): User {
-  // the store holds what renderRecord wrote, and nobody else writes there
-  const rest = JSON.parse(text) as Omit<User, 'kind' | 'name' | 'multiModel'> & { readonly multiModel: PlainPayload }
-  return { kind: 'user', name, ...rest, multiModel: { ...rest.multiModel, grants: toGrants(rest.multiModel.grants) } }
+  const { sessionsFrom, multiModel, ...rest } = JSON.parse(text) as StoredForm<User> & { multiModel: PlainPayload }
+  const grants = toGrants(multiModel.grants)
+  return { kind: 'user', name, ...rest, sessionEpoch: sessionsFrom, multiModel: { ...multiModel, grants } }
 }
 
 function readTombstone(name: string, text: string): Tombstone {
-  // as above
-  const rest = JSON.parse(text) as Omit<Tombstone, 'kind' | 'name'>
-  return { kind: 'tombstone', name, ...rest }
+  const { sessionsFrom, ...rest } = JSON.parse(text) as StoredForm<Tombstone>
+  return { kind: 'tombstone', name, ...rest, sessionEpoch: sessionsFrom }
 }
 
 type PlainGrant = readonly [database: string, level: GrantLevel | null, collections: readonly [string, GrantLevel][]]

@@ -4,12 +4,12 @@ import type { Grant, Json, JsonObject, User } from '../directory/user.ts'
 import { toDocumentMembers } from '../passwords/password.ts'
 
 /** All there is of a user, so that nothing is lost on the way. */
-export const toDraft = ({ name, isActive, password, sessionsFrom, document, multiModel }: User): UserDraft => ({
+export const toDraft = ({ name, isActive, password, sessionEpoch, document, multiModel }: User): UserDraft => ({
   name,
   isActive,
   password: { stored: password },
   revision: document.revision,
-  sessionsFrom,
+  sessionEpoch,
   roles: document.roles,
   members: document.members,
   multiModel,
@@ -23,7 +23,7 @@ export function toDraftJson(draft: UserDraft): JsonObject {
     password,
     keepsPassword,
     revision,
-    sessionsFrom,
+    sessionEpoch,
     roles = [],
     members = [],
     multiModel = {},
@@ -34,7 +34,7 @@ export function toDraftJson(draft: UserDraft): JsonObject {
     password: password && toPasswordJson(password),
     keepsPassword: keepsPassword ? true : undefined,
     revision,
-    sessionsFrom: sessionsFrom && sessionsFrom.generation + sessionsFrom.seconds > 0 ? { ...sessionsFrom } : undefined,
+    sessionsFrom: sessionEpoch && sessionEpoch.generation + sessionEpoch.seconds > 0 ? { ...sessionEpoch } : undefined,
     roles: unlessEmpty(roles),
     members: unlessEmpty(members),
     grants: grants.size > 0 ? toGrantsJson(grants) : undefined,

@@ -1,7 +1,7 @@
 // A draft of a user out of JSON. Everything is judged: the text may come from anywhere.
 import { requireGrants, requireName, requireRoles } from '../directory/check-user.ts'
 import type { NewPassword, UserDraft } from '../directory/directory.ts'
-import type { AccessToken, Grant, GrantLevel, Json, MultiModelPayload, SessionsFrom } from '../directory/user.ts'
+import type { AccessToken, Grant, GrantLevel, Json, MultiModelPayload, SessionEpoch } from '../directory/user.ts'
 import { PASSWORD_MEMBERS, readDocumentPassword } from '../passwords/password.ts'
 import {
   isRevision,
@@ -25,7 +25,7 @@ const MEMBERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['password', (value) => ({ password: readPassword(value) })],
   ['keepsPassword', (value) => ({ keepsPassword: requireFlag(value, 'keepsPassword') })],
   ['revision', (value) => ({ revision: readRevisionText(value) })],
-  ['sessionsFrom', (value) => ({ sessionsFrom: readSessionsFrom(value) })],
+  ['sessionsFrom', (value) => ({ sessionEpoch: readSessionEpoch(value) })],
   ['roles', (value) => ({ roles: readRoles(value) })],
   ['members', (value) => ({ members: readMembers(value) })],
   ['grants', (value) => payload({ grants: readGrants(value) })],
@@ -77,7 +77,7 @@ function readRevisionText(value: Json): string {
 /** Above it are the generations of administrators, and there must be room to count on. */
 const MAX_GENERATIONS = 2 ** 40
 
-function readSessionsFrom(value: Json): SessionsFrom {
+function readSessionEpoch(value: Json): SessionEpoch {
   const { generation, seconds } = requireObject(value, 'sessionsFrom')
   return {
     generation: requireCount(generation, 'generation', MAX_GENERATIONS),

@@ -54,10 +54,10 @@ async function isStill(before: Authenticated, by: string, context: RequestContex
 
 const BY_PASSWORD: ReadonlySet<string> = new Set([DOCUMENT_BASIC.name, MULTI_MODEL_BASIC.name])
 
-const isAccount = (identity: Identity): identity is Account => identity.name !== null && 'sessionsFrom' in identity
+const isAccount = (identity: Identity): identity is Account => identity.name !== null && 'sessionEpoch' in identity
 
 const isSameAccount = (now: Account, before: Account): boolean =>
-  now.sessionsFrom.generation === before.sessionsFrom.generation && hasSameRights(now, before)
+  now.sessionEpoch.generation === before.sessionEpoch.generation && hasSameRights(now, before)
 
 /** Whether the password, or the access token in its place, would do: by itself, because there was nothing else. */
 function isWelcome(account: Account, { accessToken }: Authenticated, { limits }: StillHoldsDeps): boolean {

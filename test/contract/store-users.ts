@@ -11,7 +11,7 @@ const parsed = (text: string): Json => JSON.parse(text)
 const ALICE: User = {
   ...createUser('alice', PASSWORD),
   isActive: false,
-  sessionsFrom: { generation: 3, seconds: 1_800_000_000 },
+  sessionEpoch: { generation: 3, seconds: 1_800_000_000 },
   document: {
     revision: `7-${'0'.repeat(32)}`,
     roles: ['editor', 'ž', '__proto__'],

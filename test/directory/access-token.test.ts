@@ -35,7 +35,7 @@ describe('access tokens', () => {
       { id: 1, ...make().token },
       { id: 2, ...token },
     ]
-    const owner = { tokens, sessionsFrom: { generation: 0, seconds: 0 } }
+    const owner = { tokens, sessionEpoch: { generation: 0, seconds: 0 } }
     assert.equal(findActiveToken(owner, text, 199)?.id, 2)
     assert.equal(findActiveToken(owner, text, 200), undefined)
     assert.equal(findActiveToken(owner, make().text, 100), undefined)
@@ -44,7 +44,7 @@ describe('access tokens', () => {
     const { text, token } = make()
     const inGeneration = (generation: number) => ({
       tokens: [{ id: 1, ...token, generation: 2 }],
-      sessionsFrom: { generation, seconds: 0 },
+      sessionEpoch: { generation, seconds: 0 },
     })
     for (const [generation, id] of [
       [1, undefined],

@@ -4,7 +4,7 @@ import { type Authenticated, NO_GRANTS } from '../../src/directory/identity.ts'
 import { requirePassword } from '../../src/directory/password-proof.ts'
 import { createTestClock, START_SECONDS } from '../support/directory.ts'
 
-const ADA = { name: 'ada', roles: [], isAdmin: false, grants: NO_GRANTS, sessionsFrom: { generation: 1, seconds: 0 } }
+const ADA = { name: 'ada', roles: [], isAdmin: false, grants: NO_GRANTS, sessionEpoch: { generation: 1, seconds: 0 } }
 const session = { id: 'with password', name: 'ada', expiresAt: START_SECONDS + 600 }
 const issued = { id: 'with password', name: 'ada', generation: 1, issuedAt: START_SECONDS }
 const bearer = { session: issued, expiresAt: undefined, renewableUntil: undefined, allowedPaths: undefined }

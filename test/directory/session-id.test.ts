@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createPasswordId, createPlainId, findPasswordTime } from '../../src/directory/session-id.ts'
 
 const KEY = Buffer.from('the own key of this deployment')
-const ADA = { name: 'ada', sessionsFrom: { generation: 3 } }
+const ADA = { name: 'ada', sessionEpoch: { generation: 3 } }
 const NOW = 1_800_000_000
 
 test('an id of a session opened with the password says when', () => {
@@ -16,7 +16,7 @@ test('an id of a session opened with the password says when', () => {
 test('an id says nothing for another user, another session epoch or under another key', () => {
   const id = createPasswordId(ADA, NOW, KEY)
   assert.equal(findPasswordTime(id, { ...ADA, name: 'bob' }, KEY), undefined)
-  assert.equal(findPasswordTime(id, { ...ADA, sessionsFrom: { generation: 4 } }, KEY), undefined)
+  assert.equal(findPasswordTime(id, { ...ADA, sessionEpoch: { generation: 4 } }, KEY), undefined)
   assert.equal(findPasswordTime(id, ADA, Buffer.from('a secret of tokens')), undefined)
 })
 

@@ -38,7 +38,7 @@ describe('a password seen at sign-in', () => {
     const user = await read()
     assert.deepEqual(user.password, UPGRADED)
     assert.equal(readRevision(user.document.revision)?.number, 2)
-    assert.deepEqual(user.sessionsFrom, account.sessionsFrom)
+    assert.deepEqual(user.sessionEpoch, account.sessionEpoch)
   })
 
   it('of many sign-ins at once is hashed once', async (t) => {

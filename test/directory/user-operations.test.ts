@@ -155,7 +155,7 @@ describe('a change', () => {
     const after = await directory.changeUser('ada', 'any', (user) => ({
       ...user,
       name: 'bob',
-      sessionsFrom: { generation: 77, seconds: 77 },
+      sessionEpoch: { generation: 77, seconds: 77 },
       document: { ...user.document, revision: '9-abc' },
     }))
     assert.deepEqual(after, before)
@@ -182,9 +182,9 @@ describe('a change', () => {
   ]
   for (const [what, isEnding, change] of endings) {
     it(`${what} ${isEnding ? 'ends' : 'ends no'} sessions`, async () => {
-      const { sessionsFrom } = await change()
-      const expected = isEnding ? { generation: 1, seconds: START_SECONDS } : before.sessionsFrom
-      assert.deepEqual(sessionsFrom, expected)
+      const { sessionEpoch } = await change()
+      const expected = isEnding ? { generation: 1, seconds: START_SECONDS } : before.sessionEpoch
+      assert.deepEqual(sessionEpoch, expected)
     })
   }
 
@@ -234,7 +234,7 @@ describe('a deleted user', () => {
     assert.partialDeepStrictEqual(await directory.findRecord('ada'), { kind: 'tombstone', revision })
     const again = await directory.createUser({ name: 'ada' })
     assert.equal(revisionNumber(again), 3)
-    assert.equal(again.sessionsFrom.generation, 1)
+    assert.equal(again.sessionEpoch.generation, 1)
   })
 
   it('cannot be changed or deleted again', async () => {
@@ -262,9 +262,9 @@ describe('an import', () => {
   it('that replaces a password ends the sessions of the user', async () => {
     await directory.createUser({ name: 'ada', password: { stored: STORED } })
     await directory.importUsers([{ name: 'ada', password: { stored: STORED } }], 'replace')
-    assert.equal((await directory.findUser('ada'))?.sessionsFrom.generation, 0)
+    assert.equal((await directory.findUser('ada'))?.sessionEpoch.generation, 0)
     await directory.importUsers([{ name: 'ada', password: { stored: { ...STORED, salt: 'other' } } }], 'replace')
-    assert.equal((await directory.findUser('ada'))?.sessionsFrom.generation, 1)
+    assert.equal((await directory.findUser('ada'))?.sessionEpoch.generation, 1)
   })
 
   it('holds at once', async () => {

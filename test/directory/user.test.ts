@@ -59,7 +59,7 @@ const CHANGES: readonly [row: string, after: User, moves: boolean][] = [
   ['a member', withDocument(ALICE, { members: [['colour', 'red']] }), true],
   ['the password', { ...ALICE, password: { ...PASSWORD, salt: 'other' } }, true],
   ['activity', { ...ALICE, isActive: false }, false],
-  ['sessions', { ...ALICE, sessionsFrom: endSessions(ALICE.sessionsFrom, 7) }, false],
+  ['sessions', { ...ALICE, sessionEpoch: endSessions(ALICE.sessionEpoch, 7) }, false],
   [
     'grants',
     {
@@ -132,17 +132,17 @@ describe('revisions', () => {
 })
 
 describe('a deleted user', () => {
-  const tombstone = toTombstone({ ...ALICE, sessionsFrom: { generation: 4, seconds: 900 } }, 800)
+  const tombstone = toTombstone({ ...ALICE, sessionEpoch: { generation: 4, seconds: 900 } }, 800)
 
   it('ends its sessions, and time does not go back', () => {
-    assert.deepEqual(tombstone.sessionsFrom, { generation: 5, seconds: 900 })
+    assert.deepEqual(tombstone.sessionEpoch, { generation: 5, seconds: 900 })
   })
 
   it('has the next revision', () => assert.equal(readRevision(tombstone.revision)?.number, 2))
 
   it('a new one of that name goes on from there', () => {
     const again = createUser('alice', PASSWORD, tombstone)
-    assert.deepEqual(again.sessionsFrom, tombstone.sessionsFrom)
+    assert.deepEqual(again.sessionEpoch, tombstone.sessionEpoch)
     assert.equal(readRevision(revisionOf(again) ?? '')?.number, 3)
   })
 })

@@ -38,9 +38,15 @@ describe('the text of a record', () => {
       kind: 'tombstone',
       name: 'alice',
       revision: 'r',
-      sessionsFrom: { generation: 1, seconds: 2 },
+      sessionEpoch: { generation: 1, seconds: 2 },
     } as const
     assert.deepEqual(readRecord('alice', false, renderRecord(record)), record)
+  })
+
+  it('stores the session epoch as sessionsFrom, as every version before did', () => {
+    const stored = JSON.parse(renderRecord({ ...newUser('alice'), sessionEpoch: { generation: 1, seconds: 2 } }))
+    assert.deepEqual(stored.sessionsFrom, { generation: 1, seconds: 2 })
+    assert.ok(!('sessionEpoch' in stored))
   })
 
   it('holds nothing a database cannot hold', () => {

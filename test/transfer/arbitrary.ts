@@ -111,7 +111,7 @@ export const user: fc.Arbitrary<User> = record({
   name,
   isActive: fc.boolean(),
   password,
-  sessionsFrom: record({ generation: fc.nat(), seconds: fc.nat() }),
+  sessionEpoch: record({ generation: fc.nat(), seconds: fc.nat() }),
   document: record({
     revision: fc.tuple(fc.integer({ min: 1, max: 1000 }), hex(32)).map(([number, digest]) => `${number}-${digest}`),
     roles,

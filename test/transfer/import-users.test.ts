@@ -15,7 +15,7 @@ const ALICE: UserDraft = {
   roles: ['editor'],
   members: [['colour', 'red']],
   revision: `7-${'b'.repeat(32)}`,
-  sessionsFrom: { generation: 3, seconds: 1_700_000_000 },
+  sessionEpoch: { generation: 3, seconds: 1_700_000_000 },
   multiModel: {
     grants: new Map([['db', { level: undefined, collections: new Map([['c', 'ro']]) }]]),
     extra: { a: 1 },
@@ -36,7 +36,7 @@ describe('importing a user', () => {
       name: 'alice',
       isActive: false,
       password: STORED,
-      sessionsFrom: ALICE.sessionsFrom,
+      sessionEpoch: ALICE.sessionEpoch,
       document: { revision: ALICE.revision, roles: ALICE.roles, members: ALICE.members },
       multiModel: ALICE.multiModel,
     })
@@ -59,7 +59,7 @@ describe('importing a user', () => {
     const now = await directory.findUser('alice')
     assert.match(document.revision, /^1-/)
     assert.match(now?.document.revision ?? '', /^2-/)
-    assert.deepEqual(now?.sessionsFrom, { generation: 3, seconds: 1_800_000_000 })
+    assert.deepEqual(now?.sessionEpoch, { generation: 3, seconds: 1_800_000_000 })
   })
 
   it('whose password was not carried along keeps the one there is, and its sessions; a new one has none', async (t) => {
@@ -72,7 +72,7 @@ describe('importing a user', () => {
     assert.deepEqual(await directory.importUsers(drafts, 'replace'), [{ kind: 'replaced' }, { kind: 'created' }])
     const [alice, bob] = await Promise.all([directory.findUser('alice'), directory.findUser('bob')])
     assert.deepEqual([alice?.password, alice?.document.roles], [STORED, ['reader']])
-    assert.equal(alice?.sessionsFrom.generation, 0)
+    assert.equal(alice?.sessionEpoch.generation, 0)
     assert.equal(bob?.password.scheme, 'unusable')
   })
 
@@ -80,11 +80,11 @@ describe('importing a user', () => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'alice' })
     await directory.removeUser('alice', 'any')
-    const low = { ...ALICE, revision: `1-${'b'.repeat(32)}`, sessionsFrom: { generation: 0, seconds: 0 } }
+    const low = { ...ALICE, revision: `1-${'b'.repeat(32)}`, sessionEpoch: { generation: 0, seconds: 0 } }
     assert.deepEqual(await directory.importUsers([low], 'keep'), [{ kind: 'created' }])
     const now = await directory.findUser('alice')
     assert.match(now?.document.revision ?? '', /^3-/)
-    assert.equal(now?.sessionsFrom.generation, 1)
+    assert.equal(now?.sessionEpoch.generation, 1)
   })
 
   it('brings access tokens that count from now on, and none that had ended', async (t) => {
@@ -96,7 +96,7 @@ describe('importing a user', () => {
     const draft: UserDraft = { name: 'alice', password: { stored: STORED }, multiModel: { tokens } }
     assert.deepEqual(await directory.importUsers([draft], 'replace'), [{ kind: 'replaced' }])
     const user = await directory.findUser('alice')
-    assert.equal(user?.sessionsFrom.generation, 2)
+    assert.equal(user?.sessionEpoch.generation, 2)
     assert.deepEqual(
       user?.multiModel.tokens.map(({ generation }) => generation),
       [2, 0],

@@ -175,7 +175,7 @@ describe('users of the multi-model database written', () => {
           ([user, password]): User => ({
             ...user,
             password,
-            sessionsFrom: { generation: 0, seconds: 0 },
+            sessionEpoch: { generation: 0, seconds: 0 },
             document: { revision: '', roles: [], members: [] },
             multiModel: { ...user.multiModel, tokens: [] },
           }),

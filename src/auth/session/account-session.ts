@@ -142,7 +142,7 @@ const saltOf = ({ password }: Account): string => ('salt' in password ? password
  * timeout, see there.
  */
 const bindingOf = (account: Account, timeoutSeconds: number, { purpose }: Pick<Deps, 'purpose'>): string =>
-  `${saltOf(account)}:${account.sessionsFrom.generation}:${timeoutSeconds}${purpose === undefined ? '' : `:${purpose}`}`
+  `${saltOf(account)}:${account.sessionEpoch.generation}:${timeoutSeconds}${purpose === undefined ? '' : `:${purpose}`}`
 
 function mint(account: Account, id: string, deps: Deps): RenewedSession {
   const { secrets, settings, clock, mintOnce } = deps

@@ -47,7 +47,7 @@ async function listTokens(deps: TokensDeps, context: RequestContext, { user: nam
 }
 
 /** The text is not among it: it is shown once, to whoever made it. */
-const toShown = (token: AccessToken, owner: Pick<User, 'sessionsFrom'>, nowSeconds: number): object => ({
+const toShown = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, nowSeconds: number): object => ({
   id: token.id,
   name: token.name,
   valid_until: token.validUntil,
