@@ -17,7 +17,7 @@ export interface Member<P> {
   turn: number
 }
 
-export interface Group<P> {
+export interface Balancer<P> {
   readonly members: readonly Member<P>[]
   /**
    * Of those that neither rest nor were tried already the one with the fewest requests under way, and of equals the one
@@ -40,7 +40,7 @@ export interface Group<P> {
 const FIRST_REST_MS = 250
 const LONGEST_REST_MS = 5000
 
-export function createGroup<P>(pools: readonly (readonly [url: string, pool: P])[], clock: Clock): Group<P> {
+export function createBalancer<P>(pools: readonly (readonly [url: string, pool: P])[], clock: Clock): Balancer<P> {
   const members = pools.map(([url, pool]) => createMember(url, pool))
   let turns = 0
   const avoid = (member: Member<P>): void => {

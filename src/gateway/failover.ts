@@ -1,25 +1,25 @@
 import { Refusal } from '../base/errors.ts'
 import type { Reply } from '../http/request-context.ts'
-import type { Group, Member } from './balancer.ts'
-import { isDisconnected, isUnanswered, isUnconnected, toUpstreamRefusal } from './failures.ts'
-import type { ForwardDeps } from './forward.ts'
+import type { Balancer, Member } from './balancer.ts'
 import type { CheckIdentity } from './identity-check.ts'
 import type { Pools } from './pools.ts'
+import type { UpstreamDeps } from './upstream.ts'
+import { isDisconnected, isUnanswered, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
 import { Attempt, type AttemptOwner, type Failed, type Order } from './upstream-request.ts'
 
-export interface RoundDeps extends ForwardDeps {
+export interface RoundDeps extends UpstreamDeps {
   readonly checkIdentity: CheckIdentity | undefined
 }
 
 /** Asks one server after another, as long as that can do no harm. */
-export const askAround = (order: Order, group: Group<Pools>, deps: RoundDeps): Promise<Reply> =>
+export const askAround = (order: Order, group: Balancer<Pools>, deps: RoundDeps): Promise<Reply> =>
   new Promise((resolve, reject) => new Round(order, group, deps, resolve, reject).next())
 
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
 class Round implements AttemptOwner {
   readonly #order: Order
-  readonly #group: Group<Pools>
+  readonly #group: Balancer<Pools>
   readonly #deps: RoundDeps
   readonly #resolve: (reply: Reply) => void
   readonly #reject: (error: unknown) => void
@@ -29,7 +29,7 @@ class Round implements AttemptOwner {
 
   constructor(
     order: Order,
-    group: Group<Pools>,
+    group: Balancer<Pools>,
     deps: RoundDeps,
     resolve: (reply: Reply) => void,
     reject: (error: unknown) => void,
@@ -57,7 +57,7 @@ class Round implements AttemptOwner {
 
   onReply(member: Member<Pools>, reply: Reply): void {
     if (member.failures > 0) this.#group.revive(member)
-    this.#deps.watch.onAnswered(member.url)
+    this.#deps.watch.onResponded(member.url)
     const { probe, checkIdentity } = this.#deps
     if (this.#order.isSigned && checkIdentity && probe?.suspicious.has(reply.status))
       void this.#examine(member, reply, checkIdentity)
@@ -107,7 +107,7 @@ class Round implements AttemptOwner {
 const isUpstreamFault = (error: Error): boolean => !(error instanceof Refusal) || error.code === 'upstream_failed'
 
 function dropBody({ body }: Reply): void {
-  if (typeof body === 'object' && 'drop' in body) body.drop()
+  if (typeof body === 'object' && 'discard' in body) body.discard()
 }
 
 const isRepeatable = ({ context }: Order, { hasBegun, hasSent }: Failed): boolean =>

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
-import type { Passage, Reply, Sink } from '../http/request-context.ts'
+import type { Reply, ResponseStream, Sink } from '../http/request-context.ts'
 
 /** Takes the place of the client, and keeps what comes up to a bound. */
 class Gathering extends Writable implements Sink {
@@ -28,18 +28,18 @@ class Gathering extends Writable implements Sink {
   addTrailers(): void {}
 }
 
-const isPassage = (body: Reply['body']): body is Passage => typeof body === 'object' && 'pour' in body
+const isResponseStream = (body: Reply['body']): body is ResponseStream => typeof body === 'object' && 'pipeTo' in body
 
 const tooLarge = (): Refusal =>
   new Refusal('upstream_failed', { detail: 'a response that must be read whole is too large' })
 
 /** The response with its whole body in memory. One that is larger than `maxBytes`, or breaks off, is `upstream_failed`. */
-export async function gatherAnswer(reply: Reply, maxBytes: number): Promise<Reply> {
+export async function readWholeResponse(reply: Reply, maxBytes: number): Promise<Reply> {
   const { body } = reply
-  if (!isPassage(body)) return reply
+  if (!isResponseStream(body)) return reply
   const gathered = await new Promise<Buffer>((resolve, reject) => {
     const sink = new Gathering(maxBytes, () => {
-      body.drop()
+      body.discard()
       reject(tooLarge())
     })
     const end = (last?: Uint8Array) => {
@@ -48,7 +48,7 @@ export async function gatherAnswer(reply: Reply, maxBytes: number): Promise<Repl
       else resolve(whole)
     }
     const breakOff = () => reject(new Refusal('upstream_failed', { detail: 'the response broke off' }))
-    body.pour(sink, end, breakOff)
+    body.pipeTo(sink, end, breakOff)
   })
   return { ...reply, headers: reply.headers.filter(([name]) => !OF_THE_FORM.has(name.toLowerCase())), body: gathered }
 }

@@ -1,5 +1,5 @@
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { Group, Member } from './balancer.ts'
+import type { Balancer, Member } from './balancer.ts'
 import { readJsonBody } from './identity-check.ts'
 import type { Pools } from './pools.ts'
 
@@ -15,7 +15,7 @@ const DOWN: UpstreamHealth = Object.freeze({ kind: 'down' })
 const TIMEOUT_MS = 5000
 
 /** The best of all servers: one that is up serves the door. */
-export async function checkHealth(group: Group<Pools>, path: string): Promise<UpstreamHealth> {
+export async function checkHealth(group: Balancer<Pools>, path: string): Promise<UpstreamHealth> {
   const asked = group.members.map((member) => askOne(member, path).catch(() => DOWN))
   // without waiting for a server that does not answer
   const firstUp = Promise.any(asked.map(requireUp))

@@ -4,31 +4,25 @@ import { Refusal } from '../base/errors.ts'
 import { type Authenticated, type Identity, isAnonymous } from '../directory/identity.ts'
 import type { Signer } from '../keys/signing-key.ts'
 import { expiryOf } from './open-streams.ts'
-import { createTokenReuse } from './upstream-token-cache.ts'
+import { createUpstreamTokenCache } from './upstream-token-cache.ts'
 
 /** What goes along with a request. */
-export interface Introduction {
+export interface IdentityHeaders {
   /** Names and values in turn. */
   readonly headers: readonly string[]
   /** Whether the client's own `Authorization` goes along too. */
   readonly keepsAuthorization: boolean
 }
 
-export type Introduce = (authenticated: Authenticated) => Introduction
-
-/** Whom no step has looked at. */
-export const UNKNOWN: Authenticated = Object.freeze({
-  identity: Object.freeze({ name: null, roles: Object.freeze([]), isAdmin: false, grants: new Map() }),
-  by: null,
-})
+export type ToIdentityHeaders = (authenticated: Authenticated) => IdentityHeaders
 
 /** Anonymous stays anonymous. */
-const NOBODY: Introduction = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: false })
+const NOBODY: IdentityHeaders = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: false })
 
 /** What the client brought, and nothing else. */
-const AS_CAME: Introduction = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: true })
+const AS_CAME: IdentityHeaders = Object.freeze({ headers: Object.freeze([]), keepsAuthorization: true })
 
-const introduce = (...headers: string[]): Introduction => ({ headers, keepsAuthorization: false })
+const withHeaders = (...headers: string[]): IdentityHeaders => ({ headers, keepsAuthorization: false })
 
 /** A header has one character a byte. */
 const toHeader = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
@@ -49,15 +43,15 @@ export interface DocumentTokenDeps {
 }
 
 /** The document database: a token with name and roles. */
-export function introduceByDocumentToken({ signer, rolesClaim, clock }: DocumentTokenDeps): Introduce {
-  const known = createTokenReuse<Introduction>(clock)
+export function identityHeadersByDocumentToken({ signer, rolesClaim, clock }: DocumentTokenDeps): ToIdentityHeaders {
+  const known = createUpstreamTokenCache<IdentityHeaders>(clock)
   return (who) => {
     const { identity } = who
     const { name } = identity
     if (name === null) return NOBODY
     const { version: keyVersion, sign } = signer()
     return known.find({ subject: subjectOf(identity), keyVersion, endsAt: expiryOf(who) }, (iat, exp) =>
-      introduce('Authorization', `Bearer ${sign({ sub: name, [rolesClaim()]: rolesOf(identity), iat, exp })}`),
+      withHeaders('Authorization', `Bearer ${sign({ sub: name, [rolesClaim()]: rolesOf(identity), iat, exp })}`),
     )
   }
 }
@@ -69,7 +63,7 @@ export interface ProxyHeaderDeps {
 }
 
 /** The document database: its proxy headers. */
-export function introduceByProxyHeaders({ names, prove }: ProxyHeaderDeps): Introduce {
+export function identityHeadersByProxyHeaders({ names, prove }: ProxyHeaderDeps): ToIdentityHeaders {
   return ({ identity }) => {
     const { name } = identity
     if (name === null) return NOBODY
@@ -77,7 +71,7 @@ export function introduceByProxyHeaders({ names, prove }: ProxyHeaderDeps): Intr
     const roles = rolesOf(identity)
     // the database reads an empty header as one role without a name
     const rolesHeader = roles.length === 0 ? [] : [header.roles, toHeader(roles.join(','))]
-    return introduce(header.username, toHeader(name), ...rolesHeader, header.token, prove(name))
+    return withHeaders(header.username, toHeader(name), ...rolesHeader, header.token, prove(name))
   }
 }
 
@@ -90,14 +84,19 @@ export interface MultiModelTokenDeps {
 }
 
 /** The multi-model database: a token for the same name. Who stands above all users does there too. */
-export function introduceByUserToken({ signer, issuer: iss, admin, clock }: MultiModelTokenDeps): Introduce {
-  const known = createTokenReuse<Introduction>(clock)
+export function identityHeadersByUserToken({
+  signer,
+  issuer: iss,
+  admin,
+  clock,
+}: MultiModelTokenDeps): ToIdentityHeaders {
+  const known = createUpstreamTokenCache<IdentityHeaders>(clock)
   return (who) => {
     const user = toUpstreamUser(who.identity, admin())
     if (user === undefined) return NOBODY
     const { version: keyVersion, sign } = signer()
     const wanted = { subject: JSON.stringify(user), keyVersion, endsAt: expiryOf(who) }
-    return known.find(wanted, (iat, exp) => introduce('Authorization', `bearer ${sign({ ...user, iss, iat, exp })}`))
+    return known.find(wanted, (iat, exp) => withHeaders('Authorization', `bearer ${sign({ ...user, iss, iat, exp })}`))
   }
 }
 
@@ -113,8 +112,8 @@ function toUpstreamUser({ name, isAdmin, isSuperuser }: Identity, admin: string)
 }
 
 /** The multi-model database: what the client brought, once Cardea has accepted it. `admin`: as above. */
-export const introduceByClient =
-  (admin: () => string): Introduce =>
+export const identityHeadersByClient =
+  (admin: () => string): ToIdentityHeaders =>
   (who) => {
     if (isAnonymous(who)) return NOBODY
     const { identity } = who
@@ -132,8 +131,8 @@ export interface ServiceTokenDeps {
 const SERVICE_HEADERS = { token: 'X-Auth-Token', user: 'X-Auth-User', roles: 'X-Auth-Roles' } as const
 
 /** Services: a token anybody can verify, and the same in plain words for those who only trust the network. */
-export function introduceToService({ signer, service: aud, clock }: ServiceTokenDeps): Introduce {
-  const known = createTokenReuse<Introduction>(clock)
+export function identityHeadersForService({ signer, service: aud, clock }: ServiceTokenDeps): ToIdentityHeaders {
+  const known = createUpstreamTokenCache<IdentityHeaders>(clock)
   return (who) => {
     const { identity, isHeldBack } = who
     // of nobody it may be the application's own
@@ -146,7 +145,7 @@ export function introduceToService({ signer, service: aud, clock }: ServiceToken
       const roles = rolesOf(identity)
       const token = sign({ iss: 'cardea', aud, sub, roles, iat, exp })
       const { token: tokenHeader, user, roles: rolesHeader } = SERVICE_HEADERS
-      return introduce(tokenHeader, token, user, toHeader(sub), rolesHeader, toHeader(roles.join(',')))
+      return withHeaders(tokenHeader, token, user, toHeader(sub), rolesHeader, toHeader(roles.join(',')))
     })
   }
 }

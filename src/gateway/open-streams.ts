@@ -8,7 +8,7 @@ export interface OpenStream extends Placed {
   /** How much had ended when it was let in: what ended between then and now concerns it too. */
   readonly since: number | undefined
   /** Whether what it was let in with would still be let in, with the same rights. */
-  stillHolds(): Promise<boolean>
+  revalidate(): Promise<boolean>
   cut(): void
 }
 
@@ -18,7 +18,7 @@ export interface OpenStreams {
   /** Cuts those that have ended, and those that no longer hold. */
   end(ended: Ended): void
   /** Keys or options have changed: every stream is judged anew. */
-  judgeAll(): void
+  revalidateAll(): void
   /** Cuts those whose token or session has run out by now, and forgets who has none. To be called now and then. */
   expire(nowSeconds: number): void
   readonly size: number
@@ -44,7 +44,7 @@ export function createOpenStreams(): OpenStreams {
     size += 1
   }
   const judge = (stream: OpenStream) => {
-    stream.stillHolds().then(
+    stream.revalidate().then(
       (holds) => {
         if (!holds) stream.cut()
       },
@@ -76,7 +76,7 @@ export function createOpenStreams(): OpenStreams {
       if (ended.kind === 'account') return streams.forEach(judge)
       for (const stream of streams) if (sessionIdOf(stream.authenticated) === ended.id) stream.cut()
     },
-    judgeAll() {
+    revalidateAll() {
       epoch += 1
       all().forEach(judge)
     },

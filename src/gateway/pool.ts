@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
 import { tellBreaks } from './breaks.ts'
-import { createConnectTimeout } from './failures.ts'
+import { createConnectTimeout } from './upstream-errors.ts'
 
 export interface PoolLimits {
   readonly connectTimeoutMs: number

@@ -1,6 +1,6 @@
 import type { Pool } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import { createGroup, type Group } from './balancer.ts'
+import { type Balancer, createBalancer } from './balancer.ts'
 import { createDirect, type Direct } from './node-client.ts'
 import { createPool, type PoolLimits } from './pool.ts'
 
@@ -17,7 +17,7 @@ export interface Pools {
 
 export interface LivePools {
   /** As the settings name them now. Those named no longer finish what they have begun. */
-  get(): Group<Pools>
+  get(): Balancer<Pools>
   close(): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export interface PoolsSettings {
 export function createLivePools(settings: () => PoolsSettings, clock: Clock): LivePools {
   let made: PoolsSettings | undefined
   let key = ''
-  let group: Group<Pools> = createGroup<Pools>([], clock)
+  let group: Balancer<Pools> = createBalancer<Pools>([], clock)
   return {
     get() {
       const now = settings()
@@ -39,7 +39,7 @@ export function createLivePools(settings: () => PoolsSettings, clock: Clock): Li
       if (nextKey === key) return group
       key = nextKey
       void closeAll(group)
-      group = createGroup(
+      group = createBalancer(
         now.urls.map((url) => [url, openPools(url, now.limits)] as const),
         clock,
       )
@@ -57,14 +57,14 @@ const openPools = (url: string, limits: PoolLimits): Pools => ({
   servername: new URL(url).hostname,
 })
 
-const poolsOf = ({ members }: Group<Pools>): readonly Pool[] =>
+const poolsOf = ({ members }: Balancer<Pools>): readonly Pool[] =>
   members.flatMap(({ pool }) => [pool.requests, pool.feeds])
 
-async function closeAll(group: Group<Pools>): Promise<void> {
+async function closeAll(group: Balancer<Pools>): Promise<void> {
   await Promise.allSettled(poolsOf(group).map((pool) => pool.close()))
 }
 
-async function destroyAll(group: Group<Pools>): Promise<void> {
+async function destroyAll(group: Balancer<Pools>): Promise<void> {
   for (const { pool } of group.members) {
     pool.directRequests.destroy()
     pool.directFeeds.destroy()

@@ -6,7 +6,7 @@ import { listConnectionNames } from './header-names.ts'
 /** What of a request goes on. */
 export interface RequestHeaderRules {
   /** Headers of the deployment's own choosing that tell who somebody is, beside the well-known ones. */
-  readonly identityHeaders: readonly string[]
+  readonly identityHeaderNames: readonly string[]
   /** The cookie that is Cardea's. */
   readonly ownCookies: readonly string[]
 }
@@ -73,7 +73,9 @@ const IDENTITY_SUFFIXES: readonly string[] = ['-client-ip', '-connecting-ip']
 export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
   const dropped = new Set(
     // a door refuses an override in the headers; here it is one among the trailers
-    [...OWN_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaders].map((name) => normalizeHeaderName(name)),
+    [...OWN_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaderNames].map((name) =>
+      normalizeHeaderName(name),
+    ),
   )
   const judge = createNameMemo((name) => fateOf(name, dropped))
   return (raw, keepsAuthorization) => {

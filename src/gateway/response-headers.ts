@@ -38,7 +38,7 @@ const readName = createNameMemo((name) => {
 })
 
 /** What of an answer goes on to the client. `undefined`: its body is coded in a way that ends here, so it cannot. */
-export function filterAnswerHeaders(
+export function filterResponseHeaders(
   raw: RawHeaders,
   read: ReadHeaders,
   status: number,
@@ -92,7 +92,7 @@ const NEVER_TRAILERS: ReadonlySet<string> = new Set([
 const NEVER_TRAILER_PREFIXES: readonly string[] = ['content-', 'proxy-', 'x-forwarded-']
 
 /** What came behind the body, and goes on to the client. */
-export function filterAnswerTrailers(raw: RawHeaders): [string, string][] {
+export function filterResponseTrailers(raw: RawHeaders): [string, string][] {
   const texts = raw.map(toText)
   const named = listConnectionNames(texts)
   const kept: [string, string][] = []

@@ -1,11 +1,11 @@
 import type { Dispatcher } from 'undici'
-import type { Passage, Sink } from '../http/request-context.ts'
+import type { ResponseStream, Sink } from '../http/request-context.ts'
 import { isBreaking } from './breaks.ts'
-import { createSilence } from './failures.ts'
-import { filterAnswerTrailers, type RawHeaders, type ReadHeaders } from './response-headers.ts'
+import { filterResponseTrailers, type RawHeaders, type ReadHeaders } from './response-headers.ts'
+import { createSilence } from './upstream-errors.ts'
 
 /** Whoever asked. */
-export interface AnswerOwner {
+export interface PipeOwner {
   readonly isFeed: boolean
   /** Longest silence within the body of what is no feed, and the longest nothing of the request's is taken; 0: any. */
   readonly idleMs: number
@@ -34,12 +34,12 @@ const GONE = new Error('nobody waits for the answer')
  * the client does not take what it has. An answer that breaks off breaks the client's connection, so that nobody takes
  * half of it for the whole.
  */
-export class Answer implements Passage, Dispatcher.DispatchHandler {
-  readonly kind = 'passage'
+export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler {
+  readonly kind = 'response-stream'
   readonly isFeed: boolean
   /** Whether a byte of the answer was seen. */
   hasBegun = false
-  readonly #owner: AnswerOwner
+  readonly #owner: PipeOwner
   #controller: Dispatcher.DispatchController | undefined
   #sink: Sink | undefined
   #end: ((last?: Uint8Array) => void) | undefined
@@ -50,7 +50,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   #state: 'asked' | 'head' | 'whole' | 'over' = 'asked'
   #idle: NodeJS.Timeout | undefined
 
-  constructor(owner: AnswerOwner) {
+  constructor(owner: PipeOwner) {
     this.#owner = owner
     this.isFeed = owner.isFeed
   }
@@ -100,7 +100,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     const trailers = toRaw(controller.rawTrailers)
-    if (trailers.length > 0) this.#trailers = filterAnswerTrailers(trailers)
+    if (trailers.length > 0) this.#trailers = filterResponseTrailers(trailers)
     if (this.#state !== 'head') return
     if (isBreaking()) {
       this.cut()
@@ -122,7 +122,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
     this.#breakOff()
   }
 
-  pour(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void {
+  pipeTo(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void {
     this.#sink = sink
     this.#end = end
     this.#break = breakOff
@@ -150,7 +150,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
   }
 
   /** Nobody takes it: the upstream need not go on. */
-  drop(): void {
+  discard(): void {
     if (this.#state === 'over') return
     const wasAsked = this.#state === 'asked'
     this.#close()
@@ -160,7 +160,7 @@ export class Answer implements Passage, Dispatcher.DispatchHandler {
 
   /** Ends it for the client too. */
   cut(): void {
-    this.drop()
+    this.discard()
     this.#breakOff()
   }
 

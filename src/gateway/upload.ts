@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { createSilence } from './failures.ts'
-import { Answer, type AnswerOwner } from './response-pipe.ts'
+import { type PipeOwner, ResponsePipe } from './response-pipe.ts'
+import { createSilence } from './upstream-errors.ts'
 
 type Controller = Dispatcher.DispatchController
 
@@ -9,14 +9,14 @@ type Controller = Dispatcher.DispatchController
  * The answer to a request whose body is passed on as it comes. How long the upstream takes to begin counts from when it
  * was sent all of it. Until then it counts how long the upstream takes nothing, and never how long the client pauses.
  */
-export class Upload extends Answer {
+export class Upload extends ResponsePipe {
   readonly #body: Readable
-  readonly #limits: Pick<AnswerOwner, 'idleMs' | 'firstByteMs'>
+  readonly #limits: Pick<PipeOwner, 'idleMs' | 'firstByteMs'>
   #controller: Controller | undefined
   #clock: NodeJS.Timeout | undefined
   #isAnswered = false
 
-  constructor(owner: AnswerOwner, body: Readable) {
+  constructor(owner: PipeOwner, body: Readable) {
     super(owner)
     this.#body = body
     this.#limits = owner
@@ -38,7 +38,7 @@ export class Upload extends Answer {
     this.#watch(this.#limits.firstByteMs, () => this.#fail())
   }
 
-  override onResponseStart(...head: Parameters<Answer['onResponseStart']>): void {
+  override onResponseStart(...head: Parameters<ResponsePipe['onResponseStart']>): void {
     const [, status] = head
     if (status >= 200) this.#stop()
     super.onResponseStart(...head)
@@ -52,9 +52,9 @@ export class Upload extends Answer {
     super.onResponseError(controller, error)
   }
 
-  override drop(): void {
+  override discard(): void {
     this.#stop()
-    super.drop()
+    super.discard()
   }
 
   #watch(ms: number, late: () => void): void {

@@ -1,19 +1,18 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Refusal } from '../base/errors.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
 import type { Member } from './balancer.ts'
-import type { ForwardDeps } from './forward.ts'
-import { UNKNOWN } from './identity-headers.ts'
 import { isolate } from './isolate.ts'
 import { findDirectOrder } from './node-client-order.ts'
 import type { OpenStream } from './open-streams.ts'
 import type { Pools } from './pools.ts'
 import type { HeaderFilter } from './request-headers.ts'
-import { filterAnswerHeaders, type RawHeaders, type ReadHeaders } from './response-headers.ts'
-import { Answer, type AnswerOwner } from './response-pipe.ts'
+import { filterResponseHeaders, type RawHeaders, type ReadHeaders } from './response-headers.ts'
+import { type PipeOwner, ResponsePipe } from './response-pipe.ts'
 import { Upload } from './upload.ts'
+import type { UpstreamDeps } from './upstream.ts'
 
 /** A request as it is sent, to one server after another if need be. */
 export interface Order {
@@ -43,7 +42,7 @@ export interface AttemptOwner {
 }
 
 /** One request on its way to one server: what becomes of it, and what cuts it while it is under way. */
-export class Attempt implements AnswerOwner, OpenStream {
+export class Attempt implements PipeOwner, OpenStream {
   place = -1
   readonly authenticated: Authenticated
   readonly since: number | undefined
@@ -52,18 +51,18 @@ export class Attempt implements AnswerOwner, OpenStream {
   readonly firstByteMs: number
   readonly #order: Order
   readonly #member: Member<Pools>
-  readonly #deps: ForwardDeps
-  readonly #answer: Answer
+  readonly #deps: UpstreamDeps
+  readonly #answer: ResponsePipe
   readonly #body: Readable | undefined
   readonly #owner: AttemptOwner
 
-  constructor(order: Order, member: Member<Pools>, deps: ForwardDeps, owner: AttemptOwner) {
+  constructor(order: Order, member: Member<Pools>, deps: UpstreamDeps, owner: AttemptOwner) {
     const { context } = order
     this.#order = order
     this.#member = member
     this.#deps = deps
     this.#owner = owner
-    this.authenticated = context.authenticated ?? UNKNOWN
+    this.authenticated = context.authenticated ?? ANONYMOUS
     this.since = context.authenticatedAt
     this.isFeed = order.isFeed
     const { idleTimeoutMs, limits } = deps.settings()
@@ -77,12 +76,12 @@ export class Attempt implements AnswerOwner, OpenStream {
     const { context } = this.#order
     this.#member.open += 1
     this.#deps.streams.add(this)
-    context.onGone(() => this.#answer.drop())
+    context.onGone(() => this.#answer.discard())
     this.#dispatch()
   }
 
-  #createAnswer(): Answer {
-    return this.#body === undefined ? new Answer(this) : new Upload(this, this.#body)
+  #createAnswer(): ResponsePipe {
+    return this.#body === undefined ? new ResponsePipe(this) : new Upload(this, this.#body)
   }
 
   #dispatch(): void {
@@ -116,9 +115,9 @@ export class Attempt implements AnswerOwner, OpenStream {
 
   onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void {
     const { settings, ownCookies } = this.#deps
-    const kept = filterAnswerHeaders(raw, read, status, { ownsCors: settings().ownsCors, ownCookies })
+    const kept = filterResponseHeaders(raw, read, status, { ownsCors: settings().ownsCors, ownCookies })
     if (kept === undefined) {
-      this.#answer.drop()
+      this.#answer.discard()
       this.onFailure(new Refusal('upstream_failed', { detail: 'transfer coding' }))
       return
     }
@@ -141,8 +140,8 @@ export class Attempt implements AnswerOwner, OpenStream {
     this.#deps.streams.remove(this)
   }
 
-  stillHolds(): Promise<boolean> {
-    return this.#deps.stillHolds(this.#order.context)
+  revalidate(): Promise<boolean> {
+    return this.#deps.revalidate(this.#order.context)
   }
 
   cut(): void {

@@ -20,7 +20,7 @@ export interface Wanted {
 }
 
 /** Tokens, or what they stand in, by whom they speak of: each made once and used until it is nearly over. */
-export function createTokenReuse<T>(clock: Clock) {
+export function createUpstreamTokenCache<T>(clock: Clock) {
   let known = new Map<string, Minted<T>>()
   let version = ''
   return {

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
-import { codeOf } from './failures.ts'
+import { codeOf } from './upstream-errors.ts'
 
 /** What an operator should check, by what is wrong. */
 export interface UpstreamHints {
@@ -17,7 +17,7 @@ export interface UpstreamWatch {
   onFailed(url: string, error: Error): void
   /** The signature of an identity was not accepted. */
   onRejected(url: string, reason: string): void
-  onAnswered(url: string): void
+  onResponded(url: string): void
 }
 
 export function createUpstreamWatch(events: SecurityEvents, hints: () => UpstreamHints, clock: Clock): UpstreamWatch {
@@ -31,7 +31,7 @@ export function createUpstreamWatch(events: SecurityEvents, hints: () => Upstrea
       events.record('upstream.failed', { upstream: toPublic(url), reason: describe(error), check: hints().failed }),
     onRejected: (url, reason) =>
       events.record('upstream.token-rejected', { upstream: toPublic(url), reason, check: hints().rejected }),
-    onAnswered(url) {
+    onResponded(url) {
       // asked after every response
       const sinceMs = downSinceMs.size === 0 ? undefined : downSinceMs.get(url)
       if (sinceMs === undefined) return

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { hasBody } from './body.ts'
 import { cutSocket } from './cut-socket.ts'
-import type { Dialect, Feed, Passage, Reply, RequestContext, Sink } from './request-context.ts'
+import type { Dialect, Feed, Reply, RequestContext, ResponseStream, Sink } from './request-context.ts'
 
 /** What is left of a refused body is read and thrown away up to here; then the connection is cut. */
 const LINGER = { bytes: 1 << 20, pieces: 1000, pauseMs: 10, ms: 2000 }
@@ -41,9 +41,9 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   const reason = reasonOf(reply)
   if (reason === undefined) response.writeHead(reply.status, headers)
   else response.writeHead(reply.status, reason, headers)
-  if (isPassage(reply.body)) {
+  if (isResponseStream(reply.body)) {
     const end = (last?: Uint8Array) => (leavesBody ? endLate(request, response, last) : endNow(response, last))
-    reply.body.pour(response, end, breakOff)
+    reply.body.pipeTo(response, end, breakOff)
     return { isLast, isFeed: reply.body.isFeed }
   }
   const body = request.method === 'HEAD' ? undefined : reply.body
@@ -64,7 +64,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
 }
 
 function abandon({ body }: Reply): Delivered {
-  if (isPassage(body)) body.drop()
+  if (isResponseStream(body)) body.discard()
   return { isLast: true, isFeed: false }
 }
 
@@ -106,9 +106,10 @@ const CONTENT_LENGTH = /^content-length$/i
 
 const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' && Symbol.asyncIterator in body
 
-const isPassage = (body: Reply['body']): body is Passage => typeof body === 'object' && 'pour' in body
+const isResponseStream = (body: Reply['body']): body is ResponseStream => typeof body === 'object' && 'pipeTo' in body
 
-const isWhole = (body: Reply['body']): body is string | Uint8Array | undefined => !isFeed(body) && !isPassage(body)
+const isWhole = (body: Reply['body']): body is string | Uint8Array | undefined =>
+  !isFeed(body) && !isResponseStream(body)
 
 /** Pieces go out as the client takes them. A feed that fails breaks the connection: the client must not take it for whole. */
 async function writeFeed(response: ServerResponse, feed: Feed): Promise<void> {

@@ -94,14 +94,14 @@ export interface Reply {
   readonly reason?: string
   readonly headers: readonly HeaderPair[]
   /** In one piece, or piece by piece as it comes: a feed. A feed is ended with `return` when its client goes away. */
-  readonly body?: string | Uint8Array | Feed | Passage
+  readonly body?: string | Uint8Array | Feed | ResponseStream
   /** Another server's answer: it says itself what it is, and nothing is added but what is Cardea's alone. */
   readonly isForwarded?: true
 }
 
 export type Feed = AsyncIterable<string | Uint8Array>
 
-/** Where a passage ends: the client. */
+/** Where a response stream ends: the client. */
 export interface Sink extends Writable {
   readonly req: { readonly httpVersion: string }
   readonly socket: Socket | null
@@ -113,14 +113,14 @@ export interface Sink extends Writable {
  * What another server answers, on its way through. Its headers say how long it is, and stand for themselves: the door
  * adds only what is Cardea's own.
  */
-export interface Passage {
-  readonly kind: 'passage'
+export interface ResponseStream {
+  readonly kind: 'response-stream'
   /** Whether it may never end, and does not keep a door from closing. */
   readonly isFeed: boolean
   /** Called once, with the head ready to go. Calls `end`, or `breakOff` where the answer breaks off. */
-  pour(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void
-  /** Instead of `pour`: nobody takes it. */
-  drop(): void
+  pipeTo(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void
+  /** Instead of `pipeTo`: the response is not wanted. */
+  discard(): void
 }
 
 export type Answer = Reply | Promise<Reply>

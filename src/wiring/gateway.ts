@@ -6,8 +6,8 @@ import type { Log } from '../base/log.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
-import type { Upstream } from '../gateway/forward.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
+import type { Upstream } from '../gateway/upstream.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
@@ -48,12 +48,12 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const upstreams: Upstream[] = []
   const stopListening = directory.onEnded(streams.end)
   // once all who follow the settings have theirs: by keys that are just being replaced a stream would still hold
-  liveConfig.onChange(() => queueMicrotask(streams.judgeAll))
-  tokenSecrets.onReload(() => streams.judgeAll())
+  liveConfig.onChange(() => queueMicrotask(streams.revalidateAll))
+  tokenSecrets.onReload(() => streams.revalidateAll())
   const retirement = followRetirement(liveConfig)
   const looking = setInterval(() => {
     streams.expire(nowSeconds(SYSTEM_CLOCK))
-    if (retirement.isDue()) streams.judgeAll()
+    if (retirement.isDue()) streams.revalidateAll()
   }, LOOK_MS).unref()
   return {
     streams,

@@ -12,13 +12,13 @@ import { levelOn } from '../dialects/multi-model/gate.ts'
 import { hasPrefix, SYSTEM_DATABASE } from '../dialects/multi-model/path.ts'
 import { checkPath } from '../dialects/multi-model/steps.ts'
 import { HELD_BACK, isAnonymous } from '../directory/identity.ts'
-import { createUpstream, type ForwardSettings, type Upstream } from '../gateway/forward.ts'
-import { introduceToService } from '../gateway/identity-headers.ts'
+import { identityHeadersForService } from '../gateway/identity-headers.ts'
+import { createUpstream, type Upstream, type UpstreamSettings } from '../gateway/upstream.ts'
 import { createUpstreamWatch } from '../gateway/watch.ts'
 import type { Path, Reply, RequestContext } from '../http/request-context.ts'
 import type { DoorParts } from './doors.ts'
 import type { Judgement } from './revalidate.ts'
-import { toCommonDeps, toForwardSettings } from './upstream.ts'
+import { toCommonDeps, toUpstreamSettings } from './upstream.ts'
 import { toServiceHints } from './upstream-hints.ts'
 import { warnOfOpenings } from './warn-open-access.ts'
 
@@ -102,8 +102,8 @@ function requireEntry({ authenticated }: RequestContext): void {
 function openService({ name, url }: Service, parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
   const settings = deriveLive(
     config,
-    (values): ForwardSettings => ({
-      ...toForwardSettings(values, parts.log),
+    (values): UpstreamSettings => ({
+      ...toUpstreamSettings(values, parts.log),
       urls: [url],
       spool: undefined,
       ownsCors: ownsCors(values),
@@ -114,7 +114,7 @@ function openService({ name, url }: Service, parts: DoorParts, config: Live<Conf
     settings: settings.get,
     // an application was put at this origin on purpose, and its pages run script
     isolates: () => false,
-    introduce: introduceToService({
+    toIdentityHeaders: identityHeadersForService({
       signer: () => parts.gateway.serviceKey.signer,
       service: name,
       clock: SYSTEM_CLOCK,

@@ -9,15 +9,15 @@ import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
 import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
 import { SESSION_COOKIE } from '../dialects/document/session-cookie.ts'
-import { createUpstream, type ForwardDeps, type ForwardSettings, type Upstream } from '../gateway/forward.ts'
 import {
-  type Introduce,
-  introduceByClient,
-  introduceByDocumentToken,
-  introduceByProxyHeaders,
-  introduceByUserToken,
+  identityHeadersByClient,
+  identityHeadersByDocumentToken,
+  identityHeadersByProxyHeaders,
+  identityHeadersByUserToken,
+  type ToIdentityHeaders,
 } from '../gateway/identity-headers.ts'
-import { createDocumentProbe, createMultiModelProbe } from '../gateway/probes.ts'
+import { createDocumentProbe, createMultiModelProbe } from '../gateway/identity-probe.ts'
+import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings } from '../gateway/upstream.ts'
 import { createUpstreamWatch } from '../gateway/watch.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { createHmacKey } from '../keys/key.ts'
@@ -31,7 +31,7 @@ import { createStillHolds, type Judgement } from './revalidate.ts'
 import { toDocumentHints, toMultiModelHints } from './upstream-hints.ts'
 
 /** Live connections a door may have to one server: as many as clients it may have. */
-const toLimits = (config: Config, log: Log): ForwardSettings['limits'] => ({
+const toLimits = (config: Config, log: Log): UpstreamSettings['limits'] => ({
   connectTimeoutMs: toMs(config.upstream['connect-timeout']),
   firstByteTimeoutMs: toMs(config.upstream['first-byte-timeout']),
   maxConnections: config.door['max-connections'],
@@ -51,7 +51,7 @@ function loadAuthorities(file: string, log: Log): string {
   }
 }
 
-export function toForwardSettings(config: Config, log: Log): Omit<ForwardSettings, 'urls' | 'spool' | 'ownsCors'> {
+export function toUpstreamSettings(config: Config, log: Log): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors'> {
   return { limits: toLimits(config, log), idleTimeoutMs: toMs(config.upstream['idle-timeout']) }
 }
 
@@ -63,14 +63,14 @@ function listIdentityHeaders(config: Config): readonly string[] {
   return [...names, peer_header].filter((name) => name !== '')
 }
 
-type Common = Omit<ForwardDeps, 'settings' | 'introduce' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
+type Common = Omit<UpstreamDeps, 'settings' | 'toIdentityHeaders' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
 
 export const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
-  identityHeaders: deriveLive(config, listIdentityHeaders).get,
+  identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
   ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
   isFeed,
   streams: parts.gateway.streams,
-  stillHolds: createStillHolds({
+  revalidate: createStillHolds({
     ...judgement,
     directory: parts.directory,
     limits: () => toIterationLimits(config.get()),
@@ -82,36 +82,36 @@ export const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: 
 export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
   const settings = deriveLive(
     config,
-    (values): ForwardSettings => ({
-      ...toForwardSettings(values, parts.log),
+    (values): UpstreamSettings => ({
+      ...toUpstreamSettings(values, parts.log),
       urls: values.upstream.document,
       spool: undefined,
       ownsCors: values.chttpd.enable_cors,
     }),
   )
-  const introduce = introduceToDocument(config)
+  const toIdentityHeaders = identityHeadersForDocument(config)
   return parts.gateway.adopt(
     createUpstream({
       ...toCommonDeps(parts, config, judgement),
       settings: settings.get,
       isolates: createIsolates(config, ['_utils']),
-      introduce,
-      probe: createDocumentProbe(introduce),
+      toIdentityHeaders,
+      probe: createDocumentProbe(toIdentityHeaders),
       watch: createUpstreamWatch(parts.liveConfig.events, () => toDocumentHints(config.get()), SYSTEM_CLOCK),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
   )
 }
 
-function introduceToDocument(config: Live<Config>): Introduce {
+function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
   const secret = () => config.get().upstream['document-secret']
   const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
-  const byToken = introduceByDocumentToken({
+  const byToken = identityHeadersByDocumentToken({
     signer: () => signer.get() ?? refuseToSign(),
     rolesClaim: () => `_${config.get().document.name.toLowerCase()}.roles`,
     clock: SYSTEM_CLOCK,
   })
-  const byHeaders = introduceByProxyHeaders({
+  const byHeaders = identityHeadersByProxyHeaders({
     names: () => toUpstreamHeaders(config.get().document.name),
     prove: (name) => mintProxyToken(name, { secret: Buffer.from(secret()), algorithm: 'sha256' }),
   })
@@ -140,31 +140,31 @@ function refuseToSign(): never {
 export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
   const settings = deriveLive(
     config,
-    (values): ForwardSettings => ({
-      ...toForwardSettings(values, parts.log),
+    (values): UpstreamSettings => ({
+      ...toUpstreamSettings(values, parts.log),
       urls: values.upstream['multi-model'],
       spool: { bodyBytes: values.upstream['spool-bytes'], totalBytes: values.upstream['spool-total-bytes'] },
       ownsCors: values.http['trusted-origin'].length > 0,
     }),
   )
-  const introduce = introduceToMultiModel(parts, config)
+  const toIdentityHeaders = identityHeadersForMultiModel(parts, config)
   return parts.gateway.adopt(
     createUpstream({
       ...toCommonDeps(parts, config, judgement),
       settings: settings.get,
       isolates: createIsolates(config, ['_admin', 'aardvark']),
-      introduce,
-      probe: createMultiModelProbe(introduce, () => config.get().upstream['multi-model-identity'] === 'user'),
+      toIdentityHeaders,
+      probe: createMultiModelProbe(toIdentityHeaders, () => config.get().upstream['multi-model-identity'] === 'user'),
       watch: createUpstreamWatch(parts.liveConfig.events, toMultiModelHints, SYSTEM_CLOCK),
       requestIdHeader: 'X-Request-Id',
     }),
   )
 }
 
-function introduceToMultiModel({ gateway }: DoorParts, config: Live<Config>): Introduce {
+function identityHeadersForMultiModel({ gateway }: DoorParts, config: Live<Config>): ToIdentityHeaders {
   const admin = () => config.get().upstream['multi-model-admin']
-  const byClient = introduceByClient(admin)
-  const byToken = introduceByUserToken({
+  const byClient = identityHeadersByClient(admin)
+  const byToken = identityHeadersByUserToken({
     signer: () => {
       const ring = gateway.ring?.get() ?? refuseToSign()
       return { version: ring.version, sign: (claims) => signWithRing(ring, claims) }

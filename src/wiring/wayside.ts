@@ -7,7 +7,7 @@ import { CONTROL_ERRORS } from '../dialects/admin-api/errors.ts'
 import { createWaysideDialect, type FurtherHeaders } from '../dialects/forward-auth/dialect.ts'
 import { GATE, gateRoute, KEYS, keysRoute, WELL_KNOWN } from '../dialects/forward-auth/routes.ts'
 import type { Authenticated } from '../directory/identity.ts'
-import { introduceToService } from '../gateway/identity-headers.ts'
+import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import type { Mount } from '../http/dispatch.ts'
 import type { HeaderPair, RequestContext, Step } from '../http/request-context.ts'
 import type { ServiceKey } from '../live-config/service-key.ts'
@@ -25,7 +25,7 @@ export interface WaysideDeps {
 }
 
 export function mountWayside({ key, authenticate, requireEntry, furtherHeaders }: WaysideDeps): readonly Mount[] {
-  const tell = introduceToService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
+  const tell = identityHeadersForService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
   const introduce = (who: Authenticated) => toPairs(tell(who).headers)
   const routes = [gateRoute({ authenticate, introduce })]
   return [

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createGroup } from '../../src/gateway/balancer.ts'
+import { createBalancer } from '../../src/gateway/balancer.ts'
 
 function createPair() {
   let nowMs = 1000
-  const group = createGroup(
+  const group = createBalancer(
     [
       ['http://a', 'a'],
       ['http://b', 'b'],

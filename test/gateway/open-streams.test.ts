@@ -15,7 +15,7 @@ function open(authenticated: Authenticated, holds: boolean | Error = true) {
     since: 0,
     place: -1,
     isCut: false,
-    stillHolds: async () => {
+    revalidate: async () => {
       if (holds instanceof Error) throw holds
       return holds
     },
@@ -63,7 +63,7 @@ test('everything, and other keys, concern all of them', async () => {
     const [good, bad] = [open(someone('ada')), open(someone('bob'), false)]
     streams.add(good)
     streams.add(bad)
-    if (tell === 'keys') streams.judgeAll()
+    if (tell === 'keys') streams.revalidateAll()
     else streams.end({ kind: 'everything' })
     await settled()
     assert.deepEqual([good.isCut, bad.isCut], [false, true], tell)
@@ -106,7 +106,7 @@ test('streams of nobody are judged anew with everything else', async () => {
   const streams = createOpenStreams()
   const [good, bad] = [open(ANONYMOUS), open(ANONYMOUS, false)]
   for (const stream of [good, bad]) streams.add(stream)
-  streams.judgeAll()
+  streams.revalidateAll()
   await settled()
   assert.deepEqual([good.isCut, bad.isCut], [false, true])
   for (const stream of [good, bad]) streams.remove(stream)

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { filterAnswerHeaders, filterAnswerTrailers } from '../../src/gateway/response-headers.ts'
+import { filterResponseHeaders, filterResponseTrailers } from '../../src/gateway/response-headers.ts'
 
 const filter = (cookie: string) =>
-  filterAnswerHeaders(['Set-Cookie', cookie], {}, 200, { ownsCors: false, ownCookies: ['AuthSession', 'CardeaAdmin'] })
+  filterResponseHeaders(['Set-Cookie', cookie], {}, 200, {
+    ownsCors: false,
+    ownCookies: ['AuthSession', 'CardeaAdmin'],
+  })
 
 /** What a browser keeps of each would come back as `AuthSession=…`, by itself or behind a comma. */
 for (const cookie of [
@@ -45,10 +48,10 @@ test('headers keep their order and spelling, be they bytes or texts; the length 
     ['CONTENT-LENGTH', '3'],
   ]
   const raw = ['CONTENT-LENGTH', '3', 'X-ETag', 'W/"\u00e9"', 'vAry', 'a', 'Vary', 'b']
-  assert.deepEqual(filterAnswerHeaders(raw, {}, 200, RULES), kept)
+  assert.deepEqual(filterResponseHeaders(raw, {}, 200, RULES), kept)
   // as undici reads them: several of one name are a list
   const read = { 'content-length': '3', 'x-etag': 'W/"\u00e9"', vary: ['a', 'b'] }
-  assert.deepEqual(filterAnswerHeaders(bytes(...raw), read, 200, RULES), kept)
+  assert.deepEqual(filterResponseHeaders(bytes(...raw), read, 200, RULES), kept)
 })
 
 test('names that every object has are names like any other', () => {
@@ -58,7 +61,7 @@ test('names that every object has are names like any other', () => {
     ['__proto__', '2'],
     ['toString', '3'],
   ]
-  assert.deepEqual(filterAnswerHeaders(raw, {}, 200, RULES), kept)
+  assert.deepEqual(filterResponseHeaders(raw, {}, 200, RULES), kept)
 })
 
 test('what belongs to one connection ends here, with what it names; what a message is cannot be named away', () => {
@@ -78,22 +81,22 @@ test('what belongs to one connection ends here, with what it names; what a messa
     ['x-c', '3'],
     ['Content-Length', '0'],
   ]
-  assert.deepEqual(filterAnswerHeaders([...raw, ...rest], {}, 200, RULES), kept)
+  assert.deepEqual(filterResponseHeaders([...raw, ...rest], {}, 200, RULES), kept)
 })
 
 test('a coding other than chunks cannot be passed on; chunks are made anew, and nothing is as long as a 204', () => {
-  assert.equal(filterAnswerHeaders(['Transfer-Encoding', 'gzip, chunked'], {}, 200, RULES), undefined)
-  assert.deepEqual(filterAnswerHeaders(['Transfer-Encoding', 'Chunked'], {}, 200, RULES), [])
-  assert.deepEqual(filterAnswerHeaders(['Content-Length', '5'], {}, 204, RULES), [])
+  assert.equal(filterResponseHeaders(['Transfer-Encoding', 'gzip, chunked'], {}, 200, RULES), undefined)
+  assert.deepEqual(filterResponseHeaders(['Transfer-Encoding', 'Chunked'], {}, 200, RULES), [])
+  assert.deepEqual(filterResponseHeaders(['Content-Length', '5'], {}, 204, RULES), [])
 })
 
 test('who says what other origins may is one of the two', () => {
   const raw = ['Access-Control-Allow-Origin', '*']
-  assert.deepEqual(filterAnswerHeaders(raw, {}, 200, RULES), [])
-  assert.deepEqual(filterAnswerHeaders(raw, {}, 200, { ...RULES, ownsCors: false }), [[...raw]])
+  assert.deepEqual(filterResponseHeaders(raw, {}, 200, RULES), [])
+  assert.deepEqual(filterResponseHeaders(raw, {}, 200, { ...RULES, ownsCors: false }), [[...raw]])
 })
 
 test('behind a body stands nothing that is read before it', () => {
   const raw = bytes('X-Sum', '1', 'Set-Cookie', 'a=1', 'Content-Type', 't', 'Access-Control-Max-Age', '1', 'Vary', 'x')
-  assert.deepEqual(filterAnswerTrailers(raw), [['X-Sum', '1']])
+  assert.deepEqual(filterResponseTrailers(raw), [['X-Sum', '1']])
 })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTokenReuse, TOKEN_SECONDS } from '../../src/gateway/upstream-token-cache.ts'
+import { createUpstreamTokenCache, TOKEN_SECONDS } from '../../src/gateway/upstream-token-cache.ts'
 
 function create() {
   let nowMs = 1_000_000
   let minted = 0
-  const reuse = createTokenReuse<string>({ nowMs: () => nowMs })
+  const reuse = createUpstreamTokenCache<string>({ nowMs: () => nowMs })
   return {
     find: (subject: string, version = 'v1', endsIn = Number.POSITIVE_INFINITY) =>
       reuse.find({ subject, keyVersion: version, endsAt: nowMs / 1000 + endsIn }, (now, until) => {

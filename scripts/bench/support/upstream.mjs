@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 const BODY = JSON.stringify({ _id: 'doc', _rev: '1-967a00dff5e02add41819138abb3284d', value: 'x'.repeat(150) })
 const PIECE = Buffer.alloc(65_536)
 
-function pour(response, bytes) {
+function pipeTo(response, bytes) {
   let left = bytes
   const more = () => {
     while (left > 0) {
@@ -21,7 +21,7 @@ function pour(response, bytes) {
 const server = createServer({ requestTimeout: 0 }, (request, response) => {
   const bytes = Number(new URL(request.url, 'http://a').searchParams.get('bytes') ?? 0)
   if (request.method === 'PUT') request.resume().on('end', () => response.end('{"ok":true}'))
-  else if (bytes > 0) pour(response.writeHead(200, { 'Content-Length': bytes }), bytes)
+  else if (bytes > 0) pipeTo(response.writeHead(200, { 'Content-Length': bytes }), bytes)
   else response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': BODY.length }).end(BODY)
 })
 server.keepAliveTimeout = 60_000

@@ -34,7 +34,7 @@ async function* followChanges(following: Following, first: Batch): Feed {
   const news = createNews(deps, following)
   try {
     if (form.head !== '') yield form.head
-    yield* pour(following, first, news)
+    yield* pipeTo(following, first, news)
     if (signal.aborted) return
     yield form.tail(renderSequence(cursor.position(), deps.uuid()), await cursor.countPending())
   } finally {
@@ -42,7 +42,7 @@ async function* followChanges(following: Following, first: Batch): Feed {
   }
 }
 
-async function* pour({ deps, query, cursor, form }: Following, first: Batch, news: News): Feed {
+async function* pipeTo({ deps, query, cursor, form }: Following, first: Batch, news: News): Feed {
   const { hasDocs } = query
   let isFirst = true
   for (let batch = first; ; batch = await cursor.next()) {

@@ -5,19 +5,20 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
+import { ANONYMOUS } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
 import { askAround, type RoundDeps } from './failover.ts'
-import { gatherAnswer } from './gather-answer.ts'
+import { readWholeResponse } from './gather-answer.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import { createIdentityCheck, type IdentityProbe } from './identity-check.ts'
-import { type Introduce, UNKNOWN } from './identity-headers.ts'
+import type { ToIdentityHeaders } from './identity-headers.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { createLivePools, type PoolsSettings } from './pools.ts'
 import { addForwarded, createRequestFilter } from './request-headers.ts'
 import { createSpool, type SpoolLimits, type SpoolShare } from './spool.ts'
 import type { UpstreamWatch } from './watch.ts'
 
-export interface ForwardSettings extends PoolsSettings {
+export interface UpstreamSettings extends PoolsSettings {
   /** Longest silence within an answer that is no feed; 0: any. */
   readonly idleTimeoutMs: number
   /** How bodies in pieces are put together for a server which takes none in pieces; `undefined`: it does. */
@@ -26,19 +27,19 @@ export interface ForwardSettings extends PoolsSettings {
   readonly ownsCors: boolean
 }
 
-export interface ForwardDeps {
-  settings(): ForwardSettings
+export interface UpstreamDeps {
+  settings(): UpstreamSettings
   /** Headers of the deployment's own naming that nobody but Cardea may set: the same list as long as nothing changes. */
-  identityHeaders(): readonly string[]
+  identityHeaderNames(): readonly string[]
   readonly requestIdHeader: string
   readonly ownCookies: readonly string[]
-  readonly introduce: Introduce
+  readonly toIdentityHeaders: ToIdentityHeaders
   /** Whether the answer may go on for ever, and be silent for any time. */
   isFeed(context: RequestContext): boolean
   /** Whether pages in the response are kept apart from Cardea's own. */
   isolates(context: RequestContext): boolean
   readonly streams: OpenStreams
-  stillHolds(context: RequestContext): Promise<boolean>
+  revalidate(context: RequestContext): Promise<boolean>
   /** Shows whether the identities that are signed are accepted. Left out where the server does not tell. */
   readonly probe?: IdentityProbe
   readonly watch: UpstreamWatch
@@ -59,16 +60,16 @@ export interface Upstream {
   close(): Promise<void>
 }
 
-export function createUpstream(deps: ForwardDeps): Upstream {
+export function createUpstream(deps: UpstreamDeps): Upstream {
   const pools = createLivePools(deps.settings, deps.clock)
-  const filters = deriveLive({ get: deps.identityHeaders }, (names) =>
-    createRequestFilter({ identityHeaders: [...names, deps.requestIdHeader], ownCookies: deps.ownCookies }),
+  const filters = deriveLive({ get: deps.identityHeaderNames }, (names) =>
+    createRequestFilter({ identityHeaderNames: [...names, deps.requestIdHeader], ownCookies: deps.ownCookies }),
   )
   const openShare = createSpool()
   const checkIdentity = deps.probe && createIdentityCheck(deps.probe, deps.clock)
   const round: RoundDeps = { ...deps, checkIdentity }
   const forward = (context: RequestContext, spooled: Buffer | undefined, isWhole = false): Promise<Reply> => {
-    const { headers, keepsAuthorization } = deps.introduce(context.authenticated ?? UNKNOWN)
+    const { headers, keepsAuthorization } = deps.toIdentityHeaders(context.authenticated ?? ANONYMOUS)
     const filter = filters.get()
     const passed = filter(context.rawHeaders, keepsAuthorization)
     const sent = isWhole ? withoutSelection(passed) : passed
@@ -97,7 +98,7 @@ export function createUpstream(deps: ForwardDeps): Upstream {
     },
     async forwardWhole(context, maxBytes, body) {
       if (!context.target.startsWith('/')) throw new Refusal('invalid_target')
-      return gatherAnswer(await forward(context, body, true), maxBytes)
+      return readWholeResponse(await forward(context, body, true), maxBytes)
     },
     checkHealth: (path) => checkHealth(pools.get(), path),
     close: pools.close,

@@ -1,30 +1,30 @@
 // What shows whether each database accepts the identities that Cardea signs.
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { IdentityProbe } from './identity-check.ts'
-import { type Introduce, UNKNOWN } from './identity-headers.ts'
+import type { ToIdentityHeaders } from './identity-headers.ts'
 
 /** The name the probes use. It needs no user in the database and gets no rights there. */
 const PROBE_NAME = 'cardea-probe'
 
 const PROBE_USER: Authenticated = Object.freeze({
-  ...UNKNOWN,
-  identity: Object.freeze({ ...UNKNOWN.identity, name: PROBE_NAME }),
+  ...ANONYMOUS,
+  identity: Object.freeze({ ...ANONYMOUS.identity, name: PROBE_NAME }),
 })
 
 const PROBE_SUPERUSER: Authenticated = Object.freeze({
-  ...UNKNOWN,
-  identity: Object.freeze({ ...UNKNOWN.identity, isSuperuser: true }),
+  ...ANONYMOUS,
+  identity: Object.freeze({ ...ANONYMOUS.identity, isSuperuser: true }),
 })
 
 /**
  * CouchDB tells in `/_session` who it takes the request for, and needs no user document for that. It answers 400 or 401
  * to a token it rejects. A token or proxy header whose handler is not configured is ignored: then the name is missing.
  */
-export const createDocumentProbe = (introduce: Introduce): IdentityProbe => ({
+export const createDocumentProbe = (toIdentityHeaders: ToIdentityHeaders): IdentityProbe => ({
   suspicious: new Set([400, 401]),
   path: '/_session',
-  headers: () => introduce(PROBE_USER).headers,
+  headers: () => toIdentityHeaders(PROBE_USER).headers,
   findReason(status, body) {
     if (status >= 500) return undefined
     if (status !== 200) return `GET /_session with a signed identity: ${describeError(status, body)}`
@@ -37,10 +37,13 @@ export const createDocumentProbe = (introduce: Introduce): IdentityProbe => ({
  * ArangoDB answers 401 to a token it rejects, to a user it does not have and to a database the user may not enter. A
  * superuser token has neither user nor rights, so only its signature can be wrong.
  */
-export const createMultiModelProbe = (introduce: Introduce, isSigned: () => boolean): IdentityProbe => ({
+export const createMultiModelProbe = (
+  toIdentityHeaders: ToIdentityHeaders,
+  isSigned: () => boolean,
+): IdentityProbe => ({
   suspicious: new Set([401]),
   path: '/_api/version',
-  headers: () => (isSigned() ? introduce(PROBE_SUPERUSER).headers : undefined),
+  headers: () => (isSigned() ? toIdentityHeaders(PROBE_SUPERUSER).headers : undefined),
   findReason: (status, body) =>
     status === 401 ? `GET /_api/version with a superuser token: ${describeError(status, body)}` : undefined,
 })
