@@ -1,9 +1,11 @@
+import { createHmac } from 'node:crypto'
+import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
-import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import { isName, isRole, toForeignIdentity } from './foreign-identity.ts'
 import { ABSENT, type CredentialHandler, type CredentialSource, type Verdict } from './handler.ts'
+import { digestBytesOf } from './session/cookie-value.ts'
 
-/** The headers a proxy speaks through. */
+/** The names of the headers that a proxy sets. */
 export interface ProxyHeaderNames {
   readonly username: string
   readonly roles: string
@@ -12,30 +14,25 @@ export interface ProxyHeaderNames {
 
 export interface ProxyDeps {
   names(): ProxyHeaderNames
-  /** Whether a token must show that whoever sends the headers knows the secret. Without it the peer must be trusted. */
+  /** Whether the token header must prove that the proxy knows the secret. Otherwise the peer must be trusted. */
   usesSecret(): boolean
-  /** Whether this token was made of the name with a secret in force. */
+  /** Whether this token was made from the name with the current secret. */
   isToken(name: string, token: string): boolean
-  /** Whether nobody of that name was deactivated. */
-  isWelcome(name: string): MaybePromise<boolean>
+  /** `false`: a user of that name is deactivated. */
+  isActive(name: string): boolean | Promise<boolean>
 }
 
-/**
- * Who a proxy says is asking. An ambient credential: headers that do not show what they must say nothing, and the
- * request goes on without them.
- */
+/** Identity headers set by a proxy. Headers without the required proof are ignored; the next handler is asked. */
 export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
   return {
     name: 'proxy',
-    read(source) {
+    async read(source): Promise<Verdict> {
       const headers = readHeaders(source, deps.names())
       if (headers === undefined) return ABSENT
       const { name, roles } = headers
       if (!isName(name) || !roles.every(isRole)) return ABSENT
       if (!isProven(headers, source, deps)) return UNPROVEN
-      return andThen(deps.isWelcome(name), (isWelcome): Verdict => {
-        return isWelcome ? { kind: 'accepted', identity: toForeignIdentity(name, roles) } : ABSENT
-      })
+      return (await deps.isActive(name)) ? { kind: 'accepted', identity: toForeignIdentity(name, roles) } : ABSENT
     },
   }
 }
@@ -52,7 +49,7 @@ interface ProxyHeaders {
 }
 
 function readHeaders(source: CredentialSource, names: ProxyHeaderNames): ProxyHeaders | undefined {
-  // that a header stands twice means that two have written it, and whose word counts cannot be told
+  // a repeated header was written by two parties, and it is unclear which one is the proxy
   if (source.header(names.username) === undefined || Object.values(names).some((name) => source.isRepeated(name))) {
     return undefined
   }
@@ -63,7 +60,7 @@ function readHeaders(source: CredentialSource, names: ProxyHeaderNames): ProxyHe
     : { name, roles: splitRoles(roles), token: source.header(names.token) }
 }
 
-/** Node gives a header one character a byte. */
+/** Node decodes headers as latin1. */
 const readText = (header: string): string | undefined => readUtf8(Buffer.from(header, 'latin1'))
 
 const splitRoles = (text: string): readonly string[] =>
@@ -74,3 +71,29 @@ const splitRoles = (text: string): readonly string[] =>
 
 const isProven = ({ name, token }: ProxyHeaders, { client }: CredentialSource, deps: ProxyDeps): boolean =>
   deps.usesSecret() ? token !== undefined && deps.isToken(name, token) : client.isTrusted
+
+export interface ProxyTokenKey {
+  readonly secret: Uint8Array
+  /** A name of `node:crypto`. */
+  readonly algorithm: string
+}
+
+export const mintProxyToken = (name: string | Uint8Array, { secret, algorithm }: ProxyTokenKey): string =>
+  createHmac(algorithm, secret).update(name).digest('hex')
+
+export interface ProxyTokenRules {
+  readonly secrets: readonly Uint8Array[]
+  readonly algorithms: readonly string[]
+}
+
+/** Whether `token` is the hexadecimal HMAC of the user's name with one of the secrets and algorithms. */
+export function isProxyToken(token: string, name: string | Uint8Array, rules: ProxyTokenRules): boolean {
+  if (!/^(?:[0-9A-Fa-f]{2}){1,64}$/.test(token)) return false
+  const mac = Buffer.from(token, 'hex')
+  const secrets = rules.secrets.filter(({ byteLength }) => byteLength > 0)
+  return rules.algorithms
+    .filter((algorithm) => digestBytesOf(algorithm) === mac.length)
+    .some((algorithm) =>
+      secrets.some((secret) => isSameSecret(createHmac(algorithm, secret).update(name).digest(), mac)),
+    )
+}

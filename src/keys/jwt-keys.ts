@@ -1,5 +1,5 @@
 import { readBase64 } from '../base/encoding.ts'
-import type { Algorithm } from './algorithms.ts'
+import { ALGORITHMS, type Algorithm } from './algorithms.ts'
 import { readJwkSet } from './jwk.ts'
 import { createHmacKey, isKeyFor, type KeyProblem, toKeyProblem, type VerificationKey, versionOf } from './key.ts'
 import { readPublicPem } from './pem.ts'
@@ -102,3 +102,10 @@ const toVersion = (byName: ReadonlyMap<string, Found>): string =>
   versionOf([...byName].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([name, found]) => [name, toLabel(found)]))
 
 const toLabel = (found: Found): string => (found.kind === 'problem' ? found.code : found.version)
+
+/** The version of the current key for an algorithm and a `kid`. */
+export function findKeyVersion(keys: JwtKeys, name: string, kid: string | undefined): string | undefined {
+  const algorithm = ALGORITHMS.get(name)
+  const found = algorithm && keys.find(algorithm, { algorithm, typ: undefined, kid })
+  return found?.kind === 'keys' ? found.keys[0]?.version : undefined
+}

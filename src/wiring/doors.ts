@@ -3,7 +3,8 @@
 import type { PasswordCheck } from '../auth/basic.ts'
 import type { PasswordLimits } from '../auth/limits/limits.ts'
 import { recordSignIn } from '../auth/recorded-sign-in.ts'
-import type { CookieSecrets } from '../auth/session/cookie-secrets.ts'
+import type { CookieSecrets } from '../auth/session/secrets.ts'
+import type { SessionSettings } from '../auth/session/set-cookie.ts'
 import { createSignIn, type DoorSignIn } from '../auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -15,7 +16,7 @@ import type { Directory } from '../directory/directory.ts'
 import { createTotpCheck } from '../directory/totp.ts'
 import type { Door } from '../http/door.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
-import { followSecret } from '../live-config/document-keys.ts'
+import { followCookieSecret } from '../live-config/cookie-secret.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { followKeys } from '../live-config/token-keys.ts'
 import type { TokenSecrets } from '../live-config/token-secrets.ts'
@@ -25,7 +26,7 @@ import { createAdminSessions } from './admin-sessions.ts'
 import { createDocumentDoor } from './document-door.ts'
 import type { Gateway } from './gateway.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
-import { isGiven, toDecoy, toIterationLimits } from './options.ts'
+import { isGiven, toDecoy, toIterationLimits, toSessionSettings } from './options.ts'
 
 /** What each door is wired from. */
 export interface DoorParts {
@@ -39,6 +40,8 @@ export interface DoorParts {
   readonly adminSessions: AdminSessions
   /** Of the cookies of the document door and of /_cardea/. */
   readonly cookieSecrets: CookieSecrets
+  /** Of the cookies of the document door. */
+  readonly sessionSettings: Live<SessionSettings>
   readonly tokenSecrets: TokenSecrets
   /** The keys of the document door's tokens. */
   readonly jwtKeys: Live<JwtKeys>
@@ -55,16 +58,17 @@ export interface Entrances {
   readonly admin: Door
 }
 
-type Given = Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys' | 'adminSessions' | 'cookieSecrets'>
+type Given = Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys' | 'adminSessions' | 'cookieSecrets' | 'sessionSettings'>
 
 export function createDoors(given: Given): Entrances {
   const signIn = createDoorSignIn(given)
   const check: PasswordCheck = (name, password, source) =>
     signIn({ name, password, source, handler: DOCUMENT_BASIC.name })
-  const cookieSecrets = followSecret(given.liveConfig)
+  const sessionSettings = deriveLive(given.liveConfig, ({ settings }) => toSessionSettings(settings.values))
+  const cookieSecrets = followCookieSecret(given.liveConfig, () => sessionSettings.get().timeoutSeconds)
   const adminSessions = createAdminSessions({ ...given, signIn, cookieSecrets })
   const jwtKeys = followKeys(given.liveConfig, given.log)
-  const parts: DoorParts = { ...given, signIn, check, jwtKeys, cookieSecrets, adminSessions }
+  const parts: DoorParts = { ...given, signIn, check, jwtKeys, cookieSecrets, sessionSettings, adminSessions }
   const doors = { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
   return { doors, admin: createAdminDoor(parts) }
 }

@@ -1,6 +1,6 @@
 // What both doors share of the way to the servers behind them: whose streams are open, and what signs for whom.
 
-import { toGraceSeconds } from '../auth/session/cookie-secrets.ts'
+import { toGraceSeconds } from '../auth/session/secrets.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'

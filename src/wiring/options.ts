@@ -1,9 +1,12 @@
 // What each room needs of the configuration, in that room's own words.
+
 import { readFileSync } from 'node:fs'
 import { BlockList } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import type { LimitSettings } from '../auth/limits/limits.ts'
+import type { SessionSettings, SigningSettings } from '../auth/session/set-cookie.ts'
 import { expandPeers } from '../config/addresses.ts'
+import { toDigests } from '../config/codecs.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { DocumentSettings } from '../dialects/document/dialect.ts'
@@ -101,12 +104,7 @@ export const toDocumentSettings = (settings: Settings): DocumentSettings => {
     handlers: config.chttpd.authentication_handlers,
     authenticationDb: findGiven(settings, 'chttpd_auth', 'authentication_db'),
     authenticationRedirect: config.chttpd_auth.authentication_redirect,
-    cookie: {
-      timeoutSeconds: config.chttpd_auth.timeout,
-      isPersistent: config.chttpd_auth.allow_persistent_cookies,
-      domain: config.chttpd_auth.cookie_domain,
-      sameSite: config.chttpd_auth.same_site,
-    },
+    cookie: toSessionSettings(config),
     cors: {
       isEnabled: config.chttpd.enable_cors,
       origins: config.cors.origins,
@@ -199,4 +197,24 @@ function loadTls(certFile: string, keyFile: string, names: string): TlsFiles {
     const why = error instanceof Error ? error.message : String(error)
     throw new StartError(`The certificate or key of ${names} cannot be used: ${why}`, { cause: error })
   }
+}
+
+/** The session cookie of the document door. */
+export const toSessionSettings = ({ chttpd_auth: auth }: Config): SessionSettings => ({
+  timeoutSeconds: auth.timeout,
+  algorithms: toAlgorithms(auth),
+  isPersistent: auth.allow_persistent_cookies,
+  domain: auth.cookie_domain,
+  sameSite: auth.same_site,
+})
+
+/** The session cookie of /_cardea/. */
+export const toAdminSessionSettings = ({ admin, chttpd_auth: auth }: Config): SigningSettings => ({
+  timeoutSeconds: admin['session-timeout'],
+  algorithms: toAlgorithms(auth),
+})
+
+function toAlgorithms({ hash_algorithms: names }: Config['chttpd_auth']): SigningSettings['algorithms'] {
+  const [first = 'sha256', ...others] = toDigests(names)
+  return [first, ...others]
 }

@@ -1,6 +1,7 @@
 // The servers behind the doors, wired: where they are, what they are told, who may still be answered.
 import { readFileSync } from 'node:fs'
-import { mintProxyToken } from '../auth/session/signed-cookie.ts'
+import { mintProxyToken } from '../auth/proxy.ts'
+import { SESSION_COOKIE } from '../auth/session/set-cookie.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -8,7 +9,6 @@ import type { Log } from '../base/log.ts'
 import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
 import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
-import { SESSION_COOKIE } from '../dialects/document/session-cookie.ts'
 import {
   identityHeadersByClient,
   identityHeadersByDocumentToken,

@@ -1,9 +1,8 @@
 import type { AcceptedCredential, CredentialSource, Verdict } from '../../src/auth/handler.ts'
 import { createAccountSessions } from '../../src/auth/session/account-session.ts'
-import { createCookieHandler } from '../../src/auth/session/cookie.ts'
-import { createCookieSecrets } from '../../src/auth/session/cookie-secrets.ts'
-import type { CookieSettings } from '../../src/auth/session/cookie-settings.ts'
-import { createCookieTimeouts } from '../../src/auth/session/cookie-settings.ts'
+import { createCookieHandler } from '../../src/auth/session/cookie-handler.ts'
+import { createCookieSecrets, createCookieTimeouts } from '../../src/auth/session/secrets.ts'
+import type { SigningSettings } from '../../src/auth/session/set-cookie.ts'
 import { createTokenSessions } from '../../src/auth/session/token-session.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
 
@@ -21,10 +20,10 @@ export const sourceOf = (cookie: string): CredentialSource => ({
 })
 
 /** Sessions over a real directory, with a clock and options to turn. */
-export async function openSessions(scope: Scope, first: Partial<CookieSettings> = {}) {
+export async function openSessions(scope: Scope, first: Partial<SigningSettings> = {}) {
   const clock = createTestClock()
   const node = await openTestNode(scope, { clock })
-  let settings: CookieSettings = { timeoutSeconds: 600, algorithms: ['sha256', 'sha1'], ...first }
+  let settings: SigningSettings = { timeoutSeconds: 600, algorithms: ['sha256', 'sha1'], ...first }
   const timeouts = createCookieTimeouts(settings.timeoutSeconds, clock)
   const secrets = createCookieSecrets({ secret: 'secret', timeoutSeconds: () => settings.timeoutSeconds, clock })
   const keys = new Map<string, string>([['HS256/', 'v1']])
@@ -47,7 +46,7 @@ export async function openSessions(scope: Scope, first: Partial<CookieSettings> 
     keys,
     tokens,
     read,
-    set(change: Partial<CookieSettings>) {
+    set(change: Partial<SigningSettings>) {
       settings = { ...settings, ...change }
       timeouts.replace(settings.timeoutSeconds)
     },

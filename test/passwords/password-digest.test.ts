@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { mintProxyToken } from '../../src/auth/session/signed-cookie.ts'
+import { mintProxyToken } from '../../src/auth/proxy.ts'
 import { derive, type Prf } from '../../src/passwords/password-digest.ts'
 
 interface Case {

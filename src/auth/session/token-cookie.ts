@@ -1,6 +1,7 @@
 /**
- * A session opened with a token. Nobody in the directory stands behind it, so the cookie says itself what the token
- * said: `name ":" T "~:" id JSON MAC`. The mark after T keeps it apart from the other forms, which sign no such text.
+ * The value of the AuthSession cookie of a session that was opened with a JWT. Its subject need not be in the
+ * directory, so the cookie itself holds the name and roles of the token: `name ":" T "~:" id JSON MAC`. The mark after
+ * T keeps this form apart from those of users.
  */
 import { createHmac } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
@@ -8,15 +9,15 @@ import { readUtf8 } from '../../base/encoding.ts'
 import { readJson } from '../../base/json.ts'
 import type { TokenOrigin } from '../../directory/presented-session.ts'
 import { toBase64Url } from '../../keys/base64url.ts'
-import { digestBytesOf, type ReadCookie, SESSION_ID_BYTES } from './signed-cookie.ts'
+import { type CookieKey, type CookieRules, digestBytesOf, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
 
 export interface TokenSession {
   readonly id: Uint8Array
   readonly name: string
   readonly roles: readonly string[]
-  /** When this copy was made, in seconds. */
+  /** When this cookie was made, in seconds. */
   readonly issuedAt: number
-  /** How long this copy lives. */
+  /** How long this cookie is valid. */
   readonly timeoutSeconds: number
   readonly origin: TokenOrigin
 }
@@ -26,11 +27,7 @@ const PURPOSE = ':token session'
 
 export const isTokenCookie = ({ time }: ReadCookie): boolean => time.endsWith(MARK)
 
-export interface TokenCookieKey {
-  readonly secret: Uint8Array
-  /** As `node:crypto` names it. */
-  readonly algorithm: string
-}
+type TokenCookieKey = Omit<CookieKey, 'salt'>
 
 export function mintTokenCookie(session: TokenSession, key: TokenCookieKey): string {
   const { name, issuedAt, id } = session
@@ -49,13 +46,11 @@ const renderContent = ({ roles, timeoutSeconds, origin }: TokenSession): string 
   return JSON.stringify([timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles])
 }
 
-export interface TokenCookieRules {
-  readonly secrets: readonly Uint8Array[]
-  readonly algorithms: readonly string[]
-}
-
-/** What such a cookie says, if it is genuine. Whether its time is over is not looked at. */
-export function readTokenCookie(cookie: ReadCookie, rules: TokenCookieRules): TokenSession | undefined {
+/** The session of a cookie with a right signature. Does not check whether it has expired. */
+export function verifyTokenCookie(
+  cookie: ReadCookie,
+  rules: Pick<CookieRules, 'secrets' | 'algorithms'>,
+): TokenSession | undefined {
   const whole = Buffer.concat([cookie.head, Buffer.from(':'), cookie.tail])
   for (const algorithm of rules.algorithms) {
     const macBytes = digestBytesOf(algorithm) ?? Number.POSITIVE_INFINITY
@@ -72,7 +67,7 @@ export function readTokenCookie(cookie: ReadCookie, rules: TokenCookieRules): To
 function readSigned({ name, time }: ReadCookie, tail: Buffer): TokenSession | undefined {
   const reading = readJson(readUtf8(tail.subarray(SESSION_ID_BYTES)) ?? '')
   if (reading.kind === 'refused') return undefined
-  // only what this file rendered reaches this line: it was signed
+  // the signature was right, so this is the text of renderContent
   const [timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles] = reading.value as Content
   return {
     id: tail.subarray(0, SESSION_ID_BYTES),

@@ -1,17 +1,16 @@
+import {
+  type CookieContent,
+  type CookieContext,
+  renderClearingCookie,
+  renderSessionCookie,
+  setsSessionCookie,
+} from '../../auth/session/set-cookie.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
 import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { toDocumentWords } from './errors.ts'
 import { hasBody, readSignInBody } from './session-body.ts'
-import {
-  type CookieContent,
-  type CookieContext,
-  type CookieSettings,
-  renderClearingCookie,
-  renderSessionCookie,
-  setsSessionCookie,
-} from './session-cookie.ts'
 import { listsHtml, readLocalPath } from './session-redirect.ts'
 import { toJsonReply } from './wire.ts'
 
@@ -22,7 +21,7 @@ export interface SessionSettings {
   readonly authenticationDb: string | undefined
   /** Where a sign-in leads whoever asks for a page; empty: nowhere. */
   readonly authenticationRedirect: string
-  readonly cookie: CookieSettings
+  readonly cookie: CookieContext['settings']
 }
 
 export interface Credentials {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { readCookie } from '../../../src/auth/session/signed-cookie.ts'
-import { mintTokenCookie, readTokenCookie, type TokenSession } from '../../../src/auth/session/token-cookie.ts'
+import { readCookie } from '../../../src/auth/session/cookie-value.ts'
+import { mintTokenCookie, type TokenSession, verifyTokenCookie } from '../../../src/auth/session/token-cookie.ts'
 import { START_SECONDS } from '../../support/directory.ts'
 import { openSessions } from '../sessions.ts'
 
@@ -112,11 +112,11 @@ test('what is written is read back, and nothing of it can be changed', () => {
       const value = mintTokenCookie(session, KEY)
       const cookie = readCookie(value)
       if (!cookie) return value.length > 4096
-      assert.deepEqual(readTokenCookie(cookie, RULES), session)
+      assert.deepEqual(verifyTokenCookie(cookie, RULES), session)
       const bytes = Buffer.from(value, 'base64url')
       bytes[at % bytes.length] = (bytes[at % bytes.length] ?? 0) ^ by
       const forged = readCookie(bytes.toString('base64url'))
-      return forged === undefined || readTokenCookie(forged, RULES) === undefined
+      return forged === undefined || verifyTokenCookie(forged, RULES) === undefined
     }),
     { numRuns: 300 },
   )
@@ -125,7 +125,7 @@ test('what is written is read back, and nothing of it can be changed', () => {
 test('another secret, or an algorithm that is not listed, does not verify', () => {
   const session = { id: Buffer.alloc(16), name: 'jo', roles: [], issuedAt: 1, timeoutSeconds: 1, origin: ORIGIN }
   const cookie = readCookie(mintTokenCookie(session, KEY)) ?? assert.fail()
-  assert.equal(readTokenCookie(cookie, { ...RULES, secrets: [Buffer.from('other')] }), undefined)
-  assert.equal(readTokenCookie(cookie, { ...RULES, algorithms: ['sha512'] }), undefined)
-  assert.equal(readTokenCookie(cookie, { ...RULES, secrets: [] }), undefined)
+  assert.equal(verifyTokenCookie(cookie, { ...RULES, secrets: [Buffer.from('other')] }), undefined)
+  assert.equal(verifyTokenCookie(cookie, { ...RULES, algorithms: ['sha512'] }), undefined)
+  assert.equal(verifyTokenCookie(cookie, { ...RULES, secrets: [] }), undefined)
 })

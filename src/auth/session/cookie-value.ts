@@ -1,11 +1,11 @@
 /**
- * The value of the AuthSession cookie, made and read side by side so that they cannot drift. Two forms are read:
+ * The value of the AuthSession cookie of a user: the base64url form of
  *
- *     name ":" T ":" MAC(name ":" T)                classic: no session id
- *     name ":" T ":" id MAC(name ":" T ":" id)      ours: 16 bytes of session id
+ *     name ":" T ":" MAC(name ":" T)                CouchDB's form, without a session id: read only
+ *     name ":" T ":" id MAC(name ":" T ":" id)      Cardea's form, with 16 bytes of session id
  *
- * T is Unix seconds in hexadecimal, the key of the MAC is the secret followed by the user's salt. What one form
- * signs has one colon, what the other signs has two or more, so neither can be taken for the other.
+ * T is Unix seconds in hexadecimal. The key of the MAC is the secret followed by a salt of the user. The signed text
+ * of the first form has one colon, that of the second has two or more, so neither form passes for the other.
  */
 import { createHash, createHmac } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
@@ -42,15 +42,13 @@ const macOf = (signed: Uint8Array, { secret, salt, algorithm }: CookieKey): Buff
     .update(signed)
     .digest()
 
-/** A cookie whose form is right. Nothing it says has been checked: the name only tells whose salt to check it with. */
+/** A well-formed cookie that has not been verified. The name says whose salt to verify it with. */
 export interface ReadCookie {
-  /** As it came. */
-  readonly text: string
   readonly name: string
   readonly time: string
-  /** `name ":" T`, as it came. */
+  /** `name ":" T` */
   readonly head: Buffer
-  /** What follows the second colon. */
+  /** The bytes after the second colon. */
   readonly tail: Buffer
 }
 
@@ -65,14 +63,14 @@ export function readCookie(value: string): ReadCookie | undefined {
   const name = readUtf8(bytes.subarray(0, first))
   if (name === undefined) return undefined
   const time = bytes.toString('latin1', first + 1, second)
-  return { text: value, name, time, head: bytes.subarray(0, second), tail: bytes.subarray(second + 1) }
+  return { name, time, head: bytes.subarray(0, second), tail: bytes.subarray(second + 1) }
 }
 
-/** RFC 6265 6.1 asks clients for no more than this. */
+/** RFC 6265 6.1: clients need not support longer cookies. */
 const MAX_CHARACTERS = 4096
 
 export interface CookieRules {
-  /** All that are in force; none verifies nothing. */
+  /** An empty list verifies nothing. */
   readonly secrets: readonly Uint8Array[]
   /** The salt of the user the cookie names. */
   readonly salt: string
@@ -82,54 +80,51 @@ export interface CookieRules {
   readonly timeoutSeconds: number
 }
 
-export interface VerifiedCookie extends Form {
+export interface VerifiedCookie extends CookieForm {
   readonly kind: 'verified'
   readonly name: string
   readonly issuedAt: number
 }
 
-/** How a cookie is genuine. */
-interface Form {
-  /** `undefined`: a classic cookie. */
+interface CookieForm {
+  /** `undefined`: CouchDB's form. */
   readonly id: Buffer | undefined
-  readonly secret: Uint8Array
-  readonly algorithm: string
 }
 
 export type CookieVerdict = VerifiedCookie | { readonly kind: 'not_verified' } | { readonly kind: 'expired' }
 
-/** `expired` is said only of a cookie that is genuine. */
+/** `expired` is returned only for a cookie whose signature is right. */
 export function verifyCookie(cookie: ReadCookie, rules: CookieRules): CookieVerdict {
   const issuedAt = readTime(cookie.time)
   const form = issuedAt === undefined ? undefined : findForm(cookie, rules)
   if (issuedAt === undefined || form === undefined) return { kind: 'not_verified' }
   if (rules.nowSeconds >= issuedAt + rules.timeoutSeconds) return { kind: 'expired' }
-  return { kind: 'verified', name: cookie.name, issuedAt, ...form }
+  return { kind: 'verified', name: cookie.name, issuedAt, id: form.id }
 }
 
-/** Upper or lower case and a sign are read, as the document database does; more digits than a time needs are not. */
+/** CouchDB reads upper and lower case and a sign. More digits than a time needs are rejected. */
 const readTime = (text: string): number | undefined =>
   /^[+-]?[0-9A-Fa-f]{1,12}$/.test(text) ? Number.parseInt(text, 16) : undefined
 
-/** Tries both forms under every algorithm whose digest has the length that is left for it, and every secret. */
-function findForm({ head, tail }: ReadCookie, { secrets, salt, algorithms }: CookieRules): Form | undefined {
+/** Tries every secret with every algorithm whose digest length fits one of the two forms. */
+function findForm({ head, tail }: ReadCookie, { secrets, salt, algorithms }: CookieRules): CookieForm | undefined {
   for (const algorithm of algorithms) {
     const idBytes = tail.length - (digestBytesOf(algorithm) ?? Number.NaN)
     if (idBytes !== 0 && idBytes !== SESSION_ID_BYTES) continue
     const id = idBytes === 0 ? undefined : tail.subarray(0, idBytes)
     const signed = id === undefined ? head : Buffer.concat([head, Buffer.from(':'), id])
     const mac = tail.subarray(idBytes)
-    const secret = secrets.find(
-      (each) => each.byteLength > 0 && isSameSecret(macOf(signed, { secret: each, salt, algorithm }), mac),
+    const isGenuine = secrets.some(
+      (secret) => secret.byteLength > 0 && isSameSecret(macOf(signed, { secret, salt, algorithm }), mac),
     )
-    if (secret) return { id, secret, algorithm }
+    if (isGenuine) return { id }
   }
   return undefined
 }
 
 const DIGEST_BYTES = new Map<string, number | undefined>()
 
-/** Length of a digest; `undefined` where this machine does not offer it. Names come from the configuration only. */
+/** `undefined`: OpenSSL on this machine does not have the algorithm. Names come from the configuration only. */
 export function digestBytesOf(algorithm: string): number | undefined {
   if (!DIGEST_BYTES.has(algorithm)) DIGEST_BYTES.set(algorithm, measureDigest(algorithm))
   return DIGEST_BYTES.get(algorithm)
@@ -143,26 +138,6 @@ function measureDigest(algorithm: string): number | undefined {
   }
 }
 
-/** Whether a verified cookie is old enough to be replaced by a fresh one: more than a tenth of its life is over. */
+/** Whether more than a tenth of the cookie's lifetime is over. */
 export const isRenewalDue = (issuedAt: number, nowSeconds: number, timeoutSeconds: number): boolean =>
   issuedAt + timeoutSeconds - nowSeconds < 0.9 * timeoutSeconds
-
-export interface ProxyTokenRules {
-  readonly secrets: readonly Uint8Array[]
-  readonly algorithms: readonly string[]
-}
-
-export const mintProxyToken = (name: string | Uint8Array, { secret, algorithm }: Omit<CookieKey, 'salt'>): string =>
-  createHmac(algorithm, secret).update(name).digest('hex')
-
-/** Whether `token` is the hexadecimal HMAC of the user's name under a secret and algorithm in force. */
-export function isProxyToken(token: string, name: string | Uint8Array, rules: ProxyTokenRules): boolean {
-  if (!/^(?:[0-9A-Fa-f]{2}){1,64}$/.test(token)) return false
-  const mac = Buffer.from(token, 'hex')
-  const secrets = rules.secrets.filter(({ byteLength }) => byteLength > 0)
-  return rules.algorithms
-    .filter((algorithm) => digestBytesOf(algorithm) === mac.length)
-    .some((algorithm) =>
-      secrets.some((secret) => isSameSecret(createHmac(algorithm, secret).update(name).digest(), mac)),
-    )
-}

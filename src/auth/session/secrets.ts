@@ -1,0 +1,105 @@
+/**
+ * The secrets and timeouts that session cookies were made with. A new one is used at once; cookies made with an
+ * earlier one still verify for a limited time.
+ */
+import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { isSameSecret } from '../../base/compare.ts'
+
+interface RotationOptions<T> {
+  readonly first: T
+  readonly isSame: (one: T, other: T) => boolean
+  /** How long a value counts after it was replaced. */
+  readonly toGraceSeconds: (replaced: T) => number
+  readonly maxRetired?: number
+  readonly clock: Clock
+}
+
+/** One current value, and earlier ones until their grace is over. */
+function createRotation<T>({ first, isSame, toGraceSeconds, maxRetired, clock }: RotationOptions<T>) {
+  let current = first
+  let retired: readonly { readonly value: T; readonly until: number }[] = []
+  const listRetired = () => retired.filter(({ until }) => nowSeconds(clock) < until)
+  return {
+    current: () => current,
+    /** The current value first. */
+    accepted: (): readonly T[] => [current, ...listRetired().map(({ value }) => value)],
+    replace(next: T): void {
+      if (isSame(current, next)) return
+      const until = nowSeconds(clock) + toGraceSeconds(current)
+      const earlier = [{ value: current, until }, ...listRetired()].filter(({ value }) => !isSame(value, next))
+      retired = earlier.slice(0, maxRetired)
+      current = next
+    },
+    dropRetired(): void {
+      retired = []
+    },
+  }
+}
+
+/** The secrets of session cookies and proxy tokens. Proxy tokens verify with the current secret only. */
+export interface CookieSecrets {
+  /** The secret that signs; `undefined` where none is configured. */
+  current(): Buffer | undefined
+  /** All secrets that verify now, the current one first. */
+  accepted(): readonly Buffer[]
+  /** Sets a new secret; the empty text removes the current one. `dropsEarlier` rejects every earlier secret at once. */
+  replace(secret: string, options?: { readonly dropsEarlier?: boolean }): void
+}
+
+interface CookieSecretsOptions {
+  readonly secret: string
+  timeoutSeconds(): number
+  readonly clock: Clock
+}
+
+export function createCookieSecrets({ secret, timeoutSeconds, clock }: CookieSecretsOptions): CookieSecrets {
+  const secrets = createRotation({
+    first: toSecret(secret),
+    isSame: (one, other) => one === other || (one !== undefined && other !== undefined && isSameSecret(one, other)),
+    toGraceSeconds: () => toGraceSeconds(timeoutSeconds()),
+    clock,
+  })
+  return {
+    current: secrets.current,
+    accepted: () => secrets.accepted().filter((each) => each !== undefined),
+    replace(text, { dropsEarlier = false } = {}) {
+      secrets.replace(toSecret(text))
+      if (dropsEarlier) secrets.dropRetired()
+    },
+  }
+}
+
+const MAX_GRACE_SECONDS = 3600
+
+/** How long cookies made with a replaced secret verify. */
+export const toGraceSeconds = (timeoutSeconds: number): number => Math.min(timeoutSeconds, MAX_GRACE_SECONDS)
+
+const toSecret = (text: string): Buffer | undefined => (text === '' ? undefined : Buffer.from(text))
+
+/** The timeouts that cookies which have not expired can have been made under. */
+export interface CookieTimeouts {
+  accepted(): readonly number[]
+  replace(seconds: number): void
+}
+
+const MAX_RETIRED_TIMEOUTS = 10
+
+/**
+ * A cookie is bound to its timeout because the revocation of a session is kept only until its last cookie expires. If
+ * a raised timeout prolonged existing cookies, a revoked session would be accepted again.
+ */
+export const createCookieTimeouts = (first: number, clock: Clock): CookieTimeouts =>
+  createRotation({
+    first,
+    isSame: (one, other) => one === other,
+    toGraceSeconds: (seconds) => seconds,
+    maxRetired: MAX_RETIRED_TIMEOUTS,
+    clock,
+  })
+
+/** Requests that are running when a session is revoked can still renew its cookie. */
+const RUNNING_REQUESTS_SECONDS = 600
+
+/** When the last cookie expires of a session that is revoked now. */
+export const lastExpiry = (issuedAt: number, now: number, timeouts: readonly number[]): number =>
+  Math.max(issuedAt, now) + Math.max(...timeouts) + RUNNING_REQUESTS_SECONDS

@@ -1,0 +1,66 @@
+/** The AuthSession cookie as browsers see it: its name, its settings and the `Set-Cookie` header. */
+
+export const SESSION_COOKIE = 'AuthSession'
+
+/** Everything the options say about the session cookie. */
+export interface SessionSettings extends SigningSettings {
+  /** Whether browsers keep the cookie when they restart. */
+  readonly isPersistent: boolean
+  /** Empty: the host that set it. */
+  readonly domain: string
+  readonly sameSite: '' | 'none' | 'lax' | 'strict'
+}
+
+/** How the value of a session cookie is signed and verified. */
+export interface SigningSettings {
+  /** Seconds since the last request after which a session expires. */
+  readonly timeoutSeconds: number
+  /** Names of `node:crypto`; the first signs, all verify. Never empty. */
+  readonly algorithms: readonly [string, ...string[]]
+}
+
+export interface CookieContext {
+  readonly settings: Omit<SessionSettings, 'algorithms'>
+  /** Whether the client speaks TLS, to this server or to a trusted proxy. */
+  readonly isSecure: boolean
+  readonly nowMs: number
+}
+
+/** A value for the cookie, and how long the browser may keep it. */
+export interface CookieContent {
+  readonly value: string
+  readonly maxAgeSeconds: number
+}
+
+type Header = readonly [name: string, value: string]
+
+const SAME_SITE = { '': '', none: '; SameSite=None', lax: '; SameSite=Lax', strict: '; SameSite=Strict' } as const
+
+/** The attributes come in CouchDB's order. */
+export function renderSessionCookie({ value, maxAgeSeconds }: CookieContent, context: CookieContext): Header {
+  const { settings, isSecure, nowMs } = context
+  const expiry = `; Expires=${renderExpiry(nowMs + maxAgeSeconds * 1000)}; Max-Age=${maxAgeSeconds}`
+  const text = [
+    `${SESSION_COOKIE}=${value}; Version=1`,
+    settings.isPersistent ? expiry : '',
+    isSecure ? '; Secure' : '',
+    settings.domain === '' ? '' : `; Domain=${settings.domain}`,
+    '; Path=/; HttpOnly',
+    SAME_SITE[settings.sameSite],
+  ]
+  return ['Set-Cookie', text.join('')]
+}
+
+// quirk: reference document 2.5: the cookie is emptied, not expired, so it has a lifetime like any other.
+export const renderClearingCookie = (context: CookieContext): Header =>
+  renderSessionCookie({ value: '', maxAgeSeconds: context.settings.timeoutSeconds }, context)
+
+/** The last moment whose year has four digits, as the date format requires. */
+const MAX_EXPIRY_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
+
+/** `Sun, 24-Mar-2024 10:26:24 GMT` */
+const renderExpiry = (ms: number): string =>
+  new Date(Math.min(ms, MAX_EXPIRY_MS)).toUTCString().replace(/(\d{2}) (\w{3}) (\d{4})/, '$1-$2-$3')
+
+export const setsSessionCookie = (headers: readonly Header[]): boolean =>
+  headers.some(([name, value]) => name.toLowerCase() === 'set-cookie' && value.startsWith(`${SESSION_COOKIE}=`))
