@@ -7,7 +7,7 @@ import { writeSync } from 'node:fs'
 import { SILENT_LOG } from '../src/base/log.ts'
 import type { Store, UserWrite, WriteOutcome } from '../src/directory/store-port.ts'
 import { createUser, reviseUser } from '../src/directory/user.ts'
-import { openStore } from '../src/store/open.ts'
+import { openStore } from '../src/store/create-store.ts'
 
 /** So many things of each kind, written again and again by each lane. */
 const THINGS = 4

@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { SILENT_LOG } from '../src/base/log.ts'
-import { openStore } from '../src/store/open.ts'
+import { openStore } from '../src/store/create-store.ts'
 
 const WRITER = new URL('./crash-writer.ts', import.meta.url).pathname
 const MAX_OPENING_MS = 250

@@ -32,8 +32,7 @@ const folder = resolve(import.meta.dirname, '../test/fixtures/store', version)
 mkdirSync(folder, { recursive: true })
 
 const { createCardea } = await load('src/index.ts')
-const { MIGRATIONS } = await load('src/store/migrations/all.ts')
-const { MIGRATION_TABLE } = await load('src/store/migrations/migration.ts')
+const { MIGRATIONS, MIGRATION_TABLE } = await load('src/store/migrations.ts')
 
 async function fill(url) {
   const options = { ...OPTIONS, store: { url }, admins: { [SEED.name]: SEED.password } }

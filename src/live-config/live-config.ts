@@ -16,8 +16,8 @@ import {
   toLogSink,
 } from '../observe/security-events.ts'
 import { createHasher, type Hasher } from '../passwords/hasher.ts'
+import { openStore } from '../store/create-store.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
-import { openStore } from '../store/open.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { recordAdministratorChanges, recordOptionChanges } from './option-events.ts'
 import { createSharedSecrets, type SharedSecrets, type Use } from './shared-secrets.ts'

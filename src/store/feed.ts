@@ -1,43 +1,41 @@
 /**
- * Follows what others write. Sequences enter, changes leave in their order, each at least once; a change is never
- * passed over, and whoever asks is told how old the knowledge is.
+ * Follows the changes that other nodes write. Every change is delivered in order and at least once, and the follower
+ * knows how old its view of the store is.
  */
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
+import { createWakeableSleep } from '../base/sleep.ts'
 import type { Change, ChangeFeed } from '../directory/store-port.ts'
-import { delayMsOf } from './retry.ts'
-import { createNap } from './sleep.ts'
+import { toDelayMs } from './retry.ts'
 
-const MAX_AT_ONCE = 1000
+const PAGE_SIZE = 1000
 const MAX_BACK_OFF_MS = 2000
 
 export interface FollowOptions {
-  /** The change up to which everything is known already. */
+  /** The sequence up to which all changes are known already. */
   readonly from: number
   readonly pollMs?: number
-  /** Is told again, with what came meanwhile, if it fails. */
+  /** If it fails, the same changes are delivered again, with later ones. */
   readonly onChange: (changes: readonly Change[]) => void | Promise<void>
-  /** The store has gone back behind what was known, as when a copy was restored: nothing known holds any longer. */
+  /** The store's sequence is lower than before, as after a backup was restored: everything known is invalid. */
   readonly onReset: () => void | Promise<void>
   /** A poll failed. Must not throw. */
   readonly onStale: (failure: StaleFailure) => void
-  /** The first good poll after one that failed. Must not throw. */
+  /** The first successful poll after a failed one. Must not throw. */
   readonly onRecovered?: () => void
   readonly clock: Clock
 }
 
 export interface StaleFailure {
   readonly error: unknown
-  /** Since the last good poll. */
+  /** Time since the last successful poll. */
   readonly ageMs: number
 }
 
 export interface Follower {
-  /** The change up to which everything has been told. */
-  position(): number
-  /** Age of what is known: time since the beginning of the last good poll. Grows too while the store is silent. */
+  /** Time since the start of the last successful poll. Also grows while the store does not respond. */
   stalenessMs(): number
-  /** Answers when all that was written before this call has been told. Throws what kept it from being told. */
+  /** Resolves when every change written before this call has been delivered. Throws what prevented that. */
   catchUp(): Promise<void>
   stop(): Promise<void>
 }
@@ -49,11 +47,11 @@ type Waiter = PromiseWithResolvers<void>
 class FeedFollower implements Follower {
   readonly #feed: ChangeFeed
   readonly #options: FollowOptions
-  readonly #nap = createNap()
+  readonly #pause = createWakeableSleep()
   readonly #running: Promise<void>
-  readonly #endOfWake: () => void
+  readonly #stopListening: () => void
   #position: number
-  #lastGoodMs: number
+  #lastSuccessMs: number
   #waiters: Waiter[] = []
   #isStopped = false
 
@@ -61,49 +59,45 @@ class FeedFollower implements Follower {
     this.#feed = feed
     this.#options = options
     this.#position = options.from
-    this.#lastGoodMs = options.clock.nowMs()
-    this.#endOfWake = feed.onWake(this.#nap.wake)
+    this.#lastSuccessMs = options.clock.nowMs()
+    this.#stopListening = feed.onWake(this.#pause.wake)
     this.#running = this.#run()
   }
 
-  position(): number {
-    return this.#position
-  }
-
   stalenessMs(): number {
-    return Math.max(0, this.#options.clock.nowMs() - this.#lastGoodMs)
+    return Math.max(0, this.#options.clock.nowMs() - this.#lastSuccessMs)
   }
 
   catchUp(): Promise<void> {
-    if (this.#isStopped) return Promise.reject(stopped())
+    if (this.#isStopped) return Promise.reject(stoppedError())
     const waiter: Waiter = Promise.withResolvers()
     this.#waiters.push(waiter)
-    this.#nap.wake()
+    this.#pause.wake()
     return waiter.promise
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#endOfWake()
-    this.#nap.wake()
+    this.#stopListening()
+    this.#pause.wake()
     await this.#running
-    for (const waiter of this.#waiters.splice(0)) waiter.reject(stopped())
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(stoppedError())
   }
 
   async #run(): Promise<void> {
     const { pollMs = 250 } = this.#options
     for (let failures = 0; !this.#isStopped; ) {
-      const isGood = await this.#serve()
-      if (isGood && failures > 0) this.#options.onRecovered?.()
-      failures = isGood ? 0 : failures + 1
-      if (!this.#isStopped) await this.#nap.sleep(failures === 0 ? pollMs : backOffMs(pollMs, failures))
+      const isSuccess = await this.#serveWaiters()
+      if (isSuccess && failures > 0) this.#options.onRecovered?.()
+      failures = isSuccess ? 0 : failures + 1
+      if (!this.#isStopped) await this.#pause.sleep(failures === 0 ? pollMs : toBackOffMs(pollMs, failures))
     }
   }
 
-  /** One poll, for whoever waits by now: who comes later may have written after it began to read. */
-  async #serve(): Promise<boolean> {
+  /** One poll for the callers that wait now. A later caller may have written after the poll started to read. */
+  async #serveWaiters(): Promise<boolean> {
     const served = this.#waiters.splice(0)
-    this.#nap.begin()
+    this.#pause.beginWork()
     try {
       await this.#poll()
       for (const waiter of served) waiter.resolve()
@@ -117,13 +111,13 @@ class FeedFollower implements Follower {
 
   async #poll(): Promise<void> {
     const startedMs = this.#options.clock.nowMs()
-    this.#position = await advance(this.#feed, this.#position, this.#options)
-    this.#lastGoodMs = startedMs
+    this.#position = await deliverChanges(this.#feed, this.#position, this.#options)
+    this.#lastSuccessMs = startedMs
   }
 }
 
-/** Tells everything between the position and the latest change; gives the new position. */
-async function advance(feed: ChangeFeed, from: number, { onChange, onReset }: FollowOptions): Promise<number> {
+/** Delivers every change after `from`. Returns the new position. */
+async function deliverChanges(feed: ChangeFeed, from: number, { onChange, onReset }: FollowOptions): Promise<number> {
   const latest = await feed.sequence()
   if (latest < from) {
     await onReset()
@@ -131,16 +125,16 @@ async function advance(feed: ChangeFeed, from: number, { onChange, onReset }: Fo
   }
   let position = from
   while (position < latest) {
-    const changes = await feed.changesSince(position, MAX_AT_ONCE)
+    const changes = await feed.changesSince(position, PAGE_SIZE)
     if (changes.length > 0) await onChange(changes)
     const reached = changes.at(-1)?.sequence ?? latest
-    // a short page holds all there is; what the sequence counts beyond has been replaced or purged since
-    position = changes.length < MAX_AT_ONCE ? Math.max(reached, latest) : reached
+    // a short page is the last one; later sequences belong to changes that were replaced or purged since
+    position = changes.length < PAGE_SIZE ? Math.max(reached, latest) : reached
   }
   return position
 }
 
-const backOffMs = (pollMs: number, failures: number): number =>
-  delayMsOf({ firstDelayMs: pollMs, mostDelayMs: Math.max(pollMs, MAX_BACK_OFF_MS) }, failures)
+const toBackOffMs = (pollMs: number, failures: number): number =>
+  toDelayMs({ firstDelayMs: pollMs, maxDelayMs: Math.max(pollMs, MAX_BACK_OFF_MS) }, failures)
 
-const stopped = (): Refusal => new Refusal('store_unavailable', { detail: 'nobody follows the changes any longer' })
+const stoppedError = (): Refusal => new Refusal('store_unavailable', { detail: 'the change feed is stopped' })

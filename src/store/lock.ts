@@ -1,29 +1,81 @@
-import { mkdirSync } from 'node:fs'
+import { closeSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import type { StoreLock } from './sqlite/lock.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isBusy, toStoreError } from './sqlite/errors.ts'
 import { findStoreFile } from './store-url.ts'
 
-export type { StoreLock } from './sqlite/lock.ts'
+/** The exclusive use of a store. It ends with the process, even if the process crashes. */
+export interface StoreLock {
+  release(): void
+}
 
-const AGAIN_MS = 50
+const RETRY_MS = 50
 
-/** Nobody else can reach what is in memory, and a server like PostgreSQL is made to be shared. */
+/** No other process can reach a store in memory, and PostgreSQL is made to be shared. */
 const NOTHING_TO_LOCK: StoreLock = Object.freeze({ release: () => {} })
 
 /**
- * Takes the store for this process alone, so that nothing is changed behind a running server. `undefined`: somebody
- * else has had it all that time.
+ * Locks the store for this process, so that no other process changes it behind a running server. Returns `undefined` if
+ * another process held the lock for all of `waitMs`.
  */
 export async function lockStore(url: string, waitMs: number): Promise<StoreLock | undefined> {
   const file = findStoreFile(url)
   if (file === undefined) return NOTHING_TO_LOCK
-  const { tryLock } = await import('./sqlite/lock.ts')
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const until = performance.now() + waitMs
   for (;;) {
-    const lock = tryLock(`${file}.lock`)
+    const lock = await tryLock(`${file}.lock`)
     if (lock || performance.now() >= until) return lock
-    await pause(AGAIN_MS)
+    await sleep(RETRY_MS)
+  }
+}
+
+/** Keeps the connections referenced: the garbage collector would close one, and with it release its lock. */
+const held = new Set<DatabaseSync>()
+
+/**
+ * Takes a SQLite lock on an empty file next to the store. SQLite locks are kernel locks: unlike a file with a process
+ * id, they cannot outlive the process, and they work between containers.
+ */
+async function tryLock(path: string): Promise<StoreLock | undefined> {
+  // loaded here, so that a PostgreSQL store does not load SQLite
+  const { DatabaseSync } = await import('node:sqlite')
+  createLockFile(path)
+  const connection = new DatabaseSync(path, { timeout: 0 })
+  try {
+    connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+  } catch (error) {
+    connection.close()
+    if (isBusy(error)) return undefined
+    throw toStoreError(error)
+  }
+  held.add(connection)
+  return {
+    release() {
+      if (held.delete(connection)) connection.close()
+    },
+  }
+}
+
+/** Never opens an existing file: closing it would release the lock if this process holds it. */
+function createLockFile(path: string): void {
+  try {
+    const file = openSync(path, 'wx', 0o600)
+    giveToOwner(file, dirname(path))
+    closeSync(file)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+}
+
+/** A file that root creates while it manages another user's store must not stop that user's server from starting. */
+function giveToOwner(file: number, folder: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(folder)
+  try {
+    fchownSync(file, uid, gid)
+  } catch {
+    // root without the right to change owners keeps the file
   }
 }

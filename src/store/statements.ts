@@ -1,4 +1,4 @@
-import type { Statement } from './steps.ts'
+import type { Statement } from './engine.ts'
 
 const TEXTS = {
   findUser: 'SELECT name, sequence, is_live, record FROM cardea_users WHERE name = $1',
@@ -8,7 +8,7 @@ const TEXTS = {
     ON CONFLICT (name) DO UPDATE
     SET sequence = excluded.sequence, is_live = excluded.is_live, record = excluded.record,
       prf = excluded.prf, iterations = excluded.iterations`,
-  // steps from one PRF to the next in the index, of which there are five, instead of reading every user
+  // jumps from each PRF to the next in the index (there are five) instead of reading every user
   listHashWork: `WITH RECURSIVE prfs (prf) AS (
       SELECT min(prf) FROM cardea_users WHERE prf IS NOT NULL
       UNION ALL
@@ -17,9 +17,9 @@ const TEXTS = {
     SELECT prf, (SELECT max(iterations) FROM cardea_users WHERE prf = prfs.prf) AS iterations
     FROM prfs WHERE prf IS NOT NULL`,
 
-  readState: 'SELECT sequence, users FROM cardea_state',
-  lockState: 'SELECT sequence, users FROM cardea_state',
-  moveState: 'UPDATE cardea_state SET sequence = $1, users = $2',
+  readCounters: 'SELECT sequence, users FROM cardea_state',
+  lockCounters: 'SELECT sequence, users FROM cardea_state',
+  writeCounters: 'UPDATE cardea_state SET sequence = $1, users = $2',
 
   listEnded: `SELECT id, name, expires_at, sequence FROM cardea_ended_sessions
     WHERE sequence > $1 ORDER BY sequence LIMIT $2`,
@@ -30,17 +30,17 @@ const TEXTS = {
   countEnded: 'SELECT count(*) AS count FROM cardea_ended_sessions WHERE name = $1',
   listEndedIds: 'SELECT id FROM cardea_ended_sessions WHERE name = $1',
   forgetEnded: 'DELETE FROM cardea_ended_sessions WHERE name = $1 AND sequence <= $2 RETURNING id',
-  // the outer comparison is not idle: a row extended since the inner one looked must stay
+  // compares twice: a row whose expiry was extended after the inner query must stay
   purgeEnded: `DELETE FROM cardea_ended_sessions WHERE expires_at <= $1 AND id IN
     (SELECT id FROM cardea_ended_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,
 
-  // no row is returned where the stored step is not older: then nothing was written
+  // returns no row, and writes nothing, if the stored step is not older
   useCodeStep: `INSERT INTO cardea_used_codes (name, step) VALUES ($1, $2)
     ON CONFLICT (name) DO UPDATE SET step = excluded.step WHERE excluded.step > cardea_used_codes.step
     RETURNING step`,
 
-  lockFailures: 'SELECT sequence FROM cardea_failure_state',
-  moveFailures: 'UPDATE cardea_failure_state SET sequence = $1',
+  lockFailureSequence: 'SELECT sequence FROM cardea_failure_state',
+  writeFailureSequence: 'UPDATE cardea_failure_state SET sequence = $1',
   putFailures: `INSERT INTO cardea_failures (sequence, node, at_ms, expires_at, failures) VALUES ($1, $2, $3, $4, $5)`,
   listFailures: `SELECT batch.sequence, batch.node, batch.at_ms, batch.expires_at, batch.failures,
       state.sequence AS latest
@@ -49,7 +49,7 @@ const TEXTS = {
   purgeFailures: `DELETE FROM cardea_failures WHERE sequence IN
     (SELECT sequence FROM cardea_failures WHERE expires_at <= $1 LIMIT 1000) RETURNING sequence`,
 
-  // one statement, so that the list and the sequence it is complete to are of one moment
+  // one statement, so that the list and its sequence are from the same moment
   listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence,
       state.sequence AS complete_to
     FROM cardea_state state
@@ -77,9 +77,9 @@ const TEXTS = {
 
 export type StatementName = keyof typeof TEXTS
 
-/** Every fixed statement. Listings of users, whose bounds vary, are made in `operations/list-users.ts`. */
+/** Every fixed statement. Those that list users depend on the bounds: see `operations/users.ts`. */
 export const STATEMENTS: { readonly [N in StatementName]: Statement } = Object.freeze(
-  // fromEntries forgets which names it was given
+  // the type of fromEntries does not keep the names
   Object.fromEntries(Object.entries(TEXTS).map(([name, text]) => [name, { name, text }])) as Record<
     StatementName,
     Statement

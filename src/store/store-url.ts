@@ -1,13 +1,29 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
-const SQLITE = /^sqlite:(?:\/\/)?(?!\/*$)(.+)$/s
+export type StoreScheme = 'sqlite' | 'postgres'
 
-/** The file of a store that is one, by one name whatever links lead to it; `undefined` for a server or memory. */
+export interface StoreUrl {
+  readonly scheme: StoreScheme
+  /** What follows the scheme: for SQLite the path of the file, or `:memory:`. */
+  readonly path: string
+}
+
+const STORE_URL = /^(sqlite|postgres|postgresql):(?:\/\/)?(?!\/*$)(.+)$/s
+
+export function readStoreUrl(url: string): StoreUrl | undefined {
+  const [, scheme, path] = STORE_URL.exec(url) ?? []
+  if (scheme === undefined || path === undefined) return undefined
+  return { scheme: scheme === 'sqlite' ? 'sqlite' : 'postgres', path }
+}
+
+export const MEMORY = ':memory:'
+
+/** The file of a SQLite store, with symbolic links resolved; `undefined` for a server or a store in memory. */
 export function findStoreFile(url: string): string | undefined {
-  const [, path] = SQLITE.exec(url) ?? []
-  if (path === undefined || path === ':memory:') return undefined
-  const file = resolve(path)
+  const read = readStoreUrl(url)
+  if (read?.scheme !== 'sqlite' || read.path === MEMORY) return undefined
+  const file = resolve(read.path)
   return tryRealPath(file) ?? join(tryRealPath(dirname(file)) ?? dirname(file), basename(file))
 }
 

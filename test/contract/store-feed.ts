@@ -89,7 +89,7 @@ export const FEED_TESTS: StoreTests = {
   async 'a schema of the future is refused with a sentence'({ store, place, openAnother }) {
     await createIn(store, 'alice')
     await place.execute(`INSERT INTO cardea_migrations (number, name) VALUES (999, 'future')`)
-    await assert.rejects(openAnother(), { name: 'StoreMisfit', message: /schema 999.*newer Cardea/ })
+    await assert.rejects(openAnother(), { name: 'IncompatibleStoreError', message: /schema 999.*newer Cardea/ })
     assert.equal(await store.countUsers(), 1)
   },
 }

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Change, Store } from '../../src/directory/store-port.ts'
-import { MIGRATIONS } from '../../src/store/migrations/all.ts'
+import { MIGRATIONS } from '../../src/store/migrations.ts'
 import type { StoreTests } from './store.ts'
 
 const WRITER = new URL('./store-writer.ts', import.meta.url).pathname

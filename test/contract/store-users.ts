@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createUser, type Json, type User } from '../../src/directory/user.ts'
 import type { StoredPassword } from '../../src/passwords/password.ts'
-import { HASH_WORK } from '../../src/store/migrations/0003-hash-work.ts'
+import { HASH_WORK } from '../../src/store/migrations.ts'
 import type { StoreTests } from './store.ts'
 import { create, createIn, deleteIn, isRefusal, newUser, PASSWORD, sequenceOf, withRoles } from './store-values.ts'
 

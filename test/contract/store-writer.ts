@@ -1,7 +1,7 @@
 /** Opens a store when told to, and writes users: node store-writer.ts <url> <prefix> <count>. */
 import { once } from 'node:events'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { createIn } from './store-values.ts'
 
 const [url = '', prefix = '', count = '0'] = process.argv.slice(2)

@@ -4,7 +4,7 @@
 import { describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Store } from '../../src/directory/store-port.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { CODE_TESTS } from './store-codes.ts'
 import { FAILURE_TESTS } from './store-failures.ts'
 import { FEED_TESTS } from './store-feed.ts'

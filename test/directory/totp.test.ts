@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { createTotpCheck, readTotp, renderCode, type Totp } from '../../src/directory/totp.ts'
 import type { Json } from '../../src/directory/user.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/store/create-store.ts'
 
 // RFC 6238, appendix B: the ASCII keys of 20, 32 and 64 bytes, in base32.
 const KEYS = {

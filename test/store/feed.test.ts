@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Change, ChangeFeed, Store } from '../../src/directory/store-port.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { type Follower, type FollowOptions, followChanges, type StaleFailure } from '../../src/store/feed.ts'
-import { openStore } from '../../src/store/open.ts'
 import { create, createIn, isRefusal } from '../contract/store-values.ts'
 
-/** Longer than any test: whoever waits for the poll waits for ever. */
+/** Longer than any test: a test that waits for the poll fails. */
 const NEVER_MS = 3_600_000
 
 let store: Store
@@ -23,15 +23,16 @@ afterEach(async () => {
 
 interface Followed {
   readonly follower: Follower
-  readonly told: string[]
+  /** The keys of the delivered changes. */
+  readonly delivered: string[]
   readonly failures: StaleFailure[]
   readonly resets: number[]
-  /** Answers when so many have been told, or have failed. */
+  /** Resolves when the condition holds; checked after each delivery and each failure. */
   until(isReached: () => boolean): Promise<void>
 }
 
 function follow(feed: ChangeFeed, options: Partial<FollowOptions> = {}): Followed {
-  const told: string[] = []
+  const delivered: string[] = []
   const failures: StaleFailure[] = []
   const resets: number[] = []
   let { promise, resolve } = Promise.withResolvers<void>()
@@ -44,7 +45,7 @@ function follow(feed: ChangeFeed, options: Partial<FollowOptions> = {}): Followe
     pollMs: NEVER_MS,
     clock: SYSTEM_CLOCK,
     onChange: (changes: readonly Change[]) => {
-      told.push(...changes.map(({ key }) => key))
+      delivered.push(...changes.map(({ key }) => key))
       happened()
     },
     onReset: () => {
@@ -60,17 +61,27 @@ function follow(feed: ChangeFeed, options: Partial<FollowOptions> = {}): Followe
   const until = async (isReached: () => boolean) => {
     while (!isReached()) await promise
   }
-  return { follower, told, failures, resets, until }
+  return { follower, delivered, failures, resets, until }
 }
 
-/** The store without its call to wake: what another process writes is found by the poll alone. */
+/** A feed that records from which sequence changes were requested. */
+function withRequests(feed: ChangeFeed): { readonly feed: ChangeFeed; readonly requested: number[] } {
+  const requested: number[] = []
+  const changesSince: ChangeFeed['changesSince'] = (sequence, limit) => {
+    requested.push(sequence)
+    return feed.changesSince(sequence, limit)
+  }
+  return { feed: { ...withoutWake(feed), changesSince }, requested }
+}
+
+/** The feed without its wake call: only the poll finds what another process writes. */
 const withoutWake = (feed: ChangeFeed): ChangeFeed => ({
   sequence: () => feed.sequence(),
   changesSince: (sequence, limit) => feed.changesSince(sequence, limit),
   onWake: () => () => {},
 })
 
-/** The store behind a line that can be cut. */
+/** A feed whose connection can be cut. */
 function withLine(feed: ChangeFeed): { readonly feed: ChangeFeed; cut(error?: Error): void } {
   let failure: Error | undefined
   const check = () => {
@@ -91,69 +102,73 @@ function withLine(feed: ChangeFeed): { readonly feed: ChangeFeed; cut(error?: Er
 }
 
 describe('following changes', () => {
-  it('tells what is there and what comes, in order, each once', async () => {
+  it('delivers existing and new changes in order, each once', async () => {
     await createIn(store, 'a')
-    const { told, until } = follow(store)
+    const { delivered, until } = follow(store)
     await createIn(store, 'b')
-    await until(() => told.length === 2)
+    await until(() => delivered.length === 2)
     await createIn(store, 'c')
-    await until(() => told.length === 3)
-    assert.deepEqual(told, ['a', 'b', 'c'])
+    await until(() => delivered.length === 3)
+    assert.deepEqual(delivered, ['a', 'b', 'c'])
   })
 
-  it('begins after what is known', async () => {
+  it('starts after the given sequence', async () => {
     for (const name of ['a', 'b']) await createIn(store, name)
-    const { follower, told } = follow(store, { from: 1 })
+    const { feed, requested } = withRequests(store)
+    const { follower, delivered } = follow(feed, { from: 1 })
     await follower.catchUp()
-    assert.deepEqual([told, follower.position()], [['b'], 2])
+    await follower.catchUp()
+    assert.deepEqual([delivered, requested], [['b'], [1]])
   })
 
-  it('the poll finds what nobody told of', async () => {
-    const { told, until } = follow(withoutWake(store), { pollMs: 5 })
+  it('the poll finds changes without a wake call', async () => {
+    const { delivered, until } = follow(withoutWake(store), { pollMs: 5 })
     await createIn(store, 'a')
-    await until(() => told.length === 1)
+    await until(() => delivered.length === 1)
   })
 
-  it('catching up ends when all written before has been told', async () => {
-    const { follower, told } = follow(withoutWake(store))
+  it('catchUp resolves when all earlier changes are delivered', async () => {
+    const { follower, delivered } = follow(withoutWake(store))
     await follower.catchUp()
     for (const name of ['a', 'b', 'c']) {
       await createIn(store, name)
       await follower.catchUp()
-      assert.equal(told.at(-1), name)
+      assert.equal(delivered.at(-1), name)
     }
     await Promise.all([follower.catchUp(), follower.catchUp()])
-    assert.deepEqual(told, ['a', 'b', 'c'])
+    assert.deepEqual(delivered, ['a', 'b', 'c'])
   })
 
-  it('more than one page at once', async () => {
+  it('delivers more than one page', async () => {
     const names = Array.from({ length: 2500 }, (_, i) => `user-${i}`)
     await store.importUsers(names.map(create))
-    const { follower, told } = follow(store)
+    const { follower, delivered } = follow(store)
     await follower.catchUp()
-    assert.deepEqual(told, names)
+    assert.deepEqual(delivered, names)
   })
 
-  it('the sequence of what was purged is passed', async () => {
+  it('skips the sequence of a purged session', async () => {
     await createIn(store, 'a')
     await store.endSession({ id: 'x', name: 'a', expiresAt: 1 })
     await store.purgeEnded(2)
-    const { follower, told } = follow(store)
+    const { feed, requested } = withRequests(store)
+    const { follower, delivered } = follow(feed)
     await follower.catchUp()
-    assert.deepEqual([told, follower.position()], [['a'], 2])
+    await follower.catchUp()
+    assert.deepEqual([delivered, requested], [['a'], [0]])
   })
 
-  it('a store that has gone back resets', async () => {
+  it('resets when the sequence of the store is lower than before', async () => {
     await createIn(store, 'a')
-    const { follower, told, resets } = follow(store, { from: 7 })
+    const { follower, delivered, resets } = follow(store, { from: 7 })
     await follower.catchUp()
-    assert.deepEqual([told, resets.length, follower.position()], [[], 1, 1])
+    assert.deepEqual([delivered, resets.length], [[], 1])
     await createIn(store, 'b')
     await follower.catchUp()
-    assert.deepEqual(told, ['b'])
+    assert.deepEqual([delivered, resets.length], [['b'], 1])
   })
 
-  it('what was not taken is told again', async () => {
+  it('delivers changes again after onChange failed', async () => {
     const taken: string[][] = []
     const { follower, failures } = follow(withoutWake(store), {
       onChange: (changes) => {
@@ -170,8 +185,8 @@ describe('following changes', () => {
   })
 })
 
-describe('a store that cannot be followed', () => {
-  it('knowledge grows old, and is new again after a good poll', async () => {
+describe('when the store cannot be reached', () => {
+  it('staleness grows until the next successful poll', async () => {
     let nowMs = 1000
     const line = withLine(store)
     const { follower, failures } = follow(line.feed, { clock: { nowMs: () => nowMs } })
@@ -190,7 +205,7 @@ describe('a store that cannot be followed', () => {
     assert.equal(follower.stalenessMs(), 0)
   })
 
-  it('a clock that goes back makes nothing younger than new', async () => {
+  it('staleness is never negative, even if the clock goes back', async () => {
     let nowMs = 1000
     const { follower } = follow(store, { clock: { nowMs: () => nowMs } })
     await follower.catchUp()
@@ -198,30 +213,30 @@ describe('a store that cannot be followed', () => {
     assert.equal(follower.stalenessMs(), 0)
   })
 
-  it('is tried again by itself, and nothing is lost', async () => {
+  it('polls again without being asked, and loses no change', async () => {
     const line = withLine(store)
     line.cut(new Error('cut'))
-    const { told, failures, until } = follow(line.feed, { pollMs: 2 })
+    const { delivered, failures, until } = follow(line.feed, { pollMs: 2 })
     await createIn(store, 'a')
     await until(() => failures.length >= 3)
     line.cut()
-    await until(() => told.length === 1)
-    assert.deepEqual(told, ['a'])
+    await until(() => delivered.length === 1)
+    assert.deepEqual(delivered, ['a'])
   })
 })
 
-describe('the end of following', () => {
-  it('nothing is told afterwards, and nobody waits', async () => {
-    const { follower, told } = follow(store)
+describe('a stopped follower', () => {
+  it('delivers nothing, and catchUp rejects', async () => {
+    const { follower, delivered } = follow(store)
     await follower.catchUp()
     await follower.stop()
     await follower.stop()
     await createIn(store, 'a')
-    assert.deepEqual(told, [])
+    assert.deepEqual(delivered, [])
     await assert.rejects(follower.catchUp(), isRefusal('store_unavailable'))
   })
 
-  it('whoever waits for the next poll is told that there is none', async () => {
+  it('rejects the callers that wait for the next poll', async () => {
     const { follower } = follow(store)
     const waiting = [follower.catchUp(), follower.catchUp()]
     await follower.stop()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/store/create-store.ts'
 
 const WRONG = [
   '',
@@ -19,7 +19,7 @@ describe('addresses of a store', () => {
   for (const url of WRONG) {
     it(`${JSON.stringify(url)} is refused with a sentence, and not repeated`, async () => {
       const wrong = await openStore(url, { log: SILENT_LOG }).catch((error: unknown) => error)
-      assert.ok(wrong instanceof Error && wrong.name === 'StoreMisfit')
+      assert.ok(wrong instanceof Error && wrong.name === 'IncompatibleStoreError')
       assert.doesNotMatch(inspect(wrong), /hunter2/)
     })
   }

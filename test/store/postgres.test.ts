@@ -5,12 +5,12 @@ import { after, describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import { Client } from 'pg'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
-import { MIGRATIONS } from '../../src/store/migrations/all.ts'
-import type { Migration } from '../../src/store/migrations/migration.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/store/create-store.ts'
+import type { Migration } from '../../src/store/migrations.ts'
+import { MIGRATIONS } from '../../src/store/migrations.ts'
 import { listUsers } from '../../src/store/operations/list-users.ts'
-import { migratePostgres } from '../../src/store/postgres/migrate.ts'
-import { findBulk, toPostgres } from '../../src/store/postgres/statements.ts'
+import { migratePostgres } from '../../src/store/postgres/database.ts'
+import { findBulk, toPostgres } from '../../src/store/postgres/engine.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore, type StoreScene, withScene } from '../contract/store.ts'
 import { create, createIn, isRefusal } from '../contract/store-values.ts'
@@ -102,7 +102,7 @@ describe('a PostgreSQL that fails', () => {
 
   it('an address that is none is refused, and not repeated', async () => {
     const wrong = await openStore('postgres://alice:hunter2@[::x]/db', { log: SILENT_LOG }).catch((e: unknown) => e)
-    assert.ok(wrong instanceof Error && wrong.name === 'StoreMisfit')
+    assert.ok(wrong instanceof Error && wrong.name === 'IncompatibleStoreError')
     assert.doesNotMatch(inspect(wrong, { depth: 10 }), /hunter2/)
   })
 
@@ -123,7 +123,7 @@ describe('a PostgreSQL set up otherwise', () => {
 
   it('an encoding that cannot hold every name is refused', async () => {
     await createDatabase(`ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'`)
-    await assert.rejects(openStore(server.addressOf('ascii'), { log: SILENT_LOG }), { name: 'StoreMisfit' })
+    await assert.rejects(openStore(server.addressOf('ascii'), { log: SILENT_LOG }), { name: 'IncompatibleStoreError' })
   })
 
   it('a default isolation of its own and commits that are not waited for', async () => {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../src/base/errors.ts'
-import { IncompatibleStoreError } from '../../src/store/incompatible-store.ts'
-import { isDisconnected, isUndone, toFailure } from '../../src/store/postgres/failures.ts'
-import { delayMsOf, withRetries } from '../../src/store/retry.ts'
+import { IncompatibleStoreError } from '../../src/store/engine.ts'
+import { isDisconnected, isRolledBack, toStoreError } from '../../src/store/postgres/errors.ts'
+import { toDelayMs, withRetries } from '../../src/store/retry.ts'
 
-const rules = { attempts: 3, firstDelayMs: 1, mostDelayMs: 2, isWorthIt: (error: unknown) => error === 'again' }
+const rules = { attempts: 3, firstDelayMs: 1, maxDelayMs: 2, isRetryable: (error: unknown) => error === 'again' }
 
 function failing(...failures: string[]): { readonly calls: () => number; readonly work: () => string } {
   let calls = 0
@@ -22,24 +22,24 @@ function failing(...failures: string[]): { readonly calls: () => number; readonl
 }
 
 describe('retries', () => {
-  it('until it works', async () => {
+  it('until the work succeeds', async () => {
     const { work, calls } = failing('again', 'again')
     assert.deepEqual([await withRetries(rules, work), calls()], ['done', 3])
   })
 
-  it('at most so often', async () => {
+  it('up to the number of attempts', async () => {
     const { work, calls } = failing('again', 'again', 'again')
     await assert.rejects(withRetries(rules, work), (error) => error === 'again')
     assert.equal(calls(), 3)
   })
 
-  it('not for what would fail again', async () => {
+  it('not for an error that is not retryable', async () => {
     const { work, calls } = failing('other')
     await assert.rejects(withRetries(rules, work), (error) => error === 'other')
     assert.equal(calls(), 1)
   })
 
-  it('delays double, are spread, and have an end', () => {
+  it('delays double up to a maximum, with jitter', () => {
     for (const [attempt, whole] of [
       [1, 10],
       [2, 20],
@@ -47,7 +47,7 @@ describe('retries', () => {
       [4, 50],
       [1000, 50],
     ] as const) {
-      const delay = delayMsOf({ firstDelayMs: 10, mostDelayMs: 50 }, attempt)
+      const delay = toDelayMs({ firstDelayMs: 10, maxDelayMs: 50 }, attempt)
       assert.ok(delay >= whole / 2 && delay <= whole, `${attempt}: ${delay}`)
     }
   })
@@ -60,7 +60,7 @@ function databaseError(code: string): DatabaseError {
   return error
 }
 
-const FAILURES: readonly [row: string, error: unknown, undone: boolean, disconnected: boolean, code: string][] = [
+const FAILURES: readonly [row: string, error: unknown, rolledBack: boolean, disconnected: boolean, code: string][] = [
   ['serialisation failure', databaseError('40001'), true, false, 'defect'],
   ['deadlock', databaseError('40P01'), true, false, 'defect'],
   ['prepared statement gone', databaseError('26000'), true, false, 'defect'],
@@ -78,20 +78,20 @@ const FAILURES: readonly [row: string, error: unknown, undone: boolean, disconne
   ['socket', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }), false, true, 'store_unavailable'],
   ['several addresses', new AggregateError([new Error('connect ECONNREFUSED')]), false, true, 'store_unavailable'],
   ['not even an error', 'oops', false, true, 'store_unavailable'],
-  ['our own refusal', new Refusal('bad_request'), false, false, 'bad_request'],
-  ['our own misfit', new IncompatibleStoreError('no'), false, false, 'defect'],
-  ['our own mistake', new TypeError('no'), false, false, 'defect'],
+  ['refusal', new Refusal('bad_request'), false, false, 'bad_request'],
+  ['incompatible store', new IncompatibleStoreError('no'), false, false, 'defect'],
+  ['TypeError', new TypeError('no'), false, false, 'defect'],
 ]
 
-describe('failures of PostgreSQL', () => {
-  for (const [row, error, undone, disconnected, code] of FAILURES) {
+describe('errors of PostgreSQL', () => {
+  for (const [row, error, rolledBack, disconnected, code] of FAILURES) {
     it(row, () => {
-      const failure = toFailure(error)
+      const failure = toStoreError(error)
       assert.ok(failure instanceof Error)
       assert.doesNotMatch(JSON.stringify([failure, failure.cause, failure.message]), /hash of a password/)
       assert.deepEqual(
-        [isUndone(error), isDisconnected(error), failure instanceof Refusal ? failure.code : 'defect'],
-        [undone, disconnected, code],
+        [isRolledBack(error), isDisconnected(error), failure instanceof Refusal ? failure.code : 'defect'],
+        [rolledBack, disconnected, code],
       )
     })
   }

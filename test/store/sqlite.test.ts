@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
-import { MIGRATIONS } from '../../src/store/migrations/all.ts'
-import type { Migration } from '../../src/store/migrations/migration.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/store/create-store.ts'
+import type { Migration } from '../../src/store/migrations.ts'
+import { MIGRATIONS } from '../../src/store/migrations.ts'
 import { listUsers } from '../../src/store/operations/list-users.ts'
+import { configureConnection, migrateSqlite, openFile } from '../../src/store/sqlite/database.ts'
 import { toSqlite } from '../../src/store/sqlite/engine.ts'
-import { openFile, tuneConnection } from '../../src/store/sqlite/file.ts'
-import { migrateSqlite } from '../../src/store/sqlite/migrate.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore } from '../contract/store.ts'
 import { createIn, isRefusal } from '../contract/store-values.ts'
@@ -53,7 +52,7 @@ describe('a SQLite file', () => {
 
   it('has a write-ahead log, and every commit reaches the disk', () => {
     const database = openFile(join(folder, 'wal.db'), SILENT_LOG)
-    tuneConnection(database)
+    configureConnection(database)
     const pragma = (name: string) => database.prepare(`PRAGMA ${name}`).get()?.[name]
     // 2 is FULL
     assert.deepEqual([pragma('journal_mode'), pragma('synchronous'), pragma('foreign_keys')], ['wal', 2, 1])
@@ -65,7 +64,7 @@ describe('a SQLite file', () => {
     const database = new DatabaseSync(path)
     database.exec('CREATE TABLE recipes (title TEXT)')
     database.close()
-    await assert.rejects(openStore(`sqlite:${path}`, { log: SILENT_LOG }), { name: 'StoreMisfit' })
+    await assert.rejects(openStore(`sqlite:${path}`, { log: SILENT_LOG }), { name: 'IncompatibleStoreError' })
   })
 
   it('that is no database is refused', async () => {

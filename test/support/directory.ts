@@ -8,8 +8,8 @@ import type { Directory } from '../../src/directory/directory.ts'
 import type { SettingList, Store } from '../../src/directory/store-port.ts'
 import { type SecurityEvents, SILENT_EVENTS } from '../../src/observe/security-events.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { followChanges } from '../../src/store/feed.ts'
-import { openStore } from '../../src/store/open.ts'
 
 /** Time that moves when it is told to. */
 export interface TestClock extends Clock {

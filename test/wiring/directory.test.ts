@@ -10,7 +10,7 @@ import { createLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
 import type { StoredPassword } from '../../src/passwords/password.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { type App, ConfigError, createApp } from '../../src/wiring/app.ts'
 import { isRefused } from '../support/directory.ts'
 

@@ -13,7 +13,7 @@ import { openConfiguration } from '../../src/live-config/load.ts'
 import { type ConfigSnapshot, prepareAll, prepareRuntime } from '../../src/live-config/snapshot.ts'
 import { createStoredLayer } from '../../src/live-config/stored-layer.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { openDirectory } from '../../src/wiring/directory.ts'
 
 const stored = (password: string) => `-hashed-${createHash('sha1').update(`${password}salt`).digest('hex')},salt`

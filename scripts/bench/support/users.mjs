@@ -4,7 +4,7 @@ import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { SILENT_LOG } from '../../../src/base/log.ts'
 import { createUser } from '../../../src/directory/user.ts'
-import { openStore } from '../../../src/store/open.ts'
+import { openStore } from '../../../src/store/create-store.ts'
 
 const HASH = 'ab'.repeat(32)
 const PORTION = 1000

@@ -1,18 +1,30 @@
-import type { FailureBatch, FailureList } from '../../directory/store-port.ts'
-import { numberOf, textOf } from '../rows.ts'
+import type { FailureBatch, FailureList, FailureStore } from '../../directory/store-port.ts'
+import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { requireLimit } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
-import { type Operation, one, type Row } from '../steps.ts'
+import { purgeExpired } from './purge.ts'
 
-/** The lock keeps batches of several nodes in their order: one is never visible before an earlier one. */
-export function* addFailures({ node, atMs, expiresAt, failures }: FailureBatch): Operation<void> {
-  const [row] = yield one(STATEMENTS.lockFailures)
-  const sequence = numberOf(row, 'sequence') + 1
-  yield one(STATEMENTS.putFailures, sequence, node, atMs, expiresAt, JSON.stringify(failures))
-  yield one(STATEMENTS.moveFailures, sequence)
+export function createFailureStore(engine: Engine): FailureStore {
+  return {
+    addFailures: (batch) => engine.transact(() => addFailures(batch)),
+    async listFailures(after, limit) {
+      requireLimit(limit)
+      return readFailures(await engine.ask(one(STATEMENTS.listFailures, after, limit)))
+    },
+    purgeFailures: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeFailures, nowSeconds),
+  }
 }
 
-/** Without batches there is one row all the same, which holds the latest sequence alone. */
-export const readFailures = (rows: readonly Row[]): FailureList => ({
+/** The lock keeps the batches of several nodes in order: no batch becomes visible before an earlier one. */
+function* addFailures({ node, atMs, expiresAt, failures }: FailureBatch): Operation<void> {
+  const [row] = yield one(STATEMENTS.lockFailureSequence)
+  const sequence = numberOf(row, 'sequence') + 1
+  yield one(STATEMENTS.putFailures, sequence, node, atMs, expiresAt, JSON.stringify(failures))
+  yield one(STATEMENTS.writeFailureSequence, sequence)
+}
+
+/** There is always a first row: without batches it holds only the latest sequence. */
+const readFailures = (rows: readonly Row[]): FailureList => ({
   batches: rows.filter((row) => row['sequence'] !== null).map(readBatch),
   sequence: numberOf(rows[0], 'latest'),
 })
@@ -22,6 +34,6 @@ const readBatch = (row: Row): FailureList['batches'][number] => ({
   node: textOf(row, 'node'),
   atMs: numberOf(row, 'at_ms'),
   expiresAt: numberOf(row, 'expires_at'),
-  // only addFailures writes there
+  // only addFailures writes this column
   failures: JSON.parse(textOf(row, 'failures')) as FailureBatch['failures'],
 })

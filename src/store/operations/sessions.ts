@@ -1,19 +1,42 @@
-import type { EndedCount, EndedSession } from '../../directory/store-port.ts'
-import { numberOf, textOf } from '../rows.ts'
+import type { EndedCount, EndedSession, SessionStore } from '../../directory/store-port.ts'
+import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { requireKey, requireLimit } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
-import { type Operation, one, type Row } from '../steps.ts'
-import { lockState, moveState } from './state.ts'
+import { lockCounters, writeCounters } from './changes.ts'
+import { purgeExpired } from './purge.ts'
 
-export function* endSession({ id, name, expiresAt }: EndedSession): Operation<EndedCount> {
-  const state = yield* lockState()
-  const sequence = state.sequence + 1
+export function createSessionStore(engine: Engine): SessionStore {
+  return {
+    async endSession(session) {
+      requireKey(session.id, 'the id of a session')
+      requireKey(session.name, 'a name')
+      return engine.transact(() => endSession(session))
+    },
+    async listEndedSessions(after, limit) {
+      requireLimit(limit)
+      return (await engine.ask(one(STATEMENTS.listEnded, after, limit))).map(readEnded)
+    },
+    async listEndedIds(name) {
+      const rows = await engine.ask(one(STATEMENTS.listEndedIds, name))
+      return rows.map((row) => textOf(row, 'id'))
+    },
+    async forgetEndedSessions(name, upTo) {
+      await engine.ask(one(STATEMENTS.forgetEnded, name, upTo))
+    },
+    purgeEnded: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeEnded, nowSeconds),
+  }
+}
+
+function* endSession({ id, name, expiresAt }: EndedSession): Operation<EndedCount> {
+  const counters = yield* lockCounters()
+  const sequence = counters.sequence + 1
   yield one(STATEMENTS.putEnded, id, name, expiresAt, sequence)
-  yield* moveState({ ...state, sequence })
+  yield* writeCounters({ ...counters, sequence })
   const [row] = yield one(STATEMENTS.countEnded, name)
   return { sequence, count: numberOf(row, 'count') }
 }
 
-export const readEnded = (row: Row): EndedSession & { readonly sequence: number } => ({
+const readEnded = (row: Row): EndedSession & { readonly sequence: number } => ({
   id: textOf(row, 'id'),
   name: textOf(row, 'name'),
   expiresAt: numberOf(row, 'expires_at'),

@@ -1,26 +1,46 @@
-import type { Setting, SettingChange, SettingList, WriteOutcome } from '../../directory/store-port.ts'
-import { numberOf, textOf } from '../rows.ts'
+import type { Setting, SettingChange, SettingList, SettingStore, WriteOutcome } from '../../directory/store-port.ts'
+import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { requireKey, requireText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
-import { type Operation, one, type Row } from '../steps.ts'
-import { lockState, moveState } from './state.ts'
+import { lockCounters, writeCounters } from './changes.ts'
 
-/** A setting that goes leaves its row without a value: other nodes learn from it that it has gone. */
-export function* putSetting(change: SettingChange, text: string | undefined): Operation<WriteOutcome> {
+export function createSettingStore(engine: Engine): SettingStore {
+  return {
+    listSettings: async () => readSettings(await engine.ask(one(STATEMENTS.listSettings))),
+    async setSetting(setting) {
+      requireKeys(setting)
+      requireText(setting.text, 'a setting')
+      return engine.transact(() => putSetting(setting, setting.text))
+    },
+    async unsetSetting(setting) {
+      requireKeys(setting)
+      return engine.transact(() => putSetting(setting, undefined))
+    },
+  }
+}
+
+function requireKeys({ section, key }: SettingChange): void {
+  requireKey(section, 'a section')
+  requireKey(key, 'an option')
+}
+
+/** A removed setting keeps its row, without a value, so that other nodes see the removal. */
+function* putSetting(change: SettingChange, text: string | undefined): Operation<WriteOutcome> {
   const { section, key, nowSeconds, unchangedSince } = change
-  const state = yield* lockState()
+  const counters = yield* lockCounters()
   if (unchangedSince !== undefined) {
     const [row] = yield one(STATEMENTS.findSectionSequence, section)
     const current = numberOf(row, 'sequence')
     if (current > unchangedSince) return { kind: 'conflict', current }
   }
-  const sequence = state.sequence + 1
+  const sequence = counters.sequence + 1
   yield one(STATEMENTS.putSetting, section, key, text ?? null, nowSeconds, sequence)
-  yield* moveState({ ...state, sequence })
+  yield* writeCounters({ ...counters, sequence })
   return { kind: 'written', sequence }
 }
 
-/** Without settings there is one row all the same, which holds the sequence alone. */
-export const readSettings = (rows: readonly Row[]): SettingList => ({
+/** There is always a first row: without settings it holds only the sequence. */
+const readSettings = (rows: readonly Row[]): SettingList => ({
   settings: rows.filter((row) => row['section'] !== null).map(readSetting),
   sequence: numberOf(rows[0], 'complete_to'),
 })

@@ -1,54 +1,120 @@
-import type { Stored, UserWrite, WriteOutcome } from '../../directory/store-port.ts'
-import type { UserRecord } from '../../directory/user.ts'
+import type { Expected, Stored, UserStore, UserWrite, WriteOutcome } from '../../directory/store-port.ts'
+import type { User, UserRecord } from '../../directory/user.ts'
 import type { HashWork } from '../../passwords/password-cost.ts'
-import { readRecord, renderRecord } from '../record.ts'
-import { numberOf, textOf } from '../rows.ts'
+import { type Engine, many, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { isKey, requireKey, requireLimit } from '../limits.ts'
+import { readRecord, readUser, renderRecord } from '../record.ts'
 import { STATEMENTS } from '../statements.ts'
-import { many, type Operation, type Row } from '../steps.ts'
-import { type Judgement, judgeWrites, type Version } from './judge-writes.ts'
-import { lockState, moveState } from './state.ts'
+import { type Counters, lockCounters, writeCounters } from './changes.ts'
+import { listUsers } from './list-users.ts'
 
-export const readStored = (row: Row): Stored => ({
+export function createUserStore(engine: Engine): UserStore {
+  const importUsers: UserStore['importUsers'] = async (writes) => {
+    for (const { record } of writes) requireKey(record.name, 'a name')
+    return writes.length === 0 ? [] : engine.transact(() => writeUsers(writes))
+  }
+  return {
+    importUsers,
+    async findUser(name) {
+      if (!isKey(name)) return undefined
+      const [row] = await engine.ask(one(STATEMENTS.findUser, name))
+      return row && readStored(row)
+    },
+    async listUsers(range) {
+      requireLimit(range.limit)
+      return (await engine.ask(listUsers(range))).map(readListed)
+    },
+    countUsers: async () => numberOf((await engine.ask(one(STATEMENTS.readCounters)))[0], 'users'),
+    listHashWork: async () => (await engine.ask(one(STATEMENTS.listHashWork))).map(readHashWork),
+    async writeUser(write) {
+      const [outcome] = await importUsers([write])
+      if (!outcome) throw new TypeError('A write had no outcome')
+      return outcome
+    },
+  }
+}
+
+const readStored = (row: Row): Stored => ({
   sequence: numberOf(row, 'sequence'),
   record: readRecord(textOf(row, 'name'), isLive(row), textOf(row, 'record')),
 })
 
-const isLive = (row: Row): boolean => numberOf(row, 'is_live') === 1
+const readListed = (row: Row): Stored<User> => ({
+  sequence: numberOf(row, 'sequence'),
+  record: readUser(textOf(row, 'name'), textOf(row, 'record')),
+})
 
-export function* writeUsers(writes: readonly UserWrite[]): Operation<readonly WriteOutcome[]> {
-  const state = yield* lockState()
-  const names = new Set(writes.map(({ record }) => record.name))
-  const rows = yield many(
-    STATEMENTS.findVersion,
-    [...names].map((name) => [name]),
-  )
-  const judgement = judgeWrites(state, new Map(rows.map(readVersion)), writes)
-  if (judgement.accepted.size > 0) yield* putUsers(judgement)
-  return judgement.outcomes
-}
+const readHashWork = (row: Row): HashWork => ({
+  // toHashColumns wrote this column
+  prf: textOf(row, 'prf') as HashWork['prf'],
+  iterations: numberOf(row, 'iterations'),
+})
 
 const readVersion = (row: Row): [string, Version] => [
   textOf(row, 'name'),
   { sequence: numberOf(row, 'sequence'), isLive: isLive(row) },
 ]
 
-const toWorkColumns = (record: UserRecord): readonly [string | null, number | null] =>
-  record.kind === 'user' && 'prf' in record.password ? [record.password.prf, record.password.iterations] : [null, null]
+const isLive = (row: Row): boolean => numberOf(row, 'is_live') === 1
 
-export const readHashWork = (row: Row): HashWork => ({
-  // the column holds what `toWorkColumns` wrote
-  prf: textOf(row, 'prf') as HashWork['prf'],
-  iterations: numberOf(row, 'iterations'),
-})
+function* writeUsers(writes: readonly UserWrite[]): Operation<readonly WriteOutcome[]> {
+  const counters = yield* lockCounters()
+  const names = new Set(writes.map(({ record }) => record.name))
+  const rows = yield many(
+    STATEMENTS.findVersion,
+    [...names].map((name) => [name]),
+  )
+  const decision = decideWrites(counters, new Map(rows.map(readVersion)), writes)
+  if (decision.accepted.size > 0) yield* putUsers(decision)
+  return decision.outcomes
+}
 
-function* putUsers({ accepted, state }: Judgement): Operation<void> {
+export interface Version {
+  readonly sequence: number
+  readonly isLive: boolean
+}
+
+interface WriteDecision {
+  readonly outcomes: readonly WriteOutcome[]
+  /** The last accepted write of each name. */
+  readonly accepted: ReadonlyMap<string, { readonly sequence: number; readonly record: UserRecord }>
+  readonly counters: Counters
+}
+
+/** Accepts each write that expects the current version, in order: a write sees the effect of those before it. */
+export function decideWrites(
+  counters: Counters,
+  current: ReadonlyMap<string, Version>,
+  writes: readonly UserWrite[],
+): WriteDecision {
+  const versions = new Map(current)
+  const accepted = new Map<string, { sequence: number; record: UserRecord }>()
+  let { sequence, users } = counters
+  const outcomes = writes.map(({ expected, record }): WriteOutcome => {
+    const before = versions.get(record.name)
+    const found: Expected = before?.sequence ?? 'absent'
+    if (found !== expected) return { kind: 'conflict', current: found }
+    sequence += 1
+    const isUser = record.kind === 'user'
+    users += Number(isUser) - Number(before?.isLive ?? false)
+    versions.set(record.name, { sequence, isLive: isUser })
+    accepted.set(record.name, { sequence, record })
+    return { kind: 'written', sequence }
+  })
+  return { outcomes, accepted, counters: { sequence, users } }
+}
+
+function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
   const rows = [...accepted].map(([name, { sequence, record }]) => [
     name,
     sequence,
     record.kind === 'user' ? 1 : 0,
     renderRecord(record),
-    ...toWorkColumns(record),
+    ...toHashColumns(record),
   ])
   yield many(STATEMENTS.putUser, rows)
-  yield* moveState(state)
+  yield* writeCounters(counters)
 }
+
+const toHashColumns = (record: UserRecord): readonly [string | null, number | null] =>
+  record.kind === 'user' && 'prf' in record.password ? [record.password.prf, record.password.iterations] : [null, null]

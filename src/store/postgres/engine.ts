@@ -1,29 +1,28 @@
 /**
- * PostgreSQL as an engine. Steps enter, rows leave; connections are made when needed and given up when they fail.
- * Whatever the server or the network does, the caller gets a refusal and the process goes on.
+ * The PostgreSQL engine. Connections are opened on demand and closed when they fail. A failure of the server or the
+ * network becomes a refusal for the caller and never ends the process.
  */
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Log } from '../../base/log.ts'
-import { MIGRATIONS } from '../migrations/all.ts'
-import { createWakers } from '../notifier.ts'
+import { createNotifier } from '../../base/notifier.ts'
+import type { Engine, Operation, Row, Step } from '../engine.ts'
+import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
-import type { Engine, Operation, Row, Step } from '../steps.ts'
-import { createClient, createPool } from './connection.ts'
-import { isDisconnected, isUndone, toFailure } from './failures.ts'
-import { type Listener, startListener } from './listener.ts'
-import { checkServer, migratePostgres } from './migrate.ts'
-import { findBulk, toPostgres } from './statements.ts'
+import { STATEMENTS, type StatementName } from '../statements.ts'
+import { checkServer, createClient, createPool, migratePostgres } from './database.ts'
+import { isDisconnected, isRolledBack, toStoreError } from './errors.ts'
+import { CHANNEL, type Listener, startListener } from './listener.ts'
 
-const DELAYS = { firstDelayMs: 10, mostDelayMs: 200 }
+const DELAYS = { firstDelayMs: 10, maxDelayMs: 200 }
 
-/** A write is begun again only where it is certain that nothing of it was kept. */
-const FOR_WRITES: RetryRules = { ...DELAYS, attempts: 8, isWorthIt: isUndone }
+/** A write is repeated only if the server certainly rolled it back. */
+const FOR_WRITES: RetryRules = { ...DELAYS, attempts: 8, isRetryable: isRolledBack }
 
-/** The longest a lost connection is thought to have been a stale one, and not a server that does not answer. */
+/** A connection lost later than this was not a stale idle one: the server does not respond. */
 const STALE_MS = 1000
 
-/** How long closing waits for a server that has gone silent. */
+/** How long `close` waits for a server that does not respond. */
 const CLOSE_MS = 6000
 
 export async function openPostgres(url: string, log: Log): Promise<Engine> {
@@ -33,78 +32,78 @@ export async function openPostgres(url: string, log: Log): Promise<Engine> {
 
 async function prepareDatabase(url: string, log: Log): Promise<void> {
   const client = createClient(url)
-  client.on('error', () => {})
+  client.on('error', ignore)
   try {
     await client.connect()
     await checkServer(client, log)
     await migratePostgres(client, MIGRATIONS, log)
   } catch (error) {
-    throw toFailure(error)
+    throw toStoreError(error)
   } finally {
-    await client.end().catch(() => {})
+    await client.end().catch(ignore)
   }
 }
 
 function createPostgresEngine(pool: Pool, url: string, log: Log): Engine {
-  const wakers = createWakers()
+  const wake = createNotifier(log)
   let listener: Listener | undefined
   let closing: Promise<void> | undefined
   return {
     name: 'postgres',
     ask: (step) => attempt(forReads(), async () => (await pool.query(toQuery(step))).rows),
-    transact: (begin) => attempt(FOR_WRITES, () => transact(pool, begin)),
+    transact: (begin) => attempt(FOR_WRITES, () => inTransaction(pool, begin)),
     onWake(next) {
-      // a command that follows nothing need not hold a connection for it
-      if (!closing) listener ??= startListener({ connect: () => createClient(url), wake: wakers.wake, log })
-      return wakers.add(next)
+      // started with the first listener: a command that does not follow changes needs no connection for them
+      if (!closing) listener ??= startListener({ connect: () => createClient(url), wake: wake.notify, log })
+      return wake.add(next)
     },
     close() {
-      const patience = pause(CLOSE_MS, undefined, { ref: false })
-      closing ??= Promise.race([Promise.all([listener?.close(), pool.end()]), patience]).then(() => {})
+      const timeout = sleep(CLOSE_MS, undefined, { ref: false })
+      closing ??= Promise.race([Promise.all([listener?.close(), pool.end()]), timeout]).then(ignore)
       return closing
     },
   }
 }
 
-/** A single statement may be asked again, so a connection that broke while idle costs nothing. */
+/** A single statement is repeated on a new connection if its idle connection had broken. */
 function forReads(): RetryRules {
   const startedMs = performance.now()
   const isStale = (error: unknown) => isDisconnected(error) && performance.now() - startedMs < STALE_MS
-  return { ...DELAYS, attempts: 3, isWorthIt: (error) => isUndone(error) || isStale(error) }
+  return { ...DELAYS, attempts: 3, isRetryable: (error) => isRolledBack(error) || isStale(error) }
 }
 
 async function attempt<T>(rules: RetryRules, work: () => Promise<T>): Promise<T> {
   try {
     return await withRetries(rules, work)
   } catch (error) {
-    throw toFailure(error)
+    throw toStoreError(error)
   }
 }
 
 const ignore = () => {}
 
-async function transact<T>(pool: Pool, begin: () => Operation<T>): Promise<T> {
+async function inTransaction<T>(pool: Pool, begin: () => Operation<T>): Promise<T> {
   const client = await pool.connect()
-  let isWhole = false
-  // a connection in use that breaks tells its query and, once more, the process
+  let isCommitted = false
+  // a broken connection rejects its query and also emits an error event, which would end the process
   client.on('error', ignore)
   try {
     // each statement must see what was committed before it got the lock, whatever the server's default
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
-    const result = await drive(client, begin())
+    const result = await runOperation(client, begin())
     const { command } = await client.query('COMMIT')
-    // a transaction that has failed before answers COMMIT without an error
-    if (command !== 'COMMIT') throw new Error('The store undid a transaction')
-    isWhole = true
+    // COMMIT of a failed transaction succeeds, but reports ROLLBACK
+    if (command !== 'COMMIT') throw new Error('The store rolled back a transaction')
+    isCommitted = true
     return result
   } finally {
     client.removeListener('error', ignore)
-    // closing the connection undoes whatever state it was left in
-    client.release(!isWhole)
+    // closing the connection rolls back an open transaction
+    client.release(!isCommitted)
   }
 }
 
-async function drive<T>(client: PoolClient, operation: Operation<T>): Promise<T> {
+async function runOperation<T>(client: PoolClient, operation: Operation<T>): Promise<T> {
   let turn = operation.next()
   while (!turn.done) {
     const rows: readonly Row[] = (await client.query(toQuery(turn.value))).rows
@@ -120,4 +119,31 @@ function toQuery(step: Step): QueryConfig {
   const width = step.rows[0]?.length ?? 0
   const columns = Array.from({ length: width }, (_, column) => step.rows.map((row) => row[column]))
   return { name: `cardea_${name}_bulk`, text: findBulk(name), values: columns }
+}
+
+/** Statements whose text differs from SQLite's. The row locks are held until the transaction ends. */
+const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
+  ['lockCounters', `${STATEMENTS.lockCounters.text} FOR UPDATE`],
+  ['lockFailureSequence', `${STATEMENTS.lockFailureSequence.text} FOR UPDATE`],
+  ['writeCounters', `${STATEMENTS.writeCounters.text} RETURNING pg_notify('${CHANNEL}', '')`],
+])
+
+/** Statements for many rows at once: every parameter is an array with one element per row. */
+const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
+  ['findVersion', 'SELECT name, sequence, is_live FROM cardea_users WHERE name = ANY ($1::text[])'],
+  [
+    'putUser',
+    STATEMENTS.putUser.text.replace(
+      'VALUES ($1, $2, $3, $4, $5, $6)',
+      'SELECT * FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::bigint[])',
+    ),
+  ],
+])
+
+export const toPostgres = (name: string, text: string): string => OWN.get(name) ?? text
+
+export function findBulk(name: string): string {
+  const text = BULK.get(name)
+  if (text === undefined) throw new TypeError(`There is no statement for many rows of ${name}`)
+  return text
 }

@@ -1,10 +1,11 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { Log } from '../../base/log.ts'
-import { delayMsOf } from '../retry.ts'
-import { CHANNEL } from './statements.ts'
+import { toDelayMs } from '../retry.ts'
 
-const BACK_OFF = { firstDelayMs: 250, mostDelayMs: 10_000 }
+export const CHANNEL = 'cardea_changes'
+
+const BACK_OFF = { firstDelayMs: 250, maxDelayMs: 10_000 }
 
 export interface Listener {
   close(): Promise<void>
@@ -16,7 +17,7 @@ export interface ListenerOptions {
   readonly log: Log
 }
 
-/** Hears what other nodes write. A lost connection is made anew; the poll goes on meanwhile. */
+/** Listens for the notifications of other nodes' writes. Reconnects when the connection is lost; polling continues. */
 export function startListener({ connect, wake, log }: ListenerOptions): Listener {
   const stopping = new AbortController()
   const run = async (): Promise<void> => {
@@ -25,7 +26,7 @@ export function startListener({ connect, wake, log }: ListenerOptions): Listener
       failures = hasListened ? 1 : failures + 1
       if (stopping.signal.aborted) return
       log.debug('listening for changes was interrupted', { failures })
-      await pause(delayMsOf(BACK_OFF, failures), undefined, { signal: stopping.signal }).catch(() => {})
+      await sleep(toDelayMs(BACK_OFF, failures), undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
   const running = run()
@@ -37,30 +38,30 @@ export function startListener({ connect, wake, log }: ListenerOptions): Listener
   }
 }
 
-/** Listens until the connection breaks or is no longer wanted. Gives whether it ever listened. Never throws. */
+/** Listens until the connection breaks or `signal` aborts. Returns whether it ever listened. Never throws. */
 async function listenOnce(client: Client, wake: () => void, signal: AbortSignal): Promise<boolean> {
-  const { promise: over, resolve: end } = Promise.withResolvers<void>()
-  const isOver = () => end()
-  client.on('error', isOver)
-  client.on('end', isOver)
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
+  const end = () => resolve()
+  client.on('error', end)
+  client.on('end', end)
   client.on('notification', wake)
-  signal.addEventListener('abort', isOver)
+  signal.addEventListener('abort', end)
   const listening = client.connect().then(() => client.query(`LISTEN ${CHANNEL}`))
   try {
-    // whoever stops does not wait for a server that does not answer
-    await Promise.race([listening, over.then(() => Promise.reject(new Error('not listening')))])
-    // what was written before the connection stood made no call
+    // stopping must not wait for a server that does not respond
+    await Promise.race([listening, ended.then(() => Promise.reject(new Error('not listening')))])
+    // writes before LISTEN sent no notification to this connection
     wake()
-    await over
+    await ended
     await client.end().catch(() => {})
     return true
   } catch {
     listening.catch(() => {})
-    // a polite end would wait for an answer
+    // client.end() would wait for a response
     client.connection.stream.destroy()
     return false
   } finally {
     client.removeListener('notification', wake)
-    signal.removeEventListener('abort', isOver)
+    signal.removeEventListener('abort', end)
   }
 }

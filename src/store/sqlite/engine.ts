@@ -1,38 +1,37 @@
 /**
- * SQLite as an engine. Steps enter, rows leave. Calls are synchronous, so a transaction begins and ends within one
- * turn of the event loop: nothing may ever be awaited between the two.
+ * The SQLite engine. Its calls are synchronous, so a transaction begins and ends within one turn of the event loop.
+ * Nothing may be awaited between the two.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
-import { MIGRATIONS } from '../migrations/all.ts'
-import { createWakers } from '../notifier.ts'
+import { createNotifier } from '../../base/notifier.ts'
+import type { Engine, Operation, Row, Statement, Step } from '../engine.ts'
+import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
-import type { Engine, Operation, Row, Statement, Step } from '../steps.ts'
-import { isBusy, toFailure } from './failures.ts'
-import { openFile, tuneConnection } from './file.ts'
-import { migrateSqlite } from './migrate.ts'
+import { configureConnection, migrateSqlite, openFile } from './database.ts'
+import { isBusy, toStoreError } from './errors.ts'
 
-/** With the time SQLite itself waits, about ten seconds. */
-const WHEN_BUSY: RetryRules = { attempts: 60, firstDelayMs: 5, mostDelayMs: 100, isWorthIt: isBusy }
+/** Together with SQLite's own timeout about ten seconds. */
+const WHEN_BUSY: RetryRules = { attempts: 60, firstDelayMs: 5, maxDelayMs: 100, isRetryable: isBusy }
 
 export async function openSqlite(path: string, log: Log): Promise<Engine> {
   let database: DatabaseSync | undefined
   try {
     const opened = openFile(path, log)
     database = opened
-    await withRetries(WHEN_BUSY, () => tuneConnection(opened))
+    await withRetries(WHEN_BUSY, () => configureConnection(opened))
     await withRetries(WHEN_BUSY, () => migrateSqlite(opened, MIGRATIONS, log))
-    return createSqliteEngine(opened)
+    return createSqliteEngine(opened, log)
   } catch (error) {
     database?.close()
-    throw toFailure(error)
+    throw toStoreError(error)
   }
 }
 
-function createSqliteEngine(database: DatabaseSync): Engine {
-  const runStep = createRunner(database)
-  const wakers = createWakers()
+function createSqliteEngine(database: DatabaseSync, log: Log): Engine {
+  const runStep = createStepRunner(database)
+  const wake = createNotifier(log)
   const attempt = async <T>(work: () => T): Promise<T> => {
     try {
       return await withRetries(WHEN_BUSY, () => {
@@ -40,18 +39,18 @@ function createSqliteEngine(database: DatabaseSync): Engine {
         return work()
       })
     } catch (error) {
-      throw toFailure(error)
+      throw toStoreError(error)
     }
   }
   return {
     name: 'sqlite',
     ask: (step) => attempt(() => runStep(step)),
     async transact(begin) {
-      const result = await attempt(() => transact(database, () => drive(begin(), runStep)))
-      wakers.wake()
+      const result = await attempt(() => inTransaction(database, () => runOperation(begin(), runStep)))
+      wake.notify()
       return result
     },
-    onWake: (listener) => wakers.add(listener),
+    onWake: (listener) => wake.add(listener),
     async close() {
       if (database.isOpen) database.close()
     },
@@ -60,8 +59,8 @@ function createSqliteEngine(database: DatabaseSync): Engine {
 
 type StepRunner = (step: Step) => readonly Row[]
 
-/** Statements are prepared when first used and kept. */
-function createRunner(database: DatabaseSync): StepRunner {
+/** Each statement is prepared once. */
+function createStepRunner(database: DatabaseSync): StepRunner {
   const prepared = new Map<string, StatementSync>()
   const prepare = ({ name, text }: Statement): StatementSync => {
     const known = prepared.get(name)
@@ -79,8 +78,8 @@ function createRunner(database: DatabaseSync): StepRunner {
 
 export const toSqlite = (text: string): string => text.replaceAll(/\$(\d+)/g, '?$1')
 
-function transact<T>(database: DatabaseSync, work: () => T): T {
-  // IMMEDIATE takes the one writer's place at once, so that a read inside cannot be out of date when it writes
+function inTransaction<T>(database: DatabaseSync, work: () => T): T {
+  // IMMEDIATE takes the write lock at once, so that what the transaction reads cannot be outdated when it writes
   database.exec('BEGIN IMMEDIATE')
   try {
     const result = work()
@@ -92,7 +91,7 @@ function transact<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-function drive<T>(operation: Operation<T>, runStep: StepRunner): T {
+function runOperation<T>(operation: Operation<T>, runStep: StepRunner): T {
   let turn = operation.next()
   while (!turn.done) turn = operation.next(runStep(turn.value))
   return turn.value

@@ -1,3 +1,4 @@
+import { createWakeableSleep } from '../../../base/sleep.ts'
 import type { Ended } from '../../../directory/directory.ts'
 import type { Authenticated } from '../../../directory/identity.ts'
 import type { ChangesQuery } from './changes-query.ts'
@@ -26,7 +27,7 @@ export interface Waiting {
 export function createNews({ changes, directory, clock }: UsersDeps, { who, query, signal }: Waiting): News {
   const { heartbeatMs = Number.POSITIVE_INFINITY } = query
   const timeoutMs = query.heartbeatMs === undefined ? query.timeoutMs : Number.POSITIVE_INFINITY
-  const alarm = createAlarm()
+  const pause = createWakeableSleep()
   // something may have come while nobody listened
   let isFresh = true
   let isCut = false
@@ -36,14 +37,14 @@ export function createNews({ changes, directory, clock }: UsersDeps, { who, quer
 
   const onWake = () => {
     isFresh = true
-    alarm.ring()
+    pause.wake()
   }
   const endOfWake = changes.onWake(onWake)
   const endOfEnded = directory.onEnded((ended) => {
     isCut ||= isEndOf(ended, who)
-    if (isCut) alarm.ring()
+    if (isCut) pause.wake()
   })
-  signal.addEventListener('abort', alarm.ring)
+  signal.addEventListener('abort', pause.wake)
 
   const judge = (): Outcome | undefined => {
     if (signal.aborted) return 'gone'
@@ -61,9 +62,10 @@ export function createNews({ changes, directory, clock }: UsersDeps, { who, quer
 
   return {
     async wait() {
+      pause.beginWork()
       const already = judge()
       if (already) return already
-      await alarm.sleep(Math.min(POLL_MS, Math.max(0, Math.min(beatAt, overAt) - performance.now())))
+      await pause.sleep(Math.min(POLL_MS, Math.max(0, Math.min(beatAt, overAt) - performance.now())))
       return judge() ?? 'news'
     },
     restart() {
@@ -73,7 +75,7 @@ export function createNews({ changes, directory, clock }: UsersDeps, { who, quer
     close() {
       endOfWake()
       endOfEnded()
-      signal.removeEventListener('abort', alarm.ring)
+      signal.removeEventListener('abort', pause.wake)
     },
   }
 }
@@ -83,20 +85,4 @@ function isEndOf(ended: Ended, { identity, session }: Authenticated): boolean {
   if (ended.kind === 'everything') return true
   if (ended.kind === 'session') return ended.id === session?.id
   return ended.name === identity.name
-}
-
-/** A sleep that can be cut short. */
-function createAlarm(): { ring(): void; sleep(ms: number): Promise<void> } {
-  let wake: (() => void) | undefined
-  return {
-    ring: () => wake?.(),
-    sleep: (ms) =>
-      new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms)
-        wake = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      }),
-  }
 }

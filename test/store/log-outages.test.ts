@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { type LogFields, SILENT_LOG } from '../../src/base/log.ts'
+import { logOutages } from '../../src/store/create-store.ts'
+import { type Engine, one } from '../../src/store/engine.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
-import { type Engine, one } from '../../src/store/steps.ts'
-import { watchEngine } from '../../src/store/watch.ts'
 
-/** An engine that can be made to fail, and what is said in the log about it. */
+/** An engine that can be made to fail, and the lines logged about it. */
 function open() {
   const lines: [string, LogFields | undefined][] = []
   const write = (message: string, fields?: LogFields) => void lines.push([message, fields])
@@ -20,18 +20,18 @@ function open() {
     async transact(begin) {
       if (trouble.writing) throw trouble.writing
       const turn = begin().next()
-      if (!turn.done) throw new TypeError('nothing is asked for in these tests')
+      if (!turn.done) throw new TypeError('these tests run no statements')
       return turn.value
     },
     onWake: () => () => {},
     close: async () => {},
   }
-  const watched = watchEngine(engine, { ...SILENT_LOG, info: write, error: write })
-  const read = () => watched.ask(one(STATEMENTS.readState)).catch((error) => error)
+  const watched = logOutages(engine, { ...SILENT_LOG, info: write, error: write })
+  const read = () => watched.ask(one(STATEMENTS.readCounters)).catch((error) => error)
   const change = () =>
     watched
       .transact(function* () {
-        // nothing to do is enough
+        // an empty transaction
       })
       .catch((error) => error)
   return { lines, trouble, watched, read, change }
@@ -40,7 +40,7 @@ function open() {
 const full = new Refusal('store_unavailable', { detail: 'the disk is full' })
 const gone = new Refusal('store_unavailable', { detail: 'connect ECONNREFUSED' })
 
-test('what keeps a store from being written is said once, and once that it is over', async () => {
+test('logs once that the store cannot be written, with the reason, and once that it can again', async () => {
   const { lines, trouble, read, change } = open()
   trouble.writing = full
   for (let times = 0; times < 3; times += 1) assert.equal(await change(), full)
@@ -53,7 +53,7 @@ test('what keeps a store from being written is said once, and once that it is ov
   ])
 })
 
-test('one that cannot be reached is told of for reading and for writing', async () => {
+test('logs reads and writes separately when the store cannot be reached', async () => {
   const { lines, trouble, watched, read, change } = open()
   Object.assign(trouble, { reading: gone, writing: gone })
   for (let times = 0; times < 3; times += 1) await Promise.all([read(), read(), change()])
@@ -62,10 +62,10 @@ test('one that cannot be reached is told of for reading and for writing', async 
     'the store cannot be written',
   ])
   await assert.rejects(watched.ask(one(STATEMENTS.purgeEnded, 0)))
-  assert.equal(lines.length, 2, 'clearing away is writing')
+  assert.equal(lines.length, 2, 'a purge is a write')
 })
 
-test('other failures, and those of a store that was closed, are not about the store', async () => {
+test('does not log other errors, or errors after close', async () => {
   const { lines, trouble, watched, read, change } = open()
   trouble.writing = new Refusal('bad_request')
   await change()

@@ -1,43 +1,43 @@
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../base/errors.ts'
-import { IncompatibleStoreError } from '../incompatible-store.ts'
+import { IncompatibleStoreError } from '../engine.ts'
 
-/** Undone by the server for the sake of another transaction: serialisation failure, deadlock. */
-const UNDONE = new Set(['40001', '40P01'])
+/** Rolled back because of another transaction: serialisation failure, deadlock. */
+const ROLLED_BACK = new Set(['40001', '40P01'])
 
-/** The connection has lost its prepared statements, or a migration has changed what they give. */
+/** The connection has lost its prepared statements, or a migration has changed their result columns. */
 const OUTDATED = new Set(['0A000', '26000'])
 
 /**
- * Classes of SQLSTATE that speak of the server and the way to it: connection, wrong password, no such database, not
+ * SQLSTATE classes about the server and the connection to it: connection, wrong password, no such database, not
  * writable, out of resources, busy, operator, system.
  */
 const UNAVAILABLE = new Set(['08', '25', '28', '3D', '53', '55', '57', '58'])
 
 const stateOf = (error: unknown): string | undefined => (error instanceof DatabaseError ? error.code : undefined)
 
-/** Nothing was done and a second attempt may well succeed. */
-export function isUndone(error: unknown): boolean {
+/** Nothing was changed, and a second attempt may succeed. */
+export function isRolledBack(error: unknown): boolean {
   const state = stateOf(error) ?? ''
-  return UNDONE.has(state) || OUTDATED.has(state)
+  return ROLLED_BACK.has(state) || OUTDATED.has(state)
 }
 
-/** The connection failed; whether the last statement was carried out is unknown. */
+/** The connection failed; whether the last statement was executed is unknown. */
 export function isDisconnected(error: unknown): boolean {
   const state = stateOf(error)
-  return state === undefined ? !isOurs(error) : state.startsWith('08') || state.startsWith('57P')
+  return state === undefined ? !isOwnError(error) : state.startsWith('08') || state.startsWith('57P')
 }
 
-/** Errors of this program, as opposed to those of the driver, which carry no code for a lost connection. */
-const isOurs = (error: unknown): boolean =>
+/** An error of Cardea. The driver's errors for a lost connection have no code to tell them by. */
+const isOwnError = (error: unknown): boolean =>
   error instanceof Refusal ||
   error instanceof IncompatibleStoreError ||
   error instanceof TypeError ||
   error instanceof RangeError
 
-/** What goes up to the caller. A driver's error may quote whole rows, so only its code and message are kept. */
-export function toFailure(error: unknown): unknown {
-  if (isOurs(error)) return error
+/** The error for the caller. A driver's error may quote whole rows, so only its code and message are kept. */
+export function toStoreError(error: unknown): unknown {
+  if (isOwnError(error)) return error
   const state = stateOf(error)
   const cause = Object.assign(new Error(messageOf(error)), { code: state ?? codeOf(error) })
   if (state !== undefined && !UNAVAILABLE.has(state.slice(0, 2))) return cause
@@ -45,7 +45,7 @@ export function toFailure(error: unknown): unknown {
 }
 
 function messageOf(error: unknown): string {
-  // a name with several addresses fails with one error for each
+  // a host name with several addresses fails with one error for each
   const first = error instanceof AggregateError ? error.errors[0] : error
   return first instanceof Error ? first.message : 'unknown failure of the database driver'
 }

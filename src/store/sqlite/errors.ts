@@ -1,6 +1,6 @@
 import { Refusal } from '../../base/errors.ts'
 
-/** Result codes of SQLite that speak of the file and its surroundings, not of the statement. */
+/** SQLite result codes about the file and its environment, not about the statement. */
 const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [3, 'no permission'],
   [5, 'another process holds the lock'],
@@ -16,17 +16,17 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
 ])
 const BUSY = new Set([5, 6])
 
-/** The primary result code; extended ones hold it in their lowest byte. */
+/** The primary result code: the lowest byte of an extended one. */
 function codeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
   return error.errcode & 0xff
 }
 
-/** Somebody else is writing. Nothing was done. */
+/** Another process is writing, and nothing was changed. */
 export const isBusy = (error: unknown): boolean => BUSY.has(codeOf(error) ?? 0)
 
-/** What goes up to the caller for what SQLite threw. */
-export function toFailure(error: unknown): unknown {
+/** The error for the caller in place of the one SQLite threw. */
+export function toStoreError(error: unknown): unknown {
   const code = codeOf(error)
   const detail = code === undefined ? undefined : UNAVAILABLE.get(code)
   return detail === undefined ? error : new Refusal('store_unavailable', { detail, cause: error, retryAfterSeconds: 1 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Expected, UserWrite } from '../../../src/directory/store-port.ts'
-import { toTombstone } from '../../../src/directory/user.ts'
-import { judgeWrites, type Version } from '../../../src/store/operations/judge-writes.ts'
-import { newUser } from '../../contract/store-values.ts'
+import type { Expected, UserWrite } from '../../src/directory/store-port.ts'
+import { toTombstone } from '../../src/directory/user.ts'
+import { decideWrites, type Version } from '../../src/store/operations/users.ts'
+import { newUser } from '../contract/store-values.ts'
 
 const name = fc.constantFrom('a', 'b', 'c')
 const write: fc.Arbitrary<UserWrite> = fc
@@ -26,34 +26,34 @@ const known = fc.uniqueArray(
 
 const countLive = (versions: Iterable<Version>): number => [...versions].filter(({ isLive }) => isLive).length
 
-/** One write at a time, without any batch: what a batch must come to. */
-function judgeOneByOne(before: ReadonlyMap<string, Version>, writes: readonly UserWrite[]) {
+/** Decides one write at a time; a batch must have the same result. */
+function decideOneByOne(before: ReadonlyMap<string, Version>, writes: readonly UserWrite[]) {
   const versions = new Map(before)
   let sequence = 5
   const outcomes = writes.map(({ expected, record }) => {
-    const judged = judgeWrites({ sequence, users: countLive(versions.values()) }, versions, [{ expected, record }])
-    sequence = judged.state.sequence
-    if (judged.accepted.size > 0) versions.set(record.name, { sequence, isLive: record.kind === 'user' })
-    return judged.outcomes[0]
+    const decision = decideWrites({ sequence, users: countLive(versions.values()) }, versions, [{ expected, record }])
+    sequence = decision.counters.sequence
+    if (decision.accepted.size > 0) versions.set(record.name, { sequence, isLive: record.kind === 'user' })
+    return decision.outcomes[0]
   })
-  return { outcomes, state: { sequence, users: countLive(versions.values()) } }
+  return { outcomes, counters: { sequence, users: countLive(versions.values()) } }
 }
 
-describe('judging writes', () => {
-  it('a batch comes to the same as its writes one by one', () => {
+describe('decideWrites', () => {
+  it('gives a batch the same result as its writes one by one', () => {
     fc.assert(
       fc.property(known, fc.array(write, { maxLength: 12 }), (pairs, writes) => {
         const before = new Map(pairs)
-        const { outcomes, state } = judgeWrites({ sequence: 5, users: countLive(before.values()) }, before, writes)
-        assert.deepEqual({ outcomes, state }, judgeOneByOne(before, writes))
+        const { outcomes, counters } = decideWrites({ sequence: 5, users: countLive(before.values()) }, before, writes)
+        assert.deepEqual({ outcomes, counters }, decideOneByOne(before, writes))
       }),
     )
   })
 
-  it('what is put is the last accepted record of each name, with a sequence of its own', () => {
+  it('accepts the last valid record of each name, with its own sequence', () => {
     fc.assert(
       fc.property(known, fc.array(write, { maxLength: 12 }), (pairs, writes) => {
-        const { outcomes, accepted } = judgeWrites({ sequence: 5, users: 0 }, new Map(pairs), writes)
+        const { outcomes, accepted } = decideWrites({ sequence: 5, users: 0 }, new Map(pairs), writes)
         const last = new Map<string, { sequence: number; record: UserWrite['record'] }>()
         for (const [i, outcome] of outcomes.entries()) {
           const record = writes[i]?.record

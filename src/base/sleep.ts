@@ -1,0 +1,29 @@
+/** A sleep that another part of the program can cut short. */
+export interface WakeableSleep {
+  /** From here on, a call of `wake` also cuts the next sleep short, so that a wake during work is not lost. */
+  beginWork(): void
+  sleep(ms: number): Promise<void>
+  wake(): void
+}
+
+export function createWakeableSleep(): WakeableSleep {
+  let isWoken = false
+  let endSleep = () => {}
+  return {
+    beginWork() {
+      isWoken = false
+    },
+    sleep: (ms) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(resolve, isWoken ? 0 : ms)
+        endSleep = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      }),
+    wake() {
+      isWoken = true
+      endSleep()
+    },
+  }
+}

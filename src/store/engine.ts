@@ -1,0 +1,60 @@
+/**
+ * The interface between the operations and a database. An operation is a generator that yields the statements it needs;
+ * an engine runs it inside a transaction. Each operation is therefore written once for both databases, and SQLite, whose
+ * calls are synchronous, never keeps a transaction open while other code runs.
+ */
+
+export interface Statement {
+  readonly name: string
+  /** Parameters are `$1`, `$2`, …; both engines get the same text. */
+  readonly text: string
+}
+
+export type Value = string | number | null
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** One statement with its values, or the same statement for many rows of values. */
+export type Step =
+  | { readonly kind: 'one'; readonly statement: Statement; readonly values: readonly Value[] }
+  | { readonly kind: 'many'; readonly statement: Statement; readonly rows: readonly (readonly Value[])[] }
+
+export type OneStep = Extract<Step, { kind: 'one' }>
+
+export const one = (statement: Statement, ...values: readonly Value[]): OneStep => ({ kind: 'one', statement, values })
+
+export const many = (statement: Statement, rows: readonly (readonly Value[])[]): Step => ({
+  kind: 'many',
+  statement,
+  rows,
+})
+
+export type Operation<T> = Generator<Step, T, readonly Row[]>
+
+export interface Engine {
+  readonly name: string
+  /** Runs one statement outside a transaction. An engine may run it again, so it must be safe to repeat. */
+  ask(step: OneStep): Promise<readonly Row[]>
+  /** Runs an operation in a transaction, as the only writer. May start it again after a rollback. */
+  transact<T>(begin: () => Operation<T>): Promise<T>
+  onWake(listener: () => void): () => void
+  close(): Promise<void>
+}
+
+/** The store exists but cannot be used as it is. The message is a sentence for the person who starts Cardea. */
+export class IncompatibleStoreError extends Error {
+  override readonly name = 'IncompatibleStoreError'
+}
+
+/** Throws if the column is not what the schema says, without quoting the value. */
+export function numberOf(row: Row | undefined, column: string): number {
+  const value = row?.[column]
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value
+  throw new TypeError(`The store gave no whole number as ${column}`)
+}
+
+export function textOf(row: Row | undefined, column: string): string {
+  const value = row?.[column]
+  if (typeof value === 'string') return value
+  throw new TypeError(`The store gave no text as ${column}`)
+}

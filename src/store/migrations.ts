@@ -1,0 +1,187 @@
+import { IncompatibleStoreError } from './engine.ts'
+
+/** One change of the schema. A released migration is never edited; a further change gets the next number. */
+export interface Migration {
+  readonly number: number
+  readonly name: string
+  readonly sqlite: string
+  readonly postgres: string
+}
+
+/** The table of applied migrations. It is the same in every version, so that every version can read it. */
+export const MIGRATION_TABLE = `CREATE TABLE cardea_migrations (
+  number integer NOT NULL PRIMARY KEY,
+  name text NOT NULL
+)`
+
+/** The migrations still to be applied, in order. Throws if a newer version of Cardea has migrated the store. */
+export function pendingMigrations(applied: number, known: readonly Migration[]): readonly Migration[] {
+  const newest = known.at(-1)?.number ?? 0
+  if (applied <= newest) return known.filter(({ number }) => number > applied)
+  throw new IncompatibleStoreError(
+    `The store has schema ${applied}, written by a newer Cardea; this one knows schema ${newest}. Start the newer version, or a copy of the store made before the upgrade.`,
+  )
+}
+
+/**
+ * Sequences are unique over all tables: the only row of `cardea_state` holds the last one. A tombstone is a row of
+ * `cardea_users` that is not live; a row of `cardea_settings` without a value is a deleted setting.
+ */
+const DIRECTORY: Migration = {
+  number: 1,
+  name: 'directory',
+  sqlite: `
+    CREATE TABLE cardea_state (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      sequence INTEGER NOT NULL,
+      users INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO cardea_state (id, sequence, users) VALUES (1, 0, 0);
+    CREATE TABLE cardea_users (
+      name TEXT NOT NULL PRIMARY KEY,
+      sequence INTEGER NOT NULL UNIQUE,
+      is_live INTEGER NOT NULL,
+      record TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX cardea_live_users ON cardea_users (name) WHERE is_live = 1;
+    CREATE TABLE cardea_ended_sessions (
+      id TEXT NOT NULL PRIMARY KEY,
+      name TEXT NOT NULL,
+      expires_at INTEGER NOT NULL,
+      sequence INTEGER NOT NULL UNIQUE
+    ) STRICT;
+    CREATE INDEX cardea_ended_sessions_expiry ON cardea_ended_sessions (expires_at);
+    CREATE TABLE cardea_settings (
+      section TEXT NOT NULL,
+      key TEXT NOT NULL,
+      value TEXT,
+      changed_at INTEGER NOT NULL,
+      sequence INTEGER NOT NULL UNIQUE,
+      PRIMARY KEY (section, key)
+    ) STRICT;`,
+  // collation "C" orders by bytes, as SQLite does, in every locale
+  postgres: `
+    CREATE TABLE cardea_state (
+      id smallint PRIMARY KEY CHECK (id = 1),
+      sequence bigint NOT NULL,
+      users bigint NOT NULL
+    );
+    INSERT INTO cardea_state (id, sequence, users) VALUES (1, 0, 0);
+    CREATE TABLE cardea_users (
+      name text COLLATE "C" NOT NULL PRIMARY KEY,
+      sequence bigint NOT NULL UNIQUE,
+      is_live smallint NOT NULL,
+      record text NOT NULL
+    );
+    CREATE INDEX cardea_live_users ON cardea_users (name) WHERE is_live = 1;
+    CREATE TABLE cardea_ended_sessions (
+      id text COLLATE "C" NOT NULL PRIMARY KEY,
+      name text NOT NULL,
+      expires_at bigint NOT NULL,
+      sequence bigint NOT NULL UNIQUE
+    );
+    CREATE INDEX cardea_ended_sessions_expiry ON cardea_ended_sessions (expires_at);
+    CREATE TABLE cardea_settings (
+      section text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      value text,
+      changed_at bigint NOT NULL,
+      sequence bigint NOT NULL UNIQUE,
+      PRIMARY KEY (section, key)
+    );`,
+}
+
+/** The time step of each user's last one-time code. Codes of that step and of earlier ones are rejected. */
+const USED_CODES: Migration = {
+  number: 2,
+  name: 'used one-time codes',
+  sqlite: `
+    CREATE TABLE cardea_used_codes (
+      name TEXT NOT NULL PRIMARY KEY,
+      step INTEGER NOT NULL
+    ) STRICT;`,
+  postgres: `
+    CREATE TABLE cardea_used_codes (
+      name text COLLATE "C" NOT NULL PRIMARY KEY,
+      step bigint NOT NULL
+    );`,
+}
+
+/**
+ * The cost of verifying each user's password, so that the highest is found without reading every record. Empty for
+ * tombstones and for passwords without iterations. PostgreSQL rejects JSON with U+0000 in any member, so escapes are
+ * removed first: names of PRFs and numbers contain none.
+ */
+export const HASH_WORK: Migration = {
+  number: 3,
+  name: 'cost of passwords',
+  sqlite: `
+    ALTER TABLE cardea_users ADD COLUMN prf TEXT;
+    ALTER TABLE cardea_users ADD COLUMN iterations INTEGER;
+    UPDATE cardea_users SET
+      prf = json_extract(record, '$.password.prf'),
+      iterations = json_extract(record, '$.password.iterations')
+      WHERE is_live = 1;
+    CREATE INDEX cardea_users_hash_work ON cardea_users (prf, iterations) WHERE prf IS NOT NULL;`,
+  postgres: `
+    ALTER TABLE cardea_users ADD COLUMN prf text COLLATE "C", ADD COLUMN iterations bigint;
+    UPDATE cardea_users SET prf = work.prf, iterations = work.iterations
+      FROM (
+        SELECT name, content -> 'password' ->> 'prf' AS prf, (content -> 'password' ->> 'iterations')::bigint AS iterations
+        FROM (
+          SELECT name, replace(replace(record, '\\\\', ''), '\\u', '')::json AS content FROM cardea_users WHERE is_live = 1
+        ) AS readable
+      ) AS work
+      WHERE cardea_users.name = work.name;
+    CREATE INDEX cardea_users_hash_work ON cardea_users (prf, iterations) WHERE prf IS NOT NULL;`,
+}
+
+const INDEX = 'CREATE INDEX cardea_ended_sessions_name ON cardea_ended_sessions (name)'
+
+/** Each ended session counts the ended sessions of the same user. */
+const ENDED_SESSION_NAMES: Migration = {
+  number: 4,
+  name: 'names of ended sessions',
+  sqlite: INDEX,
+  postgres: INDEX,
+}
+
+/**
+ * Failed password checks that the nodes share. They have a sequence of their own: a failed sign-in is not a change of
+ * the directory and must not appear in its feeds.
+ */
+const FAILURES: Migration = {
+  number: 5,
+  name: 'failures',
+  sqlite: `
+    CREATE TABLE cardea_failure_state (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      sequence INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO cardea_failure_state (id, sequence) VALUES (1, 0);
+    CREATE TABLE cardea_failures (
+      sequence INTEGER NOT NULL PRIMARY KEY,
+      node TEXT NOT NULL,
+      at_ms INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      failures TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX cardea_failures_expiry ON cardea_failures (expires_at);`,
+  postgres: `
+    CREATE TABLE cardea_failure_state (
+      id smallint PRIMARY KEY CHECK (id = 1),
+      sequence bigint NOT NULL
+    );
+    INSERT INTO cardea_failure_state (id, sequence) VALUES (1, 0);
+    CREATE TABLE cardea_failures (
+      sequence bigint NOT NULL PRIMARY KEY,
+      node text NOT NULL,
+      at_ms bigint NOT NULL,
+      expires_at bigint NOT NULL,
+      failures text NOT NULL
+    );
+    CREATE INDEX cardea_failures_expiry ON cardea_failures (expires_at);`,
+}
+
+/** Ordered by number, without a gap. */
+export const MIGRATIONS: readonly Migration[] = [DIRECTORY, USED_CODES, HASH_WORK, ENDED_SESSION_NAMES, FAILURES]

@@ -1,0 +1,104 @@
+/** Connects to the server, checks it and migrates the schema. */
+import { Client, type ClientConfig, Pool, types } from 'pg'
+import type { Log } from '../../base/log.ts'
+import { IncompatibleStoreError } from '../engine.ts'
+import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
+
+const INT8 = 20
+const MAX_CONNECTIONS = 10
+const STATEMENT_MS = 5000
+
+/** Sequences and times fit a number; by default the driver returns 64-bit integers as text. */
+const NUMBERS: ClientConfig['types'] = {
+  // the driver's overloads are narrower than its function
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+}
+
+const COMMON: ClientConfig = {
+  application_name: 'cardea',
+  connectionTimeoutMillis: 5000,
+  keepAlive: true,
+  types: NUMBERS,
+}
+
+/**
+ * The connections for all operations. Every wait has a timeout: on the server for statements, locks and abandoned
+ * transactions, in the driver for a server that does not respond.
+ */
+export function createPool(url: string, log: Log): Pool {
+  const pool = withReadableUrl(
+    () =>
+      new Pool({
+        ...COMMON,
+        connectionString: url,
+        max: MAX_CONNECTIONS,
+        idleTimeoutMillis: 30_000,
+        statement_timeout: STATEMENT_MS,
+        lock_timeout: STATEMENT_MS - 1000,
+        idle_in_transaction_session_timeout: STATEMENT_MS,
+        query_timeout: STATEMENT_MS + 1000,
+      }),
+  )
+  // without a listener, an idle connection that breaks would end the process
+  pool.on('error', (error) => log.warn('a connection to the store broke', { reason: error.message }))
+  return pool
+}
+
+/** A connection outside the pool, without timeouts for its statements. */
+export const createClient = (url: string): Client =>
+  withReadableUrl(() => new Client({ ...COMMON, connectionString: url }))
+
+function withReadableUrl<T>(create: () => T): T {
+  try {
+    return create()
+  } catch (error) {
+    // the driver's message may quote the URL, and with it a password
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new IncompatibleStoreError(`The address of the store cannot be used as a postgres:// URL${code}.`)
+  }
+}
+
+/** Rejects an encoding that cannot store every name, and warns of a setting that may lose writes. */
+export async function checkServer(client: Client, log: Log): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS commit`,
+  )
+  if (rows[0]?.encoding !== 'UTF8') {
+    throw new IncompatibleStoreError(
+      'The database of the store has an encoding other than UTF8, which cannot hold every name.',
+    )
+  }
+  if (rows[0]?.commit === 'off') log.warn('synchronous_commit is off: the store may forget changes when it crashes')
+}
+
+/** A fixed number; PostgreSQL scopes the lock to the database. */
+const MIGRATION_LOCK = 0x43617264
+
+/** Migrates the schema. If several nodes start at once, one migrates and the others wait and find nothing to do. */
+export async function migratePostgres(client: Client, known: readonly Migration[], log: Log): Promise<void> {
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
+  try {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+    const pending = pendingMigrations(await findApplied(client), known)
+    for (const migration of pending) await applyMigration(client, migration)
+    await client.query('COMMIT')
+    for (const { number, name } of pending) log.info('store migrated', { number, name })
+  } catch (error) {
+    // if the connection itself failed, the server rolls back on its own
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+async function findApplied(client: Client): Promise<number> {
+  const { rows } = await client.query(`SELECT to_regclass('cardea_migrations') IS NOT NULL AS is_there`)
+  if (rows[0]?.is_there !== true) await client.query(MIGRATION_TABLE)
+  const applied = await client.query('SELECT coalesce(max(number), 0) AS number FROM cardea_migrations')
+  return Number(applied.rows[0]?.number)
+}
+
+async function applyMigration(client: Client, { number, name, postgres }: Migration): Promise<void> {
+  await client.query(postgres)
+  await client.query('INSERT INTO cardea_migrations (number, name) VALUES ($1, $2)', [number, name])
+}

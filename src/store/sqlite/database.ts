@@ -1,0 +1,101 @@
+/** Opens, configures and migrates the database file. */
+import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Refusal } from '../../base/errors.ts'
+import { syncFolder } from '../../base/files.ts'
+import type { Log } from '../../base/log.ts'
+import { IncompatibleStoreError } from '../engine.ts'
+import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
+import { MEMORY } from '../store-url.ts'
+
+const OWNER_ONLY = 0o600
+
+/** The longest a call blocks this thread for another process. After that, the engine retries without blocking. */
+const BUSY_MS = 100
+
+/** Opens the file. A new one is readable by its owner only. */
+export function openFile(path: string, log: Log): DatabaseSync {
+  const location = path === MEMORY ? MEMORY : prepareFile(resolve(path), log)
+  return new DatabaseSync(location, { timeout: BUSY_MS, enableForeignKeyConstraints: true })
+}
+
+/** Setting the journal mode may fail with "busy" while another process opens the same file. */
+export function configureConnection(database: DatabaseSync): void {
+  const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
+  if (mode !== 'wal' && mode !== 'memory') {
+    throw new IncompatibleStoreError(
+      'The place of the store has no shared memory for a write-ahead log: use a local disk.',
+    )
+  }
+  database.exec('PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA journal_size_limit = 67108864')
+}
+
+// an absolute path also keeps SQLite from reading `file:…?…` as a URL with options
+function prepareFile(path: string, log: Log): string {
+  try {
+    if (mkdirSync(dirname(path), { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(dirname(path)))
+    const file = openSync(path, 'a', OWNER_ONLY)
+    try {
+      if (isDatabase(path)) restrictToOwner(file, path, log)
+    } finally {
+      closeSync(file)
+    }
+    syncFolder(dirname(path))
+    return path
+  } catch (cause) {
+    throw new Refusal('store_unavailable', { detail: `${path} cannot be opened or made`, cause })
+  }
+}
+
+const MAGIC = Buffer.from('SQLite format 3\0')
+
+/** An empty file counts as a database. The mode of any other file is not changed; SQLite rejects it later. */
+function isDatabase(path: string): boolean {
+  const file = openSync(path, 'r')
+  try {
+    const begin = Buffer.alloc(MAGIC.length)
+    return readSync(file, begin) === 0 || begin.equals(MAGIC)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function restrictToOwner(file: number, path: string, log: Log): void {
+  if ((fstatSync(file).mode & 0o077) === 0) return
+  try {
+    fchmodSync(file, OWNER_ONLY)
+    log.warn('the store was open to others; its file is now for its owner alone', { path })
+  } catch {
+    log.warn('the store is open to others: chmod 600', { path })
+  }
+}
+
+/** Migrates the schema. If several processes start at once, one migrates and the others find nothing to do. */
+export function migrateSqlite(database: DatabaseSync, known: readonly Migration[], log: Log): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const pending = pendingMigrations(findApplied(database), known)
+    for (const migration of pending) applyMigration(database, migration)
+    database.exec('COMMIT')
+    for (const { number, name } of pending) log.info('store migrated', { number, name })
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function findApplied(database: DatabaseSync): number {
+  const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all()
+  if (tables.length === 0) database.exec(MIGRATION_TABLE)
+  else if (!tables.some(({ name }) => name === 'cardea_migrations')) {
+    throw new IncompatibleStoreError('The file is a database of something else, not a store of Cardea.')
+  }
+  const row = database.prepare('SELECT coalesce(max(number), 0) AS number FROM cardea_migrations').get()
+  return Number(row?.['number'])
+}
+
+function applyMigration(database: DatabaseSync, { number, name, sqlite }: Migration): void {
+  database.exec(sqlite)
+  database.prepare('INSERT INTO cardea_migrations (number, name) VALUES (?, ?)').run(number, name)
+}
