@@ -4,17 +4,18 @@ import { toPeerKey } from '../base/peer-key.ts'
 import type { Account } from '../directory/account.ts'
 import type { UpgradeOptions } from '../directory/directory.ts'
 import { readTotp, type TotpCheck } from '../directory/totp.ts'
-import type { Hasher } from '../passwords/hasher.ts'
-import type { Turn } from '../passwords/job-queue.ts'
-import { findHashWork, type HashWork } from '../passwords/password-cost.ts'
-import type { PasswordMemory } from '../passwords/password-memory.ts'
 import {
   checkIterations,
   type IterationLimits,
   isWellFormed,
   isWorthComputing,
-  MAX_OVER_LIMIT,
-} from '../passwords/policy-iterations.ts'
+  limitWork,
+} from '../passwords/hash-policy.ts'
+import type { HashWork } from '../passwords/hash-work.ts'
+import type { Hasher } from '../passwords/hasher.ts'
+import type { Turn } from '../passwords/job-queue.ts'
+import type { PasswordMemory } from '../passwords/password-memory.ts'
+import { findHashWork } from '../passwords/schemes.ts'
 import type { CredentialSource } from './handler.ts'
 import type { Guess } from './limits/guess.ts'
 import type { PasswordLimits } from './limits/limits.ts'
@@ -170,7 +171,7 @@ const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefin
 function findDecoy({ hasher, decoy, storedWork, limits }: SignInDeps, account: Account | undefined): HashWork {
   const own = account && findHashWork(account.password)
   const most = hasher.findMostExpensive(decoy(), own ? [...storedWork(), own] : storedWork())
-  return { ...most, iterations: Math.min(most.iterations, limits().max * MAX_OVER_LIMIT) }
+  return limitWork(most, limits())
 }
 
 function isCodeRight(account: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): MaybePromise<boolean> {

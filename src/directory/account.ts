@@ -1,5 +1,5 @@
-import type { StoredPassword } from '../passwords/password.ts'
 import { digestHex } from '../passwords/password-digest.ts'
+import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
 import type { AccessToken, Json, SessionEpoch, User } from './user.ts'
 

@@ -1,8 +1,8 @@
 import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
-import type { StoredPassword } from '../passwords/password.ts'
-import { findHashWork } from '../passwords/password-cost.ts'
+import { findIterations } from '../passwords/hash-policy.ts'
+import type { StoredPassword } from '../passwords/schemes.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import { requireDistinct, requireName, requireNormalized } from './check-user.ts'
 import type { DirectoryDeps } from './deps.ts'
@@ -103,7 +103,6 @@ async function toText(
 
 /** Every check of any name takes as long as the most expensive password there is. */
 function requireComputable(password: StoredPassword, max: number): void {
-  const { iterations = 0 } = findHashWork(password) ?? {}
-  if (iterations <= max) return
+  if ((findIterations(password) ?? 0) <= max) return
   throw new Refusal('bad_request', { about: `The iterations must be at most ${max} (chttpd_auth.max_iterations).` })
 }

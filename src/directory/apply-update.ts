@@ -1,4 +1,4 @@
-import type { StoredPassword } from '../passwords/password.ts'
+import type { StoredPassword } from '../passwords/schemes.ts'
 import { bindTokens } from './access-token.ts'
 import type { UserDraft } from './directory.ts'
 import { createUser, endSessions, laterOf, reviseUser, type Tombstone, type User } from './user.ts'

@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
-import type { Hasher, HashParameters } from '../passwords/hasher.ts'
+import type { Hasher } from '../passwords/hasher.ts'
 import type { PasswordRules } from '../passwords/password-rules.ts'
+import type { HashParameters } from '../passwords/schemes/scheme.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import type { Change, Store } from './store-port.ts'
 

@@ -8,8 +8,8 @@
  */
 
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import type { StoredPassword } from '../passwords/password.ts'
-import type { HashWork } from '../passwords/password-cost.ts'
+import type { HashWork } from '../passwords/hash-work.ts'
+import type { StoredPassword } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
 import type { SessionOwner } from './session-id.ts'
 import type { EndedSession, UserRange } from './store-port.ts'

@@ -2,7 +2,8 @@ import { setImmediate as giveWay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import type { StoredPassword } from '../passwords/password.ts'
+import { NO_PASSWORD } from '../passwords/password.ts'
+import type { StoredPassword } from '../passwords/schemes.ts'
 import { bindTokens } from './access-token.ts'
 import { settle, toNewUser, toReplacement, withEnded } from './apply-update.ts'
 import { requireDistinct } from './check-user.ts'
@@ -114,10 +115,8 @@ const storePassword: ToStored = async ({ passwords }, { password }, before) => {
 /** Judges a password in clear and leaves it at that: hashing is dear. */
 const tryPassword: ToStored = async ({ passwords }, { password }) => {
   passwords.judge(password)
-  return { stored: password && 'stored' in password ? password.stored : TRIED, isSame: false }
+  return { stored: password && 'stored' in password ? password.stored : NO_PASSWORD, isSame: false }
 }
-
-const TRIED: StoredPassword = Object.freeze({ scheme: 'unusable', reason: 'absent', members: Object.freeze({}) })
 
 const toTrialOutcome = (step: Plan): ImportOutcome =>
   step.kind === 'done' ? step.outcome : { kind: step.planned.done }

@@ -1,10 +1,11 @@
 import { Refusal } from '../base/errors.ts'
 import { toPeerKey } from '../base/peer-key.ts'
+import { isOutdated } from '../passwords/hash-policy.ts'
 import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import type { Turn } from '../passwords/job-queue.ts'
-import type { HashedPassword, StoredPassword } from '../passwords/password.ts'
+import { NO_PASSWORD } from '../passwords/password.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
-import { isOutdated } from '../passwords/password-strength.ts'
+import type { HashedPassword, StoredPassword } from '../passwords/schemes.ts'
 import type { DirectorySettings } from './deps.ts'
 import type { Caller, NewPassword } from './directory.ts'
 
@@ -70,10 +71,4 @@ export function createNewPasswords(hasher: Hasher, settings: () => DirectorySett
 const toTurn = ({ signal, peer }: Caller = {}): Turn => ({
   signal,
   ...(peer === undefined ? {} : { lane: toPeerKey(peer) ?? peer }),
-})
-
-const NO_PASSWORD: StoredPassword = Object.freeze({
-  scheme: 'unusable',
-  reason: 'absent',
-  members: Object.freeze({}),
 })

@@ -3,7 +3,7 @@
  * answered, it is durable. A store that cannot be reached throws a `Refusal` with the code `store_unavailable`; a
  * write that cannot be stored (U+0000, half a surrogate pair, a key of kilobytes) one with `bad_request`.
  */
-import type { HashWork } from '../passwords/password-cost.ts'
+import type { HashWork } from '../passwords/hash-work.ts'
 import type { User, UserRecord } from './user.ts'
 
 /** A record, and the change that wrote it. The sequence is the version: it is new with every write. */
@@ -52,7 +52,7 @@ export interface UserStore {
    * hundred at a time: the whole directory waits meanwhile.
    */
   importUsers(writes: readonly UserWrite[]): Promise<readonly WriteOutcome[]>
-  /** For each PRF the most iterations any user's password has. Found without reading all users. */
+  /** For each unit the largest amount of work any user's password takes. Found without reading all users. */
   listHashWork(): Promise<readonly HashWork[]>
 }
 

@@ -1,4 +1,5 @@
-import { findHashWork, type HashWork } from '../passwords/password-cost.ts'
+import type { HashWork } from '../passwords/hash-work.ts'
+import { findHashWork } from '../passwords/schemes.ts'
 import type { Administration } from './deps.ts'
 import type { UserStore } from './store-port.ts'
 

@@ -3,7 +3,7 @@
  * here changes what it was given, and a revision or a session generation never goes back.
  */
 import { createHash } from 'node:crypto'
-import type { StoredPassword } from '../passwords/password.ts'
+import { isUsable, type StoredPassword } from '../passwords/schemes.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
@@ -211,5 +211,5 @@ const toDigested = ({ name, document, password }: User): Json => [
   name,
   document.roles,
   document.members,
-  password.scheme === 'unusable' ? null : password.salt,
+  isUsable(password) ? password.salt : null,
 ]

@@ -11,8 +11,9 @@ import {
   readAdministrators,
 } from '../directory/administrators.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
-import { type Hasher, type HashParameters, NO_DECOY } from '../passwords/hasher.ts'
+import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import { checkPassword, type PasswordRules } from '../passwords/password-rules.ts'
+import type { HashParameters } from '../passwords/schemes/scheme.ts'
 import type { RuntimeReading, StoredLayer } from './stored-layer.ts'
 
 export interface HashingDeps {

@@ -1,7 +1,7 @@
 // What the options say about passwords.
 import type { Config } from '../config/options.ts'
-import type { HashParameters } from '../passwords/hasher.ts'
 import { type PasswordRules, readPasswordRules } from '../passwords/password-rules.ts'
+import type { HashParameters } from '../passwords/schemes/scheme.ts'
 
 /** Within the limits for users: a user with a new password must be able to sign in with it. */
 export const toHashParameters = ({ chttpd_auth: auth }: Config): HashParameters => ({

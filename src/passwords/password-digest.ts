@@ -32,7 +32,7 @@ const METHOD_NAMES: ReadonlySet<string> = new Set(Object.keys(METHODS))
 
 export const isMethod = (name: unknown): name is Method => typeof name === 'string' && METHOD_NAMES.has(name)
 
-/** What `crypto.pbkdf2` itself can count to. */
+/** The limit of `crypto.pbkdf2`. */
 export const MAX_ITERATIONS = 2 ** 31 - 1
 
 export interface Derivation {
@@ -45,7 +45,7 @@ export interface Derivation {
 
 const pbkdf2Async = promisify(pbkdf2)
 
-/** PBKDF2 on a thread of the pool. Rejects where the parameters are impossible. */
+/** PBKDF2 on a thread of the pool. Rejects impossible parameters. */
 export async function derive(password: string | Uint8Array, by: Derivation): Promise<Buffer> {
   const { digest, bytes } = PRFS[by.prf]
   return pbkdf2Async(password, by.salt, by.iterations, by.keyBytes ?? bytes, digest)
@@ -58,5 +58,22 @@ export function digestHex(algorithm: string, ...parts: readonly (string | Uint8A
   return hash.digest('hex')
 }
 
+const LOWER_HEX = /^[0-9a-f]*$/
+
+/** Whether this is the lower-case hexadecimal text of so many bytes. */
+export const isLowerHex = (text: string | undefined, bytes: number): text is string =>
+  text !== undefined && text.length === bytes * 2 && LOWER_HEX.test(text)
+
 /** 16 random bytes as 32 hexadecimal characters; the text itself is the salt. */
 export const createSalt = (): string => randomBytes(16).toString('hex')
+
+/**
+ * Why a text cannot be a password, as a sentence: hashing could not distinguish it from another text. Lone surrogates
+ * all become one character in UTF-8; HMAC, and so PBKDF2, pads short keys with zeros.
+ */
+export function checkPasswordText(password: string): string | undefined {
+  if (!password.isWellFormed()) return 'It holds half of a surrogate pair, which is no character.'
+  return password.includes('\0') ? 'It holds the character NUL.' : undefined
+}
+
+export const canBePassword = (password: string): boolean => checkPasswordText(password) === undefined

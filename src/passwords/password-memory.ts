@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { createLiveCache } from '../base/live-cache.ts'
-import { canBePassword } from './password-text.ts'
+import { canBePassword } from './password-digest.ts'
 
 /**
  * What was verified a moment ago, so that Basic on every request costs microseconds. Holds keyed digests, never a
@@ -13,8 +13,6 @@ export interface PasswordMemory {
   remember(name: string, version: string, password: string): void
   /** `false` says nothing about the password: verify it. What was verified longer ago than `maxAgeMs` does not count. */
   isRemembered(name: string, version: string, password: string, maxAgeMs?: number): boolean
-  forget(name: string): void
-  clear(): void
 }
 
 interface Remembered {
@@ -39,7 +37,5 @@ export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_C
       if (known?.version !== version || clock.nowMs() - known.verifiedAtMs >= maxAgeMs) return false
       return isSameSecret(asked, known.digest) && canBePassword(password)
     },
-    forget: digests.delete,
-    clear: digests.clear,
   }
 }

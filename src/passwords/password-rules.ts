@@ -1,7 +1,7 @@
 import { readUtf8 } from '../base/encoding.ts'
+import { checkPasswordText } from './password-digest.ts'
 import { createPasswordExpression, type PasswordExpression } from './password-expression.ts'
 import { type RuleTerm, readRuleTerms, TermProblem } from './password-terms.ts'
-import { checkPasswordText } from './password-text.ts'
 
 /** What a new password must match, all of it. */
 export type PasswordRules = readonly PasswordRule[]

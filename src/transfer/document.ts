@@ -3,12 +3,8 @@ import { findMember, isJsonObject } from '../base/json.ts'
 import { requireName, requireRoles } from '../directory/check-user.ts'
 import type { NewPassword, UserDraft } from '../directory/directory.ts'
 import type { Json, JsonObject, User } from '../directory/user.ts'
-import {
-  PASSWORD_MEMBERS,
-  readDocumentPassword,
-  type StoredPassword,
-  toDocumentMembers,
-} from '../passwords/password.ts'
+import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
+import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'
 import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
 import { isRevision, refuse, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
 import { type Loss, type RecordWriter, renderObject } from './writing.ts'
@@ -127,18 +123,18 @@ const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'deactivated'])
 function findLosses({ isActive, password, multiModel }: User): readonly Loss[] {
   const losses: Loss[] = []
   if (!isActive) losses.push('deactivated')
-  else if (password.scheme === 'salted' || isDamaged(password)) losses.push('password')
+  else if (!isExportable(password)) losses.push('password')
   if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (multiModel.grants.size > 0) losses.push('grants')
   return losses
 }
 
-const isDamaged = (password: StoredPassword): boolean => password.scheme === 'unusable' && password.reason !== 'absent'
+/** A user without a password loses none. */
+const isExportable = (password: StoredPassword): boolean =>
+  isUsable(password) ? requireScheme(password.scheme).isDocumentScheme : password.reason === 'absent'
 
 /** With every member written out, the pseudo-random function too: versions differ in what they take for granted. */
 function toHashMembers(password: StoredPassword): readonly (readonly [string, Json])[] {
-  if (password.scheme === 'unusable') return []
-  const { members: _members, ...plain } = password
-  // toDocumentMembers writes texts and numbers
-  return Object.entries(toDocumentMembers(plain)) as [string, Json][]
+  // the schemes write texts and numbers
+  return Object.entries(toFullMembers(password) ?? {}) as [string, Json][]
 }

@@ -2,8 +2,10 @@
 
 import { findMember, isJsonObject } from '../base/json.ts'
 import type { Grant, GrantLevel, Json, JsonObject, User } from '../directory/user.ts'
-import { type PasswordMembers, toSimpleAuthData } from '../passwords/password.ts'
+import { toSimpleAuthData } from '../passwords/password.ts'
 import { digestHex } from '../passwords/password-digest.ts'
+import type { PasswordMembers } from '../passwords/schemes/scheme.ts'
+import { isUsable } from '../passwords/schemes.ts'
 import { type Loss, type RecordWriter, renderObject } from './writing.ts'
 
 /** Writes one document a line, as the data file of a dump has them. */
@@ -51,8 +53,8 @@ const TOTP_MEMBER = 'totp'
 
 function findLosses({ password, document, multiModel }: User): readonly Loss[] {
   const losses: Loss[] = []
-  const hasPassword = password.scheme !== 'unusable' || password.reason !== 'absent'
-  if (hasPassword && password.scheme !== 'salted') losses.push('password')
+  const isAbsent = !isUsable(password) && password.reason === 'absent'
+  if (!isAbsent && !toSimpleAuthData(password)) losses.push('password')
   else if (document.members.some(([name]) => name === TOTP_MEMBER)) losses.push('second_factor')
   if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (document.roles.length > 0) losses.push('roles')

@@ -2,7 +2,8 @@
 import { requireGrants, requireName, requireRoles } from '../directory/check-user.ts'
 import type { NewPassword, UserDraft } from '../directory/directory.ts'
 import type { AccessToken, Grant, GrantLevel, Json, MultiModelPayload, SessionEpoch } from '../directory/user.ts'
-import { PASSWORD_MEMBERS, readDocumentPassword } from '../passwords/password.ts'
+import { readDocumentPassword } from '../passwords/password.ts'
+import { PASSWORD_MEMBERS } from '../passwords/schemes.ts'
 import {
   isRevision,
   refuse,

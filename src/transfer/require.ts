@@ -2,7 +2,8 @@
 import { Refusal } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
 import { type Json, type JsonObject, readRevision } from '../directory/user.ts'
-import type { PasswordFlaw, StoredPassword } from '../passwords/password.ts'
+import type { PasswordFlaw } from '../passwords/schemes/scheme.ts'
+import { isUsable, type StoredPassword } from '../passwords/schemes.ts'
 
 export const refuse = (about: string): Refusal => new Refusal('bad_request', { about })
 
@@ -42,6 +43,8 @@ const PASSWORD_FLAWS: Readonly<Record<Exclude<PasswordFlaw, 'absent'>, string>> 
   method: 'The method of the password is not known.',
   salt: 'The salt of the password must be a text.',
   hash: 'The hash of the password must be a text.',
+  encoding: 'The encoded hash of the password is malformed.',
+  too_expensive: 'The cost parameters of the password are above the limits.',
   iterations: 'The iterations of the password must be a whole number.',
   iterations_too_low: 'The iterations of the password must be one or more.',
   iterations_too_high: 'The iterations of the password are more than can be counted.',
@@ -49,7 +52,7 @@ const PASSWORD_FLAWS: Readonly<Record<Exclude<PasswordFlaw, 'absent'>, string>> 
 
 /** The password if it can be verified, nothing if there is none. A damaged one refuses the record. */
 export function requireUsable(password: StoredPassword): StoredPassword | undefined {
-  if (password.scheme !== 'unusable') return password
+  if (isUsable(password)) return password
   if (password.reason !== 'absent') throw refuse(PASSWORD_FLAWS[password.reason])
   return undefined
 }

@@ -17,8 +17,8 @@ import type { Endpoint, ListenerLimits, TlsFiles } from '../http/server.ts'
 import type { TrustRules } from '../http/trust.ts'
 import { toHashParameters, toPasswordRules } from '../live-config/password-options.ts'
 import { StartError } from '../live-config/start-error.ts'
-import type { HashWork } from '../passwords/password-cost.ts'
-import type { IterationLimits } from '../passwords/policy-iterations.ts'
+import type { IterationLimits } from '../passwords/hash-policy.ts'
+import type { HashWork } from '../passwords/hash-work.ts'
 
 const toMs = (seconds: number): number => Math.round(seconds * 1000)
 
@@ -142,7 +142,7 @@ export const toBasicAgeMs = ({ server }: Config): number | undefined =>
 /** What checking the password of an unknown name costs at least, whatever the scheme of new passwords. */
 export function toDecoy(config: Config): HashWork {
   const { prf, iterations } = toHashParameters(config)
-  return { prf, iterations }
+  return { unit: prf, amount: iterations }
 }
 
 export const toIterationLimits = ({ chttpd_auth }: Config): IterationLimits => ({

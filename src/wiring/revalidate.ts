@@ -7,7 +7,7 @@ import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated, Identity } from '../directory/identity.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
-import { checkIterations, type IterationLimits } from '../passwords/policy-iterations.ts'
+import { checkIterations, type IterationLimits } from '../passwords/hash-policy.ts'
 
 /** How a door tells who is asking and what they may, for whoever asks again while an answer is under way. */
 export interface Judgement {

@@ -7,9 +7,9 @@ import type { Account } from '../../src/directory/account.ts'
 import type { Directory } from '../../src/directory/directory.ts'
 import { createTotpCheck } from '../../src/directory/totp.ts'
 import { createHasher, type Hasher } from '../../src/passwords/hasher.ts'
-import type { StoredPassword } from '../../src/passwords/password.ts'
 import { derive, PRFS, type Prf } from '../../src/passwords/password-digest.ts'
 import { createPasswordMemory } from '../../src/passwords/password-memory.ts'
+import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { isRefused, openTestNode } from '../support/directory.ts'
 
 const hasher = createHasher({ queue: () => 1000 })
@@ -42,7 +42,7 @@ async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<
     memory: createPasswordMemory(() => 100),
     guesses: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),
     codes: createTotpCheck(store, SYSTEM_CLOCK),
-    decoy: () => ({ prf: 'sha256', iterations: 2 }),
+    decoy: () => ({ unit: 'sha256', amount: 2 }),
     storedWork: directory.storedWork,
     limits: () => ({ min: 1, max: 1_000_000_000 }),
     ...changed,
@@ -164,13 +164,13 @@ describe('a password changed while it is verified', () => {
 describe('what a refusal costs', () => {
   /** A hasher that counts what it computes, in SHA-256 iterations, on a machine where SHA-512 takes four times as long. */
   const createCounting = () => {
-    const costs = { sha: 0.5, sha224: 1, sha256: 1, sha384: 4, sha512: 4 }
+    const costs: Readonly<Record<string, number>> = { sha: 0.5, sha224: 1, sha256: 1, sha384: 4, sha512: 4 }
     let spent = 0
     const counting = createHasher({
       queue: () => 1000,
-      costs: () => costs,
+      stepMs: (unit) => costs[unit] ?? 0,
       derive: (password, by) => {
-        spent += by.iterations * costs[by.prf]
+        spent += by.iterations * (costs[by.prf] ?? 0)
         return derive(password, by)
       },
     })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createUser, type Json, type User } from '../../src/directory/user.ts'
-import type { StoredPassword } from '../../src/passwords/password.ts'
+import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { HASH_WORK } from '../../src/store/migrations.ts'
 import type { StoreTests } from './store.ts'
 import { create, createIn, deleteIn, isRefusal, newUser, PASSWORD, sequenceOf, withRoles } from './store-values.ts'
@@ -58,7 +58,7 @@ const withPassword = (name: string, password: StoredPassword) => ({
 })
 
 export const USER_TESTS: StoreTests = {
-  async 'the most iterations of each PRF are listed'({ store }) {
+  async 'the largest amount of work of each unit is listed'({ store }) {
     assert.deepEqual(await store.listHashWork(), [])
     const rows = [
       ['a', 'sha256', 10],
@@ -72,11 +72,11 @@ export const USER_TESTS: StoreTests = {
     await store.writeUser(withPassword('e', { scheme: 'simple', salt: '', hash: '' }))
     const work = await store.listHashWork()
     assert.deepEqual(
-      work.toSorted((x, y) => (x.prf < y.prf ? -1 : 1)),
+      work.toSorted((x, y) => (x.unit < y.unit ? -1 : 1)),
       [
-        { prf: 'sha', iterations: 40 },
-        { prf: 'sha256', iterations: 30 },
-        { prf: 'sha512', iterations: 20 },
+        { unit: 'sha', amount: 40 },
+        { unit: 'sha256', amount: 30 },
+        { unit: 'sha512', amount: 20 },
       ],
     )
   },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Refusal } from '../../src/base/errors.ts'
 import type { Store, UserWrite, WriteOutcome } from '../../src/directory/store-port.ts'
 import { createUser, reviseUser, toTombstone, type User } from '../../src/directory/user.ts'
-import type { StoredPassword } from '../../src/passwords/password.ts'
+import type { StoredPassword } from '../../src/passwords/schemes.ts'
 
 export const PASSWORD: StoredPassword = {
   scheme: 'pbkdf2',

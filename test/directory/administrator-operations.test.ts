@@ -19,7 +19,7 @@ describe('an administrator', () => {
     assert.equal(directory.isAdministrator('root'), true)
     const account = await directory.findAccount('root')
     const hasher = createHasher({ queue: () => 10 })
-    const decoy = { scheme: 'pbkdf2', prf: 'sha256', iterations: 1 } as const
+    const decoy = { unit: 'sha256', amount: 1 }
     assert.equal(await hasher.verify(account?.password, 'secret', decoy), true)
     assert.equal(await hasher.verify(account?.password, 'wrong', decoy), false)
   })

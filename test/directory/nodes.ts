@@ -8,7 +8,7 @@ import { openTestNode, START_SECONDS, type TestNode } from '../support/directory
 
 type CreatePlace = () => Promise<string>
 
-const DECOY = { scheme: 'pbkdf2', prf: 'sha256', iterations: 1 } as const
+const DECOY = { unit: 'sha256', amount: 1 }
 const hasher = createHasher({ queue: () => 1000 })
 
 async function isPassword(directory: Directory, name: string, password: string): Promise<boolean> {

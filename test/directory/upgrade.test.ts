@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { DirectorySettings } from '../../src/directory/deps.ts'
 import { readRevision } from '../../src/directory/user.ts'
-import type { HashParameters } from '../../src/passwords/hasher.ts'
-import type { StoredPassword } from '../../src/passwords/password.ts'
+import type { HashParameters } from '../../src/passwords/schemes/scheme.ts'
+import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
 
 // password `apple`

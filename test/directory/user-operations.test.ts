@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
 import type { Directory, NewPassword, UserDraft } from '../../src/directory/directory.ts'
 import { readRevision, type User } from '../../src/directory/user.ts'
-import type { Pbkdf2Password } from '../../src/passwords/password.ts'
 import { readPasswordRules } from '../../src/passwords/password-rules.ts'
+import type { Pbkdf2Password } from '../../src/passwords/schemes/pbkdf2.ts'
 import { isRefused, openTestNode, START_SECONDS, type TestNode } from '../support/directory.ts'
 
 const STORED: Pbkdf2Password = { scheme: 'pbkdf2', prf: 'sha256', iterations: 3, salt: 'salt', hash: 'a'.repeat(64) }

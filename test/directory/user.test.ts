@@ -12,7 +12,7 @@ import {
   toTombstone,
   type User,
 } from '../../src/directory/user.ts'
-import type { StoredPassword } from '../../src/passwords/password.ts'
+import type { StoredPassword } from '../../src/passwords/schemes.ts'
 
 const PASSWORD: StoredPassword = { scheme: 'simple', salt: 'salt', hash: 'a'.repeat(40) }
 const ALICE = createUser('alice', PASSWORD)

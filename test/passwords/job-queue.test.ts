@@ -191,8 +191,8 @@ describe('queue of jobs', () => {
 describe('hasher and its queue', () => {
   it('a thousand verifications all answer, cheap ones too', async () => {
     const hasher = createHasher({ jobs: 2, queue: () => 1000 })
-    const decoy = { scheme: 'pbkdf2', prf: 'sha256', iterations: 1 } as const
-    const stored = await hasher.hash('right', decoy)
+    const decoy = { unit: 'sha256', amount: 1 }
+    const stored = await hasher.hash('right', { scheme: 'pbkdf2', prf: 'sha256', iterations: 1 })
     const answers = await Promise.all(
       Array.from({ length: 1000 }, (_, i) =>
         hasher.verify(i % 3 ? stored : undefined, i % 2 ? 'right' : 'wrong', decoy),

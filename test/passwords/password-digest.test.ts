@@ -27,7 +27,7 @@ interface File<T> {
 }
 
 function load<T>(name: string): File<T> {
-  return JSON.parse(readFileSync(new URL(`../../fixtures/vectors/${name}_test.json`, import.meta.url), 'utf8'))
+  return JSON.parse(readFileSync(new URL(`../fixtures/vectors/${name}_test.json`, import.meta.url), 'utf8'))
 }
 
 const bytes = (hex: string) => Buffer.from(hex, 'hex')

@@ -51,20 +51,6 @@ describe('memory of verified passwords', () => {
     assert.equal(memory.isRemembered('bob', 'v2', 'pear'), true)
   })
 
-  it('forgets a name, and only that', () => {
-    const memory = remembering()
-    memory.remember('eve', 'v1', 'fig')
-    memory.forget('bob')
-    assert.equal(memory.isRemembered('bob', 'v1', 'apple'), false)
-    assert.equal(memory.isRemembered('eve', 'v1', 'fig'), true)
-  })
-
-  it('forgets everything', () => {
-    const memory = remembering()
-    memory.clear()
-    assert.equal(memory.isRemembered('bob', 'v1', 'apple'), false)
-  })
-
   it('is bounded, and can be switched off while it runs', () => {
     let size = 2
     const memory = createPasswordMemory(() => size)

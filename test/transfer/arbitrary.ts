@@ -10,7 +10,8 @@ import {
   type JsonObject,
   type User,
 } from '../../src/directory/user.ts'
-import { PASSWORD_MEMBERS, readDocumentPassword, type StoredPassword } from '../../src/passwords/password.ts'
+import { readDocumentPassword } from '../../src/passwords/password.ts'
+import { PASSWORD_MEMBERS, type StoredPassword } from '../../src/passwords/schemes.ts'
 
 /** With the prototype that objects out of JSON have. */
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>

@@ -45,7 +45,7 @@ describe('users of the multi-model database read', () => {
     const { draft } = readUserOf(ALICE, 'multi-model')
     assert.ok(draft.password && 'stored' in draft.password)
     const hasher = createHasher({ queue: () => 1 })
-    const decoy = { scheme: 'simple', prf: 'sha', iterations: 1 } as const
+    const decoy = { unit: 'sha', amount: 1 }
     assert.equal(await hasher.verify(draft.password.stored, 'secret', decoy), true)
     assert.equal(await hasher.verify(draft.password.stored, 'other', decoy), false)
   })

@@ -1,7 +1,7 @@
 import { toNewUser } from '../../src/directory/apply-update.ts'
 import type { UserDraft } from '../../src/directory/directory.ts'
 import type { User } from '../../src/directory/user.ts'
-import type { StoredPassword } from '../../src/passwords/password.ts'
+import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { createDumpReader, type DumpOptions, type Found } from '../../src/transfer/dump.ts'
 import type { FormatName } from '../../src/transfer/formats.ts'
 

@@ -187,6 +187,6 @@ test('clear text in lines that do not count is hashed too, and gives nobody righ
   assert.deepEqual(names.toSorted(), ['ada', 'root'])
   const account = await directory().findAccount('ada')
   const hasher = createHasher({ queue: () => 10 })
-  const isPassword = (text: string) => hasher.verify(account?.password, text, { prf: 'sha256', iterations: 1 })
+  const isPassword = (text: string) => hasher.verify(account?.password, text, { unit: 'sha256', amount: 1 })
   assert.deepEqual([await isPassword('secret'), await isPassword('old password of ada')], [true, false])
 })

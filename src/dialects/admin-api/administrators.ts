@@ -1,9 +1,9 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Administrator, NewAdministratorPassword } from '../../directory/directory.ts'
 import { readAdminPassword } from '../../passwords/admin-password.ts'
+import { describePassword } from '../../passwords/schemes.ts'
 import { findText, readMembers, requireText } from './arguments.ts'
 import { CURRENT_PASSWORD, type Operation, requireOwnPassword } from './operation.ts'
-import { describePassword } from './shown-user.ts'
 import { findCurrentPassword, nameOf } from './users.ts'
 
 /** The hash stays out: nothing that manages administrators needs it. */

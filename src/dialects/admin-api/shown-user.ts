@@ -1,5 +1,5 @@
 import type { Grant, GrantLevel, User } from '../../directory/user.ts'
-import type { StoredPassword } from '../../passwords/password.ts'
+import { describePassword } from '../../passwords/schemes.ts'
 
 export interface ShownGrant {
   readonly level?: GrantLevel
@@ -32,10 +32,3 @@ const showGrant = ({ level, collections }: Grant): ShownGrant => ({
   ...(level && { level }),
   ...(collections.size > 0 && { collections: Object.fromEntries(collections) }),
 })
-
-export function describePassword(password: StoredPassword): string | null {
-  if (password.scheme === 'unusable') return password.reason === 'absent' ? null : `unusable (${password.reason})`
-  if (password.scheme === 'simple') return 'simple'
-  if (password.scheme === 'salted') return `salted ${password.method}`
-  return `${password.scheme} ${password.prf} ${password.iterations}`
-}

@@ -1,6 +1,7 @@
 import type { Expected, Stored, UserStore, UserWrite, WriteOutcome } from '../../directory/store-port.ts'
 import type { User, UserRecord } from '../../directory/user.ts'
-import type { HashWork } from '../../passwords/password-cost.ts'
+import type { HashWork } from '../../passwords/hash-work.ts'
+import { findHashWork } from '../../passwords/schemes.ts'
 import { type Engine, many, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { isKey, requireKey, requireLimit } from '../limits.ts'
 import { readRecord, readUser, renderRecord } from '../record.ts'
@@ -45,9 +46,8 @@ const readListed = (row: Row): Stored<User> => ({
 })
 
 const readHashWork = (row: Row): HashWork => ({
-  // toHashColumns wrote this column
-  prf: textOf(row, 'prf') as HashWork['prf'],
-  iterations: numberOf(row, 'iterations'),
+  unit: textOf(row, 'prf'),
+  amount: numberOf(row, 'iterations'),
 })
 
 const readVersion = (row: Row): [string, Version] => [
@@ -116,5 +116,8 @@ function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
   yield* writeCounters(counters)
 }
 
-const toHashColumns = (record: UserRecord): readonly [string | null, number | null] =>
-  record.kind === 'user' && 'prf' in record.password ? [record.password.prf, record.password.iterations] : [null, null]
+/** The columns are named after PBKDF2, whose unit of work is an iteration of a PRF; other schemes have other units. */
+function toHashColumns(record: UserRecord): readonly [unit: string | null, amount: number | null] {
+  const work = record.kind === 'user' ? findHashWork(record.password) : undefined
+  return work ? [work.unit, work.amount] : [null, null]
+}

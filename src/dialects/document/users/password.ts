@@ -1,12 +1,8 @@
 import { Refusal } from '../../../base/errors.ts'
 import type { NewPassword } from '../../../directory/directory.ts'
 import type { User } from '../../../directory/user.ts'
-import {
-  PASSWORD_MEMBERS,
-  readDocumentPassword,
-  type StoredPassword,
-  toDocumentMembers,
-} from '../../../passwords/password.ts'
+import { readDocumentPassword, toDocumentMembers } from '../../../passwords/password.ts'
+import { PASSWORD_MEMBERS, type StoredPassword } from '../../../passwords/schemes.ts'
 
 type Members = ReadonlyMap<string, unknown>
 

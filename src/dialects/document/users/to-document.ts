@@ -1,5 +1,6 @@
 import type { User } from '../../../directory/user.ts'
-import { PASSWORD_MEMBERS, toDocumentMembers } from '../../../passwords/password.ts'
+import { toDocumentMembers } from '../../../passwords/password.ts'
+import { PASSWORD_MEMBERS } from '../../../passwords/schemes.ts'
 import type { Member } from './member.ts'
 
 /** Members with a place of their own in a user. */

@@ -1,5 +1,6 @@
 import type { Identity } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/user.ts'
+import { SCHEMES } from '../../../passwords/schemes.ts'
 import { readId } from './id.ts'
 
 /** A document somebody wants to put in the place of another, or of none. */
@@ -19,7 +20,9 @@ interface Rule {
   readonly isBroken: (proposal: Proposal) => boolean
 }
 
-const SCHEMES: ReadonlySet<unknown> = new Set(['simple', 'pbkdf2', 'simple+pbkdf2'])
+const DOCUMENT_SCHEMES: ReadonlySet<unknown> = new Set(
+  SCHEMES.filter(({ isDocumentScheme }) => isDocumentScheme).map(({ name }) => name),
+)
 const OPEN_SYSTEM_ROLE = '_metrics'
 
 /** Not `String`: an object from outside may have a `toString` of its own. */
@@ -66,7 +69,7 @@ export const RULES: readonly Rule[] = [
     reason: (proposal) => `Password scheme \`${textOf(proposal, 'password_scheme')}\` not supported.`,
     isBroken: ({ members, keepsPassword }) => {
       const scheme = members.get('password_scheme')
-      return !keepsPassword && !!scheme && !SCHEMES.has(scheme)
+      return !keepsPassword && !!scheme && !DOCUMENT_SCHEMES.has(scheme)
     },
   },
   {

@@ -1,0 +1,53 @@
+/** What the options say about stored hashes: which are hashed again, and which are within the iteration limits. */
+import { Refusal } from '../base/errors.ts'
+import type { HashWork } from './hash-work.ts'
+import { isPrf } from './password-digest.ts'
+import type { HashParameters } from './schemes/scheme.ts'
+import { isUsable, requireScheme, type StoredPassword } from './schemes.ts'
+
+/**
+ * Whether a password is to be hashed again as configured: its parameters differ from the configured ones, and a guess
+ * against the new hash costs at least as much. An unusable password is never hashed again.
+ */
+export function isOutdated(stored: StoredPassword, target: HashParameters): boolean {
+  if (!isUsable(stored)) return false
+  const [from, to] = [requireScheme(stored.scheme), requireScheme(target.scheme)]
+  const wanted = to.create?.(target, stored.salt)
+  if (!wanted || to.toStrength(wanted) === 0 || to.toStrength(wanted) < from.toStrength(stored)) return false
+  return from.describe(stored) !== to.describe(wanted)
+}
+
+/** PBKDF2 iterations. Schemes without them have limits of their own, which are checked when a password is read. */
+export interface IterationLimits {
+  readonly min: number
+  readonly max: number
+}
+
+/** How far above the upper limit a password is still computed, so that its owner can be told what is wrong. */
+const MAX_OVER_LIMIT = 10
+
+export const findIterations = (password: StoredPassword): number | undefined =>
+  isUsable(password) ? requireScheme(password.scheme).toIterations?.(password) : undefined
+
+/** Whether a user's password may be computed at all. One far above the limit is not: each guess would cost too much. */
+export const isWorthComputing = (password: StoredPassword, { max }: IterationLimits): boolean =>
+  (findIterations(password) ?? 0) <= max * MAX_OVER_LIMIT
+
+/** The work of a decoy, which never exceeds that of a password that is worth computing. */
+export const limitWork = (work: HashWork, { max }: IterationLimits): HashWork =>
+  isPrf(work.unit) ? { ...work, amount: Math.min(work.amount, max * MAX_OVER_LIMIT) } : work
+
+/** Whether the scheme can produce the stored hash at all. No password verifies against any other hash. */
+export const isWellFormed = (password: StoredPassword): boolean =>
+  !isUsable(password) || (requireScheme(password.scheme).isWellFormed?.(password) ?? true)
+
+/**
+ * Whether a user's stored password is within the limits, which do not apply to administrators. The client may learn the
+ * result only when the password was verified.
+ */
+export function checkIterations(password: StoredPassword, { min, max }: IterationLimits): Refusal | undefined {
+  const iterations = findIterations(password)
+  if (iterations === undefined) return undefined
+  if (iterations < min) return new Refusal('iterations_too_low')
+  return iterations > max ? new Refusal('iterations_too_high') : undefined
+}

@@ -1,0 +1,52 @@
+/**
+ * The cost of verifying passwords. A failed check must take equally long for every name, or its time would reveal which
+ * names exist; so the costs of different schemes have to be compared.
+ */
+import type { derive } from './password-digest.ts'
+
+/** `amount` steps of a kind, as iterations of a PRF. Within one unit the time is proportional to the amount. */
+export interface HashWork {
+  readonly unit: string
+  readonly amount: number
+}
+
+export interface HashTools {
+  readonly derive: typeof derive
+}
+
+/** The units of work of a scheme. */
+export interface WorkUnits {
+  includes(unit: string): boolean
+  /** Computes a hash that takes as long as this work, and discards it. */
+  spend(work: HashWork, tools: HashTools): Promise<unknown>
+  /** Milliseconds one step takes on this machine. Measured once per process, when first called: some milliseconds. */
+  measureStepMs(unit: string): number
+}
+
+const ROUNDS = 3
+
+/** Milliseconds of the fastest of several rounds: anything that disturbs a measurement makes it slower. */
+export function measureMs(run: () => unknown): number {
+  let fastestMs = Number.POSITIVE_INFINITY
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const startMs = performance.now()
+    run()
+    fastestMs = Math.min(fastestMs, performance.now() - startMs)
+  }
+  return fastestMs
+}
+
+/** Milliseconds per step, by unit. */
+export type StepCosts = (unit: string) => number
+
+export const toMs = ({ unit, amount }: HashWork, stepMs: StepCosts): number => amount * stepMs(unit)
+
+/** The work that takes longest. Nothing is measured where all have the same unit. */
+export function findMostExpensive(first: HashWork, others: Iterable<HashWork>, stepMs: StepCosts): HashWork {
+  let most = first
+  for (const work of others) if (isMoreExpensive(work, most, stepMs)) most = work
+  return most
+}
+
+const isMoreExpensive = (a: HashWork, b: HashWork, stepMs: StepCosts): boolean =>
+  a.unit === b.unit ? a.amount > b.amount : toMs(a, stepMs) > toMs(b, stepMs)
