@@ -4,7 +4,7 @@ import { readAdminPassword, renderAdminPassword } from '../passwords/admin-passw
 import { findIterations } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import type { AdministratorAccount } from './administrators.ts'
-import { requireDistinct, requireName, requireNormalized } from './check-user.ts'
+import { requireDistinct, requireName, requireReadable } from './check-user.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type { AdministratorDirectory, Caller, NewAdministratorPassword } from './directory.ts'
 import type { Listeners } from './listeners.ts'
@@ -62,7 +62,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
 }
 
 function requireNewName(name: string, others: Iterable<string>): void {
-  requireNormalized(name)
+  requireReadable(name)
   requireDistinct(name, others)
 }
 

@@ -1,5 +1,5 @@
 import { Refusal } from '../base/errors.ts'
-import { findLookAlike, isNormalized } from './new-name.ts'
+import { findLookAlike, hasInvisible, isNormalized } from './new-name.ts'
 import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw, type User } from './user.ts'
 
 const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
@@ -19,11 +19,13 @@ export function requireName(name: string): void {
 }
 
 const NOT_NORMALIZED = 'The name must be in Unicode normalization form C (NFC).'
+const INVISIBLE = 'The name must not hold invisible characters or characters that change the direction of text.'
 const LOOK_ALIKE = 'The name differs from that of an administrator only in case or in the form of its characters.'
 
 /** For a name that is created, not one that was imported. */
-export function requireNormalized(name: string): void {
+export function requireReadable(name: string): void {
   if (!isNormalized(name)) throw refuse(NOT_NORMALIZED)
+  if (hasInvisible(name)) throw refuse(INVISIBLE)
 }
 
 /** For a name that is created or imported. Its own name does not keep an administrator from being changed. */

@@ -6,6 +6,11 @@
 /** Two spellings of one text in different normal forms look the same and would be two users. */
 export const isNormalized = (name: string): boolean => name.normalize('NFC') === name
 
+/** Default-ignorable code points show nothing; bidi controls reorder what is shown. Either makes two names look alike. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u
+
+export const hasInvisible = (name: string): boolean => INVISIBLE.test(name)
+
 /**
  * What is left of a name without case and without compatibility forms. Upper case first: it joins letters that share
  * one (`ß` and `ss`, `ı` and `i`), as case folding does.

@@ -2,7 +2,7 @@ import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { bindTokens } from './access-token.ts'
 import { isSameStored, settle, toNewUser } from './apply-update.ts'
-import { requireDistinct, requireGrants, requireName, requireNormalized, requireRoles } from './check-user.ts'
+import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type { Caller, ExpectedRevision, NewPassword, UserDirectory, UserDraft } from './directory.ts'
 import { withGrant } from './grants.ts'
@@ -108,7 +108,7 @@ function requireSound(user: User): User {
 async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | undefined): Promise<User> {
   const { name } = draft
   requireDraft(parts, draft)
-  requireNormalized(name)
+  requireReadable(name)
   requireDistinct(name, parts.administration.accounts().keys())
   requireFree(await parts.store.findUser(name))
   const password = await parts.passwords.toStored(draft.password, caller)

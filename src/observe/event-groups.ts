@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { toPeerKey } from '../base/peer-key.ts'
 import type { EventRow } from './security-event-table.ts'
 import type { SecurityRecord } from './security-events.ts'
 
@@ -72,11 +73,14 @@ export function createGroups(write: (record: SecurityRecord) => void, clock: Clo
 }
 
 function place(record: SecurityRecord, by: GroupField, groups: ReadonlyMap<string, Group>) {
-  const key = keyOf(record.event, String(record.fields[by] ?? ''))
+  const key = keyOf(record.event, toGroupKey(String(record.fields[by] ?? ''), by))
   // servers are named by the configuration, so there are few
   if (by !== 'peer' || groups.has(key) || groups.size < MAX_GROUPS) return { key, record }
   const fields = { ...record.fields, peer: OTHER_PEERS }
   return { key: keyOf(record.event, OTHER_PEERS), record: { ...record, fields } }
 }
+
+/** The limits on passwords count peers by the same key: one client with a whole IPv6 network is one peer. */
+const toGroupKey = (value: string, by: GroupField): string => (by === 'peer' ? (toPeerKey(value) ?? value) : value)
 
 const keyOf = (event: string, peer: string): string => `${event} ${peer}`

@@ -86,17 +86,6 @@ export const SECURITY_EVENTS = {
       seconds: optional(number('For how long, if that is known.')),
     },
   },
-  'limit.ended': {
-    level: 'info',
-    outcome: 'success',
-    sentence: 'limit on password checks ended',
-    scope: 'server',
-    fields: {
-      limit: text('Which limit, for example `lockout`, `account` or `peer`.'),
-      subject: optional(text('Account that was limited.')),
-      count: optional(number('Attempts refused while it lasted.')),
-    },
-  },
   // users, administrators, grants, access tokens
   'user.created': { level: 'info', outcome: 'success', sentence: 'user created', scope: 'request', fields: USER },
   'user.changed': {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findLookAlike, isNormalized } from '../../src/directory/new-name.ts'
+import { findLookAlike, hasInvisible, isNormalized } from '../../src/directory/new-name.ts'
 
 describe('a name in NFC', () => {
   for (const [name, expected] of [
@@ -31,5 +31,26 @@ describe('a name that looks like "admin" or "straße"', () => {
     ['administrator', undefined],
   ] as const) {
     it(`${name}: ${expected}`, () => assert.equal(findLookAlike(name, ['admin', 'straße']), expected))
+  }
+})
+
+describe('a name with invisible characters', () => {
+  for (const [what, name, expected] of [
+    ['zero-width space', 'ad\u200bmin', true],
+    ['zero-width joiner', 'ad\u200dmin', true],
+    ['soft hyphen', 'ad\u00admin', true],
+    ['Hangul filler', 'admin\u3164', true],
+    ['variation selector', 'admin\ufe0f', true],
+    ['tag character', 'admin\u{e0041}', true],
+    ['right-to-left override', '\u202enimda', true],
+    ['right-to-left mark', 'admin\u200f', true],
+    ['Arabic letter mark', 'admin\u061c', true],
+    ['isolate', '\u2067nimda', true],
+    ['Arabic letters', 'سلمى', false],
+    ['Hangul', '지민', false],
+    ['combining marks', 'กำ', false],
+    ['emoji', '🦊', false],
+  ] as const) {
+    it(`${what}: ${expected}`, () => assert.equal(hasInvisible(name), expected))
   }
 })

@@ -67,6 +67,18 @@ test('repeated refusals of one peer become one record per minute with a count', 
   assert.deepEqual(listCounts().slice(3), [['192.0.2.1', 1]])
 })
 
+test('addresses of one IPv6 network are one peer, and cannot take the room of others', () => {
+  const { refuseFrom, listCounts, events } = createRecorder()
+  for (let host = 1; host <= 1500; host += 1) refuseFrom(`2001:db8:0:7::${host.toString(16)}`)
+  refuseFrom('2001:db8:0:8::1')
+  assert.deepEqual(listCounts(), [
+    ['2001:db8:0:7::1', undefined],
+    ['2001:db8:0:8::1', undefined],
+  ])
+  events.flush()
+  assert.deepEqual(listCounts().slice(2), [['2001:db8:0:7::5dc', 1499]])
+})
+
 test('the count of a peer that stopped is written when its minute is over', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { clock, refuseFrom, listCounts } = createRecorder()
@@ -84,7 +96,7 @@ test('the count of a peer that stopped is written when its minute is over', (t) 
 
 test('refusals of ever new peers do not fill memory or log', () => {
   const { refuseFrom, records, events } = createRecorder()
-  for (let peer = 0; peer < 5000; peer += 1) refuseFrom(`2001:db8::${peer.toString(16)}`)
+  for (let peer = 0; peer < 5000; peer += 1) refuseFrom(`2001:db8:0:${peer.toString(16)}::1`)
   events.flush()
   assert.equal(records.length, 1002)
   assert.equal(records.at(-1)?.fields['peer'], '(other peers)')

@@ -33,6 +33,8 @@ const ENTRANCES: Readonly<Record<string, (name: string) => Promise<Told>>> = {
 
 const REFUSED = [
   ['not in NFC', 'Ame\u0301lie', /normalization form C/],
+  ['a zero-width space', 'adm\u200bin', /invisible characters/],
+  ['a right-to-left override', '\u202enimda', /invisible characters/],
   ['another case', 'Admin', /differs from that of an administrator only/],
   ['full-width letters', 'ａｄｍｉｎ', /differs from that of an administrator only/],
   ['a dotless i', 'adm\u0131n', /differs from that of an administrator only/],
