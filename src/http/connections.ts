@@ -1,91 +1,84 @@
 import type { Socket } from 'node:net'
-import type { Incoming } from './incoming-request.ts'
-import { createSocketNote } from './per-socket.ts'
+import type { IncomingRequest } from './incoming-request.ts'
 
-/** What is under way on one connection. */
-export interface Connection {
-  /** The requests that were begun and whose reply is not out. */
-  readonly exchanges: Incoming[]
-  /** Pipelined requests that wait until the reply before theirs is out. */
-  readonly waiting: (() => void)[]
-  /** A request has its turn. */
-  isTaken: boolean
-  /** What follows is not HTTP. */
-  isBroken: boolean
-  /** The reply under way is the last. */
-  isEnding: boolean
-}
-
-/** The exchanges under way on each connection. */
-export type Running = ReturnType<typeof createRunning>
-
-/** With so many pipelined requests waiting, nothing more is read from the connection. */
+/** With this many pipelined requests waiting, no more data is read from the connection. */
 const MAX_WAITING = 32
 
-const DONE = Promise.resolve()
+/** The requests of one connection. They are served one after the other, because pipelined responses keep their order. */
+export class Connection {
+  /** The client sent bytes that are not HTTP after the current request. */
+  isBroken = false
+  /** The connection ends with the current reply. */
+  isEnding = false
+  readonly #socket: Socket
+  readonly #requests = new Set<IncomingRequest>()
+  /** Pipelined requests that wait for the reply before theirs. */
+  readonly #waiting: (() => void)[] = []
+  #isBusy = false
 
-/** Shared by all doors: a library user may send the requests of one connection to different ones. */
-const connections = createSocketNote<Connection>()
+  constructor(socket: Socket) {
+    this.#socket = socket
+  }
 
-export function createRunning() {
-  return {
-    /**
-     * Serves the requests of a connection one after the other. Only the reply before tells whether the connection
-     * goes on: a request behind a reply that announces its end must not be executed.
-     */
-    inTurn(socket: Socket, serve: () => Promise<void>): Promise<void> {
-      const connection = connectionOf(socket)
-      const { waiting } = connection
-      if (!connection.isTaken) return takeTurn(socket, connection, serve)
-      return new Promise((resolve) => {
-        waiting.push(() => resolve(takeTurn(socket, connection, serve)))
-        if (waiting.length === MAX_WAITING) socket.pause()
-      })
-    },
-    /** The reply is out, or the client is gone. */
-    endTurn(socket: Socket, connection: Connection): void {
-      const { waiting } = connection
-      connection.isTaken = false
-      const hadMany = waiting.length >= MAX_WAITING
-      while (!connection.isTaken && waiting.length > 0) waiting.shift()?.()
-      if (hadMany && waiting.length < MAX_WAITING) socket.resume()
-    },
-    add(socket: Socket, context: Incoming): Connection {
-      const connection = connectionOf(socket)
-      connection.exchanges.push(context)
-      return connection
-    },
-    remove(socket: Socket, { exchanges, isBroken }: Connection, context: Incoming): void {
-      const place = exchanges.indexOf(context)
-      if (place >= 0) exchanges.splice(place, 1)
-      if (isBroken && exchanges.length === 0) socket.end()
-    },
-    isIdle(socket: Socket): boolean {
-      const connection = connections.get(socket)
-      return connection === undefined || (connection.exchanges.length === 0 && !connection.isEnding)
-    },
-    /** What follows is not HTTP. Whoever is still under way is told and answers; `false` where nobody does. */
-    breakOff(socket: Socket): boolean {
-      const connection = connections.get(socket)
-      if (connection?.isEnding) return true // answered already; the connection is about to end
-      if (connection === undefined || connection.exchanges.length === 0) return false
-      connection.isBroken = true
-      for (const context of connection.exchanges) context.breakOff()
-      return true
-    },
+  /**
+   * Serves a request after the reply to the one before it is sent. A request behind a reply that ends the connection is
+   * never executed.
+   */
+  async serveInTurn(serve: () => Promise<void>): Promise<void> {
+    if (this.#isBusy) await this.#waitForTurn()
+    this.#isBusy = true
+    if (this.isEnding || this.isBroken || this.#socket.destroyed) return this.endTurn()
+    return serve()
+  }
+
+  #waitForTurn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      if (this.#waiting.length === MAX_WAITING) this.#socket.pause()
+    })
+  }
+
+  /** Called when the reply is sent or the client has disconnected. Passes the turn to the next request. */
+  endTurn(): void {
+    const next = this.#waiting.shift()
+    this.#isBusy = next !== undefined
+    next?.()
+    if (this.#waiting.length === MAX_WAITING - 1) this.#socket.resume()
+  }
+
+  add(request: IncomingRequest): void {
+    this.#requests.add(request)
+  }
+
+  remove(request: IncomingRequest): void {
+    this.#requests.delete(request)
+    if (this.isBroken && this.#requests.size === 0) this.#socket.end()
+  }
+
+  get isIdle(): boolean {
+    return this.#requests.size === 0 && !this.isEnding
+  }
+
+  /**
+   * The client sent bytes that are not HTTP. The requests that are being served fail if they still wait for a body.
+   * Returns `false` if there is none, so that the caller has to respond.
+   */
+  breakOff(): boolean {
+    if (this.isEnding) return true
+    if (this.#requests.size === 0) return false
+    this.isBroken = true
+    for (const request of this.#requests) request.breakOff()
+    return true
   }
 }
 
-function connectionOf(socket: Socket): Connection {
+/** Shared by all doors: with the library, requests of one connection can go to different doors. */
+const connections = new WeakMap<Socket, Connection>()
+
+export function connectionOf(socket: Socket): Connection {
   const known = connections.get(socket)
   if (known) return known
-  const made = { exchanges: [], waiting: [], isTaken: false, isBroken: false, isEnding: false }
-  connections.set(socket, made)
-  return made
-}
-
-function takeTurn(socket: Socket, connection: Connection, serve: () => Promise<void>): Promise<void> {
-  if (connection.isEnding || connection.isBroken || socket.destroyed) return DONE
-  connection.isTaken = true
-  return serve()
+  const connection = new Connection(socket)
+  connections.set(socket, connection)
+  return connection
 }

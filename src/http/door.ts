@@ -5,21 +5,19 @@ import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { BodyLimits } from './body.ts'
-import { createRunning } from './connections.ts'
-import { createSpeakers, type Mount } from './dispatch.ts'
+import { connectionOf } from './connections.ts'
+import { createDialectChooser, type Mount } from './dispatch.ts'
 import type { GuardLimits } from './guard.ts'
-import { Visit, type VisitDeps } from './handle-request.ts'
+import { handleRequest } from './handle-request.ts'
 import { identify } from './identify.ts'
-import { createSocketNote } from './per-socket.ts'
-import { refuse, toParserRefusal } from './refuse.ts'
-import { writeRawReply } from './reply.ts'
+import { toErrorReply, toParserRefusal, writeRawReply } from './reply.ts'
 import type { Dialect } from './request-context.ts'
-import { createStallWatch } from './stalled.ts'
-import { meetPeer, type TrustRules } from './trust.ts'
+import { createSlowClientWatch } from './slow-clients.ts'
+import { rememberPeer, type TrustRules } from './trust.ts'
 
 export interface DoorLimits extends GuardLimits, BodyLimits {
   readonly maxConnections: number
-  /** Longest time a client may take nothing of what waits for it. */
+  /** Longest time in which a client may take none of the data that waits for it. */
   readonly writeTimeoutMs: number
 }
 
@@ -31,62 +29,59 @@ export interface DoorOptions {
   readonly log: Log
 }
 
-/** Answers requests in one dialect, whatever listener they come from. */
+/** Serves requests in one dialect, from any listener. */
 export interface Door {
   readonly dialect: Dialect
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
-  /** Who a request to another server comes from, as this door would tell; `undefined`: nobody. */
+  /** The identity that this door would give to a request to another server; `undefined` if it is anonymous. */
   identify(request: IncomingMessage): Promise<Authenticated | undefined>
-  /** What a listener's parser could not read. */
+  /** To be called with an error of the listener's parser. */
   handleBroken(error: { readonly code?: string }, socket: Socket): void
+  /** To be called for each new connection. */
   admit(socket: Socket): void
-  /** From now on every reply ends its connection, and new requests are refused. */
+  /** From now on every reply ends its connection, and new requests are rejected. */
   stop(): void
 }
 
-export function createDoor(options: DoorOptions): Door {
-  const { dialect, limits, trust, log } = options
-  const chooseSpeaker = createSpeakers(dialect, options.mounts ?? [])
-  const running = createRunning()
-  const surplus = createSocketNote<true>()
+export function createDoor({ dialect, mounts = [], limits, trust, log }: DoorOptions): Door {
   const open = new Set<Socket>()
-  const stalled = createStallWatch(open, () => limits.get().writeTimeoutMs)
+  /** Connections above the limit. */
+  const surplus = new WeakSet<Socket>()
+  const slowClients = createSlowClientWatch(open, () => limits.get().writeTimeoutMs)
   let isStopping = false
-  const deps: VisitDeps = {
+  const deps = {
     limits,
     trust,
     log,
     door: dialect.name,
-    running,
-    admit(socket) {
+    chooseDialect: createDialectChooser(dialect, mounts),
+    admit(socket: Socket) {
       if (isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
-      if (surplus.get(socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
+      if (surplus.has(socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
     },
     isStopping: () => isStopping,
   }
 
   return {
     dialect,
-    handle(request, response) {
-      const speaker = chooseSpeaker(request.url ?? '', request.method)
-      return running.inTurn(request.socket, () => new Visit(request, response, speaker, deps).serve())
-    },
+    handle: (request, response) =>
+      connectionOf(request.socket).serveInTurn(() => handleRequest(request, response, deps)),
     identify: (request) => identify(request, { dialect, limits: limits.get(), trust, door: dialect.name }),
     handleBroken(error, socket) {
-      if (running.breakOff(socket)) return
+      if (connectionOf(socket).breakOff()) return
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-      else writeRawReply(socket, dialect, refuse(toParserRefusal(error), dialect, undefined, log))
+      else writeRawReply(socket, dialect, toErrorReply(toParserRefusal(error), { dialect, log }))
     },
     admit(socket) {
       open.add(socket)
-      stalled.begin()
-      meetPeer(socket, trust.get())
-      if (open.size > limits.get().maxConnections) surplus.set(socket, true)
+      slowClients.start()
+      rememberPeer(socket, trust.get())
+      if (open.size > limits.get().maxConnections) surplus.add(socket)
       socket.once('close', () => open.delete(socket))
     },
     stop() {
       isStopping = true
-      for (const socket of open) if (running.isIdle(socket)) socket.destroy()
+      for (const socket of open) if (connectionOf(socket).isIdle) socket.destroy()
     },
   }
 }

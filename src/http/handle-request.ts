@@ -5,147 +5,135 @@ import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { runForOrigin } from '../observe/origin.ts'
-import { type BodyLimits, hasBody } from './body.ts'
-import type { Connection, Running } from './connections.ts'
-import { answer, type Speaker } from './dispatch.ts'
+import { type BodyLimits, hasBody, limitTinyChunks } from './body.ts'
+import { type Connection, connectionOf } from './connections.ts'
+import { type ChooseDialect, dispatch, type RoutedDialect } from './dispatch.ts'
 import { checkMethodOverride, checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
-import { Incoming } from './incoming-request.ts'
-import { describeOrigin } from './origin.ts'
-import { refuse } from './refuse.ts'
-import { writeReply } from './reply.ts'
+import { describeOrigin, IncomingRequest } from './incoming-request.ts'
+import { toErrorReply, writeReply } from './reply.ts'
 import type { Reply } from './request-context.ts'
-import { limitTinyChunks } from './tiny-chunks.ts'
 import type { TrustRules } from './trust.ts'
 
-export interface VisitDeps {
+export interface HandleRequestDeps {
   readonly limits: Live<GuardLimits & BodyLimits>
   readonly trust: Live<TrustRules>
   readonly log: Log
-  /** Name of the door, for records of what happens behind it. */
+  /** Name of the door, for security events. */
   readonly door: string
-  readonly running: Running
-  /** Throws where nobody on this connection is let in now. */
+  readonly chooseDialect: ChooseDialect
+  /** Throws if requests on this connection are not accepted now. */
   admit(socket: Socket): void
   isStopping(): boolean
 }
 
-/** One request, from its head to the last byte of its reply. */
-export class Visit {
-  readonly #request: IncomingMessage
-  readonly #response: ServerResponse
-  readonly #speaker: Speaker
-  readonly #deps: VisitDeps
-  readonly #context: Incoming
-  readonly #connection: Connection
+/** One request while it is handled. */
+interface ActiveRequest {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly routed: RoutedDialect
+  readonly context: IncomingRequest
+  readonly connection: Connection
+  readonly deps: HandleRequestDeps
+}
 
-  constructor(request: IncomingMessage, response: ServerResponse, speaker: Speaker, deps: VisitDeps) {
-    const { limits, trust, running } = deps
-    this.#request = request
-    this.#response = response
-    this.#speaker = speaker
-    this.#deps = deps
-    this.#context = new Incoming(request, response, { dialect: speaker.dialect, limits: limits.get(), trust })
-    this.#connection = running.add(request.socket, this.#context)
-  }
+/** Handles one request: checks it, dispatches it, writes the reply. Never rejects. */
+export async function handleRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  deps: HandleRequestDeps,
+): Promise<void> {
+  const { limits, trust } = deps
+  const routed = deps.chooseDialect(request.url ?? '', request.method)
+  const context = new IncomingRequest(request, response, { dialect: routed.dialect, limits: limits.get(), trust })
+  const connection = connectionOf(request.socket)
+  const active: ActiveRequest = { request, response, routed, context, connection, deps }
+  connection.add(context)
+  // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
+  if (hasBody(request)) request.on('error', () => {})
+  response.on('close', () => onClose(active))
+  await runForOrigin(
+    () => describeOrigin(context, deps.door),
+    () => respond(active),
+  )
+}
 
-  /** Never fails. */
-  serve(): Promise<void> {
-    // A body that breaks off is told to whoever reads it, and to nobody else.
-    if (hasBody(this.#request)) this.#request.on('error', ignore)
-    this.#response.on('close', () => this.#end())
-    const describe = () => describeOrigin(this.#context, this.#deps.door)
-    return runForOrigin(describe, () =>
-      // Always asynchronous: until then the parser may report an error in what follows.
-      this.#answer().then(
-        (reply) => this.#deliver(reply),
-        (error) => this.#refuse(error),
-      ),
-    )
-  }
-
-  #answer(): Promise<Reply> {
-    try {
-      this.#deps.admit(this.#request.socket)
-      checkRequest(this.#request, this.#deps.limits.get())
-      if (!this.#speaker.dialect.ignoresMethodOverride) checkMethodOverride(this.#request)
-      // only what comes in chunks has trailers, and whoever reads it hears of its end after us
-      if (this.#request.headers['transfer-encoding'] !== undefined) {
-        limitTinyChunks(this.#request)
-        this.#request.once('end', () => this.#checkTrailers())
-      }
-      return Promise.resolve(answer(this.#context, this.#speaker))
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  #checkTrailers(): void {
-    if (!hasLargeTrailers(this.#request, this.#deps.limits.get())) return
-    this.#connection.isBroken = true
-    this.#context.breakOff()
-  }
-
-  #deliver(reply: Reply): void {
-    try {
-      this.#write(reply, false)
-    } catch (error) {
-      this.#giveUp(error)
-    }
-  }
-
-  async #refuse(error: unknown): Promise<void> {
-    // If a chunked body came whole with the head, the connection can go on. Requests behind it wait for this reply.
-    if (this.#request.headers['transfer-encoding'] !== undefined && !this.#request.complete) await nextTurn()
-    try {
-      const reply = refuse(error, this.#speaker.dialect, this.#context, this.#deps.log)
-      this.#write(reply, error instanceof Refusal && ENDS_CONNECTION.has(error.code))
-    } catch (failure) {
-      this.#giveUp(failure)
-    }
-  }
-
-  /** Not even a refusal could be spelled. One request is lost; the process must not be. */
-  #giveUp(error: unknown): void {
-    this.#deps.log.error('a request could not be answered', { error })
-    this.#response.destroy()
-  }
-
-  #write(reply: Reply, isRefused: boolean): void {
-    const { limits, isStopping } = this.#deps
-    const { isBroken } = this.#connection
-    // what follows an upgrade nobody agreed to may be anything
-    const isLast = isRefused || isBroken || isStopping() || this.#request.headers.upgrade !== undefined
-    const delivered = writeReply(this.#request, this.#response, {
-      dialect: this.#speaker.dialect,
-      context: this.#context,
-      reply,
-      isLast,
-      isBroken,
-      bodyTimeoutMs: limits.get().bodyTimeoutMs,
-    })
-    if (delivered.isLast) this.#connection.isEnding = true
-    // A reply is under way until its last byte is out; a feed may never end, and does not keep a door from closing.
-    if (delivered.isFeed) this.#leave()
-  }
-
-  #end(): void {
-    this.#context.leave()
-    this.#leave()
-    this.#deps.running.endTurn(this.#request.socket, this.#connection)
-  }
-
-  #leave(): void {
-    const { running, isStopping } = this.#deps
-    const { socket } = this.#request
-    running.remove(socket, this.#connection, this.#context)
-    // its head was out before anybody said that it would be the last
-    if (isStopping() && running.isIdle(socket)) socket.destroySoon()
+async function respond(active: ActiveRequest): Promise<void> {
+  try {
+    const { reply, endsConnection } = await findReply(active)
+    write(active, reply, endsConnection)
+  } catch (error) {
+    // Not even an error reply could be written.
+    active.deps.log.error('a request could not be answered', { error })
+    active.response.destroy()
   }
 }
 
-const ignore = () => {}
+async function findReply(active: ActiveRequest): Promise<{ reply: Reply; endsConnection: boolean }> {
+  try {
+    // Awaited, so that a parse error in a pipelined request is seen before the reply is written.
+    return { reply: await checkAndDispatch(active), endsConnection: false }
+  } catch (error) {
+    const { request, routed, context, deps } = active
+    // If a chunked body arrived together with the head, it is complete in the next turn and the connection can be kept.
+    if (isChunked(request) && !request.complete) await nextTurn()
+    const reply = toErrorReply(error, { dialect: routed.dialect, context, log: deps.log })
+    return { reply, endsConnection: error instanceof Refusal && ENDS_CONNECTION.has(error.code) }
+  }
+}
 
-/** After these nothing that follows on the connection can be trusted to be a request. */
+async function checkAndDispatch(active: ActiveRequest): Promise<Reply> {
+  const { request, context, routed, deps } = active
+  deps.admit(request.socket)
+  checkRequest(request, deps.limits.get())
+  if (!routed.dialect.ignoresMethodOverride) checkMethodOverride(request)
+  if (isChunked(request)) {
+    limitTinyChunks(request)
+    // Only chunked bodies have trailers. This listener runs before those of the readers of the body.
+    request.once('end', () => checkTrailers(active))
+  }
+  return dispatch(context, routed)
+}
+
+const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined
+
+function checkTrailers({ request, context, connection, deps }: ActiveRequest): void {
+  if (!hasLargeTrailers(request, deps.limits.get())) return
+  connection.isBroken = true
+  context.breakOff()
+}
+
+function write(active: ActiveRequest, reply: Reply, endsConnection: boolean): void {
+  const { request, response, routed, context, connection, deps } = active
+  const { isBroken } = connection
+  // After a request for an upgrade that Cardea ignores, the client may send anything.
+  const isLast = endsConnection || isBroken || deps.isStopping() || request.headers.upgrade !== undefined
+  const written = writeReply(request, response, {
+    dialect: routed.dialect,
+    context,
+    reply,
+    isLast,
+    isBroken,
+    bodyTimeoutMs: deps.limits.get().bodyTimeoutMs,
+  })
+  if (written.isLast) connection.isEnding = true
+  // A feed may never end, so it does not keep the door from closing.
+  if (written.isFeed) removeFromConnection(active)
+}
+
+/** The reply is sent, or the client has disconnected. */
+function onClose(active: ActiveRequest): void {
+  active.context.notifyGone()
+  removeFromConnection(active)
+  active.connection.endTurn()
+}
+
+function removeFromConnection({ request, context, connection, deps }: ActiveRequest): void {
+  connection.remove(context)
+  // The head may have been sent before the door was stopped, without `Connection: close`.
+  if (deps.isStopping() && connection.isIdle) request.socket.destroySoon()
+}
+
+/** After these errors the bytes that follow on the connection cannot be trusted to be a request. */
 const ENDS_CONNECTION: ReadonlySet<string> = new Set([
   'malformed_request',
   'ambiguous_header',

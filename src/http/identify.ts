@@ -5,8 +5,7 @@ import type { Live } from '../base/live.ts'
 import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
 import type { BodyLimits } from './body.ts'
-import { Incoming } from './incoming-request.ts'
-import { describeOrigin } from './origin.ts'
+import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import type { Dialect } from './request-context.ts'
 import type { TrustRules } from './trust.ts'
 
@@ -18,11 +17,11 @@ export interface IdentifyOptions {
 }
 
 /**
- * Who a request to another server comes from, as a door would tell; nothing else of it is judged, least of all its
- * path. `undefined`: nobody, or nobody who could show it. What Cardea itself cannot do now is thrown.
+ * Authenticates a request to another server as a door would, without its other checks and whatever its path. Returns
+ * `undefined` if the request is anonymous or its credential is rejected. Throws if Cardea cannot decide now.
  */
 export async function identify(request: IncomingMessage, options: IdentifyOptions): Promise<Authenticated | undefined> {
-  const context = new Incoming(request, new ServerResponse(request), { ...options, target: '/' })
+  const context = new IncomingRequest(request, new ServerResponse(request), { ...options, target: '/' })
   if (context.isRepeated('authorization')) return undefined
   const step = options.dialect.steps.find(({ name }) => name === 'authenticate')
   try {
@@ -38,18 +37,15 @@ export async function identify(request: IncomingMessage, options: IdentifyOption
   return isAnonymous(authenticated) ? undefined : authenticated
 }
 
-/**
- * A request that is not Node's own: one of the web platform, of HTTP/2, or made by a framework for its tests. Those with
- * a connection say where they came from.
- */
+/** A request that is not of `node:http`: a web `Request`, one of HTTP/2, or one that a framework made for its tests. */
 export interface RequestLike {
   readonly method?: string | undefined
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
   readonly socket?: Socket | undefined
 }
 
-/** It as Node has it, with its headers alone. */
-export function toIncoming({ method = '', headers, socket = createNowhere() }: RequestLike): IncomingMessage {
+/** Converts the headers of such a request; its body is not needed. */
+export function toIncoming({ method = '', headers, socket = createSocketWithoutPeer() }: RequestLike): IncomingMessage {
   const incoming = new IncomingMessage(socket)
   incoming.method = method
   const given = Object.entries(Symbol.iterator in headers ? Object.fromEntries(headers) : headers)
@@ -59,7 +55,7 @@ export function toIncoming({ method = '', headers, socket = createNowhere() }: R
   return incoming
 }
 
-/** Nobody's address: of a request that came without a connection nothing is known, and no proxy is believed. */
-function createNowhere(): Socket {
+/** For a request without a connection. No client and no trusted proxy has the address `0.0.0.0`. */
+function createSocketWithoutPeer(): Socket {
   return Object.defineProperty(new Socket(), 'remoteAddress', { value: '0.0.0.0' })
 }

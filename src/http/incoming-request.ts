@@ -1,48 +1,35 @@
-import { randomFillSync } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-shape.ts'
 import type { Live } from '../base/live.ts'
 import { type Authenticated, isAnonymous } from '../directory/identity.ts'
-import { type BodyLimits, hasBody, readWholeBody } from './body.ts'
-import { openBodyStream } from './body-stream.ts'
+import type { OriginFields } from '../observe/security-event-table.ts'
+import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
+import { readCookies } from './cookies.ts'
 import type { Client, Dialect, Path, RequestContext } from './request-context.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
-export interface IncomingOptions {
+export interface IncomingRequestOptions {
   readonly dialect: Dialect
   readonly limits: BodyLimits
   readonly trust: Live<TrustRules>
-  /** In place of the request's own, where that is another server's business. */
+  /** Replaces the target of the request, which is not meant for this server. */
   readonly target?: string
 }
 
 const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
-/**
- * A refusal, so that work which ends with the signal is no error of Cardea's. Made once: the reason Node would make up
- * costs more than all the rest, and every reply ends with a close.
- */
+const ID_BYTES = 5
+
+/** Random, because a counter would disclose how many requests there were. The id is for logs and protects nothing. */
+const createId = (): string => randomBytes(ID_BYTES).toString('hex')
+
+/** The reason of an aborted signal. A Refusal, so that work which fails with it is not logged as an internal error. */
 const GONE = new Refusal('client_gone')
 
-/** Not a count: an id must not tell how many requests there were. It names a request in a log, and guards nothing. */
-function createId(): string {
-  if (nextId === ids.length) {
-    ids = randomFillSync(drawn).toString('hex')
-    nextId = 0
-  }
-  nextId += ID_DIGITS
-  return ids.slice(nextId - ID_DIGITS, nextId)
-}
-
-const ID_DIGITS = 10
-/** Many at once: one by one they would be a call of the system each. */
-const drawn = Buffer.alloc((ID_DIGITS / 2) * 1024)
-let ids = ''
-let nextId = 0
-
-/** One request on its way through the door. What costs something is worked out on first use, once. */
-export class Incoming implements RequestContext {
+/** The RequestContext of a request of `node:http`. Values that need work are computed on first use. */
+export class IncomingRequest implements RequestContext {
   readonly id: string
   readonly method: string
   readonly target: string
@@ -53,10 +40,10 @@ export class Incoming implements RequestContext {
   bodyMs = 0
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #options: IncomingOptions
+  readonly #options: IncomingRequestOptions
   readonly #rawPath: string
-  readonly #leaving: (() => void)[] = []
-  #broken: AbortController | undefined
+  readonly #goneListeners: (() => void)[] = []
+  readonly #broken = new AbortController()
   #path: Path | undefined
   #query: URLSearchParams | undefined
   #client: Client | undefined
@@ -64,7 +51,7 @@ export class Incoming implements RequestContext {
   #cookies: ReadonlyMap<string, string> | undefined
   #body: Promise<Buffer | undefined> | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, options: IncomingOptions) {
+  constructor(request: IncomingMessage, response: ServerResponse, options: IncomingRequestOptions) {
     this.#request = request
     this.#response = response
     this.#options = options
@@ -97,12 +84,12 @@ export class Incoming implements RequestContext {
   }
 
   onGone(listener: () => void): void {
-    this.#leaving.push(listener)
+    this.#goneListeners.push(listener)
   }
 
-  /** The client is gone, or the reply is out: whoever asked for it is told. */
-  leave(): void {
-    for (const listener of this.#leaving) listener()
+  /** Called when the client has disconnected or the reply is sent. */
+  notifyGone(): void {
+    for (const listener of this.#goneListeners) listener()
   }
 
   get isGone(): boolean {
@@ -138,8 +125,6 @@ export class Incoming implements RequestContext {
   cookie(name: string): string | undefined {
     const { cookie } = this.#request.headers
     if (cookie === undefined) return undefined
-    if (cookie[name.length] === '=' && cookie.startsWith(name) && ALONE.test(cookie))
-      return cookie.slice(name.length + 1)
     this.#cookies ??= readCookies(cookie)
     return this.#cookies.get(name)
   }
@@ -153,8 +138,8 @@ export class Incoming implements RequestContext {
   }
 
   readBody(maxBytes: number = this.maxBodyBytes): Promise<Buffer | undefined> {
-    const most = Math.min(maxBytes, this.maxBodyBytes)
-    this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes: most })
+    const maxBodyBytes = Math.min(maxBytes, this.maxBodyBytes)
+    this.#body ??= this.#readOnce({ ...this.#options.limits, maxBodyBytes })
     return this.#body
   }
 
@@ -167,7 +152,7 @@ export class Incoming implements RequestContext {
     if (!hasBody(this.#request)) return this.header('content-length') === undefined ? undefined : Buffer.alloc(0)
     const start = performance.now()
     try {
-      return await readWholeBody(this.#request, this.#response, limits, this.#breaker().signal)
+      return await readWholeBody(this.#bodySource, limits)
     } finally {
       this.bodyMs = Math.round(performance.now() - start)
     }
@@ -176,25 +161,23 @@ export class Incoming implements RequestContext {
   openBody(): Readable | undefined {
     if (!hasBody(this.#request)) return undefined
     const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits
-    if (Number(this.header('content-length') ?? 0) > maxBytes) throw new Refusal('body_too_large')
-    return openBodyStream(this.#request, this.#response, { silenceMs, maxBytes }, this.#breaker().signal)
+    return openBodyStream(this.#bodySource, { silenceMs, maxBytes })
   }
 
-  /** What follows on this connection is not HTTP: whoever waits for the body is told. */
+  get #bodySource(): BodySource {
+    return { request: this.#request, response: this.#response, broken: this.#broken.signal }
+  }
+
+  /** The client sent bytes that are not HTTP: reading the body fails. */
   breakOff(): void {
-    this.#breaker().abort()
-  }
-
-  #breaker(): AbortController {
-    this.#broken ??= new AbortController()
-    return this.#broken
+    this.#broken.abort()
   }
 }
 
-/** Deeper than any document is, and less deep than the stack allows. */
+/** Deeper than real documents, and shallow enough for the stack. */
 const MAX_JSON_DEPTH = 100
 
-/** Bodies of anonymous requests and of users are small: a user document of theirs has at most 64 KiB. */
+/** Anonymous requests and users send small bodies: a user document has at most 64 KiB. */
 const MAX_ANONYMOUS_BYTES = 131_072
 const MAX_USER_BYTES = 1_048_576
 
@@ -204,27 +187,22 @@ function maxBytesOf(authenticated: Authenticated | undefined): number {
   return isAdmin || isSuperuser ? Number.POSITIVE_INFINITY : MAX_USER_BYTES
 }
 
-// Pairs by `;` or `,`; a value may be quoted with backslash escapes; names that begin with `$` are attributes of
-// RFC 2965, not cookies; of two with one name the first counts. What is no pair is passed over.
-const COOKIE_PAIR = /\s*([^=;,\s]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,]*))\s*(?:[;,]|$)/y
-/** One pair and nothing else, as most clients of a database send it. */
-const ALONE = /^[\w-]+=[\w.~+/=-]*$/
-const NO_PAIR = /[^;,]*[;,]?/y
-
-function readCookies(header: string): ReadonlyMap<string, string> {
-  const cookies = new Map<string, string>()
-  let at = 0
-  while (at < header.length) {
-    const pair = matchAt(COOKIE_PAIR, header, at)
-    at += (pair ?? matchAt(NO_PAIR, header, at))?.[0].length ?? header.length
-    const [, name, quoted, plain = ''] = pair ?? []
-    if (name === undefined || name.startsWith('$') || cookies.has(name)) continue
-    cookies.set(name, quoted === undefined ? plain.trim() : quoted.replace(/\\(.)/g, '$1'))
+/** The fields of a security event that describe the request during which it happened. */
+export function describeOrigin(context: RequestContext, door: string): OriginFields {
+  const { id, client, authenticated } = context
+  return {
+    actor: describeActor(authenticated),
+    peer: client.address || undefined,
+    door,
+    handler: authenticated?.by ?? undefined,
+    request: id,
   }
-  return cookies
 }
 
-function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
-  pattern.lastIndex = at
-  return pattern.exec(text)
+/** The names for identities without one begin with an underscore, which no user name does. */
+function describeActor(authenticated: RequestContext['authenticated']): string | undefined {
+  if (isAnonymous(authenticated)) return undefined
+  const { name, isSuperuser } = authenticated.identity
+  if (name !== null) return name
+  return isSuperuser ? '_superuser' : '_owner'
 }

@@ -1,6 +1,6 @@
 /**
- * What enters: one HTTP request. What leaves: one reply, as data. Nothing here knows a dialect's words, and nothing
- * but the door writes to a socket.
+ * The contract between the HTTP server and the dialects: a request comes in as a RequestContext, a reply goes out as
+ * data. Nothing here depends on a dialect, and only this folder writes to sockets.
  */
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
@@ -8,11 +8,11 @@ import type { Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-shape.ts'
 import type { Authenticated } from '../directory/identity.ts'
 
-/** The far end of a request after the trust decision: everything later asks here, never a header. */
+/** The client of a request after the trust decision. Code after that uses this and never reads a forwarded header. */
 export interface Client {
-  /** Address of the client; of the nearest peer where nobody trusted speaks for another. Empty on a Unix socket. */
+  /** Address of the client, as the trusted proxies report it. Empty on a Unix socket. */
   readonly address: string
-  /** Address of the nearest peer, whoever it speaks for. Empty on a Unix socket. */
+  /** Address of the peer of the connection, which may be a proxy. Empty on a Unix socket. */
   readonly directAddress: string
   readonly scheme: 'http' | 'https'
   readonly host: string
@@ -23,85 +23,106 @@ export interface Client {
 
 /** A request path as its dialect reads it. */
 export interface Path {
-  /** The bytes between the start of the target and `?`, as they came. */
+  /** The target up to `?`, unchanged. */
   readonly raw: string
-  /** What stands between slashes, each decoded once; a trailing slash adds nothing. */
+  /** The text between slashes, decoded once. A trailing slash adds no segment. */
   readonly segments: readonly string[]
-  /** What the dialect took off the front of the path: the database addressed. */
+  /** The database that the front of the path addresses, if the dialect removed one from the segments. */
   readonly scope?: string
-  /** Those bytes themselves, for the same purpose. Empty: the path is `segments` from the beginning. */
+  /** The removed front of the path, unchanged. Empty: nothing was removed. */
   readonly prefix?: string
 }
 
-export interface RequestContext {
-  readonly id: string
+/** Method and target. */
+export interface RequestLine {
   readonly method: string
-  /** The request target, byte for byte. */
+  /** The request target, unchanged. */
   readonly target: string
-  /** Read on first use by the dialect's rule; throws a Refusal where the path has no one meaning. */
+  /** Read on first use by the rules of the dialect. Throws a Refusal if the path is ambiguous. */
   readonly path: Path
-  /** The query without `?`, as it came. */
+  /** The query without `?`, unchanged. */
   readonly rawQuery: string
   readonly query: URLSearchParams
-  readonly client: Client
-  /** Has the client looked at again on next use, by the rules of that time: whom they trust may have changed. */
-  forgetClient(): void
-  /** Aborted when the client goes away. Making one costs something: whoever need only be called uses `onGone`. */
-  readonly signal: AbortSignal
-  /** Called when the client goes away, and when the reply is out. */
-  onGone(listener: () => void): void
-  readonly isGone: boolean
-  /** Set by the authenticating step; anonymous until then. */
-  authenticated: Authenticated | undefined
-  /** How much had ended when it was first looked who is asking; `undefined`: nobody looked. */
-  authenticatedAt: number | undefined
-  /** Set where who asks is let in no longer, while the request is under way: nothing more of it is taken. */
-  isCut: boolean
-  /** Milliseconds spent waiting for the body. */
-  readonly bodyMs: number
-  /** Names and values in turn, as they came. */
+}
+
+export interface RequestHeaders {
+  /** Names and values in turn, unchanged. */
   readonly rawHeaders: readonly string[]
-  /** What followed the body, as it came; nothing until that is over. */
+  /** Empty until the body is complete. */
   readonly rawTrailers: readonly string[]
+  /** The value of a header. The values of a repeated one are joined by commas. */
   header(name: string): string | undefined
-  /** Whether a header stands more than once. `header` gives all of them as one text. */
+  /** Whether a header is present more than once. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
-  /** How large a body may be that is read whole: less for anonymous requests and users than for administrators. */
+}
+
+export interface RequestBody {
+  /** How large a body may be that is read whole. Higher for administrators than for users and anonymous requests. */
   readonly maxBodyBytes: number
-  /** What a JSON body may hold. */
+  /** Limits for a JSON body. */
   readonly jsonLimits: JsonLimits
-  /** The whole body; `undefined` where the request has none. Refuses what is too large or too slow. */
+  /** Milliseconds spent waiting for the body. */
+  readonly bodyMs: number
+  /** The whole body; `undefined` if the request has none. Throws a Refusal if it is too large or too slow. */
   readBody(maxBytes?: number): Promise<Buffer | undefined>
   /**
-   * The whole body for whoever passes it on: of a length of their own, whatever Cardea itself reads. `take` hears of
-   * each piece before it is kept, and throws where there is no room for it.
+   * The whole body for the gateway, with a limit of its own instead of `maxBodyBytes`. `take` is called with the length
+   * of each chunk before it is kept, and throws if there is no room for it.
    */
   gatherBody(maxBytes: number, take: (bytes: number) => void): Promise<Buffer | undefined>
   /**
-   * The body as it comes, of any length; `undefined` where the request has none. It fails with a Refusal where the client
-   * falls silent or what it sends is not HTTP. Destroying it leaves the connection alone. As long as nothing of it was
-   * read it can be asked for again.
+   * The body as a stream; `undefined` if the request has none. The stream fails with a Refusal if the client sends
+   * nothing for too long or sends bytes that are not HTTP. Destroying it keeps the connection. Until the first read it
+   * can be opened again.
    */
   openBody(): Readable | undefined
+}
+
+/** The connection to the client. */
+export interface RequestConnection {
+  readonly client: Client
+  /** The next use of `client` decides again, by the rules of that time. */
+  forgetClient(): void
+  /** Aborted when the client disconnects. If a callback is enough, use `onGone`, which is cheaper. */
+  readonly signal: AbortSignal
+  /** Called when the client disconnects, and when the reply is sent. */
+  onGone(listener: () => void): void
+  readonly isGone: boolean
+}
+
+/** The result of authentication. */
+export interface RequestIdentity {
+  /** Set by the authenticating step; until then the request is anonymous. */
+  authenticated: Authenticated | undefined
+  /** The number of revocations at the time of authentication; `undefined` before it. */
+  authenticatedAt: number | undefined
+  /** Set if the credential is revoked while the request is handled: no more of its body is accepted. */
+  isCut: boolean
+}
+
+/** One request. Code that needs a part asks for that part. */
+export interface RequestContext extends RequestLine, RequestHeaders, RequestBody, RequestConnection, RequestIdentity {
+  /** For logs and the response header. */
+  readonly id: string
 }
 
 export type HeaderPair = readonly [name: string, value: string]
 
 export interface Reply {
   readonly status: number
-  /** What another server says behind the number; without it, what everybody says. */
+  /** The reason phrase of the upstream. Without it, the standard one is sent. */
   readonly reason?: string
   readonly headers: readonly HeaderPair[]
-  /** In one piece, or piece by piece as it comes: a feed. A feed is ended with `return` when its client goes away. */
+  /** A feed is sent piece by piece, and ended with `return` when its client disconnects. */
   readonly body?: string | Uint8Array | Feed | ResponseStream
-  /** Another server's answer: it says itself what it is, and nothing is added but what is Cardea's alone. */
+  /** The response of an upstream. Default headers that describe the content are not added. */
   readonly isForwarded?: true
 }
 
 export type Feed = AsyncIterable<string | Uint8Array>
 
-/** Where a response stream ends: the client. */
+/** The response to the client, as far as a response stream uses it. */
 export interface Sink extends Writable {
   readonly req: { readonly httpVersion: string }
   readonly socket: Socket | null
@@ -109,56 +130,53 @@ export interface Sink extends Writable {
   addTrailers(trailers: [string, string][]): void
 }
 
-/**
- * What another server answers, on its way through. Its headers say how long it is, and stand for themselves: the door
- * adds only what is Cardea's own.
- */
+/** The body of an upstream response, forwarded as it arrives. The headers of the reply describe it. */
 export interface ResponseStream {
   readonly kind: 'response-stream'
-  /** Whether it may never end, and does not keep a door from closing. */
+  /** Whether it may never end. Then it does not keep a door from closing. */
   readonly isFeed: boolean
-  /** Called once, with the head ready to go. Calls `end`, or `breakOff` where the answer breaks off. */
+  /** Called once, after the head is written. Calls `end`, or `breakOff` if the upstream response breaks off. */
   pipeTo(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void
   /** Instead of `pipeTo`: the response is not wanted. */
   discard(): void
 }
 
-export type Answer = Reply | Promise<Reply>
+export type PendingReply = Reply | Promise<Reply>
 export type Params = Readonly<Record<string, string>>
-export type Handler = (context: RequestContext, params: Params) => Answer
+export type Handler = (context: RequestContext, params: Params) => PendingReply
 
-/** One ordered check of a request. A step that answers ends the request; one that refuses throws. */
+/** One check of a request; a dialect has a list of them. A step ends the request with a reply, or throws a Refusal. */
 export interface Step {
   readonly name: string
   run(context: RequestContext): Reply | undefined | Promise<Reply | undefined>
 }
 
 export interface Route {
-  /** Segments between slashes; `{name}` takes one of any text. */
+  /** Segments between slashes; `{name}` matches one segment of any text. */
   readonly path: string
-  /** By method. `HEAD` is answered by `GET` where it has no handler of its own. */
+  /** By method. `HEAD` uses the handler of `GET` if it has none. */
   readonly methods: Readonly<Record<string, Handler>>
-  /** What `Allow` says, where that is not just the methods above. */
+  /** The `Allow` header, if it is not just the methods above. */
   readonly allow?: readonly string[]
-  /** The small answer of a door behind which nobody stands. Where somebody does, the request is theirs. */
+  /** Used only without an upstream. If there is one, the request is forwarded to it. */
   readonly isStandIn?: boolean
 }
 
-/** The wire form of one door, as data. */
+/** The wire protocol of one door, as data. */
 export interface Dialect {
   readonly name: string
-  /** The header a client may name its request with, and finds the id in. */
+  /** The header in which a client may send an id for its request, and gets the id back. */
   readonly requestIdHeader: string
   readPath(raw: string): Path
-  /** Set where a header that overrides the method is meant for another server, and decides nothing here. */
+  /** Set if headers that override the method are meant for another server and are ignored here. */
   readonly ignoresMethodOverride?: true
   readonly steps: readonly Step[]
   readonly routes: readonly Route[]
-  /** A path no route knows, or only a stand-in where there is an upstream. */
-  fallback(context: RequestContext): Answer
+  /** Handles requests that match no route, or only a stand-in although there is an upstream. */
+  fallback(context: RequestContext): PendingReply
   hasUpstream?(): boolean
-  /** An error in this dialect's words. Without an exchange where the request could not be read at all. */
+  /** An error as a reply of this dialect. Without a context if the request could not be parsed. */
   spell(refusal: Refusal, context: RequestContext | undefined): Reply
-  /** The headers every reply of this door carries beside its own. */
+  /** The headers that every reply of this door gets in addition to its own. */
   defaultHeaders(context: RequestContext | undefined, reply: Reply): readonly HeaderPair[]
 }

@@ -13,7 +13,7 @@ import type { Door } from './door.ts'
 /** Where a door listens. */
 export type Endpoint =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls?: TlsFiles }
-  /** `mode`: who may connect, as of a file; the owner and its group unless given. */
+  /** `mode`: the permissions of the socket; by default the owner and its group may connect. */
   | { readonly kind: 'unix'; readonly path: string; readonly mode?: number }
 
 /** PEM texts, read at start. */
@@ -31,11 +31,11 @@ export interface ListenerLimits {
 
 export interface Listener {
   readonly url: string
-  /** Stops accepting; resolves when the last connection is gone, at the latest after `graceMs`. */
+  /** Stops accepting connections. Resolves when the last one is closed, at the latest after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
-/** The parser's own limit stands far above ours, so that what is a little too large gets the right answer. */
+/** The limit of Node's parser is far above ours, so that slightly too large headers get an error of the dialect. */
 const PARSER_HEADER_BYTES = 262_144
 
 export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits): Promise<Listener> {
@@ -45,36 +45,42 @@ export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLim
 }
 
 function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): Server {
-  const options: ServerOptions = {
-    maxHeaderSize: Math.max(PARSER_HEADER_BYTES, limits.maxHeaderBytes * 2),
-    headersTimeout: limits.headerTimeoutMs,
-    // A body's time is the body reader's business: an upload through the gateway may take hours.
-    requestTimeout: 0,
-    connectionsCheckingInterval: Math.min(1000, Math.ceil(limits.headerTimeoutMs / 4)),
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    insecureHTTPParser: false,
-    // Checked by the guard, which answers in the dialect's words.
-    requireHostHeader: false,
-    noDelay: true,
-  }
+  const options = toServerOptions(limits)
   const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   const server: Server = tls
     ? createHttpsServer({ ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.headerTimeoutMs })
     : createHttpServer(options)
-  // Zero: no header may vanish silently (Node drops what is past its count); the guard counts instead.
+  // Zero: Node would silently drop the headers above this number. guard.ts counts them instead.
   server.maxHeadersCount = 0
-  // Past the door's own limit a connection still gets an answer; past twice that it gets none.
+  // Connections above the door's limit get an error response; above twice that they are closed.
   server.maxConnections = limits.maxConnections * 2
+  server.on(tls ? 'secureConnection' : 'connection', (socket) => door.admit(socket))
+  connectDoor(server, door)
+  return server
+}
+
+const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
+  maxHeaderSize: Math.max(PARSER_HEADER_BYTES, limits.maxHeaderBytes * 2),
+  headersTimeout: limits.headerTimeoutMs,
+  // The reader of the body has its own timeouts: an upload through the gateway may take hours.
+  requestTimeout: 0,
+  connectionsCheckingInterval: Math.min(1000, Math.ceil(limits.headerTimeoutMs / 4)),
+  keepAliveTimeout: limits.keepAliveTimeoutMs,
+  insecureHTTPParser: false,
+  // Checked by guard.ts, so that the error is one of the dialect.
+  requireHostHeader: false,
+  noDelay: true,
+})
+
+function connectDoor(server: Server, door: Door): void {
   const handle = (request: IncomingMessage, response: ServerResponse) => void door.handle(request, response)
   server.on('request', handle).on('checkContinue', handle).on('checkExpectation', handle)
-  server.on(tls ? 'secureConnection' : 'connection', (socket) => door.admit(socket))
   // The sockets of an HTTP server are always net.Socket; its types say Duplex.
   const broken = (error: Error, socket: unknown) => door.handleBroken(error as NodeJS.ErrnoException, socket as Socket)
   server.on('clientError', broken)
-  // A handshake that fails or takes too long: Node tells of it and leaves the connection open.
-  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   server.on('connect', (_request, socket) => broken(new Error('CONNECT'), socket))
-  return server
+  // Node leaves the connection open after a handshake that failed or took too long.
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
 }
 
 async function bind(server: Server, endpoint: Endpoint): Promise<void> {
@@ -85,13 +91,13 @@ async function bind(server: Server, endpoint: Endpoint): Promise<void> {
     if (endpoint.kind !== 'unix' || !isTaken) throw error
     requireSocket(endpoint.path)
     if (await isAlive(endpoint.path)) throw error
-    rmSync(endpoint.path) // left behind by a process that was killed
+    rmSync(endpoint.path) // left over from a process that was killed
     await bindOnce(server, endpoint)
   }
   if (endpoint.kind === 'unix') chmodSync(endpoint.path, modeOf(endpoint))
 }
 
-/** Only a socket may be taken away: whatever else stands there is somebody's. */
+/** Only a leftover socket may be removed, never another file. */
 function requireSocket(path: string): void {
   if (lstatSync(path).isSocket()) return
   throw Object.assign(new Error('not a socket'), { code: 'EEXIST' })
@@ -111,7 +117,7 @@ function bindOnce(server: Server, endpoint: Endpoint): Promise<void> {
   })
 }
 
-/** Node makes the socket within this call: nobody the mode keeps out can connect before it is set. */
+/** Node creates the socket within this call, so it never exists with wider permissions than `mode`. */
 function bindPrivately(server: Server, endpoint: Extract<Endpoint, { kind: 'unix' }>, ready: () => void): void {
   const before = process.umask(0o777 & ~modeOf(endpoint))
   try {

@@ -1,75 +1,59 @@
 import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIP, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { createSocketNote } from './per-socket.ts'
 import type { Client } from './request-context.ts'
 
-/** Who may speak for a client, and in which headers. */
+/** Which proxies are trusted, and in which headers they describe the client. */
 export interface TrustRules {
   readonly trusted: BlockList
   readonly trustsUnixSockets: boolean
-  /** Which family is believed: a proxy that sets one passes the other through as the client sent it. */
+  /** Which headers are read: a proxy that sets one family forwards the other as the client sent it. */
   readonly family: 'auto' | 'x-forwarded' | 'forwarded'
-  /** Names of headers are in lower case. */
+  /** Names of headers in lower case. */
   readonly hostHeader: string
   readonly protoHeader: string
   readonly sslHeader: string
-  /** A header that names the client's address alone; empty: none. */
+  /** A header with only the address of the client. Empty: none. */
   readonly peerHeader: string
 }
 
 /**
- * The one trust decision. Forwarded headers count only when the peer itself is trusted; of a list the last entry that
- * is not a trusted proxy is the client, because everything before it is the client's own claim.
+ * The trust decision. Forwarded headers count only if the peer itself is trusted. In a list of addresses the last one
+ * that is not a trusted proxy is the client, because the client could have sent everything before it.
  */
 export function readClient(request: IncomingMessage, rules: TrustRules): Client {
-  const peer = findPeer(request.socket, rules)
+  const { address, scheme, isUnixSocket, isTrusted } = findPeer(request.socket, rules)
   const host = request.headers.host ?? ''
-  // most ask for the same host again and again
-  if (peer.client?.host !== host) peer.client = toClient(peer, host)
-  return peer.isTrusted ? { ...peer.client, ...readForwarded(request, rules) } : peer.client
+  const client = { address, directAddress: address, scheme, host, isUnixSocket, isTrusted }
+  return isTrusted ? { ...client, ...readForwarded(request, rules) } : client
 }
 
-const toClient = ({ address, scheme, isUnixSocket, isTrusted }: Peer, host: string): Client => ({
-  address,
-  directAddress: address,
-  scheme,
-  host,
-  isUnixSocket,
-  isTrusted,
-})
-
-interface Peer extends Omit<Client, 'host' | 'directAddress'> {
-  /** By which it was judged. */
+interface Peer extends Pick<Client, 'address' | 'scheme' | 'isUnixSocket' | 'isTrusted'> {
+  /** The rules by which `isTrusted` was decided. */
   readonly rules: TrustRules
-  /** As it asked last, where it speaks for itself. */
-  client: Client | undefined
 }
 
-const peers = createSocketNote<Peer>()
+const peers = new WeakMap<Socket, Peer>()
 
-/** Who is at the other end does not change with the requests of a connection: it is judged once, and for new rules. */
+/** The peer of a connection does not change: it is read once, and the decision is made again only for new rules. */
 function findPeer(socket: Socket, rules: TrustRules): Peer {
   const known = peers.get(socket)
   if (known?.rules === rules) return known
-  const peer = judgePeer(known ?? readPeer(socket), rules)
+  const { address, scheme, isUnixSocket } = known ?? readPeer(socket)
+  const isTrusted = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(address, rules.trusted)
+  const peer = { address, scheme, isUnixSocket, isTrusted, rules }
   peers.set(socket, peer)
   return peer
 }
 
-const readPeer = (socket: Socket): Omit<Peer, 'isTrusted' | 'rules' | 'client'> => ({
+const readPeer = (socket: Socket): Pick<Client, 'address' | 'scheme' | 'isUnixSocket'> => ({
   address: plainAddress(socket.remoteAddress ?? ''),
   scheme: schemeOf(socket),
   isUnixSocket: socket.remoteAddress === undefined,
 })
 
-function judgePeer({ address, scheme, isUnixSocket }: ReturnType<typeof readPeer>, rules: TrustRules): Peer {
-  const isTrusted = isUnixSocket ? rules.trustsUnixSockets : isTrustedAddress(address, rules.trusted)
-  return { address, scheme, isUnixSocket, isTrusted, rules, client: undefined }
-}
-
-/** A connection that is gone has no address any more, and would look like a Unix socket: it is looked at as it begins. */
-export const meetPeer = (socket: Socket, rules: TrustRules): void => void findPeer(socket, rules)
+/** To be called for each new connection: a closed one has no address any more and would look like a Unix socket. */
+export const rememberPeer = (socket: Socket, rules: TrustRules): void => void findPeer(socket, rules)
 
 const schemeOf = (socket: Socket | TLSSocket): 'http' | 'https' => ('encrypted' in socket ? 'https' : 'http')
 
@@ -86,8 +70,8 @@ type Claims = { address?: string; scheme?: 'http' | 'https'; host?: string }
 
 function readForwarded(request: IncomingMessage, rules: TrustRules): Claims {
   const header: FindHeader = (name) => (name === '' ? undefined : joined(request.headers[name]))
-  const usesX = rules.family === 'x-forwarded' || (rules.family === 'auto' && speaksX(header, rules))
-  const claims = usesX ? readXForwarded(header, rules) : readStandard(header('forwarded'), rules)
+  const usesXForwarded = rules.family === 'x-forwarded' || (rules.family === 'auto' && hasXForwarded(header, rules))
+  const claims = usesXForwarded ? readXForwarded(header, rules) : readStandard(header('forwarded'), rules)
   const peer = header(rules.peerHeader)?.trim()
   if (peer !== undefined && isIP(peer) !== 0) claims.address = peer
   return claims
@@ -95,7 +79,7 @@ function readForwarded(request: IncomingMessage, rules: TrustRules): Claims {
 
 type FindHeader = (name: string) => string | undefined
 
-const speaksX = (header: FindHeader, { protoHeader, hostHeader, sslHeader }: TrustRules): boolean =>
+const hasXForwarded = (header: FindHeader, { protoHeader, hostHeader, sslHeader }: TrustRules): boolean =>
   Boolean(header('x-forwarded-for') || header(protoHeader) || header(hostHeader) || header(sslHeader))
 
 const joined = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value)
@@ -114,7 +98,7 @@ function readXForwarded(header: FindHeader, rules: TrustRules): Claims {
 
 const split = (list: string | undefined): string[] => (list ? list.split(',').map((item) => item.trim()) : [])
 
-/** From the right, the first address that is not a trusted proxy's own; nothing behind a text that is no address. */
+/** From the right, the first address that is not a trusted proxy. The search ends at a text that is not an address. */
 function findClient(addresses: readonly string[], trusted: BlockList): string | undefined {
   let client: string | undefined
   for (const text of addresses.toReversed()) {

@@ -2,7 +2,7 @@
  * What enters: requests as drivers of the multi-model database spell them. What leaves: answers in that database's
  * words. Nothing here decides who somebody is; it asks.
  */
-import type { Answer, Dialect, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
+import type { Dialect, HeaderPair, PendingReply, RequestContext, Route } from '../../http/request-context.ts'
 import type { AuthSettings } from './auth.ts'
 import { declinesChallenge } from './challenge.ts'
 import { corsHeaders, type OriginSettings } from './cors.ts'
@@ -27,7 +27,7 @@ export interface MultiModelDialectOptions extends StepsDeps {
   settings(): HeaderSettings & GateSettings
   readonly routes: readonly Route[]
   /** A path no route knows. */
-  fallback(context: RequestContext): Answer
+  fallback(context: RequestContext): PendingReply
   /** Whether it goes to a database behind this door. */
   hasUpstream?(): boolean
 }

@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, Handler, RequestContext, Route } from '../../http/request-context.ts'
+import type { Handler, PendingReply, RequestContext, Route } from '../../http/request-context.ts'
 import { type AuthDeps, authRoutes, signInMethods } from './auth.ts'
 import { type DatabasesDeps, databasesRoutes } from './databases.ts'
 import { requireOperator } from './rights.ts'
@@ -43,10 +43,10 @@ export const standInRoutes = (deps: StatusDeps & DatabasesDeps): readonly Route[
 /** What stands below a path that is Cardea's is Cardea's too. Everything else is for whoever stands behind this door. */
 export function createFallback(
   auth: AuthDeps,
-  forward?: (context: RequestContext) => Answer | undefined,
-): (context: RequestContext) => Answer {
+  forward?: (context: RequestContext) => PendingReply | undefined,
+): (context: RequestContext) => PendingReply {
   const methods = signInMethods(auth)
-  const below = new Map<string, (context: RequestContext) => Answer>([
+  const below = new Map<string, (context: RequestContext) => PendingReply>([
     // quirk: reference multi-model 1.1: any path below signs in
     ['_open/auth', (context) => answerBy(methods, context)],
     ['_api/user', refuseParts],
@@ -74,7 +74,7 @@ export function refuseBatch([first, second]: readonly string[]): void {
 const toNotFound = (segments: readonly string[]): Refusal =>
   new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
 
-function answerBy(methods: Route['methods'], context: RequestContext): Answer {
+function answerBy(methods: Route['methods'], context: RequestContext): PendingReply {
   const handler = Object.hasOwn(methods, context.method) ? methods[context.method] : undefined
   if (handler) return handler(context, {})
   throw new Refusal('method_not_allowed', { about: Object.keys(methods).join(',') })
