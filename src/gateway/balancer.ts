@@ -1,119 +1,109 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 
-/** One of several servers that are as good as each other. */
-export interface Member<P> {
+/** One of several interchangeable upstream servers. */
+export interface Server<P> {
   readonly url: string
   readonly pool: P
-  /** Requests under way. */
+  /** Requests in progress. */
   open: number
-  /** Until when it is left alone, because nobody could connect to it. */
-  restsUntilMs: number
-  /** Until when others are asked rather, because it did not answer. */
-  avoidedUntilMs: number
-  /** In a row. */
+  /** It is skipped until then, because a connection could not be established. */
+  downUntilMs: number
+  /** Other servers are preferred until then, because it did not respond. */
+  deprioritizedUntilMs: number
+  /** Failures in a row. */
   failures: number
-  /** Its last turn, as a count of all of them. */
+  /** Sequence number of the last time it was chosen. */
   turn: number
 }
 
 export interface Balancer<P> {
-  readonly members: readonly Member<P>[]
+  readonly servers: readonly Server<P>[]
   /**
-   * Of those that neither rest nor were tried already the one with the fewest requests under way, and of equals the one
-   * whose turn is longest ago; those that are avoided only where there is no other. Where all of them rest, the one due
-   * soonest is asked by one request at a time: it may be back. `undefined`: there is none.
+   * The server with the fewest requests in progress; of equals, the one chosen longest ago. Servers that are down or
+   * in `tried` are skipped, and deprioritized ones are used only when there is no other. If all are down, the one that
+   * is due first gets one request at a time, to find out whether it is back. `undefined`: no server is left.
    */
-  choose(tried?: ReadonlySet<Member<P>>): Member<P> | undefined
-  /** Nobody could connect to it: it rests, the longer the more often in a row. */
-  rest(member: Member<P>): void
-  /** It took too long. That may be the request's doing: it is avoided, as long as it would rest, and never refused. */
-  avoid(member: Member<P>): void
-  /** Its connection broke without an answer. Once may be one that was kept too long: it is avoided from the second on. */
-  doubt(member: Member<P>): void
-  /** It answered. */
-  revive(member: Member<P>): void
-  /** That nobody can be asked now, and when to try again. */
-  refuse(): Refusal
+  choose(tried: ReadonlySet<Server<P>>): Server<P> | undefined
+  /** A connection could not be established: skip the server, longer with each failure in a row. */
+  markDown(server: Server<P>): void
+  /** The response took too long, perhaps because of the request itself: prefer other servers, but never skip this one. */
+  deprioritize(server: Server<P>): void
+  /** The connection broke before a response. The first time may be an idle connection that expired, so it only counts. */
+  suspect(server: Server<P>): void
+  /** The server responded. */
+  markUp(server: Server<P>): void
+  /** The refusal for the client when no server is available, with the time to retry after. */
+  createRefusal(): Refusal
 }
 
-const FIRST_REST_MS = 250
-const LONGEST_REST_MS = 5000
+const FIRST_PENALTY_MS = 250
+const MAX_PENALTY_MS = 5000
 
 export function createBalancer<P>(pools: readonly (readonly [url: string, pool: P])[], clock: Clock): Balancer<P> {
-  const members = pools.map(([url, pool]) => createMember(url, pool))
+  const servers = pools.map(([url, pool]) => createServer(url, pool))
   let turns = 0
-  const avoid = (member: Member<P>): void => {
-    if (member.avoidedUntilMs > clock.nowMs()) return
-    member.avoidedUntilMs = clock.nowMs() + countFailure(member)
+  const deprioritize = (server: Server<P>): void => {
+    if (server.deprioritizedUntilMs > clock.nowMs()) return
+    server.deprioritizedUntilMs = clock.nowMs() + countFailure(server)
   }
   return {
-    members,
+    servers,
     choose(tried) {
-      const now = clock.nowMs()
-      let best: Member<P> | undefined
-      for (const member of members) {
-        if (member.restsUntilMs > now || tried?.has(member)) continue
-        if (best === undefined || isBefore(member, best, now)) best = member
-      }
-      best ??= findDueSoonest(members, tried)
+      const nowMs = clock.nowMs()
+      const untried = servers.filter((server) => !tried.has(server))
+      const [best = findDueFirst(untried)] = untried
+        .filter(({ downUntilMs }) => downUntilMs <= nowMs)
+        .sort((a, b) => compare(a, b, nowMs))
       if (best) best.turn = turns += 1
       return best
     },
-    rest(member) {
-      // of many requests that fail at once the first counts
-      if (member.restsUntilMs > clock.nowMs()) return
-      member.restsUntilMs = clock.nowMs() + countFailure(member)
+    markDown(server) {
+      // of many requests that fail at the same time only the first counts
+      if (server.downUntilMs > clock.nowMs()) return
+      server.downUntilMs = clock.nowMs() + countFailure(server)
     },
-    avoid,
-    doubt(member) {
-      if (member.failures === 0) member.failures = 1
-      else avoid(member)
+    deprioritize,
+    suspect(server) {
+      if (server.failures === 0) server.failures = 1
+      else deprioritize(server)
     },
-    revive(member) {
-      member.failures = 0
-      member.restsUntilMs = 0
-      member.avoidedUntilMs = 0
+    markUp(server) {
+      server.failures = 0
+      server.downUntilMs = 0
+      server.deprioritizedUntilMs = 0
     },
-    refuse() {
-      const soonest = Math.min(...members.map(({ restsUntilMs }) => restsUntilMs))
-      const seconds = Math.max(1, Math.ceil((soonest - clock.nowMs()) / 1000))
+    createRefusal() {
+      const firstMs = Math.min(...servers.map(({ downUntilMs }) => downUntilMs))
+      const seconds = Math.max(1, Math.ceil((firstMs - clock.nowMs()) / 1000))
       return new Refusal('upstream_unavailable', { retryAfterSeconds: seconds })
     },
   }
 }
 
-const createMember = <P>(url: string, pool: P): Member<P> => ({
+const createServer = <P>(url: string, pool: P): Server<P> => ({
   url,
   pool,
   open: 0,
-  restsUntilMs: 0,
-  avoidedUntilMs: 0,
+  downUntilMs: 0,
+  deprioritizedUntilMs: 0,
   failures: 0,
   turn: 0,
 })
 
-/** How long it is left alone now. */
-function countFailure<P>(member: Member<P>): number {
-  member.failures += 1
-  return Math.min(FIRST_REST_MS * 2 ** (member.failures - 1), LONGEST_REST_MS)
+/** Counts one more failure and returns the penalty for it. */
+function countFailure<P>(server: Server<P>): number {
+  server.failures += 1
+  return Math.min(FIRST_PENALTY_MS * 2 ** (server.failures - 1), MAX_PENALTY_MS)
 }
 
-function isBefore<P>(member: Member<P>, other: Member<P>, nowMs: number): boolean {
-  const isAvoided = member.avoidedUntilMs > nowMs
-  if (isAvoided !== other.avoidedUntilMs > nowMs) return !isAvoided
-  return member.open < other.open || (member.open === other.open && member.turn < other.turn)
+function compare<P>(a: Server<P>, b: Server<P>, nowMs: number): number {
+  const isDeprioritized = (server: Server<P>) => Number(server.deprioritizedUntilMs > nowMs)
+  return isDeprioritized(a) - isDeprioritized(b) || a.open - b.open || a.turn - b.turn
 }
 
-/** One that has a request under way is being tried by it: the rest wait for what becomes of that. */
-function findDueSoonest<P>(
-  members: readonly Member<P>[],
-  tried: ReadonlySet<Member<P>> | undefined,
-): Member<P> | undefined {
-  let best: Member<P> | undefined
-  for (const member of members) {
-    if (member.open > 0 || tried?.has(member)) continue
-    if (best === undefined || member.restsUntilMs < best.restsUntilMs) best = member
-  }
-  return best
+/** Only idle servers: one with a request in progress is being tried by that request. */
+function findDueFirst<P>(servers: readonly Server<P>[]): Server<P> | undefined {
+  const [first] = servers.filter(({ open }) => open === 0).sort((a, b) => a.downUntilMs - b.downUntilMs)
+  return first
 }

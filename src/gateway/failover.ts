@@ -1,114 +1,80 @@
 import { Refusal } from '../base/errors.ts'
 import type { Reply } from '../http/request-context.ts'
-import type { Balancer, Member } from './balancer.ts'
-import type { CheckIdentity } from './identity-check.ts'
-import type { Pools } from './pools.ts'
-import type { UpstreamDeps } from './upstream.ts'
-import { isDisconnected, isUnanswered, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
-import { Attempt, type AttemptOwner, type Failed, type Order } from './upstream-request.ts'
+import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
+import type { CheckIdentity, IdentityProbe } from './identity-probe.ts'
+import { isDisconnected, isTimeout, isUnconnected, toUpstreamRefusal } from './upstream-errors.ts'
+import { type Failure, type SendDeps, sendRequest, type UpstreamRequest } from './upstream-request.ts'
 
-export interface RoundDeps extends UpstreamDeps {
+export interface FailoverDeps extends SendDeps {
+  /** Whether the server accepts the identities that Cardea signs. Omitted where the server does not show it. */
+  readonly probe?: IdentityProbe
   readonly checkIdentity: CheckIdentity | undefined
 }
 
-/** Asks one server after another, as long as that can do no harm. */
-export const askAround = (order: Order, group: Balancer<Pools>, deps: RoundDeps): Promise<Reply> =>
-  new Promise((resolve, reject) => new Round(order, group, deps, resolve, reject).next())
+/** Sends the request to one server after another, as long as repeating it is safe. */
+export async function sendWithFailover(
+  request: UpstreamRequest,
+  balancer: UpstreamBalancer,
+  deps: FailoverDeps,
+): Promise<Reply> {
+  const tried = new Set<UpstreamServer>()
+  let refusal: Refusal | undefined
+  for (let attempt = 0; ; attempt += 1) {
+    const server = balancer.choose(tried)
+    if (server === undefined) throw refusal ?? balancer.createRefusal()
+    const outcome = await sendRequest(request, server, deps)
+    if (outcome.kind === 'reply') {
+      balancer.markUp(server)
+      deps.watch.onResponded(server.url)
+      await requireAcceptedIdentity(request, outcome.reply, { server, deps })
+      return outcome.reply
+    }
+    penalize(server, outcome, { balancer, deps })
+    refusal = toUpstreamRefusal(outcome.error, balancer.createRefusal)
+    if (request.context.isGone) throw refusal
+    if (!canRepeat(request, outcome)) {
+      if (isUpstreamFault(outcome.error)) deps.watch.onFailed(server.url, outcome.error)
+      throw refusal
+    }
+    // if an idle connection of the only server was just closed, a new one to the same server may work
+    const isWorthRepeating = !isUnconnected(outcome.error) && attempt === 0 && balancer.servers.length === 1
+    if (!isWorthRepeating) tried.add(server)
+  }
+}
+
+/** The reply waits for the check. It is passed on unchanged unless the server rejects Cardea's signature. */
+async function requireAcceptedIdentity(
+  { isSigned }: UpstreamRequest,
+  { status, body }: Reply,
+  { server, deps }: { server: UpstreamServer; deps: FailoverDeps },
+): Promise<void> {
+  const { probe, checkIdentity, watch } = deps
+  if (!isSigned || !checkIdentity || !probe?.suspicious.has(status)) return
+  const reason = await checkIdentity(server)
+  if (reason === undefined) return
+  if (typeof body === 'object' && 'discard' in body) body.discard()
+  watch.onRejected(server.url, reason)
+  throw new Refusal('upstream_rejects_identity', { detail: reason })
+}
+
+function penalize(
+  server: UpstreamServer,
+  { error, hasBegun }: Failure,
+  { balancer, deps }: { balancer: UpstreamBalancer; deps: FailoverDeps },
+): void {
+  if (isUnconnected(error)) {
+    balancer.markDown(server)
+    deps.watch.onUnconnected(server.url, error)
+  } else if (isTimeout(error)) balancer.deprioritize(server)
+  else if (isDisconnected(error) && !hasBegun) balancer.suspect(server)
+}
 
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
-class Round implements AttemptOwner {
-  readonly #order: Order
-  readonly #group: Balancer<Pools>
-  readonly #deps: RoundDeps
-  readonly #resolve: (reply: Reply) => void
-  readonly #reject: (error: unknown) => void
-  #tried: Set<Member<Pools>> | undefined
-  #failure: Refusal | undefined
-  #repeats = 0
-
-  constructor(
-    order: Order,
-    group: Balancer<Pools>,
-    deps: RoundDeps,
-    resolve: (reply: Reply) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.#order = order
-    this.#group = group
-    this.#deps = deps
-    this.#resolve = resolve
-    this.#reject = reject
-  }
-
-  next(): void {
-    const member = this.#group.choose(this.#tried)
-    if (member === undefined) this.#reject(this.#failure ?? this.#group.refuse())
-    else this.#ask(member)
-  }
-
-  #ask(member: Member<Pools>): void {
-    try {
-      new Attempt(this.#order, member, this.#deps, this).send()
-    } catch (error) {
-      this.#reject(error)
-    }
-  }
-
-  onReply(member: Member<Pools>, reply: Reply): void {
-    if (member.failures > 0) this.#group.revive(member)
-    this.#deps.watch.onResponded(member.url)
-    const { probe, checkIdentity } = this.#deps
-    if (this.#order.isSigned && checkIdentity && probe?.suspicious.has(reply.status))
-      void this.#examine(member, reply, checkIdentity)
-    else this.#resolve(reply)
-  }
-
-  /** The response waits meanwhile. It is passed on unchanged unless the signature is what was rejected. */
-  async #examine(member: Member<Pools>, reply: Reply, checkIdentity: CheckIdentity): Promise<void> {
-    const reason = await checkIdentity(member)
-    if (reason === undefined) {
-      this.#resolve(reply)
-      return
-    }
-    dropBody(reply)
-    this.#deps.watch.onRejected(member.url, reason)
-    this.#reject(new Refusal('upstream_rejects_identity', { detail: reason }))
-  }
-
-  onFailed(member: Member<Pools>, failed: Failed): void {
-    const { error } = failed
-    this.#judge(member, failed)
-    this.#failure = toUpstreamRefusal(error, this.#group.refuse)
-    const isSafe = isUnconnected(error) || (isDisconnected(error) && isRepeatable(this.#order, failed))
-    if (!isSafe || this.#order.context.isGone) {
-      if (isUpstreamFault(error) && !this.#order.context.isGone) this.#deps.watch.onFailed(member.url, error)
-      this.#reject(this.#failure)
-      return
-    }
-    // a connection kept alive may be closed by the other end just now: a fresh one of the same server will do
-    this.#tried ??= new Set()
-    if (isUnconnected(error) || this.#repeats > 0 || this.#group.members.length > 1) this.#tried.add(member)
-    this.#repeats += 1
-    // not before whoever told of the failure has put its own things in order
-    queueMicrotask(() => this.next())
-  }
-
-  #judge(member: Member<Pools>, { error, hasBegun }: Failed): void {
-    if (isUnconnected(error)) {
-      this.#group.rest(member)
-      this.#deps.watch.onUnconnected(member.url, error)
-    } else if (isUnanswered(error)) this.#group.avoid(member)
-    else if (isDisconnected(error) && !hasBegun) this.#group.doubt(member)
-  }
+function canRepeat({ context }: UpstreamRequest, { error, hasBegun, hasSent }: Failure): boolean {
+  if (isUnconnected(error)) return true
+  return isDisconnected(error) && IDEMPOTENT.has(context.method) && !hasBegun && !hasSent
 }
 
 /** Other refusals are about the client: its body broke off, or its session ended meanwhile. */
 const isUpstreamFault = (error: Error): boolean => !(error instanceof Refusal) || error.code === 'upstream_failed'
-
-function dropBody({ body }: Reply): void {
-  if (typeof body === 'object' && 'discard' in body) body.discard()
-}
-
-const isRepeatable = ({ context }: Order, { hasBegun, hasSent }: Failed): boolean =>
-  IDEMPOTENT.has(context.method) && !hasBegun && !hasSent

@@ -1,9 +1,12 @@
+/** The health of the upstream servers: the health check of a door, and the events an operator should see. */
+import type { Clock } from '../base/clock.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { Balancer, Member } from './balancer.ts'
-import { readJsonBody } from './identity-check.ts'
-import type { Pools } from './pools.ts'
+import type { SecurityEvents } from '../observe/security-events.ts'
+import type { UpstreamBalancer, UpstreamServer } from './connections.ts'
+import { readJsonBody } from './identity-probe.ts'
+import { codeOf } from './upstream-errors.ts'
 
-/** `unready`: it answers, but asks not to be used now. */
+/** `unready`: the server responds, but asks not to be used now. */
 export type UpstreamHealth =
   | { readonly kind: 'up' }
   | { readonly kind: 'unready'; readonly status: string }
@@ -14,25 +17,72 @@ const DOWN: UpstreamHealth = Object.freeze({ kind: 'down' })
 
 const TIMEOUT_MS = 5000
 
-/** The best of all servers: one that is up serves the door. */
-export async function checkHealth(group: Balancer<Pools>, path: string): Promise<UpstreamHealth> {
-  const asked = group.members.map((member) => askOne(member, path).catch(() => DOWN))
-  // without waiting for a server that does not answer
-  const firstUp = Promise.any(asked.map(requireUp))
-  return firstUp.catch(async () => (await Promise.all(asked)).find(({ kind }) => kind === 'unready') ?? DOWN)
+/** The health of the best server: one that is up is enough for the door. */
+export async function checkHealth(balancer: UpstreamBalancer, path: string): Promise<UpstreamHealth> {
+  const checks = balancer.servers.map((server) => checkServer(server, path).catch(() => DOWN))
+  // does not wait for a server that does not respond
+  const firstUp = Promise.any(checks.map(requireUp))
+  return firstUp.catch(async () => (await Promise.all(checks)).find(({ kind }) => kind === 'unready') ?? DOWN)
 }
 
-async function requireUp(asked: Promise<UpstreamHealth>): Promise<UpstreamHealth> {
-  const health = await asked
+async function requireUp(check: Promise<UpstreamHealth>): Promise<UpstreamHealth> {
+  const health = await check
   if (health.kind !== 'up') throw new Error('not up')
   return health
 }
 
-async function askOne({ pool }: Member<Pools>, path: string): Promise<UpstreamHealth> {
+async function checkServer({ pool }: UpstreamServer, path: string): Promise<UpstreamHealth> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const { statusCode, body } = await pool.requests.request({ method: 'GET', path, signal })
   const json = await readJsonBody(body)
   if (statusCode >= 500) return DOWN
   const status = statusCode === 404 && isJsonObject(json) ? findMember(json, 'status') : undefined
   return typeof status === 'string' ? { kind: 'unready', status } : UP
+}
+
+/** What an operator should check, for each kind of problem. */
+export interface UpstreamHints {
+  readonly down: string
+  readonly failed: string
+  readonly rejected: string
+}
+
+/** Records events about the servers behind a door, each identified by its URL. */
+export interface UpstreamWatch {
+  /** No connection could be established. */
+  onUnconnected(url: string, error: Error): void
+  /** The server was connected, but did not send a valid response. */
+  onFailed(url: string, error: Error): void
+  /** The server rejected a signed identity. */
+  onRejected(url: string, reason: string): void
+  onResponded(url: string): void
+}
+
+export function createUpstreamWatch(events: SecurityEvents, hints: () => UpstreamHints, clock: Clock): UpstreamWatch {
+  const downSinceMs = new Map<string, number>()
+  return {
+    onUnconnected(url, error) {
+      if (!downSinceMs.has(url)) downSinceMs.set(url, clock.nowMs())
+      events.record('upstream.down', { upstream: toPublic(url), reason: describe(error), check: hints().down })
+    },
+    onFailed: (url, error) =>
+      events.record('upstream.failed', { upstream: toPublic(url), reason: describe(error), check: hints().failed }),
+    onRejected: (url, reason) =>
+      events.record('upstream.token-rejected', { upstream: toPublic(url), reason, check: hints().rejected }),
+    onResponded(url) {
+      const sinceMs = downSinceMs.get(url)
+      if (sinceMs === undefined) return
+      downSinceMs.delete(url)
+      const seconds = Math.round((clock.nowMs() - sinceMs) / 1000)
+      events.record('upstream.up', { upstream: toPublic(url), seconds })
+    },
+  }
+}
+
+/** The code only: the message of a library may quote its input. */
+const describe = (error: Error): string => codeOf(error) || error.name
+
+function toPublic(url: string): string {
+  const { protocol, host } = new URL(url)
+  return `${protocol}//${host}`
 }

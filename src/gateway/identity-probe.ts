@@ -1,8 +1,69 @@
-// What shows whether each database accepts the identities that Cardea signs.
-import { findMember, isJsonObject } from '../base/json.ts'
+/**
+ * Checks whether an upstream server accepts the identities that Cardea signs. A response of 400 or 401 may be about the
+ * client's request or about Cardea's signature, and both look alike. So Cardea sends a probe of its own, whose response
+ * depends only on the signature.
+ */
+import type { Clock } from '../base/clock.ts'
+import { readUtf8 } from '../base/encoding.ts'
+import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
-import type { IdentityProbe } from './identity-check.ts'
+import type { UpstreamServer } from './connections.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
+
+export interface IdentityProbe {
+  /** Statuses of a response to a signed request that may mean that the signature was rejected. */
+  readonly suspicious: ReadonlySet<number>
+  readonly path: string
+  /** Names and values in turn; `undefined`: identities are not signed now. */
+  headers(): readonly string[] | undefined
+  /** Why the signature was rejected; `undefined`: it was accepted, or this response does not show it. */
+  findReason(status: number, body: unknown): string | undefined
+}
+
+/** Why this server rejects the signature; `undefined`: it accepts it, or that is not known now. */
+export type CheckIdentity = (server: UpstreamServer) => Promise<string | undefined>
+
+/** How long a result is reused: clients may cause any number of suspicious responses. */
+const FRESH_MS = 1000
+const TIMEOUT_MS = 5000
+const MAX_BODY_BYTES = 16_384
+
+interface Finding {
+  readonly atMs: number
+  readonly reason: Promise<string | undefined>
+}
+
+export function createIdentityCheck(probe: IdentityProbe, clock: Clock): CheckIdentity {
+  const findings = new WeakMap<UpstreamServer, Finding>()
+  return (server) => {
+    const known = findings.get(server)
+    if (known && clock.nowMs() - known.atMs < FRESH_MS) return known.reason
+    const reason = sendProbe(server, probe).catch(() => undefined)
+    findings.set(server, { atMs: clock.nowMs(), reason })
+    return reason
+  }
+}
+
+async function sendProbe({ pool }: UpstreamServer, probe: IdentityProbe): Promise<string | undefined> {
+  const headers = probe.headers()
+  if (headers === undefined) return undefined
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const response = await pool.requests.request({ method: 'GET', path: probe.path, headers: [...headers], signal })
+  return probe.findReason(response.statusCode, await readJsonBody(response.body))
+}
+
+/** `undefined` if the body is too large or not JSON. */
+export async function readJsonBody(body: AsyncIterable<Uint8Array>): Promise<unknown> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > MAX_BODY_BYTES) return undefined
+    chunks.push(chunk)
+  }
+  const reading = readJson(readUtf8(Buffer.concat(chunks)) ?? '')
+  return reading.kind === 'json' ? reading.value : undefined
+}
 
 /** The name the probes use. It needs no user in the database and gets no rights there. */
 const PROBE_NAME = 'cardea-probe'
@@ -18,7 +79,7 @@ const PROBE_SUPERUSER: Authenticated = Object.freeze({
 })
 
 /**
- * CouchDB tells in `/_session` who it takes the request for, and needs no user document for that. It answers 400 or 401
+ * CouchDB shows in `/_session` which user a request has, and needs no user document for that. It answers 400 or 401
  * to a token it rejects. A token or proxy header whose handler is not configured is ignored: then the name is missing.
  */
 export const createDocumentProbe = (toIdentityHeaders: ToIdentityHeaders): IdentityProbe => ({

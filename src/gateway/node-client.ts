@@ -1,48 +1,54 @@
 /**
- * What enters: a request with trailers, which undici cannot send. What leaves: the same calls undici would make. Node's
- * own client sends it, over connections made and verified as those of the pools are.
+ * Sends requests with trailers, which undici cannot send, with Node's own client. It calls the same handler as undici
+ * does and uses connections opened and verified in the same way.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
-import { createConnector, KEEP_ALIVE_MS, MAX_HEADER_BYTES, type PoolLimits } from './pool.ts'
+import type { buildConnector, Dispatcher } from 'undici'
 
-export interface DirectOrder {
+interface NodeClientOptions {
+  readonly connect: buildConnector.connector
+  readonly url: string
+  readonly maxConnections: number
+  readonly keepAliveMs: number
+  readonly maxHeaderBytes: number
+}
+
+export interface TrailerRequest {
   readonly method: string
   readonly path: string
-  /** All of them, with those that say how long the body is. */
+  /** All headers, including those that frame the body. */
   readonly headers: readonly string[]
   readonly body: Readable
-  /** What follows the body. Called when it is over. */
+  /** The trailers. Called when the body has ended. */
   trailers(): [string, string][]
 }
 
-export interface Direct {
-  dispatch(order: DirectOrder, handler: Dispatcher.DispatchHandler): void
-  /** Ends what is under way. Connections nobody uses end by themselves. */
+export interface NodeClient {
+  dispatch(request: TrailerRequest, handler: Dispatcher.DispatchHandler): void
+  /** Ends the requests in progress. Idle connections expire by themselves. */
   destroy(): void
 }
 
-export function createDirect(url: string, limits: PoolLimits): Direct {
-  const agent = createAgent(new URL(url), limits)
+export function createNodeClient(options: NodeClientOptions): NodeClient {
+  const agent = createAgent(options)
   return {
-    dispatch: (order, handler) => new Conversation(order, handler).open(agent),
+    dispatch: (request, handler) => new NodeExchange(request, handler).open(agent, options.maxHeaderBytes),
     destroy: () => agent.destroy(),
   }
 }
 
-function createAgent(url: URL, limits: PoolLimits): Agent {
-  const { protocol, host, port } = url
-  const hostname = url.hostname.replace(/^\[|\]$/g, '')
-  const connect = createConnector(url, limits)
-  const agent = new Agent({ keepAlive: true, maxSockets: limits.maxConnections, timeout: KEEP_ALIVE_MS })
-  // The connector speaks TLS where that is due, so that plain HTTP is all that is left for the agent.
+function createAgent({ connect, url, maxConnections, keepAliveMs }: NodeClientOptions): Agent {
+  const { protocol, host, hostname: rawHostname, port } = new URL(url)
+  const hostname = rawHostname.replace(/^\[|\]$/g, '')
+  const agent = new Agent({ keepAlive: true, maxSockets: maxConnections, timeout: keepAliveMs })
+  // the connector does TLS where the URL needs it, so the agent only ever sees plain HTTP
   agent.createConnection = (_options, done) => {
     connect({ protocol, host, hostname, port }, (error, socket) => {
-      // a head is written as text: one character a byte
+      // headers are text with one character per byte
       socket?.setDefaultEncoding('latin1')
-      // its types know no socket that is missing
+      // the type does not allow for a missing socket, Node does
       done?.(error, socket as Socket)
     })
     return undefined
@@ -50,14 +56,14 @@ function createAgent(url: URL, limits: PoolLimits): Agent {
   return agent
 }
 
-/** One request and its answer. */
-class Conversation implements Dispatcher.DispatchController {
+/** One request and its response. */
+class NodeExchange implements Dispatcher.DispatchController {
   rawHeaders: string[] | null = null
   rawTrailers: string[] | null = null
   aborted = false
   paused = false
   reason: Error | null = null
-  readonly #order: DirectOrder
+  readonly #order: TrailerRequest
   readonly #handler: Dispatcher.DispatchHandler
   #request: ClientRequest | undefined
   #response: IncomingMessage | undefined
@@ -65,51 +71,50 @@ class Conversation implements Dispatcher.DispatchController {
   #bytesBefore = 0
   #broken: Error | undefined
 
-  constructor(order: DirectOrder, handler: Dispatcher.DispatchHandler) {
+  constructor(order: TrailerRequest, handler: Dispatcher.DispatchHandler) {
     this.#order = order
     this.#handler = handler
   }
 
-  open(agent: Agent): void {
-    this.#try(() => {
+  open(agent: Agent, maxHeaderSize: number): void {
+    this.#guard(() => {
       this.#handler.onRequestStart?.(this, null)
-      if (!this.#isOver) this.#send(agent)
+      if (!this.#isOver) this.#send(agent, maxHeaderSize)
     })
   }
 
-  #send(agent: Agent): void {
+  #send(agent: Agent, maxHeaderSize: number): void {
     const { method, path, headers, body } = this.#order
-    const request = openRequest({ agent, method, path, headers, maxHeaderSize: MAX_HEADER_BYTES })
+    const request = openRequest({ agent, method, path, headers, maxHeaderSize })
     this.#request = request
-    // zero: none may vanish
+    // zero: no limit, so that no header is lost silently
     request.maxHeadersCount = 0
-    request.on('error', (error) => this.#failBehind(error))
-    request.on('response', (response) => this.#try(() => this.#receive(response)))
-    request.once('socket', (socket) => this.#try(() => this.#connected(socket)))
+    request.on('error', (error) => this.#failAfterResponse(error))
+    request.on('response', (response) => this.#guard(() => this.#receive(response)))
+    request.once('socket', (socket) => this.#guard(() => this.#onConnected(socket)))
     request.on('upgrade', (_response, socket) => {
       socket.destroy()
-      this.#fail(new Error('an upgrade nobody asked for'))
+      this.#fail(new Error('unexpected upgrade'))
     })
     body.on('error', (error) => this.#fail(error))
     request.flushHeaders()
   }
 
-  /** The socket is given away when it is connected: until then nothing of the body is taken, and another may be asked. */
-  #connected(socket: Socket): void {
+  /** The body is not read before the connection is established, so that another server can still be tried. */
+  #onConnected(socket: Socket): void {
     this.#bytesBefore = socket.bytesRead
     if (!this.#isOver) this.#sendBody()
   }
 
   #sendBody(): void {
     const { body } = this.#order
-    const { onBodySent } = this.#handler
     body.on('data', (chunk: Buffer) => {
       if (this.#isOver) return
       if (!this.#request?.write(chunk)) body.pause()
-      onBodySent?.call(this.#handler, chunk)
+      this.#handler.onBodySent?.(chunk)
     })
     this.#request?.on('drain', () => body.resume())
-    body.on('end', () => this.#try(() => this.#endBody()))
+    body.on('end', () => this.#guard(() => this.#endBody()))
   }
 
   #endBody(): void {
@@ -122,16 +127,16 @@ class Conversation implements Dispatcher.DispatchController {
 
   #receive(response: IncomingMessage): void {
     this.#response = response
-    // Node keeps what comes before an answer to itself
-    if ((response.statusCode ?? 0) < 200) throw new Error('a status that is none')
+    // Node does not report 1xx responses here
+    if ((response.statusCode ?? 0) < 200) throw new Error('invalid status')
     response.on('error', (error) => this.#fail(error))
     this.rawHeaders = response.rawHeaders
     this.#handler.onResponseStarted?.()
     this.#handler.onResponseStart?.(this, response.statusCode ?? 0, {}, response.statusMessage)
     response.on('data', (chunk: Buffer) => {
-      if (!this.#isOver) this.#try(() => this.#handler.onResponseData?.(this, chunk))
+      if (!this.#isOver) this.#guard(() => this.#handler.onResponseData?.(this, chunk))
     })
-    response.on('end', () => this.#try(() => this.#finish(response)))
+    response.on('end', () => this.#guard(() => this.#finish(response)))
   }
 
   #finish(response: IncomingMessage): void {
@@ -159,11 +164,11 @@ class Conversation implements Dispatcher.DispatchController {
     this.#response?.resume()
   }
 
-  /** What came before it comes out of Node later. An answer that was whole by then is not spoiled by what follows it. */
-  #failBehind(error: Error): void {
+  /** Node emits the error before data it has already received. A response that is complete by then is still valid. */
+  #failAfterResponse(error: Error): void {
     if (this.#response === undefined) this.#fail(error)
     else if (!this.#response.complete) {
-      // Node may take the break for the end of it in the meantime
+      // until then Node may report the break as the end of the response
       this.#broken = error
       setImmediate(() => this.#fail(error))
     }
@@ -181,12 +186,12 @@ class Conversation implements Dispatcher.DispatchController {
   #close(): void {
     this.#isOver = true
     this.#order.body.destroy()
-    // where part of the request is missing, no other can follow on its connection
+    // after an incomplete request the connection cannot be used for another one
     if (this.#request?.writableEnded === false) this.#request.destroy()
   }
 
-  /** What goes wrong here goes wrong for this request alone: an event that throws would end the process. */
-  #try(work: () => void): void {
+  /** An event listener that throws would end the process: an error here fails this request only. */
+  #guard(work: () => void): void {
     try {
       work()
     } catch (error) {

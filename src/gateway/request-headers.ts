@@ -1,22 +1,22 @@
 import { METHOD_OVERRIDES, normalizeHeaderName } from '../base/header-name.ts'
 import { createNameMemo } from '../base/name-memo.ts'
 import type { Client } from '../http/request-context.ts'
-import { listConnectionNames } from './header-names.ts'
 
-/** What of a request goes on. */
-export interface RequestHeaderRules {
-  /** Headers of the deployment's own choosing that tell who somebody is, beside the well-known ones. */
+/** Which headers of a request are forwarded. */
+interface RequestHeaderRules {
+  /** Identity headers with names of this deployment, in addition to the well-known ones. */
   readonly identityHeaderNames: readonly string[]
-  /** The cookie that is Cardea's. */
+  /** Cardea's own cookies, which are not forwarded. */
   readonly ownCookies: readonly string[]
 }
 
+/** Takes and returns names and values in turn. `keepsAuthorization`: whether the client's own is forwarded. */
 export type HeaderFilter = (raw: readonly string[], keepsAuthorization: boolean) => string[]
 
-type Fate = 'pass' | 'drop' | 'authorization' | 'cookie' | 'connection'
+type Fate = 'pass' | 'drop' | 'authorization' | 'cookie'
 
-/** One connection's business (RFC 9110 7.6.1), or ours to say anew. */
-const OWN_HOP: readonly string[] = [
+/** Hop-by-hop headers (RFC 9110 7.6.1), and headers that the gateway sets itself. */
+const HOP_BY_HOP: readonly string[] = [
   'keep-alive',
   'proxy-connection',
   'proxy-authenticate',
@@ -31,7 +31,7 @@ const OWN_HOP: readonly string[] = [
   'content-length',
 ]
 
-/** Headers that tell applications who the client is, where it comes from, or which path it asked for. */
+/** Headers that applications read the client's identity, its address or the original path from. */
 const IDENTITY: readonly string[] = [
   'forwarded',
   'x-forwarded',
@@ -59,7 +59,7 @@ const IDENTITY_PREFIXES: readonly string[] = [
   'x-authentik-',
   'x-goog-authenticated-',
   'x-ms-client-principal',
-  // of whoever ended the TLS of a client that showed a certificate
+  // set by proxies that verify client certificates
   'client-cert',
   'x-client-cert',
   'ssl-client-',
@@ -69,47 +69,57 @@ const IDENTITY_PREFIXES: readonly string[] = [
 /** `X-Client-IP`, `True-Client-IP`, `CF-Connecting-IP`, and the same from other networks. */
 const IDENTITY_SUFFIXES: readonly string[] = ['-client-ip', '-connecting-ip']
 
-/** `keepsAuthorization`: whether the client's own goes along. */
 export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
   const dropped = new Set(
-    // a door refuses an override in the headers; here it is one among the trailers
-    [...OWN_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaderNames].map((name) =>
+    // a door rejects a method override in the headers, but not in the trailers
+    [...HOP_BY_HOP, ...METHOD_OVERRIDES, ...IDENTITY, ...rules.identityHeaderNames].map((name) =>
       normalizeHeaderName(name),
     ),
   )
-  const judge = createNameMemo((name) => fateOf(name, dropped))
+  const findFate = createNameMemo((name) => fateOf(name, dropped))
   return (raw, keepsAuthorization) => {
-    const named = listConnectionNames(raw)
+    const hopNames = listConnectionNames(raw)
     const kept: string[] = []
     for (let i = 0; i + 1 < raw.length; i += 2) {
-      const name = raw[i] as string
-      const value = raw[i + 1] as string
-      const fate = judge(name)
-      if (fate === 'drop' || fate === 'connection') continue
+      const [name = '', value = ''] = [raw[i], raw[i + 1]]
+      const fate = findFate(name)
       if (fate === 'authorization') {
-        // whatever `Connection` names: who was let in as somebody must not arrive as nobody
+        // even if `Connection` names it: an authenticated request must not become anonymous
         if (keepsAuthorization) kept.push(name, value)
-      } else if (named?.has(name.toLowerCase())) continue
+      } else if (fate === 'drop' || hopNames.has(name.toLowerCase())) continue
       else if (fate === 'pass') kept.push(name, value)
-      else if (fate === 'cookie') keepCookies(kept, name, withoutCookies(value, rules.ownCookies))
+      else pushCookies(kept, name, withoutCookies(value, rules.ownCookies))
     }
     return kept
   }
 }
 
-/** As with headers; and what must be known before a body is read stands before it, or nowhere (RFC 9110 6.5.1). */
-export function keepTrailers(raw: readonly string[], head: readonly string[], filter: HeaderFilter): string[] {
-  const named = listConnectionNames(head)
+/** The headers that `Connection` names: they are for this connection only. */
+export function listConnectionNames(raw: readonly string[]): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (let i = 0; i + 1 < raw.length; i += 2)
+    if (raw[i]?.toLowerCase() === 'connection')
+      for (const item of raw[i + 1]?.split(',') ?? []) names.add(item.trim().toLowerCase())
+  for (const name of NEVER_HOP_BY_HOP) names.delete(name)
+  return names
+}
+
+/** Without one of these the message would be read differently by the next server. */
+const NEVER_HOP_BY_HOP: readonly string[] = ['host', 'content-length', 'content-type', 'content-encoding']
+
+/** Trailers are filtered like headers. Fields that are needed before the body is read are removed too (RFC 9110 6.5.1). */
+export function filterTrailers(raw: readonly string[], head: readonly string[], filter: HeaderFilter): string[] {
+  const hopNames = listConnectionNames(head)
   const kept = filter(raw, false)
   return kept.filter((_, i) => {
     const name = kept[i - (i % 2)] as string
     const normal = normalizeHeaderName(name)
-    const isForHead = FOR_HEAD.has(normal) || FOR_HEAD_PREFIXES.some((prefix) => normal.startsWith(prefix))
-    return !isForHead && !named?.has(name.toLowerCase())
+    const isHeadOnly = HEAD_ONLY.has(normal) || HEAD_ONLY_PREFIXES.some((prefix) => normal.startsWith(prefix))
+    return !isHeadOnly && !hopNames.has(name.toLowerCase())
   })
 }
 
-const FOR_HEAD: ReadonlySet<string> = new Set([
+const HEAD_ONLY: ReadonlySet<string> = new Set([
   'host',
   'authorization',
   'cookie',
@@ -123,15 +133,15 @@ const FOR_HEAD: ReadonlySet<string> = new Set([
   'referer',
 ])
 
-const FOR_HEAD_PREFIXES: readonly string[] = ['content-', 'accept', 'if-', 'proxy-', 'access-control-', 'sec-']
+const HEAD_ONLY_PREFIXES: readonly string[] = ['content-', 'accept', 'if-', 'proxy-', 'access-control-', 'sec-']
 
 function fateOf(name: string, dropped: ReadonlySet<string>): Fate {
   const lower = name.toLowerCase()
   const normal = normalizeHeaderName(name)
   if (lower === 'authorization') return 'authorization'
   if (lower === 'cookie') return 'cookie'
-  if (lower === 'connection') return 'connection'
-  // `_` for `-`: some servers cannot tell the two apart
+  if (lower === 'connection') return 'drop'
+  // `_` for `-`: some servers do not distinguish them
   const isDisguised = normal !== lower && SPECIAL.has(normal)
   if (isDisguised || dropped.has(normal)) return 'drop'
   return isIdentity(normal) ? 'drop' : 'pass'
@@ -143,7 +153,7 @@ const isIdentity = (normal: string): boolean =>
 
 const SPECIAL: ReadonlySet<string> = new Set(['authorization', 'cookie', 'connection', 'host', 'content-type'])
 
-function keepCookies(kept: string[], name: string, value: string): void {
+function pushCookies(kept: string[], name: string, value: string): void {
   if (value !== '') kept.push(name, value)
 }
 
@@ -151,9 +161,9 @@ const withoutCookies = (header: string, cookies: readonly string[]): string => c
 
 const SEPARATOR = /[;,]/
 
-/** Pairs by `;` or `,`, as the reader of cookies takes them apart. */
+/** Pairs are separated by `;` or `,`, as in Cardea's own cookie parser. */
 function withoutCookie(header: string, cookie: string): string {
-  // alone, as most clients send it
+  // most clients send it alone
   if (header.startsWith(cookie) && header[cookie.length] === '=' && !SEPARATOR.test(header)) return ''
   if (!header.toLowerCase().includes(cookie.toLowerCase())) return header
   return header
@@ -164,8 +174,8 @@ function withoutCookie(header: string, cookie: string): string {
     .join('; ')
 }
 
-/** Who asks from where, by the door's one trust decision. */
-export function addForwarded(headers: string[], { address, scheme, host }: Client): void {
+/** Adds the client's address, scheme and host, as the door has established them. */
+export function pushForwarded(headers: string[], { address, scheme, host }: Client): void {
   const node = address === '' ? 'unknown' : address.includes(':') ? `"[${address}]"` : address
   if (address !== '') headers.push('X-Forwarded-For', address)
   headers.push('X-Forwarded-Proto', scheme)
@@ -174,5 +184,5 @@ export function addForwarded(headers: string[], { address, scheme, host }: Clien
   else headers.push('Forwarded', `for=${node};proto=${scheme}`)
 }
 
-/** A trusted proxy may pass on what a client made up. */
+/** A trusted proxy may pass on an invalid host of its client, which would break the quoting. */
 const PLAIN_HOST = /^[A-Za-z0-9._~%!$&'()*+,;=:[\]-]+$/

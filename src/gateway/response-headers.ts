@@ -1,24 +1,21 @@
 import { createNameMemo } from '../base/name-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
-import { addConnectionNames, listConnectionNames } from './header-names.ts'
+import { listConnectionNames } from './request-headers.ts'
 
-export interface ResponseHeaderRules {
-  /** Whether what the upstream says of other origins is taken off: Cardea says it. */
+interface ResponseHeaderRules {
+  /** Whether Cardea sets the CORS headers: those of the upstream are removed. */
   readonly ownsCors: boolean
-  /** The cookies that are Cardea's: no other server sets them. */
+  /** Cardea's own cookies, which no other server may set. */
   readonly ownCookies: readonly string[]
 }
 
-/** Names and values in turn: bytes, or text with one character a byte. */
+/** Names and values in turn: bytes, or text with one character per byte. */
 export type RawHeaders = readonly (Buffer | string)[]
 
-/** Values by names in lower case, as far as somebody has read them already. */
-export type ReadHeaders = Readonly<Record<string, unknown>>
-
-type Fate = 'pass' | 'drop' | 'connection' | 'coding' | 'cors' | 'cookie' | 'length'
+type Fate = 'pass' | 'drop' | 'coding' | 'cors' | 'cookie' | 'length'
 
 const FATES: ReadonlyMap<string, Fate> = new Map([
-  ['connection', 'connection'],
+  ['connection', 'drop'],
   ['keep-alive', 'drop'],
   ['proxy-connection', 'drop'],
   ['proxy-authenticate', 'drop'],
@@ -37,42 +34,38 @@ const readName = createNameMemo((name) => {
   return { lower, fate }
 })
 
-/** What of an answer goes on to the client. `undefined`: its body is coded in a way that ends here, so it cannot. */
+/** The headers that are forwarded to the client. `undefined`: the body has a transfer coding that cannot be forwarded. */
 export function filterResponseHeaders(
   raw: RawHeaders,
-  read: ReadHeaders,
   status: number,
   rules: ResponseHeaderRules,
 ): readonly HeaderPair[] | undefined {
+  const texts = raw.map(toText)
+  const hopNames = listConnectionNames(texts)
   const kept: HeaderPair[] = []
-  let named: Set<string> | undefined
   let length: HeaderPair | undefined
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = toText(raw[i] as Buffer | string)
+  for (let i = 0; i + 1 < texts.length; i += 2) {
+    const [name = '', value = ''] = [texts[i], texts[i + 1]]
     const { lower, fate } = readName(name)
-    if (fate === 'drop') continue
-    const known = read[lower]
-    // several of one name are read as a list
-    const value = typeof known === 'string' ? known : toText(raw[i + 1] as Buffer | string)
-    if (fate === 'connection') named = addConnectionNames(named, value)
-    else if (fate === 'length') length = [name, value]
-    else if (fate === 'coding') {
-      if (value.toLowerCase() !== 'chunked') return undefined
-    } else if (fate === 'pass' || !isOurs(fate, value, rules)) kept.push([name, value])
+    if (fate === 'coding' && value.toLowerCase() !== 'chunked') return undefined
+    if (fate === 'length') length = [name, value]
+    else if (!hopNames.has(lower) && isForwarded(fate, value, rules)) kept.push([name, value])
   }
-  // An answer of 204 has no body, whatever it says. Last: Node reads a Content-Disposition behind it as UTF-8, and
-  // breaks what it cannot write back.
+  // A 204 has no body, whatever its headers say. The length goes last, because Node decodes a Content-Disposition after
+  // it as UTF-8, and then cannot write it back.
   if (length !== undefined && status !== 204) kept.push(length)
-  return named ? kept.filter(([name]) => !named.has(readName(name).lower)) : kept
+  return kept
 }
 
-/** Whether Cardea says it, and nobody else. */
-const isOurs = (fate: 'cors' | 'cookie', value: string, { ownsCors, ownCookies }: ResponseHeaderRules): boolean =>
-  fate === 'cors' ? ownsCors : ownCookies.some((cookie) => isCookie(value, cookie))
+function isForwarded(fate: Fate, value: string, { ownsCors, ownCookies }: ResponseHeaderRules): boolean {
+  if (fate === 'cors') return !ownsCors
+  if (fate === 'cookie') return !ownCookies.some((cookie) => isCookie(value, cookie))
+  return fate === 'pass'
+}
 
 const toText = (part: Buffer | string): string => (typeof part === 'string' ? part : part.toString('latin1'))
 
-/** Read before the body or not at all (RFC 9110, 6.5.1): behind it they could only mislead. */
+/** Fields that are needed before the body is read (RFC 9110 6.5.1), so they are not forwarded as trailers. */
 const NEVER_TRAILERS: ReadonlySet<string> = new Set([
   'age',
   'authorization',
@@ -91,14 +84,14 @@ const NEVER_TRAILERS: ReadonlySet<string> = new Set([
 
 const NEVER_TRAILER_PREFIXES: readonly string[] = ['content-', 'proxy-', 'x-forwarded-']
 
-/** What came behind the body, and goes on to the client. */
+/** The trailers that are forwarded to the client. */
 export function filterResponseTrailers(raw: RawHeaders): [string, string][] {
   const texts = raw.map(toText)
-  const named = listConnectionNames(texts)
+  const hopNames = listConnectionNames(texts)
   const kept: [string, string][] = []
   for (let i = 0; i + 1 < texts.length; i += 2) {
     const [name = '', value = ''] = [texts[i], texts[i + 1]]
-    if (!named?.has(readName(name).lower) && canTrail(name)) kept.push([name, value])
+    if (!hopNames.has(readName(name).lower) && canTrail(name)) kept.push([name, value])
   }
   return kept
 }
@@ -110,8 +103,8 @@ function canTrail(name: string): boolean {
 }
 
 /**
- * Whether it would come back under this name. A cookie without a name comes back as its value alone, which may look like
- * another cookie's; and a comma within a value divides cookies when they are read.
+ * Whether the client would send this cookie back under the given name. A cookie without a name is sent back as its value
+ * alone, which may look like another cookie, and a comma within a value separates cookies when they are parsed.
  */
 function isCookie(text: string, cookie: string): boolean {
   const lower = text.toLowerCase()

@@ -1,214 +1,222 @@
+import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { ResponseStream, Sink } from '../http/request-context.ts'
-import { isBreaking } from './breaks.ts'
-import { filterResponseTrailers, type RawHeaders, type ReadHeaders } from './response-headers.ts'
-import { createSilence } from './upstream-errors.ts'
+import { isConnectionReset } from './connections.ts'
+import { filterResponseTrailers, type RawHeaders } from './response-headers.ts'
 
-/** Whoever asked. */
-export interface PipeOwner {
-  readonly isFeed: boolean
-  /** Longest silence within the body of what is no feed, and the longest nothing of the request's is taken; 0: any. */
-  readonly idleMs: number
-  /** Longest time from the last byte of the request to the head of what is no feed; 0: any. */
-  readonly firstByteMs: number
-  /**
-   * The head is there: what follows can be poured. `reason` is what stands behind the number; of the headers those of
-   * `read` need not be read again.
-   */
-  onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void
-  /** There will be no head. */
-  onFailure(error: Error): void
-  /** The server broke off the body, or fell silent within it. */
-  onBroken(error: Error): void
-  /** All is over, one way or another. */
-  onClose(): void
+type Controller = Dispatcher.DispatchController
+
+export interface ResponseHead {
+  readonly status: number
+  /** The reason phrase. */
+  readonly reason: string
+  readonly headers: RawHeaders
 }
 
-/** What may wait here before the door takes the answer. */
-const MAX_WAITING_BYTES = 65_536
+interface PipeOptions {
+  /** Whether the response may be silent for any time: no timeout applies. */
+  readonly isFeed: boolean
+  /** Longest time in which the server accepts nothing of the request or sends nothing of the response; 0: any. */
+  readonly idleMs: number
+  /** Longest time from the last byte of the request to the head of the response; 0: any. */
+  readonly firstByteMs: number
+  /** The request body, if it is streamed to the server as it arrives. */
+  readonly requestBody: Readable | undefined
+}
 
-const GONE = new Error('nobody waits for the answer')
+/** Buffered before `pipeTo` is called; then the server is paused. */
+const MAX_BUFFERED_BYTES = 65_536
+
+const DISCARDED = new Error('the response was discarded')
 
 /**
- * One answer of an upstream on its way to the client, without a stream in between: the upstream is held back as long as
- * the client does not take what it has. An answer that breaks off breaks the client's connection, so that nobody takes
- * half of it for the whole.
+ * One response on its way from an upstream server to the client. undici (or the Node client) calls the `on…` methods.
+ * The server is paused while the client does not read. If the response breaks off, the client's connection is broken
+ * too, so that the client does not take half a response for a whole one.
  */
 export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler {
   readonly kind = 'response-stream'
   readonly isFeed: boolean
-  /** Whether a byte of the answer was seen. */
+  /** Whether a byte of the response has arrived. */
   hasBegun = false
-  readonly #owner: PipeOwner
-  #controller: Dispatcher.DispatchController | undefined
+  readonly #options: PipeOptions
+  readonly #head = Promise.withResolvers<ResponseHead>()
+  readonly #closed = Promise.withResolvers<Error | undefined>()
+  #state: 'waiting' | 'head' | 'complete' | 'closed' = 'waiting'
+  #controller: Controller | undefined
+  #timer: NodeJS.Timeout | undefined
+  #buffered: Buffer[] = []
+  #bufferedBytes = 0
+  #trailers: [string, string][] = []
   #sink: Sink | undefined
   #end: ((last?: Uint8Array) => void) | undefined
-  #break: ((sink: Sink) => void) | undefined
-  #waiting: Buffer[] = []
-  #waitingBytes = 0
-  #trailers: [string, string][] | undefined
-  #state: 'asked' | 'head' | 'whole' | 'over' = 'asked'
-  #idle: NodeJS.Timeout | undefined
+  #breakOff: ((sink: Sink) => void) | undefined
 
-  constructor(owner: PipeOwner) {
-    this.#owner = owner
-    this.isFeed = owner.isFeed
+  constructor(options: PipeOptions) {
+    this.#options = options
+    this.isFeed = options.isFeed
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  /** The head of the response. Rejects if there is none. */
+  get head(): Promise<ResponseHead> {
+    return this.#head.promise
+  }
+
+  /** Resolves when nothing more will happen: with the error if the server broke off the body. */
+  get closed(): Promise<Error | undefined> {
+    return this.#closed.promise
+  }
+
+  onRequestStart(controller: Controller): void {
     this.#controller = controller
-    if (this.#state === 'over') controller.abort(GONE)
+    if (this.#state === 'closed') controller.abort(DISCARDED)
+    else if (this.#options.requestBody) this.#startTimer(this.#options.idleMs, () => this.#checkUpload())
+  }
+
+  onBodySent(): void {
+    if (this.#state === 'waiting') this.#timer?.refresh()
+  }
+
+  onRequestSent(): void {
+    if (this.#state === 'waiting') this.#startTimer(this.#options.firstByteMs, () => this.#timeOut())
   }
 
   onResponseStarted(): void {
     this.hasBegun = true
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: ReadHeaders,
-    reason: string | undefined,
-  ): void {
-    if (this.#state !== 'asked') return
-    if (status < 200) {
-      this.onEarly(controller)
-      return
-    }
+  onResponseStart(controller: Controller, status: number, _headers: unknown, reason: string | undefined): void {
+    // 1xx responses are not forwarded, and do not give the server more time
+    if (this.#state !== 'waiting' || status < 200) return
     this.#state = 'head'
-    if (this.#idle !== undefined) this.#stopIdle()
-    this.#owner.onHead(status, reason ?? '', toRaw(controller.rawHeaders), headers)
+    this.#stopTimer()
+    this.#head.resolve({ status, reason: reason ?? '', headers: toRaw(controller.rawHeaders) })
   }
 
-  /** Something came before the answer. undici would give the server all of its time anew, again and again. */
-  protected onEarly(controller: Dispatcher.DispatchController): void {
-    const { firstByteMs } = this.#owner
-    if (firstByteMs > 0 && !this.isFeed)
-      this.#idle ??= setTimeout(() => controller.abort(createSilence()), firstByteMs).unref()
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#sink === undefined) {
-      this.#waiting.push(chunk)
-      this.#waitingBytes += chunk.length
-      if (this.#waitingBytes > MAX_WAITING_BYTES) controller.pause()
+      this.#buffered.push(chunk)
+      this.#bufferedBytes += chunk.length
+      if (this.#bufferedBytes > MAX_BUFFERED_BYTES) controller.pause()
       return
     }
-    this.#idle?.refresh()
-    if (!this.#sink.write(chunk)) this.#pause(controller)
+    this.#timer?.refresh()
+    if (!this.#sink.write(chunk)) this.#pause()
   }
 
-  onResponseEnd(controller: Dispatcher.DispatchController): void {
-    const trailers = toRaw(controller.rawTrailers)
-    if (trailers.length > 0) this.#trailers = filterResponseTrailers(trailers)
+  onResponseEnd(controller: Controller): void {
     if (this.#state !== 'head') return
-    if (isBreaking()) {
+    if (isConnectionReset()) {
       this.cut()
       return
     }
-    this.#state = 'whole'
-    if (this.#sink) this.#finish()
+    this.#trailers = filterResponseTrailers(toRaw(controller.rawTrailers))
+    this.#state = 'complete'
+    if (this.#sink) this.#finish(this.#sink)
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#state === 'over') return
-    const wasAsked = this.#state === 'asked'
-    this.#close()
-    if (wasAsked) {
-      this.#owner.onFailure(error)
-      return
-    }
-    this.#owner.onBroken(error)
-    this.#breakOff()
+  onResponseError(_controller: Controller, error: Error): void {
+    this.#fail(error)
   }
 
   pipeTo(sink: Sink, end: (last?: Uint8Array) => void, breakOff: (sink: Sink) => void): void {
     this.#sink = sink
     this.#end = end
-    this.#break = breakOff
-    if (this.#state === 'over')
-      breakOff(sink) // between head and here
-    else if (this.#state === 'whole') this.#pourWhole(sink)
-    else this.#pourOn(sink)
+    this.#breakOff = breakOff
+    if (this.#state === 'closed') breakOff(sink)
+    else if (this.#state === 'complete') this.#writeComplete(sink)
+    else this.#writeFirst(sink)
   }
 
-  #pourWhole(sink: Sink): void {
-    const last = this.#waiting.pop()
-    for (const chunk of this.#waiting) sink.write(chunk)
-    this.#finish(last)
+  #writeComplete(sink: Sink): void {
+    const last = this.#buffered.pop()
+    for (const chunk of this.#buffered) sink.write(chunk)
+    this.#finish(sink, last)
   }
 
-  /** The rest comes as the client takes it. */
-  #pourOn(sink: Sink): void {
+  /** Writes what has arrived. The rest follows as the client reads. */
+  #writeFirst(sink: Sink): void {
     sink.on('drain', () => this.#resume())
-    if (this.#waiting.length === 0) sink.flushHeaders()
-    for (const chunk of this.#waiting) sink.write(chunk)
-    this.#waiting = []
-    this.#watchSilence()
-    if (sink.writableNeedDrain) this.#pause(this.#controller)
-    else this.#controller?.resume()
+    if (this.#buffered.length === 0) sink.flushHeaders()
+    for (const chunk of this.#buffered) sink.write(chunk)
+    this.#buffered = []
+    if (sink.writableNeedDrain) this.#pause()
+    else this.#resume()
   }
 
-  /** Nobody takes it: the upstream need not go on. */
+  /** The response is not wanted any more: the server can stop sending. */
   discard(): void {
-    if (this.#state === 'over') return
-    const wasAsked = this.#state === 'asked'
+    if (this.#state === 'closed') return
+    const isWaiting = this.#state === 'waiting'
     this.#close()
-    this.#controller?.abort(GONE)
-    if (wasAsked) this.#owner.onFailure(GONE)
+    if (isWaiting) this.#head.reject(DISCARDED)
+    this.#controller?.abort(DISCARDED)
   }
 
-  /** Ends it for the client too. */
+  /** Discards the response and breaks the client's connection. */
   cut(): void {
     this.discard()
-    this.#breakOff()
+    if (this.#sink) this.#breakOff?.(this.#sink)
   }
 
-  #breakOff(): void {
-    if (this.#sink) this.#break?.(this.#sink)
+  /** The server failed. */
+  #fail(error: Error): void {
+    if (this.#state === 'closed') return
+    const isWaiting = this.#state === 'waiting'
+    this.#close(isWaiting ? undefined : error)
+    if (isWaiting) this.#head.reject(error)
+    else if (this.#sink) this.#breakOff?.(this.#sink)
   }
 
-  #finish(last?: Buffer): void {
-    if (this.#trailers) this.#sink?.addTrailers(this.#trailers)
+  #timeOut(): void {
+    const error = createTimeout()
+    this.#fail(error)
+    this.#controller?.abort(error)
+  }
+
+  #finish(sink: Sink, last?: Buffer): void {
+    if (this.#trailers.length > 0) sink.addTrailers(this.#trailers)
     this.#close()
     this.#end?.(last)
   }
 
-  #pause(controller: Dispatcher.DispatchController | undefined): void {
-    // a client that takes its time is not the upstream's silence
-    this.#stopIdle()
-    controller?.pause()
+  #close(error?: Error): void {
+    this.#state = 'closed'
+    this.#stopTimer()
+    this.#closed.resolve(error)
+  }
+
+  #pause(): void {
+    // a slow client must not count as a silent server
+    this.#stopTimer()
+    this.#controller?.pause()
   }
 
   #resume(): void {
     if (this.#state !== 'head') return
-    this.#watchSilence()
+    this.#startTimer(this.#options.idleMs, () => this.#timeOut())
     this.#controller?.resume()
   }
 
-  #watchSilence(): void {
-    const { idleMs } = this.#owner
-    if (idleMs > 0 && !this.isFeed) this.#idle ??= setTimeout(() => this.#endSilence(), idleMs).unref()
+  /** If the body is paused, the server is not reading. Otherwise the client is not sending, which the body itself limits. */
+  #checkUpload(): void {
+    if (this.#options.requestBody?.isPaused()) this.#timeOut()
+    else this.#timer?.refresh()
   }
 
-  #endSilence(): void {
-    this.#owner.onBroken(createSilence())
-    this.cut()
+  #startTimer(ms: number, onExpired: () => void): void {
+    this.#stopTimer()
+    if (ms > 0 && !this.isFeed) this.#timer = setTimeout(onExpired, ms).unref()
   }
 
-  #stopIdle(): void {
-    clearTimeout(this.#idle)
-    this.#idle = undefined
-  }
-
-  #close(): void {
-    this.#state = 'over'
-    clearTimeout(this.#idle)
-    this.#owner.onClose()
+  #stopTimer(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 }
 
-/** Its type allows for an object too, which it never is for HTTP/1. */
-const toRaw = (raw: unknown): RawHeaders => (Array.isArray(raw) ? raw : NONE)
+const createTimeout = (): Error =>
+  Object.assign(new Error('the upstream server took too long'), { code: 'ERR_UPSTREAM_SILENT' })
 
-const NONE: RawHeaders = Object.freeze([])
+/** The type also allows an object, which undici uses for HTTP/2 only. */
+const toRaw = (raw: unknown): RawHeaders => (Array.isArray(raw) ? raw : [])

@@ -1,151 +1,178 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Refusal } from '../base/errors.ts'
-import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
+import { ANONYMOUS } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
-import type { Member } from './balancer.ts'
+import type { Connections, UpstreamServer } from './connections.ts'
+import type { UpstreamWatch } from './health.ts'
 import { isolate } from './isolate.ts'
-import { findDirectOrder } from './node-client-order.ts'
-import type { OpenStream } from './open-streams.ts'
-import type { Pools } from './pools.ts'
-import type { HeaderFilter } from './request-headers.ts'
-import { filterResponseHeaders, type RawHeaders, type ReadHeaders } from './response-headers.ts'
-import { type PipeOwner, ResponsePipe } from './response-pipe.ts'
-import { Upload } from './upload.ts'
-import type { UpstreamDeps } from './upstream.ts'
+import type { TrailerRequest } from './node-client.ts'
+import type { OpenStream, OpenStreams } from './open-streams.ts'
+import { filterTrailers, type HeaderFilter } from './request-headers.ts'
+import { filterResponseHeaders } from './response-headers.ts'
+import { type ResponseHead, ResponsePipe } from './response-pipe.ts'
 
-/** A request as it is sent, to one server after another if need be. */
-export interface Order {
+/** A request as it is sent to an upstream server. */
+export interface UpstreamRequest {
   readonly context: RequestContext
+  /** Names and values in turn, without those that frame the body. */
   readonly headers: readonly string[]
-  readonly isFeed: boolean
-  /** Whether Cardea signed who is asking. */
-  readonly isSigned: boolean
-  /** A body put together. Without it the body is passed on as it comes. */
-  readonly spooled: Buffer | undefined
-  /** What of it goes on: its trailers are still to come. */
+  /** Filters the trailers, which arrive later. */
   readonly filter: HeaderFilter
+  readonly isFeed: boolean
+  /** Whether Cardea signed the identity. */
+  readonly isSigned: boolean
+  /** The whole body. `undefined`: the body is streamed as it arrives. */
+  readonly wholeBody: Buffer | undefined
 }
 
-export interface Failed {
+export interface SendDeps {
+  settings(): SendSettings
+  readonly ownCookies: readonly string[]
+  /** Whether pages in the response are sandboxed. */
+  isolates(context: RequestContext): boolean
+  readonly streams: OpenStreams
+  /** Whether the credential of the request is still valid, with the same rights. */
+  revalidate(context: RequestContext): Promise<boolean>
+  readonly watch: UpstreamWatch
+}
+
+export interface SendSettings {
+  /** Longest silence within a response that is not a feed; 0: any. */
+  readonly idleTimeoutMs: number
+  readonly limits: { readonly firstByteTimeoutMs: number }
+  /** Whether Cardea sets the CORS headers, instead of the upstream server. */
+  readonly ownsCors: boolean
+}
+
+export interface Failure {
+  readonly kind: 'failure'
   readonly error: Error
-  /** Whether a byte of an answer was seen. */
+  /** Whether a byte of the response had arrived. */
   readonly hasBegun: boolean
-  /** Whether something of a body that cannot be had again was taken. */
+  /** Whether a part of the body was read, so that the request cannot be repeated. */
   readonly hasSent: boolean
 }
 
-/** Whoever is told what became of it. */
-export interface AttemptOwner {
-  onReply(member: Member<Pools>, reply: Reply): void
-  onFailed(member: Member<Pools>, failed: Failed): void
+type Outcome = { readonly kind: 'reply'; readonly reply: Reply } | Failure
+
+/** Sends the request to one server and waits for the head of its response. */
+export async function sendRequest(request: UpstreamRequest, server: UpstreamServer, deps: SendDeps): Promise<Outcome> {
+  const { context } = request
+  const body = request.wholeBody === undefined ? context.openBody() : undefined
+  const pipe = createPipe(request, body, deps)
+  void trackUntilClosed(pipe, server, { context, deps })
+  context.onGone(() => pipe.discard())
+  dispatch(request, body, { pool: server.pool, pipe })
+  try {
+    return { kind: 'reply', reply: toReply(await pipe.head, pipe, { context, deps }) }
+  } catch (error) {
+    pipe.discard()
+    const hasSent = body?.readableDidRead ?? false
+    return { kind: 'failure', error: toFailureError(error, context), hasBegun: pipe.hasBegun, hasSent }
+  }
 }
 
-/** One request on its way to one server: what becomes of it, and what cuts it while it is under way. */
-export class Attempt implements PipeOwner, OpenStream {
-  place = -1
-  readonly authenticated: Authenticated
-  readonly since: number | undefined
-  readonly isFeed: boolean
-  readonly idleMs: number
-  readonly firstByteMs: number
-  readonly #order: Order
-  readonly #member: Member<Pools>
-  readonly #deps: UpstreamDeps
-  readonly #answer: ResponsePipe
-  readonly #body: Readable | undefined
-  readonly #owner: AttemptOwner
+function createPipe({ isFeed }: UpstreamRequest, requestBody: Readable | undefined, { settings }: SendDeps) {
+  const { idleTimeoutMs, limits } = settings()
+  return new ResponsePipe({ isFeed, requestBody, idleMs: idleTimeoutMs, firstByteMs: limits.firstByteTimeoutMs })
+}
 
-  constructor(order: Order, member: Member<Pools>, deps: UpstreamDeps, owner: AttemptOwner) {
-    const { context } = order
-    this.#order = order
-    this.#member = member
-    this.#deps = deps
-    this.#owner = owner
-    this.authenticated = context.authenticated ?? ANONYMOUS
-    this.since = context.authenticatedAt
-    this.isFeed = order.isFeed
-    const { idleTimeoutMs, limits } = deps.settings()
-    this.idleMs = idleTimeoutMs
-    this.firstByteMs = limits.firstByteTimeoutMs
-    this.#body = order.spooled === undefined ? context.openBody() : undefined
-    this.#answer = this.#createAnswer()
-  }
+interface Scope {
+  readonly context: RequestContext
+  readonly deps: SendDeps
+}
 
-  send(): void {
-    const { context } = this.#order
-    this.#member.open += 1
-    this.#deps.streams.add(this)
-    context.onGone(() => this.#answer.discard())
-    this.#dispatch()
+/** Counts the request and makes it revocable while it is in progress. */
+async function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context, deps }: Scope): Promise<void> {
+  const stream: OpenStream = {
+    authenticated: context.authenticated ?? ANONYMOUS,
+    authenticatedAt: context.authenticatedAt,
+    revalidate: () => deps.revalidate(context),
+    cut() {
+      context.isCut = true
+      pipe.cut()
+    },
   }
+  server.open += 1
+  deps.streams.add(stream)
+  const error = await pipe.closed
+  server.open -= 1
+  deps.streams.remove(stream)
+  if (error) deps.watch.onFailed(server.url, error)
+}
 
-  #createAnswer(): ResponsePipe {
-    return this.#body === undefined ? new ResponsePipe(this) : new Upload(this, this.#body)
-  }
+function toReply({ status, reason, headers }: ResponseHead, pipe: ResponsePipe, { context, deps }: Scope): Reply {
+  const rules = { ownsCors: deps.settings().ownsCors, ownCookies: deps.ownCookies }
+  const kept = filterResponseHeaders(headers, status, rules)
+  if (kept === undefined) throw new Refusal('upstream_failed', { detail: 'transfer coding' })
+  const sent = deps.isolates(context) ? isolate(kept, status) : kept
+  return { status, reason, headers: sent, body: pipe, isForwarded: true }
+}
 
-  #dispatch(): void {
-    const { context, headers, spooled } = this.#order
-    const { pool } = this.#member
-    const body = this.#body
-    const direct = body === undefined ? undefined : findDirectOrder(this.#order, body)
-    if (direct) {
-      const chosen = this.isFeed ? pool.directFeeds : pool.directRequests
-      chosen.dispatch(direct, this.#answer)
-      return
-    }
-    const length = body === undefined ? undefined : context.header('content-length')
-    const options = {
-      // undici takes any token; its type lists the common ones
-      method: context.method as Dispatcher.HttpMethod,
-      path: context.target,
-      // undici reads the list and leaves it as it is; its type does not say so
-      headers: length === undefined ? (headers as string[]) : [...headers, 'Content-Length', length],
-      body: spooled ?? body ?? null,
-      // the time to answer begins when all is sent, for which undici has no clock
-      headersTimeout: body === undefined ? null : 0,
-      // not in its types: without it the name of the certificate would be the client's Host
-      servername: pool.servername,
-      // else undici would close the connection; after a body where none is due it is right to. Its type knows no null
-      reset: (context.method === 'HEAD' && body === undefined && spooled === undefined ? false : null) as boolean,
-    }
-    const chosen = this.isFeed ? pool.feeds : pool.requests
-    chosen.dispatch(options, this.#answer)
-  }
+function toFailureError(error: unknown, { isCut }: RequestContext): Error {
+  if (isCut) return new Refusal('authentication_required')
+  return error instanceof Error ? error : new Error(String(error))
+}
 
-  onHead(status: number, reason: string, raw: RawHeaders, read: ReadHeaders): void {
-    const { settings, ownCookies } = this.#deps
-    const kept = filterResponseHeaders(raw, read, status, { ownsCors: settings().ownsCors, ownCookies })
-    if (kept === undefined) {
-      this.#answer.discard()
-      this.onFailure(new Refusal('upstream_failed', { detail: 'transfer coding' }))
-      return
-    }
-    const headers = this.#deps.isolates(this.#order.context) ? isolate(kept, status) : kept
-    this.#owner.onReply(this.#member, { status, reason, headers, body: this.#answer, isForwarded: true })
-  }
+interface Target {
+  readonly pool: Connections
+  readonly pipe: ResponsePipe
+}
 
-  onFailure(error: Error): void {
-    const told = this.#order.context.isCut ? new Refusal('authentication_required') : error
-    const hasSent = this.#body?.readableDidRead ?? false
-    this.#owner.onFailed(this.#member, { error: told, hasBegun: this.#answer.hasBegun, hasSent })
+function dispatch(request: UpstreamRequest, body: Readable | undefined, { pool, pipe }: Target): void {
+  const withTrailers = body && findTrailerRequest(request, body)
+  if (withTrailers) {
+    const client = request.isFeed ? pool.trailerFeeds : pool.trailerRequests
+    client.dispatch(withTrailers, pipe)
+    return
   }
+  const undiciPool = request.isFeed ? pool.feeds : pool.requests
+  undiciPool.dispatch(toDispatchOptions(request, body, pool), pipe)
+}
 
-  onBroken(error: Error): void {
-    this.#deps.watch.onFailed(this.#member.url, error)
+function toDispatchOptions(request: UpstreamRequest, body: Readable | undefined, { servername }: Connections) {
+  const { context, headers, wholeBody } = request
+  const length = body && context.header('content-length')
+  const hasNoBody = body === undefined && wholeBody === undefined
+  return {
+    // undici accepts any token; its type lists the common methods
+    method: context.method as Dispatcher.HttpMethod,
+    path: context.target,
+    headers: length === undefined ? [...headers] : [...headers, 'Content-Length', length],
+    body: wholeBody ?? body ?? null,
+    // the response pipe has the timers
+    headersTimeout: 0,
+    // not in undici's types: without it TLS would ask for the client's `Host`
+    servername,
+    // undici closes the connection after each HEAD unless told otherwise
+    ...(context.method === 'HEAD' && hasNoBody ? { reset: false } : {}),
   }
+}
 
-  onClose(): void {
-    this.#member.open -= 1
-    this.#deps.streams.remove(this)
-  }
+/** The request for the Node client, if it announces trailers. `undefined`: undici can send it. */
+function findTrailerRequest({ context, headers, filter }: UpstreamRequest, body: Readable): TrailerRequest | undefined {
+  const trailer = context.header('trailer')
+  // only a chunked body has trailers
+  if (trailer === undefined || context.header('content-length') !== undefined) return undefined
+  const announced = filterNames(trailer, context, filter)
+  if (announced === '') return undefined
+  const all = [...headers, 'Transfer-Encoding', 'chunked', 'Trailer', announced]
+  const trailers = () => toPairs(filterTrailers(context.rawTrailers, context.rawHeaders, filter))
+  return { method: context.method, path: context.target, headers: all, body, trailers }
+}
 
-  revalidate(): Promise<boolean> {
-    return this.#deps.revalidate(this.#order.context)
-  }
+/** The announced names that will be forwarded. */
+function filterNames(announced: string, { rawHeaders }: RequestContext, filter: HeaderFilter): string {
+  const flat = announced.split(',').flatMap((name) => [name.trim(), ''])
+  const kept = filterTrailers(flat, rawHeaders, filter)
+  return kept.filter((name) => TOKEN.test(name)).join(', ')
+}
 
-  cut(): void {
-    this.#order.context.isCut = true
-    this.#answer.cut()
-  }
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+function toPairs(flat: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = []
+  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i] as string, flat[i + 1] as string])
+  return pairs
 }

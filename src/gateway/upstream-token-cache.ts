@@ -1,45 +1,41 @@
+import { LRUCache } from 'lru-cache'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 
-interface Minted<T> {
-  readonly made: T
+/** How long a token for an upstream server is valid. */
+export const TOKEN_SECONDS = 300
+/** A token is replaced this long before it expires, because clocks differ. */
+const RENEW_BEFORE_SECONDS = 60
+const MAX_TOKENS = 10_000
+
+interface TokenRequest {
+  readonly subject: string
+  /** Identifies the signing key: a token signed with another key is not reused. */
+  readonly keyVersion: string
+  /** When the client's credential expires, in seconds since the epoch: the token does not outlive it. */
+  readonly endsAt: number
+}
+
+interface CachedToken<T> {
+  readonly value: T
   /** Seconds since the epoch. */
   readonly expiresAt: number
 }
 
-/** How long a token for an upstream is good, and when a new one is made: well before, for clocks that differ. */
-export const TOKEN_SECONDS = 300
-const RENEW_BEFORE_SECONDS = 60
-const MAX_TOKENS = 10_000
-
-export interface Wanted {
-  readonly subject: string
-  /** Stands for everything that makes old tokens worthless. */
-  readonly keyVersion: string
-  /** When the credential of whoever asks is over, in seconds since the epoch: no token outlives it. */
-  readonly endsAt: number
-}
-
-/** Tokens, or what they stand in, by whom they speak of: each made once and used until it is nearly over. */
+/** Signed tokens, or headers that contain one, by subject. Each is created once and reused until it nearly expires. */
 export function createUpstreamTokenCache<T>(clock: Clock) {
-  let known = new Map<string, Minted<T>>()
-  let version = ''
+  const cache = new LRUCache<string, CachedToken<T>>({ max: MAX_TOKENS })
   return {
-    find({ subject, keyVersion, endsAt }: Wanted, mint: (now: number, expiresAt: number) => T): T {
-      if (keyVersion !== version) {
-        known = new Map()
-        version = keyVersion
-      }
+    find({ subject, keyVersion, endsAt }: TokenRequest, create: (now: number, expiresAt: number) => T): T {
       const now = nowSeconds(clock)
       const isShort = endsAt < now + TOKEN_SECONDS
       const expiresAt = isShort ? Math.max(Math.ceil(endsAt), now + 1) : now + TOKEN_SECONDS
-      // one that ends with its credential is for no other, and cannot be had any longer
-      const place = isShort ? `${subject}\n${expiresAt}` : subject
-      const before = known.get(place)
-      if (before && (isShort || before.expiresAt - RENEW_BEFORE_SECONDS > now)) return before.made
-      const made = mint(now, expiresAt)
-      if (known.size >= MAX_TOKENS) known = new Map()
-      known.set(place, { made, expiresAt })
-      return made
+      // a token that ends with its credential cannot be renewed, and is used for that end only
+      const key = `${keyVersion}\n${isShort ? expiresAt : ''}\n${subject}`
+      const cached = cache.get(key)
+      if (cached && (isShort || cached.expiresAt - RENEW_BEFORE_SECONDS > now)) return cached.value
+      const value = create(now, expiresAt)
+      cache.set(key, { value, expiresAt })
+      return value
     },
   }
 }

@@ -1,6 +1,6 @@
 // What an operator should check when the server behind a door fails: options of Cardea, lines of the database.
 import type { Config } from '../config/options.ts'
-import type { UpstreamHints } from '../gateway/watch.ts'
+import type { UpstreamHints } from '../gateway/health.ts'
 
 const FAILED =
   'Is this URL the database itself? See the options first-byte-timeout, idle-timeout, ca-file of [upstream].'

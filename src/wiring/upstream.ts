@@ -9,6 +9,7 @@ import type { Log } from '../base/log.ts'
 import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
 import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
+import { createUpstreamWatch } from '../gateway/health.ts'
 import {
   identityHeadersByClient,
   identityHeadersByDocumentToken,
@@ -18,7 +19,6 @@ import {
 } from '../gateway/identity-headers.ts'
 import { createDocumentProbe, createMultiModelProbe } from '../gateway/identity-probe.ts'
 import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings } from '../gateway/upstream.ts'
-import { createUpstreamWatch } from '../gateway/watch.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { createHmacKey } from '../keys/key.ts'
 import { signWithRing } from '../keys/ring.ts'

@@ -39,7 +39,7 @@ for (const type of [
 ])
   test(`what is no page stays as it is: ${type}`, () => {
     const headers: readonly HeaderPair[] = [['Content-Type', type]]
-    assert.equal(isolate(headers, 200), headers)
+    assert.deepEqual(isolate(headers, 200), headers)
   })
 
 for (const status of [204, 304])

@@ -12,8 +12,7 @@ const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated
 function open(authenticated: Authenticated, holds: boolean | Error = true) {
   const stream = {
     authenticated,
-    since: 0,
-    place: -1,
+    authenticatedAt: 0,
     isCut: false,
     revalidate: async () => {
       if (holds instanceof Error) throw holds

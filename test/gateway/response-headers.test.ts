@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { filterResponseHeaders, filterResponseTrailers } from '../../src/gateway/response-headers.ts'
 
 const filter = (cookie: string) =>
-  filterResponseHeaders(['Set-Cookie', cookie], {}, 200, {
+  filterResponseHeaders(['Set-Cookie', cookie], 200, {
     ownsCors: false,
     ownCookies: ['AuthSession', 'CardeaAdmin'],
   })
@@ -48,10 +48,8 @@ test('headers keep their order and spelling, be they bytes or texts; the length 
     ['CONTENT-LENGTH', '3'],
   ]
   const raw = ['CONTENT-LENGTH', '3', 'X-ETag', 'W/"\u00e9"', 'vAry', 'a', 'Vary', 'b']
-  assert.deepEqual(filterResponseHeaders(raw, {}, 200, RULES), kept)
-  // as undici reads them: several of one name are a list
-  const read = { 'content-length': '3', 'x-etag': 'W/"\u00e9"', vary: ['a', 'b'] }
-  assert.deepEqual(filterResponseHeaders(bytes(...raw), read, 200, RULES), kept)
+  assert.deepEqual(filterResponseHeaders(raw, 200, RULES), kept)
+  assert.deepEqual(filterResponseHeaders(bytes(...raw), 200, RULES), kept)
 })
 
 test('names that every object has are names like any other', () => {
@@ -61,12 +59,12 @@ test('names that every object has are names like any other', () => {
     ['__proto__', '2'],
     ['toString', '3'],
   ]
-  assert.deepEqual(filterResponseHeaders(raw, {}, 200, RULES), kept)
+  assert.deepEqual(filterResponseHeaders(raw, 200, RULES), kept)
 })
 
 test('what belongs to one connection ends here, with what it names; what a message is cannot be named away', () => {
   const raw = ['X-A', '1', 'Connection', 'x-a, close', 'x-b', '2', 'Keep-Alive', 'timeout=5', 'Upgrade', 'h2c']
-  const rest = [
+  const markDown = [
     'connection',
     'X-B, Content-Type, content-length',
     'Content-Type',
@@ -81,19 +79,19 @@ test('what belongs to one connection ends here, with what it names; what a messa
     ['x-c', '3'],
     ['Content-Length', '0'],
   ]
-  assert.deepEqual(filterResponseHeaders([...raw, ...rest], {}, 200, RULES), kept)
+  assert.deepEqual(filterResponseHeaders([...raw, ...markDown], 200, RULES), kept)
 })
 
 test('a coding other than chunks cannot be passed on; chunks are made anew, and nothing is as long as a 204', () => {
-  assert.equal(filterResponseHeaders(['Transfer-Encoding', 'gzip, chunked'], {}, 200, RULES), undefined)
-  assert.deepEqual(filterResponseHeaders(['Transfer-Encoding', 'Chunked'], {}, 200, RULES), [])
-  assert.deepEqual(filterResponseHeaders(['Content-Length', '5'], {}, 204, RULES), [])
+  assert.equal(filterResponseHeaders(['Transfer-Encoding', 'gzip, chunked'], 200, RULES), undefined)
+  assert.deepEqual(filterResponseHeaders(['Transfer-Encoding', 'Chunked'], 200, RULES), [])
+  assert.deepEqual(filterResponseHeaders(['Content-Length', '5'], 204, RULES), [])
 })
 
 test('who says what other origins may is one of the two', () => {
   const raw = ['Access-Control-Allow-Origin', '*']
-  assert.deepEqual(filterResponseHeaders(raw, {}, 200, RULES), [])
-  assert.deepEqual(filterResponseHeaders(raw, {}, 200, { ...RULES, ownsCors: false }), [[...raw]])
+  assert.deepEqual(filterResponseHeaders(raw, 200, RULES), [])
+  assert.deepEqual(filterResponseHeaders(raw, 200, { ...RULES, ownsCors: false }), [[...raw]])
 })
 
 test('behind a body stands nothing that is read before it', () => {

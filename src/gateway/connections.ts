@@ -1,0 +1,186 @@
+/** The connections to the upstream servers: how they are opened, pooled, and replaced when the settings change. */
+import { createRequire } from 'node:module'
+import { isIP, Socket } from 'node:net'
+import type { buildConnector, Pool } from 'undici'
+import type { Clock } from '../base/clock.ts'
+import { type Balancer, createBalancer, type Server } from './balancer.ts'
+import { createNodeClient, type NodeClient } from './node-client.ts'
+
+export interface ConnectionLimits {
+  readonly connectTimeoutMs: number
+  readonly firstByteTimeoutMs: number
+  readonly maxConnections: number
+  /** PEM of certificate authorities to trust in addition to the system's; empty: none. */
+  readonly authorities: string
+}
+
+export interface ConnectionSettings {
+  readonly urls: readonly string[]
+  readonly limits: ConnectionLimits
+}
+
+/** The connections to one server. Feeds have their own, so that thousands of them do not use up those of requests. */
+export interface Connections {
+  readonly requests: Pool
+  readonly feeds: Pool
+  /** For requests with trailers, which undici cannot send. */
+  readonly trailerRequests: NodeClient
+  readonly trailerFeeds: NodeClient
+  /** The host name of the URL, for TLS. */
+  readonly servername: string
+}
+
+export type UpstreamServer = Server<Connections>
+export type UpstreamBalancer = Balancer<Connections>
+
+interface LiveConnections {
+  /** The servers of the current settings. Requests in progress on servers that were removed are finished. */
+  get(): UpstreamBalancer
+  close(): Promise<void>
+}
+
+export function createLiveConnections(settings: () => ConnectionSettings, clock: Clock): LiveConnections {
+  let seen: ConnectionSettings | undefined
+  let key = ''
+  let balancer: UpstreamBalancer = createBalancer<Connections>([], clock)
+  return {
+    get() {
+      const current = settings()
+      if (current === seen) return balancer
+      seen = current
+      const { urls, limits } = current
+      const nextKey = JSON.stringify({ urls, limits })
+      if (nextKey === key) return balancer
+      key = nextKey
+      void closePools(balancer)
+      balancer = createBalancer(
+        urls.map((url) => [url, openConnections(url, limits)] as const),
+        clock,
+      )
+      return balancer
+    },
+    close: () => destroyPools(balancer),
+  }
+}
+
+/** Shorter than common servers keep idle connections, so that Cardea closes them first. */
+const KEEP_ALIVE_MS = 4000
+const MAX_HEADER_BYTES = 65_536
+
+function openConnections(url: string, limits: ConnectionLimits): Connections {
+  const connect = createConnector(new URL(url), limits)
+  const { maxConnections } = limits
+  const client = { connect, url, maxConnections, keepAliveMs: KEEP_ALIVE_MS, maxHeaderBytes: MAX_HEADER_BYTES }
+  return {
+    requests: createPool(url, limits, connect),
+    feeds: createPool(url, limits, connect),
+    trailerRequests: createNodeClient(client),
+    trailerFeeds: createNodeClient(client),
+    servername: new URL(url).hostname,
+  }
+}
+
+const poolsOf = ({ servers }: UpstreamBalancer): readonly Pool[] =>
+  servers.flatMap(({ pool }) => [pool.requests, pool.feeds])
+
+async function closePools(balancer: UpstreamBalancer): Promise<void> {
+  await Promise.allSettled(poolsOf(balancer).map((pool) => pool.close()))
+}
+
+async function destroyPools(balancer: UpstreamBalancer): Promise<void> {
+  for (const { pool } of balancer.servers) {
+    pool.trailerRequests.destroy()
+    pool.trailerFeeds.destroy()
+  }
+  await Promise.allSettled(poolsOf(balancer).map((pool) => pool.destroy()))
+}
+
+const require = createRequire(import.meta.url)
+
+/** Loaded with the first pool: loading undici takes about 85 ms (`npm run bench -- startup`), and a door without an upstream does not need it. */
+const loadUndici = (): typeof import('undici') => require('undici')
+
+function createPool(url: string, limits: ConnectionLimits, connect: buildConnector.connector): Pool {
+  return new (loadUndici().Pool)(url, {
+    connections: limits.maxConnections,
+    // a pipelined request would wait for the one before it, and fail with it
+    pipelining: 1,
+    allowH2: false,
+    // for health checks and probes; forwarded requests have the timers of the response pipe
+    headersTimeout: limits.firstByteTimeoutMs,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    connect: noteResets(connect),
+  })
+}
+
+/** Connects to the server of this URL. Its certificate is verified for the URL's name, whatever `Host` a client sends. */
+function createConnector(url: URL, { connectTimeoutMs, authorities }: ConnectionLimits): buildConnector.connector {
+  const connect = loadUndici().buildConnector({
+    // undici's own timer has a resolution of half a second
+    timeout: 0,
+    allowH2: false,
+    rejectUnauthorized: true,
+    ...(authorities === '' ? {} : { ca: authorities }),
+  })
+  const tlsName = findTlsName(url)
+  return (options, callback) => {
+    // undici derives this name from the client's `Host`
+    const { servername: _requested, ...others } = options
+    const target = tlsName === undefined ? others : { ...others, servername: tlsName }
+    return limitConnecting(connectTimeoutMs, (done) => connect(target, done), callback)
+  }
+}
+
+function limitConnecting(
+  ms: number,
+  connect: (done: buildConnector.Callback) => unknown,
+  done: buildConnector.Callback,
+) {
+  const socket = connect((...result) => {
+    clearTimeout(timer)
+    done(...result)
+  })
+  const timer = setTimeout(() => {
+    // a connector returns the socket it opens, which its types do not say
+    if (socket instanceof Socket) socket.destroy(createConnectTimeout())
+  }, ms)
+  return socket
+}
+
+const createConnectTimeout = (): Error =>
+  Object.assign(new Error('connecting to the upstream server took too long'), { code: 'ERR_UPSTREAM_CONNECT_TIMEOUT' })
+
+/** The server name TLS asks for. `undefined` for an address, which is verified as an address. */
+function findTlsName(url: URL): string | undefined {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? host : undefined
+}
+
+let isReset = false
+
+/**
+ * Whether the connection that is ending right now was reset. undici reports a reset as the normal end of a response
+ * that is delimited by the end of its connection, so the response pipe asks here.
+ */
+export const isConnectionReset = (): boolean => isReset
+
+/** Sets the flag right before undici hears that a connection ended, and clears it right after. */
+const noteResets =
+  (connect: buildConnector.connector): buildConnector.connector =>
+  (options, callback) =>
+    connect(options, (...outcome) => {
+      const [, socket] = outcome
+      socket?.on('error', setReset).on('close', setReset)
+      callback(...outcome)
+      socket?.on('error', clearReset).on('close', clearReset)
+    })
+
+function setReset(this: Socket): void {
+  isReset = this.errored !== null
+}
+
+function clearReset(): void {
+  isReset = false
+}
