@@ -1,6 +1,5 @@
 import { readUtf8 } from '../base/encoding.ts'
 import { Refusal } from '../base/errors.ts'
-import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import type { Identity } from '../directory/identity.ts'
 import {
   ABSENT,
@@ -11,21 +10,20 @@ import {
   type Verdict,
 } from './handler.ts'
 
-/** Who it is, with what else is to be known where it was no password after all; `undefined`: nobody. */
-export type CheckedPassword = Identity | AcceptedCredential | undefined
+/** A credential where an access token was sent in place of the password. `undefined`: wrong name or password. */
+type CheckedPassword = Identity | AcceptedCredential | undefined
 
-/** Finds out whose name and password these are. */
-export type PasswordCheck = (name: string, password: string, source: CredentialSource) => MaybePromise<CheckedPassword>
+export type PasswordCheck = (name: string, password: string, source: CredentialSource) => Promise<CheckedPassword>
 
-/** How a dialect recognises and takes apart a Basic header. */
+/** How a dialect reads a Basic header. */
 export interface BasicForm {
   readonly name: string
   /** The encoded part, or `undefined` where the header is not this form. */
   findCredential(header: string): string | undefined
-  /** Its bytes, or `undefined` where it cannot be decoded. */
+  /** `undefined`: it cannot be decoded. */
   decode(encoded: string): Uint8Array | undefined
-  /** A pair that means "nobody". */
-  readonly isNobody: (name: string, password: string) => boolean
+  /** Whether the pair stands for an anonymous request. */
+  readonly isAnonymous: (name: string, password: string) => boolean
 }
 
 export interface BasicPair {
@@ -33,7 +31,7 @@ export interface BasicPair {
   readonly password: string
 }
 
-/** The name and password of a header; why there are none; `undefined` where it is no Basic credential of this form. */
+/** The name and password of a header, or why it is rejected. `undefined`: not a Basic credential of this form. */
 export function readBasic(
   header: string,
   form: BasicForm,
@@ -47,18 +45,18 @@ export function readBasic(
   const colon = text.indexOf(':')
   if (colon < 0) return undefined
   const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
-  return form.isNobody(name, password) ? undefined : { name, password }
+  return form.isAnonymous(name, password) ? undefined : { name, password }
 }
 
-/** A deliberate credential: one that has the form is accepted or refused, never passed on. */
+/** A header of this form is accepted or rejected; the next handler is never asked. */
 export function createBasicHandler(form: BasicForm, check: PasswordCheck): CredentialHandler {
   return {
     name: form.name,
-    read(source) {
+    async read(source) {
       const given = readBasic(source.header('authorization') ?? '', form)
       if (given === undefined) return ABSENT
       if (typeof given === 'string') return refused(given)
-      return andThen(check(given.name, given.password, source), toVerdict)
+      return toVerdict(await check(given.name, given.password, source))
     },
   }
 }

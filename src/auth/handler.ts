@@ -1,39 +1,58 @@
 import type { Refusal } from '../base/errors.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { ADMIN_ROLE, type Authenticated, type Identity, NO_GRANTS } from '../directory/identity.ts'
+import { checkName, checkRole } from '../directory/user.ts'
 
-/** Where a credential is read from. The door's exchange happens to satisfy it. */
+/** The part of a request that credentials are read from. */
 export interface CredentialSource {
-  /** Aborted when the caller no longer waits. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
   readonly client: { readonly address: string; readonly directAddress: string; readonly isTrusted: boolean }
   header(name: string): string | undefined
-  /** Whether a header stands more than once. */
+  /** Whether the request has a header more than once. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
 }
 
-export type Verdict =
-  | { readonly kind: 'absent'; readonly note?: string } // nothing here for me: ask the next; `note`: what was ignored
-  | AcceptedCredential
-  | RefusedCredential // present but wrong: stop
-
-export interface RefusedCredential {
-  readonly kind: 'refused'
-  readonly error: Refusal
-  /** The check of the password has recorded it, with a reason that is not known here. */
-  readonly isRecorded?: true
+/** Recognises one kind of credential. */
+export interface CredentialHandler {
+  readonly name: string
+  /** Never writes to the response. */
+  read(source: CredentialSource): Promise<Verdict>
 }
 
-/** Who it is, and what else is to be known of the credential. */
+export type Verdict = AbsentCredential | AcceptedCredential | RefusedCredential
+
+/** The request has no credential of this kind: the next handler is asked. */
+export interface AbsentCredential {
+  readonly kind: 'absent'
+  /** What was ignored, for the record. */
+  readonly note?: string
+}
+
 export interface AcceptedCredential extends Omit<Authenticated, 'by'> {
   readonly kind: 'accepted'
 }
 
-export interface CredentialHandler {
-  readonly name: string
-  /** Never writes to the response. */
-  read(source: CredentialSource): MaybePromise<Verdict>
+/** The credential is present and wrong: the request is rejected. */
+export interface RefusedCredential {
+  readonly kind: 'refused'
+  readonly error: Refusal
+  /** Already recorded by the password check, with a more precise reason. */
+  readonly isRecorded?: true
 }
 
 export const ABSENT: Verdict = Object.freeze({ kind: 'absent' })
+
+export const isName = (text: string): boolean => checkName(text) === undefined
+export const isRole = (text: string): boolean => checkRole(text) === undefined
+
+/**
+ * An identity asserted by another authority: a JWT or a proxy. A user of that name in the directory gives it nothing;
+ * the role `_admin` alone makes it an administrator.
+ */
+export const toExternalIdentity = (name: string, roles: readonly string[]): Identity => ({
+  name,
+  roles: Object.freeze(roles),
+  isAdmin: roles.includes(ADMIN_ROLE),
+  grants: NO_GRANTS,
+})

@@ -1,8 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
-import { isName, isRole, toForeignIdentity } from './foreign-identity.ts'
-import { ABSENT, type CredentialHandler, type CredentialSource, type Verdict } from './handler.ts'
+import {
+  ABSENT,
+  type CredentialHandler,
+  type CredentialSource,
+  isName,
+  isRole,
+  toExternalIdentity,
+  type Verdict,
+} from './handler.ts'
 import { digestBytesOf } from './session/cookie-value.ts'
 
 /** The names of the headers that a proxy sets. */
@@ -32,7 +39,7 @@ export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
       const { name, roles } = headers
       if (!isName(name) || !roles.every(isRole)) return ABSENT
       if (!isProven(headers, source, deps)) return UNPROVEN
-      return (await deps.isActive(name)) ? { kind: 'accepted', identity: toForeignIdentity(name, roles) } : ABSENT
+      return (await deps.isActive(name)) ? { kind: 'accepted', identity: toExternalIdentity(name, roles) } : ABSENT
     },
   }
 }

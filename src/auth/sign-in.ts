@@ -1,5 +1,14 @@
+/**
+ * Signing in with a name and a password. In this order:
+ *
+ * 1. The limits on failed attempts, before any work, so that a locked account costs nothing.
+ * 2. The password: remembered from an earlier request, else hashed. An unknown name is hashed too, so that it takes
+ *    as long as a wrong password.
+ * 3. The limits again: attempts sent in parallel all passed the first check.
+ * 4. The one-time code, where the account has a second factor. A wrong code looks like a wrong password.
+ * 5. The iteration limits of the stored hash. Checked last: an earlier error would reveal that the user exists.
+ */
 import { Refusal } from '../base/errors.ts'
-import { andThen, type MaybePromise } from '../base/maybe-promise.ts'
 import { toPeerKey } from '../base/peer-key.ts'
 import type { Account } from '../directory/account.ts'
 import type { UpgradeOptions } from '../directory/directory.ts'
@@ -13,7 +22,6 @@ import {
 } from '../passwords/hash-policy.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 import type { Hasher } from '../passwords/hasher.ts'
-import type { Turn } from '../passwords/job-queue.ts'
 import type { PasswordMemory } from '../passwords/password-memory.ts'
 import { findHashWork } from '../passwords/schemes.ts'
 import type { CredentialSource } from './handler.ts'
@@ -21,19 +29,19 @@ import type { Guess } from './limits/guess.ts'
 import type { PasswordLimits } from './limits/limits.ts'
 
 export interface SignInDeps {
-  findAccount(name: string): MaybePromise<Account | undefined>
-  /** Told of every password that was right. Gives the account to go on with. */
-  onPassword(account: Account, password: string, options: UpgradeOptions): MaybePromise<Account>
+  findAccount(name: string): Promise<Account | undefined> | Account | undefined
+  /** Called with every right password; may upgrade the stored hash. Returns the account to go on with. */
+  onPassword(account: Account, password: string, options: UpgradeOptions): Promise<Account> | Account
   readonly hasher: Hasher
   readonly memory: PasswordMemory
-  readonly guesses: PasswordLimits
+  readonly limits: PasswordLimits
   readonly codes: TotpCheck
-  /** What new passwords cost, whether or not there is one. */
-  decoy(): HashWork
-  /** What the passwords of users and administrators cost, the most expensive of each kind at least. */
+  /** The cost of a new password. */
+  newPasswordWork(): HashWork
+  /** The cost of the stored passwords, at least the most expensive of each kind. */
   storedWork(): Iterable<HashWork>
-  /** For users; administrators are not asked. */
-  limits(): IterationLimits
+  /** For users; administrators are exempt. */
+  iterationLimits(): IterationLimits
 }
 
 export interface Attempt {
@@ -42,121 +50,118 @@ export interface Attempt {
   readonly peer: string
   /** Counted in addition to `peer`. */
   readonly directPeer?: string | undefined
-  /** The one-time code. Left out where none can be given: then who has a second factor does not come in. */
+  /** The one-time code. Left out where the protocol has no place for one: then an account with a second factor fails. */
   readonly code?: string
-  /** Only whether the password is right is asked, and nobody comes in: then no code is. */
+  /** Only the password is checked, as proof within an existing session. */
   readonly isWithoutCode?: boolean
-  /** Whether what stands in the place of the password is as good as that. */
+  /** Whether the text in place of the password is as good as it: an access token. */
   isProven?(account: Account): boolean
-  /** How long ago the password may have been verified for that to count; left out: as long as it is the same. */
+  /** How long ago the password may have been hashed; left out: any time. */
   readonly maxAgeMs?: number
-  /** Credential handler or endpoint that takes the password, for the record. */
+  /** Credential handler or endpoint that received the password, for the record. */
   readonly handler?: string
   /** Called with the reason of a refusal, which the client must not learn. */
   explain?(reason: string): void
-  /** Whoever waits: asked for its signal only where a hash must be computed, because making one costs something. */
+  /** The request. Its signal is read only where a hash is computed, because Node creates it on first use. */
   readonly waiting?: { readonly signal: AbortSignal }
 }
 
-/**
- * Whose name and password these are; `undefined`: nobody's. An unknown name looks and costs like a wrong password. What
- * was verified before is known at once, and refused at once.
- */
-export type SignIn = (attempt: Attempt) => MaybePromise<Account | undefined>
+/** `undefined`: wrong name, password or code. */
+export type SignIn = (attempt: Attempt) => Promise<Account | undefined>
 
-/** An attempt to sign in that came with a request. */
+/** An attempt to sign in with a request. */
 export type DoorSignIn = (
   attempt: Omit<Attempt, 'peer' | 'directPeer' | 'waiting'> & { readonly source: CredentialSource },
 ) => ReturnType<SignIn>
 
-/** A password verified while it was being changed is verified once more; whose changes faster than that, waits. */
-const MAX_TURNS = 3
+/** How often a password is hashed again because it was changed meanwhile. */
+const MAX_TRIES = 3
 
 export function createSignIn(deps: SignInDeps): SignIn {
-  return (attempt) => andThen(deps.findAccount(attempt.name), (account) => decide(deps, attempt, account, MAX_TURNS))
+  return async (attempt) => {
+    let account = await deps.findAccount(attempt.name)
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      deps.limits.requireAllowed(toGuess(attempt, account))
+      const known = findKnownProof(account, attempt, deps)
+      if (known) return conclude(known, account, { attempt, deps })
+      const proof = await hash(account, attempt, deps)
+      const current = await deps.findAccount(attempt.name)
+      if (current?.version === account?.version) return conclude(proof, current, { attempt, deps })
+      account = current
+    }
+    throw new Refusal('overloaded', {
+      detail: 'the password keeps changing while it is verified',
+      retryAfterSeconds: 1,
+    })
+  }
 }
 
-/** What makes a sign-in good: a password just verified, one verified before, or what is as good as either. */
-type Proof = 'verified' | 'remembered' | 'proven'
+/** How the password was shown to be right; `undefined`: it is wrong. */
+type Proof = 'hashed' | 'remembered' | 'proven' | undefined
 
-type Decide<T> = (deps: SignInDeps, attempt: Attempt, account: Account | undefined, turns: number) => T
-
-const decide: Decide<ReturnType<SignIn>> = (deps, attempt, account, turns) => {
-  const proof = findProof(deps, attempt, account)
-  return proof ? conclude(deps, attempt, account, proof) : verify(deps, attempt, account, turns)
+interface Context {
+  readonly attempt: Attempt
+  readonly deps: SignInDeps
 }
 
-const verify: Decide<Promise<Account | undefined>> = async (deps, attempt, account, turns) => {
-  const proof = await hash(deps, attempt, account)
-  const now = await deps.findAccount(attempt.name)
-  if (now?.version === account?.version) return conclude(deps, attempt, now, proof)
-  if (turns > 1) return decide(deps, attempt, now, turns - 1)
-  throw new Refusal('overloaded', { detail: 'the password changed again and again', retryAfterSeconds: 1 })
-}
-
-/** What is known without a hash. */
-function findProof(deps: SignInDeps, attempt: Attempt, account: Account | undefined): Proof | undefined {
-  deps.guesses.requireAllowed(toGuess(attempt, account))
+function findKnownProof(account: Account | undefined, attempt: Attempt, { memory }: SignInDeps): Proof {
   if (!account) return undefined
   if (attempt.isProven?.(account)) return 'proven'
   const { name, password, maxAgeMs } = attempt
-  return deps.memory.isRemembered(name, account.version, password, maxAgeMs) ? 'remembered' : undefined
+  return memory.isRemembered(name, account.version, password, maxAgeMs) ? 'remembered' : undefined
 }
 
-async function hash(deps: SignInDeps, attempt: Attempt, account: Account | undefined): Promise<Proof | undefined> {
+async function hash(account: Account | undefined, attempt: Attempt, deps: SignInDeps): Promise<Proof> {
+  const { limits, hasher, iterationLimits } = deps
   const guess = toGuess(attempt, account)
-  const turn: Turn = {
+  const isComputed = account && (account.isAdmin || isWorthComputing(account.password, iterationLimits()))
+  const stored = isComputed ? account.password : undefined
+  const isRight = await hasher.verify(stored, attempt.password, findDecoy(account, deps), {
     lane: toPeerKey(attempt.peer) ?? attempt.peer,
-    isPreferred: () => deps.guesses.isClean(guess),
-    begin: () => deps.guesses.requireAllowed(guess),
+    isPreferred: () => limits.isClean(guess),
+    begin: () => limits.requireAllowed(guess),
     signal: attempt.waiting?.signal,
-  }
-  const stored =
-    account && (account.isAdmin || isWorthComputing(account.password, deps.limits())) ? account.password : undefined
-  const isRight = await deps.hasher.verify(stored, attempt.password, findDecoy(deps, account), turn)
-  // guesses sent side by side all passed the first question
-  deps.guesses.requireAllowed(guess)
-  return isRight ? 'verified' : undefined
+  })
+  return isRight ? 'hashed' : undefined
 }
 
-function conclude(
-  deps: SignInDeps,
-  attempt: Attempt,
-  account: Account | undefined,
-  proof: Proof | undefined,
-): MaybePromise<Account | undefined> {
-  const { guesses, codes } = deps
+/** A refusal costs as much as the most expensive stored password: otherwise its time would tell which names exist. */
+function findDecoy(account: Account | undefined, deps: SignInDeps): HashWork {
+  const own = account && findHashWork(account.password)
+  const stored = own ? [...deps.storedWork(), own] : deps.storedWork()
+  return limitWork(deps.hasher.findMostExpensive(deps.newPasswordWork(), stored), deps.iterationLimits())
+}
+
+async function conclude(proof: Proof, account: Account | undefined, context: Context): Promise<Account | undefined> {
+  const { attempt, deps } = context
   const guess = toGuess(attempt, account)
-  // codes are guessed side by side too
-  guesses.requireAllowed(guess)
+  deps.limits.requireAllowed(guess)
   if (!account || !proof) {
-    refuse(deps, attempt, account ? 'wrong password' : 'no active user of this name', guess)
-    // quirk: recorded case min-iterations: a hash that no password can give is refused for its iterations
-    if (account && !account.isAdmin && !isWellFormed(account.password)) requireIterations(account, deps.limits())
+    refuse(account ? 'wrong password' : 'no active user of this name', guess, context)
+    // quirk: recorded case min-iterations: a stored hash that no password can give is refused for its iterations
+    if (account && !isWellFormed(account.password)) requireIterations(account, deps)
     return undefined
   }
-  // a wrong code counts and looks like a wrong password, else it would tell that the password was right
-  return andThen(isCodeRight(account, attempt, codes), (isRight) =>
-    isRight ? accept(deps, attempt, account, proof) : refuse(deps, attempt, 'missing or wrong one-time code', guess),
-  )
+  if (!(await isCodeRight(account, attempt, deps.codes))) {
+    refuse('missing or wrong one-time code', guess, context)
+    return undefined
+  }
+  return accept(proof, account, context)
 }
 
-/** The client is not told the reason. */
-function refuse({ guesses }: SignInDeps, attempt: Attempt, reason: string, guess: Guess): undefined {
+function refuse(reason: string, guess: Guess, { attempt, deps }: Context): void {
   attempt.explain?.(reason)
-  guesses.countFailure(guess)
+  deps.limits.countFailure(guess)
 }
 
-function accept(deps: SignInDeps, attempt: Attempt, account: Account, proof: Proof): MaybePromise<Account> {
-  const { memory, onPassword, limits } = deps
-  // only now: before the password was verified, the answer would tell that there is such a user
-  if (proof !== 'proven' && !account.isAdmin) requireIterations(account, limits())
-  deps.guesses.countSuccess(toGuess(attempt, account))
-  if (proof === 'verified') memory.remember(attempt.name, account.version, attempt.password)
-  // whatever opens a session can be given a code
-  return proof === 'proven'
-    ? account
-    : onPassword(account, attempt.password, { opensSession: attempt.code !== undefined })
+async function accept(proof: Proof, account: Account, { attempt, deps }: Context): Promise<Account> {
+  const { name, password, code } = attempt
+  if (proof !== 'proven') requireIterations(account, deps)
+  deps.limits.countSuccess(toGuess(attempt, account))
+  if (proof === 'proven') return account
+  if (proof === 'hashed') deps.memory.remember(name, account.version, password)
+  // every endpoint that opens a session takes a code
+  return deps.onPassword(account, password, { opensSession: code !== undefined })
 }
 
 const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefined): Guess => ({
@@ -167,21 +172,13 @@ const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefin
   version: account?.version,
 })
 
-/** What a refusal costs: as much as the most expensive password there is, or the time would tell which names exist. */
-function findDecoy({ hasher, decoy, storedWork, limits }: SignInDeps, account: Account | undefined): HashWork {
-  const own = account && findHashWork(account.password)
-  const most = hasher.findMostExpensive(decoy(), own ? [...storedWork(), own] : storedWork())
-  return limitWork(most, limits())
+async function isCodeRight(account: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): Promise<boolean> {
+  if (account.totp === undefined || isWithoutCode) return true
+  const totp = readTotp(account.totp)
+  return totp !== undefined && code !== undefined && codes.spend(account.name, totp, code)
 }
 
-function isCodeRight(account: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): MaybePromise<boolean> {
-  const { name, totp: member } = account
-  if (member === undefined || isWithoutCode) return true
-  const totp = readTotp(member)
-  return totp !== undefined && code !== undefined && codes.spend(name, totp, code)
-}
-
-function requireIterations({ password }: Account, limits: IterationLimits): void {
-  const refusal = checkIterations(password, limits)
+function requireIterations({ isAdmin, password }: Account, { iterationLimits }: SignInDeps): void {
+  const refusal = isAdmin ? undefined : checkIterations(password, iterationLimits())
   if (refusal) throw refusal
 }

@@ -84,7 +84,7 @@ function checkRequired(
 const isEqual = (name: string, found: unknown, value: string): boolean =>
   found === value || (name === 'aud' && Array.isArray(found) && found.includes(value))
 
-export function checkTimes(claims: Claims, nowSeconds: number): ClaimProblem | undefined {
+function checkTimes(claims: Claims, nowSeconds: number): ClaimProblem | undefined {
   for (const name of ['iat', 'nbf', 'exp']) {
     const isPresent = findMember(claims, name) !== undefined
     if (isPresent && findNumber(claims, name) === undefined) return { code: 'invalid', name, place: 'claim' }

@@ -2,7 +2,7 @@
 
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
-import { createSignInObserver } from '../auth/sign-in-observer.ts'
+import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { deriveLive } from '../base/live.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { createDoor, type Door } from '../http/door.ts'

@@ -1,4 +1,6 @@
 // The control API, wired: at both doors for administrators, and on a socket for whoever owns the process.
+
+import { createRequirePasswordInBody } from '../auth/require-password.ts'
 import { deriveLive } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { PRODUCT } from '../base/product.ts'
@@ -19,7 +21,6 @@ import { CONSOLE_FILES } from './console-files.ts'
 import { findSocketPath, isSocketPathSafe } from './control-socket.ts'
 import type { DoorParts } from './doors.ts'
 import { toDoorLimits, toListenerLimits, toTrustRules } from './options.ts'
-import { createRequireAdminPassword } from './require-password.ts'
 import type { RequireEntry } from './wayside.ts'
 
 export const createControlDeps = (liveConfig: LiveConfig, directory: Directory): ControlDeps => ({
@@ -71,7 +72,10 @@ export function createOwnDialect(parts: DoorParts, options: OwnDialectOptions): 
   return createControlDialect({
     ...parts.control,
     authenticate,
-    requirePassword: createRequireAdminPassword(parts),
+    requirePassword: createRequirePasswordInBody({
+      ...parts.passwordProof,
+      maxAgeSeconds: () => parts.liveConfig.get().settings.values.admin['reauthenticate-after'],
+    }),
     console: pages,
     ...(requireEntry && { requireEntry }),
   })

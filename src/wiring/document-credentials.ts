@@ -5,6 +5,7 @@ import { createBasicHandler } from '../auth/basic.ts'
 import type { CredentialHandler } from '../auth/handler.ts'
 import { createJwtHandler, type JwtDeps } from '../auth/jwt.ts'
 import { createProxyHandler, isProxyToken, type ProxyHeaderNames } from '../auth/proxy.ts'
+import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createAccountSessions } from '../auth/session/account-session.ts'
 import {
   COOKIE_HANDLER,
@@ -14,7 +15,6 @@ import {
 } from '../auth/session/cookie-handler.ts'
 import { createSessionService, openTokenSession } from '../auth/session/session-service.ts'
 import { createTokenSessions } from '../auth/session/token-session.ts'
-import { createSignInObserver } from '../auth/sign-in-observer.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive } from '../base/live.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'

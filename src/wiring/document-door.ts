@@ -1,5 +1,6 @@
 // The document door, wired: its dialect, its own ordered credentials, and the live options it needs.
 
+import { createRequirePassword } from '../auth/require-password.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
@@ -23,7 +24,6 @@ import type { DoorParts } from './doors.ts'
 import type { Identify } from './gateway.ts'
 import { isMounted } from './mounted.ts'
 import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
-import { createRequirePassword } from './require-password.ts'
 import { createDocumentUpstream } from './upstream.ts'
 import { createUsersDeps } from './users-database.ts'
 import { mountWayside, type RequireEntry } from './wayside.ts'
@@ -33,7 +33,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
   const { document, node } = config.get()
-  const requirePassword = createRequirePassword(parts, DOCUMENT_BASIC)
+  const requirePassword = createRequirePassword(parts.passwordProof, DOCUMENT_BASIC)
   const users = createUsersDeps(liveConfig, directory, requirePassword)
   const credentials = createDocumentCredentials(parts)
   const { isAsked, sessions } = credentials

@@ -2,7 +2,8 @@
 
 import type { PasswordCheck } from '../auth/basic.ts'
 import type { PasswordLimits } from '../auth/limits/limits.ts'
-import { recordSignIn } from '../auth/recorded-sign-in.ts'
+import { recordSignIn } from '../auth/record-sign-ins.ts'
+import type { RequirePasswordDeps } from '../auth/require-password.ts'
 import type { CookieSecrets } from '../auth/session/secrets.ts'
 import type { SessionSettings } from '../auth/session/set-cookie.ts'
 import { createSignIn, type DoorSignIn } from '../auth/sign-in.ts'
@@ -34,6 +35,8 @@ export interface DoorParts {
   readonly directory: Directory
   readonly signIn: DoorSignIn
   readonly guesses: PasswordLimits
+  /** For users who change their own credentials. */
+  readonly passwordProof: RequirePasswordDeps
   /** The same for the Basic credential of the document door. */
   readonly check: PasswordCheck
   readonly control: ControlDeps
@@ -58,7 +61,10 @@ export interface Entrances {
   readonly admin: Door
 }
 
-type Given = Omit<DoorParts, 'signIn' | 'check' | 'jwtKeys' | 'adminSessions' | 'cookieSecrets' | 'sessionSettings'>
+type Given = Omit<
+  DoorParts,
+  'signIn' | 'passwordProof' | 'check' | 'jwtKeys' | 'adminSessions' | 'cookieSecrets' | 'sessionSettings'
+>
 
 export function createDoors(given: Given): Entrances {
   const signIn = createDoorSignIn(given)
@@ -67,8 +73,23 @@ export function createDoors(given: Given): Entrances {
   const sessionSettings = deriveLive(given.liveConfig, ({ settings }) => toSessionSettings(settings.values))
   const cookieSecrets = followCookieSecret(given.liveConfig, () => sessionSettings.get().timeoutSeconds)
   const adminSessions = createAdminSessions({ ...given, signIn, cookieSecrets })
+  const passwordProof = {
+    directory: given.directory,
+    signIn,
+    maxAgeSeconds: () => given.liveConfig.get().settings.values.auth['reauthenticate-after'],
+    clock: SYSTEM_CLOCK,
+  }
   const jwtKeys = followKeys(given.liveConfig, given.log)
-  const parts: DoorParts = { ...given, signIn, check, jwtKeys, cookieSecrets, sessionSettings, adminSessions }
+  const parts: DoorParts = {
+    ...given,
+    signIn,
+    passwordProof,
+    check,
+    jwtKeys,
+    cookieSecrets,
+    sessionSettings,
+    adminSessions,
+  }
   const doors = { document: createDocumentDoor(parts), 'multi-model': createMultiModelDoor(parts) }
   return { doors, admin: createAdminDoor(parts) }
 }
@@ -82,11 +103,11 @@ function createDoorSignIn({ liveConfig, directory, guesses }: SignInParts): Door
     onPassword: directory.upgradeHash,
     hasher: liveConfig.hasher,
     memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
-    guesses,
+    limits: guesses,
     codes: createTotpCheck(liveConfig.store, SYSTEM_CLOCK),
-    decoy: () => toDecoy(config()),
+    newPasswordWork: () => toDecoy(config()),
     storedWork: directory.storedWork,
-    limits: () => toIterationLimits(config()),
+    iterationLimits: () => toIterationLimits(config()),
   })
   const recorded = recordSignIn(signIn, liveConfig.events)
   const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))

@@ -4,7 +4,8 @@ import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createBearerHandler } from '../auth/bearer.ts'
 import type { CredentialHandler } from '../auth/handler.ts'
-import { createSignInObserver, type SignInObserver } from '../auth/sign-in-observer.ts'
+import { createSignInObserver, type SignInObserver } from '../auth/record-sign-ins.ts'
+import { createRequirePassword } from '../auth/require-password.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { isClientError, Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -41,10 +42,8 @@ import type { DoorParts } from './doors.ts'
 import type { Identify } from './gateway.ts'
 import { isMounted } from './mounted.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './options.ts'
-import { createRequirePassword } from './require-password.ts'
-import type { Judgement } from './revalidate.ts'
 import { createServices } from './services.ts'
-import { createMultiModelUpstream } from './upstream.ts'
+import { createMultiModelUpstream, type Judgement } from './upstream.ts'
 import { warnOfOpenings } from './warn-open-access.ts'
 import { mountWayside, type RequireEntry } from './wayside.ts'
 
@@ -67,7 +66,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     databases,
     settings: settings.get,
     nowSeconds: () => nowSeconds(SYSTEM_CLOCK),
-    requirePassword: createRequirePassword(parts),
+    requirePassword: createRequirePassword(parts.passwordProof),
   }
   const { identify: look, identifyAgain } = createIdentify(parts, signIns, settings.get)
   const identify = parts.gateway.note(look)

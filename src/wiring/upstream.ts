@@ -1,6 +1,7 @@
 // The servers behind the doors, wired: where they are, what they are told, who may still be answered.
 import { readFileSync } from 'node:fs'
 import { mintProxyToken } from '../auth/proxy.ts'
+import { createRevalidate, type RevalidateDeps } from '../auth/revalidate.ts'
 import { SESSION_COOKIE } from '../auth/session/set-cookie.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
@@ -19,7 +20,7 @@ import {
 } from '../gateway/identity-headers.ts'
 import { createDocumentProbe, createMultiModelProbe } from '../gateway/identity-probe.ts'
 import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings } from '../gateway/upstream.ts'
-import type { RequestContext } from '../http/request-context.ts'
+import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createHmacKey } from '../keys/key.ts'
 import { signWithRing } from '../keys/ring.ts'
 import type { Signer } from '../keys/signing-key.ts'
@@ -27,7 +28,6 @@ import { toHmacSigningKey } from '../keys/signing-key.ts'
 import { signToken } from '../keys/token.ts'
 import type { DoorParts } from './doors.ts'
 import { toIterationLimits } from './options.ts'
-import { createStillHolds, type Judgement } from './revalidate.ts'
 import { toDocumentHints, toMultiModelHints } from './upstream-hints.ts'
 
 /** Live connections a door may have to one server: as many as clients it may have. */
@@ -65,15 +65,28 @@ function listIdentityHeaders(config: Config): readonly string[] {
 
 type Common = Omit<UpstreamDeps, 'settings' | 'toIdentityHeaders' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
 
+/** How a door authenticates a running request again. */
+export interface Judgement extends Pick<RevalidateDeps<RequestContext>, 'identify' | 'isAsked'> {
+  dialect(): Pick<Dialect, 'steps'>
+}
+
+/** The steps of either dialect that check what an identity may do. */
+const RIGHTS_STEPS: ReadonlySet<string> = new Set(['valid user', 'authorize', 'gate'])
+
+async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'steps'>): Promise<void> {
+  for (const { name, run } of steps) if (RIGHTS_STEPS.has(name)) await run(context)
+}
+
 export const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
   identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
   ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
   isFeed,
   streams: parts.gateway.streams,
-  revalidate: createStillHolds({
+  revalidate: createRevalidate({
     ...judgement,
+    checkRights: (context) => checkRights(context, judgement.dialect()),
     directory: parts.directory,
-    limits: () => toIterationLimits(config.get()),
+    iterationLimits: () => toIterationLimits(config.get()),
   }),
   clock: SYSTEM_CLOCK,
 })

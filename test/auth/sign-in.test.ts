@@ -40,11 +40,11 @@ async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<
     },
     hasher,
     memory: createPasswordMemory(() => 100),
-    guesses: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),
+    limits: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),
     codes: createTotpCheck(store, SYSTEM_CLOCK),
-    decoy: () => ({ unit: 'sha256', amount: 2 }),
+    newPasswordWork: () => ({ unit: 'sha256', amount: 2 }),
     storedWork: directory.storedWork,
-    limits: () => ({ min: 1, max: 1_000_000_000 }),
+    iterationLimits: () => ({ min: 1, max: 1_000_000_000 }),
     ...changed,
   })
   return { directory, seen, signIn: async (name, password) => signIn({ name, password, peer: '192.0.2.1' }) }
@@ -56,13 +56,13 @@ const rows: readonly (readonly [string, string, string, boolean])[] = [
   ['a user with an empty one', 'ada', '', false],
   ['an administrator with the right password', 'root', 'secret', true],
   ['an administrator with a wrong one', 'root', 'analytical', false],
-  ['somebody nobody knows', 'eve', 'analytical', false],
-  ['a name every object has', 'constructor', 'analytical', false],
+  ['an unknown name', 'eve', 'analytical', false],
+  ['the name of a member of every object', 'constructor', 'analytical', false],
 ]
 
 describe('sign-in', () => {
   for (const [who, name, password, isRight] of rows) {
-    it(`${isRight ? 'lets in' : 'refuses'} ${who}`, async (t) => {
+    it(`${isRight ? 'accepts' : 'rejects'} ${who}`, async (t) => {
       const { signIn, seen } = await open(t)
       for (let times = 0; times < 2; times += 1) {
         assert.equal((await signIn(name, password))?.name, isRight ? name : undefined)
@@ -71,7 +71,7 @@ describe('sign-in', () => {
     })
   }
 
-  it('refuses who is inactive, and looks the same as for a wrong password', async (t) => {
+  it('rejects an inactive user as it rejects a wrong password', async (t) => {
     const asked: (StoredPassword | undefined)[] = []
     const counting: Hasher = {
       ...hasher,
@@ -88,7 +88,7 @@ describe('sign-in', () => {
     assert.deepEqual(asked.slice(1), [undefined, undefined])
   })
 
-  it('forgets a password as soon as another one is set', async (t) => {
+  it('rejects the old password as soon as a new one is set', async (t) => {
     const { directory, signIn } = await open(t)
     assert.ok(await signIn('ada', 'analytical'))
     await directory.setPassword('ada', { password: 'engine' })
@@ -96,7 +96,7 @@ describe('sign-in', () => {
     assert.ok(await signIn('ada', 'engine'))
   })
 
-  it('locks after so many failures, the right password too', async (t) => {
+  it('locks the account after three failures, for the right password too', async (t) => {
     const { signIn } = await open(t)
     for (let times = 0; times < 3; times += 1) assert.equal(await signIn('ada', 'wrong'), undefined)
     await assert.rejects(signIn('ada', 'analytical'), isRefused('account_locked'))
@@ -104,7 +104,7 @@ describe('sign-in', () => {
   })
 })
 
-describe('guesses sent side by side', () => {
+describe('attempts sent in parallel', () => {
   it('are not computed after the account was locked while they waited', async (t) => {
     let computed = 0
     const counting = createHasher({
@@ -140,28 +140,28 @@ describe('a password changed while it is verified', () => {
     return opened
   }
 
-  it('does not let in with the old one', async (t) => {
+  it('rejects the old one', async (t) => {
     const { signIn } = await withChange(t, 1, () => 'engine')
     assert.equal(await signIn('ada', 'analytical'), undefined)
   })
 
-  it('lets in with the new one', async (t) => {
+  it('accepts the new one', async (t) => {
     const { signIn } = await withChange(t, 1, () => 'engine')
     assert.ok(await signIn('ada', 'engine'))
   })
 
-  it('hashed anew meanwhile, as an upgrade does, still lets in', async (t) => {
+  it('accepts the same password with a new hash, as after an upgrade', async (t) => {
     const { signIn } = await withChange(t, 2, () => 'analytical')
     assert.ok(await signIn('ada', 'analytical'))
   })
 
-  it('again and again is for later', async (t) => {
+  it('answers overloaded if it keeps changing', async (t) => {
     const { signIn } = await withChange(t, 100, (turn) => `engine ${turn}`)
     await assert.rejects(signIn('ada', 'analytical'), isRefused('overloaded'))
   })
 })
 
-describe('what a refusal costs', () => {
+describe('the cost of a refusal', () => {
   /** A hasher that counts what it computes, in SHA-256 iterations, on a machine where SHA-512 takes four times as long. */
   const createCounting = () => {
     const costs: Readonly<Record<string, number>> = { sha: 0.5, sha224: 1, sha256: 1, sha384: 4, sha512: 4 }
@@ -204,10 +204,10 @@ describe('what a refusal costs', () => {
     'user far above the limit': stored('sha', 2_000_000_000),
   }
 
-  it('the same for every name, as much as the most expensive password stored', async (t) => {
+  it('equals that of the most expensive stored password, for every name', async (t) => {
     const { counting, measure } = createCounting()
-    const limits = () => ({ min: 10, max: 1000 })
-    const { directory, signIn } = await open(t, { hasher: counting, limits })
+    const iterationLimits = () => ({ min: 10, max: 1000 })
+    const { directory, signIn } = await open(t, { hasher: counting, iterationLimits })
     for (const [name, password] of Object.entries(FORMS)) {
       if (name !== 'user far above the limit') await directory.createUser({ name, password: { stored: password } })
     }
@@ -217,16 +217,16 @@ describe('what a refusal costs', () => {
     }
   })
 
-  it('no more than ten times the limit, whatever is stored', async (t) => {
+  it('is at most ten times the limit', async (t) => {
     const { counting, measure } = createCounting()
-    const { directory, signIn } = await open(t, { hasher: counting, limits: () => ({ min: 1, max: 100 }) })
+    const { directory, signIn } = await open(t, { hasher: counting, iterationLimits: () => ({ min: 1, max: 100 }) })
     const password = FORMS['user far above the limit'] ?? assert.fail()
     await directory.createUser({ name: 'high', password: { stored: password } })
     await directory.catchUp()
     for (const name of ['high', 'nonexistent']) assertAbout(await measure(() => signIn(name, 'wrong')), 500, name)
   })
 
-  it('as much as an administrator’s password, where that is the most expensive', async (t) => {
+  it('counts the passwords of administrators', async (t) => {
     const { counting, measure } = createCounting()
     const { directory, signIn } = await open(t, { hasher: counting })
     await directory.setAdministrator('boss', { stored: `-pbkdf2-${'0'.repeat(128)},salt,300` })
@@ -235,24 +235,24 @@ describe('what a refusal costs', () => {
     }
   })
 
-  it('less again when the most expensive password is gone', async (t) => {
+  it('falls when the most expensive password is removed', async (t) => {
     const { counting, measure } = createCounting()
     const { directory, signIn } = await open(t, { hasher: counting })
-    await directory.createUser({ name: 'dear', password: { stored: stored('sha512', 200) } })
+    await directory.createUser({ name: 'expensive', password: { stored: stored('sha512', 200) } })
     await directory.catchUp()
     assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 800)
-    await directory.removeUser('dear', 'any')
+    await directory.removeUser('expensive', 'any')
     await directory.catchUp()
     assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 2)
   })
 })
 
-describe('limits of iterations', () => {
+describe('iteration limits', () => {
   const createStored = async (iterations: number): Promise<StoredPassword> =>
     hasher.hash('secret', { scheme: 'pbkdf2', prf: 'sha256', iterations })
 
-  it('refuse users beyond them only when the password was verified', async (t) => {
-    const { directory, signIn } = await open(t, { limits: () => ({ min: 2, max: 1000 }) })
+  it('reject a user only after the password was verified', async (t) => {
+    const { directory, signIn } = await open(t, { iterationLimits: () => ({ min: 2, max: 1000 }) })
     await directory.createUser({ name: 'low', password: { stored: await createStored(1) } })
     await directory.createUser({ name: 'high', password: { stored: await createStored(2000) } })
     for (const name of ['low', 'high', 'nonexistent']) assert.equal(await signIn(name, 'wrong'), undefined, name)
@@ -261,23 +261,23 @@ describe('limits of iterations', () => {
     assert.ok(await signIn('ada', 'analytical'))
   })
 
-  it('are told of a hash that no password can give', async (t) => {
-    const { directory, signIn } = await open(t, { limits: () => ({ min: 2, max: 1000 }) })
+  it('reject a stored hash that no password can give', async (t) => {
+    const { directory, signIn } = await open(t, { iterationLimits: () => ({ min: 2, max: 1000 }) })
     const broken = { ...(await createStored(1)), hash: '00' }
     await directory.createUser({ name: 'broken', password: { stored: broken } })
     await assert.rejects(signIn('broken', 'wrong'), isRefused('iterations_too_low'))
   })
 
-  it('count for a password verified before the limit was changed', async (t) => {
+  it('apply to a remembered password after a change', async (t) => {
     let min = 1
-    const { signIn } = await open(t, { limits: () => ({ min, max: 1000 }) })
+    const { signIn } = await open(t, { iterationLimits: () => ({ min, max: 1000 }) })
     assert.ok(await signIn('ada', 'analytical'))
     min = 3
     await assert.rejects(signIn('ada', 'analytical'), isRefused('iterations_too_low'))
   })
 
-  it('do not bind administrators', async (t) => {
-    const { signIn } = await open(t, { limits: () => ({ min: 1000, max: 2000 }) })
+  it('do not apply to administrators', async (t) => {
+    const { signIn } = await open(t, { iterationLimits: () => ({ min: 1000, max: 2000 }) })
     assert.ok(await signIn('root', 'secret'))
   })
 })

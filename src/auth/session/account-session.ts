@@ -9,8 +9,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { RenewedSession } from '../../directory/presented-session.ts'
-import { isName } from '../foreign-identity.ts'
-import type { AcceptedCredential } from '../handler.ts'
+import { type AcceptedCredential, isName } from '../handler.ts'
 import {
   isRenewalDue,
   mintCookie,

@@ -7,8 +7,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { RenewedSession, TokenOrigin } from '../../directory/presented-session.ts'
-import { toForeignIdentity } from '../foreign-identity.ts'
-import type { AcceptedCredential } from '../handler.ts'
+import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
 import { isRenewalDue, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
 import type { SigningSettings } from './set-cookie.ts'
@@ -66,7 +65,7 @@ function toCredential(session: TokenSession, deps: TokenSessionDeps): AcceptedCr
   const expiresAt = lastExpiry(issuedAt, nowSeconds(deps.clock), timeouts)
   return {
     kind: 'accepted',
-    identity: toForeignIdentity(name, roles),
+    identity: toExternalIdentity(name, roles),
     origin,
     session: { id: idOf(session), name, expiresAt, renew: () => renew(session, deps) },
   }

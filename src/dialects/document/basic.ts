@@ -8,5 +8,5 @@ export const DOCUMENT_BASIC = {
   name: 'default',
   findCredential: (header: string) => (header.startsWith('Basic ') ? header.slice(6) : undefined),
   decode: (encoded: string) => readBase64(encoded),
-  isNobody: (name: string, password: string) => name === '_' && password === '_',
+  isAnonymous: (name: string, password: string) => name === '_' && password === '_',
 }

@@ -5,5 +5,5 @@ export const MULTI_MODEL_BASIC = {
   name: 'basic',
   findCredential: (header: string) => /^basic +(.*)$/i.exec(header)?.[1],
   decode: (encoded: string) => readBase64(encoded, 'lax'),
-  isNobody: () => false,
+  isAnonymous: () => false,
 }

@@ -1,16 +1,39 @@
 import { LRUCache } from 'lru-cache'
-import type { Refusal } from '../base/errors.ts'
+import { isClientError, Refusal } from '../base/errors.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { CredentialSource } from './handler.ts'
+import type { SignIn } from './sign-in.ts'
 
-/** Records sign-ins with credentials that a client sends with every request. */
+/** Records every rejected password, with the reason that the client does not learn. */
+export function recordSignIn(signIn: SignIn, events: SecurityEvents): SignIn {
+  return async (attempt) => {
+    const { name: subject, peer, handler } = attempt
+    const record = (reason: string) =>
+      events.record('sign-in.refused', { subject, reason, peer: peer || undefined, handler })
+    let reason = 'wrong name or password'
+    const explain = (why: string): void => {
+      reason = why
+    }
+    try {
+      const account = await signIn({ ...attempt, explain })
+      if (!account) record(reason)
+      return account
+    } catch (error) {
+      // a failure of Cardea itself says nothing about the credential
+      if (error instanceof Refusal && isClientError(error)) record(error.detail ?? error.message)
+      throw error
+    }
+  }
+}
+
+/** Records the use of credentials that a client sends with every request. */
 export interface SignInObserver {
   onAccepted(authenticated: Authenticated, source: CredentialSource): void
   onRefused(reason: string, handler: string): void
 }
 
-/** A request with a credential that was used within this time is no new sign-in. */
+/** A credential that was used within this time is not recorded again. */
 const FIRST_USE_MS = 3_600_000
 const MAX_REMEMBERED = 10_000
 
@@ -31,11 +54,11 @@ export function createSignInObserver(events: SecurityEvents): SignInObserver {
   }
 }
 
-/** Nothing of the credential itself: only who uses which kind from where, and what a new password or token changes. */
+/** Holds nothing of the credential. A new password changes the session epoch, a new access token has another mark. */
 function toKey({ identity, by, accessToken }: Authenticated, peer: string): string {
-  const generation = 'sessionEpoch' in identity ? identity.sessionEpoch : undefined
-  return JSON.stringify([by, peer, identity.name, generation, accessToken?.mark])
+  const epoch = 'sessionEpoch' in identity ? identity.sessionEpoch : undefined
+  return JSON.stringify([by, peer, identity.name, epoch, accessToken?.mark])
 }
 
-/** The private reason of a refusal. */
+/** The reason of a refusal for the log. */
 export const explainRefusal = ({ detail, about, message }: Refusal): string => detail ?? about ?? message

@@ -1,0 +1,47 @@
+/** Users who change their own password, second factor or access tokens must have proved the password recently. */
+import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
+import { type PasswordProofDeps, requirePassword } from '../directory/password-proof.ts'
+import { type BasicForm, type BasicPair, readBasic } from './basic.ts'
+import type { CredentialSource } from './handler.ts'
+import type { DoorSignIn } from './sign-in.ts'
+
+export interface AuthenticatedRequest extends CredentialSource {
+  readonly authenticated: Authenticated | undefined
+}
+
+export interface RequirePasswordDeps extends PasswordProofDeps {
+  readonly signIn: DoorSignIn
+}
+
+/**
+ * With `form`, the current password may be sent as Basic beside the session cookie. The multi-model door has none:
+ * there a request has only one credential.
+ */
+export const createRequirePassword =
+  (deps: RequirePasswordDeps, form?: BasicForm) =>
+  (request: AuthenticatedRequest): Promise<void> =>
+    requirePassword(request.authenticated ?? ANONYMOUS, deps, async () => {
+      const given = form && readBasic(request.header('authorization') ?? '', form)
+      return typeof given === 'object' && isCurrentPassword(request, given, deps)
+    })
+
+/** The current password is a member of the request's body. */
+export const createRequirePasswordInBody =
+  (deps: RequirePasswordDeps) =>
+  (request: AuthenticatedRequest, password: string | undefined): Promise<void> => {
+    const who = request.authenticated ?? ANONYMOUS
+    const { name } = who.identity
+    return requirePassword(who, deps, async () => {
+      return name !== null && password !== undefined && isCurrentPassword(request, { name, password }, deps)
+    })
+  }
+
+/** A wrong password counts for the lockout. No code is needed: the session was opened with one. */
+async function isCurrentPassword(
+  source: AuthenticatedRequest,
+  { name, password }: BasicPair,
+  { signIn }: RequirePasswordDeps,
+): Promise<boolean> {
+  if (name !== source.authenticated?.identity.name) return false
+  return (await signIn({ name, password, source, isWithoutCode: true })) !== undefined
+}

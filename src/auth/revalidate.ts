@@ -1,0 +1,77 @@
+import { isDeepStrictEqual } from 'node:util'
+import { hasToken } from '../directory/access-token.ts'
+import type { Account } from '../directory/account.ts'
+import type { Directory } from '../directory/directory.ts'
+import type { Authenticated, Identity } from '../directory/identity.ts'
+import { checkIterations, type IterationLimits } from '../passwords/hash-policy.ts'
+
+/** A request that was authenticated and whose response is still being sent. */
+export interface RunningRequest {
+  readonly authenticated: Authenticated | undefined
+  /** `undefined`: the request was never authenticated. */
+  readonly authenticatedAt: number | undefined
+  /** Determines the client again on next use: the trusted proxies may have changed. */
+  forgetClient(): void
+}
+
+export interface RevalidateDeps<R extends RunningRequest> {
+  /** Authenticates a request again, without recording a sign-in. */
+  identify(request: R): Promise<Authenticated> | Authenticated
+  /** Whether this credential handler is configured now. */
+  isAsked(handler: string): boolean
+  /** Throws where the identity may not make this request. */
+  checkRights(request: R): Promise<void>
+  readonly directory: Pick<Directory, 'findAccount'>
+  iterationLimits(): IterationLimits
+}
+
+/**
+ * Whether a running request would still be accepted, with the same rights. Throws where the door would now reject it.
+ * Called while a response is streamed, after users, sessions or the configuration changed.
+ */
+export function createRevalidate<R extends RunningRequest>(deps: RevalidateDeps<R>): (request: R) => Promise<boolean> {
+  return async (request) => {
+    const before = request.authenticated
+    // a preflight is accepted from every client
+    if (before === undefined || request.authenticatedAt === undefined) return true
+    if (before.by !== null && !(await isStillAccepted(request, before, deps))) return false
+    await deps.checkRights(request)
+    return true
+  }
+}
+
+async function isStillAccepted<R extends RunningRequest>(
+  request: R,
+  before: Authenticated,
+  deps: RevalidateDeps<R>,
+): Promise<boolean> {
+  if (before.by === null || !deps.isAsked(before.by)) return false
+  // a password is not verified again: after a change of password, each open stream would count as a failed sign-in
+  if (isAccount(before.identity) && (before.hasPassword || before.accessToken))
+    return isSameAccount(before.identity, before, deps)
+  request.forgetClient()
+  const now = await deps.identify(request)
+  return now.by === before.by && hasSameRights(now.identity, before.identity)
+}
+
+const isAccount = (identity: Identity): identity is Account => identity.name !== null && 'sessionEpoch' in identity
+
+/** Whether the account is the same, and its password or access token would still be accepted. */
+async function isSameAccount(
+  before: Account,
+  { accessToken }: Authenticated,
+  deps: Pick<RevalidateDeps<RunningRequest>, 'directory' | 'iterationLimits'>,
+): Promise<boolean> {
+  const now = await deps.directory.findAccount(before.name)
+  if (!now || now.sessionEpoch.generation !== before.sessionEpoch.generation) return false
+  // Basic has no place for a one-time code
+  if (!hasSameRights(now, before) || now.totp !== undefined) return false
+  if (accessToken) return hasToken(now, accessToken.mark)
+  return now.isAdmin || checkIterations(now.password, deps.iterationLimits()) === undefined
+}
+
+const hasSameRights = (now: Identity, before: Identity): boolean =>
+  now.name === before.name &&
+  now.isAdmin === before.isAdmin &&
+  isDeepStrictEqual(now.roles, before.roles) &&
+  isDeepStrictEqual(now.grants, before.grants)
