@@ -1,14 +1,14 @@
 import type { Clock } from '../base/clock.ts'
 import { toPeerKey } from '../base/peer-key.ts'
 import type { EventRow } from './security-event-table.ts'
-import type { SecurityRecord } from './security-events.ts'
+import type { SecurityRecord } from './security-record.ts'
 
 const GROUP_MS = 60_000
 
-/** A guess costs a client nothing, so what is kept per peer is bounded. */
+/** Failed sign-ins cost a client nothing, so the number of groups is bounded. */
 const MAX_GROUPS = 1000
 
-/** Stands for the peers there is no room for. They share one record per minute. */
+/** The peers above that limit share one record per minute, with this value in place of the peer. */
 const OTHER_PEERS = '(other peers)'
 
 type GroupField = NonNullable<EventRow['groupBy']>
@@ -21,8 +21,9 @@ interface Group {
 }
 
 /**
- * Turns many events of one kind from one peer, or about one upstream server, into one record per minute. The first is written at once, so that an
- * operator sees an attack when it begins; the others are counted, and the count is written when the minute is over.
+ * Turns many events of one kind from one peer, or about one upstream server, into one record per minute. The first is
+ * written at once, so that an operator sees an attack when it begins. The others are counted, and the count is written
+ * when the minute is over.
  */
 export function createGroups(write: (record: SecurityRecord) => void, clock: Clock) {
   const groups = new Map<string, Group>()
@@ -32,7 +33,7 @@ export function createGroups(write: (record: SecurityRecord) => void, clock: Clo
     if (waiting) write({ ...waiting, fields: { ...waiting.fields, count } })
   }
 
-  /** A group with a count goes on for another minute, so that its next event is counted again. */
+  /** A group with a count continues for another minute, so that its next event is counted too. */
   const endMinute = (key: string, group: Group) => {
     groups.delete(key)
     writeCount(group)
@@ -51,7 +52,7 @@ export function createGroups(write: (record: SecurityRecord) => void, clock: Clo
 
   return {
     add(given: SecurityRecord, by: GroupField): void {
-      const { record, key } = place(given, by, groups)
+      const { record, key } = assignGroup(given, by, groups)
       const group = groups.get(key)
       if (!group) {
         groups.set(key, { sinceMs: record.time, waiting: undefined, count: 0 })
@@ -72,9 +73,9 @@ export function createGroups(write: (record: SecurityRecord) => void, clock: Clo
   }
 }
 
-function place(record: SecurityRecord, by: GroupField, groups: ReadonlyMap<string, Group>) {
+function assignGroup(record: SecurityRecord, by: GroupField, groups: ReadonlyMap<string, Group>) {
   const key = keyOf(record.event, toGroupKey(String(record.fields[by] ?? ''), by))
-  // servers are named by the configuration, so there are few
+  // The upstream servers come from the configuration, so there are few.
   if (by !== 'peer' || groups.has(key) || groups.size < MAX_GROUPS) return { key, record }
   const fields = { ...record.fields, peer: OTHER_PEERS }
   return { key: keyOf(record.event, OTHER_PEERS), record: { ...record, fields } }

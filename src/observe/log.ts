@@ -1,9 +1,10 @@
 import { type DestinationStream, destination, pino } from 'pino'
+import { Refusal } from '../base/errors.ts'
 import type { Log, LogFields } from '../base/log.ts'
 
 export interface LogOptions {
   readonly level: string
-  /** `auto`: text where a person is looking, else one JSON object a line. */
+  /** `auto`: text on a terminal, otherwise one JSON object per line. */
   readonly format: 'auto' | 'text' | 'json'
 }
 
@@ -27,12 +28,29 @@ export function createLog({ level, format }: LogOptions): Log & { applyLevel(lev
   }
 }
 
-// Only what names the failure: a message of a library may quote what it was given.
-function toErrorFields(error: unknown): unknown {
+/**
+ * What the log has of an error. Messages of libraries may quote the data they were given, a password for example, so
+ * of their errors only the type, the code and the stack frames are logged. Messages of Cardea are logged whole.
+ */
+function toErrorFields(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error }
-  const { code } = error as NodeJS.ErrnoException
-  return { type: error.name, message: error.message, ...(code ? { code } : {}), stack: error.stack }
+  const { name: type, message, code } = error as NodeJS.ErrnoException
+  const fields = { type, ...(code ? { code } : {}), stack: framesOf(error) }
+  if (error instanceof Refusal) return { ...fields, message, ...(error.detail ? { detail: error.detail } : {}) }
+  return isProgrammingError(error) ? { ...fields, message } : fields
 }
+
+/** A TypeError of Cardea or of the language. Those of Node have a code, and quote the value they got. */
+const isProgrammingError = (error: Error): boolean => error instanceof TypeError && !('code' in error)
+
+/** The stack without its first lines, which repeat the message. */
+function framesOf({ stack = '', message }: Error): string {
+  const start = stack.indexOf(message)
+  const lines = (start < 0 ? stack : stack.slice(start + message.length)).split('\n')
+  return lines.filter((line) => FRAME.test(line)).join('\n')
+}
+
+const FRAME = /^ {4}at /
 
 const LEVEL_NAMES = new Map([
   [20, 'debug'],
@@ -51,6 +69,6 @@ const TEXT: DestinationStream = {
 
 const PLAIN = /^[^\s"=\p{Cc}]+$/u
 
-/** Quoted where it could be mistaken for something else: a client may choose the text, and must not forge a line. */
+/** Text that a client may have chosen is quoted, so that it cannot imitate fields or lines. */
 const renderValue = (value: unknown): string =>
   typeof value === 'string' && PLAIN.test(value) ? value : JSON.stringify(value)

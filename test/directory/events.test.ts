@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSecurityEvents, type SecurityRecord } from '../../src/observe/security-events.ts'
+import { createSecurityEvents } from '../../src/observe/security-events.ts'
+import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
 
 function createRecorder() {

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { runForOrigin } from '../../src/observe/origin.ts'
 import { COMMON_FIELDS } from '../../src/observe/render-events.ts'
 import { type EventRow, SECURITY_EVENTS } from '../../src/observe/security-event-table.ts'
-import { createSecurityEvents, type SecurityRecord, toLogSink, toSafeText } from '../../src/observe/security-events.ts'
+import { createSecurityEvents, toLogSink } from '../../src/observe/security-events.ts'
+import { type SecurityRecord, toSafeText } from '../../src/observe/security-record.ts'
 
 function createRecorder() {
   const clock = { now: 1_000_000, nowMs: () => clock.now }

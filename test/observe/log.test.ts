@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+
+const SECRET = 'correct horse'
+
+/** Logs an error in a process of its own, because the log writes to standard error. */
+function logError(expression: string): { line: string; error: Record<string, unknown> } {
+  const script = `
+    import { createLog } from ${JSON.stringify(import.meta.resolve('../../src/observe/log.ts'))}
+    import { Refusal } from ${JSON.stringify(import.meta.resolve('../../src/base/errors.ts'))}
+    const SECRET = ${JSON.stringify(SECRET)}
+    const thrown = (run) => { try { run() } catch (error) { return error } }
+    createLog({ level: 'info', format: 'json' }).error('failed', { error: ${expression} })`
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })
+  return { line: stderr, error: JSON.parse(stderr).error }
+}
+
+const WITHOUT_MESSAGE = [
+  { name: 'an error of a library', expression: 'new Error(SECRET)', type: 'Error' },
+  { name: 'a parse error that quotes its input', expression: 'thrown(() => JSON.parse(SECRET))', type: 'SyntaxError' },
+  { name: 'a TypeError of Node', expression: 'thrown(() => Buffer.from("x", SECRET))', type: 'TypeError' },
+  { name: 'a message with lines that look like stack frames', expression: 'new Error("a\\n    at " + SECRET)' },
+  { name: 'a message that was changed later', expression: 'Object.assign(new Error(""), { message: SECRET })' },
+  { name: 'a value that is not an error', expression: 'SECRET', type: 'string' },
+]
+
+for (const { name, expression, type } of WITHOUT_MESSAGE)
+  test(`does not log the message of ${name}`, () => {
+    const { line, error } = logError(expression)
+    assert.doesNotMatch(line, /correct horse/)
+    assert.equal(error['message'], undefined)
+    if (type) assert.equal(error['type'], type)
+  })
+
+test('logs the code and the stack frames of an error of a library', () => {
+  const { error } = logError('Object.assign(new Error(SECRET), { code: "E_TRIED" })')
+  assert.equal(error['code'], 'E_TRIED')
+  assert.match(String(error['stack']), /^ {4}at /)
+})
+
+test('logs the message and the detail of a Refusal', () => {
+  const { error } = logError('new Refusal("store_unavailable", { detail: "timeout after 5 s" })')
+  assert.equal(error['code'], 'store_unavailable')
+  assert.equal(error['message'], 'The store cannot be reached.')
+  assert.equal(error['detail'], 'timeout after 5 s')
+})
+
+test('logs the message of a programming error', () => {
+  const { error } = logError('thrown(() => undefined.member)')
+  assert.equal(error['type'], 'TypeError')
+  assert.match(String(error['message']), /member/)
+})
