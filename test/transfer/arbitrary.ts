@@ -76,7 +76,7 @@ export const salted: fc.Arbitrary<StoredPassword> = record({
 const foreign: fc.Arbitrary<StoredPassword> = fc
   .record(
     {
-      password_scheme: fc.constantFrom('pbkdf2', 'simple', 'bcrypt', 7),
+      password_scheme: fc.constantFrom('pbkdf2', 'simple', 'argon2id', 'md5crypt', 7),
       derived_key: hex(40),
       iterations: sound,
       salt: sound,

@@ -1,0 +1,71 @@
+// Hashes of other applications sign in at both doors, and are replaced by that.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AS_ADMIN, createAsk, member, openMultiModel } from '../support/multi-model.ts'
+import { basic } from '../support/scenario.ts'
+
+const ENCODED: Readonly<Record<string, string>> = {
+  argon2id: '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4',
+  scrypt: '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E',
+}
+
+describe('an imported password', () => {
+  for (const [scheme, text] of Object.entries(ENCODED)) {
+    for (const door of ['document', 'multi-model'] as const) {
+      it(`hashed by ${scheme} signs in at the ${door} door, and is hashed again`, async (t) => {
+        const { ask, document } = await openMultiModel(t, { chttpd_auth: { iterations: 600_000 } })
+        const askDocument = createAsk(document)
+
+        const users = [{ name: 'ann', password: { password_scheme: scheme, encoded_hash: text } }]
+        const imported = await ask('POST', '/_cardea/api/exchange/users', { auth: AS_ADMIN, json: { users } })
+        assert.deepEqual(imported.json, { outcomes: [{ kind: 'created' }] }, imported.body)
+
+        const signIn = (password: string) =>
+          door === 'document'
+            ? askDocument('GET', '/_session', { auth: basic('ann', password) })
+            : ask('GET', '/_api/user/ann', { auth: basic('ann', password) })
+        assert.equal((await signIn('wrong')).status, 401)
+        assert.equal((await signIn('password')).status, 200)
+
+        const findScheme = async () =>
+          member((await askDocument('GET', '/_users/org.couchdb.user:ann', { auth: AS_ADMIN })).json, 'password_scheme')
+        while ((await findScheme()) === scheme) await sleep(10, undefined, { signal: t.signal })
+        assert.equal(await findScheme(), 'pbkdf2')
+        assert.equal((await signIn('password')).status, 200)
+        assert.equal((await signIn('wrong')).status, 401)
+      })
+    }
+  }
+
+  it('that no database can verify is left out of an export for it', async (t) => {
+    const { ask } = await openMultiModel(t)
+    const users = Object.entries(ENCODED).map(([scheme, text]) => ({
+      name: scheme,
+      password: { password_scheme: scheme, encoded_hash: text },
+    }))
+    const json = { users }
+    assert.equal((await ask('POST', '/_cardea/api/exchange/users', { auth: AS_ADMIN, json })).status, 200)
+    for (const format of ['document', 'multi-model']) {
+      const { json, body } = await ask('GET', `/_cardea/api/exchange/users?format=${format}`, { auth: AS_ADMIN })
+      const written = member(json, 'users')
+      assert.ok(Array.isArray(written) && written.length === users.length, body)
+      for (const user of written) assert.deepEqual(member(user, 'losses'), ['password'], format)
+      assert.doesNotMatch(body, /encoded_hash/)
+    }
+  })
+
+  it('is not accepted in a user document, where the document database knows no such scheme', async (t) => {
+    const { document } = await openMultiModel(t)
+    const json = {
+      name: 'ann',
+      type: 'user',
+      roles: [],
+      password_scheme: 'argon2id',
+      encoded_hash: ENCODED['argon2id'],
+    }
+    const answer = await createAsk(document)('PUT', '/_users/org.couchdb.user:ann', { auth: AS_ADMIN, json })
+    assert.equal(answer.status, 403)
+    assert.equal(member(answer.json, 'reason'), 'Password scheme `argon2id` not supported.')
+  })
+})
