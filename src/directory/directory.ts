@@ -161,6 +161,11 @@ export interface SessionOpening {
   readonly hasPassword: boolean
 }
 
+export interface EndingSession extends EndedSession {
+  /** The mark of the access token the session rests on. */
+  readonly accessToken?: string | undefined
+}
+
 export interface SessionDirectory {
   /** Takes the account that signed in, not its name: if the password changed meanwhile, the session has ended already. */
   createSession(account: Account, opening?: SessionOpening): Session
@@ -173,7 +178,7 @@ export interface SessionDirectory {
   /** Whether `sessionEpoch` of that name allows it; a name nobody has, nothing stands against. */
   isForeignTokenLive(token: ForeignToken): MaybePromise<boolean>
   /** `expiresAt`: when no copy of it would be accepted anyway, renewals included. */
-  endSession(session: EndedSession): Promise<void>
+  endSession(session: EndingSession): Promise<void>
   /** Told after the fact, at once for changes made here. Must not throw. Returns the end of it. */
   onEnded(listener: (ended: Ended) => void): () => void
 }

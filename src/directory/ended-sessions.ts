@@ -6,7 +6,7 @@ export interface EndedSessions {
   has(id: string): boolean
   /** Ends one for every node. */
   end(session: EndedSession): Promise<EndedCount>
-  /** Learns what ended elsewhere since the last time. Gives those. */
+  /** Learns what ended elsewhere since the last time. Gives those, each with the name of its owner. */
   pull(): Promise<readonly EndedSession[]>
   /** Reads all of them again: the store is not the one it was. What ended stays ended. */
   reset(): Promise<void>
@@ -18,6 +18,17 @@ export interface EndedSessions {
 
 /** Beyond so many records of one name, the session epoch ends all its sessions and the records are forgotten. */
 export const MAX_ENDED_SESSIONS = 1000
+
+/** Beyond so many records of sessions that rest on one access token, that token is removed. They expire by themselves. */
+export const MAX_ENDED_OF_ACCESS_TOKEN = 100
+
+const MARK_SEPARATOR = ':'
+
+/** The name under which sessions of one access token are counted: apart from their owner, whose name has no colon. */
+export const toTokenCounter = (name: string, mark: string): string => `${name}${MARK_SEPARATOR}${mark}`
+
+/** Whose session it is, whatever it was counted under. */
+export const toSessionOwner = (counter: string): string => counter.split(MARK_SEPARATOR, 1)[0] ?? counter
 
 const PAGE = 1000
 const SECONDS_BETWEEN_PURGES = 60
@@ -41,7 +52,7 @@ export function createEndedSessions(store: SessionStore, clock: Clock): EndedSes
     for (;;) {
       const page = await store.listEndedSessions(position, PAGE)
       for (const session of page) memory.add(session)
-      learnt.push(...page)
+      learnt.push(...page.map((session) => ({ ...session, name: toSessionOwner(session.name) })))
       position = page.at(-1)?.sequence ?? position
       if (page.length < PAGE) return learnt
     }

@@ -1,11 +1,10 @@
 import { nowSeconds } from '../base/clock.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Knowledge } from './change-tracker.ts'
-import type { AccountDirectory, ForeignToken, Session, SessionDirectory } from './directory.ts'
-import { type EndAllParts, endAll } from './end-all.ts'
-import { type EndedSessions, MAX_ENDED_SESSIONS } from './ended-sessions.ts'
+import type { AccountDirectory, EndingSession, ForeignToken, Session, SessionDirectory } from './directory.ts'
+import { type EndAllParts, endAll, removeAccessToken } from './end-all.ts'
+import { type EndedSessions, MAX_ENDED_OF_ACCESS_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
 import { createPasswordId, createPlainId, findPasswordTime } from './session-id.ts'
-import type { EndedSession } from './store-port.ts'
 import type { KnownUser, UserMemory } from './user-memory.ts'
 
 export interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, EndAllParts {
@@ -32,16 +31,24 @@ export function createSessions(parts: SessionParts): SessionDirectory {
   }
 }
 
-async function endSession(parts: SessionParts, session: EndedSession): Promise<void> {
-  const { ended, listeners } = parts
+async function endSession(parts: SessionParts, { accessToken, ...session }: EndingSession): Promise<void> {
   const { id, name } = session
-  const { sequence, count } = await ended.end(session)
+  const { listeners, ended } = parts
+  const counter = accessToken === undefined ? name : toTokenCounter(name, accessToken)
+  const { sequence, count } = await ended.end({ ...session, name: counter })
   listeners.tell({ kind: 'session', id, name })
+  if (accessToken !== undefined) {
+    // the owner's own sessions are not to end because of what a holder of the access token does
+    if (count > MAX_ENDED_OF_ACCESS_TOKEN) await removeAccessToken(parts, name, accessToken)
+    return
+  }
   if (count <= MAX_ENDED_SESSIONS) return
-  await endAll(parts, name)
+  await endAll(parts, name, TOO_MANY)
   // only now: until the epoch holds, the records are what keeps the sessions ended
   await ended.forget(name, sequence)
 }
+
+const TOO_MANY = `more than ${MAX_ENDED_SESSIONS} sessions were ended one by one`
 
 /** A session that began elsewhere a moment ago may rest on a change not yet heard of here. */
 async function isSessionLive(parts: SessionParts, session: Session): Promise<boolean> {

@@ -1,11 +1,14 @@
-// A name has at most 1 000 records of ended sessions; beyond that its session epoch is raised.
+// A name has at most 1 000 records of ended sessions; beyond that its session epoch is raised. An access token has 100.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
+import { createAccessToken, toTokenMark } from '../../src/directory/access-token.ts'
 import type { Directory, Session } from '../../src/directory/directory.ts'
+import { createSecurityEvents } from '../../src/observe/security-events.ts'
+import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { createTestClock, openTestNode, START_SECONDS } from '../support/directory.ts'
 
 const LIMIT = 1000
@@ -103,3 +106,57 @@ for (const name of ['ada', 'root']) {
     assert.equal(await other.isSessionLive(await createSession(one, name)), true)
   })
 }
+
+const TOKEN_LIMIT = 100
+
+async function createToken(directory: Directory, name: string): Promise<string> {
+  const validUntil = START_SECONDS + 1000
+  const { token } = createAccessToken({ user: 'ada', name, createdAt: START_SECONDS, validUntil })
+  await directory.changeUser('ada', 'any', (user) => ({
+    ...user,
+    multiModel: { ...user.multiModel, tokens: [...user.multiModel.tokens, { id: 1, ...token }] },
+  }))
+  return toTokenMark({ id: 1, ...token })
+}
+
+describe('ended sessions that rest on an access token', () => {
+  it('remove that access token beyond its limit, and end nothing else of the owner', async (t) => {
+    const { directory, store } = await openWithAccounts(t)
+    const [used, other] = [await createToken(directory, 'used'), await createToken(directory, 'other')]
+    const own = await createSession(directory, 'ada')
+    const endOne = (id: string) => directory.endSession({ id, name: 'ada', expiresAt: EXPIRES_AT, accessToken: used })
+    for (let number = 0; number < TOKEN_LIMIT; number += 1) await endOne(`session ${number}`)
+    const marks = async () => (await directory.findUser('ada'))?.multiModel.tokens.map(toTokenMark)
+    assert.deepEqual(await marks(), [used, other])
+    await endOne('one more')
+    assert.deepEqual(await marks(), [other])
+    assert.equal(await directory.isSessionLive(own), true)
+    assert.equal(directory.isSessionEnded('session 0'), true)
+    assert.deepEqual(await store.listEndedIds('ada'), [], 'none counts for the owner')
+  })
+
+  it('are told to other nodes under the name of the owner', async (t) => {
+    const url = createPlace(t)
+    const { directory: one } = await openWithAccounts(t, url)
+    const { directory: other } = await openTestNode(t, { url, clock: createTestClock() })
+    const heard: unknown[] = []
+    other.onEnded((ended) => heard.push(ended))
+    await one.endSession({ id: 'x', name: 'ada', expiresAt: EXPIRES_AT, accessToken: 'mark' })
+    await other.catchUp()
+    assert.deepEqual(heard.at(-1), { kind: 'session', id: 'x', name: 'ada' })
+    assert.equal(other.isSessionEnded('x'), true)
+  })
+})
+
+it('raising the epoch because of too many records leaves an event', async (t) => {
+  const records: SecurityRecord[] = []
+  const events = createSecurityEvents({ node: () => 'n', sinks: [(record) => records.push(record)] })
+  const { directory } = await openTestNode(t, { clock: createTestClock(), events })
+  await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+  await endMany(directory, 'ada', LIMIT + 1)
+  const { event, fields } = records.at(-1) ?? {}
+  assert.deepEqual(
+    [event, fields],
+    ['session.revoked', { subject: 'ada', reason: 'more than 1000 sessions were ended one by one' }],
+  )
+})

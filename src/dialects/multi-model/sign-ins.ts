@@ -14,7 +14,7 @@ import { type AccessToken, checkName } from '../../directory/user.ts'
 import { type KeyRing, signWithRing } from '../../keys/ring.ts'
 import type { OriginFields } from '../../observe/security-event-table.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
-import type { AuthSettings, SignIns } from './auth.ts'
+import type { AuthSettings, IssuedBearer, SignIns } from './auth.ts'
 import { MULTI_MODEL_BASIC } from './basic.ts'
 
 export interface SignInsDeps {
@@ -71,9 +71,9 @@ export function createMultiModelSignIns(deps: SignInsDeps): MultiModelSignIns {
       if (!bearer.session) recordToken(deps, name)
       return issued
     },
-    async end({ session, expiresAt }) {
-      await end(deps, session, expiresAt)
-      deps.events.record('sign-out', { subject: session.name })
+    async end(issued) {
+      await end(deps, issued)
+      deps.events.record('sign-out', { subject: issued.session.name })
     },
   }
 }
@@ -157,9 +157,9 @@ async function open(directory: Directory, name: string): Promise<Session> {
 }
 
 /** No copy of the session is accepted later than this one, or than one renewed just now. */
-async function end(deps: SignInsDeps, session: Session, expiresAt: BearerToken['expiresAt']): Promise<void> {
+async function end(deps: SignInsDeps, { session, expiresAt, accessToken }: IssuedBearer): Promise<void> {
   const { sessionTimeoutSeconds, maximalExpirySeconds } = deps.settings()
   const renewed = nowSeconds(deps.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
   const last = Math.ceil(Math.max(expiresAt ?? 0, renewed))
-  await deps.directory.endSession({ id: session.id, name: session.name, expiresAt: last })
+  await deps.directory.endSession({ id: session.id, name: session.name, expiresAt: last, accessToken })
 }

@@ -277,3 +277,20 @@ describe('using', () => {
     }
   })
 })
+
+describe('signing in with an access token and out again, many times', () => {
+  it('removes the access token, and ends nothing else of its owner', async (t) => {
+    const door = await openWithUsers(t)
+    const own = await door.signIn('ann', 'apple')
+    const { token } = await create(door, 'a program')
+    const kept = await door.signIn('ann', token)
+    for (let turn = 0; turn <= 100; turn += 1) {
+      const session = await door.signIn('ann', token)
+      assert.equal((await door.ask('DELETE', '/_open/auth', { auth: session })).status, 200)
+    }
+    assert.equal((await door.ask('POST', '/_open/auth', { json: { username: 'ann', password: token } })).status, 401)
+    assert.equal((await door.ask('GET', '/_api/user/ann', { auth: kept })).status, 401)
+    assert.equal((await door.ask('GET', '/_api/user/ann', { auth: own })).status, 200)
+    assert.deepEqual((await door.ask('GET', TOKENS, { auth: ANN })).json, { tokens: [] })
+  })
+})
