@@ -576,7 +576,7 @@ export const OPTIONS = {
       codec: seconds(0, 'zero'),
       initial: 0,
       reload: 'live',
-      help: 'Seconds after a sign-in until changes of the own password, second factor and access tokens, and deletion of the own account, need the current password as well. 0 means never.',
+      help: 'Seconds after a sign-in until changes of the own password, second factor and access tokens, and deletion or deactivation of the own account, need the current password as well. 0 means never.',
     }),
     'account-failures': option({
       codec: whole(0),

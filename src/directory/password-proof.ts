@@ -1,4 +1,4 @@
-// Who may change their own password, second factor and access tokens, or delete their own account.
+// Which credentials may change the own password, second factor and access tokens, or delete or deactivate the own account.
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
@@ -34,7 +34,7 @@ export async function requirePassword(
 }
 
 const NEEDS_PASSWORD =
-  'Sign in with the password to change it, the second factor or access tokens, or to delete the account.'
+  'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.'
 
 const toNeedsPasswordAgain = (seconds: number): string =>
   `The session was opened more than ${seconds} seconds ago: send the current password as well, or sign in again.`

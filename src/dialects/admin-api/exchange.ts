@@ -6,8 +6,8 @@ import { FORMAT_NAMES, FORMATS } from '../../transfer/formats.ts'
 import { readDraft } from '../../transfer/read-draft.ts'
 import { toReason } from '../../transfer/reading.ts'
 import type { RecordWriter, Written } from '../../transfer/writing.ts'
-import { findArgument, isFlag, isList, readMembers, requireArgument } from './arguments.ts'
-import type { ControlDeps, Operation } from './operation.ts'
+import { findArgument, findText, isFlag, isList, readMembers, requireArgument } from './arguments.ts'
+import { type Call, type ControlDeps, CURRENT_PASSWORD, type Operation } from './operation.ts'
 import { readPage } from './users.ts'
 
 export type ShownOutcome =
@@ -28,13 +28,15 @@ export const EXCHANGE_OPERATIONS = {
   'exchange.import': {
     method: 'POST',
     path: '/exchange/users',
-    async run({ directory }, { body }) {
-      const members = readMembers(body, ['users', 'replace', 'trial'])
+    async run({ directory }, call) {
+      const members = readMembers(call.body, ['users', 'replace', 'trial', CURRENT_PASSWORD])
       const list = requireArgument(members, 'users', isList, 'a list')
       const replaces = findArgument(members, 'replace', isFlag, 'true or false') ?? false
       const isTrial = findArgument(members, 'trial', isFlag, 'true or false') ?? false
       if (list.length > MAX_USERS) throw new Refusal('bad_request', { about: `users must be ${MAX_USERS} at most.` })
-      return { outcomes: await importAll(directory, list, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
+      const current = findText(members, CURRENT_PASSWORD)
+      const readings = replaces ? await guardOwn(list.map(readOne), call, current) : list.map(readOne)
+      return { outcomes: await importAll(directory, readings, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
     },
   },
   'exchange.export': {
@@ -82,16 +84,35 @@ interface ImportRules {
 /** A record that cannot be read has its own outcome, and the others theirs. */
 async function importAll(
   directory: ControlDeps['directory'],
-  list: readonly unknown[],
+  readings: readonly Reading[],
   { onTaken, isTrial }: ImportRules,
 ): Promise<readonly ShownOutcome[]> {
-  const readings = list.map(readOne)
   const drafts = readings.flatMap((reading) => ('draft' in reading ? [reading.draft] : []))
   const outcomes = (await directory.importUsers(drafts, onTaken, { isTrial })).values()
   return readings.map((reading) => ('draft' in reading ? show(outcomes.next().value) : reading))
 }
 
-function readOne(value: unknown): { readonly draft: UserDraft } | (ShownOutcome & { readonly kind: 'refused' }) {
+type Reading = { readonly draft: UserDraft } | (ShownOutcome & { readonly kind: 'refused' })
+
+/** A record that replaces the user who sends it changes the own password: it is refused without a proof of that one. */
+async function guardOwn(
+  readings: readonly Reading[],
+  call: Call,
+  current: string | undefined,
+): Promise<readonly Reading[]> {
+  const isOwn = (reading: Reading) => 'draft' in reading && reading.draft.name === call.caller?.name
+  if (!readings.some(isOwn)) return readings
+  try {
+    await call.caller?.requirePassword(current)
+    return readings
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'password_required') throw error
+    const reason = toReason(error)
+    return readings.map((reading) => (isOwn(reading) ? { kind: 'refused', reason } : reading))
+  }
+}
+
+function readOne(value: unknown): Reading {
   try {
     return { draft: readDraft(value) }
   } catch (error) {

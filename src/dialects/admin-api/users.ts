@@ -87,7 +87,9 @@ export const USER_OPERATIONS = {
     method: 'PUT',
     path: '/users/{name}/active',
     async run({ directory }, call) {
-      const isActive = requireArgument(readMembers(call.body, ['active']), 'active', isFlag, 'true or false')
+      const members = readMembers(call.body, ['active', CURRENT_PASSWORD])
+      const isActive = requireArgument(members, 'active', isFlag, 'true or false')
+      if (!isActive) await requireOwnPassword(call, nameOf(call), findText(members, CURRENT_PASSWORD))
       return showUser(await directory.setActive(nameOf(call), isActive))
     },
   },

@@ -40,7 +40,7 @@ async function change(name: string, members: object, asked: Asked): Promise<Told
 }
 
 const NEEDS_PASSWORD =
-  'Sign in with the password to change it, the second factor or access tokens, or to delete the account.'
+  'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.'
 
 test('a token of the name reads and changes the document, but neither password nor second factor', async () => {
   await add('ada')
@@ -86,6 +86,51 @@ test('a token of an administrator sets passwords of others, not the one of its o
   await add('max')
   assert.equal((await change('max', { password: 'new' }, token)).status, 201)
   assert.equal(await signIn('max', 'new'), 200)
+})
+
+test('a token that makes its user an administrator changes no part of the own stored password', async () => {
+  await add('kim')
+  const token = byToken({ sub: 'kim', '_couchdb.roles': ['_admin'] })
+  const hash = 'ab'.repeat(32)
+  const HASHES: readonly object[] = [
+    { derived_key: hash },
+    { salt: 'another' },
+    { iterations: 5 },
+    { password_scheme: 'simple', salt: 's', password_sha: hash },
+  ]
+  for (const members of HASHES) assertRefused(await change('kim', members, token), 403, 'forbidden', NEEDS_PASSWORD)
+  const { json: bare } = await get('kim')
+  const { _id, _rev, name, type, roles } = bare
+  assertRefused(
+    await ask('PUT', pathOf('kim'), { ...token, body: { _id, _rev, name, type, roles } }),
+    403,
+    'forbidden',
+    NEEDS_PASSWORD,
+  )
+  const bulk = await ask('POST', '/_users/_bulk_docs', { ...token, body: { docs: [{ ...bare, derived_key: hash }] } })
+  assert.equal(bulk.json[0].reason, NEEDS_PASSWORD)
+  assert.equal((await change('kim', { nick: 'K' }, token)).status, 201)
+  assert.equal(await signIn('kim', 'kim-pw'), 200)
+  await add('ned')
+  assert.equal((await change('ned', { derived_key: hash }, token)).status, 201, 'that of another user')
+})
+
+test('a token that makes its user an administrator neither imports nor deactivates the own account', async () => {
+  await add('lou')
+  const token = byToken({ sub: 'lou', '_couchdb.roles': ['_admin'] })
+  const API = '/_cardea/api'
+  const record = { name: 'lou', password: { clear: 'stolen' } }
+  const body = { users: [record, { name: 'new one' }], replace: true }
+  const imported = await ask('POST', `${API}/exchange/users`, { ...token, body })
+  assert.deepEqual(imported.json, { outcomes: [{ kind: 'refused', reason: NEEDS_PASSWORD }, { kind: 'created' }] })
+  const refused = await ask('PUT', `${API}/users/lou/active`, { ...token, body: { active: false } })
+  assert.deepEqual([refused.status, refused.json.error], [403, 'password_required'])
+  assert.equal((await ask('PUT', `${API}/users/lou/active`, { ...token, body: { active: true } })).status, 200)
+  assert.equal(await signIn('lou', 'lou-pw'), 200)
+  const kept = await ask('POST', `${API}/exchange/users`, { ...token, body: { users: [record] } })
+  assert.deepEqual(kept.json, { outcomes: [{ kind: 'kept' }] })
+  const byPassword = await ask('POST', `${API}/exchange/users`, { body })
+  assert.equal(byPassword.json.outcomes[0].kind, 'replaced', 'the record of another user')
 })
 
 test('a session older than auth.reauthenticate-after needs the current password as Basic beside it', async () => {

@@ -16,7 +16,7 @@ import { ANN, openWithUsers, refusal } from '../../support/multi-model-users.ts'
 const NEEDS_PASSWORD = refusal(
   403,
   11,
-  'Sign in with the password to change it, the second factor or access tokens, or to delete the account.',
+  'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.',
 )
 
 const TOKENS = '/_api/token/ann'
@@ -28,6 +28,7 @@ type Change = readonly [method: string, path: string, json?: object]
 const CHANGES: readonly Change[] = [
   ['PATCH', '/_api/user/ann', { passwd: 'stolen' }],
   ['PUT', '/_api/user/ann', { passwd: 'stolen' }],
+  ['PATCH', '/_api/user/ann', { active: false }],
   ['POST', TOKENS, token('another')],
   ['DELETE', `${TOKENS}/1`],
 ]
@@ -70,7 +71,10 @@ describe('a credential that has not proved the password', () => {
   it('may still change what is not about the password', async (t) => {
     const door = await openWithUsers(t)
     const auth = basic('ann', await createAccessToken(door))
-    assert.equal((await door.ask('PATCH', '/_api/user/ann', { auth, json: { extra: { a: 1 } } })).status, 200)
+    assert.equal(
+      (await door.ask('PATCH', '/_api/user/ann', { auth, json: { active: true, extra: { a: 1 } } })).status,
+      200,
+    )
   })
   it('of a manager does not delete the own account, and sets the passwords of others', async (t) => {
     const door = await openWithUsers(t)
@@ -96,6 +100,11 @@ describe('a credential that has proved the password', () => {
       assert.equal((await door.ask('GET', '/_api/user/ann', { auth: basic('ann', 'pear') })).status, 200)
     })
   }
+  it('Basic with the password deactivates the own account', async (t) => {
+    const door = await openWithUsers(t)
+    assert.equal((await door.ask('PATCH', '/_api/user/ann', { auth: ANN, json: { active: false } })).status, 200)
+    assert.equal((await door.ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
+  })
   it('a superuser token, which is no user, changes any password', async (t) => {
     const door = await openWithUsers(t)
     const answer = await door.ask('PATCH', '/_api/user/ann', { auth: superuser(), json: { passwd: 'pear' } })

@@ -50,7 +50,7 @@ export function requireWriter(who: Identity, target: DocumentId, settings: Users
 export interface OwnChange {
   readonly old: User | undefined
   readonly isDeletion: boolean
-  /** The password itself, or the second factor beside it. */
+  /** The password itself, in clear or as a hash, or the second factor beside it. */
   readonly setsPassword: boolean
   /** Whether what is sent of the stored password is what is there: nothing, where there was nobody. */
   readonly keepsPassword: boolean

@@ -68,7 +68,7 @@ function requireAllowed(deps: UsersDeps, edit: Edit, old: User | undefined, pass
   const { prefix } = deps
   const flaw = checkProposal({ id, prefix, isDeletion, members, old, keepsPassword: keepsStored, who: who.identity })
   if (flaw !== undefined) throw new Refusal('forbidden', { about: flaw })
-  const setsPassword = password.kind === 'new' || changesSecondFactor(sent, old)
+  const setsPassword = password.kind === 'new' || !isKept || changesSecondFactor(sent, old)
   const change = { old, isDeletion, setsPassword, keepsPassword: isKept }
   requireOwnChange(who.identity, change, deps.settings())
   return change

@@ -57,9 +57,12 @@ export async function changeUser(
   requireChangeable(deps, context, name)
   await requireThere(deps, name)
   const input = readUserChange(await readMembers(context))
-  if (input.passwd !== undefined && isSelf(context, name)) await deps.requirePassword(context)
+  if (needsPassword(input) && isSelf(context, name)) await deps.requirePassword(context)
   return write(deps, context, { name, change: (user) => withChange(user, input), password: input.passwd })
 }
+
+/** A deactivation ends as much as a deletion does: every session and every access token. */
+const needsPassword = ({ passwd, active }: UserInput): boolean => passwd !== undefined || active === false
 
 const withChange = (user: User, { active, extra }: UserInput): User => ({
   ...user,
