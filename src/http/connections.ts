@@ -22,12 +22,13 @@ export class Connection {
 
   /**
    * Serves a request after the reply to the one before it is sent. A request behind a reply that ends the connection is
-   * never executed.
+   * never executed. Node too decides to end connections, for example after `Expect` without `100 Continue`: it ends the
+   * socket before the turn is passed on.
    */
   async serveInTurn(serve: () => Promise<void>): Promise<void> {
     if (this.#isBusy) await this.#waitForTurn()
     this.#isBusy = true
-    if (this.isEnding || this.isBroken || this.#socket.destroyed) return this.endTurn()
+    if (this.isEnding || this.isBroken || !this.#socket.writable) return this.endTurn()
     return serve()
   }
 

@@ -68,6 +68,8 @@ export function createDoor({ dialect, mounts = [], limits, trust, log }: DoorOpt
       connectionOf(request.socket).serveInTurn(() => handleRequest(request, response, deps)),
     identify: (request) => identify(request, { dialect, limits: limits.get(), trust, door: dialect.name }),
     handleBroken(error, socket) {
+      // Bytes after a request that ends the connection. They are ignored, and the request is served.
+      if (error.code === 'HPE_CLOSED_CONNECTION') return
       if (connectionOf(socket).breakOff()) return
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
       else writeRawReply(socket, dialect, toErrorReply(toParserRefusal(error), { dialect, log }))

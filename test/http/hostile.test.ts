@@ -163,12 +163,17 @@ function withChunks(send: string): string | undefined {
   return hasOwnBody ? undefined : `${send.slice(0, -2)}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`
 }
 
+const withExpect = (send: string | undefined): string | undefined =>
+  send?.includes(' HTTP/1.1\r\n') ? send.replace('\r\n', '\r\nExpect: 100-continue\r\n') : undefined
+
 for (const dialect of ['document', 'multi-model'] as const) {
   const { counter, route } = createCanary()
   const door = await openTestDoor({ after }, { dialect, routes: [echo('/echo'), route] })
   const variants = ROWS.flatMap(({ name, send }) => [
     { name, send },
     { name: `${name}, with a chunked body`, send: withChunks(send) },
+    { name: `${name}, with Expect`, send: withExpect(send) },
+    { name: `${name}, with Expect and a chunked body`, send: withExpect(withChunks(send)) },
   ])
   for (const { name, send } of variants) {
     if (send === undefined) continue
