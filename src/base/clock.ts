@@ -1,4 +1,4 @@
-/** Where time comes from, so that a test can move it. */
+/** The source of the time. Tests use one that they can set. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   nowMs(): number

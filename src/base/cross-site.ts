@@ -1,13 +1,13 @@
 /**
- * Requests that a browser sends for a page of another origin. A page may send a simple request (POST with one of three
+ * Requests that a browser sends for a page of another origin. A page can send a simple request (POST with one of three
  * content types) without a CORS preflight, and the browser adds cookies and remembered passwords to it. So a change
  * made with such a credential must not be accepted from another origin.
  */
 
-/** The parts of a request that are looked at. */
+/** The parts of a request that the checks use. */
 export interface SentRequest {
   readonly method: string
-  /** `host` after the trust decision: behind a proxy the one the browser asked for. */
+  /** `host` after the trust decision: behind a proxy, the host that the browser used. */
   readonly client: { readonly host: string }
   header(name: string): string | undefined
 }

@@ -1,6 +1,6 @@
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Bytes to text, or `undefined` where they are not UTF-8. */
+/** Decodes UTF-8. Returns `undefined` if the bytes are not valid. */
 export function readUtf8(bytes: Uint8Array): string | undefined {
   try {
     return STRICT_UTF8.decode(bytes)
@@ -15,8 +15,8 @@ const BAD_PERCENT = /%(?![0-9A-Fa-f]{2})/
 export const isPercentEncodingValid = (text: string): boolean => !BAD_PERCENT.test(text)
 
 /**
- * Decodes percent-encoding once. The text is as it came off the wire, one character a byte; what it spells must be
- * UTF-8, else `undefined`.
+ * Decodes percent-encoding once. The text is as Node gives it, with one character per byte. Returns `undefined` if the
+ * encoding is invalid or the decoded bytes are not UTF-8.
  */
 export function decodePercent(text: string): string | undefined {
   if (!NEEDS_DECODING.test(text)) return text
@@ -38,8 +38,8 @@ const NEEDS_DECODING = /[%\x80-\xff]/
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
 /**
- * Standard base64 to bytes; blanks are skipped, any other foreign character is not. Padding must be right; with
- * `lax` it may also be absent. `undefined` where the text is none of this.
+ * Decodes standard base64. White space is skipped. Padding is required; with `lax` it may be absent. Returns `undefined`
+ * if the text is not valid.
  */
 export function readBase64(text: string, padding: 'strict' | 'lax' = 'strict'): Buffer | undefined {
   const compact = text.replace(/[\t\n\r ]/g, '')
@@ -47,7 +47,7 @@ export function readBase64(text: string, padding: 'strict' | 'lax' = 'strict'): 
   return padding === 'strict' && compact.length % 4 !== 0 ? undefined : Buffer.from(compact, 'base64')
 }
 
-/** Parts as one text in which each tells its length, so that no two lists of parts read alike. */
+/** Joins parts, each with its length in front, so that different lists never give the same text. */
 export function frame(parts: readonly string[]): string {
   let text = ''
   for (const part of parts) text += `${part.length}:${part}`

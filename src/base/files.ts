@@ -15,8 +15,8 @@ import {
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Replaces a file whole: temporary file beside it, fsync, rename, fsync of the folder. Whoever reads sees the old
- * bytes or the new ones, also after a crash. Mode and owner of an existing file are kept, links are followed.
+ * Replaces a file atomically: temporary file in the same folder, fsync, rename, fsync of the folder. Readers see the old
+ * content or the new one, also after a crash. Mode and owner of an existing file are kept; links are followed.
  */
 export function replaceFile(path: string, content: string | Uint8Array, newMode = 0o600): void {
   const target = realPathOf(path)
@@ -35,8 +35,8 @@ export function replaceFile(path: string, content: string | Uint8Array, newMode 
 }
 
 /**
- * Makes a file that nobody has made yet, whole from the moment it is there and private to its owner. `false`: somebody
- * has, and theirs is left as it is.
+ * Creates a file that only its owner can read. It is complete from the moment it appears. Returns `false`, and changes
+ * nothing, if the file already exists.
  */
 export function createFile(path: string, content: string | Uint8Array): boolean {
   const temporary = writeTemporary(path, content)
@@ -52,12 +52,12 @@ export function createFile(path: string, content: string | Uint8Array): boolean 
   return true
 }
 
-/** A new file beside the one it is to become, on disk. */
+/** Writes a temporary file in the folder of the target and syncs it to disk. */
 function writeTemporary(target: string, content: string | Uint8Array, prepare: (file: number) => void = () => {}) {
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
   const file = openSync(temporary, 'wx', 0o600)
   try {
-    writeWhole(file, typeof content === 'string' ? Buffer.from(content) : content)
+    writeAll(file, typeof content === 'string' ? Buffer.from(content) : content)
     prepare(file)
     fsyncSync(file)
   } catch (error) {
@@ -77,11 +77,11 @@ function realPathOf(path: string): string {
   }
 }
 
-function writeWhole(file: number, bytes: Uint8Array): void {
+function writeAll(file: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.byteLength; ) at += writeSync(file, bytes, at)
 }
 
-/** Makes names in a folder durable: a rename is on disk only when its folder is. */
+/** Makes a rename or link durable: it is on disk only after a sync of its folder. */
 export function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r')
   try {

@@ -1,15 +1,15 @@
 import type { Pace } from './pace.ts'
 
 export interface JsonLimits {
-  /** Objects and arrays inside each other. */
+  /** How deep objects and arrays are nested. */
   readonly maxDepth: number
   /** Members of objects and elements of arrays, all of them together. */
   readonly maxItems: number
 }
 
 export type JsonShape =
-  /** `ends`: where each container of more than `pieceLength` characters closes, by where it opens. */
-  | { readonly kind: 'accepted'; readonly ends: ReadonlyMap<number, number> }
+  /** `closings`: for each container of more than `pieceLength` characters, its closing bracket by its opening one. */
+  | { readonly kind: 'accepted'; readonly closings: ReadonlyMap<number, number> }
   | { readonly kind: 'refused'; readonly reason: 'not_json' | 'too_deep' | 'too_many_items' }
 
 const NOT_JSON: JsonShape = Object.freeze({ kind: 'refused', reason: 'not_json' })
@@ -20,29 +20,29 @@ const QUOTE = 0x22
 const COMMA = 0x2c
 const BACKSLASH = 0x5c
 const [OPENS_ARRAY, CLOSES_ARRAY, OPENS_OBJECT, CLOSES_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
-/** From a bracket that opens to the one that closes, in either kind. */
+/** The code of a closing bracket is that of the opening one plus two, for `[]` and `{}` alike. */
 const CLOSING_DISTANCE = 2
 
-/** Characters between two looks at the clock. */
+/** The time is checked once in this many characters. */
 const STRIDE = 65_536
 
 /**
- * Measures JSON text before it is parsed: parsing deep or wide text takes far more time and memory than reading it.
- * Whether the text is JSON is for the parser to say, except that brackets and quotes must match.
+ * Measures JSON text before it is parsed, because parsing deep or wide text takes far more time and memory than scanning
+ * it. The scan requires only that brackets and quotes match; the parser checks the rest.
  */
 export async function measureJson(
   text: string,
   limits: JsonLimits,
   { pieceLength, pace }: { readonly pieceLength: number; readonly pace: Pace },
 ): Promise<JsonShape> {
-  const ends = new Map<number, number>()
+  const closings = new Map<number, number>()
   const open: number[] = []
   let items = 1
   let isInString = false
-  let nextLook = STRIDE
+  let nextCheck = STRIDE
   for (let at = 0; at < text.length; at += 1) {
-    if (at >= nextLook) {
-      nextLook += STRIDE
+    if (at >= nextCheck) {
+      nextCheck += STRIDE
       if (pace.isDue()) await pace.rest()
     }
     const code = text.charCodeAt(at)
@@ -57,9 +57,9 @@ export async function measureJson(
     } else if (code === CLOSES_ARRAY || code === CLOSES_OBJECT) {
       const start = open.pop()
       if (start === undefined || text.charCodeAt(start) + CLOSING_DISTANCE !== code) return NOT_JSON
-      if (at - start > pieceLength) ends.set(start, at)
+      if (at - start > pieceLength) closings.set(start, at)
     }
     if (items > limits.maxItems) return TOO_MANY_ITEMS
   }
-  return open.length > 0 || isInString ? NOT_JSON : { kind: 'accepted', ends }
+  return open.length > 0 || isInString ? NOT_JSON : { kind: 'accepted', closings }
 }

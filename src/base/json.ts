@@ -6,8 +6,8 @@ const NOT_JSON: JsonReading = Object.freeze({ kind: 'refused', reason: 'not_json
 const DUPLICATE_NAME: JsonReading = Object.freeze({ kind: 'refused', reason: 'duplicate_name' })
 
 /**
- * Reads JSON text. With `noDuplicates`, an object that names a member twice is refused at any depth: two parsers
- * would not agree on which of the two counts.
+ * Reads JSON text. With `noDuplicates`, an object with two members of the same name is refused at any depth, because
+ * parsers disagree on which of the two counts.
  */
 export function readJson(
   text: string,
@@ -19,7 +19,7 @@ export function readJson(
   } catch {
     return NOT_JSON
   }
-  // the parser itself decides which names are the same, escapes included: of each such name it kept only one
+  // JSON.parse keeps one member of each name, and knows escapes. So if it has fewer members than the text, one is double.
   return noDuplicates && countWritten(text) !== countKept(value) ? DUPLICATE_NAME : { kind: 'json', value }
 }
 
@@ -27,7 +27,7 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
 
-/** Members as the text has them: in valid JSON, one for each colon outside a string. */
+/** The number of members in the text: in valid JSON, one for each colon outside a string. */
 function countWritten(text: string): number {
   let members = 0
   for (let at = 0; at < text.length; at += 1) {
@@ -38,13 +38,14 @@ function countWritten(text: string): number {
   return members
 }
 
-function findClosingQuote(text: string, opening: number): number {
+/** The position of the quote that ends the string which begins at `opening`. */
+export function findClosingQuote(text: string, opening: number): number {
   let at = opening + 1
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
   return at
 }
 
-/** Members as the value has them. A list instead of recursion: depth comes from outside. */
+/** The number of members in the value. Not recursive, because clients choose the depth. */
 function countKept(value: unknown): number {
   let members = 0
   const waiting: unknown[] = [value]
@@ -59,8 +60,8 @@ function countKept(value: unknown): number {
 }
 
 /**
- * Whether every number in valid JSON text is still the same number when it has been read and written again: `1.0` is,
- * `9007199254740993` and `1e999` are not.
+ * Whether every number in valid JSON text stays the same when it is parsed and written again. `1.0` does;
+ * `9007199254740993` and `1e999` do not.
  */
 export function keepsNumbers(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
@@ -79,7 +80,7 @@ const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const MINUS = 0x2d
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
-/** Whole numbers of fewer digits than this are all kept, and are nearly all there are. */
+/** Integers with at most this many digits always stay the same. Most numbers are such. */
 const SURE_LENGTH = 15
 
 function isKept(written: string): boolean {
@@ -88,7 +89,7 @@ function isKept(written: string): boolean {
   return Number.isFinite(kept) && toDecimal(written) === toDecimal(String(kept))
 }
 
-/** One spelling for each number: its digits without zeros at either end, and the power of ten they count. */
+/** A canonical form: the digits without zeros at either end, and a power of ten. */
 function toDecimal(written: string): string {
   const [mantissa = '', power = '0'] = written.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
@@ -104,6 +105,6 @@ function toDecimal(written: string): string {
 export const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A member the object has itself. What its prototype has (`constructor`, `toString`) was never in the text. */
+/** A member of the object itself, not of its prototype (`constructor`, `toString`). */
 export const findMember = (object: Readonly<Record<string, unknown>>, name: string): unknown =>
   Object.hasOwn(object, name) ? object[name] : undefined

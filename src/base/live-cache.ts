@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-/** A map that forgets what was used longest ago once it is full. */
+/** A map that removes the least recently used entry when it is full. */
 export interface LiveCache<V extends object> {
   get(key: string): V | undefined
   set(key: string, value: V): void
@@ -9,10 +9,10 @@ export interface LiveCache<V extends object> {
   isEmpty(): boolean
 }
 
-// the cache reserves its places at once, so a slip of the keyboard in an option must not take all memory
+// lru-cache allocates its arrays at once, so a wrong number in an option must not take all memory.
 const MAX_ENTRIES = 1_000_000
 
-/** How much it holds is asked each time; a change keeps the entries used last. With 0 it holds nothing. */
+/** Calls `size` on each use. When it changes, the most recently used entries are kept. With 0 the cache holds nothing. */
 export function createLiveCache<V extends object>(size: () => number): LiveCache<V> {
   let cache: LRUCache<string, V> | undefined
 

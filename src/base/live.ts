@@ -1,4 +1,4 @@
-/** A value that is replaced as a whole. Readers call `get` once per operation and use that value throughout. */
+/** A value that can be replaced as a whole. Readers call `get` once per operation and use that value throughout. */
 export interface Live<T> {
   get(): T
 }
@@ -17,7 +17,7 @@ export function createLive<T>(initial: T): LiveCell<T> {
   }
 }
 
-/** A value worked out from another, once each time that one is replaced. */
+/** A value computed from another live value, once each time that one is replaced. */
 export function deriveLive<S, T>(source: Live<S>, toValue: (value: S) => T): Live<T> {
   let from = source.get()
   let current = toValue(from)

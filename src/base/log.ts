@@ -1,4 +1,4 @@
-/** What a room needs of a log. Fields never hold a secret, token, cookie or password. */
+/** The log that all folders use. Fields never hold a secret, token, cookie or password. */
 export interface Log {
   debug(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void

@@ -1,14 +1,16 @@
-/** Hostile names must not fill the memory. */
+import { LRUCache } from 'lru-cache'
+
+/** Bounded, because clients can send any number of different header names. */
 const MAX_NAMES = 2000
 
-/** What is worked out of a name, once for each that comes again and again. */
-export function createNameMemo<T extends NonNullable<unknown>>(judge: (name: string) => T): (name: string) => T {
-  const known = new Map<string, T>()
+/** Remembers the result of a function of a header name. The same few names come with every request. */
+export function createNameMemo<T extends NonNullable<unknown>>(compute: (name: string) => T): (name: string) => T {
+  const results = new LRUCache<string, T>({ max: MAX_NAMES })
   return (name) => {
-    const before = known.get(name)
-    if (before !== undefined) return before
-    const verdict = judge(name)
-    if (known.size < MAX_NAMES) known.set(name, verdict)
-    return verdict
+    const known = results.get(name)
+    if (known !== undefined) return known
+    const result = compute(name)
+    results.set(name, result)
+    return result
   }
 }

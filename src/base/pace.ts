@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Tells long work when to let other requests have their turn. */
+/** Lets long work stop now and then, so that other requests are served. */
 export interface Pace {
   /** Whether the current slice has lasted long enough. */
   isDue(): boolean
-  /** Lets the event loop run, then begins the next slice. */
+  /** Lets the event loop run once, then begins the next slice. */
   rest(): Promise<void>
 }
 
-/** Other requests wait for at most about this long behind one slice. */
+/** About the longest time that other requests wait for one slice. */
 const SLICE_MS = 4
 
 export function createPace(sliceMs: number = SLICE_MS): Pace {

@@ -6,8 +6,8 @@ const NETWORK_GROUPS = 4
 const MAPPED_IPV4 = /^::ffff:(?:0:)?(\d+\.\d+\.\d+\.\d+)$/i
 
 /**
- * The key under which an address is counted. An IPv6 client usually owns a whole /64, so its network counts; an
- * IPv4-mapped address is IPv4. `undefined` for a request without a connection: nothing is known about its client.
+ * The key under which failures from an address are counted. For IPv6 it is the /64 network, because a client usually owns
+ * all of it. An IPv4-mapped address counts as IPv4. `undefined` for a request without a connection, whose client is unknown.
  */
 export function toPeerKey(address: string): string | undefined {
   if (address === '') return UNIX_SOCKET

@@ -1,5 +1,5 @@
-import { METHOD_OVERRIDES, normalizeHeaderName } from '../base/header-name.ts'
 import { createNameMemo } from '../base/name-memo.ts'
+import { METHOD_OVERRIDES, normalizeHeaderName } from '../http/guard.ts'
 import type { Client } from '../http/request-context.ts'
 
 /** Which headers of a request are forwarded. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../base/errors.ts'
-import { METHOD_OVERRIDES, normalizeHeaderName } from '../base/header-name.ts'
 
 export interface GuardLimits {
   readonly maxUriBytes: number
@@ -103,6 +102,12 @@ export function checkMethodOverride({ rawHeaders }: IncomingMessage): void {
   for (let i = 0; i < rawHeaders.length; i += 2)
     if (isMethodOverride(rawHeaders[i] as string)) throw new Refusal('method_override')
 }
+
+/** Headers in which a client asks for another method than that of the request line, normalised. */
+export const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x-http-method', 'x-method-override']
+
+/** Lower case, with `-` for everything that is not a letter or digit: some servers treat such names as the same. */
+export const normalizeHeaderName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
 const isMethodOverride = (name: string): boolean => METHOD_OVERRIDES.includes(normalizeHeaderName(name))
 
