@@ -13,14 +13,12 @@ import type { Authenticated } from './directory/identity.ts'
 import { type RequestLike, toIncoming } from './http/identify.ts'
 import type { ReloadReport } from './live-config/live-config.ts'
 import { findConfigFolder, openConfiguration } from './live-config/load.ts'
-import { type Addresses, ConfigError, createApp, StartError } from './wiring/app.ts'
-import type { DoorName } from './wiring/doors.ts'
+import { type Addresses, ConfigError, createApp, type DoorName, StartError } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
 export type { ReloadReport } from './live-config/live-config.ts'
-export type { Addresses } from './wiring/app.ts'
-export type { DoorName } from './wiring/doors.ts'
+export type { Addresses, DoorName } from './wiring/app.ts'
 export { ConfigError, StartError }
 
 /** What may be written for a value of this type: lists and places as text, as in a file. */
@@ -91,14 +89,14 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })
   return {
-    listen: app.listen,
+    listen: () => app.listen(),
     handle: (request, response, door = 'document') => app.handle(request, response, door),
     async authenticate(request, options) {
       const { door = 'document' } = options ?? {}
       return toUser(await app.identify(readRequest(request), door))
     },
-    reload: app.reload,
-    close: app.close,
+    reload: () => app.reload(),
+    close: () => app.close(),
   }
 }
 

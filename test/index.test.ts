@@ -134,7 +134,7 @@ describe('the library', () => {
   it('listens once, and not any more once it is closed', async (t) => {
     const cardea = await open(t)
     await cardea.listen()
-    await assert.rejects(cardea.listen(), { name: 'StartError', message: 'This Cardea listens already' })
+    await assert.rejects(cardea.listen(), { name: 'StartError', message: 'This Cardea is already listening' })
     await cardea.close()
     await assert.rejects(cardea.listen(), { name: 'StartError', message: /is closed/ })
   })

@@ -16,7 +16,7 @@ import {
 import { StartError } from '../live-config/start-error.ts'
 import { loadTokenSecrets } from '../live-config/token-secrets.ts'
 import { loadUpstreamSecrets } from '../live-config/upstream-secrets.ts'
-import { toDocumentEndpoints, toMultiModelEndpoints } from '../wiring/options.ts'
+import { toDocumentEndpoints, toMultiModelEndpoints } from '../wiring/settings.ts'
 
 /** Something a start does with a file, and the options that name it: the first that was given is the place. */
 interface Trial {

@@ -8,8 +8,8 @@ import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations
 import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
 import { StartError } from '../live-config/start-error.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import { createControlDeps } from '../wiring/control.ts'
-import { openDirectory } from '../wiring/directory.ts'
+import { createControlDeps } from '../wiring/admin-door.ts'
+import { openDirectory } from '../wiring/parts.ts'
 import { registerNamedSecrets } from './check-referenced-files.ts'
 
 /** What became of an operation, in the words a server would have used. */

@@ -1,29 +1,44 @@
-// The listener of admin.endpoint: Cardea's own paths, on an origin that no page of a database shares.
-
+// The admin API: on a listener of its own, mounted at both doors, and on the control socket for the server's owner.
+import { readFileSync } from 'node:fs'
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
+import { createRequirePasswordInBody } from '../auth/require-password.ts'
 import { deriveLive } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { PRODUCT } from '../base/product.ts'
+import { describeSettings, toShownText } from '../config/describe.ts'
+import { findOption } from '../config/options.ts'
+import { type ControlDialectOptions, createControlDialect } from '../dialects/admin-api/dialect.ts'
+import type { ControlDeps, ControlSettings, SettingChange } from '../dialects/admin-api/operation.ts'
+import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
+import { CONTROL_SEGMENT } from '../dialects/admin-api/routes.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
+import { mountKeySet } from '../dialects/forward-auth/mount.ts'
+import type { Directory } from '../directory/directory.ts'
+import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
+import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Route } from '../http/request-context.ts'
-import { createOwnDialect } from './control.ts'
-import type { DoorParts } from './doors.ts'
-import { toDoorLimits, toTrustRules } from './options.ts'
-import { mountKeys } from './wayside.ts'
+import type { Dialect, Route, Step } from '../http/request-context.ts'
+import { type Listener, listen } from '../http/server.ts'
+import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
+import { createSettingsService } from '../live-config/settings-service.ts'
+import type { DoorParts } from './parts.ts'
+import { toDoorLimits, toListenerLimits, toTrustRules } from './settings.ts'
 
-/** Programs sign in with Basic, browsers with a session. */
+/** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: DoorParts): Door {
   const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
   const handlers = [createBasicHandler(DOCUMENT_BASIC, parts.check)]
   const observer = createSignInObserver(parts.liveConfig.events)
-  const dialect = createOwnDialect(parts, {
+  const dialect = createAdminDialect(parts, {
     authenticate: (context) => authenticate(context, handlers, observer),
     isOwnOrigin: true,
   })
   return createDoor({
     dialect: { ...dialect, name: 'admin', routes: [...dialect.routes, TO_CONSOLE] },
-    mounts: [mountKeys(parts.gateway.serviceKey)],
+    mounts: [mountKeySet(parts.gateway.forwardAuth)],
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
@@ -34,4 +49,115 @@ const TO_CONSOLE: Route = {
   path: '/',
   allow: ['GET', 'HEAD'],
   methods: { GET: () => ({ status: 303, headers: [['Location', '/_cardea/']] }) },
+}
+
+export interface AdminMountOptions {
+  authenticate: ControlDialectOptions['authenticate']
+  /** Throws where the rules of the door require a credential on every path. */
+  readonly requireEntry: Step['run']
+}
+
+export const mountAdminApi = (parts: DoorParts, options: AdminMountOptions): Mount => ({
+  segment: CONTROL_SEGMENT,
+  dialect: createAdminDialect(parts, { ...options, isOwnOrigin: false }),
+})
+
+interface AdminDialectOptions extends Partial<AdminMountOptions> {
+  authenticate: AdminMountOptions['authenticate']
+  /** Whether the listener serves nothing else. */
+  readonly isOwnOrigin: boolean
+}
+
+function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: AdminDialectOptions): Dialect {
+  return createControlDialect({
+    ...parts.control,
+    ...options,
+    requirePassword: createRequirePasswordInBody({
+      ...parts.passwordProof,
+      maxAgeSeconds: () => parts.liveConfig.get().settings.values.admin['reauthenticate-after'],
+    }),
+    console: { sessions: parts.adminSessions, files: CONSOLE_FILES, product: PRODUCT, isOwnOrigin },
+  })
+}
+
+const readConsoleFile = (name: string): string =>
+  readFileSync(new URL(`../../console/${name}`, import.meta.url), 'utf8')
+
+const CONSOLE_FILES: ConsoleFiles = Object.freeze({
+  page: readConsoleFile('index.html'),
+  style: readConsoleFile('console.css'),
+  script: readConsoleFile('console.js'),
+})
+
+export const createControlDeps = (liveConfig: LiveConfig, directory: Directory): ControlDeps => ({
+  directory,
+  events: liveConfig.events,
+  settings: createControlSettings(liveConfig),
+  health: () => ({
+    product: PRODUCT.name,
+    version: PRODUCT.version,
+    pid: process.pid,
+    store: liveConfig.store.engine,
+    stalenessMs: directory.stalenessMs(),
+  }),
+})
+
+function createControlSettings(liveConfig: LiveConfig): ControlSettings {
+  const service = createSettingsService(liveConfig)
+  const change = async (section: string, key: string, work: () => Promise<string>): Promise<SettingChange> => {
+    const earlierWarnings = liveConfig.get().warnings
+    const previous = await work()
+    const { configured, warnings } = liveConfig.get()
+    return {
+      name: `${section}.${key}`,
+      previous,
+      value: toShownText({ section, key, text: configured.find(section, key)?.text ?? '' }),
+      needsRestart: findOption(section, key)?.option.reload === 'restart',
+      warnings: warnings.filter((warning) => !earlierWarnings.includes(warning)),
+    }
+  }
+  return {
+    list: () => describeSettings(liveConfig.get().configured),
+    set: (section, key, text, options) => change(section, key, () => service.set(section, key, text, options)),
+    unset: (section, key) => change(section, key, () => service.unset(section, key, { isStrict: true })),
+  }
+}
+
+/** The owner of the socket file may do everything. */
+const OWNER: Authenticated = Object.freeze({
+  identity: Object.freeze({ ...ANONYMOUS.identity, isAdmin: true }),
+  by: 'socket',
+})
+
+const OWNER_ONLY = 0o600
+
+export interface ControlSocketOptions {
+  readonly control: ControlDeps
+  /** The folder of the configuration. */
+  readonly folder: string | undefined
+  readonly log: Log
+}
+
+/** A server without the socket still works, but its commands need `--url`: so a failure is only logged. */
+export async function openControlSocket(
+  liveConfig: LiveConfig,
+  { control, folder, log }: ControlSocketOptions,
+): Promise<Listener | undefined> {
+  const config = deriveLive(liveConfig, ({ settings }) => settings.values)
+  const seed = { storeUrl: config.get().store.url, folder }
+  const path = findSocketPath(seed)
+  if (path === undefined) return undefined
+  const door = createDoor({
+    dialect: createControlDialect({ ...control, authenticate: async () => OWNER, requirePassword: async () => {} }),
+    limits: deriveLive(config, toDoorLimits),
+    trust: deriveLive(config, toTrustRules),
+    log,
+  })
+  try {
+    if (!isSocketPathSafe(path, seed)) throw new Error('its folder is not private to the owner')
+    return await listen(door, { kind: 'unix', path, mode: OWNER_ONLY }, toListenerLimits(config.get()))
+  } catch (error) {
+    log.warn('no control socket: commands need --url', { path, error })
+    return undefined
+  }
 }

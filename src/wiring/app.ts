@@ -1,6 +1,6 @@
 /**
- * The composition root: configuration in, a running Cardea out. This room alone knows every other; it decides nothing
- * about a request itself.
+ * The composition root: builds a running Cardea from its configuration. Only this folder knows every other one; it
+ * makes no decision about a request.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -8,9 +8,7 @@ import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { PRODUCT } from '../base/product.ts'
 import { renderNotices } from '../config/describe.ts'
-import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
-import type { ControlDeps } from '../dialects/admin-api/operation.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import type { Door } from '../http/door.ts'
@@ -22,207 +20,230 @@ import {
   type ReloadReport,
 } from '../live-config/live-config.ts'
 import { StartError } from '../live-config/start-error.ts'
-import { openTokenSecrets, type TokenSecrets } from '../live-config/token-secrets.ts'
-import { createControlDeps, openControlSocket } from './control.ts'
-import { openDirectory } from './directory.ts'
-import { createDoors, type DoorName, type Doors } from './doors.ts'
-import { type Gateway, openGateway } from './gateway.ts'
-import { type Limits, openLimits } from './limits.ts'
+import { openTokenSecrets } from '../live-config/token-secrets.ts'
+import { createAdminDoor, createControlDeps, openControlSocket } from './admin-door.ts'
+import { createDocumentDoor } from './document-door.ts'
+import { openGateway } from './gateway.ts'
+import { createMultiModelDoor, describeOpenServices } from './multi-model-door.ts'
+import { createDoorParts, type OpenedParts, openDirectory, openLimits } from './parts.ts'
 import {
   toAdminEndpoints,
   toDocumentEndpoints,
   toListenerLimits,
   toMultiModelEndpoints,
   toStopTimeoutMs,
-} from './options.ts'
-import { describeOpenServices } from './services.ts'
+} from './settings.ts'
 
 export { ConfigError, StartError } from '../live-config/start-error.ts'
 
 export interface AppOptions extends LiveConfigOptions {
-  /** Where the configuration is: the place of the control socket where the store is no file. */
+  /** The folder of the configuration. Holds the control socket where the store is not a file. */
   readonly folder?: string | undefined
 }
 
 export interface Addresses {
   readonly document: readonly string[]
   readonly multiModel: readonly string[]
-  /** Cardea's own paths alone; empty unless `admin.endpoint` is set. */
+  /** The listener of Cardea's own paths; empty unless `admin.endpoint` is set. */
   readonly admin: readonly string[]
 }
+
+export type DoorName = 'document' | 'multi-model'
 
 export interface App {
   readonly settings: Live<Settings>
   readonly directory: Directory
   listen(): Promise<Addresses>
-  /** What was given and has no effect here, a sentence each. */
+  /** One sentence for each given option that has no effect here. */
   notices(): readonly string[]
-  /** What whoever starts it should look at. */
+  /** One sentence for each service that is open to everyone. */
   warnings(): readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
-  /** Who a request to another server comes from, as this door would tell; `undefined`: nobody. */
+  /** The identity of a request to another server, by the rules of this door; `undefined`: anonymous. */
   identify(request: IncomingMessage, door: DoorName): Promise<Authenticated | undefined>
-  /** Reads everything, checks everything, then swaps, or keeps what is in force and says why. */
+  /** Reads and checks the whole configuration, then replaces it; or keeps the current one and reports why. */
   reload(): Promise<ReloadReport>
-  /** Stops accepting, finishes what is running within its time, lets go of everything. */
+  /** Stops accepting requests, waits for the running ones up to the stop timeout, and closes everything. */
   close(): Promise<void>
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
   const liveConfig = await createLiveConfig(options)
-  const settings = deriveLive(liveConfig, (snapshot) => snapshot.settings)
   const parts = await openParts(liveConfig, options.log)
-  const { directory, tokenSecrets, gateway, limits, doors, admin } = parts
-  const listeners: Listener[] = []
-  const running = new Set<Promise<void>>()
-  let opening: Promise<Addresses> | undefined
-  let isClosing = false
-  let hasStarted = false
-  const close = once(async () => {
-    isClosing = true
-    const graceMs = toStopTimeoutMs(settings.get().values)
-    for (const door of [...Object.values(doors), admin]) door.stop()
-    await opening?.catch(() => {}) // what it opens meanwhile is closed as well
-    await Promise.all([...listeners.map((listener) => listener.close(graceMs)), waitFor(running, graceMs)])
-    tokenSecrets.ring.stop()
-    await gateway.close()
-    await limits.close()
-    await directory.close()
-    liveConfig.events.flush()
-    if (hasStarted) liveConfig.events.record('server.stopped', {})
-    await liveConfig.store.close()
-  })
-  return {
-    settings,
-    directory,
-    handle(request, response, name) {
-      const door = findDoor(doors, name)
-      if (!door) return refuseDoor(name)
-      const run = door.handle(request, response).finally(() => running.delete(run))
-      running.add(run)
-      return run
-    },
-    async identify(request, name) {
-      // what is remembered here would be told for ever: nobody hears any more what ends
-      if (isClosing)
-        throw new StartError('This Cardea is closed and cannot tell any more who is asking: create another')
-      return findDoor(doors, name)?.identify(request) ?? refuseDoor(name)
-    },
-    reload: liveConfig.reload,
-    notices: () => renderNotices(settings.get()),
-    warnings: () => describeOpenServices(settings.get()),
-    close,
-    async listen() {
-      if (isClosing) throw new StartError('This Cardea is closed and cannot listen any more: create another')
-      if (opening) throw new StartError('This Cardea listens already')
-      opening = openDoors(parts, liveConfig, options, listeners)
-      try {
-        const addresses = await opening
-        if (isClosing) throw new StartError('This Cardea was closed while it began to listen')
-        hasStarted = true
-        const listening = [...addresses.document, ...addresses.multiModel]
-        liveConfig.events.record('server.started', { version: PRODUCT.version, listening })
-        return addresses
-      } catch (error) {
-        await close()
-        throw error
-      }
-    },
-  }
-}
-
-async function openDoors(
-  { doors, admin: adminDoor, control }: Parts,
-  liveConfig: LiveConfig,
-  { folder, log }: AppOptions,
-  opened: Listener[],
-): Promise<Addresses> {
-  const { values } = liveConfig.get().settings
-  const document = await openAll(doors.document, toDocumentEndpoints(values), values, opened)
-  const multiModel = await openAll(doors['multi-model'], toMultiModelEndpoints(values), values, opened)
-  const admin = await openAll(adminDoor, toAdminEndpoints(values), values, opened)
-  const socket = await openControlSocket(liveConfig, { deps: control, folder, log })
-  if (socket) opened.push(socket)
-  return { document, multiModel, admin }
-}
-
-/** The names are those of another program, which may have no types. */
-const findDoor = (doors: Doors, name: DoorName): Door | undefined =>
-  Object.hasOwn(doors, name) ? doors[name] : undefined
-
-/** Rejects, but a program that does not look ends neither by a throw nor by a rejection nobody handles. */
-function refuseDoor(name: unknown): Promise<never> {
-  const refused = Promise.reject(new TypeError(`There is no door ${JSON.stringify(name)}: document or multi-model`))
-  refused.catch(() => {})
-  return refused
-}
-
-interface Parts {
-  readonly directory: Directory
-  readonly tokenSecrets: TokenSecrets
-  readonly gateway: Gateway
-  readonly limits: Limits
-  readonly control: ControlDeps
-  readonly doors: Doors
-  readonly admin: Door
-}
-
-/** All of them, or none: whatever was opened before a failure is closed again, or the process would never end. */
-async function openParts(liveConfig: LiveConfig, log: Log): Promise<Parts> {
-  let tokenSecrets: TokenSecrets | undefined
-  let directory: Directory | undefined
-  let gateway: Gateway | undefined
-  let limits: Limits | undefined
   try {
-    tokenSecrets = await openTokenSecrets(liveConfig, log)
-    directory = await openDirectory(liveConfig, log)
-    const control = createControlDeps(liveConfig, directory)
-    gateway = await openGateway({ liveConfig, directory, tokenSecrets, log })
-    limits = openLimits(liveConfig, log)
-    const { guesses } = limits
-    const { doors, admin } = createDoors({ liveConfig, directory, tokenSecrets, gateway, guesses, control, log })
-    return { directory, tokenSecrets, gateway, limits, control, doors, admin }
+    return new RunningApp(parts, options)
   } catch (error) {
-    tokenSecrets?.ring.stop()
-    await gateway?.close()
-    await limits?.close()
-    await directory?.close()
-    await liveConfig.store.close()
+    await parts.close()
     throw error
   }
 }
 
-function once<T>(work: () => Promise<T>): () => Promise<T> {
-  let only: Promise<T> | undefined
-  return () => {
-    only ??= work()
-    return only
+type Doors = Readonly<Record<DoorName | 'admin', Door>>
+
+class RunningApp implements App {
+  readonly settings: Live<Settings>
+  readonly directory: Directory
+  readonly #parts: ClosableParts
+  readonly #options: AppOptions
+  readonly #doors: Doors
+  readonly #listeners: Listener[] = []
+  readonly #running = new Set<Promise<void>>()
+  #opening: Promise<Addresses> | undefined
+  #closing: Promise<void> | undefined
+  #hasStarted = false
+
+  constructor(parts: ClosableParts, options: AppOptions) {
+    this.#parts = parts
+    this.#options = options
+    this.#doors = createDoors(parts)
+    this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
+    this.directory = parts.directory
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse, name: DoorName): Promise<void> {
+    const door = this.#findDoor(name)
+    if (!door) return rejectDoor(name)
+    const run = door.handle(request, response).finally(() => this.#running.delete(run))
+    this.#running.add(run)
+    return run
+  }
+
+  async identify(request: IncomingMessage, name: DoorName): Promise<Authenticated | undefined> {
+    // a closed server follows no changes, so its answer could be out of date
+    if (this.#closing) throw new StartError('This Cardea is closed and cannot authenticate requests: create another')
+    return this.#findDoor(name)?.identify(request) ?? rejectDoor(name)
+  }
+
+  reload(): Promise<ReloadReport> {
+    return this.#parts.liveConfig.reload()
+  }
+
+  notices(): readonly string[] {
+    return renderNotices(this.settings.get())
+  }
+
+  warnings(): readonly string[] {
+    return describeOpenServices(this.settings.get())
+  }
+
+  async listen(): Promise<Addresses> {
+    if (this.#closing) throw new StartError('This Cardea is closed and cannot listen: create another')
+    if (this.#opening) throw new StartError('This Cardea is already listening')
+    this.#opening = this.#openListeners()
+    try {
+      const addresses = await this.#opening
+      if (this.#closing) throw new StartError('This Cardea was closed while it started to listen')
+      this.#hasStarted = true
+      const listening = [...addresses.document, ...addresses.multiModel]
+      this.#parts.liveConfig.events.record('server.started', { version: PRODUCT.version, listening })
+      return addresses
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  readonly close = (): Promise<void> => {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const graceMs = toStopTimeoutMs(this.settings.get().values)
+    for (const door of Object.values(this.#doors)) door.stop()
+    await this.#opening?.catch(() => {}) // listeners it opens meanwhile are closed below
+    const closing = this.#listeners.map((listener) => listener.close(graceMs))
+    await Promise.all([...closing, waitFor(this.#running, graceMs)])
+    const { events } = this.#parts.liveConfig
+    await this.#parts.close(() => {
+      events.flush()
+      if (this.#hasStarted) events.record('server.stopped', {})
+    })
+  }
+
+  async #openListeners(): Promise<Addresses> {
+    const { liveConfig, control } = this.#parts
+    const { values } = liveConfig.get().settings
+    const document = await this.#openAll(this.#doors.document, toDocumentEndpoints(values))
+    const multiModel = await this.#openAll(this.#doors['multi-model'], toMultiModelEndpoints(values))
+    const admin = await this.#openAll(this.#doors.admin, toAdminEndpoints(values))
+    const { folder, log } = this.#options
+    const socket = await openControlSocket(liveConfig, { control, folder, log })
+    if (socket) this.#listeners.push(socket)
+    return { document, multiModel, admin }
+  }
+
+  async #openAll(door: Door, endpoints: readonly Endpoint[]): Promise<string[]> {
+    const urls: string[] = []
+    for (const endpoint of endpoints) {
+      const limits = toListenerLimits(this.settings.get().values)
+      const listener = await listen(door, endpoint, limits).catch((error) => {
+        throw new StartError(describeListenError(error, endpoint, door.dialect.name), { cause: error })
+      })
+      this.#listeners.push(listener)
+      urls.push(listener.url)
+    }
+    return urls
+  }
+
+  /** The name comes from another program, which may be written without types. */
+  #findDoor(name: DoorName): Door | undefined {
+    return name === 'document' || name === 'multi-model' ? this.#doors[name] : undefined
   }
 }
 
-/** Until all of it is done, but no longer than this. */
-async function waitFor(work: Iterable<Promise<unknown>>, mostMs: number): Promise<void> {
+/** Rejects, and marks the rejection as handled: a caller that ignores it must not end the process. */
+function rejectDoor(name: unknown): Promise<never> {
+  const rejected = Promise.reject(new TypeError(`There is no door ${JSON.stringify(name)}: document or multi-model`))
+  rejected.catch(() => {})
+  return rejected
+}
+
+function createDoors(opened: OpenedParts): Doors {
+  const parts = createDoorParts(opened)
+  return {
+    document: createDocumentDoor(parts),
+    'multi-model': createMultiModelDoor(parts),
+    admin: createAdminDoor(parts),
+  }
+}
+
+interface ClosableParts extends OpenedParts {
+  /** Closes the last opened part first. `beforeStore` runs when only the store is still open. */
+  close(beforeStore?: () => void): Promise<void>
+}
+
+/** Opens all parts, or closes those that are open and throws: otherwise they would keep the process running. */
+async function openParts(liveConfig: LiveConfig, log: Log): Promise<ClosableParts> {
+  const closers: (() => unknown)[] = []
+  const close = async (beforeStore?: () => void) => {
+    for (const closePart of closers.toReversed()) await closePart()
+    beforeStore?.()
+    await liveConfig.store.close()
+  }
+  try {
+    const tokenSecrets = await openTokenSecrets(liveConfig, log)
+    closers.push(() => tokenSecrets.ring.stop())
+    const directory = await openDirectory(liveConfig, log)
+    closers.push(() => directory.close())
+    const gateway = await openGateway({ liveConfig, directory, tokenSecrets, log })
+    closers.push(() => gateway.close())
+    const limits = openLimits(liveConfig, log)
+    closers.push(() => limits.close())
+    const control = createControlDeps(liveConfig, directory)
+    return { liveConfig, directory, tokenSecrets, gateway, guesses: limits.guesses, control, log, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Waits until all of it is done, but not longer than `maxMs`. */
+async function waitFor(work: Iterable<Promise<unknown>>, maxMs: number): Promise<void> {
   const done = new AbortController()
-  const late = pause(mostMs, undefined, { signal: done.signal }).catch(() => {})
+  const late = pause(maxMs, undefined, { signal: done.signal }).catch(() => {})
   await Promise.race([Promise.allSettled(work), late])
   done.abort()
-}
-
-async function openAll(
-  door: Door,
-  endpoints: readonly Endpoint[],
-  config: Config,
-  opened: Listener[],
-): Promise<string[]> {
-  const urls: string[] = []
-  for (const endpoint of endpoints) {
-    const listener = await listen(door, endpoint, toListenerLimits(config)).catch((error) => {
-      throw new StartError(explainListening(error, endpoint, door.dialect.name), { cause: error })
-    })
-    opened.push(listener)
-    urls.push(listener.url)
-  }
-  return urls
 }
 
 const LISTEN_OPTIONS = new Map([
@@ -231,16 +252,16 @@ const LISTEN_OPTIONS = new Map([
   ['admin', '--admin.endpoint'],
 ])
 
-function explainListening(error: NodeJS.ErrnoException, endpoint: Endpoint, door: string): string {
-  const place = endpoint.kind === 'unix' ? endpoint.path : `${endpoint.host}:${endpoint.port}`
-  const why = LISTEN_FAILURES.get(error.code ?? '') ?? error.message
-  return `The ${door} door cannot listen on ${place}: ${why}. Choose another place with ${LISTEN_OPTIONS.get(door)}.`
+function describeListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, door: string): string {
+  const address = endpoint.kind === 'unix' ? endpoint.path : `${endpoint.host}:${endpoint.port}`
+  const reason = LISTEN_FAILURES.get(error.code ?? '') ?? error.message
+  return `The ${door} door cannot listen on ${address}: ${reason}. Choose another address with ${LISTEN_OPTIONS.get(door)}.`
 }
 
 const LISTEN_FAILURES = new Map([
-  ['EEXIST', 'a file stands there that is not a socket, and is left alone'],
-  ['EADDRINUSE', 'something else listens there, perhaps another Cardea'],
-  ['EACCES', 'this needs rights the process does not have'],
+  ['EEXIST', 'a file with this name exists and is not a socket; it was not changed'],
+  ['EADDRINUSE', 'the address is in use, perhaps by another Cardea'],
+  ['EACCES', 'permission denied'],
   ['EADDRNOTAVAIL', 'this machine does not have that address'],
-  ['ENOTFOUND', 'that name has no address'],
+  ['ENOTFOUND', 'the host name has no address'],
 ])

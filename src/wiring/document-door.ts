@@ -1,85 +1,87 @@
-// The document door, wired: its dialect, its own ordered credentials, and the live options it needs.
-
+// Builds the document door: its dialect, its credential handlers and its upstream.
+import { authenticate } from '../auth/authenticate.ts'
+import { createBasicHandler } from '../auth/basic.ts'
+import type { CredentialHandler } from '../auth/handler.ts'
+import { createJwtHandler } from '../auth/jwt.ts'
+import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
+import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
+import { createAccountSessions } from '../auth/session/account-session.ts'
+import { COOKIE_HANDLER, type CookieSessions, createCookieHandler } from '../auth/session/cookie-handler.ts'
+import { createTokenSessions } from '../auth/session/token-session.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
 import { findNearestSection } from '../config/problems.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
-import { createDocumentDialect, type DocumentSettings } from '../dialects/document/dialect.ts'
+import { createDocumentDialect, type DocumentDialectOptions } from '../dialects/document/dialect.ts'
 import { renewingHeaders } from '../dialects/document/session.ts'
-import { isValidUserRequired } from '../dialects/document/steps.ts'
+import { createDocumentSessions } from '../dialects/document/session-service.ts'
+import { createRequireEntry } from '../dialects/document/steps.ts'
 import { usersInfo } from '../dialects/document/users/database.ts'
-import type { FurtherHeaders } from '../dialects/forward-auth/dialect.ts'
-import { isAnonymous } from '../directory/identity.ts'
+import { toIdPrefix, type UsersDeps } from '../dialects/document/users/deps.ts'
+import { createUserChanges } from '../dialects/document/users/user-changes.ts'
+import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
+import { isMounted } from '../dialects/mounted.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Dialect } from '../http/request-context.ts'
+import type { Dialect, RequestContext } from '../http/request-context.ts'
+import { findKeyVersion } from '../keys/jwt-keys.ts'
+import { followCookieTimeout } from '../live-config/cookie-secret.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import { mountControl } from './control.ts'
-import { createDocumentCredentials } from './document-credentials.ts'
-import type { DoorParts } from './doors.ts'
-import type { Identify } from './gateway.ts'
-import { isMounted } from './mounted.ts'
-import { toDocumentDoorLimits, toDocumentSettings, toTrustRules } from './options.ts'
+import { mountAdminApi } from './admin-door.ts'
+import type { DoorParts } from './parts.ts'
+import {
+  toClaimRules,
+  toDocumentDoorLimits,
+  toDocumentSettings,
+  toProxyHeaderNames,
+  toTrustRules,
+  toUsersSettings,
+} from './settings.ts'
 import { createDocumentUpstream } from './upstream.ts'
-import { createUsersDeps } from './users-database.ts'
-import { mountWayside, type RequireEntry } from './wayside.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
-  const { liveConfig, directory, log } = parts
+  const { liveConfig, directory, log, gateway } = parts
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
-  const { document, node } = config.get()
-  const requirePassword = createRequirePassword(parts.passwordProof, DOCUMENT_BASIC)
-  const users = createUsersDeps(liveConfig, directory, requirePassword)
-  const credentials = createDocumentCredentials(parts)
-  const { isAsked, sessions } = credentials
-  const identify = parts.gateway.note(credentials.identify)
-  const judgement = { identify: credentials.identifyAgain, isAsked, dialect: () => dialect }
-  const upstream = createDocumentUpstream(parts, config, judgement)
+  const { name, version } = config.get().document
+  const credentials = createCredentials(parts)
+  const authenticateRequest = gateway.note(credentials.identify)
+  const judgement = { identify: credentials.identifyAgain, isAsked: credentials.isAsked, dialect: () => dialect }
+  const users = createUsersDeps(parts)
   const dialect: Dialect = createDocumentDialect({
-    name: document.name,
-    version: document.version,
+    name,
+    version,
     product: PRODUCT,
     settings: settings.get,
     isServing: directory.isFresh,
-    authenticate: identify,
-    sessions,
+    authenticate: authenticateRequest,
+    sessions: credentials.sessions,
     clock: SYSTEM_CLOCK,
-    node: {
-      nodeName: node.name,
-      configuration: createSettingsService(liveConfig),
-      administrators: directory,
-      isOwnSetting,
-      isMisspelt: (section) => findNearestSection(section) !== undefined,
-      requirePassword,
-      supportedHashes: listDigests,
-    },
+    node: createNodeDeps(parts, users),
     server: {
-      nodeName: node.name,
+      nodeName: config.get().node.name,
       usersDatabase: users.database,
       usersInfo: () => usersInfo(users),
     },
     users,
-    upstream,
+    upstream: createDocumentUpstream(parts, config, judgement),
     isElsewhere: isMounted,
   })
-  // a session that is only ever asked about at the gate is used all the same
-  const renew: FurtherHeaders = (context, reply) =>
-    renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK })
-  const requireEntry = createRequireEntry(settings.get, identify)
+  const requireEntry = createRequireEntry(settings.get, authenticateRequest)
   return createDoor({
     dialect,
     mounts: [
-      mountControl(parts, credentials.identifyWithoutCookie, requireEntry),
-      ...mountWayside({
-        key: parts.gateway.serviceKey,
-        authenticate: identify,
+      mountAdminApi(parts, { authenticate: credentials.identifyWithoutCookie, requireEntry }),
+      ...mountForwardAuth({
+        ...gateway.forwardAuth,
+        authenticate: authenticateRequest,
         requireEntry,
-        furtherHeaders: renew,
+        // a session that is used only through the forward-auth endpoint is renewed too
+        furtherHeaders: (context, reply) =>
+          renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK }),
       }),
     ],
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
@@ -88,12 +90,95 @@ export function createDocumentDoor(parts: DoorParts): Door {
   })
 }
 
-/** Where anonymous requests are not allowed, the paths of other dialects need a valid user too. */
-const createRequireEntry =
-  (settings: () => DocumentSettings, identify: Identify): RequireEntry =>
-  async (context) => {
-    if (!isValidUserRequired(settings())) return undefined
-    context.authenticated = await identify(context)
-    if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
-    return undefined
+function createUsersDeps(parts: DoorParts): UsersDeps {
+  const { liveConfig, directory } = parts
+  const config = () => liveConfig.get().settings.values
+  const { document, chttpd_auth } = config()
+  return {
+    database: chttpd_auth.authentication_db,
+    prefix: toIdPrefix(document.name),
+    directory,
+    changes: createUserChanges(liveConfig.store),
+    settings: () => toUsersSettings(config()),
+    requirePassword: createRequirePassword(parts.passwordProof, DOCUMENT_BASIC),
+    uuid: () => config().couchdb.uuid,
+    clock: SYSTEM_CLOCK,
   }
+}
+
+const createNodeDeps = (
+  { liveConfig, directory }: DoorParts,
+  { requirePassword }: UsersDeps,
+): DocumentDialectOptions['node'] => ({
+  nodeName: liveConfig.get().settings.values.node.name,
+  configuration: createSettingsService(liveConfig),
+  administrators: directory,
+  isOwnSetting,
+  isMisspelt: (section) => findNearestSection(section) !== undefined,
+  requirePassword,
+  supportedHashes: listDigests,
+})
+
+/** The credential handlers in their configured order, and the sessions of the cookie. */
+function createCredentials(parts: DoorParts) {
+  const { liveConfig, signIn, directory } = parts
+  const { events } = liveConfig
+  const cookies = createCookieSessions(parts)
+  const byName = new Map(createHandlers(parts, cookies).map((handler) => [handler.name, handler]))
+  const handlers = deriveLive(liveConfig, ({ settings }) =>
+    settings.values.chttpd.authentication_handlers.flatMap((name) => byName.get(name) ?? []),
+  )
+  const withoutCookie = deriveLive(handlers, (all) => all.filter(({ name }) => name !== COOKIE_HANDLER))
+  const observer = createSignInObserver(events)
+  return {
+    identify: (context: RequestContext) => authenticate(context, handlers.get(), observer),
+    /** The cookie of this door is not accepted on the paths of other dialects. */
+    identifyWithoutCookie: (context: RequestContext) => authenticate(context, withoutCookie.get(), observer),
+    /** For a request that was accepted before. Records no sign-in. */
+    identifyAgain: (context: RequestContext) => authenticate(context, handlers.get()),
+    /** Whether the handler is configured now. */
+    isAsked: (handler: string) => handlers.get().some(({ name }) => name === handler),
+    sessions: createDocumentSessions({ signIn, directory, events, cookies }),
+  }
+}
+
+/** Sessions of users of the directory, and sessions opened with a token. */
+function createCookieSessions(parts: DoorParts): CookieSessions {
+  const { liveConfig, directory, cookieSecrets, sessionSettings, jwtKeys } = parts
+  const deps = {
+    secrets: cookieSecrets,
+    directory,
+    settings: sessionSettings.get,
+    timeouts: followCookieTimeout(liveConfig, () => sessionSettings.get().timeoutSeconds),
+    findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
+    clock: SYSTEM_CLOCK,
+  }
+  return { accounts: createAccountSessions(deps), tokens: createTokenSessions(deps) }
+}
+
+function createHandlers(parts: DoorParts, cookies: CookieSessions): readonly CredentialHandler[] {
+  const { liveConfig, directory, check, jwtKeys, cookieSecrets, sessionSettings } = parts
+  const headers = deriveLive(liveConfig, ({ settings }) => toProxyHeaderNames(settings.values))
+  const claims = deriveLive(liveConfig, ({ settings }) => toClaimRules(settings.values))
+  return [
+    createJwtHandler({
+      keys: jwtKeys.get,
+      rules: claims.get,
+      isForeignTokenLive: directory.isForeignTokenLive,
+      clock: SYSTEM_CLOCK,
+    }),
+    createProxyHandler({
+      names: headers.get,
+      usesSecret: () => liveConfig.get().settings.values.chttpd_auth.proxy_use_secret,
+      isToken: (name, token) => {
+        const secret = cookieSecrets.current()
+        const { algorithms } = sessionSettings.get()
+        return isProxyToken(token, name, { secrets: secret ? [secret] : [], algorithms })
+      },
+      // the headers are about this moment: sessions that ended earlier do not matter
+      isActive: (name) => directory.isForeignTokenLive({ name, issuedAt: 'now' }),
+    }),
+    createCookieHandler(cookies),
+    createBasicHandler(DOCUMENT_BASIC, check),
+  ]
+}

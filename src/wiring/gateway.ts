@@ -1,14 +1,17 @@
-// What both doors share of the way to the servers behind them: whose streams are open, and what signs for whom.
-
+// What the doors share to reach their upstreams: the open streams, and the keys that sign for upstreams and services.
 import { toGraceSeconds } from '../auth/session/secrets.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
+import { GATE_AUDIENCE } from '../config/services.ts'
+import { CONTROL_ERRORS } from '../dialects/admin-api/errors.ts'
+import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
+import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
 import type { Upstream } from '../gateway/upstream.ts'
-import type { RequestContext } from '../http/request-context.ts'
+import type { HeaderPair, RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
@@ -17,13 +20,14 @@ import { openUpstreamSecrets } from '../live-config/upstream-secrets.ts'
 
 export interface Gateway {
   readonly streams: OpenStreams
-  /** What signs for the multi-model database; `undefined` where nothing is to. */
+  /** Signs for ArangoDB; `undefined` where no secret is configured. */
   readonly ring: LiveRing | undefined
-  /** What signs for services. */
+  /** Signs for services. */
   readonly serviceKey: ServiceKey
-  /** The same function, which notes how much had ended before it looked. */
+  readonly forwardAuth: Pick<ForwardAuthDeps, 'keys' | 'introduce' | 'statusOf'>
+  /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
   note(identify: Identify): Identify
-  /** Closed with everything else. */
+  /** Registers an upstream, to be closed with the gateway. */
   adopt(upstream: Upstream): Upstream
   close(): Promise<void>
 }
@@ -37,8 +41,8 @@ export interface GatewayDeps {
   readonly log: Log
 }
 
-/** How often it is looked which tokens have run out. */
-const LOOK_MS = 1000
+/** How often streams with an expired credential are ended. */
+const EXPIRY_CHECK_MS = 1000
 
 export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const { liveConfig, directory, tokenSecrets, log } = deps
@@ -47,18 +51,19 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const serviceKey = openServiceKey(liveConfig)
   const upstreams: Upstream[] = []
   const stopListening = directory.onEnded(streams.end)
-  // once all who follow the settings have theirs: by keys that are just being replaced a stream would still hold
+  // In a microtask, after every other listener: streams must be revalidated with the new keys.
   liveConfig.onChange(() => queueMicrotask(streams.revalidateAll))
   tokenSecrets.onReload(() => streams.revalidateAll())
   const retirement = followRetirement(liveConfig)
-  const looking = setInterval(() => {
+  const timer = setInterval(() => {
     streams.expire(nowSeconds(SYSTEM_CLOCK))
     if (retirement.isDue()) streams.revalidateAll()
-  }, LOOK_MS).unref()
+  }, EXPIRY_CHECK_MS).unref()
   return {
     streams,
     ring,
     serviceKey,
+    forwardAuth: toForwardAuth(serviceKey),
     note: (identify) => (context) => {
       context.authenticatedAt ??= streams.epoch
       return identify(context)
@@ -68,7 +73,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       return upstream
     },
     async close() {
-      clearInterval(looking)
+      clearInterval(timer)
       stopListening()
       ring?.stop()
       await Promise.all(upstreams.map((upstream) => upstream.close()))
@@ -76,7 +81,19 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   }
 }
 
-/** When cookies made with a replaced secret verify no longer: streams opened with them end then. */
+function toForwardAuth(key: ServiceKey): Gateway['forwardAuth'] {
+  const toHeaders = identityHeadersForService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
+  return {
+    keys: () => [key.jwk],
+    introduce: (authenticated) => toPairs(toHeaders(authenticated).headers),
+    statusOf: (code) => CONTROL_ERRORS[code].status,
+  }
+}
+
+const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
+  flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : []))
+
+/** Tells when cookies signed with a replaced secret stop verifying: streams opened with them end then. */
 function followRetirement(liveConfig: LiveConfig): { isDue(): boolean } {
   const values = () => liveConfig.get().settings.values.chttpd_auth
   let { secret } = values()
@@ -84,7 +101,7 @@ function followRetirement(liveConfig: LiveConfig): { isDue(): boolean } {
   liveConfig.onChange(() => {
     if (values().secret === secret) return
     secret = values().secret
-    // one second more: whoever verifies may have looked at the clock a little later
+    // one second more: a verification may have read the clock slightly later
     ends.push(nowSeconds(SYSTEM_CLOCK) + toGraceSeconds(values().timeout) + 1)
   })
   return {

@@ -1,4 +1,4 @@
-// The servers behind the doors, wired: where they are, what they are told, who may still be answered.
+// Maps options to the settings of each upstream: CouchDB, ArangoDB, and the services behind the multi-model door.
 import { readFileSync } from 'node:fs'
 import { mintProxyToken } from '../auth/proxy.ts'
 import { createRevalidate, type RevalidateDeps } from '../auth/revalidate.ts'
@@ -9,13 +9,15 @@ import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
+import type { Service } from '../config/services.ts'
 import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
-import { createUpstreamWatch } from '../gateway/health.ts'
+import { createUpstreamWatch, type UpstreamHints } from '../gateway/health.ts'
 import {
   identityHeadersByClient,
   identityHeadersByDocumentToken,
   identityHeadersByProxyHeaders,
   identityHeadersByUserToken,
+  identityHeadersForService,
   type ToIdentityHeaders,
 } from '../gateway/identity-headers.ts'
 import { createDocumentProbe, createMultiModelProbe } from '../gateway/identity-probe.ts'
@@ -26,11 +28,10 @@ import { signWithRing } from '../keys/ring.ts'
 import type { Signer } from '../keys/signing-key.ts'
 import { toHmacSigningKey } from '../keys/signing-key.ts'
 import { signToken } from '../keys/token.ts'
-import type { DoorParts } from './doors.ts'
-import { toIterationLimits } from './options.ts'
-import { toDocumentHints, toMultiModelHints } from './upstream-hints.ts'
+import type { DoorParts } from './parts.ts'
+import { toIterationLimits } from './settings.ts'
 
-/** Live connections a door may have to one server: as many as clients it may have. */
+/** An upstream may have as many connections as the door may have clients. */
 const toLimits = (config: Config, log: Log): UpstreamSettings['limits'] => ({
   connectTimeoutMs: toMs(config.upstream['connect-timeout']),
   firstByteTimeoutMs: toMs(config.upstream['first-byte-timeout']),
@@ -40,7 +41,7 @@ const toLimits = (config: Config, log: Log): UpstreamSettings['limits'] => ({
 
 const toMs = (seconds: number): number => Math.round(seconds * 1000)
 
-/** Without them nothing is believed that they alone vouch for: requests fail, none goes astray. */
+/** Without a readable file no certificate is trusted: requests fail instead of reaching an unverified server. */
 function loadAuthorities(file: string, log: Log): string {
   if (file === '') return ''
   try {
@@ -51,11 +52,11 @@ function loadAuthorities(file: string, log: Log): string {
   }
 }
 
-export function toUpstreamSettings(config: Config, log: Log): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors'> {
+function toUpstreamSettings(config: Config, log: Log): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors'> {
   return { limits: toLimits(config, log), idleTimeoutMs: toMs(config.upstream['idle-timeout']) }
 }
 
-/** What tells who somebody is, under whatever name this deployment gave it. */
+/** The headers that carry an identity, under their configured names. */
 function listIdentityHeaders(config: Config): readonly string[] {
   const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
   const { x_forwarded_host, x_forwarded_proto, x_forwarded_ssl, peer_header } = config.chttpd
@@ -77,7 +78,7 @@ async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'st
   for (const { name, run } of steps) if (RIGHTS_STEPS.has(name)) await run(context)
 }
 
-export const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
+const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
   identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
   ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
   isFeed,
@@ -91,7 +92,7 @@ export const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: 
   clock: SYSTEM_CLOCK,
 })
 
-/** The document database behind the document door. */
+/** CouchDB behind the document door. */
 export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
   const settings = deriveLive(
     config,
@@ -131,7 +132,7 @@ function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
   return (who) => (config.get().upstream['document-identity'] === 'proxy' ? byHeaders : byToken)(who)
 }
 
-/** As the database has them unless told otherwise; what they are called at our own door is another matter. */
+/** CouchDB's default names. The options for header names apply to requests to Cardea, not to CouchDB. */
 const toUpstreamHeaders = (name: string) => ({
   username: `X-Auth-${name}-UserName`,
   roles: `X-Auth-${name}-Roles`,
@@ -146,10 +147,10 @@ function createHmacSigner(secret: string): Signer | undefined {
 }
 
 function refuseToSign(): never {
-  throw new Refusal('upstream_failed', { detail: 'there is no secret that could sign for the upstream' })
+  throw new Refusal('upstream_failed', { detail: 'no secret is configured to sign for the upstream' })
 }
 
-/** The multi-model database behind the multi-model door. It takes no bodies in pieces. */
+/** ArangoDB behind the multi-model door. It does not accept chunked request bodies, so they are spooled. */
 export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
   const settings = deriveLive(
     config,
@@ -189,16 +190,84 @@ function identityHeadersForMultiModel({ gateway }: DoorParts, config: Live<Confi
   return (who) => (config.get().upstream['multi-model-identity'] === 'client' ? byClient : byToken)(who)
 }
 
-/** The console of the database itself runs script: it is as trusted as the database. */
+/** An application behind the multi-model door. */
+export function createServiceUpstream({ name, url }: Service, deps: ServiceUpstreamDeps): Upstream {
+  const { parts, config, judgement } = deps
+  const settings = deriveLive(
+    config,
+    (values): UpstreamSettings => ({
+      ...toUpstreamSettings(values, parts.log),
+      urls: [url],
+      spool: undefined,
+      ownsCors: values.http['trusted-origin'].length > 0,
+    }),
+  )
+  return parts.gateway.adopt(
+    createUpstream({
+      ...toCommonDeps(parts, config, judgement),
+      settings: settings.get,
+      // an application is mounted at this origin on purpose, and its pages run scripts
+      isolates: () => false,
+      toIdentityHeaders: identityHeadersForService({
+        signer: () => parts.gateway.serviceKey.signer,
+        service: name,
+        clock: SYSTEM_CLOCK,
+      }),
+      watch: createUpstreamWatch(parts.liveConfig.events, () => toServiceHints(name), SYSTEM_CLOCK),
+      requestIdHeader: 'X-Request-Id',
+    }),
+  )
+}
+
+interface ServiceUpstreamDeps {
+  readonly parts: DoorParts
+  readonly config: Live<Config>
+  readonly judgement: Judgement
+}
+
+/** The database's own console runs scripts, so it is not sandboxed. */
 const createIsolates =
   (config: Live<Config>, own: readonly string[]) =>
   ({ path: { segments } }: RequestContext): boolean =>
-    config.get().upstream.sandbox && !own.every((part, at) => part === segments[at])
+    config.get().upstream.sandbox && !own.every((segment, index) => segment === segments[index])
 
 const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
 
-/** Answers that may go on for ever, or take for ever to begin. */
+/** Responses that may last for ever, or take for ever to begin. */
 function isFeed(context: RequestContext): boolean {
   if (context.rawQuery.includes('feed=') && FEEDS.has(context.query.get('feed'))) return true
   return context.header('accept')?.includes('text/event-stream') ?? false
 }
+
+// What an operator should check when an upstream fails.
+
+const FAILED =
+  'Is this URL the database itself? See the options first-byte-timeout, idle-timeout, ca-file of [upstream].'
+
+const toDown = (option: string): string =>
+  `Does a server run at this URL, and can this machine reach it? See ${option}.`
+
+const toDocumentHints = ({ upstream }: Config): UpstreamHints => ({
+  down: toDown('upstream.document'),
+  failed: FAILED,
+  rejected: DOCUMENT_REJECTED[upstream['document-identity']],
+})
+
+const DOCUMENT_REJECTED: Readonly<Record<Config['upstream']['document-identity'], string>> = {
+  jwt: 'In CouchDB: [jwt_keys] hmac:_default = base64 of upstream.document-secret; {chttpd_auth, jwt_authentication_handler} in [chttpd] authentication_handlers; [jwt_auth] required_claims = exp. Compare the clocks.',
+  proxy:
+    'In CouchDB: [chttpd_auth] secret = upstream.document-secret, proxy_use_secret = true; {chttpd_auth, proxy_authentication_handler} in [chttpd] authentication_handlers.',
+}
+
+const toMultiModelHints = (): UpstreamHints => ({
+  down: toDown('upstream.multi-model'),
+  failed: FAILED,
+  rejected:
+    'The secret of upstream.multi-model-secret-keyfile (or the first of -folder) must be one of --server.jwt-secret-keyfile or --server.jwt-secret-folder of ArangoDB. Compare the clocks.',
+})
+
+const toServiceHints = (name: string): UpstreamHints => ({
+  down: toDown(`services.${name}`),
+  failed: FAILED,
+  rejected: '',
+})

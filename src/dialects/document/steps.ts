@@ -79,7 +79,7 @@ function refuseCrossOrigin(context: RequestContext, { cors }: DocumentSettings):
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
 }
 
-export const isValidUserRequired = (settings: DocumentSettings): boolean =>
+const isValidUserRequired = (settings: DocumentSettings): boolean =>
   settings.requireValidUser || settings.requireValidUserExceptForUp
 
 function requireValidUser(context: RequestContext, settings: DocumentSettings): undefined {
@@ -90,3 +90,13 @@ function requireValidUser(context: RequestContext, settings: DocumentSettings): 
   if (isExact && first === '_session' && context.method === 'POST') return
   throw new Refusal('authentication_required')
 }
+
+/** Where anonymous requests are rejected, the paths of other dialects at this door need a valid user too. */
+export const createRequireEntry =
+  (settings: () => DocumentSettings, authenticate: StepsDeps['authenticate']): Step['run'] =>
+  async (context) => {
+    if (!isValidUserRequired(settings())) return undefined
+    context.authenticated = await authenticate(context)
+    if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
+    return undefined
+  }

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { findSocketPath, isSocketPathSafe } from '../../src/wiring/control-socket.ts'
+import { findSocketPath, isSocketPathSafe } from '../../src/live-config/control-socket.ts'
 
 /** A temporary folder of its own, also as the system's. */
 function makeFolder(t: TestContext): string {

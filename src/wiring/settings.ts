@@ -1,20 +1,24 @@
-// What each room needs of the configuration, in that room's own words.
-
+// Maps the options of a config snapshot to the settings each folder declares.
 import { readFileSync } from 'node:fs'
 import { BlockList } from 'node:net'
 import { createSecureContext } from 'node:tls'
+import type { JwtDeps } from '../auth/jwt.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
+import type { ProxyHeaderNames } from '../auth/proxy.ts'
 import type { SessionSettings, SigningSettings } from '../auth/session/set-cookie.ts'
 import { expandPeers } from '../config/addresses.ts'
 import { toDigests } from '../config/codecs.ts'
+import { toWireNames } from '../config/names.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { DocumentSettings } from '../dialects/document/dialect.ts'
+import type { UsersSettings } from '../dialects/document/users/deps.ts'
 import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import type { DirectorySettings } from '../directory/deps.ts'
 import type { DoorLimits } from '../http/door.ts'
 import type { Endpoint, ListenerLimits, TlsFiles } from '../http/server.ts'
 import type { TrustRules } from '../http/trust.ts'
+import { readRolesPath } from '../keys/claims.ts'
 import { toHashParameters, toPasswordRules } from '../live-config/password-options.ts'
 import { StartError } from '../live-config/start-error.ts'
 import type { IterationLimits } from '../passwords/hash-policy.ts'
@@ -35,15 +39,15 @@ export const toDoorLimits = ({ door }: Config): DoorLimits => ({
 })
 
 /**
- * The document database has a limit of its own for bodies; the smaller counts. What is passed on to one is bound by the
- * limit that one has, unless somebody gave Cardea another.
+ * CouchDB has a limit of its own for bodies; the smaller counts. Forwarded bodies are limited by the upstream, unless
+ * `max_http_request_size` is set here.
  */
-export const toDocumentDoorLimits = ({ values, find }: Settings): DoorLimits => {
-  const limits = toDoorLimits(values)
-  const bytes = values.chttpd.max_http_request_size
-  const isGiven = find('chttpd', 'max_http_request_size')?.source.kind !== 'default'
+export const toDocumentDoorLimits = (settings: Settings): DoorLimits => {
+  const limits = toDoorLimits(settings.values)
+  const bytes = settings.values.chttpd.max_http_request_size
   const maxBodyBytes = Math.min(limits.maxBodyBytes, bytes)
-  return { ...limits, maxBodyBytes, ...(isGiven && { maxPassedBytes: bytes }) }
+  const isLimited = isGiven(settings, 'chttpd', 'max_http_request_size')
+  return { ...limits, maxBodyBytes, ...(isLimited && { maxPassedBytes: bytes }) }
 }
 
 export const toLimitSettings = ({ auth, chttpd_auth_lockout: lock }: Config): LimitSettings => ({
@@ -77,11 +81,11 @@ export function toTrustRules({ chttpd }: Config): TrustRules {
   }
 }
 
-/** Whether an administrator set the option, to whatever value. */
+/** Whether the option is set explicitly, to any value. */
 export const isGiven = (settings: Settings, section: string, key: string): boolean =>
   settings.find(section, key)?.source.kind !== 'default'
 
-/** A value somebody gave, as opposed to one that stands in the table. */
+/** The text of an option that is set explicitly; `undefined` for a default. */
 const findGiven = (settings: Settings, section: string, key: string): string | undefined => {
   const found = settings.find(section, key)
   return found === undefined || found.source.kind === 'default' ? undefined : found.text
@@ -135,11 +139,11 @@ export const toMultiModelSettings = (config: Config): MultiModelSettings => {
   }
 }
 
-/** `undefined`: a verified password counts as long as it is the same. */
+/** `undefined`: a verified password stays verified until it changes. */
 export const toBasicAgeMs = ({ server }: Config): number | undefined =>
   server['authentication-timeout'] === 0 ? undefined : toMs(server['authentication-timeout'])
 
-/** What checking the password of an unknown name costs at least, whatever the scheme of new passwords. */
+/** The least work for checking the password of an unknown name, so that response times do not reveal it. */
 export function toDecoy(config: Config): HashWork {
   const { prf, iterations } = toHashParameters(config)
   return { unit: prf, amount: iterations }
@@ -187,7 +191,7 @@ function toEndpoints(given: Config['server']['endpoint'], { ssl }: Config): read
   })
 }
 
-/** Reads and tries the files, so that what is wrong with them is said by the name of the option. */
+/** Reads and tries the files at once, so that an error can name the options. */
 function loadTls(certFile: string, keyFile: string, names: string): TlsFiles {
   try {
     const files = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
@@ -218,3 +222,25 @@ function toAlgorithms({ hash_algorithms: names }: Config['chttpd_auth']): Signin
   const [first = 'sha256', ...others] = toDigests(names)
   return [first, ...others]
 }
+
+/** The names of the proxy handler's headers. */
+export function toProxyHeaderNames(config: Config): ProxyHeaderNames {
+  const names = toWireNames(config)
+  return { username: names.userNameHeader, roles: names.rolesHeader, token: names.tokenHeader }
+}
+
+/** What the document door requires of the claims of a token, and where it finds the roles. */
+export function toClaimRules(config: Config): ReturnType<JwtDeps['rules']> {
+  const { required_claims: required, roles_claim_path: path } = config.jwt_auth
+  return {
+    required,
+    roles: path === '' ? { kind: 'claim', name: toWireNames(config).rolesClaim } : readRolesPath(path),
+  }
+}
+
+export const toUsersSettings = ({ chttpd_auth, couchdb }: Config): UsersSettings => ({
+  publicFields: chttpd_auth.public_fields,
+  isPublic: chttpd_auth.users_db_public,
+  allowsSignUp: chttpd_auth.allow_sign_up,
+  isDeletable: couchdb.users_db_deletable,
+})

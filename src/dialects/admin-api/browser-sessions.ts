@@ -1,0 +1,53 @@
+// Sessions of browsers at /_cardea/. Their cookie is signed like that of the document door, with a purpose of its own.
+import { createHmac } from 'node:crypto'
+import type { AcceptedCredential } from '../../auth/handler.ts'
+import { type AccountSessionDeps, createAccountSessions } from '../../auth/session/account-session.ts'
+import { readCookie } from '../../auth/session/cookie-value.ts'
+import { createSessionService } from '../../auth/session/session-service.ts'
+import type { DoorSignIn } from '../../auth/sign-in.ts'
+import type { Directory } from '../../directory/directory.ts'
+import type { Authenticated } from '../../directory/identity.ts'
+import type { SecurityEvents } from '../../observe/security-events.ts'
+import { ADMIN_COOKIE } from './browser.ts'
+import { ADMIN_SESSION, type AdminSessions } from './session.ts'
+
+export interface BrowserSessionsDeps extends Omit<AccountSessionDeps, 'purpose' | 'directory'> {
+  readonly directory: AccountSessionDeps['directory'] & Pick<Directory, 'endSession'>
+  readonly signIn: DoorSignIn
+  readonly events: SecurityEvents
+  /** Signs the page tokens. */
+  ownKey(): Uint8Array
+}
+
+/** Signed into every cookie, so that a cookie of the document door is rejected here, and the other way round. */
+const PURPOSE = 'admin'
+
+export function createBrowserSessions(deps: BrowserSessionsDeps): AdminSessions {
+  const accounts = createAccountSessions({ ...deps, purpose: PURPOSE })
+  const service = createSessionService({ ...deps, accounts, endpoint: ADMIN_SESSION })
+  return {
+    async find(context) {
+      const cookie = readCookie(context.cookie(ADMIN_COOKIE) ?? '')
+      const found = cookie && (await accounts.find(cookie))
+      return found && toAuthenticated(found)
+    },
+    async open(credentials, context) {
+      const opened = await service.open(credentials, context)
+      return opened && { identity: opened.identity, value: opened.cookie.value }
+    },
+    async end({ session }) {
+      if (session) await service.end(session)
+    },
+    pageTokenOf: ({ session }) => session && toPageToken(session.id, deps.ownKey()),
+  }
+}
+
+const toAuthenticated = ({ identity, session }: AcceptedCredential): Authenticated => ({
+  identity,
+  session,
+  by: ADMIN_SESSION,
+})
+
+/** The same for every page of a session, different for every session. */
+const toPageToken = (sessionId: string, key: Uint8Array): string =>
+  createHmac('sha256', key).update(`page:${sessionId}`).digest('base64url')

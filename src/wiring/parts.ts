@@ -1,0 +1,190 @@
+// The parts that the doors share: the directory, one sign-in, one set of limits, the session secrets.
+import type { PasswordCheck } from '../auth/basic.ts'
+import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
+import { shareFailures } from '../auth/limits/share.ts'
+import { recordSignIn } from '../auth/record-sign-ins.ts'
+import type { RequirePasswordDeps } from '../auth/require-password.ts'
+import type { CookieSecrets } from '../auth/session/secrets.ts'
+import type { SessionSettings } from '../auth/session/set-cookie.ts'
+import { createSignIn, type DoorSignIn } from '../auth/sign-in.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive, type Live } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import { createBrowserSessions } from '../dialects/admin-api/browser-sessions.ts'
+import type { ControlDeps } from '../dialects/admin-api/operation.ts'
+import type { AdminSessions } from '../dialects/admin-api/session.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
+import { createDirectory } from '../directory/create-directory.ts'
+import type { Administration } from '../directory/deps.ts'
+import type { Directory } from '../directory/directory.ts'
+import { createTotpCheck } from '../directory/totp.ts'
+import type { JwtKeys } from '../keys/jwt-keys.ts'
+import { upgradeAdministrator } from '../live-config/administrators.ts'
+import { followCookieSecret, followCookieTimeout } from '../live-config/cookie-secret.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
+import { toHashParameters } from '../live-config/password-options.ts'
+import { followKeys } from '../live-config/token-keys.ts'
+import type { TokenSecrets } from '../live-config/token-secrets.ts'
+import { createPasswordMemory } from '../passwords/password-memory.ts'
+import { followChanges } from '../store/feed.ts'
+import type { Gateway } from './gateway.ts'
+import {
+  isGiven,
+  toAdminSessionSettings,
+  toDecoy,
+  toDirectorySettings,
+  toIterationLimits,
+  toLimitSettings,
+  toSessionSettings,
+} from './settings.ts'
+
+/** What is opened before the doors, and closed after them. */
+export interface OpenedParts {
+  readonly liveConfig: LiveConfig
+  readonly directory: Directory
+  readonly guesses: PasswordLimits
+  readonly control: ControlDeps
+  readonly tokenSecrets: TokenSecrets
+  readonly gateway: Gateway
+  readonly log: Log
+}
+
+/** What a door is built from. */
+export interface DoorParts extends OpenedParts {
+  readonly signIn: DoorSignIn
+  /** Checks the Basic credential of the document door. */
+  readonly check: PasswordCheck
+  readonly adminSessions: AdminSessions
+  /** Sign the cookies of the document door and of /_cardea/. */
+  readonly cookieSecrets: CookieSecrets
+  /** The session cookie of the document door. */
+  readonly sessionSettings: Live<SessionSettings>
+  /** Proves the current password of users who change their own credentials. */
+  readonly passwordProof: RequirePasswordDeps
+  /** Verify the tokens of the document door. */
+  readonly jwtKeys: Live<JwtKeys>
+}
+
+export function createDoorParts(opened: OpenedParts): DoorParts {
+  const { liveConfig, directory, log } = opened
+  const signIn = createDoorSignIn(opened)
+  const sessionSettings = deriveLive(liveConfig, ({ settings }) => toSessionSettings(settings.values))
+  const cookieSecrets = followCookieSecret(liveConfig, () => sessionSettings.get().timeoutSeconds)
+  return {
+    ...opened,
+    signIn,
+    check: (name, password, source) => signIn({ name, password, source, handler: DOCUMENT_BASIC.name }),
+    cookieSecrets,
+    sessionSettings,
+    adminSessions: createAdminSessions(opened, signIn, cookieSecrets),
+    passwordProof: {
+      directory,
+      signIn,
+      maxAgeSeconds: () => liveConfig.get().settings.values.auth['reauthenticate-after'],
+      clock: SYSTEM_CLOCK,
+    },
+    jwtKeys: followKeys(liveConfig, log),
+  }
+}
+
+function createAdminSessions(
+  { liveConfig, directory }: OpenedParts,
+  signIn: DoorSignIn,
+  secrets: CookieSecrets,
+): AdminSessions {
+  const settings = deriveLive(liveConfig, (snapshot) => toAdminSessionSettings(snapshot.settings.values))
+  return createBrowserSessions({
+    secrets,
+    settings: settings.get,
+    timeouts: followCookieTimeout(liveConfig, () => settings.get().timeoutSeconds),
+    directory,
+    signIn,
+    events: liveConfig.events,
+    ownKey: () => liveConfig.get().ownKey,
+    clock: SYSTEM_CLOCK,
+  })
+}
+
+function createDoorSignIn({ liveConfig, directory, guesses }: OpenedParts): DoorSignIn {
+  const config = () => liveConfig.get().settings.values
+  const signIn = createSignIn({
+    findAccount: directory.findAccount,
+    onPassword: directory.upgradeHash,
+    hasher: liveConfig.hasher,
+    memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
+    limits: guesses,
+    codes: createTotpCheck(liveConfig.store, SYSTEM_CLOCK),
+    newPasswordWork: () => toDecoy(config()),
+    storedWork: directory.storedWork,
+    iterationLimits: () => toIterationLimits(config()),
+  })
+  const recorded = recordSignIn(signIn, liveConfig.events)
+  const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
+  return ({ source, ...attempt }) => {
+    const { address, directAddress } = source.client
+    // until an administrator has named the proxies, any local program may claim any address
+    const directPeer = namesProxies.get() ? undefined : directAddress
+    return recorded({ ...attempt, peer: address, directPeer, waiting: source })
+  }
+}
+
+export function openDirectory(liveConfig: LiveConfig, log: Log): Promise<Directory> {
+  const { store, hasher, events } = liveConfig
+  const config = deriveLive(liveConfig, (snapshot) => snapshot.settings.values)
+  const settings = deriveLive(config, toDirectorySettings)
+  return createDirectory({
+    store,
+    hasher,
+    administration: toAdministration(liveConfig, log),
+    settings: settings.get,
+    follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
+    clock: SYSTEM_CLOCK,
+    ownKey: () => liveConfig.get().ownKey,
+    events,
+    log,
+  })
+}
+
+const toAdministration = (liveConfig: LiveConfig, log: Log): Administration => ({
+  accounts: () => liveConfig.get().administrators,
+  changedAt: (name) => liveConfig.get().administratorChanges.get(name)?.seconds,
+  sequence: () => liveConfig.get().sequence,
+  async replaceHash(name, from, to) {
+    const snapshot = liveConfig.get()
+    const { runtime, hasher } = liveConfig
+    const parameters = toHashParameters(snapshot.settings.values)
+    await upgradeAdministrator(snapshot.settings, snapshot, { name, from, to }, { runtime, hasher, parameters, log })
+    await liveConfig.refresh()
+  },
+  endSessions: async (name) => {
+    await liveConfig.runtime.endAdministratorSessions(name)
+    await liveConfig.refresh()
+  },
+  refresh: async () => {
+    await liveConfig.refresh()
+  },
+})
+
+export interface Limits {
+  readonly guesses: PasswordLimits
+  close(): Promise<void>
+}
+
+/** The limits on password checks, shared with other nodes through the store. */
+export function openLimits(liveConfig: LiveConfig, log: Log): Limits {
+  const settings = deriveLive(liveConfig, (snapshot) => toLimitSettings(snapshot.settings.values))
+  const limits = createLimits({
+    settings: settings.get,
+    clock: SYSTEM_CLOCK,
+    log,
+    onReached: ({ limit, name, seconds }) =>
+      liveConfig.events.record('limit.started', { limit, subject: name, seconds }),
+  })
+  const sharing = shareFailures({
+    counters: limits,
+    store: liveConfig.store,
+    settings: settings.get,
+    clock: SYSTEM_CLOCK,
+  })
+  return { guesses: limits, close: sharing.stop }
+}
