@@ -37,6 +37,7 @@ export const PACKAGES = {
   pino: /^observe\//,
   'lru-cache': /^(base|directory|auth|keys|passwords|gateway|http)\//,
   re2js: /^passwords\//,
+  bcrypt: /^passwords\/schemes\//,
   undici: /^gateway\//,
   pg: /^store\/postgres\//,
 }

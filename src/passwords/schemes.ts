@@ -1,13 +1,14 @@
 /** The table of password schemes. A new scheme is one row here, in a file of its own. */
 import type { HashTools, HashWork, WorkUnits } from './hash-work.ts'
 import { ARGON2ID } from './schemes/argon2id.ts'
+import { BCRYPT } from './schemes/bcrypt.ts'
 import { PBKDF2, type Pbkdf2Password, SIMPLE_PBKDF2 } from './schemes/pbkdf2.ts'
 import { SALTED } from './schemes/salted.ts'
 import type { PasswordFlaw, PasswordMembers, PasswordScheme } from './schemes/scheme.ts'
 import { SCRYPT } from './schemes/scrypt.ts'
 import { SIMPLE, type SimplePassword } from './schemes/simple.ts'
 
-const ROWS = [SIMPLE, PBKDF2, SIMPLE_PBKDF2, SALTED, SCRYPT, ARGON2ID] as const
+const ROWS = [SIMPLE, PBKDF2, SIMPLE_PBKDF2, SALTED, BCRYPT, SCRYPT, ARGON2ID] as const
 
 export const SCHEMES: readonly PasswordScheme[] = ROWS
 

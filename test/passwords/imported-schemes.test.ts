@@ -35,6 +35,26 @@ const VECTORS: readonly Vector[] = [
     password: 'password',
     description: 'argon2id m=256 t=2 p=2',
   },
+  // the tests of jBCrypt
+  {
+    scheme: 'bcrypt',
+    text: '$2a$06$If6bvum7DFjUnE9p2uDeDu0YHzrHM6tf.iqN8.yx.jNN1ILEf7h0i',
+    password: 'abc',
+    description: 'bcrypt 6',
+  },
+  // the same, as OpenBSD and PHP name it
+  {
+    scheme: 'bcrypt',
+    text: '$2b$06$.rCVZVOThsIa97pEDOxvGuRRgzG64bvtJ0938xuqzv18d3ZpQhstC',
+    password: 'abcdefghijklmnopqrstuvwxyz',
+    description: 'bcrypt 6',
+  },
+  {
+    scheme: 'bcrypt',
+    text: '$2y$06$.rCVZVOThsIa97pEDOxvGuRRgzG64bvtJ0938xuqzv18d3ZpQhstC',
+    password: 'abcdefghijklmnopqrstuvwxyz',
+    description: 'bcrypt 6',
+  },
   // RFC 7914, section 12
   {
     scheme: 'scrypt',
@@ -109,6 +129,32 @@ for (const { scheme, text, password, description } of VECTORS) {
   })
 }
 
+it('bcrypt reads the first 72 bytes of a password', async () => {
+  // the tests of crypt_blowfish
+  const stored = read('bcrypt', '$2a$05$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui')
+  const first = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+  assert.equal(await hasher.verify(stored, `${first}chars after 72 are ignored`, CHEAP_DECOY), true)
+  assert.equal(await hasher.verify(stored, first, CHEAP_DECOY), true)
+  assert.equal(await hasher.verify(stored, first.slice(1), CHEAP_DECOY), false)
+})
+
+it('a cheaper bcrypt hash costs as much as the most expensive one', async () => {
+  const encoded = (cost: string) => read('bcrypt', `$2b$${cost}$.rCVZVOThsIa97pEDOxvGuRRgzG64bvtJ0938xuqzv18d3ZpQhstC`)
+  const decoy = findHashWork(encoded('11'))
+  assert.deepEqual(decoy, { unit: 'bcrypt', amount: 2048 })
+  const measure = async (stored: StoredPassword | undefined) => {
+    const before = process.cpuUsage()
+    await hasher.verify(stored, 'wrong', decoy)
+    const { user, system } = process.cpuUsage(before)
+    return user + system
+  }
+  const expected = await measure(undefined)
+  for (const cost of ['04', '08', '10', '11']) {
+    const ratio = (await measure(encoded(cost))) / expected
+    assert.ok(ratio > 0.5 && ratio < 2, `${cost}: ${ratio}`)
+  }
+})
+
 it('a step of every unit takes a measurable time', () => {
   for (const { scheme, text } of VECTORS)
     assert.ok(measureStepMs(findHashWork(read(scheme, text))?.unit ?? '') > 0, text)
@@ -124,6 +170,7 @@ describe('an encoded hash that is refused', () => {
   const SALT = 'c29tZXNhbHQ'
   const HASH = 'nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
   const argon2id = (cost: string, salt = SALT, hash = HASH) => `$argon2id$v=19$${cost}$${salt}$${hash}`
+  const bcrypt = (cost: string) => `$2b$${cost}$.rCVZVOThsIa97pEDOxvGuRRgzG64bvtJ0938xuqzv18d3ZpQhstC`
   const scrypt = (cost: string, salt = SALT, hash = HASH) => `$scrypt$${cost}$${salt}$${hash}`
   const rows: readonly (readonly [scheme: string, name: string, text: unknown, reason: string])[] = [
     ['argon2id', 'no text', 7, 'encoding'],
@@ -144,6 +191,13 @@ describe('an encoded hash that is refused', () => {
     ['argon2id', 'too many passes', argon2id('m=65536,t=17,p=1'), 'too_expensive'],
     ['argon2id', 'minutes of passes', argon2id('m=8,t=4294967295,p=1'), 'too_expensive'],
     ['argon2id', 'too many lanes', argon2id('m=65536,t=1,p=17'), 'too_expensive'],
+    ['bcrypt', 'no text', 7, 'encoding'],
+    ['bcrypt', 'a version with a known fault', bcrypt('06').replace('2b', '2x'), 'encoding'],
+    ['bcrypt', 'too low a cost', bcrypt('03'), 'encoding'],
+    ['bcrypt', 'a cut-off hash', bcrypt('06').slice(0, -1), 'encoding'],
+    ['bcrypt', 'the highest cost', bcrypt('14'), ''],
+    ['bcrypt', 'a higher cost', bcrypt('15'), 'too_expensive'],
+    ['bcrypt', 'a cost of days', bcrypt('31'), 'too_expensive'],
     ['scrypt', 'no text', null, 'encoding'],
     ['scrypt', 'N not below the limit of r', scrypt('ln=16,r=1,p=1'), 'encoding'],
     ['scrypt', 'no r', scrypt('ln=14,r=0,p=1'), 'encoding'],

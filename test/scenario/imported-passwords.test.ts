@@ -7,6 +7,7 @@ import { basic } from '../support/scenario.ts'
 
 const ENCODED: Readonly<Record<string, string>> = {
   argon2id: '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4',
+  bcrypt: '$2b$08$abcdefghijklmnopqrstuub/LlVfC1A62K0uqLz37ReP6nxxZrYNe',
   scrypt: '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E',
 }
 
