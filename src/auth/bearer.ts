@@ -4,10 +4,10 @@ import { hasToken } from '../directory/access-token.ts'
 import type { Directory } from '../directory/directory.ts'
 import { type Identity, NO_GRANTS } from '../directory/identity.ts'
 import { checkName } from '../directory/user.ts'
-import { MULTI_MODEL_TYPES, readMultiModelClaims, type UserClaims } from '../keys/multi-model-claims.ts'
+import { readMultiModelClaims, type UserClaims } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
-import type { Claims } from '../keys/token.ts'
 import type { TokenCache } from '../keys/token-cache.ts'
+import type { Claims } from '../keys/verify.ts'
 import { ABSENT, type CredentialHandler, type Verdict } from './handler.ts'
 import { readBearerToken } from './issued-token.ts'
 
@@ -50,7 +50,7 @@ function verifyOnce(text: string, { ring, cache, clock }: BearerDeps): Claims | 
   const place = { door: 'multi-model', version: keys.version, token: text }
   const known = cache.find(place, now)
   if (known) return known
-  const token = verifyWithRing(text, keys, { types: MULTI_MODEL_TYPES, nowSeconds: now })
+  const token = verifyWithRing(text, keys)
   if (token.kind === 'refused') return token.reason
   const { exp } = token.claims
   cache.remember(place, token.claims, typeof exp === 'number' ? exp : undefined)

@@ -3,7 +3,7 @@ import { findMember } from '../base/json.ts'
 import type { Session } from '../directory/directory.ts'
 import type { BearerToken } from '../directory/identity.ts'
 import type { UserClaims } from '../keys/multi-model-claims.ts'
-import type { Claims } from '../keys/token.ts'
+import type { Claims } from '../keys/verify.ts'
 
 /** Cardea's own claims: the generation of the account, until when the token can be renewed, and what it rests on. */
 const GENERATION = 'cdg'

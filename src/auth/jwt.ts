@@ -1,9 +1,14 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
-import { type ClaimProblem, DOCUMENT_TYPES, type DocumentClaimRules, readDocumentClaims } from '../keys/claims.ts'
+import {
+  type ClaimProblem,
+  DOCUMENT_TYPES,
+  type DocumentClaimRules,
+  readDocumentClaims,
+} from '../keys/document-claims.ts'
 import type { JwtKeys } from '../keys/jwt-keys.ts'
-import { type RefusedToken, type TokenReason, type VerifiedToken, verify } from '../keys/token.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
+import { type RefusedToken, type TokenReason, type VerifiedToken, verify } from '../keys/verify.ts'
 import { ABSENT, type CredentialHandler, isName, isRole, toExternalIdentity, type Verdict } from './handler.ts'
 
 export interface JwtDeps {

@@ -53,3 +53,15 @@ export function frame(parts: readonly string[]): string {
   for (const part of parts) text += `${part.length}:${part}`
   return text
 }
+
+/**
+ * Decodes base64url in canonical form only: no padding, no other characters, no stray bits at the end. So a token that
+ * is cached or revoked by its text has no second spelling.
+ */
+export function readBase64Url(text: string): Buffer | undefined {
+  // Node's decoder is lenient, its encoder is not
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.toString('base64url') === text ? bytes : undefined
+}
+
+export const toBase64Url = (bytes: string | Uint8Array): string => Buffer.from(bytes).toString('base64url')

@@ -2,10 +2,10 @@
 import { readUtf8 } from '../base/encoding.ts'
 import { isJsonObject, readJson } from '../base/json.ts'
 import type { Config } from '../config/options.ts'
-import { MULTI_MODEL_TYPES, type MultiModelFlaw, readMultiModelClaims } from '../keys/multi-model-claims.ts'
+import { type MultiModelFlaw, readMultiModelClaims } from '../keys/multi-model-claims.ts'
 import { type KeyRing, signWithRing, verifyWithRing } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
-import type { TokenReason } from '../keys/token.ts'
+import type { TokenReason } from '../keys/verify.ts'
 import { SecretProblem } from '../live-config/secret-tools.ts'
 import { toSecretSource } from '../live-config/token-secrets.ts'
 
@@ -63,7 +63,7 @@ function readPart(part: string): unknown {
 }
 
 async function findProblem(config: Config, text: string, nowSeconds: number): Promise<string | undefined> {
-  const token = verifyWithRing(text, await loadRing(config), { types: MULTI_MODEL_TYPES, nowSeconds })
+  const token = verifyWithRing(text, await loadRing(config))
   if (token.kind === 'refused') return TOKEN_PROBLEMS[token.reason]
   const said = readMultiModelClaims(token.claims, { issuer: toIssuer(config), nowSeconds })
   return said.kind === 'refused' ? CLAIM_PROBLEMS[said.reason](toIssuer(config)) : undefined

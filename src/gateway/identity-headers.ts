@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { type Authenticated, type Identity, isAnonymous } from '../directory/identity.ts'
-import type { Signer } from '../keys/signing-key.ts'
+import type { Signer } from '../keys/sign.ts'
 import { expiryOf } from './open-streams.ts'
 import { createUpstreamTokenCache } from './upstream-token-cache.ts'
 

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
+import { readBase64Url } from '../base/encoding.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { ALGORITHMS, CURVES } from './algorithms.ts'
-import { readBase64Url } from './base64url.ts'
 import {
   attempt,
   createHmacKey,

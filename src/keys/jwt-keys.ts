@@ -3,7 +3,7 @@ import { ALGORITHMS, type Algorithm } from './algorithms.ts'
 import { readJwkSet } from './jwk.ts'
 import { createHmacKey, isKeyFor, type KeyProblem, toKeyProblem, type VerificationKey, versionOf } from './key.ts'
 import { readPublicPem } from './pem.ts'
-import type { FoundKeys, TokenHeader } from './token.ts'
+import type { FoundKeys, TokenHeader } from './verify.ts'
 
 /** One line of `[jwt_keys]`: `<kind>:<kid>` and its text. */
 export interface JwtKeyEntry {

@@ -4,7 +4,6 @@
  */
 import { createHash, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
 import { type Algorithm, CURVES, type Curve, type EcCurve, type EdCurve, MINIMUM_RSA_BITS } from './algorithms.ts'
-import { isRocaModulus } from './roca.ts'
 
 interface AnyKey {
   readonly key: KeyObject
@@ -142,6 +141,26 @@ function toRsaKey(key: KeyObject, names: KeyNames): RsaKey | KeyProblem {
 
 const modulusOf = (key: KeyObject): bigint =>
   BigInt(`0x${Buffer.from(key.export({ format: 'jwk' }).n ?? '', 'base64url').toString('hex') || '0'}`)
+
+const ROCA_GENERATOR = 65_537
+const ROCA_PRIMES = [
+  3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113,
+  127, 131, 137, 139, 149, 151, 157, 163, 167,
+]
+
+/** For each small prime, the remainders of the powers of the generator. */
+const ROCA_REMAINDERS = ROCA_PRIMES.map((prime) => {
+  const remainders = new Set<number>()
+  for (let power = 1; !remainders.has(power); power = (power * ROCA_GENERATOR) % prime) remainders.add(power)
+  return { prime: BigInt(prime), remainders }
+})
+
+/**
+ * Whether a modulus was made by a chip with CVE-2017-15361 ("ROCA") and can be factored: its primes are powers of
+ * 65537 modulo many small primes. A sound modulus matches less than once in a hundred million.
+ */
+export const isRocaModulus = (modulus: bigint): boolean =>
+  ROCA_REMAINDERS.every(({ prime, remainders }) => remainders.has(Number(modulus % prime)))
 
 function toEcKey(key: KeyObject, names: KeyNames): EcKey | KeyProblem {
   const curve = findCurve(key.asymmetricKeyDetails?.namedCurve)

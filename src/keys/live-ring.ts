@@ -1,13 +1,10 @@
 import { createLive, type Live } from '../base/live.ts'
 import type { KeyRing } from './ring.ts'
 import type { RingLoad, RingProblem, SecretSource } from './secret-files.ts'
-import { shareNext } from './share-next.ts'
-import { type WatchOptions, watchSecrets } from './watch.ts'
+import { shareNext, type WatchOptions, watchSecrets } from './watch.ts'
 
 /** The ring in force. Readers call `get` once per operation and use that value throughout. */
 export interface LiveRing extends Live<KeyRing> {
-  /** Of the ring in force; what is remembered of verified tokens is kept by it. */
-  readonly version: string
   /** Why the last reload kept the old ring; `undefined` where it did not. */
   readonly problem: RingProblem | undefined
   /**
@@ -63,9 +60,6 @@ export function createLiveRing({ initial, load, onReload, watch }: LiveRingOptio
   const watching = watch && watchSecrets(watch.source, () => void reload(), watch.options)
   return {
     get: ring.get,
-    get version() {
-      return ring.get().version
-    },
     get problem() {
       return problem
     },

@@ -1,9 +1,6 @@
 import { findMember } from '../base/json.ts'
-import { findNumber } from './claims.ts'
-import type { Claims } from './token.ts'
-
-/** The values `typ` may have at the multi-model door. */
-export const MULTI_MODEL_TYPES: readonly string[] = ['JWT']
+import { findNumber } from './document-claims.ts'
+import type { Claims } from './verify.ts'
 
 interface AnyMultiModelToken {
   readonly exp: number | undefined

@@ -1,19 +1,14 @@
-/**
- * A key ring: one key signs, all verify. An immutable value: to change a key is to build another ring, so that
- * nobody ever sees half of a change.
- */
+/** A key ring: one key signs, all verify. Immutable: a change builds a new ring, so no request sees half of it. */
 import { createHash } from 'node:crypto'
 import type { Algorithm } from './algorithms.ts'
 import { isKeyFor, type VerificationKey, versionOf } from './key.ts'
-import type { SigningKey } from './signing-key.ts'
-import { type Claims, type FoundKeys, type RefusedToken, signToken, type VerifiedToken, verify } from './token.ts'
+import { type SigningKey, signToken } from './sign.ts'
+import { type Claims, type FoundKeys, type RefusedToken, type VerifiedToken, verify } from './verify.ts'
 
 export interface RingKey {
   readonly key: VerificationKey
-  /** SHA-256 of its text, as the server shows it. */
+  /** SHA-256 of its text, as ArangoDB shows it. */
   readonly sha256: string
-  /** When a retired key dies, in seconds; `undefined`: not by the clock. */
-  readonly until?: number
 }
 
 export interface RingSigner {
@@ -23,9 +18,9 @@ export interface RingSigner {
 
 export interface KeyRing {
   readonly signing: RingSigner
-  /** The signing key first, then those that only verify, in order. */
+  /** The signing key first, then those that only verify. */
   readonly verifying: readonly RingKey[]
-  /** Differs whenever a key, its end or the order does. */
+  /** Differs whenever a key or the order differs. */
   readonly version: string
 }
 
@@ -34,40 +29,21 @@ export const sha256Hex = (bytes: Uint8Array): string => createHash('sha256').upd
 export function createRing(signing: RingSigner, passive: readonly RingKey[] = []): KeyRing {
   const own: RingKey = { key: signing.key.verifying, sha256: signing.sha256 }
   const verifying = Object.freeze([own, ...passive].map((entry) => Object.freeze(entry)))
-  const version = versionOf(verifying.flatMap(({ key, until }) => [key.version, String(until)]))
+  const version = versionOf(verifying.map(({ key }) => key.version))
   return Object.freeze({ signing: Object.freeze(signing), verifying, version })
 }
 
-/** A ring that signs with another key. The one before verifies until it dies; who died before now is left out. */
-export function rotateRing(ring: KeyRing, signing: RingSigner, times: { nowSeconds: number; until: number }): KeyRing {
-  const [before, ...retired] = ring.verifying
-  const others = [...(before ? [{ ...before, until: times.until }] : []), ...retired]
-  const isNew = ({ key }: RingKey) => key.version !== signing.key.verifying.version
-  return createRing(
-    signing,
-    others.filter((entry) => isNew(entry) && isAlive(entry, times.nowSeconds)),
-  )
-}
-
-const isAlive = ({ until }: RingKey, nowSeconds: number): boolean => until === undefined || nowSeconds < until
-
-/** The living keys of a ring that are for this algorithm. */
-function findRingKeys(ring: KeyRing, algorithm: Algorithm, nowSeconds: number): FoundKeys {
-  const suited = ring.verifying.filter((entry) => isKeyFor(entry.key, algorithm) && isAlive(entry, nowSeconds))
-  if (suited.length === 0) return { kind: 'refused', reason: 'invalid_alg' }
-  return { kind: 'keys', keys: suited.map(({ key }) => key) }
-}
+const TYPE = 'JWT'
 
 export const signWithRing = (ring: KeyRing, claims: Claims): string =>
-  signToken({ typ: 'JWT' }, claims, ring.signing.key)
+  signToken({ typ: TYPE }, claims, ring.signing.key)
 
-export function verifyWithRing(
-  text: string,
-  ring: KeyRing,
-  rules: { readonly types: readonly (string | undefined)[]; readonly nowSeconds: number },
-): VerifiedToken | RefusedToken {
-  const findKeys = (algorithm: Algorithm) => findRingKeys(ring, algorithm, rules.nowSeconds)
-  return verify(text, { types: rules.types, findKeys })
+export const verifyWithRing = (text: string, ring: KeyRing): VerifiedToken | RefusedToken =>
+  verify(text, { types: [TYPE], findKeys: (algorithm) => findRingKeys(ring, algorithm) })
+
+function findRingKeys(ring: KeyRing, algorithm: Algorithm): FoundKeys {
+  const keys = ring.verifying.map(({ key }) => key).filter((key) => isKeyFor(key, algorithm))
+  return keys.length > 0 ? { kind: 'keys', keys } : { kind: 'refused', reason: 'invalid_alg' }
 }
 
 export interface RingDescription {
@@ -75,7 +51,7 @@ export interface RingDescription {
   readonly passive: readonly { readonly sha256: string }[]
 }
 
-/** What may be told about a ring: digests of its secrets, never the secrets. */
+/** Holds digests of the secrets, never a secret. */
 export function describeRing(ring: KeyRing): RingDescription {
   const passive = ring.verifying.slice(1).map(({ sha256 }) => ({ sha256 }))
   return { active: { sha256: ring.signing.sha256 }, passive }

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { createHmacKey, type EcKey, isPemLike, toVerificationKey } from './key.ts'
 import { findPrivateKey, findPublicKey, readPem } from './pem.ts'
 import { type RingKey, type RingSigner, sha256Hex } from './ring.ts'
-import { toEcSigningKey, toHmacSigningKey } from './signing-key.ts'
+import { toEcSigningKey, toHmacSigningKey } from './sign.ts'
 
 /** What a secret's bytes turn out to be. */
 export type Secret =

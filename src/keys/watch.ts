@@ -2,7 +2,6 @@ import { type FSWatcher, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretSource } from './secret-files.ts'
 import { findFileState, listSecretFiles } from './secret-folder.ts'
-import { shareNext } from './share-next.ts'
 
 export interface WatchOptions {
   /** How often to look without being told: not every file system tells. */
@@ -84,5 +83,28 @@ function openEvents({ keyfile, folder }: SecretSource, onEvent: () => void): FSW
     return events.on('error', () => events.close())
   } catch {
     return undefined
+  }
+}
+
+/**
+ * Runs one at a time, with at most one more waiting that all later callers share. So every caller gets the result of
+ * a run that began after its call.
+ */
+export function shareNext<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<unknown> | undefined
+  let waiting: Promise<T> | undefined
+  const start = () => {
+    waiting = undefined
+    const current = run()
+    const settled = () => {
+      running = undefined
+    }
+    running = current.then(settled, settled)
+    return current
+  }
+  return () => {
+    if (running === undefined) return start()
+    waiting ??= running.then(start)
+    return waiting
   }
 }

@@ -3,7 +3,6 @@ import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
-import { createRingWarnings } from '../keys/ring-warnings.ts'
 import {
   type LoadedRing,
   loadSecretRing,
@@ -11,8 +10,8 @@ import {
   reloadSecretRing,
   type SecretSource,
 } from '../keys/secret-files.ts'
-import type { Claims } from '../keys/token.ts'
 import { createTokenCache, type TokenCache } from '../keys/token-cache.ts'
+import type { Claims } from '../keys/verify.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { LiveConfig, PreparedPart } from './live-config.ts'
 import { keysOf, refuseShared, type SharedSecrets, USES } from './shared-secrets.ts'
@@ -87,4 +86,15 @@ const nameSource = ({ folder, keyfile }: SecretSource): string => {
 export function recordSecretsReload(events: SecurityEvents, source: string, load: RingLoad): void {
   if (load.kind === 'ring') events.record('secrets.reloaded', { source })
   else events.record('reload.failed', { source, reason: load.message })
+}
+
+/** The warnings of each load that the load before did not have, by secret. */
+function createRingWarnings(): (load: LoadedRing) => readonly string[] {
+  let known: ReadonlySet<string> = new Set()
+  return ({ warnings }) => {
+    const isNew = (secret: string | undefined) => secret === undefined || !known.has(secret)
+    const texts = warnings.filter(({ secret }) => isNew(secret)).map(({ text }) => text)
+    known = new Set(warnings.flatMap(({ secret }) => secret ?? []))
+    return texts
+  }
 }

@@ -155,7 +155,6 @@ function createMountedServices(parts: DoorParts, config: Live<Config>, judgement
     isOwnCredential: createIsOwnCredential({
       ring: parts.tokenSecrets.ring.get,
       jwtKeys: parts.jwtKeys.get,
-      clock: SYSTEM_CLOCK,
     }),
     ownsCors: () => config.get().http['trusted-origin'].length > 0,
   })

@@ -25,9 +25,7 @@ import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createHmacKey } from '../keys/key.ts'
 import { signWithRing } from '../keys/ring.ts'
-import type { Signer } from '../keys/signing-key.ts'
-import { toHmacSigningKey } from '../keys/signing-key.ts'
-import { signToken } from '../keys/token.ts'
+import { type Signer, signToken, toHmacSigningKey } from '../keys/sign.ts'
 import type { DoorParts } from './parts.ts'
 import { toIterationLimits } from './settings.ts'
 

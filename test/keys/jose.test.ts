@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { compactVerify } from 'jose'
 import { ALGORITHMS } from '../../src/keys/algorithms.ts'
 import { createHmacKey, toVerificationKey, type VerificationKey } from '../../src/keys/key.ts'
-import { verify } from '../../src/keys/token.ts'
+import { verify } from '../../src/keys/verify.ts'
 import { encode, makeToken, PAIRS, signerFor } from './signing.ts'
 
 interface TestKey {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { DOCUMENT_TYPES } from '../../src/keys/claims.ts'
+import { DOCUMENT_TYPES } from '../../src/keys/document-claims.ts'
 import { type JwtKeyEntry, readJwtKeys } from '../../src/keys/jwt-keys.ts'
-import { verify } from '../../src/keys/token.ts'
+import { verify } from '../../src/keys/verify.ts'
 import { makeToken, PAIRS, signerFor, toOneLine, toPem, toPrivatePem } from './signing.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')

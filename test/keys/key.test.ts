@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { createHmacKey, isPemLike, toVerificationKey } from '../../src/keys/key.ts'
-import { isRocaModulus } from '../../src/keys/roca.ts'
+import { createHmacKey, isPemLike, isRocaModulus, toVerificationKey } from '../../src/keys/key.ts'
 import { PAIRS, toPem, toPrivatePem } from './signing.ts'
 
 const codeOf = (made: { kind: string; code?: string }) => (made.kind === 'problem' ? made.code : made.kind)

@@ -20,10 +20,10 @@ describe('the ring in force', () => {
   it('is replaced as a whole, and its version with it', async () => {
     const [one, two] = [await load('one'), await load('two')]
     const live = createLiveRing({ initial: one.ring, load: async () => two })
-    assert.equal(live.version, one.ring.version)
+    assert.equal(live.get().version, one.ring.version)
     assert.equal(await live.reload(), two)
     assert.equal(live.get(), two.ring)
-    assert.equal(live.version, two.ring.version)
+    assert.equal(live.get().version, two.ring.version)
   })
 
   const problem: RingLoad = { kind: 'refused', errorNum: 34, message: 'why' }

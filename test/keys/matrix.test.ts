@@ -6,7 +6,7 @@ import { ALGORITHMS } from '../../src/keys/algorithms.ts'
 import { readJwk } from '../../src/keys/jwk.ts'
 import { readJwtKeys } from '../../src/keys/jwt-keys.ts'
 import { createHmacKey, isKeyFor, toVerificationKey, type VerificationKey } from '../../src/keys/key.ts'
-import { isSignedBy, readSignedText, verify } from '../../src/keys/token.ts'
+import { isSignedBy, readSignedText, verify } from '../../src/keys/verify.ts'
 import { makeSigned, makeToken, PAIRS, signerFor, toOneLine, toPem } from './signing.ts'
 
 const SECRET = Buffer.alloc(64, 1)

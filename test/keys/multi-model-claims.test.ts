@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { readMultiModelClaims } from '../../src/keys/multi-model-claims.ts'
-import type { Claims } from '../../src/keys/token.ts'
+import type { Claims } from '../../src/keys/verify.ts'
 
 const NOW = 1_800_000_000
 const RULES = { issuer: 'arangodb', nowSeconds: NOW }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { readJwk, readJwkSet } from '../../src/keys/jwk.ts'
 import type { VerificationKey } from '../../src/keys/key.ts'
-import { isSignedBy, readSignedText } from '../../src/keys/token.ts'
+import { isSignedBy, readSignedText } from '../../src/keys/verify.ts'
 
 interface Case {
   readonly tcId: number

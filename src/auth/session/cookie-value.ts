@@ -9,8 +9,7 @@
  */
 import { createHash, createHmac } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
-import { readUtf8 } from '../../base/encoding.ts'
-import { readBase64Url, toBase64Url } from '../../keys/base64url.ts'
+import { readBase64Url, readUtf8, toBase64Url } from '../../base/encoding.ts'
 
 export const SESSION_ID_BYTES = 16
 

@@ -5,10 +5,9 @@
  */
 import { createHmac } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
-import { readUtf8 } from '../../base/encoding.ts'
+import { readUtf8, toBase64Url } from '../../base/encoding.ts'
 import { readJson } from '../../base/json.ts'
 import type { TokenOrigin } from '../../directory/presented-session.ts'
-import { toBase64Url } from '../../keys/base64url.ts'
 import { type CookieKey, type CookieRules, digestBytesOf, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
 
 export interface TokenSession {

@@ -1,5 +1,5 @@
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { Claims, TokenHeader } from './token.ts'
+import type { Claims, TokenHeader } from './verify.ts'
 
 /** The values `typ` may have at the document door; absent is one. */
 export const DOCUMENT_TYPES: readonly (string | undefined)[] = [undefined, 'JWT', 'at+jwt']

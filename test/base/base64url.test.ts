@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { readBase64Url, toBase64Url } from '../../src/keys/base64url.ts'
+import { readBase64Url, toBase64Url } from '../../src/base/encoding.ts'
 
 describe('canonical base64url', () => {
   const refused: [string, string][] = [

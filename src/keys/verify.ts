@@ -1,16 +1,13 @@
 /**
- * JSON Web Tokens in compact form. A text from outside enters, claims leave, and only after the signature was
- * checked under a key of the very kind the algorithm is for. Nothing in a header chooses a key but `alg` and `kid`:
- * `jwk`, `jku`, `x5u` and `x5c` are never looked at.
+ * Verifies JSON Web Tokens in compact form. A signature is checked only with a key of the kind its algorithm is for.
+ * Of the header, only `alg` and `kid` choose a key: `jwk`, `jku`, `x5u` and `x5c` are never read.
  */
 import { constants, createHmac, verify as verifySignature } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
-import { readUtf8 } from '../base/encoding.ts'
+import { readBase64Url, readUtf8 } from '../base/encoding.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { ALGORITHMS, type Algorithm } from './algorithms.ts'
-import { readBase64Url, toBase64Url } from './base64url.ts'
 import { attempt, isKeyFor, type KeyProblem, signatureBytesOf, type VerificationKey } from './key.ts'
-import type { SigningKey } from './signing-key.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -25,14 +22,14 @@ export type TokenReason =
   | 'bad_mac'
   | 'bad_signature'
 
-/** What of a header is used. `typ` and `kid` are as they came: each door has its own rule for them. */
+/** The members of a header that are used. `typ` and `kid` are not checked yet: each door has its own rule. */
 export interface TokenHeader {
   readonly algorithm: Algorithm
   readonly typ: unknown
   readonly kid: unknown
 }
 
-/** A signed text whose payload may be anything. */
+/** A token whose signature has not been checked and whose payload has not been read. */
 export interface SignedText {
   readonly kind: 'signed'
   readonly header: TokenHeader
@@ -48,7 +45,7 @@ export interface Refused<R> {
 
 const refuse = <R>(reason: R): Refused<R> => ({ kind: 'refused', reason })
 
-/** Longer texts are no tokens: a header line has to hold them. */
+/** A token must fit in a header line. */
 export const MAX_TOKEN_CHARACTERS = 65_536
 
 /** Reads `header.payload.signature`. The signature has not been checked. */
@@ -77,20 +74,20 @@ function readHeader(bytes: Uint8Array): { readonly kind: 'header'; readonly valu
   if (alg === undefined) return refuse('missing_alg')
   const algorithm = typeof alg === 'string' ? ALGORITHMS.get(alg) : undefined
   if (algorithm === undefined) return refuse('invalid_alg')
-  // RFC 7515 4.1.11: what is named there must be understood, and no extension is
+  // RFC 7515 4.1.11: an extension named there must be supported, and Cardea supports none
   if (Object.hasOwn(header.value, 'crit')) return refuse('crit')
   const value = { algorithm, typ: findMember(header.value, 'typ'), kid: findMember(header.value, 'kid') }
   return { kind: 'header', value }
 }
 
-/** Whether the signature holds. A key that is not for the token's algorithm verifies nothing. */
+/** Whether the signature is right. A key that is not for the token's algorithm verifies nothing. */
 export function isSignedBy(text: SignedText, key: VerificationKey, algorithm: Algorithm): boolean {
   if (text.header.algorithm !== algorithm || !isKeyFor(key, algorithm)) return false
   if (text.signature.length !== signatureBytesOf(key, algorithm)) return false
   return key.kind === 'hmac' ? isMacOf(text, key, algorithm) : isSignatureOf(text, key, algorithm)
 }
 
-// the signed part is base64url and dots: one byte a character
+// the signed part is base64url and dots: latin1 is exact and fast
 const macOf = (signed: string, key: VerificationKey, digest: string): Buffer =>
   createHmac(digest, key.key).update(signed, 'latin1').digest()
 
@@ -104,42 +101,12 @@ function isSignatureOf({ signed, signature }: SignedText, { key }: VerificationK
   return attempt(() => verifySignature(digest, Buffer.from(signed, 'latin1'), options, signature)) === true
 }
 
-/** A token whose form is right. It keeps its claims until a key shows that they were signed. */
-class Token {
-  readonly kind = 'token'
-  readonly header: TokenHeader
-  readonly #text: SignedText
-  readonly #claims: Claims
-
-  constructor(text: SignedText, claims: Claims) {
-    this.header = text.header
-    this.#text = text
-    this.#claims = claims
-  }
-
-  /** The claims, or `undefined` where this key did not sign them. */
-  openWith(key: VerificationKey, algorithm: Algorithm): Claims | undefined {
-    return isSignedBy(this.#text, key, algorithm) ? this.#claims : undefined
-  }
-}
-
-/** Reads a token: header and payload are JSON objects in UTF-8 that name no member twice. */
-export function readToken(text: string): Token | Refused<TokenFlaw> {
-  const signed = readSignedText(text)
-  if (signed.kind === 'refused') return signed
-  const payload = readObject(signed.payload)
-  return payload.kind === 'refused' ? payload : new Token(signed, payload.value)
-}
-
-export const verifyToken = (token: Token, key: VerificationKey, algorithm: Algorithm): Claims | undefined =>
-  token.openWith(key, algorithm)
-
 export type FoundKeys =
   | { readonly kind: 'keys'; readonly keys: readonly VerificationKey[] }
   | (Refused<'unknown_kid' | 'invalid_kid' | 'bad_key' | 'invalid_alg'> & { readonly problem?: KeyProblem })
 
 export interface TokenRules {
-  /** The values `typ` may have; `undefined` among them lets it be absent. */
+  /** The accepted values of `typ`; `undefined`: it may be absent. */
   readonly types: readonly (string | undefined)[]
   readonly findKeys: (algorithm: Algorithm, header: TokenHeader) => FoundKeys
 }
@@ -153,34 +120,17 @@ export interface VerifiedToken {
 
 export type RefusedToken = Refused<TokenReason> & { readonly problem?: KeyProblem }
 
-/** The whole way from a text to claims that can be believed. Whether they suffice is for the door's own rules. */
+/** Verifies a token. The claims are returned only after the signature was verified; the caller applies its own rules. */
 export function verify(text: string, rules: TokenRules): VerifiedToken | RefusedToken {
-  const token = readToken(text)
+  const token = readSignedText(text)
   if (token.kind === 'refused') return token
+  const payload = readObject(token.payload)
+  if (payload.kind === 'refused') return payload
   const { header } = token
   if (!rules.types.some((type) => type === header.typ)) return refuse('invalid_typ')
   const found = rules.findKeys(header.algorithm, header)
-  return found.kind === 'refused' ? found : openWithAny(token, found.keys)
-}
-
-function openWithAny(token: Token, keys: readonly VerificationKey[]): VerifiedToken | RefusedToken {
-  const { header } = token
-  for (const key of keys) {
-    const claims = verifyToken(token, key, header.algorithm)
-    if (claims) return { kind: 'verified', claims, header, key }
-  }
-  return refuse(header.algorithm.kind === 'hmac' ? 'bad_mac' : 'bad_signature')
-}
-
-/** Members of a header beside `alg`, which the key decides. */
-export interface NewHeader {
-  readonly typ?: string
-  readonly kid?: string
-}
-
-/** Signs claims as they are, members in their order. */
-export function signToken(header: NewHeader, claims: Claims, key: SigningKey): string {
-  const head = toBase64Url(JSON.stringify({ alg: key.alg, ...header }))
-  const signed = `${head}.${toBase64Url(JSON.stringify(claims))}`
-  return `${signed}.${toBase64Url(key.sign(Buffer.from(signed, 'latin1')))}`
+  if (found.kind === 'refused') return found
+  const key = found.keys.find((each) => isSignedBy(token, each, header.algorithm))
+  if (!key) return refuse(header.algorithm.kind === 'hmac' ? 'bad_mac' : 'bad_signature')
+  return { kind: 'verified', claims: payload.value, header, key }
 }

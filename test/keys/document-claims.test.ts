@@ -2,8 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { ALGORITHMS } from '../../src/keys/algorithms.ts'
-import { type ClaimProblem, type DocumentClaimRules, readDocumentClaims, readRolesPath } from '../../src/keys/claims.ts'
-import type { Claims, TokenHeader } from '../../src/keys/token.ts'
+import {
+  type ClaimProblem,
+  type DocumentClaimRules,
+  readDocumentClaims,
+  readRolesPath,
+} from '../../src/keys/document-claims.ts'
+import type { Claims, TokenHeader } from '../../src/keys/verify.ts'
 
 const algorithm = ALGORITHMS.get('HS256')
 assert.ok(algorithm)

@@ -1,0 +1,54 @@
+import { createHmac, type KeyObject, sign } from 'node:crypto'
+import { toBase64Url } from '../base/encoding.ts'
+import type { EcKey, HmacKey } from './key.ts'
+import type { Claims } from './verify.ts'
+
+/** A key that signs, with its half that verifies. */
+export type SigningKey = HmacSigningKey | EcSigningKey
+
+export interface HmacSigningKey {
+  readonly alg: 'HS256'
+  readonly verifying: HmacKey
+  readonly sign: (bytes: Uint8Array) => Buffer
+}
+
+export interface EcSigningKey {
+  readonly alg: 'ES256'
+  readonly verifying: EcKey
+  readonly sign: (bytes: Uint8Array) => Buffer
+}
+
+export const toHmacSigningKey = (verifying: HmacKey): HmacSigningKey =>
+  Object.freeze({
+    alg: 'HS256',
+    verifying,
+    sign: (bytes: Uint8Array) => createHmac('sha256', verifying.key).update(bytes).digest(),
+  })
+
+/** `key` is the private half of `verifying`, on P-256. */
+export const toEcSigningKey = (key: KeyObject, verifying: EcKey): EcSigningKey =>
+  Object.freeze({
+    alg: 'ES256',
+    verifying,
+    sign: (bytes: Uint8Array) => sign('sha256', bytes, { key, dsaEncoding: 'ieee-p1363' }),
+  })
+
+/** Signs claims with a key that the caller does not see. */
+export interface Signer {
+  /** Differs from key to key. */
+  readonly version: string
+  sign(claims: Claims): string
+}
+
+/** Members of a header beside `alg`, which the key decides. */
+export interface NewHeader {
+  readonly typ?: string
+  readonly kid?: string
+}
+
+/** Keeps the order of the claims. */
+export function signToken(header: NewHeader, claims: Claims, key: SigningKey): string {
+  const head = toBase64Url(JSON.stringify({ alg: key.alg, ...header }))
+  const signed = `${head}.${toBase64Url(JSON.stringify(claims))}`
+  return `${signed}.${toBase64Url(key.sign(Buffer.from(signed, 'latin1')))}`
+}
