@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { decodePercent, readBase64 } from '../../src/base/encoding.ts'
 
-test('percent-decoding undoes encodeURIComponent', () => {
+test('percent-decoding reverses encodeURIComponent', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
@@ -20,7 +20,7 @@ test('percent-decoding never throws', () => {
   )
 })
 
-test('base64 undoes what Buffer writes, with padding and, if lax, without', () => {
+test('decodes the base64 of Buffer, with padding and, if lax, without', () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       const text = Buffer.from(bytes).toString('base64')
@@ -38,5 +38,5 @@ for (const [name, text] of [
   ['one digit', 'YWJjZ'],
   ['foreign character', 'YW!j'],
 ] as const) {
-  test(`no base64: ${name}`, () => assert.equal(readBase64(text), undefined))
+  test(`rejects as base64: ${name}`, () => assert.equal(readBase64(text), undefined))
 }

@@ -10,7 +10,7 @@ const PAD = ' '.repeat(70_000)
 const LONG = `"${'x'.repeat(70_000)}"`
 const LARGE = `[${LONG}]`
 
-describe('a body is bounded before it is parsed', () => {
+describe('checks the limits of a body before it is parsed', () => {
   const rows: readonly (readonly [name: string, text: string, reason: string])[] = [
     ['too deep', '['.repeat(101) + ']'.repeat(101), 'too_deep'],
     ['too deep and never closed', '{"a":'.repeat(1_000_000), 'too_deep'],
@@ -24,13 +24,13 @@ describe('a body is bounded before it is parsed', () => {
   ]
   for (const [name, text, reason] of rows)
     it(name, async () => assert.deepEqual(await read(text), { kind: 'refused', reason }))
-  it('100 levels are accepted', async () => {
+  it('accepts 100 levels', async () => {
     assert.equal((await read('['.repeat(100) + ']'.repeat(100))).kind, 'json')
   })
-  it('brackets within strings do not count', async () => {
+  it('ignores brackets in strings', async () => {
     assert.equal((await read(JSON.stringify({ a: '[{'.repeat(1000), 'b"[': '\\"[' }))).kind, 'json')
   })
-  it('bytes that are not UTF-8', async () => {
+  it('refuses bytes that are not UTF-8', async () => {
     assert.deepEqual(await readJsonBody(Buffer.from([0x22, 0xff, 0x22]), LIMITS), {
       kind: 'refused',
       reason: 'not_utf8',
@@ -38,7 +38,7 @@ describe('a body is bounded before it is parsed', () => {
   })
 })
 
-describe('a large body is read in pieces as JSON.parse reads it', () => {
+describe('reads a large body in pieces with the same result as JSON.parse', () => {
   const rows = [
     `[${PAD}]`,
     `{${PAD}}`,
@@ -79,14 +79,14 @@ describe('a large body is read in pieces as JSON.parse reads it', () => {
       assert.deepEqual(await read(text), { kind: 'refused', reason: 'not_json' })
     })
   for (const text of [`{"a":${LARGE},"a":1}`, `{"a":${LARGE},"a":${LARGE}}`, `{"a":1,"b":${LONG},"a":${LONG}}`])
-    it('a member that stands twice is refused', async () => {
+    it('refuses two members of the same name', async () => {
       assert.deepEqual(await read(text), { kind: 'refused', reason: 'duplicate_name' })
     })
-  it('a number that cannot be kept is noticed in any piece', async () => {
+  it('notices a number that cannot be kept in any piece', async () => {
     const reading = await read(`[${LARGE},9007199254740993,${LONG}]`)
     assert.ok(reading.kind === 'json' && !reading.isExact)
   })
-  it('whatever the value', async () => {
+  it('for random values', async () => {
     const value = fc.jsonValue({ maxDepth: 4 })
     await fc.assert(
       fc.asyncProperty(value, value, fc.constantFrom('', ' ', '\n'), async (a, b, blank) => {
@@ -101,7 +101,7 @@ describe('a large body is read in pieces as JSON.parse reads it', () => {
   })
 })
 
-it('other work has its turn while a body of 8 MB is read', async () => {
+it('lets other work run while a body of 8 MB is read', async () => {
   const text = `{"docs":[${Array.from({ length: 60_000 }, (_, i) => `{"_id":"${i}","name":"${'n'.repeat(100)}"}`).join()}]}`
   let turns = 0
   let isOver = false

@@ -29,11 +29,11 @@ describe('JSON without duplicate names', () => {
   ]
   for (const [name, text] of accepted) it(`reads ${name}`, () => assert.deepEqual(read(text), JSON.parse(text)))
 
-  it('lets the last one count where duplicates are allowed', () => {
+  it('uses the last one if duplicates are allowed', () => {
     assert.deepEqual(readJson('{"a":1,"a":2}'), { kind: 'json', value: { a: 2 } })
   })
 
-  it('reads whatever JSON.stringify writes, and refuses it with one member doubled', () => {
+  it('reads the output of JSON.stringify, and refuses it with one member doubled', () => {
     const value = fc.jsonValue({ maxDepth: 4 })
     fc.assert(
       fc.property(value, fc.string(), value, (inner, name, other) => {
@@ -44,11 +44,11 @@ describe('JSON without duplicate names', () => {
     )
   })
 
-  it('is total', () => {
+  it('never throws', () => {
     fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => void readJson(text, { noDuplicates: true })))
   })
 
-  it('does not run out of stack', () => {
+  it('reads deep nesting without a stack overflow', () => {
     const depth = 100_000
     assert.equal(readJson('['.repeat(depth) + ']'.repeat(depth), { noDuplicates: true }).kind, 'json')
   })
@@ -71,26 +71,26 @@ describe('numbers', () => {
   for (const text of [...lost, '{"a":[1,{"b":9007199254740993}]}', '["x",1e999]'])
     it(`does not keep ${text}`, () => assert.equal(keepsNumbers(text), false))
 
-  it('keeps whatever JSON.stringify writes', () => {
+  it('keeps the output of JSON.stringify', () => {
     fc.assert(fc.property(fc.jsonValue(), (value) => keepsNumbers(JSON.stringify(value))))
     fc.assert(fc.property(fc.double(), (value) => keepsNumbers(JSON.stringify(value))))
   })
 
-  it('takes no longer for a long number than for a long text', () => {
+  it('is as fast for a long number as for a long text', () => {
     assert.equal(keepsNumbers(`${'0'.repeat(5)}.${'0'.repeat(1_000_000)}1e1000001`), true)
     assert.equal(keepsNumbers(`1${'0'.repeat(1_000_000)}1e-1000001`), false)
   })
 })
 
 describe('members', () => {
-  it('finds only what the object itself has', () => {
+  it('finds only own members of the object', () => {
     const object = JSON.parse('{"a":1,"__proto__":2}')
     assert.deepEqual(
       ['a', '__proto__', 'constructor', 'toString'].map((name) => findMember(object, name)),
       [1, 2, undefined, undefined],
     )
   })
-  it('tells objects from arrays and null', () => {
+  it('distinguishes objects from arrays and null', () => {
     assert.deepEqual([{}, [], null, 1, 'a'].map(isJsonObject), [true, false, false, false, false])
   })
 })

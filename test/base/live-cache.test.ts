@@ -10,14 +10,14 @@ const fill = (size: () => number, keys: readonly string[]) => {
 }
 
 describe('cache whose size may change', () => {
-  it('forgets what was used longest ago', () => {
+  it('removes the least recently used entry', () => {
     const { cache, held } = fill(() => 2, ['a', 'b'])
     cache.get('a')
     cache.set('c', { key: 'c' })
     assert.deepEqual(held(['a', 'b', 'c']), ['a', 'c'])
   })
 
-  it('shrinks to what was used last, and grows without losing anything', () => {
+  it('keeps the most recently used entries when it shrinks, and all when it grows', () => {
     let size = 4
     const { cache, held } = fill(() => size, ['a', 'b', 'c', 'd'])
     cache.get('b')
@@ -28,7 +28,7 @@ describe('cache whose size may change', () => {
     assert.deepEqual(held(['b', 'd', 'e']), ['b', 'd', 'e'])
   })
 
-  it('deletes one, clears all', () => {
+  it('deletes one entry, clears all', () => {
     const { cache, held } = fill(() => 4, ['a', 'b', 'c'])
     cache.delete('b')
     assert.deepEqual(held(['a', 'b', 'c']), ['a', 'c'])
@@ -40,7 +40,7 @@ describe('cache whose size may change', () => {
     it(`of size ${size} holds nothing`, () => assert.deepEqual(fill(() => size, ['a']).held(['a']), []))
   }
 
-  it('an absurd size takes no more than a million places', () => {
+  it('allocates at most a million entries', () => {
     assert.deepEqual(fill(() => Number.POSITIVE_INFINITY, ['a', '__proto__']).held(['a', '__proto__']), [
       'a',
       '__proto__',

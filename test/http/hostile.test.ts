@@ -7,7 +7,7 @@ interface Row {
   readonly name: string
   readonly send: string
   readonly status: number
-  /** The connection must be closed with the answer. */
+  /** The connection must be closed after the response. */
   readonly closes?: boolean
 }
 
@@ -49,9 +49,9 @@ const ROWS: Row[] = [
   { name: 'a star with GET', send: request('*'), status: 400, closes: true },
   { name: 'TRACE', send: request('/').replace('GET', 'TRACE'), status: 405 },
   { name: 'CONNECT', send: 'CONNECT evil:443 HTTP/1.1\r\nHost: evil\r\n\r\n', status: 400, closes: true },
-  { name: 'a method nobody knows', send: request('/').replace('GET', 'BREW'), status: 400, closes: true },
+  { name: 'an unknown method', send: request('/').replace('GET', 'BREW'), status: 400, closes: true },
   { name: 'HTTP/2 preface', send: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', status: 400, closes: true },
-  { name: 'rubbish', send: '\x16\x03\x01\x02\x00\x01\x00', status: 400, closes: true },
+  { name: 'invalid bytes', send: '\x16\x03\x01\x02\x00\x01\x00', status: 400, closes: true },
   {
     name: 'Content-Length twice',
     send: post('Content-Length: 1', 'Content-Length: 1', '', 'a'),
@@ -70,7 +70,7 @@ const ROWS: Row[] = [
   { name: 'bare line feeds', send: 'GET / HTTP/1.1\nHost: a\n\n', status: 400, closes: true },
   { name: 'an unknown transfer coding', send: post('Transfer-Encoding: xchunked', '', ''), status: 400, closes: true },
   {
-    name: 'an unknown transfer coding for a path nobody reads',
+    name: 'an unknown transfer coding for a path that does not read the body',
     send: request('/nowhere', 'Transfer-Encoding: gzip, chunked'),
     status: 400,
     closes: true,
@@ -114,13 +114,13 @@ const ROWS: Row[] = [
     closes: true,
   },
   {
-    name: 'chunks from a client of HTTP/1.0 that nobody reads',
+    name: 'unread chunks from a client of HTTP/1.0',
     send: 'POST /nowhere HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n0\r\n\r\n',
     status: 400,
     closes: true,
   },
   {
-    name: 'a trailer as large as no header may be',
+    name: 'a trailer larger than the limit for headers',
     send: post('Transfer-Encoding: chunked', '', `1\r\na\r\n0\r\nX-A: ${'a'.repeat(8000)}\r\n\r\n`),
     status: 400,
     closes: true,
@@ -137,7 +137,7 @@ const ROWS: Row[] = [
     status: 200,
   },
   { name: 'an expectation of HTTP/1.0', send: 'GET / HTTP/1.0\r\nExpect: miracles\r\n\r\n', status: 200 },
-  { name: 'an expectation nobody knows', send: request('/', 'Expect: miracles'), status: 417 },
+  { name: 'an unknown expectation', send: request('/', 'Expect: miracles'), status: 417 },
   { name: 'bad percent-encoding', send: request('/%zz'), status: 400 },
 ]
 
@@ -146,11 +146,11 @@ for (const dialect of ['document', 'multi-model'] as const) {
 
   for (const row of ROWS) {
     test(`${dialect}: ${row.name} is ${row.status}`, async () => {
-      const answer = await sendRaw(door.port, row.send, { untilClosed: row.closes ?? false })
-      assert.equal(answer.status, row.status, answer.text.slice(0, 400))
-      if (row.closes) assert.ok(answer.isClosed, 'the connection stays open')
+      const response = await sendRaw(door.port, row.send, { untilClosed: row.closes ?? false })
+      assert.equal(response.status, row.status, response.text.slice(0, 400))
+      if (row.closes) assert.ok(response.isClosed, 'the connection stays open')
       if (row.status < 400) return
-      const body = JSON.parse(answer.body)
+      const body = JSON.parse(response.body)
       if (dialect === 'document') assert.deepEqual(Object.keys(body), ['error', 'reason'])
       else assert.equal(body.code, row.status)
     })
@@ -179,19 +179,19 @@ for (const dialect of ['document', 'multi-model'] as const) {
     if (send === undefined) continue
     test(`${dialect}: a request behind ${name} runs only if the connection stays open`, async () => {
       const before = counter.runs
-      const answer = await sendRaw(door.port, send + CANARY, { untilClosed: true })
-      const replies = answer.text.split(/(?=HTTP\/1\.1 \d{3} )/)
+      const response = await sendRaw(door.port, send + CANARY, { untilClosed: true })
+      const replies = response.text.split(/(?=HTTP\/1\.1 \d{3} )/)
       const isEnded = replies.findIndex((reply) => /^connection: close\r$/im.test(reply))
       const sung = replies.filter((reply) => reply.endsWith('canary')).length
-      assert.equal(counter.runs - before, sung, 'what ran was answered, and the other way round')
+      assert.equal(counter.runs - before, sung, 'each executed request has a reply, and the other way round')
       assert.equal(isEnded, replies.length - 1, 'the first reply that announces the end is the last')
     })
   }
 }
 
-test('no header vanishes: what stands behind many others is seen', async (t) => {
+test('reads a header that comes after many others', async (t) => {
   const door = await openTestDoor(t, { limits: { maxHeaders: 2000, maxHeaderBytes: 60_000 } })
   const filler = Array.from({ length: 1990 }, (_, i) => `a${i}:`)
-  const answer = await sendRaw(door.port, request('/_open/echo', ...filler, 'X-Forwarded-For: 203.0.113.7'))
-  assert.equal(JSON.parse(answer.body).address, '203.0.113.7')
+  const response = await sendRaw(door.port, request('/_open/echo', ...filler, 'X-Forwarded-For: 203.0.113.7'))
+  assert.equal(JSON.parse(response.body).address, '203.0.113.7')
 })

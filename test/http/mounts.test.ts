@@ -8,7 +8,7 @@ import type { Dialect } from '../../src/http/request-context.ts'
 import { openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
 
-/** Answers everything with its own name, so that a test sees which dialect was spoken. */
+/** Puts its own name in every response, so that a test sees which dialect handled the request. */
 const GUEST: Dialect = {
   name: 'guest',
   requestIdHeader: 'X-Guest-Id',
@@ -26,27 +26,31 @@ const GUEST_PATHS = [
   { name: 'a route of the mounted dialect', path: '/_guest/known', body: 'guest route' },
   { name: 'the segment alone', path: '/_guest', body: 'guest not_found' },
   { name: 'the segment and a query', path: '/_guest?x', body: 'guest not_found' },
-  { name: 'what guards refuse, in the words of the mounted dialect', path: '/_guest/\\', body: 'guest invalid_target' },
+  {
+    name: 'an invalid request, with the error of the mounted dialect',
+    path: '/_guest/\\',
+    body: 'guest invalid_target',
+  },
 ]
 
 const HOST_PATHS = ['/_guests', '/_guest%2Fknown', '/%5Fguest/known', '/x/_guest/known', '//_guest/known', '/_Guest']
 
 for (const dialect of ['document', 'multi-model'] as const) {
-  test(`at the ${dialect} door a mounted dialect speaks for its segment, spelled plainly, and nothing else`, async (t) => {
+  test(`at the ${dialect} door a mounted dialect handles its unencoded segment and nothing else`, async (t) => {
     const { port } = await openTestDoor(t, { dialect, mounts: [{ segment: '_guest', dialect: GUEST }] })
     for (const { name, path, body } of GUEST_PATHS) {
-      const answer = await sendRaw(port, request(path))
-      assert.equal(answer.body, body, name)
-      assert.match(answer.head, /X-Guest: yes/, name)
+      const response = await sendRaw(port, request(path))
+      assert.equal(response.body, body, name)
+      assert.match(response.head, /X-Guest: yes/, name)
     }
     for (const path of HOST_PATHS) {
-      const answer = await sendRaw(port, request(path))
-      assert.doesNotMatch(answer.text, /guest (route|not_found)|X-Guest/, path)
+      const response = await sendRaw(port, request(path))
+      assert.doesNotMatch(response.text, /guest (route|not_found)|X-Guest/, path)
     }
   })
 }
 
-test('a Unix socket has the mode asked for', async (t) => {
+test('creates a Unix socket with the given mode', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-socket-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   for (const [name, mode] of [

@@ -17,7 +17,7 @@ const find = createRouter(
 const ROWS: [name: string, segments: string[], path: string | undefined, params: Record<string, string>][] = [
   ['the root has no segments', [], '/', {}],
   ['a literal', ['_session'], '/_session', {}],
-  ['a parameter takes any text', ['_node', 'a/b'], '/_node/{node}', { node: 'a/b' }],
+  ['a parameter matches any text', ['_node', 'a/b'], '/_node/{node}', { node: 'a/b' }],
   ['a literal wins over a parameter', ['_node', '_all'], '/_node/_all', {}],
   [
     'several parameters',
@@ -25,12 +25,12 @@ const ROWS: [name: string, segments: string[], path: string | undefined, params:
     '/_node/{node}/_config/{section}/{key}',
     { node: '_local', section: 's', key: 'k' },
   ],
-  ['a path that stops half way is none', ['_node', '_local', '_config', 's'], undefined, {}],
-  ['a path that goes on is none', ['_session', 'x'], undefined, {}],
+  ['an incomplete path does not match', ['_node', '_local', '_config', 's'], undefined, {}],
+  ['a longer path does not match', ['_session', 'x'], undefined, {}],
   ['an unknown path', ['nowhere'], undefined, {}],
-  ['a name every object has is no literal', ['constructor'], undefined, {}],
+  ['a name of Object.prototype is not a literal', ['constructor'], undefined, {}],
   [
-    'a parameter may be called like a member every object has',
+    'a parameter may have a name of Object.prototype as its value',
     ['_node', '__proto__'],
     '/_node/{node}',
     { node: '__proto__' },
@@ -45,7 +45,7 @@ for (const [name, segments, path, params] of ROWS) {
   })
 }
 
-test('two routes for one path do not start', () => {
+test('rejects two routes for one path', () => {
   assert.throws(() => createRouter([route('/a'), route('/a/')]), TypeError)
   assert.throws(() => createRouter([route('/{a}/x'), route('/{b}/y')]), TypeError)
 })

@@ -9,7 +9,7 @@ import type { RequestContext } from '../../src/http/request-context.ts'
 import { openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
 
-test('Expect: 100-continue asks for a body that is wanted', async (t) => {
+test('sends 100 Continue when the body is read', async (t) => {
   const door = await openTestDoor(t)
   const head = 'POST /_open/echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
   const socket = connect(door.port, '127.0.0.1')
@@ -22,50 +22,50 @@ test('Expect: 100-continue asks for a body that is wanted', async (t) => {
   socket.destroy()
 })
 
-test('Expect: 100-continue of a client of HTTP/1.0 is not heard', async (t) => {
+test('ignores Expect: 100-continue of an HTTP/1.0 client', async (t) => {
   const door = await openTestDoor(t)
   const bytes = 'POST /_open/echo HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc'
-  const answer = await sendRaw(door.port, bytes, { untilClosed: true })
-  assert.deepEqual([answer.status, answer.body], [200, 'read 3'])
+  const response = await sendRaw(door.port, bytes, { untilClosed: true })
+  assert.deepEqual([response.status, response.body], [200, 'read 3'])
 })
 
-test('Expect: 100-continue is not asked for a body nobody wants', async (t) => {
+test('sends no 100 Continue if the body is not read', async (t) => {
   const door = await openTestDoor(t)
-  const answer = await sendRaw(
+  const response = await sendRaw(
     door.port,
     'POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
     { untilClosed: true },
   )
-  assert.equal(answer.status, 404)
-  assert.ok(answer.isClosed)
+  assert.equal(response.status, 404)
+  assert.ok(response.isClosed)
 })
 
-test('the refusal of a large body reaches a client that goes on sending', async (t) => {
+test('delivers the rejection of a large body to a client that is still sending it', async (t) => {
   const door = await openTestDoor(t)
-  const answer = await sendRaw(
+  const response = await sendRaw(
     door.port,
     ['POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n', Buffer.alloc(900_000)],
     { untilClosed: true },
   )
-  assert.equal(answer.status, 404)
+  assert.equal(response.status, 404)
 })
 
-test('a small body nobody read does not cost the connection', async (t) => {
+test('keeps the connection after a small unread body', async (t) => {
   const door = await openTestDoor(t)
   const one = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc'
-  const answer = await sendRaw(door.port, one + request('/', 'Connection: close'), { untilClosed: true })
-  assert.equal(answer.text.match(/HTTP\/1\.1 404/g)?.length, 1)
-  assert.equal(answer.text.match(/HTTP\/1\.1 200/g)?.length, 1)
+  const response = await sendRaw(door.port, one + request('/', 'Connection: close'), { untilClosed: true })
+  assert.equal(response.text.match(/HTTP\/1\.1 404/g)?.length, 1)
+  assert.equal(response.text.match(/HTTP\/1\.1 200/g)?.length, 1)
 })
 
-test('rubbish behind a request does not mix with its answer', async (t) => {
+test('answers a request before invalid bytes and then closes the connection', async (t) => {
   const door = await openTestDoor(t)
-  const answer = await sendRaw(door.port, `${request('/')}\x00\x01\r\n\r\n`, { untilClosed: true })
-  assert.match(answer.text, /^HTTP\/1\.1 200 OK/)
-  assert.ok(answer.isClosed)
+  const response = await sendRaw(door.port, `${request('/')}\x00\x01\r\n\r\n`, { untilClosed: true })
+  assert.match(response.text, /^HTTP\/1\.1 200 OK/)
+  assert.ok(response.isClosed)
 })
 
-test('past the limit a connection is answered 503, and the others go on', async (t) => {
+test('responds 503 on connections above the limit and keeps serving the others', async (t) => {
   const door = await openTestDoor(t, { limits: { maxConnections: 1 } })
   const kept = connect(door.port, '127.0.0.1')
   await once(kept, 'connect')
@@ -80,7 +80,7 @@ test('past the limit a connection is answered 503, and the others go on', async 
   kept.destroy()
 })
 
-test('stopping finishes what is running and refuses what is new', async (t) => {
+test('on stop, finishes running requests and accepts no new connections', async (t) => {
   const gate = Promise.withResolvers<void>()
   const routes = [
     {
@@ -92,18 +92,18 @@ test('stopping finishes what is running and refuses what is new', async (t) => {
   const running = sendRaw(door.port, request('/_open/slow'), { untilClosed: true })
   const idle = connect(door.port, '127.0.0.1')
   await once(idle, 'connect')
-  await sendRaw(door.port, request('/')) // the running request is in by now
+  await sendRaw(door.port, request('/')) // by now the running request has arrived
   const closed = door.close(5000)
   await once(idle, 'close')
   await assert.rejects(once(connect(door.port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
   gate.resolve()
-  const answer = await running
-  assert.equal(answer.body, 'done')
-  assert.match(answer.head, /^connection: close$/im)
+  const response = await running
+  assert.equal(response.body, 'done')
+  assert.match(response.head, /^connection: close$/im)
   await closed
 })
 
-test('stopping does not wait longer than it is given', async (t) => {
+test('on stop, waits no longer than the grace period', async (t) => {
   const routes = [{ path: '/_open/never', methods: { GET: () => new Promise<never>(() => {}) } }]
   const door = await openTestDoor(t, { routes })
   const hanging = sendRaw(door.port, request('/_open/never'), { untilClosed: true })
@@ -112,40 +112,40 @@ test('stopping does not wait longer than it is given', async (t) => {
   assert.equal((await hanging).status, 0)
 })
 
-test('a Unix socket: answered, private, and a dead one is replaced', async (t) => {
+test('serves on a private Unix socket, and refuses to replace one that is in use', async (t) => {
   const path = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'door.sock')
   await openTestDoor(t, { endpoint: { kind: 'unix', path } })
   assert.equal(statSync(path).mode & 0o007, 0)
-  const answer = await sendRaw({ path }, request('/_open/echo'))
-  assert.equal(JSON.parse(answer.body).isUnixSocket, true)
+  const response = await sendRaw({ path }, request('/_open/echo'))
+  assert.equal(JSON.parse(response.body).isUnixSocket, true)
   await assert.rejects(openTestDoor(t, { endpoint: { kind: 'unix', path } }), { code: 'EADDRINUSE' })
 })
 
-test('a file that is no socket is left alone', async (t) => {
+test('does not replace a file that is not a socket', async (t) => {
   const path = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'precious.txt')
   writeFileSync(path, 'precious')
   await assert.rejects(openTestDoor(t, { endpoint: { kind: 'unix', path } }), { code: 'EEXIST' })
   assert.equal(readFileSync(path, 'utf8'), 'precious')
 })
 
-test('a connection that never begins TLS is cut in time', async (t) => {
+test('closes a connection that does not begin the TLS handshake in time', async (t) => {
   const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
   const tls = { cert: fixture('cert.pem'), key: fixture('key.pem') }
   const door = await openTestDoor(t, { endpoint: { kind: 'tcp', host: '127.0.0.1', port: 0, tls } })
-  const answer = await sendRaw(door.port, '', { untilClosed: true })
-  assert.ok(answer.isClosed)
+  const response = await sendRaw(door.port, '', { untilClosed: true })
+  assert.ok(response.isClosed)
 })
 
-test('a body nobody wanted and that never comes does not keep the connection', async (t) => {
+test('closes the connection if an unread body does not arrive', async (t) => {
   const door = await openTestDoor(t)
-  const answer = await sendRaw(door.port, 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\nx', {
+  const response = await sendRaw(door.port, 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\nx', {
     untilClosed: true,
   })
-  assert.equal(answer.status, 200)
-  assert.ok(answer.isClosed)
+  assert.equal(response.status, 200)
+  assert.ok(response.isClosed)
 })
 
-test('no route reads more than the door allows', async (t) => {
+test('limits the body to the limit of the door, whatever the route asks for', async (t) => {
   const routes = [
     {
       path: '/_open/large',
@@ -159,14 +159,14 @@ test('no route reads more than the door allows', async (t) => {
     },
   ]
   const door = await openTestDoor(t, { routes, limits: { maxBodyBytes: 10 } })
-  const answer = await sendRaw(
+  const response = await sendRaw(
     door.port,
     'POST /_open/large HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n12345678901',
   )
-  assert.equal(answer.status, 413)
+  assert.equal(response.status, 413)
 })
 
-test('who hangs up is no failure of ours', async (t) => {
+test('logs no error if the client disconnects', async (t) => {
   const logged: string[] = []
   const log = { debug() {}, info() {}, warn() {}, error: (message: string) => void logged.push(message) }
   const reached = Promise.withResolvers<void>()
@@ -194,7 +194,7 @@ test('who hangs up is no failure of ours', async (t) => {
   assert.deepEqual(logged, [])
 })
 
-test('a failure nobody foresaw is 500, bland, and logged', async (t) => {
+test('responds 500 without details to an unexpected error, and logs it', async (t) => {
   const logged: unknown[] = []
   const log = {
     debug() {},
@@ -213,13 +213,13 @@ test('a failure nobody foresaw is 500, bland, and logged', async (t) => {
     },
   ]
   const door = await openTestDoor(t, { routes, log })
-  const answer = await sendRaw(door.port, request('/_open/broken'))
-  assert.equal(answer.status, 500)
-  assert.doesNotMatch(answer.text, /secret/)
+  const response = await sendRaw(door.port, request('/_open/broken'))
+  assert.equal(response.status, 500)
+  assert.doesNotMatch(response.text, /secret/)
   assert.equal(logged.length, 1)
 })
 
-test('a feed goes out piece by piece, and ends when its client goes', async (t) => {
+test('sends a feed piece by piece, and ends it when the client disconnects', async (t) => {
   const ended = Promise.withResolvers<void>()
   async function* count() {
     try {
@@ -241,29 +241,29 @@ test('a feed goes out piece by piece, and ends when its client goes', async (t) 
   await ended.promise
 })
 
-test('a feed that fails breaks the connection', async (t) => {
+test('breaks off the connection if a feed fails', async (t) => {
   async function* fail() {
     yield 'begun'
     throw new Error('lost')
   }
   const routes = [{ path: '/_open/feed', methods: { GET: () => ({ status: 200, headers: [], body: fail() }) } }]
   const door = await openTestDoor(t, { routes })
-  const answer = await sendRaw(door.port, request('/_open/feed'), { untilClosed: true })
-  assert.match(answer.text, /begun/)
-  assert.doesNotMatch(answer.text, /\r\n0\r\n\r\n$/)
+  const response = await sendRaw(door.port, request('/_open/feed'), { untilClosed: true })
+  assert.match(response.text, /begun/)
+  assert.doesNotMatch(response.text, /\r\n0\r\n\r\n$/)
 })
 
-test('HEAD is GET without its body', async (t) => {
+test('answers HEAD like GET, without the body', async (t) => {
   const door = await openTestDoor(t)
-  const answer = await sendRaw(door.port, request('/_admin/server/availability').replace('GET', 'HEAD'), {
+  const response = await sendRaw(door.port, request('/_admin/server/availability').replace('GET', 'HEAD'), {
     waitMs: 200,
   })
-  assert.equal(answer.status, 200)
-  assert.equal(answer.body, '')
-  assert.match(answer.head, /^content-length: 43$/im)
+  assert.equal(response.status, 200)
+  assert.equal(response.body, '')
+  assert.match(response.head, /^content-length: 43$/im)
 })
 
-test('a refused body of no told length costs no connection where all of it is here', async (t) => {
+test('keeps the connection after a rejected chunked body only if all of it has arrived', async (t) => {
   const door = await openTestDoor(t)
   const head = 'POST /_admin/server/availability HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
   const whole = await sendRaw(door.port, `${head}5\r\nhello\r\n0\r\n\r\n`, { waitMs: 200 })
@@ -299,7 +299,7 @@ const COOKIES: [string, string | undefined][] = [
 for (const [header, value] of COOKIES) {
   test(`cookie: ${header}`, async (t) => {
     const door = await openTestDoor(t)
-    const answer = await sendRaw(door.port, request('/_open/echo', `Cookie: ${header}`))
-    assert.equal(JSON.parse(answer.body).cookie, value)
+    const response = await sendRaw(door.port, request('/_open/echo', `Cookie: ${header}`))
+    assert.equal(JSON.parse(response.body).cookie, value)
   })
 }
