@@ -157,7 +157,7 @@ export function toErrorReply(error: unknown, { dialect, log, context }: ErrorRep
   const { code, detail, retryAfterSeconds } = refusal
   if (code === 'internal') log.error('request failed', { request: context?.id, error: refusal.cause })
   else if (detail !== undefined) log.debug('request refused', { request: context?.id, code, detail })
-  const reply = dialect.spell(refusal, context)
+  const reply = dialect.renderError(refusal, context)
   if (retryAfterSeconds === undefined) return reply
   return { ...reply, headers: [...reply.headers, ['Retry-After', String(retryAfterSeconds)]] }
 }

@@ -176,7 +176,7 @@ export interface Dialect {
   fallback(context: RequestContext): PendingReply
   hasUpstream?(): boolean
   /** An error as a reply of this dialect. Without a context if the request could not be parsed. */
-  spell(refusal: Refusal, context: RequestContext | undefined): Reply
+  renderError(refusal: Refusal, context: RequestContext | undefined): Reply
   /** The headers that every reply of this door gets in addition to its own. */
   defaultHeaders(context: RequestContext | undefined, reply: Reply): readonly HeaderPair[]
 }

@@ -18,7 +18,7 @@ const GUEST: Dialect = {
   fallback: () => {
     throw new Refusal('not_found')
   },
-  spell: (refusal) => ({ status: 418, headers: [], body: `guest ${refusal.code}` }),
+  renderError: (refusal) => ({ status: 418, headers: [], body: `guest ${refusal.code}` }),
   defaultHeaders: () => [['X-Guest', 'yes']],
 }
 

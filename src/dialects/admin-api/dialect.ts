@@ -39,7 +39,7 @@ export function createControlDialect(options: ControlDialectOptions): Dialect {
     fallback: () => {
       throw new Refusal('not_found')
     },
-    spell: (refusal, context) => {
+    renderError: (refusal, context) => {
       const { status } = CONTROL_ERRORS[refusal.code]
       return toJsonReply(status, toControlWords(refusal), [
         ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),

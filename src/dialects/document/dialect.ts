@@ -105,7 +105,7 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
       }
       throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
     },
-    spell: (refusal, context) => {
+    renderError: (refusal, context) => {
       const { status, ...body } = toDocumentWords(refusal)
       return toJsonReply(status, body, [
         ...(status === 401 ? challenge(settings(), context?.header(challengeHeader)) : []),

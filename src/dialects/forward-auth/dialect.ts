@@ -35,7 +35,7 @@ export const createWaysideDialect = ({
   fallback: () => {
     throw new Refusal('not_found')
   },
-  spell: ({ code, about }) => {
+  renderError: ({ code, about }) => {
     const status = statusOf(code)
     const further: HeaderPair[] = []
     if (status === 401) further.push(CHALLENGE)

@@ -7,8 +7,8 @@ export const declinesChallenge = (context: RequestContext | undefined): boolean 
 /** Another dialect as it speaks at this door: without challenges where they are declined. */
 export const withDeclinedChallenges = (dialect: Dialect): Dialect => ({
   ...dialect,
-  spell: (refusal, context) => {
-    const reply = dialect.spell(refusal, context)
+  renderError: (refusal, context) => {
+    const reply = dialect.renderError(refusal, context)
     if (!declinesChallenge(context)) return reply
     return { ...reply, headers: reply.headers.filter(([name]) => name.toLowerCase() !== 'www-authenticate') }
   },

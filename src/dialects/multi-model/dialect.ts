@@ -53,7 +53,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     routes,
     fallback,
     hasUpstream,
-    spell: (refusal, context) => {
+    renderError: (refusal, context) => {
       const { code, ...words } = toMultiModelWords(refusal)
       const isMethod = refusal.code === 'method_not_allowed'
       const status = isMethod && context && CALLS_METHODS_BAD.test(context.target) ? 400 : code
