@@ -15,21 +15,21 @@ interface Branch {
 
 const createBranch = (): Branch => ({ literals: new Map() })
 
-/** Routes as a tree over decoded segments. A literal wins over a parameter; nothing is tried twice. */
+/** Builds a tree of routes over decoded segments. A literal wins over a parameter, without backtracking. */
 export function createRouter(routes: readonly Route[]): Router {
   const root = createBranch()
-  for (const route of routes) plant(root, route)
+  for (const route of routes) addRoute(root, route)
   return (segments) => findRoute(root, segments)
 }
 
-function plant(root: Branch, route: Route): void {
+function addRoute(root: Branch, route: Route): void {
   let branch = root
-  for (const part of route.path.split('/').filter((text) => text !== '')) branch = step(branch, part, route.path)
+  for (const part of route.path.split('/').filter((text) => text !== '')) branch = addSegment(branch, part, route.path)
   if (branch.route) throw new TypeError(`two routes for ${route.path}`)
   branch.route = route
 }
 
-function step(branch: Branch, part: string, path: string): Branch {
+function addSegment(branch: Branch, part: string, path: string): Branch {
   const name = /^\{(\w+)\}$/.exec(part)?.[1]
   if (name === undefined) {
     const next = branch.literals.get(part) ?? createBranch()
@@ -37,7 +37,8 @@ function step(branch: Branch, part: string, path: string): Branch {
     return next
   }
   branch.parameter ??= { name, branch: createBranch() }
-  if (branch.parameter.name !== name) throw new TypeError(`${path}: {${branch.parameter.name}} stands here already`)
+  if (branch.parameter.name !== name)
+    throw new TypeError(`${path}: this segment is already called {${branch.parameter.name}}`)
   return branch.parameter.branch
 }
 
