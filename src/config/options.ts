@@ -815,7 +815,7 @@ export const OPTIONS = {
       codec: boolean,
       initial: true,
       reload: 'live',
-      help: 'Whether requests to _rewrite are forwarded to that database. The design document decides where they lead, so Cardea authorises only the path that was sent. false: 403.',
+      help: 'Whether requests to _rewrite are forwarded to that database. The design document decides where they lead, so Cardea authorises only the path that was sent. false: 403. Requests of administrators are always 403.',
       http: false,
     }),
     'multi-model': option({

@@ -1,6 +1,7 @@
 // What of a configuration nobody changes through this door, be it Cardea's own or that of the database behind it.
 import { Refusal } from '../../base/errors.ts'
 import type { RequestContext } from '../../http/request-context.ts'
+import { isOpenOption } from './upstream-options.ts'
 
 /** Sections through which an administrator could once run programs. Nothing in them is ever used, or changed. */
 const PROTECTED: ReadonlySet<string> = new Set([
@@ -15,7 +16,8 @@ const PROTECTED: ReadonlySet<string> = new Set([
   'query_servers',
 ])
 
-export const isProtected = (section: string): boolean => PROTECTED.has(section)
+/** In whatever spelling: a file or a later version may read it as the section it resembles. */
+export const isProtected = (section: string): boolean => PROTECTED.has(fold(section))
 
 /** Of the same kind in versions of the database that are older than this door's words. */
 const PROTECTED_BEHIND: ReadonlySet<string> = new Set([...PROTECTED, 'os_daemon_settings', 'update_notification'])
@@ -30,13 +32,17 @@ const PLAIN = /^[A-Za-z0-9_.:/@*+$()~,-]+$/
 const LOCATION = /(?:file|dir)$|(?:^|_)(?:filename|folder|directory|paths?|certs?|command|program|handler|fun)$/
 /** Cardea tells the database who its administrators are; certificates are for the owner of the machine. */
 const CLOSED: ReadonlySet<string> = new Set(['admins', 'ssl', 'jwt_auth', 'jwt_keys'])
-/** Where the database listens, and how it recognises Cardea. Changed, it could be reached past Cardea, or by no client. */
+/** Where the database listens, what it loads, and how it recognises Cardea. In every section, also those of later versions. */
 const CLOSED_KEYS: ReadonlySet<string> = new Set([
+  'auth_plugins',
   'authentication_handlers',
   'bind_address',
   'hash_algorithms',
   'port',
   'proxy_use_secret',
+  'secure_rewrites',
+  'server_options',
+  'socket_options',
   'x_auth_roles',
   'x_auth_token',
   'x_auth_username',
@@ -110,7 +116,7 @@ function checkSection(section: string, isOwnSection: (section: string) => boolea
 function checkKey(section: string, key: string): void {
   if (!PLAIN.test(key)) refuse('key')
   const plain = fold(key)
-  const isClosed = CLOSED.has(section) || CLOSED_KEYS.has(plain) || LOCATION.test(plain)
+  const isClosed = CLOSED_KEYS.has(plain) || LOCATION.test(plain) || !isOpenOption(section, key)
   if (isClosed || isSecretSetting([section, key], '')) {
     throw new Refusal('forbidden', { about: `[${section}] ${key} cannot be set over HTTP` })
   }

@@ -100,7 +100,8 @@ export function createDocumentDialect(options: DocumentDialectOptions): Dialect 
       if (first === '_session') throw new Refusal('not_found')
       if (upstream?.isSet()) {
         if (isElsewhere(context.path.segments)) throw new Refusal('invalid_target')
-        if (!settings().forwardsRewrites) refuseRewrite(context.path.segments)
+        if (!settings().forwardsRewrites || context.authenticated?.identity.isAdmin)
+          refuseRewrite(context.path.segments)
         return forwardGuarded(context, upstream, options.node.isOwnSetting)
       }
       throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
@@ -132,11 +133,15 @@ const NO_SNIFFING: HeaderPair = ['X-Content-Type-Options', 'nosniff']
 const hasHeader = ({ headers }: Reply, wanted: string): boolean =>
   headers.some(([name]) => name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase())
 
-/** The rules of a `_rewrite` are in a design document: where the request leads is not known here. */
+/**
+ * The rules of a `_rewrite` are in a design document: where the request leads is not known here. CouchDB authorises the
+ * rewritten request as the same user, and for an administrator every path of the server would be open: also those that
+ * Cardea guards.
+ */
 function refuseRewrite(segments: readonly string[]): void {
   // `_design%2Fname` is one segment here and two in the database
   if (segments.slice(1).join('/').split('/').includes('_rewrite'))
-    throw new Refusal('forbidden', { about: 'Requests to _rewrite are not forwarded.' })
+    throw new Refusal('forbidden', { about: 'This request to _rewrite is not forwarded.' })
 }
 
 /** A client may choose the challenge (browsers would pop up a dialogue); an option may; else only a closed server challenges. */

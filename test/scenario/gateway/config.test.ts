@@ -103,6 +103,46 @@ test('what the database and Cardea share, and where the database listens, is cha
     assert.deepEqual(await ask('PUT', `/_node/_local/_config/${setting}`), [403, false], setting)
 })
 
+/** Options that lead requests past what Cardea authorised, open listeners or load modules; and sections no list knows. */
+const UNLISTED = [
+  ...['vhosts/evil.example', 'chttpd/server_options', 'httpd/socket_options', 'chttpd/secure_rewrites'],
+  ...['httpd/secure_rewrites', 'httpd/vhost_global_handlers', 'httpd/redirect_vhost_handler', 'chttpd/backlog'],
+  ...['chttpd/config_whitelist', 'chttpd/decode_plus_to_space', 'replicator/socket_options'],
+  ...['replicator/auth_plugins', 'prometheus/additional_port', 'couchdb_engines/couch', 'indexers/couch_mrview'],
+  ...['couchdb/users_db_suffix', 'couchdb/default_engine', 'log/writer', 'log/syslog_host', 'mem3/nodes_db'],
+  ...['dreyfus/name', 'Mango/index_all_disabled', 'of_a_later_version/option'],
+]
+
+test('an option of the database that no list opens is changed on no node', async () => {
+  for (const node of NODES)
+    for (const setting of UNLISTED)
+      for (const method of ['PUT', 'DELETE'])
+        assert.deepEqual(await ask(method, `${node}/${setting}`), [403, false], `${method} ${node}/${setting}`)
+})
+
+const LISTED = [
+  ...['compactions/_default', 'smoosh.ratio_dbs/min_priority', 'couchdb/max_document_size', 'couchdb/max_dbs_open'],
+  ...['couchdb/os_process_timeout', 'replicator/max_jobs', 'query_server_config/reduce_limit', 'ioq.bypass/read'],
+  ...['uuids/algorithm', 'mango/index_all_disabled', 'chttpd/changes_timeout', 'cluster/q', 'csp/utils_enable'],
+  ...['purge/max_document_id_number', 'couch_scanner_plugins/couch_scanner_plugin_find', 'log/report_level'],
+]
+
+test('the options that administrators change over HTTP are forwarded, on every node', async () => {
+  for (const node of NODES)
+    for (const setting of LISTED)
+      for (const method of ['PUT', 'DELETE'])
+        assert.deepEqual(await ask(method, `${node}/${setting}`), [200, true], `${method} ${node}/${setting}`)
+})
+
+test('without a database behind, a section that could start programs is protected in every spelling', async (t) => {
+  const alone = await openFront(t)
+  for (const section of ['query_servers', 'Query_Servers', 'query_servers%20', 'OS_DAEMONS']) {
+    const path = `/_node/_local/_config/${section}/x`
+    for (const method of ['PUT', 'DELETE'])
+      assert.equal((await send(alone.document, { method, path, headers: HEADERS, body: '"1"' })).status, 403, section)
+  }
+})
+
 test('the cluster is set up behind Cardea alone: it would change the same', async () => {
   for (const path of ['/_cluster_setup', '/%5Fcluster_setup', '/_cluster_setup/', '/_node/other@host/_cluster_setup'])
     for (const method of ['POST', 'PUT', 'DELETE']) assert.deepEqual(await ask(method, path), [403, false], path)
@@ -218,7 +258,7 @@ const ROWS: readonly (readonly [
   ['an option nobody knows in a section of Cardea’s', 'PUT', 'chttpd/require_valid_usr', [400, false]],
   ['a misspelt section of Cardea’s', 'PUT', 'chtpd/require_valid_user', [400, false]],
   ['the same, read', 'GET', 'chtpd/require_valid_user', [200, true]],
-  ['the same, deleted', 'DELETE', 'chtpd/require_valid_user', [200, true]],
+  ['the same, deleted', 'DELETE', 'chtpd/require_valid_user', [403, false]],
   ['the place of a file', 'PUT', 'log/file', [403, false]],
   ['the place of a folder with programs', 'PUT', 'couchdb/plugin_dir', [403, false]],
   ['what concerns certificates', 'PUT', 'ssl/verify_fun', [403, false]],

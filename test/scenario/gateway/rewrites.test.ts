@@ -136,6 +136,12 @@ const TESTS: Readonly<Record<string, () => Promise<void>>> = {
   },
   'virtual hosts': async () => {
     const path = '/db/doc'
+    for (const name of ['_local', 'couchdb@127.0.0.1'])
+      await assertStopped(
+        'document',
+        { method: 'PUT', path: `/_node/${name}/_config/vhosts/evil.example`, headers: ADMIN, body: '"/_node"' },
+        403,
+      )
     for (const host of ['evil.example', '_users.app.example'])
       for (const headers of [{ Host: host }, { Host: 'app.example', 'X-Forwarded-Host': host }])
         await assertStopped('document', { path, headers }, 400, guarded)
@@ -149,15 +155,18 @@ const TESTS: Readonly<Record<string, () => Promise<void>>> = {
   },
   '`_rewrite`': async () => {
     const path = '/db/_design/app/_rewrite/x'
-    const seen = await assertForwarded('document', { path, headers: ADMIN })
+    const seen = await assertForwarded('document', { path, headers: ANN })
     assert.match(seen.header('authorization') ?? '', /^Bearer /)
-    for (const refused of [
+    for (const spelling of [
       path,
       '/db/_design%2Fapp/_rewrite',
       '/db/_design%2Fapp%2F_rewrite/x',
       '/db/_design/a/%5Frewrite',
-    ])
-      await assertStopped('document', { path: refused, headers: ADMIN }, 403, guarded)
+    ]) {
+      await assertStopped('document', { path: spelling }, 403, guarded)
+      for (const method of ['GET', 'HEAD', 'PUT', 'POST'])
+        await assertStopped('document', { method, path: spelling, headers: ADMIN }, 403)
+    }
     assert.equal((await ask('document', { path: '/db/_design/app/_view/x' }, guarded)).status, 200)
   },
   '`_local` node': async () => {
