@@ -28,7 +28,7 @@ export const RESERVED = { config: ['live-config', 'wiring', 'cli'] }
 export const SEPARATE = [/^(dialects\/[^/]+)\//, /^(store\/(?:sqlite|postgres))\//]
 
 /** Folders whose files still import each other in a cycle. */
-export const CYCLIC = ['directory', 'dialects/document', 'dialects/multi-model']
+export const CYCLIC = ['dialects/document', 'dialects/multi-model']
 
 /** Third-party packages and the files that may import each. */
 export const PACKAGES = {

@@ -1,7 +1,7 @@
 // Tokens of the multi-model door that Cardea issues: made and read side by side, so that the two cannot drift.
 import { findMember } from '../base/json.ts'
-import type { Session } from '../directory/directory.ts'
 import type { BearerToken } from '../directory/identity.ts'
+import type { Session } from '../directory/session.ts'
 import type { UserClaims } from '../keys/multi-model-claims.ts'
 import type { Claims } from '../keys/verify.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Access tokens: long-lived extra passwords of a user at the multi-model door. Made and read side by side, so that the
- * two cannot drift. The text is shown once; what is kept of it is a digest, which is enough: it is random, not chosen.
+ * Access tokens: long-lived additional passwords of a user at the multi-model door. The text is shown once, and only its
+ * digest is stored. A fast digest is enough, because the text is random.
  */
 import { randomInt } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
@@ -20,13 +20,13 @@ export interface NewAccessToken {
   readonly validUntil: number
 }
 
-/** Everything of a token but its number, and its text. */
-export interface MadeAccessToken {
+/** The text of a new token, and the token without its id. */
+export interface CreatedAccessToken {
   readonly text: string
   readonly token: Omit<AccessToken, 'id'>
 }
 
-export function createAccessToken({ user, name, createdAt, validUntil }: NewAccessToken): MadeAccessToken {
+export function createAccessToken({ user, name, createdAt, validUntil }: NewAccessToken): CreatedAccessToken {
   const content = JSON.stringify({ e: validUntil, c: createdAt, u: user, r: createRandomText() })
   const text = PREFIX + Buffer.from(content).toString('hex')
   return { text, token: { name, createdAt, validUntil, fingerprint: toFingerprint(text), digest: toTokenDigest(text) } }
@@ -35,14 +35,14 @@ export function createAccessToken({ user, name, createdAt, validUntil }: NewAcce
 const createRandomText = (): string =>
   Array.from({ length: RANDOM_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]).join('')
 
-/** Enough to tell one's tokens apart, not to use one. */
+/** Shows the user which token it is, without revealing it. */
 export const toFingerprint = (text: string): string => `${text.slice(0, 3)}..${text.slice(-6)}`
 
 export const toTokenDigest = (text: string): string => digestHex('sha256', text)
 
 const TEXT = /^v1\.(?:[0-9a-f]{2}){1,4096}$/
 
-/** Whose token this says it is; `undefined` where the text is none. Nothing of it has been checked. */
+/** The user named in the text; `undefined` if it is not an access token. The token is not verified. */
 export function findTokenUser(text: string): string | undefined {
   if (!TEXT.test(text)) return undefined
   const reading = readJson(readUtf8(Buffer.from(text.slice(PREFIX.length), 'hex')) ?? '')
@@ -50,20 +50,20 @@ export function findTokenUser(text: string): string | undefined {
   return typeof user === 'string' ? user : undefined
 }
 
-/** Whose tokens they are, as far as it says which of them are good. */
+/** The part of a user or account that decides which tokens are valid. */
 export interface TokenOwner {
   readonly tokens: readonly AccessToken[]
   readonly sessionEpoch: SessionEpoch
 }
 
-/** A new password, a deactivation and a sign-out end it like any session. */
+/** A new password, a deactivation and a sign-out revoke it, like a session. */
 export const isTokenActive = (
   { validUntil, generation = 0 }: AccessToken,
   { sessionEpoch }: Pick<TokenOwner, 'sessionEpoch'>,
   nowSeconds: number,
 ): boolean => nowSeconds < validUntil && generation === sessionEpoch.generation
 
-/** The token of this owner whose text this is, if it is still good. */
+/** The owner's token with this text, if it is still valid. */
 export function findActiveToken(owner: TokenOwner, text: string, nowSeconds: number): AccessToken | undefined {
   const digest = toTokenDigest(text)
   return owner.tokens.find((token) => isSameSecret(token.digest, digest) && isTokenActive(token, owner, nowSeconds))
@@ -71,14 +71,14 @@ export function findActiveToken(owner: TokenOwner, text: string, nowSeconds: num
 
 const MARK_DIGITS = 32
 
-/** Tells a token from all others there ever were: its number may be given again when it is deleted. */
+/** Unique among all tokens. An id is not: it may be used again after a token is deleted. */
 export const toTokenMark = ({ digest }: AccessToken): string => digest.slice(0, MARK_DIGITS)
 
-/** Whether the token of that mark is still there. */
+/** Whether the token with this mark still exists. */
 export const hasToken = ({ tokens }: Pick<TokenOwner, 'tokens'>, mark: string): boolean =>
   tokens.some((token) => toTokenMark(token) === mark)
 
-/** Tokens that name no generation are of the one the user is in. */
+/** Gives tokens without a generation the current one of the user. */
 export function bindTokens(user: User): User {
   const { generation } = user.sessionEpoch
   const { tokens } = user.multiModel

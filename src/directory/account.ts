@@ -3,21 +3,21 @@ import type { StoredPassword } from '../passwords/schemes.ts'
 import { ADMIN_ROLE, type Identity } from './identity.ts'
 import type { AccessToken, Json, SessionEpoch, User } from './user.ts'
 
-/** Somebody who can sign in with a password. */
+/** An identity that can sign in with a password. */
 export interface Account extends Identity {
   readonly name: string
   readonly password: StoredPassword
   /** Changes whenever the stored password does. */
   readonly version: string
-  /** Only sessions of this generation are live. */
+  /** Only sessions of its generation are live. */
   readonly sessionEpoch: SessionEpoch
-  /** The member `totp` of the document. Whoever has one, of whatever form, needs a code beside the password. */
+  /** The member `totp` of the document. If it is set, even in an invalid form, a code is required with the password. */
   readonly totp?: Json | undefined
-  /** What is as good as the password at the multi-model door. */
+  /** Accepted in place of the password at the multi-model door. */
   readonly tokens: readonly AccessToken[]
 }
 
-/** Who signs in as this user. Only `[admins]` makes an administrator, whatever a record says. */
+/** The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. */
 export const toAccount = ({ name, document, multiModel, password, sessionEpoch }: User): Account => ({
   name,
   roles: Object.freeze(document.roles.filter((role) => role !== ADMIN_ROLE)),
@@ -30,5 +30,5 @@ export const toAccount = ({ name, document, multiModel, password, sessionEpoch }
   tokens: multiModel.tokens,
 })
 
-/** A text that is another one for another stored password. */
+/** Different for every stored password. */
 export const toVersion = (password: StoredPassword): string => digestHex('sha256', JSON.stringify(password))

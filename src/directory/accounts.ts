@@ -1,43 +1,61 @@
 import { Refusal } from '../base/errors.ts'
+import type { HashWork } from '../passwords/hash-work.ts'
+import { findHashWork } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
-import type { AdministratorAccount } from './administrators.ts'
-import type { Knowledge } from './change-tracker.ts'
+import type { ChangeTracker } from './change-tracker.ts'
 import type { Administration } from './deps.ts'
 import type { AccountDirectory } from './directory.ts'
-import type { KnownUser, UserMemory } from './user-memory.ts'
+import type { UserStore } from './store-port.ts'
+import type { CachedUser, UserCache } from './user-cache.ts'
 
 export interface AccountParts {
   readonly administration: Administration
-  readonly memory: UserMemory
-  readonly knowledge: Pick<Knowledge, 'isStale' | 'requireFresh'>
+  readonly cache: UserCache
+  readonly tracker: Pick<ChangeTracker, 'requireFresh'>
 }
 
 export const createFindAccount =
-  ({ administration, memory, knowledge }: AccountParts): AccountDirectory['findAccount'] =>
-  (name) => {
-    const known = knowledge.isStale() ? undefined : memory.peek(name)
-    if (!known) return lookUp({ administration, memory, knowledge }, name)
+  ({ administration, cache, tracker }: AccountParts): AccountDirectory['findAccount'] =>
+  async (name) => {
+    await tracker.requireFresh()
     const administrator = administration.accounts().get(name)
-    return administrator ? withRoles(administrator, rolesOf(known)) : known.account
+    if (!administrator) return (await cache.find(name)).account
+    return withRoles(administrator, await findRoles(cache, name))
   }
 
-async function lookUp({ administration, memory, knowledge }: AccountParts, name: string): Promise<Account | undefined> {
-  await knowledge.requireFresh()
-  const administrator = administration.accounts().get(name)
-  return administrator ? withRoles(administrator, await findRoles(memory, name)) : (await memory.find(name)).account
-}
-
-/** Roles are the lesser part of an administrator: without the store it does without them. */
-async function findRoles(memory: UserMemory, name: string): Promise<readonly string[]> {
+/** Without the store, an administrator can still sign in, but without the roles of the user of the same name. */
+async function findRoles(cache: UserCache, name: string): Promise<readonly string[]> {
   try {
-    return rolesOf(await memory.find(name, 'remember nobody'))
+    return rolesOf(await cache.find(name, 'cache unknown'))
   } catch (error) {
     if (error instanceof Refusal && error.code === 'store_unavailable') return []
     throw error
   }
 }
 
-const rolesOf = ({ account }: KnownUser): readonly string[] => account?.roles ?? []
+const rolesOf = ({ account }: CachedUser): readonly string[] => account?.roles ?? []
 
-const withRoles = (account: AdministratorAccount, roles: readonly string[]): Account =>
+const withRoles = (account: Account, roles: readonly string[]): Account =>
   roles.length === 0 ? account : { ...account, roles: [...account.roles, ...roles] }
+
+/** The cost of verifying the passwords of users and administrators. */
+export interface HashWorkList {
+  list(): readonly HashWork[]
+  /** Asks the store again after users have changed. */
+  refresh(): Promise<void>
+}
+
+export function createHashWorkList(
+  store: Pick<UserStore, 'listHashWork'>,
+  administration: Administration,
+): HashWorkList {
+  let ofUsers: readonly HashWork[] = []
+  const ofAdministrators = () =>
+    [...administration.accounts().values()].flatMap(({ password }) => findHashWork(password) ?? [])
+  return {
+    list: () => [...ofUsers, ...ofAdministrators()],
+    async refresh() {
+      ofUsers = await store.listHashWork()
+    },
+  }
+}

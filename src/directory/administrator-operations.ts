@@ -1,19 +1,19 @@
 import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
+import type { Notifier } from '../base/notifier.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { findIterations } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import { requireDistinct, requireName, requireReadable } from './check-user.ts'
 import type { DirectoryDeps } from './deps.ts'
-import type { AdministratorDirectory, Caller, NewAdministratorPassword } from './directory.ts'
-import type { Listeners } from './listeners.ts'
+import type { AdministratorDirectory, Caller, NewAdministratorPassword, Revocation } from './directory.ts'
 import type { NewPasswords } from './new-passwords.ts'
 
 export interface AdministratorParts
   extends Pick<DirectoryDeps, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
   readonly passwords: NewPasswords
-  readonly listeners: Listeners
+  readonly revocations: Notifier<Revocation>
 }
 
 const SECTION = 'admins'
@@ -21,7 +21,7 @@ const MAX_ATTEMPTS = 100
 const NO_PASSWORD = 'The password of an administrator must not be empty.'
 
 export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
-  const { store, administration, clock, listeners, events } = parts
+  const { store, administration, clock, revocations, events } = parts
   const change = (key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
   return {
     listAdministrators: () => [...administration.accounts().values()].map(({ name, text }) => ({ name, text })),
@@ -35,23 +35,23 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       if (current && 'password' in password && (await isCurrent(parts, current, password.password, caller))) {
         return current.text
       }
-      const text = await toText(parts, password, caller)
+      const text = await toStoredText(parts, password, caller)
       const isNew = !administration.accounts().has(name)
       await store.setSetting({ ...change(name), text })
       await administration.refresh()
-      listeners.tell({ kind: 'account', name })
+      revocations.notify({ kind: 'account', name })
       events.record(isNew ? 'administrator.created' : 'administrator.changed', { subject: name })
       events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
       return text
     },
     async removeAdministrator(name) {
       for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
-        const removed = requireOther(parts, name)
-        // of two nodes that each remove one of the last two, the second must see that it removes the last
+        const removed = requireRemovable(parts, name)
+        // if two nodes each remove one of the last two administrators, the second must see that it removes the last
         const outcome = await store.unsetSetting({ ...change(name), unchangedSince: administration.sequence() })
         await administration.refresh()
         if (outcome.kind === 'conflict') continue
-        listeners.tell({ kind: 'account', name })
+        revocations.notify({ kind: 'account', name })
         events.record('administrator.removed', { subject: name })
         events.record('session.revoked', { subject: name, reason: 'administrator removed' })
         return removed
@@ -66,19 +66,19 @@ function requireNewName(name: string, others: Iterable<string>): void {
   requireDistinct(name, others)
 }
 
-/** Whether it is the password the administrator has: writing it again would end all sessions of the name. */
+/** Whether the administrator has this password already: writing it again would revoke all sessions of the name. */
 function isCurrent(
   { passwords }: AdministratorParts,
   current: AdministratorAccount,
   password: string,
   caller: Caller | undefined,
 ): Promise<boolean> {
-  passwords.judge({ password })
+  passwords.check({ password })
   return passwords.isSame(password, current.password, caller)
 }
 
-/** The stored form of this one, if somebody is left without it. */
-function requireOther({ administration }: AdministratorParts, name: string): string {
+/** The stored form of an administrator that can be removed because another one remains. */
+function requireRemovable({ administration }: AdministratorParts, name: string): string {
   const accounts = administration.accounts()
   const own = accounts.get(name)
   if (!own) throw new Refusal('not_found')
@@ -86,7 +86,7 @@ function requireOther({ administration }: AdministratorParts, name: string): str
   return own.text
 }
 
-async function toText(
+async function toStoredText(
   { passwords, settings }: AdministratorParts,
   given: NewAdministratorPassword,
   caller: Caller | undefined,
@@ -101,7 +101,7 @@ async function toText(
   throw new Refusal('bad_request', { about })
 }
 
-/** Every check of any name takes as long as the most expensive password there is. */
+/** Every password check, of any name, takes as long as the most expensive stored password. */
 function requireComputable(password: StoredPassword, max: number): void {
   if ((findIterations(password) ?? 0) <= max) return
   throw new Refusal('bad_request', { about: `The iterations must be at most ${max} (chttpd_auth.max_iterations).` })

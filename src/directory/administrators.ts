@@ -13,7 +13,7 @@ export interface AdministratorText {
 
 export interface AdministratorAccount extends Account, AdministratorText {}
 
-/** The last time a name was made, changed or deleted as an administrator at run time. */
+/** The last time an administrator was created, changed or deleted at run time. */
 export interface AdministratorChange {
   readonly sequence: number
   readonly seconds: number
@@ -22,15 +22,15 @@ export interface AdministratorChange {
 export type AdministratorChanges = ReadonlyMap<string, AdministratorChange>
 
 export interface AdministratorsReading<T extends AdministratorText> {
-  /** Those who can sign in. */
+  /** The administrators that can sign in. */
   readonly accounts: ReadonlyMap<string, AdministratorAccount>
-  /** Still in clear text: to be hashed before they count. */
+  /** Entries in clear text: they must be hashed before they can sign in. */
   readonly plain: readonly T[]
-  /** Refused, each with a reason that quotes nothing of the password. The others are not affected. */
+  /** Invalid entries, each with a reason that does not quote the password. The others are not affected. */
   readonly malformed: readonly { readonly entry: T; readonly reason: string }[]
 }
 
-/** Sorts the entries of `[admins]`: one that cannot be right never keeps the others from signing in. */
+/** Classifies the entries of `[admins]`. An invalid entry does not keep the others from signing in. */
 export function readAdministrators<T extends AdministratorText>(
   entries: readonly T[],
   changes: AdministratorChanges,
@@ -65,10 +65,10 @@ const toAccount = (
   tokens: [],
 })
 
-/** Above every generation a user can reach, so that a session never passes from one to the other. */
+/** Higher than any user's generation, so that a session of a user is never valid for an administrator, or vice versa. */
 const LOWEST_GENERATION = 2 ** 48
 
-/** Nobody counts the changes of a file, so the generation is drawn from what is in force and when it was written. */
+/** Changes of a file are not counted, so the generation is derived from the current text and its sequence. */
 function toSessionEpoch(text: string, { sequence, seconds }: AdministratorChange = NEVER): SessionEpoch {
   const digest = createHash('sha256')
     .update(frame([text, String(sequence)]))
@@ -78,7 +78,7 @@ function toSessionEpoch(text: string, { sequence, seconds }: AdministratorChange
 
 const NEVER: AdministratorChange = Object.freeze({ sequence: 0, seconds: 0 })
 
-/** Where an entry of `[admins]` was given. */
+/** Where an entry of `[admins]` comes from. */
 export type AdministratorLayer = 'file' | 'run time' | 'environment' | 'flag'
 
 export interface LayeredText extends AdministratorText {
@@ -86,20 +86,20 @@ export interface LayeredText extends AdministratorText {
 }
 
 /**
- * Which entry counts for each name. Run time wins over files; environment and flags only seed a name nobody has. Clear
- * text in a file is new intent and wins over all, a deletion included.
+ * The entry that counts for each name. Run time overrides files; environment and flags apply only to a name without
+ * another entry. Clear text in a file is new and overrides everything, a deletion included.
  */
 export function chooseAdministrators<T extends LayeredText>(entries: readonly T[], deleted: readonly string[]): T[] {
   const chosen = new Map<string, T>()
   for (const entry of entries) {
     const rival = chosen.get(entry.name)
-    const isIntent = isNewIntent(entry)
-    if (!isIntent && deleted.includes(entry.name)) continue
-    if (rival === undefined || isIntent || (entry.layer === 'run time' && !isNewIntent(rival)))
+    const isNew = isNewInFile(entry)
+    if (!isNew && deleted.includes(entry.name)) continue
+    if (rival === undefined || isNew || (entry.layer === 'run time' && !isNewInFile(rival)))
       chosen.set(entry.name, entry)
   }
   return [...chosen.values()]
 }
 
-const isNewIntent = ({ layer, text }: LayeredText): boolean =>
+const isNewInFile = ({ layer, text }: LayeredText): boolean =>
   layer === 'file' && readAdminPassword(text).kind === 'plain'

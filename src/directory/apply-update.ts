@@ -3,19 +3,20 @@ import { bindTokens } from './access-token.ts'
 import type { UserDraft } from './directory.ts'
 import { createUser, endSessions, laterOf, reviseUser, type Tombstone, type User } from './user.ts'
 
-/** The first user of a name, or the first after a deleted one. */
+/** A new user, possibly in place of a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
-  const user = bindTokens(withEnded(reviseUser(before, fill(createUser(draft.name, password, before), draft)), draft))
-  // a revision from elsewhere must not stand below one there was here
+  const filled = fill(createUser(draft.name, password, before), draft)
+  const user = bindTokens(withImportedEpoch(reviseUser(before, filled), draft))
+  // a revision from elsewhere must not be lower than one that existed here
   if (before || draft.revision === undefined) return user
   return { ...user, document: { ...user.document, revision: draft.revision } }
 }
 
-/** What had ended elsewhere has ended here. */
-export const withEnded = (user: User, { sessionEpoch }: UserDraft): User =>
+/** Sessions that were revoked elsewhere are revoked here. */
+export const withImportedEpoch = (user: User, { sessionEpoch }: UserDraft): User =>
   sessionEpoch ? { ...user, sessionEpoch: laterOf(user.sessionEpoch, sessionEpoch) } : user
 
-/** What a draft makes of a user that is there: everything but name and history. */
+/** The user with everything from the draft, except name and history. */
 export const toReplacement = (draft: UserDraft, password: StoredPassword, before: User): User =>
   fill(draft.keepsPassword ? before : { ...before, password }, draft)
 
@@ -24,28 +25,27 @@ function fill(user: User, { isActive = true, roles = [], members = [], multiMode
     ...user,
     isActive,
     document: { ...user.document, roles, members },
-    multiModel: { ...NOTHING_GRANTED, ...multiModel },
+    multiModel: { ...NO_MULTI_MODEL, ...multiModel },
   }
 }
 
-const NOTHING_GRANTED: User['multiModel'] = Object.freeze({ grants: new Map(), extra: {}, config: {}, tokens: [] })
+const NO_MULTI_MODEL: User['multiModel'] = Object.freeze({ grants: new Map(), extra: {}, config: {}, tokens: [] })
 
-/**
- * `after` as it may stand in the place of `before`: with that one's name and history, and sessions ended where due.
- * `isSamePassword`: another stored form of the same password, which ends nothing.
- */
-export function settle(
-  before: User,
-  after: User,
-  nowSeconds: number,
-  isSamePassword = isSameStored(before.password, after.password),
-): User {
-  const isEnding = !isSamePassword || (before.isActive && !after.isActive)
-  const sessionEpoch = isEnding ? endSessions(before.sessionEpoch, nowSeconds) : before.sessionEpoch
+export interface UpdateOptions {
+  readonly nowSeconds: number
+  /** Another stored form of the same password, which revokes nothing. Compared by default. */
+  readonly isSamePassword?: boolean
+}
+
+/** `after` with the name and history of `before`. A new password or a deactivation raises the session epoch. */
+export function applyUpdate(before: User, after: User, { nowSeconds, isSamePassword }: UpdateOptions): User {
+  const keepsPassword = isSamePassword ?? isSameStored(before.password, after.password)
+  const isRevoking = !keepsPassword || (before.isActive && !after.isActive)
+  const sessionEpoch = isRevoking ? endSessions(before.sessionEpoch, nowSeconds) : before.sessionEpoch
   return reviseUser(before, { ...after, kind: 'user', name: before.name, sessionEpoch })
 }
 
-/** The order of members says nothing. */
+/** Whether two stored forms are equal, whatever the order of their members. */
 export const isSameStored = (a: StoredPassword, b: StoredPassword): boolean => renderSorted(a) === renderSorted(b)
 
 const renderSorted = (value: object): string =>

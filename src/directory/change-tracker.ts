@@ -1,40 +1,54 @@
 import { Refusal } from '../base/errors.ts'
+import type { Notifier } from '../base/notifier.ts'
 import type { DirectoryDeps, Follower } from './deps.ts'
+import type { Revocation } from './directory.ts'
 import type { EndedSessions } from './ended-sessions.ts'
-import type { Listeners } from './listeners.ts'
 import type { Change } from './store-port.ts'
-import type { StoredWork } from './stored-work.ts'
-import type { UserMemory } from './user-memory.ts'
+import type { UserCache } from './user-cache.ts'
 
-/** How fresh what this node remembers is, and what keeps it so. */
-export interface Knowledge {
+/** Follows the changes of the store and keeps what this node has cached up to date. */
+export interface ChangeTracker {
   stalenessMs(): number
-  /** Whether what is known is so old that it must not be used before it was looked for news. */
-  isStale(): boolean
-  /** Throws `store_unavailable` where what is known is too old and nothing newer can be had. */
+  /** Throws `store_unavailable` if the cached data is too old and the store does not respond. */
   requireFresh(): Promise<void>
   catchUp(): Promise<void>
   close(): Promise<void>
 }
 
-export interface KnowledgeParts {
-  readonly memory: UserMemory
+export interface TrackedParts {
+  readonly cache: UserCache
   readonly ended: EndedSessions
-  readonly listeners: Listeners
-  readonly work: Pick<StoredWork, 'refresh'>
+  readonly revocations: Notifier<Revocation>
+  readonly hashWork: { refresh(): Promise<void> }
+}
+
+export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts): ChangeTracker {
+  const follower = deps.follow({
+    from: deps.administration.sequence(),
+    onChange: (changes) => applyChanges(changes, deps, parts),
+    onReset: () => reloadEverything(deps, parts),
+    ...createOutageReports(deps),
+  })
+  const catchUpBriefly = createBriefCatchUp(follower)
+  const isStale = () => follower.stalenessMs() > deps.settings().maxStalenessMs
+  return {
+    stalenessMs: () => follower.stalenessMs(),
+    async requireFresh() {
+      if (isStale()) await catchUpBriefly()
+    },
+    catchUp: () => catchUp(follower),
+    close: () => follower.stop(),
+  }
 }
 
 const MS_BETWEEN_WARNINGS = 10_000
 
-export function createKnowledge(deps: DirectoryDeps, parts: KnowledgeParts): Knowledge {
-  const { administration, clock, log, events } = deps
+/** Records when the store is lost and when it is back, and logs a warning from time to time. */
+function createOutageReports({ clock, log, events }: DirectoryDeps) {
   let lostAtMs: number | undefined
   let warnedAtMs = Number.NEGATIVE_INFINITY
-  const follower = deps.follow({
-    from: administration.sequence(),
-    onChange: (changes) => learn(changes, deps, parts),
-    onReset: () => beginAnew(deps, parts),
-    onStale({ error, ageMs }) {
+  return {
+    onStale({ error, ageMs }: { readonly error: unknown; readonly ageMs: number }) {
       if (lostAtMs === undefined) events.record('store.lost', { reason: describeFailure(error) })
       lostAtMs ??= clock.nowMs() - ageMs
       if (clock.nowMs() - warnedAtMs < MS_BETWEEN_WARNINGS) return
@@ -46,44 +60,38 @@ export function createKnowledge(deps: DirectoryDeps, parts: KnowledgeParts): Kno
       lostAtMs = undefined
       events.record('store.back', { seconds })
     },
-  })
-  const look = createLook(() => catchUp(follower))
-  const isStale = () => follower.stalenessMs() > deps.settings().maxStalenessMs
-  return {
-    stalenessMs: () => follower.stalenessMs(),
-    isStale,
-    async requireFresh() {
-      if (isStale()) await look()
-    },
-    catchUp: () => catchUp(follower),
-    close: () => follower.stop(),
   }
 }
 
-/** The code alone: the message of a driver may quote a connection string. */
+/** Only the code: the message of a driver may quote a connection string. */
 function describeFailure(error: unknown): string {
   if (error instanceof Refusal) return error.detail ?? error.message
   return (error as NodeJS.ErrnoException | undefined)?.code ?? 'no answer'
 }
 
-/** How long a store that was silent for so long is waited for, once for all who ask. */
-const PATIENCE_MS = 250
+/** How long requests wait for a store that has not responded for a long time. */
+const MAX_WAIT_MS = 250
 
-/** One look for all who ask meanwhile. A store that does not answer keeps nobody waiting: they are refused. */
-function createLook(catchUp: () => Promise<void>): () => Promise<void> {
-  let look: Promise<void> | undefined
-  return () => {
-    if (look) return look
+/**
+ * Catches up once for all waiting requests. If the store has not responded in time, they are refused, and so are later
+ * ones until it responds.
+ */
+function createBriefCatchUp(follower: Follower): () => Promise<void> {
+  let attempt: Promise<void> | undefined
+  const start = (): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const timer = setTimeout(() => reject(new Refusal('store_unavailable', { detail: 'no answer yet' })), PATIENCE_MS)
-    look = promise
-    void catchUp()
+    const timer = setTimeout(() => reject(new Refusal('store_unavailable', { detail: 'no answer yet' })), MAX_WAIT_MS)
+    void catchUp(follower)
       .then(resolve, reject)
       .finally(() => {
         clearTimeout(timer)
-        look = undefined
+        attempt = undefined
       })
-    return look
+    return promise
+  }
+  return () => {
+    attempt ??= start()
+    return attempt
   }
 }
 
@@ -96,24 +104,25 @@ async function catchUp(follower: Follower): Promise<void> {
 }
 
 /**
- * Takes in changes made anywhere, this node included, and tells of each as soon as it holds: what comes after may fail,
- * and then all of them come again, but not what was learnt of them.
+ * Applies changes of any node, this one included. Each kind is applied and announced before the next, because a later
+ * step may fail: then all changes are delivered again.
  */
-async function learn(changes: readonly Change[], deps: DirectoryDeps, parts: KnowledgeParts): Promise<void> {
-  const { memory, ended, listeners, work } = parts
+async function applyChanges(changes: readonly Change[], deps: DirectoryDeps, parts: TrackedParts): Promise<void> {
+  const { cache, ended, revocations, hashWork } = parts
   const { user = [], session = [], admin = [] } = Object.groupBy(changes, ({ kind }) => kind)
-  for (const { key, sequence } of user) memory.forget(key, sequence)
-  for (const { key } of user) listeners.tell({ kind: 'account', name: key })
-  for (const { id, name } of session.length > 0 ? await ended.pull() : []) listeners.tell({ kind: 'session', id, name })
-  const isSettingNew = changes.some((change) => isNewSetting(change, deps))
-  const moved = isSettingNew ? await refreshAdministrators(deps) : []
-  const names = new Set([...admin.map(({ key }) => key), ...moved])
-  for (const name of names) listeners.tell({ kind: 'account', name })
-  for (const name of new Set([...user.map(({ key }) => key), ...names])) await ended.trim(name)
-  if (user.length > 0) await work.refresh()
+  for (const { key, sequence } of user) cache.forget(key, sequence)
+  for (const { key } of user) revocations.notify({ kind: 'account', name: key })
+  const newlyEnded = session.length > 0 ? await ended.pull() : []
+  for (const { id, name } of newlyEnded) revocations.notify({ kind: 'session', id, name })
+  const hasNewSetting = changes.some((change) => isNewSetting(change, deps))
+  const revokedAdministrators = hasNewSetting ? await refreshAdministrators(deps) : []
+  const administrators = new Set([...admin.map(({ key }) => key), ...revokedAdministrators])
+  for (const name of administrators) revocations.notify({ kind: 'account', name })
+  for (const name of new Set([...user.map(({ key }) => key), ...administrators])) await ended.trim(name)
+  if (user.length > 0) await hashWork.refresh()
 }
 
-/** Gives the administrators whose session epoch has moved, whatever moved it. */
+/** Returns the administrators whose session epoch has changed or who were removed. */
 async function refreshAdministrators({ administration }: DirectoryDeps): Promise<readonly string[]> {
   const before = administration.accounts()
   await administration.refresh()
@@ -126,10 +135,10 @@ async function refreshAdministrators({ administration }: DirectoryDeps): Promise
 const isNewSetting = ({ kind, sequence }: Change, { administration }: DirectoryDeps): boolean =>
   (kind === 'setting' || kind === 'admin') && sequence > administration.sequence()
 
-async function beginAnew({ administration }: DirectoryDeps, parts: KnowledgeParts): Promise<void> {
-  parts.memory.clear()
+async function reloadEverything({ administration }: DirectoryDeps, parts: TrackedParts): Promise<void> {
+  parts.cache.clear()
   await parts.ended.reset()
-  await parts.work.refresh()
+  await parts.hashWork.refresh()
   await administration.refresh()
-  parts.listeners.tell({ kind: 'everything' })
+  parts.revocations.notify({ kind: 'everything' })
 }

@@ -1,5 +1,8 @@
+/**
+ * Checks of what a client gives for a user or administrator. The rules for new names do not apply to names that were
+ * stored or imported before, so that their owners can still sign in.
+ */
 import { Refusal } from '../base/errors.ts'
-import { findLookAlike, hasInvisible, isNormalized } from './new-name.ts'
 import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw, type User } from './user.ts'
 
 const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
@@ -15,37 +18,54 @@ const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
 
 export function requireName(name: string): void {
   const flaw = checkName(name)
-  if (flaw) throw new Refusal('bad_request', { about: `The name ${FLAWS[flaw]}.` })
+  if (flaw) throw refuse(`The name ${FLAWS[flaw]}.`)
 }
 
 const NOT_NORMALIZED = 'The name must be in Unicode normalization form C (NFC).'
 const INVISIBLE = 'The name must not hold invisible characters or characters that change the direction of text.'
 const LOOK_ALIKE = 'The name differs from that of an administrator only in case or in the form of its characters.'
 
-/** For a name that is created, not one that was imported. */
+/** For a created name, not for an imported one. */
 export function requireReadable(name: string): void {
   if (!isNormalized(name)) throw refuse(NOT_NORMALIZED)
   if (hasInvisible(name)) throw refuse(INVISIBLE)
 }
 
-/** For a name that is created or imported. Its own name does not keep an administrator from being changed. */
+/** For a created or imported name. `administrators` may include the name itself. */
 export function requireDistinct(name: string, administrators: Iterable<string>): void {
   if (findLookAlike(name, administrators) !== undefined) throw refuse(LOOK_ALIKE)
 }
 
-/** The one role of the server's own that a user may hold; others would make a user more than that. */
+/** Two normal forms of one text look the same and would be two users. */
+export const isNormalized = (name: string): boolean => name.normalize('NFC') === name
+
+/** Default-ignorable code points are invisible; bidi controls reorder the text. Both make two names look alike. */
+const INVISIBLE_CHARACTER = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u
+
+export const hasInvisible = (name: string): boolean => INVISIBLE_CHARACTER.test(name)
+
+/** Another name in the list that a reader could mistake for this one. */
+export function findLookAlike(name: string, others: Iterable<string>): string | undefined {
+  const folded = foldName(name)
+  for (const other of others) if (other !== name && foldName(other) === folded) return other
+  return undefined
+}
+
+/** The name without case and compatibility forms. Upper case first: it maps `ß` to `ss` and `ı` to `i`. */
+const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+
+/** The only role with a leading underscore that a user may hold; the others would give the rights of the server. */
 const OPEN_SYSTEM_ROLE = '_metrics'
 
 export function requireRoles(roles: readonly string[]): void {
   for (const role of roles) {
     const flaw = role.startsWith('_') && role !== OPEN_SYSTEM_ROLE ? 'leading_underscore' : checkRole(role)
-    if (flaw) throw new Refusal('bad_request', { about: `A role ${FLAWS[flaw]}.` })
+    if (flaw) throw refuse(`A role ${FLAWS[flaw]}.`)
   }
 }
 
 const ALL = '*'
 
-/** Whether every grant speaks of databases and collections that can be. */
 export function requireGrants(grants: User['multiModel']['grants']): void {
   for (const [database, { collections }] of grants) {
     requireWord('database', database)

@@ -1,57 +1,53 @@
-/**
- * The directory, put together. Requests for users, administrators and sessions enter; what the store answers, judged by
- * the rules, leaves. Nothing remembered may outlive a change that was heard of.
- */
-
-import { createFindAccount } from './accounts.ts'
+import { createNotifier } from '../base/notifier.ts'
+import { createFindAccount, createHashWorkList } from './accounts.ts'
 import { createAdministrators } from './administrator-operations.ts'
-import { createKnowledge } from './change-tracker.ts'
+import { createChangeTracker } from './change-tracker.ts'
 import type { DirectoryDeps } from './deps.ts'
-import type { Directory } from './directory.ts'
+import type { Directory, Revocation } from './directory.ts'
 import { createEndedSessions } from './ended-sessions.ts'
 import { createImportUsers } from './import-users.ts'
-import { createListeners } from './listeners.ts'
 import { createNewPasswords } from './new-passwords.ts'
 import { createSessions } from './sessions.ts'
-import { createStoredWork } from './stored-work.ts'
-import { createUpgrade } from './upgrade.ts'
-import { createUserMemory } from './user-memory.ts'
-import { createUsers } from './user-operations.ts'
+import { createHashUpgrade } from './upgrade-hash.ts'
+import { createUserCache } from './user-cache.ts'
+import { createUserEditor, createUserReader } from './user-operations.ts'
 import { createUserWriter } from './user-writer.ts'
 
-/** Answers when everything that ended before is known. */
+/** Resolves when all sessions ended so far are loaded. */
 export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const { store, hasher, settings, clock } = deps
-  const memory = createUserMemory(store, () => settings().cacheSize)
-  const writer = createUserWriter(store, memory)
-  const listeners = createListeners(deps.log)
+  const cache = createUserCache(store, () => settings().cacheSize)
+  const writer = createUserWriter(store, cache)
+  const revocations = createNotifier<Revocation>(deps.log)
   const ended = createEndedSessions(store, clock)
-  const work = createStoredWork(store, deps.administration)
-  await Promise.all([ended.pull(), work.refresh()])
+  const hashWork = createHashWorkList(store, deps.administration)
+  await Promise.all([ended.pull(), hashWork.refresh()])
 
-  const parts = { ...deps, memory, writer, listeners, ended, work, passwords: createNewPasswords(hasher, settings) }
-  const knowledge = createKnowledge(deps, parts)
-  const findAccount = createFindAccount({ ...parts, knowledge })
-  const upgrade = createUpgrade({ ...parts, findAccount })
-  const users = createUsers(parts)
+  const passwords = createNewPasswords(hasher, settings)
+  const tracker = createChangeTracker(deps, { cache, ended, revocations, hashWork })
+  const parts = { ...deps, cache, writer, revocations, ended, passwords, tracker }
+  const findAccount = createFindAccount(parts)
+  const upgrade = createHashUpgrade({ ...parts, findAccount })
+  const editor = createUserEditor(parts)
   return {
-    ...users,
-    importUsers: createImportUsers({ ...parts, users }),
+    ...createUserReader(parts),
+    ...editor,
+    importUsers: createImportUsers({ ...parts, editor }),
     ...createAdministrators(parts),
-    ...createSessions({ ...parts, knowledge, findAccount }),
+    ...createSessions({ ...parts, findAccount }),
     findAccount,
-    storedWork: work.list,
+    storedWork: hashWork.list,
     upgradeHash: upgrade.begin,
-    stalenessMs: knowledge.stalenessMs,
+    stalenessMs: tracker.stalenessMs,
     isFresh: () =>
-      knowledge.requireFresh().then(
+      tracker.requireFresh().then(
         () => true,
         () => false,
       ),
-    catchUp: knowledge.catchUp,
+    catchUp: tracker.catchUp,
     async close() {
       await upgrade.settled()
-      await knowledge.close()
+      await tracker.close()
     },
   }
 }

@@ -7,17 +7,16 @@ import type { HashParameters } from '../passwords/schemes/scheme.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import type { Change, Store } from './store-port.ts'
 
-/** What the directory is built from. */
 export interface DirectoryDeps {
   readonly store: Store
   readonly hasher: Hasher
   readonly administration: Administration
-  /** The options in force; asked each time. */
+  /** The current options; called for each use. */
   settings(): DirectorySettings
   /** Follows the changes of the store. */
-  follow(options: FollowDeps): Follower
+  follow(options: FollowOptions): Follower
   readonly clock: Clock
-  /** Cardea's own key, shared by the nodes of a store and known to no other server. */
+  /** Cardea's own key, shared by the nodes of a store and unknown to other servers. */
   ownKey(): Uint8Array
   readonly events: SecurityEvents
   readonly log: Log
@@ -26,33 +25,33 @@ export interface DirectoryDeps {
 export interface DirectorySettings {
   /** How new passwords are hashed. */
   readonly parameters: HashParameters
-  /** The most a stored form of an administrator's password may have when it is set. */
+  /** The most iterations of an administrator's password that is set in a stored form. */
   readonly maxIterations: number
   readonly rules: PasswordRules
-  /** Whether a password stored otherwise is hashed anew when it is next seen. */
+  /** Whether a password with a weaker stored form is hashed again at the next sign-in. */
   readonly upgradesHashes: boolean
-  /** How many users are remembered. */
+  /** How many users are cached. */
   readonly cacheSize: number
-  /** How long what is known counts while the store is silent. */
+  /** How long cached data is used while the store does not respond. */
   readonly maxStalenessMs: number
 }
 
-/** The administrators in force, which belong to the configuration. */
+/** The current administrators. They are part of the configuration. */
 export interface Administration {
   accounts(): ReadonlyMap<string, AdministratorAccount>
-  /** When a name was last made, changed or deleted as an administrator, in seconds; `undefined`: never at run time. */
+  /** When the administrator was last created, changed or deleted at run time, in seconds; `undefined`: never. */
   changedAt(name: string): number | undefined
-  /** The change up to which all this, and every setting, is known. */
+  /** The sequence up to which administrators and settings are known. */
   sequence(): number
-  /** Puts another stored form of the same password in the place of one, unless that has changed. It ends all sessions. */
+  /** Replaces a stored form by another one of the same password, unless it has changed. Revokes all sessions. */
   replaceHash(name: string, from: string, to: string): Promise<void>
-  /** Raises the session epoch of an administrator, on every node. Its password stays. */
+  /** Raises the session epoch of an administrator on every node. Its password stays. */
   endSessions(name: string): Promise<void>
-  /** Reads the run-time layer anew. Throws only where the store cannot be reached. */
+  /** Reads the run-time layer again. Throws only if the store cannot be reached. */
   refresh(): Promise<void>
 }
 
-export interface FollowDeps {
+export interface FollowOptions {
   readonly from: number
   readonly onChange: (changes: readonly Change[]) => Promise<void>
   readonly onReset: () => Promise<void>

@@ -1,86 +1,91 @@
 /**
- * The directory: users, administrators and their sessions, as both doors and the command line know them. Every operation
- * is whole, and when one has answered, this process accepts the old state no longer; other nodes follow within a second.
+ * The directory: users, administrators and their sessions, for both doors and the command line. Every operation is
+ * atomic. When it resolves, this process no longer accepts the previous data; other nodes follow within a second.
  *
- * All operations throw a `Refusal`: `not_found` for a name nobody has, `conflict` for a revision that is not the current
- * one or a name that is taken, `bad_request` for a name or role that cannot be one, `password_refused` for a new password
- * that breaks a rule, `overloaded` where too much hashing waits, `store_unavailable` where the store cannot be reached.
+ * Operations throw a `Refusal`: `not_found` for an unknown name, `conflict` for an outdated revision or a taken name,
+ * `bad_request` for an invalid name or role, `password_refused` for a new password that breaks a rule, `overloaded` if
+ * too many passwords wait to be hashed, `store_unavailable` if the store cannot be reached.
  */
-
-import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
-import type { SessionOwner } from './session-id.ts'
+import type { Session, SessionOwner } from './session.ts'
 import type { EndedSession, UserRange } from './store-port.ts'
 import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionEpoch, User, UserRecord } from './user.ts'
 
-/** The `_rev` of the document that was seen, or whatever there is. */
+/** The expected `_rev` of the document, or `any`. */
 export type ExpectedRevision = string | 'any'
 
-/** In clear, to be judged by the rules and hashed; or as it was stored elsewhere, which no rule can judge. */
+/** In clear, to be checked by the rules and hashed; or in a stored form, which no rule can check. */
 export type NewPassword = PlainPassword | { readonly stored: StoredPassword }
 
 export interface PlainPassword {
   readonly password: string
-  /** Kept instead of a new one. */
+  /** Used instead of a new one. */
   readonly salt?: string
 }
 
-/** A user to be made. What is left out is empty; without a password the user cannot sign in with one. */
+/** A user to be created. Omitted members are empty; without a password the user cannot sign in with one. */
 export interface UserDraft {
   readonly name: string
   readonly password?: NewPassword
-  /** Its password could not be carried here: where an import puts it in the place of a user, that one's stays. */
+  /** The password could not be exported. An import that replaces a user keeps the existing password. */
   readonly keepsPassword?: boolean
-  /** `true` unless given. */
+  /** `true` by default. */
   readonly isActive?: boolean
   readonly roles?: DocumentPayload['roles']
   readonly members?: DocumentPayload['members']
   readonly multiModel?: Partial<MultiModelPayload>
-  /** The revision a user had elsewhere. It counts where the name was never used here. */
+  /** The revision the user had elsewhere. Used only if the name was never used here. */
   readonly revision?: string
-  /** What had ended elsewhere stays ended. */
+  /** The session epoch the user had elsewhere. The later of the two counts. */
   readonly sessionEpoch?: SessionEpoch
 }
 
-/** Whose request a new password waits for. */
+/** The request that waits for a new password to be hashed. */
 export interface Caller {
-  /** Aborted when the caller no longer waits: a password that still waits to be hashed is given up. */
+  /** Aborted when the client disconnects: a password that is not being hashed yet is dropped. */
   readonly signal?: AbortSignal
-  /** Address of the client. Left out: an administrator or the server itself. */
+  /** Address of the client. Omitted for administrators and the server itself. */
   readonly peer?: string
 }
 
 export interface ChangeOptions extends Caller {
-  /** Put in place of the old one after `change`. Another password than the current one ends all sessions. */
+  /** Set after `change`. A password other than the current one revokes all sessions. */
   readonly password?: NewPassword
 }
 
-/** What became of one draft of an import. `kept`: the name was taken, or all is as the draft says: nothing was changed. */
+export interface SetPasswordOptions extends Caller {
+  readonly expected?: ExpectedRevision
+}
+
+/** The result for one draft. `kept`: the name was taken, or the user equals the draft; nothing was changed. */
 export type ImportOutcome =
   | { readonly kind: 'created' | 'replaced' | 'kept' }
   | { readonly kind: 'refused'; readonly error: Error }
 
 export interface ImportOptions {
-  /** Nothing is written: the outcomes are those there would be. */
+  /** Nothing is written: the outcomes are those a real import would have. */
   readonly isTrial?: boolean
 }
 
-export interface UserDirectory {
-  /** As the store has it now, active or not. */
+export interface UserReader {
+  /** The user as stored now, active or not. */
   findUser(name: string): Promise<User | undefined>
-  /** The same, or what stays of a deleted user. */
+  /** The user, or the tombstone of a deleted one. */
   findRecord(name: string): Promise<UserRecord | undefined>
-  /** One page, in the order of the names' bytes. Fewer users than the limit: the end is reached. */
+  /** One page, ordered by the bytes of the names. A page shorter than the limit is the last one. */
   listUsers(range: UserRange): Promise<readonly User[]>
   countUsers(): Promise<number>
-  /** Answers with the user as it is stored, its revision included. A name of a user or administrator is taken. */
+}
+
+export interface UserEditor {
+  /** Returns the user as stored, with its revision. The name of a user or administrator is taken. */
   createUser(draft: UserDraft, caller?: Caller): Promise<User>
   /**
-   * Puts what `change` makes of the user in its place. It is asked again where somebody else was faster, so it must be a
-   * pure function of its argument. Name, revision and `sessionEpoch` stay with the directory, whatever it gives; another
-   * password or a deactivation ends all sessions.
+   * Replaces the user by what `change` returns. `change` must be a pure function: it is called again if another writer
+   * was faster. The directory sets name, revision and session epoch itself. Another password or a deactivation revokes
+   * all sessions.
    */
   changeUser(
     name: string,
@@ -90,14 +95,16 @@ export interface UserDirectory {
   ): Promise<User>
   setPassword(name: string, password: NewPassword, options?: SetPasswordOptions): Promise<User>
   setActive(name: string, isActive: boolean): Promise<User>
-  setRoles(name: string, roles: readonly string[]): Promise<User>
-  /** `undefined` takes the grant away. `*` stands for all databases, or all collections. */
+  /** `undefined` removes the grant. `*` means all databases, or all collections. */
   setGrant(name: string, database: string, level: GrantLevel | undefined, collection?: string): Promise<User>
-  /** Ends all sessions and tokens there are now. */
+  /** Revokes all current sessions and tokens. */
   signOut(name: string): Promise<User>
-  /** Answers with the revision of the deletion. */
+  /** Returns the revision of the deletion. */
   removeUser(name: string, expected: ExpectedRevision): Promise<string>
-  /** All drafts at once, each with its own outcome, in their order. Some hundred at a time. */
+}
+
+export interface UserImporter {
+  /** Imports a few hundred drafts in one transaction. Each has its own outcome, in the same order. */
   importUsers(
     drafts: readonly UserDraft[],
     onTaken: 'keep' | 'replace',
@@ -105,113 +112,112 @@ export interface UserDirectory {
   ): Promise<readonly ImportOutcome[]>
 }
 
-export interface SetPasswordOptions extends Caller {
-  readonly expected?: ExpectedRevision
-}
-
 export interface Administrator {
   readonly name: string
-  /** The stored form, as `[admins]` shows it. */
+  /** The stored form, as in `[admins]`. */
   readonly text: string
 }
 
-/** `stored` is a text in one of the forms of `[admins]`, kept as it is given; another one is a `bad_request`. */
+/** `stored` is a text in one of the forms of `[admins]` and kept as given; any other text is a `bad_request`. */
 export type NewAdministratorPassword = { readonly password: string } | { readonly stored: string }
 
 /**
- * Administrators live in the run-time layer of the configuration. Whatever changes one ends all sessions of the name;
- * setting the password it has changes nothing.
+ * Administrators are kept in the run-time layer of the configuration. Every change of one revokes all its sessions;
+ * setting its current password again changes nothing.
  */
 export interface AdministratorDirectory {
   listAdministrators(): readonly Administrator[]
   isAdministrator(name: string): boolean
-  /** Makes one or changes one. Answers with the stored form. */
+  /** Creates or changes one. Returns the stored form. */
   setAdministrator(name: string, password: NewAdministratorPassword, caller?: Caller): Promise<string>
-  /** Answers with the stored form that was removed. The last one stays: `forbidden`. */
+  /** Returns the removed stored form. The last administrator cannot be removed: `forbidden`. */
   removeAdministrator(name: string): Promise<string>
 }
 
-/** One sign-in, whatever cookie or token carries it. */
-export interface Session {
-  /** 16 random bytes in base64url. */
-  readonly id: string
-  readonly name: string
-  /** That of the account when the session began. */
-  readonly generation: number
-  /** Seconds since the epoch. */
-  readonly issuedAt: number
-}
-
-/** What is known of a token somebody else issued. `issuedAt` is its `iat`; `now` of who vouches anew each time. */
+/** A token that another issuer signed. `issuedAt` is its `iat`; `now` for a source that confirms every request. */
 export interface ForeignToken {
   readonly name: string
-  /** Of a session opened with it. */
+  /** The id of a session opened with it. */
   readonly id?: string
   readonly issuedAt: number | 'now' | undefined
 }
 
-/** `account`: what was let in under this name must be judged anew. `everything`: under any name. */
-export type Ended =
-  | { readonly kind: 'session'; readonly id: string; readonly name: string }
-  | { readonly kind: 'account'; readonly name: string }
-  | { readonly kind: 'everything' }
-
 export interface SessionOpening {
-  /** Whether the password was shown to open it, and not something in its place. */
+  /** Whether the session was opened with the password itself. */
   readonly hasPassword: boolean
 }
 
 export interface EndingSession extends EndedSession {
-  /** The mark of the access token the session rests on. */
+  /** The mark of the access token the session was opened with. */
   readonly accessToken?: string | undefined
 }
 
 export interface SessionDirectory {
-  /** Takes the account that signed in, not its name: if the password changed meanwhile, the session has ended already. */
+  /** Takes the account that signed in, not its name: if the password has changed since, the session is revoked already. */
   createSession(account: Account, opening?: SessionOpening): Session
-  /** When this session was opened with the password, in seconds; `undefined`: it was not. Whether it is live is not asked. */
+  /** When the session was opened with the password, in seconds; `undefined`: it was not. Does not check if it is live. */
   findPasswordTime(id: string, owner: SessionOwner): number | undefined
-  /** Also of a session renewed since. Nobody who is gone or inactive has one. */
+  /** Also for a renewed session. A removed or inactive account has no live session. */
   isSessionLive(session: Session): Promise<boolean>
-  /** Whether this very session has ended, as far as is known here. */
+  /** Whether this node knows that this session was ended. */
   isSessionEnded(id: string): boolean
-  /** Whether `sessionEpoch` of that name allows it; a name nobody has, nothing stands against. */
-  isForeignTokenLive(token: ForeignToken): MaybePromise<boolean>
-  /** `expiresAt`: when no copy of it would be accepted anyway, renewals included. */
+  /** Whether the session epoch of the name allows the token. An unknown name has no epoch and allows all. */
+  isForeignTokenLive(token: ForeignToken): Promise<boolean>
+  /** `expiresAt`: from then on no copy would be accepted anyway, renewals included. */
   endSession(session: EndingSession): Promise<void>
-  /** Told after the fact, at once for changes made here. Must not throw. Returns the end of it. */
-  onEnded(listener: (ended: Ended) => void): () => void
+}
+
+/** `account`: every credential of the name must be checked again. `everything`: of every name. */
+export type Revocation =
+  | { readonly kind: 'session'; readonly id: string; readonly name: string }
+  | { readonly kind: 'account'; readonly name: string }
+  | { readonly kind: 'everything' }
+
+export interface RevocationFeed {
+  /** Called after the fact, immediately for changes made by this process. Returns a function that removes the listener. */
+  onRevoked(listener: (revocation: Revocation) => void): () => void
 }
 
 export interface UpgradeOptions {
-  /** Whether the password was given to open a session, and not with a single request. `true` unless given. */
+  /** Whether the password opens a session and was not sent with a single request. `true` by default. */
   readonly opensSession?: boolean
 }
 
-/** Who can sign in. */
+/** The accounts that can sign in. */
 export interface AccountDirectory {
   /**
-   * An administrator, with the roles of a user of that name besides; else an active user. From memory where possible:
-   * as long as what is known is younger than the limit, the store is not needed.
+   * An administrator, with the roles of the user of the same name added; otherwise an active user. Served from the cache
+   * if possible: while the cache is fresh, the store is not needed.
    */
-  findAccount(name: string): MaybePromise<Account | undefined>
-  /** What the passwords of users and administrators cost: of each PRF the most iterations at least. */
+  findAccount(name: string): Promise<Account | undefined>
+  /** The cost of verifying the passwords of users and administrators: at least the most iterations of each PRF. */
   storedWork(): readonly HashWork[]
   /**
-   * Hashes the password as configured where its stored form is weaker, salt kept; gives the account as it is then. A
-   * user's in the background, sessions kept: if it fails, it is tried again at a later sign-in. An administrator's
-   * before this answers, because its earlier sessions end with it.
+   * Hashes the password again, with the same salt, if its stored form is weaker than configured. Returns the account
+   * after that. A user's hash is replaced in the background and keeps the sessions; a failure is retried at a later
+   * sign-in. An administrator's hash is awaited, because replacing it revokes the earlier sessions.
    */
-  upgradeHash(account: Account, password: string, options?: UpgradeOptions): MaybePromise<Account>
+  upgradeHash(account: Account, password: string, options?: UpgradeOptions): Promise<Account>
 }
 
-export interface Directory extends UserDirectory, AdministratorDirectory, SessionDirectory, AccountDirectory {
-  /** Age of what is known of changes made elsewhere. */
+/** How recent this node's view of the store is. */
+export interface DirectoryFreshness {
   stalenessMs(): number
-  /** Whether that is young enough to let anybody in, now or after a short look at the store. */
+  /** Whether the view is recent enough to authenticate, now or after a short query of the store. */
   isFresh(): Promise<boolean>
-  /** Answers when all that was written before, anywhere, holds here. */
+  /** Resolves when every earlier write of any node is visible here. */
   catchUp(): Promise<void>
-  /** Follows changes no longer. The store stays open. */
+}
+
+export interface Directory
+  extends UserReader,
+    UserEditor,
+    UserImporter,
+    AdministratorDirectory,
+    AccountDirectory,
+    SessionDirectory,
+    RevocationFeed,
+    DirectoryFreshness {
+  /** Stops following changes. The store stays open. */
   close(): Promise<void>
 }

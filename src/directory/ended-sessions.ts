@@ -1,36 +1,36 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import type { EndedCount, EndedSession, SessionStore } from './store-port.ts'
 
-/** Sessions that were ended before their time, in memory until they would have expired anyway. */
+/** Sessions that were ended before they expired, kept in memory until then. */
 export interface EndedSessions {
   has(id: string): boolean
-  /** Ends one for every node. */
+  /** Ends one on every node. */
   end(session: EndedSession): Promise<EndedCount>
-  /** Learns what ended elsewhere since the last time. Gives those, each with the name of its owner. */
+  /** Loads the sessions that other nodes have ended since the last call. Returns them, each with the name of its owner. */
   pull(): Promise<readonly EndedSession[]>
-  /** Reads all of them again: the store is not the one it was. What ended stays ended. */
+  /** Loads all of them again, because the store was replaced. Known ones stay ended. */
   reset(): Promise<void>
-  /** Forgets a name's sessions that ended up to this change. All of them must be ended by the session epoch already. */
+  /** Forgets a name's sessions that ended up to this sequence. The session epoch must have revoked them already. */
   forget(name: string, upTo: number): Promise<void>
-  /** Forgets here what another node has forgotten, where a name has more than it may have. */
+  /** If a name has too many, forgets those that another node has removed from the store. */
   trim(name: string): Promise<void>
 }
 
-/** Beyond so many records of one name, the session epoch ends all its sessions and the records are forgotten. */
+/** Beyond this many records of one name, its session epoch is raised instead and the records are forgotten. */
 export const MAX_ENDED_SESSIONS = 1000
 
-/** Beyond so many records of sessions that rest on one access token, that token is removed. They expire by themselves. */
+/** Beyond this many records of sessions opened with one access token, that token is removed. The records expire. */
 export const MAX_ENDED_OF_ACCESS_TOKEN = 100
 
 const MARK_SEPARATOR = ':'
 
-/** The name under which sessions of one access token are counted: apart from their owner, whose name has no colon. */
+/** The name under which the sessions of one access token are counted. A user's name has no colon, so they differ. */
 export const toTokenCounter = (name: string, mark: string): string => `${name}${MARK_SEPARATOR}${mark}`
 
-/** Whose session it is, whatever it was counted under. */
-export const toSessionOwner = (counter: string): string => counter.split(MARK_SEPARATOR, 1)[0] ?? counter
+/** The owner of a session, whether it is counted for the owner or for an access token. */
+const toSessionOwner = (counter: string): string => counter.split(MARK_SEPARATOR, 1)[0] ?? counter
 
-const PAGE = 1000
+const PAGE_SIZE = 1000
 const SECONDS_BETWEEN_PURGES = 60
 
 export function createEndedSessions(store: SessionStore, clock: Clock): EndedSessions {
@@ -43,18 +43,18 @@ export function createEndedSessions(store: SessionStore, clock: Clock): EndedSes
     if (now - purgedAt < SECONDS_BETWEEN_PURGES) return
     purgedAt = now
     memory.keep(({ expiresAt }) => expiresAt > now)
-    // whoever purges next will do what fails now
+    // if it fails, the next purge removes these too
     store.purgeEnded(now).catch(() => {})
   }
 
   const pull = async () => {
-    const learnt: EndedSession[] = []
+    const loaded: EndedSession[] = []
     for (;;) {
-      const page = await store.listEndedSessions(position, PAGE)
+      const page = await store.listEndedSessions(position, PAGE_SIZE)
       for (const session of page) memory.add(session)
-      learnt.push(...page.map((session) => ({ ...session, name: toSessionOwner(session.name) })))
+      loaded.push(...page.map((session) => ({ ...session, name: toSessionOwner(session.name) })))
       position = page.at(-1)?.sequence ?? position
-      if (page.length < PAGE) return learnt
+      if (page.length < PAGE_SIZE) return loaded
     }
   }
 
@@ -104,7 +104,7 @@ function createMemory() {
     add({ id, name, expiresAt }: EndedSession) {
       const known = sessions.get(id)
       if (!known) addTo(name, 1)
-      // under the name it was counted for
+      // keep the name it was counted for
       sessions.set(id, { id, name: known?.name ?? name, expiresAt: Math.max(expiresAt, known?.expiresAt ?? 0) })
     },
     keep(isKept: (session: EndedSession) => boolean) {

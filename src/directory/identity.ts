@@ -1,56 +1,66 @@
-import type { Session } from './directory.ts'
-import type { PresentedSession, TokenOrigin } from './presented-session.ts'
+import type { PresentedSession, Session } from './session.ts'
 import type { Grant } from './user.ts'
 
-/** Who is asking. */
+/** Who the request acts as. */
 export interface Identity {
-  /** `null`: anonymous, or a superuser token that names nobody. */
+  /** `null`: anonymous, or a superuser token without a name. */
   readonly name: string | null
   readonly roles: readonly string[]
-  /** An administrator: a name in `[admins]`, or whoever a trusted credential gives the role `_admin`. */
+  /** An administrator: a name in `[admins]`, or a trusted credential with the role `_admin`. */
   readonly isAdmin: boolean
-  /** What a user may reach at the multi-model door, by database. An administrator needs none. */
+  /** What a user may access at the multi-model door, by database. An administrator needs no grants. */
   readonly grants: ReadonlyMap<string, Grant>
-  /** A token signed with the deployment's own secret that names nobody: above every grant. */
+  /** A token without a name, signed with the deployment's own secret. It is not limited by grants. */
   readonly isSuperuser?: boolean
 }
 
-/** An identity, and the handler that vouches for it (`null`: nobody did, the request is anonymous). */
+/** An identity, and the credential handler that decided it (`null`: none did, the request is anonymous). */
 export interface Authenticated {
   readonly identity: Identity
   readonly by: string | null
   /** The session the request came with. */
   readonly session?: PresentedSession | undefined
-  /** Set where a token of somebody else's making is all that stands behind the identity. */
+  /** Set if the identity rests only on a token of another issuer. */
   readonly origin?: TokenOrigin | undefined
   readonly bearer?: BearerToken | undefined
-  /** The access token that stood in the place of a password. */
+  /** The access token that was sent in place of a password. */
   readonly accessToken?: UsedAccessToken | undefined
-  /** The request carries the password itself, and it was right. */
+  /** The request carries the correct password itself. */
   readonly hasPassword?: true | undefined
-  /** Nobody was let in, and what was brought goes no further: it is of a kind that lets somebody in. */
+  /** Anonymous, but the request carries a credential that must not be forwarded. */
   readonly isHeldBack?: true
 }
 
 export interface UsedAccessToken {
-  /** Tells it from all others there ever were. */
+  /** Unique among all tokens, deleted ones included. */
   readonly mark: string
   /** Seconds since the epoch. */
   readonly validUntil: number
 }
 
-/** The token of the multi-model door a request came with. */
+/** The token of the multi-model door that a request came with. */
 export interface BearerToken {
-  /** Of a token issued here. */
+  /** The session of a token that Cardea issued. */
   readonly session: Session | undefined
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined
-  /** Until when it can be renewed: it may rest on something that ends. */
+  /** It cannot be renewed beyond this time, because the credential it was issued for expires then. */
   readonly renewableUntil: number | undefined
-  /** The mark of the access token it was got with: it ends with that one. */
+  /** The mark of the access token it was issued for: it is revoked with that token. */
   readonly accessToken?: string | undefined
-  /** Paths it is good for, each to the letter; `undefined`: all. */
+  /** The exact paths it is valid for; `undefined`: all. */
   readonly allowedPaths: readonly string[] | undefined
+}
+
+/** The token of another issuer that an identity rests on: directly, or through a session opened with it. */
+export interface TokenOrigin {
+  /** Its `iat` and `exp`, in seconds. */
+  readonly issuedAt: number | undefined
+  readonly expiresAt: number | undefined
+  /** The key that verified it. When that key is removed, the token and its sessions are rejected. */
+  readonly algorithm: string
+  readonly kid: string | undefined
+  readonly keyVersion: string
 }
 
 export const ADMIN_ROLE = '_admin'
@@ -68,5 +78,5 @@ export const isAnonymous = (authenticated: Authenticated | undefined): authentic
 
 type AnonymousRequest = Authenticated & { readonly by: null }
 
-/** Nobody, who brought a credential no application is to see. */
+/** An anonymous request with a credential that applications must not see. */
 export const HELD_BACK: Authenticated = Object.freeze({ ...ANONYMOUS, isHeldBack: true })

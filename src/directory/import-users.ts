@@ -1,26 +1,27 @@
-import { setImmediate as giveWay } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { NO_PASSWORD } from '../passwords/password.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { bindTokens } from './access-token.ts'
-import { settle, toNewUser, toReplacement, withEnded } from './apply-update.ts'
+import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './apply-update.ts'
 import { requireDistinct } from './check-user.ts'
-import type { ImportOutcome, UserDirectory, UserDraft } from './directory.ts'
+import type { ImportOutcome, UserDraft, UserEditor, UserImporter } from './directory.ts'
 import type { ReplacementPassword } from './new-passwords.ts'
 import type { Stored, UserWrite } from './store-port.ts'
-import type { UserMemory } from './user-memory.ts'
-import { requireDraft, type UserParts, type Users } from './user-operations.ts'
+import type { User } from './user.ts'
+import type { UserCache } from './user-cache.ts'
+import { requireDraft, type UserParts } from './user-operations.ts'
 
 export interface ImportParts extends UserParts {
-  readonly users: Pick<Users, 'changeUser'>
-  readonly memory: UserMemory
+  readonly editor: Pick<UserEditor, 'changeUser'>
+  readonly cache: UserCache
 }
 
 type OnTaken = 'keep' | 'replace'
 
-/** A write and what it will have been, or an outcome that needs none. */
+/** A write and its data, or the outcome of a draft that needs no write. */
 type Plan =
   | { readonly kind: 'write'; readonly write: UserWrite; readonly planned: Planned }
   | { readonly kind: 'done'; readonly outcome: ImportOutcome }
@@ -28,26 +29,26 @@ type Plan =
 interface Planned {
   readonly draft: UserDraft
   readonly password: StoredPassword
-  /** Another stored form of the password the user has. */
+  /** Another stored form of the user's current password. */
   readonly isSame: boolean
   readonly done: 'created' | 'replaced'
 }
 
 export const createImportUsers =
-  (parts: ImportParts): UserDirectory['importUsers'] =>
+  (parts: ImportParts): UserImporter['importUsers'] =>
   async (drafts, onTaken, { isTrial = false } = {}) => {
     const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
     if (isTrial) return plans.map(toTrialOutcome)
     const outcomes = await writeAll(parts, plans)
-    const settled: ImportOutcome[] = []
+    const results: ImportOutcome[] = []
     for (const [index, step] of plans.entries()) {
       const outcome = step.kind === 'done' ? step.outcome : (outcomes.get(step) ?? (await retry(parts, step, onTaken)))
       const name = drafts[index]?.name
-      if (name !== undefined && isChange(outcome)) parts.listeners.tell({ kind: 'account', name })
-      settled.push(outcome)
+      if (name !== undefined && isChange(outcome)) parts.revocations.notify({ kind: 'account', name })
+      results.push(outcome)
     }
-    recordImport(parts, settled)
-    return settled
+    recordImport(parts, results)
+    return results
   }
 
 function recordImport({ events }: ImportParts, outcomes: readonly ImportOutcome[]): void {
@@ -65,20 +66,20 @@ interface PlanRules {
   readonly toStored: ToStored
 }
 
-/** So many are looked up at once. */
-const AT_ONCE = 32
+/** Users looked up at the same time. */
+const BATCH_SIZE = 32
 
 async function planAll(parts: ImportParts, drafts: readonly UserDraft[], rules: PlanRules): Promise<readonly Plan[]> {
   const plans: Plan[] = []
-  for (let from = 0; from < drafts.length; from += AT_ONCE) {
-    const some = drafts.slice(from, from + AT_ONCE)
+  for (let from = 0; from < drafts.length; from += BATCH_SIZE) {
+    const some = drafts.slice(from, from + BATCH_SIZE)
     const found = await Promise.all(some.map(({ name }) => parts.store.findUser(name)))
-    // one after the other: passwords in clear must not take all places where passwords are hashed
+    // one after the other: an import must not fill the queue for hashing
     for (const [index, draft] of some.entries()) {
       plans.push(await plan(parts, draft, found[index], rules).catch(toRefused))
     }
-    // an embedded store answers at once: without a pause nobody else would be served meanwhile
-    await giveWay()
+    // SQLite never waits: without this pause no other request would be served
+    await yieldToEventLoop()
   }
   return plans
 }
@@ -97,7 +98,7 @@ async function plan(
   const { stored: password, isSame } = await toStored(parts, draft, before)
   const planned: Planned = { draft, password, isSame, done: isTaken ? 'replaced' : 'created' }
   const write = toWrite(planned, stored, nowSeconds(parts.clock))
-  // an import that is begun again must not move what it has done already
+  // an import that is repeated must not change what it has written before
   return isDeepStrictEqual(write.record, stored?.record) ? KEPT : { kind: 'write', write, planned }
 }
 
@@ -112,9 +113,9 @@ const storePassword: ToStored = async ({ passwords }, { password }, before) => {
   return { stored: await passwords.toStored(password, undefined), isSame: false }
 }
 
-/** Judges a password in clear and leaves it at that: hashing is dear. */
+/** Only checks a password in clear: hashing it would be expensive. */
 const tryPassword: ToStored = async ({ passwords }, { password }) => {
-  passwords.judge(password)
+  passwords.check(password)
   return { stored: password && 'stored' in password ? password.stored : NO_PASSWORD, isSame: false }
 }
 
@@ -124,14 +125,18 @@ const toTrialOutcome = (step: Plan): ImportOutcome =>
 function toWrite({ draft, password, isSame }: Planned, stored: Stored | undefined, now: number): UserWrite {
   const before = stored?.record
   const record =
-    before?.kind === 'user'
-      ? bindTokens(withEnded(settle(before, toReplacement(draft, password, before), now, isSame || undefined), draft))
-      : toNewUser(draft, password, before)
+    before?.kind === 'user' ? toReplaced(before, { draft, password, isSame }, now) : toNewUser(draft, password, before)
   return { expected: stored?.sequence ?? 'absent', record }
 }
 
-/** What has been written, all at once. */
-async function writeAll({ store, memory }: ImportParts, plans: readonly Plan[]): Promise<Map<Plan, ImportOutcome>> {
+function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'done'>, now: number): User {
+  const replacement = toReplacement(draft, password, before)
+  const updated = applyUpdate(before, replacement, { nowSeconds: now, ...(isSame && { isSamePassword: true }) })
+  return bindTokens(withImportedEpoch(updated, draft))
+}
+
+/** Writes all planned users in one transaction. Returns the outcomes of those that succeeded. */
+async function writeAll({ store, cache }: ImportParts, plans: readonly Plan[]): Promise<Map<Plan, ImportOutcome>> {
   const steps = plans.filter((step) => step.kind === 'write')
   const done = new Map<Plan, ImportOutcome>()
   try {
@@ -141,17 +146,17 @@ async function writeAll({ store, memory }: ImportParts, plans: readonly Plan[]):
     }
     return done
   } finally {
-    for (const { write } of steps) memory.forget(write.record.name)
+    for (const { write } of steps) cache.forget(write.record.name)
   }
 }
 
-/** Somebody was faster, or the name stands twice in the import: it is taken by now. */
-async function retry({ users }: ImportParts, step: Plan, onTaken: OnTaken): Promise<ImportOutcome> {
+/** Another writer was faster, or the import contains the name twice: the name is taken by now. */
+async function retry({ editor }: ImportParts, step: Plan, onTaken: OnTaken): Promise<ImportOutcome> {
   if (step.kind === 'done') return step.outcome
   if (onTaken === 'keep') return { kind: 'kept' }
   const { draft, password } = step.planned
   try {
-    await users.changeUser(draft.name, 'any', (user) => toReplacement(draft, password, user))
+    await editor.changeUser(draft.name, 'any', (user) => toReplacement(draft, password, user))
     return { kind: 'replaced' }
   } catch (error) {
     return toRefused(error).outcome

@@ -10,18 +10,18 @@ import type { DirectorySettings } from './deps.ts'
 import type { Caller, NewPassword } from './directory.ts'
 
 export interface NewPasswords {
-  /** Throws where a password in clear breaks a rule. */
-  judge(given: NewPassword | undefined): void
-  /** Judges by the rules, then hashes as the options say. */
+  /** Throws if a password in clear breaks a rule. */
+  check(given: NewPassword | undefined): void
+  /** Checks the rules, then hashes with the configured parameters. */
   hash(password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword>
-  /** The stored form of what was given; of nothing, a password that never verifies. */
+  /** The stored form; without a password, one that never verifies. */
   toStored(given: NewPassword | undefined, caller: Caller | undefined): Promise<StoredPassword>
   /**
-   * The same for a password that replaces another. Where a clear text is the password there is already, the stored form
-   * stays, unless it is weaker than the configured one, and `isSame` says that nothing has to end.
+   * The stored form of a password that replaces `current`. `isSame`: it is the current password, so that no session has
+   * to be revoked; its stored form is kept unless it is weaker than configured.
    */
   toReplacement(given: NewPassword, current: StoredPassword, caller: Caller | undefined): Promise<ReplacementPassword>
-  /** Whether a clear text is the password that is stored like this. */
+  /** Whether a password in clear is the stored one. */
   isSame(password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean>
 }
 
@@ -30,7 +30,7 @@ export interface ReplacementPassword {
   readonly isSame: boolean
 }
 
-/** Every new password passes here, whichever entrance it came by. */
+/** Every new password is checked and hashed here. */
 export function createNewPasswords(hasher: Hasher, settings: () => DirectorySettings): NewPasswords {
   const requireConforming = (password: string) => {
     const flaw = checkPassword(settings().rules, password)
@@ -45,12 +45,12 @@ export function createNewPasswords(hasher: Hasher, settings: () => DirectorySett
     if (given === undefined) return NO_PASSWORD
     return 'stored' in given ? given.stored : hash(given.password, caller, given.salt)
   }
-  // whoever may set the password may know whether it changes, so the time need not hide it
+  // no constant time needed: a client that may set the password may know whether it changes
   const isSame: NewPasswords['isSame'] = (password, current, caller) =>
     hasher.verify(current, password, NO_DECOY, toTurn(caller))
   return {
     hash,
-    judge(given) {
+    check(given) {
       if (given && 'password' in given) requireConforming(given.password)
     },
     toStored,
@@ -61,7 +61,7 @@ export function createNewPasswords(hasher: Hasher, settings: () => DirectorySett
       if (!(await isSame(given.password, current, caller)))
         return { stored: await toStored(given, caller), isSame: false }
       if (!isOutdated(current, settings().parameters)) return { stored: current, isSame: true }
-      // cookies are signed with the salt
+      // the salt is kept, because cookies are signed with it
       const salt = 'salt' in current ? current.salt : undefined
       return { stored: await hash(given.password, caller, salt), isSame: true }
     },

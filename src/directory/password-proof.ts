@@ -1,20 +1,19 @@
-// Which credentials may change the own password, second factor and access tokens, or delete or deactivate the own account.
+// Changing one's own password, second factor or access tokens, or deleting or deactivating one's own account, requires the password.
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Account } from './account.ts'
 import type { SessionDirectory } from './directory.ts'
 import type { Authenticated } from './identity.ts'
 
 export interface PasswordProofDeps {
   readonly directory: Pick<SessionDirectory, 'findPasswordTime'>
-  /** Seconds after which a session alone is not enough: the current password is needed as well. 0: it always is enough. */
+  /** Seconds after which a session alone is not enough and the current password is required. 0: never. */
   maxAgeSeconds(): number
   readonly clock: Clock
 }
 
-/** Checks the current password, where the request carries it beside its session. */
-export type CheckCurrentPassword = () => MaybePromise<boolean>
+/** Checks the current password if the request carries it in addition to its session. */
+export type CheckCurrentPassword = () => boolean | Promise<boolean>
 
 /**
  * Throws unless the credential of the request has proved the password: Basic with the password, or a session that was

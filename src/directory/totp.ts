@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { CodeStore } from './store-port.ts'
 import type { Json } from './user.ts'
 
@@ -11,7 +10,7 @@ export interface Totp {
   readonly key: Uint8Array
   /** As `node:crypto` names it. */
   readonly digest: string
-  /** How many figures a code has. */
+  /** Digits of a code. */
   readonly length: number
 }
 
@@ -26,7 +25,7 @@ const LENGTHS: ReadonlySet<unknown> = new Set([6, 7, 8])
 
 /**
  * Reads the member `totp` of a user document: `{ key: base32, algorithm: "sha", length: 6 }`. `undefined` where it says
- * anything else: whoever has such a member can give no right code.
+ * anything else: no code is right for such a member.
  */
 export function readTotp(member: Json): Totp | undefined {
   if (!isJsonObject(member)) return undefined
@@ -39,7 +38,7 @@ export function readTotp(member: Json): Totp | undefined {
 const BASE32 = /^(?:[A-Z2-7]{8})*(?:[A-Z2-7]{2}={6}|[A-Z2-7]{4}={4}|[A-Z2-7]{5}={3}|[A-Z2-7]{7}=)?$/
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** RFC 4648, section 6, in capitals and padded. */
+/** RFC 4648, section 6: upper case, padded. */
 function readBase32(text: unknown): Uint8Array | undefined {
   if (typeof text !== 'string' || text === '' || text.length > 1024 || !BASE32.test(text)) return undefined
   const bytes: number[] = []
@@ -68,19 +67,19 @@ export function renderCode({ key, digest, length }: Totp, step: number): string 
 export interface TotpCheck {
   /**
    * Whether this is the code of the current time step, of the one before or of the next one, and newer than the last
-   * code the user signed in with. A code that is accepted is used up on every node. A wrong code is rejected at once;
-   * for a right one the store is asked, and where it cannot be reached, the promise rejects with its refusal.
+   * code the user signed in with. An accepted code cannot be used again on any node. A wrong code is rejected without
+   * asking the store. Throws `store_unavailable` if a right one cannot be recorded.
    */
-  spend(name: string, totp: Totp, code: string): MaybePromise<boolean>
+  spend(name: string, totp: Totp, code: string): Promise<boolean>
 }
 
 export function createTotpCheck(store: CodeStore, clock: Clock): TotpCheck {
   return {
-    spend(name, totp, code) {
+    async spend(name, totp, code) {
       const now = Math.floor(nowSeconds(clock) / STEP_SECONDS)
-      // all three are computed and compared, so that the time does not tell which one fits
-      const fitting = [now - 1, now, now + 1].filter((step) => isSameSecret(renderCode(totp, step), code))
-      const newest = fitting.at(-1)
+      // all three are computed and compared, so that the time does not show which one matches
+      const matching = [now - 1, now, now + 1].filter((step) => isSameSecret(renderCode(totp, step), code))
+      const newest = matching.at(-1)
       return newest === undefined ? false : store.useCodeStep(name, newest)
     },
   }

@@ -21,7 +21,7 @@ export function recordUserChange(events: SecurityEvents, before: User | undefine
     events.record('session.revoked', { subject, reason: describeRevocation(changed) })
 }
 
-/** What a user consists of, apart from grants and access tokens, which have events of their own. */
+/** The parts of a user, except grants and access tokens, which have their own events. */
 const PARTS: Readonly<Record<string, (user: User) => unknown>> = {
   password: (user) => user.password,
   roles: (user) => user.document.roles,
@@ -53,15 +53,15 @@ function recordGrants(events: SecurityEvents, subject: string, before: Grants, a
     if (!now.has(place)) events.record('grant.removed', { subject, database, collection, previous })
 }
 
-interface PlacedLevel {
+interface LevelEntry {
   readonly database: string
   readonly collection: string | undefined
   readonly access: GrantLevel
 }
 
-/** Every single level, by database and collection. */
-function toLevels(grants: Grants): ReadonlyMap<string, PlacedLevel> {
-  const levels = new Map<string, PlacedLevel>()
+/** Every level by database and collection. */
+function toLevels(grants: Grants): ReadonlyMap<string, LevelEntry> {
+  const levels = new Map<string, LevelEntry>()
   const add = (database: string, collection: string | undefined, access: GrantLevel | undefined) =>
     access && levels.set(JSON.stringify([database, collection]), { database, collection, access })
   for (const [database, { level, collections }] of grants) {
@@ -71,7 +71,7 @@ function toLevels(grants: Grants): ReadonlyMap<string, PlacedLevel> {
   return levels
 }
 
-/** A token is told by its digest: its id and its name may be given again. */
+/** Tokens are compared by digest: an id or name may be used again. */
 function recordAccessTokens(events: SecurityEvents, before: User | undefined, after: User): void {
   const subject = after.name
   const old = before?.multiModel.tokens ?? []

@@ -1,12 +1,20 @@
 import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
+import type { Notifier } from '../base/notifier.ts'
 import { bindTokens } from './access-token.ts'
-import { isSameStored, settle, toNewUser } from './apply-update.ts'
+import { applyUpdate, isSameStored, toNewUser } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
 import type { DirectoryDeps } from './deps.ts'
-import type { Caller, ExpectedRevision, NewPassword, UserDirectory, UserDraft } from './directory.ts'
+import type {
+  Caller,
+  ExpectedRevision,
+  NewPassword,
+  Revocation,
+  UserDraft,
+  UserEditor,
+  UserReader,
+} from './directory.ts'
 import { withGrant } from './grants.ts'
-import type { Listeners } from './listeners.ts'
 import type { NewPasswords } from './new-passwords.ts'
 import { endSessions, toTombstone, type User, type UserRecord } from './user.ts'
 import { recordUserChange } from './user-events.ts'
@@ -15,34 +23,10 @@ import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
 export interface UserParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'clock' | 'events'> {
   readonly writer: UserWriter
   readonly passwords: NewPasswords
-  readonly listeners: Listeners
+  readonly revocations: Notifier<Revocation>
 }
 
-export type Users = Omit<UserDirectory, 'importUsers'>
-
-export function createUsers(parts: UserParts): Users {
-  const changeUser = createChangeUser(parts)
-  const edit = (name: string, change: (user: User) => User) => changeUser(name, 'any', change)
-  return {
-    ...createReaders(parts),
-    changeUser,
-    createUser: (draft, caller) => createUser(parts, draft, caller),
-    setPassword: (name, password, { expected = 'any', ...options } = {}) =>
-      changeUser(name, expected, (user) => user, { password, ...options }),
-    setActive: (name, isActive) => edit(name, (user) => ({ ...user, isActive })),
-    setRoles: (name, roles) => edit(name, (user) => ({ ...user, document: { ...user.document, roles } })),
-    setGrant: (name, database, level, collection) =>
-      edit(name, (user) => ({
-        ...user,
-        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, { database, collection }) },
-      })),
-    signOut: (name) =>
-      rewrite(parts, name, 'any', (user, now) => ({ ...user, sessionEpoch: endSessions(user.sessionEpoch, now) })),
-    removeUser: async (name, expected) => (await rewrite(parts, name, expected, toTombstone)).revision,
-  }
-}
-
-const createReaders = ({ store }: UserParts): Pick<Users, 'findUser' | 'findRecord' | 'listUsers' | 'countUsers'> => ({
+export const createUserReader = ({ store }: Pick<UserParts, 'store'>): UserReader => ({
   async findUser(name) {
     const record = (await store.findUser(name))?.record
     return record?.kind === 'user' ? record : undefined
@@ -52,11 +36,37 @@ const createReaders = ({ store }: UserParts): Pick<Users, 'findUser' | 'findReco
   countUsers: () => store.countUsers(),
 })
 
-/** Puts something in the place of a user, tells the listeners and records the event. */
+export function createUserEditor(parts: UserParts): UserEditor {
+  const changeUser = createChangeUser(parts)
+  return {
+    changeUser,
+    createUser: (draft, caller) => createUser(parts, draft, caller),
+    setPassword: (name, password, { expected = 'any', ...options } = {}) =>
+      changeUser(name, expected, (user) => user, { password, ...options }),
+    setActive: (name, isActive) => changeUser(name, 'any', (user) => ({ ...user, isActive })),
+    setGrant: (name, database, level, collection) =>
+      changeUser(name, 'any', (user) => ({
+        ...user,
+        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, { database, collection }) },
+      })),
+    signOut: (name) =>
+      rewrite(parts, { name, expected: 'any' }, (user, now) => ({
+        ...user,
+        sessionEpoch: endSessions(user.sessionEpoch, now),
+      })),
+    removeUser: async (name, expected) => (await rewrite(parts, { name, expected }, toTombstone)).revision,
+  }
+}
+
+interface Target {
+  readonly name: string
+  readonly expected: ExpectedRevision
+}
+
+/** Replaces the record of a user, notifies the listeners and records the event. */
 async function rewrite<R extends UserRecord>(
-  { writer, clock, listeners, events }: UserParts,
-  name: string,
-  expected: ExpectedRevision,
+  { writer, clock, revocations, events }: UserParts,
+  { name, expected }: Target,
   change: (user: User, nowSeconds: number) => R,
 ): Promise<R> {
   let before: User | undefined
@@ -64,45 +74,46 @@ async function rewrite<R extends UserRecord>(
     before = requireUser(stored, expected)
     return change(before, nowSeconds(clock))
   })
-  listeners.tell({ kind: 'account', name })
+  revocations.notify({ kind: 'account', name })
   recordUserChange(events, before, record)
   return record
 }
 
 const createChangeUser =
-  (parts: UserParts): Users['changeUser'] =>
+  (parts: UserParts): UserEditor['changeUser'] =>
   async (name, expected, change, { password: given, ...caller } = {}) => {
-    const replace =
-      given && (await prepareReplacement(parts, requireUser(await parts.store.findUser(name), expected), given, caller))
-    return rewrite(parts, name, expected, (user, now) => {
-      const changed = requireSound(change(user))
-      return bindTokens(replace ? replace(user, changed, now) : settle(user, changed, now))
+    const update = given
+      ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), { given, caller })
+      : updateWithoutPassword
+    return rewrite(parts, { name, expected }, (user, now) => {
+      const changed = change(user)
+      requireRoles(changed.document.roles)
+      requireGrants(changed.multiModel.grants)
+      return bindTokens(update(user, changed, now))
     })
   }
 
-type Settle = (before: User, after: User, nowSeconds: number) => User
+type Update = (before: User, after: User, nowSeconds: number) => User
 
-/** Compares and hashes the new password once; what it gives can be applied to whatever the user is by then. */
-async function prepareReplacement(
-  { passwords }: UserParts,
-  { password: seen }: User,
-  given: NewPassword,
-  caller: Caller | undefined,
-): Promise<Settle> {
-  const { stored: password, isSame } = await passwords.toReplacement(given, seen, caller)
-  return (before, after, now) => {
-    const settled = { ...after, password }
-    // compared with the password seen then: another one may have been set meanwhile
-    return isSame && isSameStored(seen, before.password)
-      ? settle(before, settled, now, true)
-      : settle(before, settled, now)
-  }
+const updateWithoutPassword: Update = (before, after, now) => applyUpdate(before, after, { nowSeconds: now })
+
+interface GivenPassword {
+  readonly given: NewPassword
+  readonly caller: Caller
 }
 
-function requireSound(user: User): User {
-  requireRoles(user.document.roles)
-  requireGrants(user.multiModel.grants)
-  return user
+/** Compares and hashes the new password once. The update can then be applied to whatever the user is by then. */
+async function preparePassword(
+  { passwords }: UserParts,
+  { password: seen }: User,
+  { given, caller }: GivenPassword,
+): Promise<Update> {
+  const { stored: password, isSame } = await passwords.toReplacement(given, seen, caller)
+  return (before, after, now) => {
+    // the comparison was with `seen`: another password may have been set since
+    const isSamePassword = isSame && isSameStored(seen, before.password)
+    return applyUpdate(before, { ...after, password }, { nowSeconds: now, ...(isSamePassword && { isSamePassword }) })
+  }
 }
 
 async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | undefined): Promise<User> {
@@ -113,13 +124,16 @@ async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | u
   requireFree(await parts.store.findUser(name))
   const password = await parts.passwords.toStored(draft.password, caller)
   const user = await parts.writer.write(name, (stored) => toNewUser(draft, password, requireFree(stored)))
-  parts.listeners.tell({ kind: 'account', name })
+  parts.revocations.notify({ kind: 'account', name })
   recordUserChange(parts.events, undefined, user)
   return user
 }
 
-/** Whether such a user can be, before anybody looks whether the name is free. */
-export function requireDraft({ administration }: UserParts, { name, roles = [], multiModel }: UserDraft): void {
+/** Throws if the draft is invalid. Whether a user has the name already is checked later. */
+export function requireDraft(
+  { administration }: Pick<UserParts, 'administration'>,
+  { name, roles = [], multiModel }: UserDraft,
+): void {
   requireName(name)
   requireRoles(roles)
   requireGrants(multiModel?.grants ?? new Map())

@@ -2,13 +2,13 @@ import { Refusal } from '../base/errors.ts'
 import type { ExpectedRevision } from './directory.ts'
 import type { Stored, UserStore } from './store-port.ts'
 import type { User, UserRecord } from './user.ts'
-import type { UserMemory } from './user-memory.ts'
+import type { UserCache } from './user-cache.ts'
 
-/** Writes one record in the place of what is there, however many others do the same. */
+/** Replaces records safely while other writers do the same. */
 export interface UserWriter {
   /**
-   * Stores what `decide` makes of the record there is. Where another node was faster, it is asked again; what it throws
-   * ends the attempt and has changed nothing. `undefined`: leave it as it is.
+   * Stores what `decide` returns for the current record; `undefined` writes nothing. `decide` is called again if another
+   * node was faster. If it throws, nothing is written.
    */
   write<R extends UserRecord>(name: string, decide: (stored: Stored | undefined) => R): Promise<R>
   write<R extends UserRecord>(
@@ -17,11 +17,11 @@ export interface UserWriter {
   ): Promise<R | undefined>
 }
 
-/** Writers of this process take turns, so each loss is another node's gain: nobody loses that often. */
+/** Writers of this process take turns, so an attempt fails only when another node has written. */
 const MAX_ATTEMPTS = 100
 
-export function createUserWriter(store: UserStore, memory: UserMemory): UserWriter {
-  const inTurn = createTurns()
+export function createUserWriter(store: UserStore, cache: UserCache): UserWriter {
+  const inTurn = createKeyedQueue()
 
   const attempt = async <R extends UserRecord>(
     name: string,
@@ -34,8 +34,8 @@ export function createUserWriter(store: UserStore, memory: UserMemory): UserWrit
       const outcome = await store.writeUser({ expected: stored?.sequence ?? 'absent', record })
       return outcome.kind === 'written' ? { record } : undefined
     } finally {
-      // also where the answer was lost: the write may be there
-      memory.forget(name)
+      // also after an error: the write may have succeeded
+      cache.forget(name)
     }
   }
 
@@ -47,12 +47,12 @@ export function createUserWriter(store: UserStore, memory: UserMemory): UserWrit
       }
       throw new Refusal('conflict')
     })
-  // what always decides on a record always gets one; the overloads say so
+  // the overloads say that a `decide` that always returns a record always gets one
   return { write: write as UserWriter['write'] }
 }
 
-/** One after the other for each key; different keys side by side. */
-function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+/** Runs work with the same key one after the other, work with different keys at the same time. */
+function createKeyedQueue(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>()
   return async (key, work) => {
     const mine = (last.get(key) ?? Promise.resolve()).then(work)
@@ -66,14 +66,14 @@ function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   }
 }
 
-/** The user of that record, if its revision is the one expected. */
+/** The stored user, if it has the expected revision. */
 export function requireUser(stored: Stored | undefined, expected: ExpectedRevision): User {
   if (stored?.record.kind !== 'user') throw new Refusal('not_found')
   if (expected !== 'any' && stored.record.document.revision !== expected) throw new Refusal('conflict')
   return stored.record
 }
 
-/** What the name held before, if nobody has it now. */
+/** The tombstone of the name, if no user has it. */
 export function requireFree(stored: Stored | undefined): Exclude<UserRecord, User> | undefined {
   if (stored?.record.kind === 'user') throw new Refusal('conflict')
   return stored?.record

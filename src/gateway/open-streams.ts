@@ -1,4 +1,4 @@
-import type { Ended } from '../directory/directory.ts'
+import type { Revocation } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
 
 /** A forwarded request in progress. */
@@ -15,7 +15,7 @@ export interface OpenStreams {
   add(stream: OpenStream): void
   remove(stream: OpenStream): void
   /** Cuts the streams of a session that ended, and revalidates those of an account that changed. */
-  end(ended: Ended): void
+  end(revocation: Revocation): void
   /** Revalidates all streams, because keys or options have changed. */
   revalidateAll(): void
   /** Cuts the streams whose token or session has expired. Called periodically. */

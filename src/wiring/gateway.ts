@@ -50,7 +50,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const ring = await openUpstreamSecrets(liveConfig, log)
   const serviceKey = openServiceKey(liveConfig)
   const upstreams: Upstream[] = []
-  const stopListening = directory.onEnded(streams.end)
+  const stopListening = directory.onRevoked(streams.end)
   // In a microtask, after every other listener: streams must be revalidated with the new keys.
   liveConfig.onChange(() => queueMicrotask(streams.revalidateAll))
   tokenSecrets.onReload(() => streams.revalidateAll())

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createTestClock, isRefused, openTestNode } from '../support/directory.ts'
+import { createTestClock, isRefused, openTestNode, setRoles } from '../support/directory.ts'
 
 describe('who can sign in', () => {
   it('an active user, with its roles and grants', async (t) => {
@@ -50,7 +50,7 @@ describe('who can sign in', () => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
     const versions = [(await directory.findAccount('ada'))?.version]
-    await directory.setRoles('ada', ['maths'])
+    await setRoles(directory, 'ada', ['maths'])
     versions.push((await directory.findAccount('ada'))?.version)
     await directory.setPassword('ada', { password: 'engine' })
     versions.push((await directory.findAccount('ada'))?.version)
@@ -104,7 +104,7 @@ describe('memory', () => {
   it('with no places everything still works', async (t) => {
     const { directory } = await openTestNode(t, { settings: { cacheSize: 0 } })
     await directory.createUser({ name: 'ada' })
-    await directory.setRoles('ada', ['maths'])
+    await setRoles(directory, 'ada', ['maths'])
     assert.deepEqual((await directory.findAccount('ada'))?.roles, ['maths'])
   })
 })

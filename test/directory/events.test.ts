@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSecurityEvents } from '../../src/observe/security-events.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
-import { createTestClock, openTestNode } from '../support/directory.ts'
+import { createTestClock, openTestNode, setRoles } from '../support/directory.ts'
 
 function createRecorder() {
   const records: SecurityRecord[] = []
@@ -53,9 +53,9 @@ test('what a write changes of a user is recorded by name, and nothing where it c
   const { directory } = await openTestNode(t, { events })
   await directory.createUser({ name: 'jo', roles: ['a'] })
   take()
-  await directory.setRoles('jo', ['a'])
+  await setRoles(directory, 'jo', ['a'])
   assert.deepEqual(take(), [])
-  await directory.setRoles('jo', ['b'])
+  await setRoles(directory, 'jo', ['b'])
   await directory.setActive('jo', false)
   await directory.signOut('jo')
   await directory.changeUser('jo', 'any', (user) => ({

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { createAccessToken, toTokenMark } from '../../src/directory/access-token.ts'
-import type { Directory, Session } from '../../src/directory/directory.ts'
+import type { Directory } from '../../src/directory/directory.ts'
+import type { Session } from '../../src/directory/session.ts'
 import { createSecurityEvents } from '../../src/observe/security-events.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { createTestClock, openTestNode, START_SECONDS } from '../support/directory.ts'
@@ -140,7 +141,7 @@ describe('ended sessions that rest on an access token', () => {
     const { directory: one } = await openWithAccounts(t, url)
     const { directory: other } = await openTestNode(t, { url, clock: createTestClock() })
     const heard: unknown[] = []
-    other.onEnded((ended) => heard.push(ended))
+    other.onRevoked((ended) => heard.push(ended))
     await one.endSession({ id: 'x', name: 'ada', expiresAt: EXPIRES_AT, accessToken: 'mark' })
     await other.catchUp()
     assert.deepEqual(heard.at(-1), { kind: 'session', id: 'x', name: 'ada' })

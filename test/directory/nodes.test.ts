@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, it } from 'node:test'
-import type { Ended } from '../../src/directory/directory.ts'
+import type { Revocation } from '../../src/directory/directory.ts'
 import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { openTestNode } from '../support/directory.ts'
@@ -29,8 +29,8 @@ it('a store that has gone back, as a copy that was restored, is read anew', asyn
   await directory.catchUp()
   await place.execute("DELETE FROM cardea_users WHERE name = 'ada'")
   await place.execute('UPDATE cardea_state SET sequence = 1')
-  const told: Ended[] = []
-  directory.onEnded((ended) => told.push(ended))
+  const told: Revocation[] = []
+  directory.onRevoked((ended) => told.push(ended))
   await directory.catchUp()
   assert.deepEqual(told, [{ kind: 'everything' }])
   assert.equal(await directory.findAccount('ada'), undefined)

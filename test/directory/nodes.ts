@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
-import type { Directory, Ended } from '../../src/directory/directory.ts'
+import type { Directory, Revocation } from '../../src/directory/directory.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openTestNode, START_SECONDS, type TestNode } from '../support/directory.ts'
 
@@ -16,10 +16,10 @@ async function isPassword(directory: Directory, name: string, password: string):
 }
 
 /** Answers with how long it took until the node was told of this. */
-function told(directory: Directory, isIt: (ended: Ended) => boolean): Promise<number> {
+function told(directory: Directory, isIt: (ended: Revocation) => boolean): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   const sinceMs = performance.now()
-  const leave = directory.onEnded((ended) => {
+  const leave = directory.onRevoked((ended) => {
     if (!isIt(ended)) return
     leave()
     resolve(performance.now() - sinceMs)
@@ -27,7 +27,7 @@ function told(directory: Directory, isIt: (ended: Ended) => boolean): Promise<nu
   return promise
 }
 
-const ofName = (name: string) => (ended: Ended) => ended.kind === 'account' && ended.name === name
+const ofName = (name: string) => (ended: Revocation) => ended.kind === 'account' && ended.name === name
 
 /** Two nodes over one store, in the ways that differ by engine. */
 export function testNodes(engine: string, createPlace: CreatePlace): void {

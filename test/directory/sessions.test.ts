@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { Account } from '../../src/directory/account.ts'
-import type { Directory, Ended } from '../../src/directory/directory.ts'
-import { createTestClock, isRefused, openTestNode, START_SECONDS } from '../support/directory.ts'
+import type { Directory, Revocation } from '../../src/directory/directory.ts'
+import { createTestClock, isRefused, openTestNode, START_SECONDS, setRoles } from '../support/directory.ts'
 
 async function requireAccount(directory: Directory, name: string): Promise<Account> {
   return (await directory.findAccount(name)) ?? assert.fail(`${name} cannot sign in`)
@@ -70,7 +70,7 @@ describe('a session', () => {
   it('lives through a change of roles and grants', async (t) => {
     const { directory } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
-    await directory.setRoles('ada', ['maths'])
+    await setRoles(directory, 'ada', ['maths'])
     await directory.setGrant('ada', 'shop', 'rw')
     assert.equal(await directory.isSessionLive(session), true)
   })
@@ -254,7 +254,7 @@ describe('news that fail half-way', () => {
     await store.setSetting({ section: 'admins', key: 'root', text: `-pbkdf2-${'a'.repeat(64)},s,1`, nowSeconds: 1 })
     const told: string[] = []
     // what comes after the sessions fails
-    directory.onEnded((ended) => {
+    directory.onRevoked((ended) => {
       told.push(ended.kind)
       if (told.length === 1) cut()
     })
@@ -272,8 +272,8 @@ describe('news that fail half-way', () => {
 describe('listeners', () => {
   it('are told of what has ended when it holds, until they leave', async (t) => {
     const { directory } = await openWithUser(t)
-    const told: Ended[] = []
-    const leave = directory.onEnded((ended) => told.push(ended))
+    const told: Revocation[] = []
+    const leave = directory.onRevoked((ended) => told.push(ended))
     await directory.setPassword('ada', { password: 'engine' })
     await directory.endSession({ id: 'x', name: 'ada', expiresAt: START_SECONDS })
     await directory.setAdministrator('root', { password: 'secret' })
@@ -288,11 +288,11 @@ describe('listeners', () => {
 
   it('one that fails keeps the change from nobody', async (t) => {
     const { directory } = await openWithUser(t)
-    const told: Ended[] = []
-    directory.onEnded(() => {
+    const told: Revocation[] = []
+    directory.onRevoked(() => {
       throw new Error('no')
     })
-    directory.onEnded((ended) => told.push(ended))
+    directory.onRevoked((ended) => told.push(ended))
     await directory.signOut('ada')
     assert.equal(told.length, 1)
   })

@@ -4,14 +4,18 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import { readAdministrators } from '../../src/directory/administrators.ts'
 import { createDirectory } from '../../src/directory/create-directory.ts'
 import type { Administration, DirectorySettings } from '../../src/directory/deps.ts'
-import type { Directory } from '../../src/directory/directory.ts'
+import type { Directory, UserEditor } from '../../src/directory/directory.ts'
 import type { SettingList, Store } from '../../src/directory/store-port.ts'
+import type { User } from '../../src/directory/user.ts'
 import { type SecurityEvents, SILENT_EVENTS } from '../../src/observe/security-events.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { followChanges } from '../../src/store/feed.ts'
 
-/** Time that moves when it is told to. */
+export const setRoles = (directory: UserEditor, name: string, roles: readonly string[]): Promise<User> =>
+  directory.changeUser(name, 'any', (user) => ({ ...user, document: { ...user.document, roles } }))
+
+/** Time that moves only with `advance`. */
 export interface TestClock extends Clock {
   advance(seconds: number): void
 }

@@ -124,7 +124,7 @@ const NO_USERS: UsersDeps = {
     createUser: NEVER,
     changeUser: NEVER,
     removeUser: NEVER,
-    onEnded: () => () => {},
+    onRevoked: () => () => {},
   },
   changes: {
     sequence: async () => 0,

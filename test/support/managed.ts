@@ -23,11 +23,11 @@ export interface Managed {
   /** Everything any process of this folder has printed, and every argument it was given. */
   readonly traces: string[]
   /** `cardea …` with the configuration of this folder. */
-  cardea(args: readonly string[], input?: string): Promise<Ended>
+  cardea(args: readonly string[], input?: string): Promise<Revocation>
   serve(): Promise<Serving>
 }
 
-export interface Ended {
+export interface Revocation {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string

@@ -8,7 +8,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
-import type { RenewedSession } from '../../directory/presented-session.ts'
+import type { RenewedSession } from '../../directory/session.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
 import {
   isRenewalDue,

@@ -1,6 +1,6 @@
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated, Identity } from '../../directory/identity.ts'
-import type { PresentedSession, RenewedSession } from '../../directory/presented-session.ts'
+import type { PresentedSession, RenewedSession } from '../../directory/session.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { CredentialSource } from '../handler.ts'
 import type { DoorSignIn } from '../sign-in.ts'

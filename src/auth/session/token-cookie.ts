@@ -7,7 +7,7 @@ import { createHmac } from 'node:crypto'
 import { isSameSecret } from '../../base/compare.ts'
 import { readUtf8, toBase64Url } from '../../base/encoding.ts'
 import { readJson } from '../../base/json.ts'
-import type { TokenOrigin } from '../../directory/presented-session.ts'
+import type { TokenOrigin } from '../../directory/identity.ts'
 import { type CookieKey, type CookieRules, digestBytesOf, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
 
 export interface TokenSession {

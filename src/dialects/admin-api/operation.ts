@@ -1,4 +1,4 @@
-import type { AdministratorDirectory, UserDirectory } from '../../directory/directory.ts'
+import type { AdministratorDirectory, UserEditor, UserImporter, UserReader } from '../../directory/directory.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 
 /** What one call brings: what stood in its path, its query, and its body as it was read from JSON. */
@@ -79,7 +79,7 @@ export interface Health {
 }
 
 export interface ControlDeps {
-  readonly directory: UserDirectory & AdministratorDirectory
+  readonly directory: UserReader & UserEditor & UserImporter & AdministratorDirectory
   readonly events: SecurityEvents
   readonly settings: ControlSettings
   health(): Health

@@ -4,8 +4,8 @@
  */
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
-import type { Session } from '../../directory/directory.ts'
 import { type BearerToken, isAnonymous } from '../../directory/identity.ts'
+import type { Session } from '../../directory/session.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
 import { toDoneReply, toJsonReply } from './wire.ts'

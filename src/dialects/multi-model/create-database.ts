@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
-import type { AdministratorDirectory, UserDirectory, UserDraft } from '../../directory/directory.ts'
+import type { AdministratorDirectory, UserDraft, UserEditor, UserImporter } from '../../directory/directory.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant } from '../../directory/user.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
@@ -14,7 +14,7 @@ import { readUserInput, requireSmall } from './users/input.ts'
 import { canBeManaged } from './users/write.ts'
 
 export interface CreateDatabaseDeps {
-  readonly directory: UserDirectory & AdministratorDirectory
+  readonly directory: UserEditor & UserImporter & AdministratorDirectory
   settings(): GateSettings
   /** Sends the request with this body in place of its own, and reads the whole response. */
   forwardWith(context: RequestContext, body: Buffer): Promise<Reply>
@@ -90,7 +90,7 @@ const createPassword = (): string => randomBytes(32).toString('base64url')
  * A user that exists keeps its password and data, and gets the database. A client that disconnects aborts nothing: the
  * database has been created.
  */
-async function createOrGrant(directory: UserDirectory, draft: UserDraft, database: string): Promise<void> {
+async function createOrGrant(directory: UserEditor, draft: UserDraft, database: string): Promise<void> {
   try {
     await directory.createUser(draft)
   } catch (error) {
@@ -99,7 +99,7 @@ async function createOrGrant(directory: UserDirectory, draft: UserDraft, databas
   }
 }
 
-async function grantWhole(directory: UserDirectory, name: string, database: string): Promise<void> {
+async function grantWhole(directory: UserEditor, name: string, database: string): Promise<void> {
   await directory.setGrant(name, database, 'rw')
   await directory.setGrant(name, database, 'rw', ALL)
 }

@@ -7,7 +7,7 @@ import { createWitnesses } from './grant-witnesses.ts'
 import { SYSTEM_DATABASE } from './path.ts'
 
 export interface GrantedDatabasesDeps {
-  readonly directory: Pick<Directory, 'findUser' | 'listUsers' | 'onEnded'>
+  readonly directory: Pick<Directory, 'findUser' | 'listUsers' | 'onRevoked'>
   /** Whether an upstream knows better: then every name may exist. */
   hasUpstream(): boolean
   readonly clock: Clock
@@ -25,7 +25,7 @@ export function createGrantedDatabases({ directory, hasUpstream, clock }: Grante
   const changed = new Set<string>()
   let isComplete = false
   let restsUntilMs = 0
-  directory.onEnded((ended) => {
+  directory.onRevoked((ended) => {
     if (ended.kind === 'account') changed.add(ended.name)
     if (ended.kind !== 'everything' && changed.size <= MAX_CHANGED) return
     isComplete = false

@@ -8,8 +8,9 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { findActiveToken, findTokenUser, toTokenMark } from '../../directory/access-token.ts'
 import type { Account } from '../../directory/account.ts'
-import type { Directory, Session } from '../../directory/directory.ts'
+import type { AccountDirectory, SessionDirectory } from '../../directory/directory.ts'
 import type { BearerToken } from '../../directory/identity.ts'
+import type { Session } from '../../directory/session.ts'
 import { type AccessToken, checkName } from '../../directory/user.ts'
 import { type KeyRing, signWithRing } from '../../keys/ring.ts'
 import type { OriginFields } from '../../observe/security-event-table.ts'
@@ -18,7 +19,7 @@ import type { AuthSettings, IssuedBearer, SignIns } from './auth.ts'
 import { MULTI_MODEL_BASIC } from './basic.ts'
 
 export interface SignInsDeps {
-  readonly directory: Directory
+  readonly directory: AccountDirectory & SessionDirectory
   readonly signIn: DoorSignIn
   readonly events: SecurityEvents
   ring(): KeyRing
@@ -150,7 +151,7 @@ function issue(deps: SignInsDeps, session: Session, expiresAt: number, inherited
 }
 
 /** For a token somebody else made: from here on it is one of ours. */
-async function open(directory: Directory, name: string): Promise<Session> {
+async function open(directory: AccountDirectory & SessionDirectory, name: string): Promise<Session> {
   const account = await directory.findAccount(name)
   if (!account) throw new Refusal('user_not_found')
   return directory.createSession(account)

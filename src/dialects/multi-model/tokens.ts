@@ -1,7 +1,7 @@
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import { createAccessToken, isTokenActive } from '../../directory/access-token.ts'
-import type { AdministratorDirectory, UserDirectory } from '../../directory/directory.ts'
+import type { AdministratorDirectory, UserEditor, UserReader } from '../../directory/directory.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/user.ts'
 import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readMembers } from './body.ts'
@@ -11,7 +11,7 @@ import { aboutUser } from './users/wire.ts'
 import { toEmptyReply, toJsonReply } from './wire.ts'
 
 export interface TokensDeps {
-  readonly directory: UserDirectory & AdministratorDirectory
+  readonly directory: UserReader & UserEditor & AdministratorDirectory
   settings(): GateSettings
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>

@@ -37,7 +37,7 @@ export interface UserChanges {
 
 export type UsersDirectory = Pick<
   Directory,
-  'findRecord' | 'listUsers' | 'countUsers' | 'createUser' | 'changeUser' | 'removeUser' | 'onEnded'
+  'findRecord' | 'listUsers' | 'countUsers' | 'createUser' | 'changeUser' | 'removeUser' | 'onRevoked'
 >
 
 /** What the database of users needs of the rest of Cardea. */

@@ -1,5 +1,5 @@
 import { createWakeableSleep } from '../../../base/sleep.ts'
-import type { Ended } from '../../../directory/directory.ts'
+import type { Revocation } from '../../../directory/directory.ts'
 import type { Authenticated } from '../../../directory/identity.ts'
 import type { ChangesQuery } from './changes-query.ts'
 import type { UsersDeps } from './deps.ts'
@@ -40,7 +40,7 @@ export function createNews({ changes, directory, clock }: UsersDeps, { who, quer
     pause.wake()
   }
   const endOfWake = changes.onWake(onWake)
-  const endOfEnded = directory.onEnded((ended) => {
+  const endOfEnded = directory.onRevoked((ended) => {
     isCut ||= isEndOf(ended, who)
     if (isCut) pause.wake()
   })
@@ -81,7 +81,7 @@ export function createNews({ changes, directory, clock }: UsersDeps, { who, quer
 }
 
 /** Whether what let somebody in is over, or must be judged anew. */
-function isEndOf(ended: Ended, { identity, session }: Authenticated): boolean {
+function isEndOf(ended: Revocation, { identity, session }: Authenticated): boolean {
   if (ended.kind === 'everything') return true
   if (ended.kind === 'session') return ended.id === session?.id
   return ended.name === identity.name

@@ -1,5 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { AdministratorDirectory, UserDirectory } from '../../../directory/directory.ts'
+import type { AdministratorDirectory, UserEditor, UserReader } from '../../../directory/directory.ts'
 import type { Handler, Params, Reply, RequestContext, Route } from '../../../http/request-context.ts'
 import type { Databases, GateSettings } from '../gate.ts'
 import type { ServerMode } from '../mode.ts'
@@ -9,7 +9,7 @@ import { getUser, listUsers } from './read.ts'
 import { changeUser, checkPassword, createUser, removeUser, replaceUser } from './write.ts'
 
 export interface UsersDeps {
-  readonly directory: UserDirectory & AdministratorDirectory
+  readonly directory: UserReader & UserEditor & AdministratorDirectory
   readonly databases: Databases
   settings(): GateSettings
   readonly mode: ServerMode

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findLookAlike, hasInvisible, isNormalized } from '../../src/directory/new-name.ts'
+import { findLookAlike, hasInvisible, isNormalized } from '../../src/directory/check-user.ts'
 
 describe('a name in NFC', () => {
   for (const [name, expected] of [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPasswordId, createPlainId, findPasswordTime } from '../../src/directory/session-id.ts'
+import { createPasswordId, createPlainId, findPasswordTime } from '../../src/directory/session.ts'
 
 const KEY = Buffer.from('the own key of this deployment')
 const ADA = { name: 'ada', sessionEpoch: { generation: 3 } }

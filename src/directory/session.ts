@@ -1,0 +1,73 @@
+/**
+ * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened with the password proves
+ * that, and shows when:
+ *
+ *     seconds since the epoch (4 bytes)  random (4 bytes)  MAC (8 bytes)
+ *
+ * The key of the MAC is Cardea's own and never leaves the store. The secrets for tokens and cookies, which other servers
+ * may share, are therefore not enough to forge the proof. All other ids are random.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import { isSameSecret } from '../base/compare.ts'
+
+/** One sign-in, carried by a cookie or a token. */
+export interface Session {
+  readonly id: string
+  readonly name: string
+  /** The generation of the account's session epoch when the session began. */
+  readonly generation: number
+  /** Seconds since the epoch. */
+  readonly issuedAt: number
+}
+
+/** Whose session it is. A new session epoch invalidates the proof in every earlier id. */
+export interface SessionOwner {
+  readonly name: string
+  readonly sessionEpoch: { readonly generation: number }
+}
+
+/** The session a request came with. */
+export interface PresentedSession {
+  readonly id: string
+  readonly name: string
+  /** Seconds since the epoch; from then on no copy made so far is accepted. */
+  readonly expiresAt: number
+  /** The renewed session with the full lifetime; `undefined` while renewal is not due. */
+  renew?(): RenewedSession | undefined
+}
+
+export interface RenewedSession {
+  readonly value: string
+  readonly maxAgeSeconds: number
+}
+
+const ID_BYTES = 16
+const HEAD_BYTES = 8
+const TIME_BYTES = 4
+/** The largest time in four bytes: the year 2106. */
+const MAX_TIME = 0xffff_ffff
+
+/** An id without a proof. */
+export const createPlainId = (): string => randomBytes(ID_BYTES).toString('base64url')
+
+/** The id of a session opened with the password now. */
+export function createPasswordId(owner: SessionOwner, nowSeconds: number, key: Uint8Array): string {
+  const head = randomBytes(HEAD_BYTES)
+  head.writeUInt32BE(Math.min(nowSeconds, MAX_TIME))
+  return Buffer.concat([head, macOf(head, owner, key)]).toString('base64url')
+}
+
+/** When the session was opened with the password, in seconds; `undefined` if the id does not prove that it was. */
+export function findPasswordTime(id: string, owner: SessionOwner, key: Uint8Array): number | undefined {
+  const bytes = Buffer.from(id, 'base64url')
+  if (bytes.length !== ID_BYTES) return undefined
+  const head = bytes.subarray(0, HEAD_BYTES)
+  return isSameSecret(macOf(head, owner, key), bytes.subarray(HEAD_BYTES)) ? head.readUIntBE(0, TIME_BYTES) : undefined
+}
+
+const macOf = (head: Uint8Array, { name, sessionEpoch }: SessionOwner, key: Uint8Array): Buffer =>
+  createHmac('sha256', key)
+    .update(`session:${sessionEpoch.generation}:${name}:`)
+    .update(head)
+    .digest()
+    .subarray(0, ID_BYTES - HEAD_BYTES)
