@@ -79,7 +79,7 @@ const PROBE_SUPERUSER: Authenticated = Object.freeze({
 })
 
 /**
- * CouchDB shows in `/_session` which user a request has, and needs no user document for that. It answers 400 or 401
+ * CouchDB shows in `/_session` which user a request has, and needs no user document for that. It responds with 400 or 401
  * to a token it rejects. A token or proxy header whose handler is not configured is ignored: then the name is missing.
  */
 export const createDocumentProbe = (toIdentityHeaders: ToIdentityHeaders): IdentityProbe => ({
@@ -95,7 +95,7 @@ export const createDocumentProbe = (toIdentityHeaders: ToIdentityHeaders): Ident
 })
 
 /**
- * ArangoDB answers 401 to a token it rejects, to a user it does not have and to a database the user may not enter. A
+ * ArangoDB responds with 401 to a token it rejects, to a user it does not have and to a database the user may not enter. A
  * superuser token has neither user nor rights, so only its signature can be wrong.
  */
 export const createMultiModelProbe = (

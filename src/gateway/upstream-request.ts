@@ -86,6 +86,7 @@ interface Scope {
 /** Counts the request and makes it revocable while it is in progress. */
 async function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context, deps }: Scope): Promise<void> {
   const stream: OpenStream = {
+    index: -1,
     authenticated: context.authenticated ?? ANONYMOUS,
     authenticatedAt: context.authenticatedAt,
     revalidate: () => deps.revalidate(context),
@@ -145,7 +146,7 @@ function toDispatchOptions(request: UpstreamRequest, body: Readable | undefined,
     headersTimeout: 0,
     // not in undici's types: without it TLS would ask for the client's `Host`
     servername,
-    // undici closes the connection after each HEAD unless told otherwise
+    // by default undici closes the connection after a HEAD, which is needed only if the request has a body
     ...(context.method === 'HEAD' && hasNoBody ? { reset: false } : {}),
   }
 }

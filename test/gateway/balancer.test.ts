@@ -21,7 +21,7 @@ function createPair() {
 
 const NONE = new Set<never>()
 
-test('the fewest under way is chosen, equals in turn', () => {
+test('chooses the server with the fewest requests, equals in turn', () => {
   const { balancer, a, b } = createPair()
   assert.deepEqual([balancer.choose(NONE), balancer.choose(NONE), balancer.choose(NONE)], [a, b, a])
   a.open = 2
@@ -29,13 +29,13 @@ test('the fewest under way is chosen, equals in turn', () => {
   assert.equal(balancer.choose(NONE), b)
 })
 
-test('who was tried is not chosen again', () => {
+test('does not choose a server that was tried', () => {
   const { balancer, a, b } = createPair()
   assert.equal(balancer.choose(new Set([a])), b)
   assert.equal(balancer.choose(new Set([a, b])), undefined)
 })
 
-test('who refused rests, the longer the more often, and at most five seconds', () => {
+test('skips a server that is down, longer with each failure, at most five seconds', () => {
   const { balancer, a, b, wait } = createPair()
   balancer.markDown(a)
   assert.deepEqual([balancer.choose(NONE), balancer.choose(NONE)], [b, b])
@@ -53,7 +53,7 @@ test('who refused rests, the longer the more often, and at most five seconds', (
   assert.deepEqual(longest, [500, 1000, 2000, 4000, 5000, 5000, 5000, 5000])
 })
 
-test('who is slow is asked after all others, and never refused', () => {
+test('uses a deprioritized server after all others, but never skips it', () => {
   const { balancer, a, b, wait } = createPair()
   balancer.deprioritize(a)
   b.open = 9
@@ -71,7 +71,7 @@ test('who is slow is asked after all others, and never refused', () => {
   assert.deepEqual([a.deprioritizedUntilMs, a.failures], [0, 0])
 })
 
-test('a connection that breaks without an answer is doubted from the second in a row on', () => {
+test('deprioritizes a server from the second broken connection in a row', () => {
   const { balancer, a, b } = createPair()
   balancer.suspect(a)
   assert.deepEqual([balancer.choose(NONE), balancer.choose(NONE)], [a, b])
@@ -83,13 +83,13 @@ test('a connection that breaks without an answer is doubted from the second in a
   assert.equal(a.downUntilMs, 0)
 })
 
-test('many failures at once count as one', () => {
+test('counts simultaneous failures as one', () => {
   const { balancer, a } = createPair()
   for (let i = 0; i < 10; i += 1) balancer.markDown(a)
   assert.equal(a.failures, 1)
 })
 
-test('an answer ends the rest', () => {
+test('a response marks a server up', () => {
   const { balancer, a, b } = createPair()
   balancer.markDown(a)
   balancer.markDown(b)
@@ -101,7 +101,7 @@ test('an answer ends the rest', () => {
   assert.equal(balancer.choose(NONE), b)
 })
 
-test('where all rest the one due soonest is tried, by one request at a time', () => {
+test('if all servers are down, tries the one due first with one request at a time', () => {
   const { balancer, a, b, wait } = createPair()
   balancer.markDown(b)
   wait(10)

@@ -28,7 +28,8 @@ for (const type of [
   test(`a page is sandboxed: ${type || 'an empty type'}`, () =>
     assert.equal(isSandboxed([['Content-Type', type]]), true))
 
-test('a response without a type is sandboxed, because browsers guess', () => assert.equal(isSandboxed([]), true))
+test('a response without a type is sandboxed, because browsers sniff the content', () =>
+  assert.equal(isSandboxed([]), true))
 
 for (const type of [
   'application/json',
@@ -37,7 +38,7 @@ for (const type of [
   'application/octet-stream',
   'text/css',
 ])
-  test(`what is no page stays as it is: ${type}`, () => {
+  test(`other types are unchanged: ${type}`, () => {
     const headers: readonly HeaderPair[] = [['Content-Type', type]]
     assert.deepEqual(isolate(headers, 200), headers)
   })
@@ -55,15 +56,15 @@ for (const policy of ["default-src 'self'", "frame-ancestors 'self'; script-src 
     assert.deepEqual(isolate(withPolicy(policy), 200), withPolicy(policy)))
 
 for (const policy of ["frame-ancestors 'self'; form-action 'self';", '', 'script-srcs x'])
-  test(`a policy that says nothing of scripts does not count: ${policy}`, () => {
+  test(`a policy without a directive for scripts does not count: ${policy}`, () => {
     assert.equal(isSandboxed(withPolicy(policy)), true)
     assert.ok(
       isolate(withPolicy(policy), 200).some(([, value]) => value === policy),
-      'it is kept beside',
+      'the policy is kept too',
     )
   })
 
-test('a policy that is only reported does not count', () => {
+test('a report-only policy does not count', () => {
   const headers: readonly HeaderPair[] = [
     ['Content-Type', 'text/html'],
     ['Content-Security-Policy-Report-Only', "default-src 'self'"],
@@ -71,7 +72,7 @@ test('a policy that is only reported does not count', () => {
   assert.equal(isSandboxed(headers), true)
 })
 
-test('headers that reach beyond the path of a page are removed', () => {
+test('headers that give a page access beyond its path are removed', () => {
   const headers: readonly HeaderPair[] = [
     ['Content-Type', 'text/javascript'],
     ['SERVICE-WORKER-ALLOWED', '/'],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { ANONYMOUS, type Authenticated } from '../../src/directory/identity.ts'
 import { createOpenStreams } from '../../src/gateway/open-streams.ts'
 
@@ -11,6 +12,7 @@ const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated
 
 function open(authenticated: Authenticated, holds: boolean | Error = true) {
   const stream = {
+    index: -1,
     authenticated,
     authenticatedAt: 0,
     isCut: false,
@@ -39,12 +41,12 @@ test('a session that ends cuts its own streams at once', () => {
   assert.deepEqual([mine.isCut, other.isCut], [true, false])
 })
 
-test('an account that changed has its streams judged anew', async () => {
+test('streams of an account that changed are revalidated', async () => {
   const streams = createOpenStreams()
   const [good, bad, failing, foreign] = [
     open(someone('ada')),
     open(someone('ada'), false),
-    open(someone('ada'), new Error('the store is gone')),
+    open(someone('ada'), new Error('the store is unreachable')),
     open(someone('bob'), false),
   ]
   for (const stream of [good, bad, failing, foreign]) streams.add(stream)
@@ -56,7 +58,7 @@ test('an account that changed has its streams judged anew', async () => {
   )
 })
 
-test('everything, and other keys, concern all of them', async () => {
+test('when everything ends, or keys change, all streams are revalidated', async () => {
   for (const tell of ['everything', 'keys']) {
     const streams = createOpenStreams()
     const [good, bad] = [open(someone('ada')), open(someone('bob'), false)]
@@ -69,7 +71,7 @@ test('everything, and other keys, concern all of them', async () => {
   }
 })
 
-test('what ended while a request was on its way concerns it too', async () => {
+test('a request whose account changed after authentication is revalidated', async () => {
   const streams = createOpenStreams()
   streams.end({ kind: 'account', name: 'ada' })
   const late = open(someone('ada'), false)
@@ -78,7 +80,7 @@ test('what ended while a request was on its way concerns it too', async () => {
   assert.ok(late.isCut)
 })
 
-test('a token that runs out cuts, a session that slides on does not', () => {
+test('an expired token cuts its streams, a session that is renewed does not', () => {
   const streams = createOpenStreams()
   const bearer = { session: undefined, renewableUntil: undefined, allowedPaths: undefined }
   const token = open(someone('ada', { bearer: { ...bearer, expiresAt: 100 } }))
@@ -91,7 +93,7 @@ test('a token that runs out cuts, a session that slides on does not', () => {
   assert.deepEqual([token.isCut, cookie.isCut], [true, false])
 })
 
-test('an access token that runs out cuts', () => {
+test('an expired access token cuts its streams', () => {
   const streams = createOpenStreams()
   const stream = open(someone('ada', { accessToken: { mark: 'x', validUntil: 100 } }))
   streams.add(stream)
@@ -101,7 +103,7 @@ test('an access token that runs out cuts', () => {
   assert.ok(stream.isCut)
 })
 
-test('streams of nobody are judged anew with everything else', async () => {
+test('anonymous streams are revalidated with all others', async () => {
   const streams = createOpenStreams()
   const [good, bad] = [open(ANONYMOUS), open(ANONYMOUS, false)]
   for (const stream of [good, bad]) streams.add(stream)
@@ -112,7 +114,45 @@ test('streams of nobody are judged anew with everything else', async () => {
   assert.equal(streams.size, 0)
 })
 
-test('nothing is kept of streams that are over', () => {
+test('streams are kept until they are removed, in any order', async () => {
+  const steps = fc.array(fc.record({ isAdded: fc.boolean(), at: fc.nat(50) }), { maxLength: 200 })
+  await fc.assert(
+    fc.asyncProperty(steps, async (list) => {
+      const streams = createOpenStreams()
+      const all: ReturnType<typeof open>[] = []
+      const expected = new Set<(typeof all)[number]>()
+      for (const { isAdded, at } of list) {
+        const stream = isAdded ? open(someone('ada'), false) : [...expected][at % Math.max(expected.size, 1)]
+        if (stream === undefined) continue
+        if (isAdded) {
+          all.push(stream)
+          streams.add(stream)
+          expected.add(stream)
+        } else {
+          streams.remove(stream)
+          expected.delete(stream)
+        }
+      }
+      assert.equal(streams.size, expected.size)
+      streams.revalidateAll()
+      await settled()
+      assert.deepEqual(new Set(all.filter(({ isCut }) => isCut)), expected)
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('a stream that is not open here is not removed', () => {
+  const [one, other] = [createOpenStreams(), createOpenStreams()]
+  const [mine, theirs] = [open(someone('ada')), open(someone('ada'))]
+  one.add(mine)
+  other.add(theirs)
+  one.remove(theirs)
+  one.remove(open(someone('ada')))
+  assert.deepEqual([one.size, other.size], [1, 1])
+})
+
+test('removing a stream twice has no effect', () => {
   const streams = createOpenStreams()
   const both = [open(someone('ada')), open(ANONYMOUS)]
   for (const stream of both) streams.add(stream)

@@ -8,7 +8,7 @@ const filter = (cookie: string) =>
     ownCookies: ['AuthSession', 'CardeaAdmin'],
   })
 
-/** What a browser keeps of each would come back as `AuthSession=…`, by itself or behind a comma. */
+/** A browser would send each of these back as `AuthSession=…`, alone or after a comma. */
 for (const cookie of [
   'AuthSession=e7',
   'AuthSession=',
@@ -24,7 +24,7 @@ for (const cookie of [
   'CardeaAdmin=e7; Path=/_cardea/',
   '=cardeaadmin=e7',
 ])
-  test(`nobody else sets the cookie of sessions: ${cookie}`, () => assert.deepEqual(filter(cookie), []))
+  test(`removes a cookie with the name of a session cookie: ${cookie}`, () => assert.deepEqual(filter(cookie), []))
 
 for (const cookie of [
   'app=1',
@@ -35,12 +35,12 @@ for (const cookie of [
   'app==AuthSession=1',
   'app=1; Path=/AuthSession=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT',
 ])
-  test(`other cookies pass as they are: ${cookie}`, () => assert.deepEqual(filter(cookie), [['Set-Cookie', cookie]]))
+  test(`forwards other cookies unchanged: ${cookie}`, () => assert.deepEqual(filter(cookie), [['Set-Cookie', cookie]]))
 
 const RULES = { ownsCors: true, ownCookies: ['AuthSession', 'CardeaAdmin'] }
 const bytes = (...texts: string[]) => texts.map((text) => Buffer.from(text, 'latin1'))
 
-test('headers keep their order and spelling, be they bytes or texts; the length comes last', () => {
+test('headers keep their order and spelling, as bytes or text; the length comes last', () => {
   const kept = [
     ['X-ETag', 'W/"\u00e9"'],
     ['vAry', 'a'],
@@ -52,7 +52,7 @@ test('headers keep their order and spelling, be they bytes or texts; the length 
   assert.deepEqual(filterResponseHeaders(bytes(...raw), 200, RULES), kept)
 })
 
-test('names that every object has are names like any other', () => {
+test('names of object properties are ordinary header names', () => {
   const raw = bytes('constructor', '1', '__proto__', '2', 'toString', '3')
   const kept = [
     ['constructor', '1'],
@@ -62,7 +62,7 @@ test('names that every object has are names like any other', () => {
   assert.deepEqual(filterResponseHeaders(raw, 200, RULES), kept)
 })
 
-test('what belongs to one connection ends here, with what it names; what a message is cannot be named away', () => {
+test('removes hop-by-hop headers and those Connection names, except the ones that describe the body', () => {
   const raw = ['X-A', '1', 'Connection', 'x-a, close', 'x-b', '2', 'Keep-Alive', 'timeout=5', 'Upgrade', 'h2c']
   const markDown = [
     'connection',
@@ -82,19 +82,19 @@ test('what belongs to one connection ends here, with what it names; what a messa
   assert.deepEqual(filterResponseHeaders([...raw, ...markDown], 200, RULES), kept)
 })
 
-test('a coding other than chunks cannot be passed on; chunks are made anew, and nothing is as long as a 204', () => {
+test('rejects codings other than chunked, and removes the length of a 204', () => {
   assert.equal(filterResponseHeaders(['Transfer-Encoding', 'gzip, chunked'], 200, RULES), undefined)
   assert.deepEqual(filterResponseHeaders(['Transfer-Encoding', 'Chunked'], 200, RULES), [])
   assert.deepEqual(filterResponseHeaders(['Content-Length', '5'], 204, RULES), [])
 })
 
-test('who says what other origins may is one of the two', () => {
+test('CORS headers are removed if Cardea sets them', () => {
   const raw = ['Access-Control-Allow-Origin', '*']
   assert.deepEqual(filterResponseHeaders(raw, 200, RULES), [])
   assert.deepEqual(filterResponseHeaders(raw, 200, { ...RULES, ownsCors: false }), [[...raw]])
 })
 
-test('behind a body stands nothing that is read before it', () => {
+test('removes trailers that are needed before the body', () => {
   const raw = bytes('X-Sum', '1', 'Set-Cookie', 'a=1', 'Content-Type', 't', 'Access-Control-Max-Age', '1', 'Vary', 'x')
   assert.deepEqual(filterResponseTrailers(raw), [['X-Sum', '1']])
 })

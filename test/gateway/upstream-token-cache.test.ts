@@ -5,10 +5,10 @@ import { createUpstreamTokenCache, TOKEN_SECONDS } from '../../src/gateway/upstr
 function create() {
   let nowMs = 1_000_000
   let minted = 0
-  const reuse = createUpstreamTokenCache<string>({ nowMs: () => nowMs })
+  const cache = createUpstreamTokenCache<string>({ nowMs: () => nowMs })
   return {
     find: (subject: string, version = 'v1', endsIn = Number.POSITIVE_INFINITY) =>
-      reuse.find({ subject, keyVersion: version, endsAt: nowMs / 1000 + endsIn }, (now, until) => {
+      cache.find({ subject, keyVersion: version, endsAt: nowMs / 1000 + endsIn }, (now, until) => {
         minted += 1
         return `${minted}:${until - now}`
       }),
@@ -18,7 +18,7 @@ function create() {
   }
 }
 
-test('a token is used again until it is nearly over', () => {
+test('reuses a token until it nearly expires', () => {
   const { find, wait } = create()
   assert.equal(find('ada'), `1:${TOKEN_SECONDS}`)
   wait(TOKEN_SECONDS - 61)
@@ -27,13 +27,13 @@ test('a token is used again until it is nearly over', () => {
   assert.equal(find('ada'), `2:${TOKEN_SECONDS}`)
 })
 
-test('each subject has its own, and another key makes all of them worthless', () => {
+test('keeps a token per subject, and none of another key', () => {
   const { find } = create()
   assert.deepEqual([find('ada'), find('bob'), find('ada')], ['1:300', '2:300', '1:300'])
   assert.equal(find('ada', 'v2'), '3:300')
 })
 
-test('no token outlives the credential it stands for, and each end has one of its own', () => {
+test('no token outlives its credential, and each expiry has its own token', () => {
   const { find, wait } = create()
   assert.equal(find('ada'), '1:300')
   assert.deepEqual([find('ada', 'v1', 3), find('ada', 'v1', 3)], ['2:3', '2:3'])
@@ -43,10 +43,10 @@ test('no token outlives the credential it stands for, and each end has one of it
   )
   wait(1)
   assert.deepEqual([find('ada', 'v1', 2), find('ada', 'v1', 3), find('bob', 'v1', 2)], ['2:3', '4:3', '5:2'])
-  assert.equal(find('ada', 'v1', 0.4), '6:1', 'the second it ends in counts')
+  assert.equal(find('ada', 'v1', 0.4), '6:1', 'the second in which it ends counts')
 })
 
-test('the memory is bounded', () => {
+test('the number of tokens is limited', () => {
   const { find } = create()
   for (let i = 0; i < 10_001; i += 1) find(`user ${i}`)
   assert.equal(find('user 0'), '10002:300')
