@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
+import { FORMAT_NAMES } from '../transfer/format-names.ts'
 import type { Context } from './context.ts'
 import { withExitCodes, withManageOptions } from './manage.ts'
-import { FORMS } from './transfer/forms.ts'
 import type { ImportOptions } from './transfer/run-import.ts'
 
 /** `cardea import`: users from elsewhere, with the passwords and rights they have. */
@@ -9,7 +9,7 @@ export function importCommand(context: Context): Command {
   const command = new Command('import')
     .description('take over users from a dump or a document database')
     .argument('<source>', 'a file, - for standard input, or the address of a document database')
-    .addOption(new Option('--from <form>', 'what is read; unless given, guessed').choices(FORMS))
+    .addOption(new Option('--from <form>', 'what is read; unless given, guessed').choices(FORMAT_NAMES))
     .option('--admins <place>', 'administrators too: an ini file, the JSON of _config/admins, or an address')
     .addOption(new Option('--keep', 'who is here already stays as it is (default)').conflicts('replace'))
     .option('--replace', 'who is here already becomes what the source says')

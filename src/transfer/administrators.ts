@@ -2,7 +2,7 @@
 import { requireName } from '../directory/check-user.ts'
 import type { Administrator } from '../directory/directory.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
-import { type Reading, toReason } from './reading.ts'
+import { type Reading, toReason } from './records.ts'
 import { refuse, requireText } from './require.ts'
 
 /** One entry of `[admins]`, out of a file or `_config/admins`. Clear text is a password like any other new one. */

@@ -5,9 +5,8 @@ import type { Administrator } from '../directory/directory.ts'
 import type { Json, JsonObject } from '../directory/user.ts'
 import { toDraft, toDraftJson } from './draft.ts'
 import { readDraft } from './read-draft.ts'
-import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
+import { createRecordReader, type Reading, type RecordReader, type RecordWriter } from './records.ts'
 import { refuse, requireObject, requireText } from './require.ts'
-import type { RecordWriter } from './writing.ts'
 
 const CONTENT = 'directory'
 const VERSION = 1

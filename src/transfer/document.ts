@@ -5,9 +5,15 @@ import type { NewPassword, UserDraft } from '../directory/directory.ts'
 import type { Json, JsonObject, User } from '../directory/user.ts'
 import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
 import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'
-import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
+import {
+  createRecordReader,
+  type Loss,
+  type Reading,
+  type RecordReader,
+  type RecordWriter,
+  renderObject,
+} from './records.ts'
 import { isRevision, refuse, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
-import { type Loss, type RecordWriter, renderObject } from './writing.ts'
 
 export interface DocumentNames {
   /** What the id of a user document begins with, as in `org.couchdb.user:`. */

@@ -5,10 +5,10 @@
  */
 import { isJsonObject, readJson } from '../base/json.ts'
 import type { DocumentNames } from './document.ts'
-import { FORMATS, type FormatName, guessFormat } from './formats.ts'
-import type { Piece, PieceFlaw } from './piece.ts'
-import type { Reading, RecordReader } from './reading.ts'
-import { createSplitter } from './split.ts'
+import type { FormatName } from './format-names.ts'
+import { FORMATS, guessFormat } from './formats.ts'
+import type { Reading, RecordReader } from './records.ts'
+import { createSplitter, type Piece, type PieceFlaw } from './split.ts'
 
 export interface DumpOptions extends DocumentNames {
   /** Guessed by the first record when left out. */
@@ -33,7 +33,7 @@ export interface DumpReader {
 export const MAX_RECORD_BYTES = 4 * 1024 * 1024
 const MAX_DEPTH = 100
 
-const FLAWS: Readonly<Record<PieceFlaw, string>> = {
+const PIECE_FLAWS: Readonly<Record<PieceFlaw, string>> = {
   too_long: `The record is longer than ${MAX_RECORD_BYTES} bytes.`,
   not_utf8: 'The record is not UTF-8.',
   cut_off: 'The list has no end: the dump has been cut off.',
@@ -94,7 +94,7 @@ type Value =
   | { readonly value?: undefined; readonly flaw: string }
 
 function readValue(piece: Piece): Value {
-  if ('flaw' in piece) return { flaw: FLAWS[piece.flaw] }
+  if ('flaw' in piece) return { flaw: PIECE_FLAWS[piece.flaw] }
   const reading = readJson(piece.text, { noDuplicates: true })
   if (reading.kind === 'refused') return { flaw: JSON_FLAWS[reading.reason] }
   // deeper than anybody needs, and than some can be written again

@@ -1,10 +1,10 @@
 import type { Administrator } from '../directory/directory.ts'
 import { createCardeaReader, createCardeaWriter, isCardeaHead } from './cardea.ts'
 import { createDocumentReader, createDocumentWriter, type DocumentNames, isDocumentRecord } from './document.ts'
+import { FORMAT_NAMES, type FormatName } from './format-names.ts'
 import { createMultiModelReader, isMultiModelRecord } from './multi-model.ts'
 import { createMultiModelWriter } from './multi-model-writer.ts'
-import type { RecordReader } from './reading.ts'
-import type { RecordWriter } from './writing.ts'
+import type { RecordReader, RecordWriter } from './records.ts'
 
 export interface WriterDeps extends DocumentNames {
   readonly administrators: readonly Administrator[]
@@ -17,7 +17,7 @@ interface Format {
   createWriter(deps: WriterDeps): RecordWriter
 }
 
-export const FORMATS = {
+export const FORMATS: Readonly<Record<FormatName, Format>> = {
   cardea: {
     isLike: isCardeaHead,
     createReader: createCardeaReader,
@@ -29,12 +29,7 @@ export const FORMATS = {
     createReader: createMultiModelReader,
     createWriter: createMultiModelWriter,
   },
-} as const satisfies Record<string, Format>
-
-export type FormatName = keyof typeof FORMATS
-
-// Object.keys forgets which names it was given
-export const FORMAT_NAMES = Object.keys(FORMATS) as readonly FormatName[]
+}
 
 export const guessFormat = (first: unknown, names: DocumentNames): FormatName | undefined =>
   FORMAT_NAMES.find((name) => FORMATS[name].isLike(first, names))

@@ -6,7 +6,7 @@ import { toSimpleAuthData } from '../passwords/password.ts'
 import { digestHex } from '../passwords/password-digest.ts'
 import type { PasswordMembers } from '../passwords/schemes/scheme.ts'
 import { isUsable } from '../passwords/schemes.ts'
-import { type Loss, type RecordWriter, renderObject } from './writing.ts'
+import { type Loss, type RecordWriter, renderObject } from './records.ts'
 
 /** Writes one document a line, as the data file of a dump has them. */
 export const createMultiModelWriter = (): RecordWriter => ({

@@ -1,12 +1,12 @@
 // Documents of the multi-model database's collection of users, in.
 import { findMember, isJsonObject } from '../base/json.ts'
+import { toFingerprint, toTokenDigest } from '../directory/access-token.ts'
 import { requireGrants, requireName } from '../directory/check-user.ts'
-import type { Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../directory/user.ts'
+import type { AccessToken, Grant, GrantLevel, Json, JsonObject, MultiModelPayload } from '../directory/user.ts'
 import { readSimpleAuthData } from '../passwords/password.ts'
-import { readAccessToken } from './access-tokens.ts'
 import { isNoAuthData } from './multi-model-writer.ts'
-import { createRecordReader, type Reading, type RecordReader } from './reading.ts'
-import { refuse, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
+import { createRecordReader, type Reading, type RecordReader } from './records.ts'
+import { refuse, requireCount, requireFlag, requireList, requireObject, requireText, requireUsable } from './require.ts'
 
 /** Reads documents as they are, or in the envelopes of older dumps, `{"type":2300,"data":{…}}`. */
 export const createMultiModelReader = (): RecordReader =>
@@ -121,4 +121,24 @@ function readWord(word: string): GrantReading {
   const level = WORDS.get(word.toLowerCase())
   const collections = new Map(level ? [['*', level]] : [])
   return { grant: { level, collections }, hasSystemCollections: false }
+}
+
+/** Reads an access token as the multi-model database keeps it, in clear. Only its digest is taken over. */
+function readAccessToken(value: Json): AccessToken {
+  const entry = requireObject(value, 'An access token')
+  const token = requireText(entry['token'], 'token of an access token')
+  return {
+    id: requireCount(entry['id'], 'id of an access token'),
+    name: requireText(entry['name'], 'name of an access token'),
+    createdAt: readTime(entry, 'created_at'),
+    validUntil: readTime(entry, 'valid_until'),
+    fingerprint: toFingerprint(token),
+    digest: toTokenDigest(token),
+  }
+}
+
+/** Seconds, perhaps with a fraction; nothing is 0, which is long past. */
+function readTime(entry: JsonObject, member: string): number {
+  const time = entry[member] ?? 0
+  return requireCount(typeof time === 'number' ? Math.floor(time) : time, `${member} of an access token`)
 }

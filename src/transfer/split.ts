@@ -2,7 +2,15 @@
  * Cuts a dump into the texts of its records, in constant memory. Bytes enter, in chunks of any size; pieces leave. It
  * knows three layouts: one record a line; lists, `[…]`; the answer of a listing, `{"rows":[…]}`.
  */
-import { type Collector, createCollector, type Piece } from './piece.ts'
+import { readUtf8 } from '../base/encoding.ts'
+
+/** One record as it stands in a dump, or why it cannot be read. */
+export type Piece =
+  | { readonly line: number; readonly text: string }
+  | { readonly line: number; readonly flaw: PieceFlaw }
+
+/** `cut_off`: the input ends before its list does. */
+export type PieceFlaw = 'too_long' | 'not_utf8' | 'cut_off'
 
 export interface Splitter {
   /** Nobody may write into the chunk afterwards. */
@@ -25,7 +33,7 @@ const ANSWER =
   /^\s*\{\s*(?:"(?:total_rows|offset|update_seq)"\s*:\s*(?:"[^"\\]*"|[^\s,"{}[\]]+)\s*,\s*)*"(?:rows|docs)"\s*:\s*(?=\[)/
 
 /** `mostBytes` bounds one record: what is longer is passed over, and told. */
-export function createSplitter(mostBytes: number): Splitter {
+export function createSplitter(maxBytes: number): Splitter {
   const head: Buffer[] = []
   let headBytes = 0
   let layout: Layout | undefined
@@ -34,7 +42,7 @@ export function createSplitter(mostBytes: number): Splitter {
     const whole = Buffer.concat(head.splice(0))
     const content = whole.subarray(0, 3).equals(BYTE_ORDER_MARK) ? whole.subarray(3) : whole
     const createLayout = isListed(content) ? createListLayout : createLineLayout
-    const chosen = createLayout(createCollector(mostBytes))
+    const chosen = createLayout(createCollector(maxBytes))
     chosen.push(content, pieces)
     return chosen
   }
@@ -125,4 +133,60 @@ function createListLayout(record: Collector): Layout {
       if (depth > 0) pieces.push({ line: record.line(), flaw: 'cut_off' })
     },
   }
+}
+
+/** Gathers the bytes of one record, over as many chunks as it takes, and counts lines. */
+interface Collector {
+  take(bytes: Buffer): void
+  /** Adds what was taken as a piece; nothing where it was blank. */
+  finish(pieces: Piece[]): void
+  /** Forgets what was taken. */
+  drop(): void
+  /** The line what was taken begins on; the first is 1. */
+  line(): number
+}
+
+function createCollector(maxBytes: number): Collector {
+  let parts: Buffer[] = []
+  let length = 0
+  let line = 1
+  let lineFeeds = 0
+
+  const toPiece = (): Piece | undefined => {
+    if (length > maxBytes) return { line, flaw: 'too_long' }
+    const text = readUtf8(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts))
+    if (text === undefined) return { line, flaw: 'not_utf8' }
+    const content = text.trimStart()
+    const blank = text.slice(0, text.length - content.length)
+    return content === '' ? undefined : { line: line + blank.split('\n').length - 1, text: content }
+  }
+
+  const drop = () => {
+    parts = []
+    length = 0
+    line += lineFeeds
+    lineFeeds = 0
+  }
+
+  return {
+    take(bytes) {
+      length += bytes.length
+      lineFeeds += countLineFeeds(bytes)
+      if (length > maxBytes) parts = []
+      else if (bytes.length > 0) parts.push(bytes)
+    },
+    finish(pieces) {
+      const piece = toPiece()
+      if (piece) pieces.push(piece)
+      drop()
+    },
+    drop,
+    line: () => line,
+  }
+}
+
+function countLineFeeds(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) count += 1
+  return count
 }

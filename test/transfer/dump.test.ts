@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { readAdministrator, toDocumentAdministrator } from '../../src/transfer/administrators.ts'
 import { MAX_RECORD_BYTES } from '../../src/transfer/dump.ts'
-import { FORMAT_NAMES, FORMATS } from '../../src/transfer/formats.ts'
+import { FORMAT_NAMES } from '../../src/transfer/format-names.ts'
+import { FORMATS } from '../../src/transfer/formats.ts'
 import { ID_PREFIX, readDump, readingsOf } from './read.ts'
 
 const USER = { _id: `${ID_PREFIX}ann`, name: 'ann', type: 'user', roles: [] }

@@ -3,7 +3,7 @@ import type { UserDraft } from '../../src/directory/directory.ts'
 import type { User } from '../../src/directory/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { createDumpReader, type DumpOptions, type Found } from '../../src/transfer/dump.ts'
-import type { FormatName } from '../../src/transfer/formats.ts'
+import type { FormatName } from '../../src/transfer/format-names.ts'
 
 export const ID_PREFIX = 'org.couchdb.user:'
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Piece } from '../../src/transfer/piece.ts'
-import { createSplitter } from '../../src/transfer/split.ts'
+import { createSplitter, type Piece } from '../../src/transfer/split.ts'
 
 const LIMIT = 40
 

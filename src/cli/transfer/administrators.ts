@@ -3,12 +3,12 @@
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { readIni } from '../../config/ini.ts'
 import { isStoredAdministrator, readAdministrator, toDocumentAdministrator } from '../../transfer/administrators.ts'
-import type { Reading } from '../../transfer/reading.ts'
+import type { Reading } from '../../transfer/records.ts'
 import { type Control, ControlFailure } from '../client.ts'
-import type { ImportRules, Outcome, Placed } from './records.ts'
+import type { ImportRecord, ImportRules, Outcome } from './import-summary.ts'
 
 /** Every entry of the last `[admins]` section, or of a JSON object. */
-export function readAdministrators(text: string): readonly Placed[] {
+export function readAdministrators(text: string): readonly ImportRecord[] {
   if (!text.trimStart().startsWith('{')) return readSection(text)
   const reading = readJson(text, { noDuplicates: true })
   if (reading.kind === 'refused' || !isJsonObject(reading.value)) return [placed(UNREADABLE)]
@@ -17,13 +17,13 @@ export function readAdministrators(text: string): readonly Placed[] {
 
 const UNREADABLE: Reading = { kind: 'refused', reason: 'This is no JSON, or a name is there twice.' }
 
-const placed = (reading: Reading, line?: number): Placed => ({
+const placed = (reading: Reading, line?: number): ImportRecord => ({
   size: 0,
   reading,
   ...(line === undefined ? {} : { line }),
 })
 
-function readSection(text: string): readonly Placed[] {
+function readSection(text: string): readonly ImportRecord[] {
   const { sections, entries } = readIni(text)
   const section = sections.findLast(({ name }) => name === 'admins')
   return entries

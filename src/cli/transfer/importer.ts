@@ -1,11 +1,10 @@
 // The work of an import: records enter one by one, batches leave to whoever has the directory, every refusal is told.
 
 import { toDraftJson } from '../../transfer/draft.ts'
-import type { Reading } from '../../transfer/reading.ts'
+import type { Reading } from '../../transfer/records.ts'
 import { type Control, ControlFailure } from '../client.ts'
 import { createAdministratorImport } from './administrators.ts'
-import type { OutcomeKind, Totals } from './import-summary.ts'
-import type { ImportRules, Outcome, Placed } from './records.ts'
+import type { ImportRecord, ImportRules, Outcome, OutcomeKind, Totals } from './import-summary.ts'
 import type { Report } from './report.ts'
 
 export interface ImporterDeps {
@@ -15,14 +14,14 @@ export interface ImporterDeps {
 }
 
 export interface Importer {
-  take(record: Placed): Promise<void>
+  take(record: ImportRecord): Promise<void>
   /** What has been taken is imported when this has answered. */
   flush(): Promise<void>
   totals(): Totals
 }
 
 type UserReading = Reading & { readonly kind: 'user' }
-type PlacedUser = Placed & { readonly reading: UserReading }
+type ImportUser = ImportRecord & { readonly reading: UserReading }
 
 /** Few enough that nobody waits for long, and that they are forgotten before memory grows for their sake. */
 const MAX_COST = 100
@@ -33,17 +32,17 @@ const CLEAR_COST = 50
 export function createImporter({ control, rules, report }: ImporterDeps): Importer {
   const totals = { users: none(), administrators: none(), passed: 0, unreadable: 0 }
   const importAdministrator = createAdministratorImport(control, rules)
-  let batch: PlacedUser[] = []
+  let batch: ImportUser[] = []
   let cost = 0
 
-  const tell = ({ line, reading }: Placed, kind: 'refused' | 'note', reason: string) =>
+  const tell = ({ line, reading }: ImportRecord, kind: 'refused' | 'note', reason: string) =>
     report.tell({
       kind,
       ...(line === undefined ? {} : { line }),
       ...(reading.id === undefined ? {} : { id: reading.id }),
       reason,
     })
-  const settle = (record: Placed, counts: Record<OutcomeKind, number>, outcome: Outcome) => {
+  const settle = (record: ImportRecord, counts: Record<OutcomeKind, number>, outcome: Outcome) => {
     counts[outcome.kind] += 1
     if (outcome.kind === 'refused') tell(record, 'refused', outcome.reason)
   }
@@ -57,7 +56,7 @@ export function createImporter({ control, rules, report }: ImporterDeps): Import
       if (record) settle(record, totals.users, outcome)
     }
   }
-  const takeUser = async (record: PlacedUser) => {
+  const takeUser = async (record: ImportUser) => {
     for (const note of record.reading.notes) tell(record, 'note', note)
     batch.push(record)
     cost += costOf(record)
@@ -82,7 +81,7 @@ export function createImporter({ control, rules, report }: ImporterDeps): Import
 
 const none = (): Record<OutcomeKind, number> => ({ created: 0, replaced: 0, kept: 0, refused: 0 })
 
-function costOf({ size, reading: { draft } }: PlacedUser): number {
+function costOf({ size, reading: { draft } }: ImportUser): number {
   const isClear = draft.password !== undefined && 'password' in draft.password
   return 1 + Math.floor(size / CHARACTERS_FOR_ONE) + (isClear ? CLEAR_COST : 0)
 }
@@ -90,7 +89,7 @@ function costOf({ size, reading: { draft } }: PlacedUser): number {
 /** All of them, in halves where a server does not take so much at once. */
 async function sendBatch(
   control: Control,
-  batch: readonly PlacedUser[],
+  batch: readonly ImportUser[],
   rules: ImportRules,
 ): Promise<readonly Outcome[]> {
   if (batch.length === 0) return []

@@ -1,6 +1,7 @@
 import type { OperationResult } from '../../dialects/admin-api/operations.ts'
-import { FORMATS, type FormatName } from '../../transfer/formats.ts'
-import { GRAVE_LOSSES, type Loss } from '../../transfer/writing.ts'
+import type { FormatName } from '../../transfer/format-names.ts'
+import { FORMATS } from '../../transfer/formats.ts'
+import { type Loss, REPORTED_LOSSES } from '../../transfer/records.ts'
 import type { Control } from '../client.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -74,7 +75,7 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
   let records = 0
   await output.write(writer.head)
   for await (const { users } of readPages(control, options.to, idPrefix)) {
-    for (const { name, losses: lost } of users) tellLosses(name, lost, losses, work.report)
+    for (const { name, losses: lost } of users) reportLosses(name, lost, losses, work.report)
     const text = users.map((user) => user.text).join(writer.separator)
     if (users.length > 0) await output.write(`${records > 0 ? writer.separator : ''}${text}`)
     records += users.length
@@ -85,10 +86,10 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
 }
 
 /** What keeps somebody from signing in as before is told one by one, the rest is counted. */
-function tellLosses(id: string, lost: readonly Loss[], counts: Map<Loss, number>, report: Work['report']): void {
+function reportLosses(id: string, lost: readonly Loss[], counts: Map<Loss, number>, report: Work['report']): void {
   for (const loss of lost) {
     counts.set(loss, (counts.get(loss) ?? 0) + 1)
-    const reason = GRAVE_LOSSES.get(loss)
+    const reason = REPORTED_LOSSES.get(loss)
     if (reason !== undefined) report.tell({ kind: 'note', id, reason })
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { FormatName } from '../../transfer/formats.ts'
+import { FORMAT_NAMES, type FormatName } from '../../transfer/format-names.ts'
 import type { Control } from '../client.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -8,13 +8,16 @@ import { type ManageOptions, manage } from '../manage.ts'
 import { readAuthorization } from '../remote.ts'
 import { readAdministrators } from './administrators.ts'
 import { type DocumentServer, loadAdministrators, openServerSource, readServerUrl } from './document-server.ts'
-import { FORMS } from './forms.ts'
 import { readIdPrefix } from './id-prefix.ts'
-import { type ImportSummary, renderImportSummary, type Totals } from './import-summary.ts'
+import {
+  type ImportRecord,
+  type ImportRules,
+  type ImportSummary,
+  renderImportSummary,
+  type Totals,
+} from './import-summary.ts'
 import { createImporter, type Importer } from './importer.ts'
-import { catchInterrupt } from './interrupt.ts'
 import { createProgress, type Progress } from './progress.ts'
-import type { ImportRules, Placed } from './records.ts'
 import { createJsonReport, createTextReport, type Report } from './report.ts'
 import { openFileSource, type Source } from './source.ts'
 
@@ -29,7 +32,7 @@ export interface ImportOptions extends ManageOptions {
 
 interface Work {
   readonly source: Source
-  readonly administrators: readonly Placed[]
+  readonly administrators: readonly ImportRecord[]
   readonly rules: ImportRules
   readonly progress: Progress
   readonly report: Report<ImportSummary>
@@ -85,7 +88,7 @@ async function openSource(
   return openServerSource(await findServer(place), idPrefix)
 }
 
-async function readAdmins({ cwd }: Context, place: string, findServer: FindServer): Promise<readonly Placed[]> {
+async function readAdmins({ cwd }: Context, place: string, findServer: FindServer): Promise<readonly ImportRecord[]> {
   if (ADDRESS.test(place)) return readAdministrators(await loadAdministrators(await findServer(place)))
   try {
     return readAdministrators(readFileSync(resolve(cwd, place), 'utf8'))
@@ -139,5 +142,19 @@ async function takeAll(source: Source, importer: Importer, progress: Progress, s
 /** Nothing in it could be read, so nobody knows what it was to be. */
 function requireFormat(source: Source): void {
   if (source.format() !== undefined) return
-  throw new ExitError(EXIT.usage, `What is in the source cannot be told: say it with --from ${FORMS.join('|')}.`)
+  throw new ExitError(EXIT.usage, `What is in the source cannot be told: say it with --from ${FORMAT_NAMES.join('|')}.`)
+}
+
+/** Aborted by the first interrupt; the second ends the process as it would have without this. */
+function catchInterrupt(): { readonly signal: AbortSignal; release(): void } {
+  const controller = new AbortController()
+  const onInterrupt = () => {
+    release()
+    controller.abort()
+  }
+  const release = () => {
+    process.off('SIGINT', onInterrupt).off('SIGTERM', onInterrupt)
+  }
+  process.on('SIGINT', onInterrupt).on('SIGTERM', onInterrupt)
+  return { signal: controller.signal, release }
 }

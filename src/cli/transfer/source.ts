@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { createDumpReader, type Found } from '../../transfer/dump.ts'
-import type { FormatName } from '../../transfer/formats.ts'
+import type { FormatName } from '../../transfer/format-names.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 

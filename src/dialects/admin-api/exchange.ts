@@ -2,10 +2,10 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { ImportOutcome, UserDraft } from '../../directory/directory.ts'
-import { FORMAT_NAMES, FORMATS } from '../../transfer/formats.ts'
+import { FORMAT_NAMES } from '../../transfer/format-names.ts'
+import { FORMATS } from '../../transfer/formats.ts'
 import { readDraft } from '../../transfer/read-draft.ts'
-import { toReason } from '../../transfer/reading.ts'
-import type { RecordWriter, Written } from '../../transfer/writing.ts'
+import { type RecordWriter, toReason, type Written } from '../../transfer/records.ts'
 import { findArgument, findText, isFlag, isList, readMembers, requireArgument } from './arguments.ts'
 import { type Call, type ControlDeps, CURRENT_PASSWORD, type Operation } from './operation.ts'
 import { readPage } from './users.ts'
