@@ -12,7 +12,7 @@ import { handleRequest } from './handle-request.ts'
 import { identify } from './identify.ts'
 import { toErrorReply, toParserRefusal, writeRawReply } from './reply.ts'
 import type { Dialect } from './request-context.ts'
-import { createSlowClientWatch } from './slow-clients.ts'
+import { SlowClientWatch } from './slow-clients.ts'
 import { rememberPeer, type TrustRules } from './trust.ts'
 
 export interface DoorLimits extends GuardLimits, BodyLimits {
@@ -47,7 +47,7 @@ export function createDoor({ dialect, mounts = [], limits, trust, log }: DoorOpt
   const open = new Set<Socket>()
   /** Connections above the limit. */
   const surplus = new WeakSet<Socket>()
-  const slowClients = createSlowClientWatch(open, () => limits.get().writeTimeoutMs)
+  const slowClients = new SlowClientWatch(open, () => limits.get().writeTimeoutMs)
   let isStopping = false
   const deps = {
     limits,

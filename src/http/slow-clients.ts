@@ -20,56 +20,64 @@ const MAX_MS_BETWEEN_CHECKS = 5000
  * waiting: each holds memory and a connection to the upstream. All connections are checked from one timer, so requests
  * cost nothing extra.
  */
-export function createSlowClientWatch(sockets: ReadonlySet<Socket>, timeoutMs: () => number) {
-  const progressOf = new WeakMap<Socket, Progress>()
-  let isRunning = false
+export class SlowClientWatch {
+  readonly #sockets: ReadonlySet<Socket>
+  readonly #timeoutMs: () => number
+  readonly #progress = new WeakMap<Socket, Progress>()
+  #isRunning = false
+
+  constructor(sockets: ReadonlySet<Socket>, timeoutMs: () => number) {
+    this.#sockets = sockets
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** To be called for each new connection. */
+  start(): void {
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#checkLater()
+  }
+
+  #checkLater(): void {
+    const ms = Math.min(this.#timeoutMs() / CHECKS_PER_TIMEOUT, MAX_MS_BETWEEN_CHECKS)
+    setTimeout(() => this.#check(), ms).unref()
+  }
+
+  async #check(): Promise<void> {
+    const startMs = performance.now()
+    const suspects = [...this.#sockets].filter((socket) => this.#hasNotMoved(socket, startMs))
+    if (suspects.length > 0) {
+      const unacknowledged = await loadUnacknowledged(suspects)
+      const nowMs = performance.now()
+      for (const socket of suspects) if (this.#isStalled(socket, unacknowledged.get(socket), nowMs)) resetSocket(socket)
+    }
+    this.#isRunning = this.#sockets.size > 0
+    if (this.#isRunning) this.#checkLater()
+  }
 
   /** Whether data is waiting and Node has sent none of it since the last check. */
-  const hasNotMoved = (socket: Socket, nowMs: number): boolean => {
+  #hasNotMoved(socket: Socket, nowMs: number): boolean {
     if (socket.writableLength === 0) {
-      progressOf.delete(socket)
+      this.#progress.delete(socket)
       return false
     }
     const written = socket.bytesWritten - socket.writableLength
     const queued = handleOf(socket).writeQueueSize ?? 0
-    const before = progressOf.get(socket)
+    const before = this.#progress.get(socket)
     if (before?.written === written && before.queued === queued) return true
-    progressOf.set(socket, { written, queued, unacknowledged: undefined, sinceMs: nowMs })
+    this.#progress.set(socket, { written, queued, unacknowledged: undefined, sinceMs: nowMs })
     return false
   }
 
-  const isStalled = (socket: Socket, unacknowledged: number | undefined, nowMs: number): boolean => {
-    const before = progressOf.get(socket)
+  #isStalled(socket: Socket, unacknowledged: number | undefined, nowMs: number): boolean {
+    const before = this.#progress.get(socket)
     // Node may have sent something while the system's tables were read.
-    if (before === undefined || !hasNotMoved(socket, nowMs)) return false
-    if (before.unacknowledged === unacknowledged) return nowMs - before.sinceMs >= timeoutMs()
+    if (before === undefined || !this.#hasNotMoved(socket, nowMs)) return false
+    if (before.unacknowledged === unacknowledged) return nowMs - before.sinceMs >= this.#timeoutMs()
     // The first known number is no progress: there is none to compare it with.
     if (before.unacknowledged !== undefined) before.sinceMs = nowMs
     before.unacknowledged = unacknowledged
     return false
-  }
-
-  const check = async (): Promise<void> => {
-    const startMs = performance.now()
-    const suspects = [...sockets].filter((socket) => hasNotMoved(socket, startMs))
-    if (suspects.length > 0) {
-      const unacknowledged = await loadUnacknowledged(suspects)
-      const nowMs = performance.now()
-      for (const socket of suspects) if (isStalled(socket, unacknowledged.get(socket), nowMs)) resetSocket(socket)
-    }
-    isRunning = sockets.size > 0
-    if (isRunning) checkLater()
-  }
-
-  const checkLater = () => setTimeout(check, Math.min(timeoutMs() / CHECKS_PER_TIMEOUT, MAX_MS_BETWEEN_CHECKS)).unref()
-
-  return {
-    /** To be called for each new connection. */
-    start(): void {
-      if (isRunning) return
-      isRunning = true
-      checkLater()
-    },
   }
 }
 

@@ -25,60 +25,69 @@ interface Group {
  * written at once, so that an operator sees an attack when it begins. The others are counted, and the count is written
  * when the minute is over.
  */
-export function createGroups(write: (record: SecurityRecord) => void, clock: Clock) {
-  const groups = new Map<string, Group>()
-  let timer: NodeJS.Timeout | undefined
+export class EventGroups {
+  readonly #write: (record: SecurityRecord) => void
+  readonly #clock: Clock
+  readonly #groups = new Map<string, Group>()
+  #timer: NodeJS.Timeout | undefined
 
-  const writeCount = ({ waiting, count }: Group) => {
-    if (waiting) write({ ...waiting, fields: { ...waiting.fields, count } })
+  constructor(write: (record: SecurityRecord) => void, clock: Clock) {
+    this.#write = write
+    this.#clock = clock
   }
 
-  /** A group with a count continues for another minute, so that its next event is counted too. */
-  const endMinute = (key: string, group: Group) => {
-    groups.delete(key)
-    writeCount(group)
-    if (group.waiting) groups.set(key, { sinceMs: clock.nowMs(), waiting: undefined, count: 0 })
+  add(given: SecurityRecord, by: GroupField): void {
+    const { record, key } = this.#assignGroup(given, by)
+    const group = this.#groups.get(key)
+    if (!group) {
+      this.#groups.set(key, { sinceMs: record.time, waiting: undefined, count: 0 })
+      this.#watch()
+      this.#write(record)
+      return
+    }
+    group.waiting = record
+    group.count += 1
+    if (this.#isOver(group)) this.#endMinute(key, group)
   }
 
-  const isOver = ({ sinceMs }: Group) => clock.nowMs() - sinceMs >= GROUP_MS
+  /** Writes all counts now. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    for (const group of this.#groups.values()) this.#writeCount(group)
+    this.#groups.clear()
+  }
 
-  const watch = () => {
-    timer ??= setTimeout(() => {
-      for (const [key, group] of [...groups]) if (isOver(group)) endMinute(key, group)
-      timer = undefined
-      if (groups.size > 0) watch()
+  #assignGroup(record: SecurityRecord, by: GroupField): { record: SecurityRecord; key: string } {
+    const key = keyOf(record.event, toGroupKey(String(record.fields[by] ?? ''), by))
+    // The upstream servers come from the configuration, so there are few.
+    if (by !== 'peer' || this.#groups.has(key) || this.#groups.size < MAX_GROUPS) return { key, record }
+    const fields = { ...record.fields, peer: OTHER_PEERS }
+    return { key: keyOf(record.event, OTHER_PEERS), record: { ...record, fields } }
+  }
+
+  #watch(): void {
+    this.#timer ??= setTimeout(() => {
+      for (const [key, group] of [...this.#groups]) if (this.#isOver(group)) this.#endMinute(key, group)
+      this.#timer = undefined
+      if (this.#groups.size > 0) this.#watch()
     }, GROUP_MS / 4).unref()
   }
 
-  return {
-    add(given: SecurityRecord, by: GroupField): void {
-      const { record, key } = assignGroup(given, by, groups)
-      const group = groups.get(key)
-      if (!group) {
-        groups.set(key, { sinceMs: record.time, waiting: undefined, count: 0 })
-        watch()
-        write(record)
-        return
-      }
-      group.waiting = record
-      group.count += 1
-      if (isOver(group)) endMinute(key, group)
-    },
-    flush(): void {
-      clearTimeout(timer)
-      timer = undefined
-      for (const group of groups.values()) writeCount(group)
-      groups.clear()
-    },
+  #isOver({ sinceMs }: Group): boolean {
+    return this.#clock.nowMs() - sinceMs >= GROUP_MS
   }
-}
 
-function assignGroup(record: SecurityRecord, by: GroupField, groups: ReadonlyMap<string, Group>) {
-  const key = keyOf(record.event, toGroupKey(String(record.fields[by] ?? ''), by))
-  // The upstream servers come from the configuration, so there are few.
-  if (by !== 'peer' || groups.has(key) || groups.size < MAX_GROUPS) return { key, record }
-  const fields = { ...record.fields, peer: OTHER_PEERS }
-  return { key: keyOf(record.event, OTHER_PEERS), record: { ...record, fields } }
+  /** A group with a count continues for another minute, so that its next event is counted too. */
+  #endMinute(key: string, group: Group): void {
+    this.#groups.delete(key)
+    this.#writeCount(group)
+    if (group.waiting) this.#groups.set(key, { sinceMs: this.#clock.nowMs(), waiting: undefined, count: 0 })
+  }
+
+  #writeCount({ waiting, count }: Group): void {
+    if (waiting) this.#write({ ...waiting, fields: { ...waiting.fields, count } })
+  }
 }
 
 /** The limits on passwords count peers by the same key: one client with a whole IPv6 network is one peer. */

@@ -1,6 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { createGroups } from './event-groups.ts'
+import { EventGroups } from './event-groups.ts'
 import { findOrigin } from './origin.ts'
 import { type EventFields, type EventKind, type EventRow, SECURITY_EVENTS } from './security-event-table.ts'
 import { type SecurityRecord, toSafeFields } from './security-record.ts'
@@ -32,7 +32,7 @@ export function createSecurityEvents({ node, sinks, clock = SYSTEM_CLOCK }: Secu
     const row: EventRow = SECURITY_EVENTS[record.event]
     for (const sink of sinks) sink(record, row)
   }
-  const groups = createGroups(write, clock)
+  const groups = new EventGroups(write, clock)
   return {
     record(kind, fields) {
       const row: EventRow = SECURITY_EVENTS[kind]
@@ -47,7 +47,7 @@ export function createSecurityEvents({ node, sinks, clock = SYSTEM_CLOCK }: Secu
       if (row.groupBy) groups.add(record, row.groupBy)
       else write(record)
     },
-    flush: groups.flush,
+    flush: () => groups.flush(),
   }
 }
 
