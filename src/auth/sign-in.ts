@@ -7,6 +7,9 @@
  * 3. The limits again: attempts sent in parallel all passed the first check.
  * 4. The one-time code, where the account has a second factor. A wrong code looks like a wrong password.
  * 5. The iteration limits of the stored hash. Checked last: an earlier error would reveal that the user exists.
+ *
+ * Whatever refuses the attempt after the password was found right, it costs as much as a wrong password: otherwise the
+ * time of the refusal would tell that the password is right.
  */
 import { Refusal } from '../base/errors.ts'
 import { toPeerKey } from '../base/peer-key.ts'
@@ -83,10 +86,10 @@ export function createSignIn(deps: SignInDeps): SignIn {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       deps.limits.requireAllowed(toGuess(attempt, account))
       const known = findKnownProof(account, attempt, deps)
-      if (known) return conclude(known, account, { attempt, deps })
+      if (known) return settle(known, account, { attempt, deps })
       const proof = await hash(account, attempt, deps)
       const current = await deps.findAccount(attempt.name)
-      if (current?.version === account?.version) return conclude(proof, current, { attempt, deps })
+      if (current?.version === account?.version) return settle(proof, current, { attempt, deps })
       account = current
     }
     throw new Refusal('overloaded', {
@@ -132,12 +135,32 @@ function findDecoy(account: Account | undefined, deps: SignInDeps): HashWork {
   return limitWork(deps.hasher.findMostExpensive(deps.newPasswordWork(), stored), deps.iterationLimits())
 }
 
+async function settle(proof: Proof, account: Account | undefined, context: Context): Promise<Account | undefined> {
+  try {
+    const accepted = await conclude(proof, account, context)
+    if (!accepted) await pad(proof, account, context)
+    return accepted
+  } catch (error) {
+    await pad(proof, account, context)
+    throw error
+  }
+}
+
+/** A wrong password has cost the whole already. */
+async function pad(proof: Proof, account: Account | undefined, { attempt, deps }: Context): Promise<void> {
+  if (!proof || !account) return
+  const done = proof === 'hashed' ? account.password : undefined
+  const lane = toPeerKey(attempt.peer) ?? attempt.peer
+  // the refusal stands whether or not there was time for this
+  await deps.hasher.pad(done, findDecoy(account, deps), { lane, signal: attempt.waiting?.signal }).catch(() => {})
+}
+
 async function conclude(proof: Proof, account: Account | undefined, context: Context): Promise<Account | undefined> {
   const { attempt, deps } = context
   const guess = toGuess(attempt, account)
   deps.limits.requireAllowed(guess)
   if (!account || !proof) {
-    refuse(account ? 'wrong password' : 'no active user of this name', guess, context)
+    refuse(explainWrong(account, deps), guess, context)
     // quirk: recorded case min-iterations: a stored hash that no password can give is refused for its iterations
     if (account && !isWellFormed(account.password)) requireIterations(account, deps)
     return undefined
@@ -147,6 +170,11 @@ async function conclude(proof: Proof, account: Account | undefined, context: Con
     return undefined
   }
   return accept(proof, account, context)
+}
+
+function explainWrong(account: Account | undefined, { hasher }: SignInDeps): string {
+  if (!account) return 'no active user of this name'
+  return hasher.isAffordable(account.password) ? 'wrong password' : 'the stored password costs too much to verify'
 }
 
 function refuse(reason: string, guess: Guess, { attempt, deps }: Context): void {

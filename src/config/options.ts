@@ -229,7 +229,7 @@ export const OPTIONS = {
       codec: whole(1, MAX_ITERATIONS),
       initial: MAX_ITERATIONS,
       reload: 'live',
-      help: 'A user whose password was hashed with more iterations is refused once the password was verified; with more than ten times as many, always. Stored administrator hashes with more cannot be set.',
+      help: 'A user whose password was hashed with more iterations is refused once the password was verified; with more than ten times as many, always. Stored administrator hashes with more cannot be set. Whatever this says, a hash that costs more than 6000000 iterations of PBKDF2 with SHA-256, and more than ten times a new one, cannot be set and never verifies.',
     }),
     password_scheme: option({
       codec: oneOf(['pbkdf2', 'simple']),

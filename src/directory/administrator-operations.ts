@@ -95,6 +95,7 @@ async function toStoredText(
   const reading = readAdminPassword(given.stored)
   if (reading.kind === 'stored') {
     requireComputable(reading.password, settings().maxIterations)
+    passwords.check({ stored: reading.password })
     return given.stored
   }
   const about = reading.kind === 'plain' ? 'This is not a stored form of a password.' : reading.reason

@@ -1,6 +1,6 @@
 import { Refusal } from '../base/errors.ts'
 import { toPeerKey } from '../base/peer-key.ts'
-import { isOutdated } from '../passwords/hash-policy.ts'
+import { isOutdated, requireAffordable, toMaxStrength } from '../passwords/hash-policy.ts'
 import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import type { Turn } from '../passwords/job-queue.ts'
 import { NO_PASSWORD } from '../passwords/password.ts'
@@ -10,7 +10,7 @@ import type { DirectorySettings } from './deps.ts'
 import type { Caller, NewPassword } from './directory.ts'
 
 export interface NewPasswords {
-  /** Throws if a password in clear breaks a rule. */
+  /** Throws if a password in clear breaks a rule, or a stored one costs too much to verify. */
   check(given: NewPassword | undefined): void
   /** Checks the rules, then hashes with the configured parameters. */
   hash(password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword>
@@ -36,6 +36,10 @@ export function createNewPasswords(hasher: Hasher, settings: () => DirectorySett
     const flaw = checkPassword(settings().rules, password)
     if (flaw !== undefined) throw new Refusal('password_refused', { about: flaw })
   }
+  const requireWritable = (stored: StoredPassword): StoredPassword => {
+    requireAffordable(stored, toMaxStrength(settings().parameters))
+    return stored
+  }
   const hash: NewPasswords['hash'] = async (password, caller, salt) => {
     requireConforming(password)
     const { parameters } = settings()
@@ -43,7 +47,7 @@ export function createNewPasswords(hasher: Hasher, settings: () => DirectorySett
   }
   const toStored: NewPasswords['toStored'] = async (given, caller) => {
     if (given === undefined) return NO_PASSWORD
-    return 'stored' in given ? given.stored : hash(given.password, caller, given.salt)
+    return 'stored' in given ? requireWritable(given.stored) : hash(given.password, caller, given.salt)
   }
   // no constant time needed: a client that may set the password may know whether it changes
   const isSame: NewPasswords['isSame'] = (password, current, caller) =>
@@ -51,12 +55,13 @@ export function createNewPasswords(hasher: Hasher, settings: () => DirectorySett
   return {
     hash,
     check(given) {
-      if (given && 'password' in given) requireConforming(given.password)
+      if (given && 'stored' in given) requireWritable(given.stored)
+      else if (given) requireConforming(given.password)
     },
     toStored,
     isSame,
     async toReplacement(given, current, caller) {
-      if ('stored' in given) return { stored: given.stored, isSame: false }
+      if ('stored' in given) return { stored: requireWritable(given.stored), isSame: false }
       requireConforming(given.password)
       if (!(await isSame(given.password, current, caller)))
         return { stored: await toStored(given, caller), isSame: false }

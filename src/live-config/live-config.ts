@@ -15,11 +15,13 @@ import {
   type SecurityEvents,
   toLogSink,
 } from '../observe/security-events.ts'
+import { DEFAULT_MAX_STRENGTH, toMaxStrength } from '../passwords/hash-policy.ts'
 import { createHasher, type Hasher } from '../passwords/hasher.ts'
 import { openStore } from '../store/create-store.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { recordAdministratorChanges, recordOptionChanges } from './option-events.ts'
+import { toHashParameters } from './password-options.ts'
 import { createSharedSecrets, type SharedSecrets, type Use } from './shared-secrets.ts'
 import {
   type ConfigSnapshot,
@@ -150,15 +152,17 @@ async function bringIntoForce(options: LiveConfigOptions, store: Store, first: B
   const secrets = createSharedSecrets()
   let { reader } = first
   let queue = () => first.queue
+  let maxStrength = () => DEFAULT_MAX_STRENGTH
   const deps: PrepareDeps = {
     runtime: createStoredLayer(store, SYSTEM_CLOCK),
-    hasher: createHasher({ queue: () => queue() }),
+    hasher: createHasher({ queue: () => queue(), maxStrength: () => maxStrength() }),
     log,
     mayLackAdministrator,
     checkSecrets: secrets.check,
   }
   const snapshot = createLive((await prepareAll(reader, deps, undefined)).next)
   queue = () => snapshot.get().settings.values.hashing.queue
+  maxStrength = () => toMaxStrength(toHashParameters(snapshot.get().settings.values))
   const events = createSecurityEvents({ node: () => snapshot.get().settings.values.node.name, sinks: [toLogSink(log)] })
 
   const reload = async (): Promise<ReloadReport> => {

@@ -2,6 +2,7 @@
 import { Refusal } from '../base/errors.ts'
 import type { HashWork } from './hash-work.ts'
 import { isPrf } from './password-digest.ts'
+import { toMaxIterations } from './schemes/pbkdf2.ts'
 import type { HashParameters } from './schemes/scheme.ts'
 import { isUsable, requireScheme, type StoredPassword } from './schemes.ts'
 
@@ -15,6 +16,38 @@ export function isOutdated(stored: StoredPassword, target: HashParameters): bool
   const wanted = to.create?.(target, stored.salt)
   if (!wanted || to.toStrength(wanted) === 0 || to.toStrength(wanted) < from.toStrength(stored)) return false
   return from.describe(stored) !== to.describe(wanted)
+}
+
+/** How often the cost that OWASP recommends, or that of new passwords, one check may cost. */
+const MAX_TIMES = 10
+
+/** Strength 10: 6 000 000 iterations of PBKDF2 with SHA-256, or as much with another PRF. */
+export const DEFAULT_MAX_STRENGTH = MAX_TIMES
+
+/**
+ * The most that is ever computed for one check. Every failed sign-in costs as much as the most expensive stored
+ * password, so a single stored hash without this limit could make all of them take seconds.
+ */
+export function toMaxStrength(parameters: HashParameters): number {
+  const { create, toStrength } = requireScheme(parameters.scheme)
+  const created = create?.(parameters, '')
+  return Math.max(DEFAULT_MAX_STRENGTH, MAX_TIMES * (created ? toStrength(created) : 0))
+}
+
+/** Whether verifying a password costs no more than this. Schemes without iterations are limited when they are read. */
+export const isAffordable = (password: StoredPassword, maxStrength: number): boolean =>
+  !isUsable(password) || requireScheme(password.scheme).toStrength(password) <= maxStrength
+
+export const toAffordableWork = (work: HashWork, maxStrength: number): HashWork =>
+  isPrf(work.unit) ? { ...work, amount: Math.min(work.amount, toMaxIterations(work.unit, maxStrength)) } : work
+
+/** Throws for a stored password that is written and costs more than this. */
+export function requireAffordable(password: StoredPassword, maxStrength: number): void {
+  if (isAffordable(password, maxStrength)) return
+  const most = toMaxIterations('sha256', maxStrength)
+  throw new Refusal('bad_request', {
+    about: `The stored password costs too much to verify: the limit is ${most} iterations of PBKDF2 with SHA-256.`,
+  })
 }
 
 /** PBKDF2 iterations. Schemes without them have limits of their own, which are checked when a password is read. */

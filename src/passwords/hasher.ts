@@ -4,6 +4,7 @@
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
+import { DEFAULT_MAX_STRENGTH, isAffordable, toAffordableWork } from './hash-policy.ts'
 import { findMostExpensive, type HashTools, type HashWork, type StepCosts, toMs } from './hash-work.ts'
 import { createJobQueue, type Turn } from './job-queue.ts'
 import { canBePassword, createSalt, derive, isPrf } from './password-digest.ts'
@@ -29,6 +30,8 @@ export interface HasherOptions {
   readonly clock?: Clock
   /** Milliseconds per step of a unit of work; measured unless given. */
   readonly stepMs?: StepCosts
+  /** The most that one check may cost, read for each; ten times what OWASP recommends when left out. */
+  readonly maxStrength?: () => number
   /** PBKDF2; a test counts with it what is computed. */
   readonly derive?: typeof derive
 }
@@ -39,9 +42,17 @@ export interface Hasher {
   hash(clear: string, parameters: HashParameters & { readonly salt?: string }, turn?: Turn): Promise<HashedPassword>
   /**
    * Whether this is the password. A failed check takes as long as the decoy: for an unknown user (`undefined`) the decoy
-   * is computed, for a cheaper stored form the difference.
+   * is computed, for a cheaper stored form the difference. A stored form that costs more than `maxStrength` is never
+   * computed: every password is wrong.
    */
   verify(stored: StoredPassword | undefined, clear: string, decoy: HashWork, turn?: Turn): Promise<boolean>
+  /** Whether `verify` computes this password at all. */
+  isAffordable(stored: StoredPassword): boolean
+  /**
+   * Computes what a failed check with this decoy would have computed beyond `done`, for a right password that is refused
+   * for another reason. `undefined`: nothing was computed.
+   */
+  pad(done: StoredPassword | undefined, decoy: HashWork, turn?: Turn): Promise<void>
   /** The work that takes longest on this machine. */
   findMostExpensive(first: HashWork, others: Iterable<HashWork>): HashWork
 }
@@ -50,15 +61,23 @@ export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions
   const { run } = createJobQueue({ jobs, ...options })
   const tools: HashTools = { derive: options.derive ?? derive }
   const stepMs = options.stepMs ?? measureStepMs
-  const verify = async (stored: StoredPassword | undefined, clear: string, decoy: HashWork): Promise<boolean> => {
+  const { maxStrength = () => DEFAULT_MAX_STRENGTH } = options
+  const pad = (done: StoredPassword | undefined, decoy: HashWork): Promise<void> => {
+    const limited = toAffordableWork(decoy, maxStrength())
+    return spendWork(findRest(done && findHashWork(done), limited, stepMs), tools)
+  }
+  const verify = async (given: StoredPassword | undefined, clear: string, decoy: HashWork): Promise<boolean> => {
+    const stored = given && isAffordable(given, maxStrength()) ? given : undefined
     const isRight = stored !== undefined && (await isPasswordOf(stored, clear, tools))
-    if (!isRight) await spendWork(findRest(stored && findHashWork(stored), decoy, stepMs), tools)
+    if (!isRight) await pad(stored, decoy)
     return isRight
   }
   return {
     hash: (clear, { salt = createSalt(), ...parameters }, turn) =>
       run(() => createStored(clear, parameters, salt, tools), turn),
     verify: (stored, clear, decoy, turn) => run(() => verify(stored, clear, decoy), turn),
+    isAffordable: (stored) => isAffordable(stored, maxStrength()),
+    pad: (done, decoy, turn) => run(() => pad(done, decoy), turn),
     findMostExpensive: (first, others) => findMostExpensive(first, others, stepMs),
   }
 }

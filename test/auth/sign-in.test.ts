@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createLimits, type LimitSettings } from '../../src/auth/limits/limits.ts'
-import { createSignIn, type SignInDeps } from '../../src/auth/sign-in.ts'
+import { type Attempt, createSignIn, type SignInDeps } from '../../src/auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import type { Account } from '../../src/directory/account.ts'
 import type { Directory } from '../../src/directory/directory.ts'
 import { createTotpCheck } from '../../src/directory/totp.ts'
+import { createUser, type Json } from '../../src/directory/user.ts'
 import { createHasher, type Hasher } from '../../src/passwords/hasher.ts'
 import { derive, PRFS, type Prf } from '../../src/passwords/password-digest.ts'
 import { createPasswordMemory } from '../../src/passwords/password-memory.ts'
@@ -23,8 +24,10 @@ const LIMITS: LimitSettings = {
 
 interface Opened {
   readonly directory: Directory
+  /** Stores a user as an earlier version may have, without the checks of today. */
+  plant(name: string, password: StoredPassword): Promise<void>
   readonly seen: string[]
-  signIn(name: string, password: string): Promise<Account | undefined>
+  signIn(name: string, password: string, rest?: Partial<Attempt>): Promise<Account | undefined>
 }
 
 async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<Opened> {
@@ -47,7 +50,15 @@ async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<
     iterationLimits: () => ({ min: 1, max: 1_000_000_000 }),
     ...changed,
   })
-  return { directory, seen, signIn: async (name, password) => signIn({ name, password, peer: '192.0.2.1' }) }
+  return {
+    directory,
+    seen,
+    async plant(name, password) {
+      await store.writeUser({ expected: 'absent', record: createUser(name, password) })
+      await directory.catchUp()
+    },
+    signIn: async (name, password, rest) => signIn({ name, password, peer: '192.0.2.1', ...rest }),
+  }
 }
 
 const rows: readonly (readonly [string, string, string, boolean])[] = [
@@ -163,12 +174,13 @@ describe('a password changed while it is verified', () => {
 
 describe('the cost of a refusal', () => {
   /** A hasher that counts what it computes, in SHA-256 iterations, on a machine where SHA-512 takes four times as long. */
-  const createCounting = () => {
+  const createCounting = ({ maxStrength = 10 } = {}) => {
     const costs: Readonly<Record<string, number>> = { sha: 0.5, sha224: 1, sha256: 1, sha384: 4, sha512: 4 }
     let spent = 0
     const counting = createHasher({
       queue: () => 1000,
       stepMs: (unit) => costs[unit] ?? 0,
+      maxStrength: () => maxStrength,
       derive: (password, by) => {
         spent += by.iterations * (costs[by.prf] ?? 0)
         return derive(password, by)
@@ -219,11 +231,52 @@ describe('the cost of a refusal', () => {
 
   it('is at most ten times the limit', async (t) => {
     const { counting, measure } = createCounting()
-    const { directory, signIn } = await open(t, { hasher: counting, iterationLimits: () => ({ min: 1, max: 100 }) })
-    const password = FORMS['user far above the limit'] ?? assert.fail()
-    await directory.createUser({ name: 'high', password: { stored: password } })
-    await directory.catchUp()
+    const { plant, signIn } = await open(t, { hasher: counting, iterationLimits: () => ({ min: 1, max: 100 }) })
+    await plant('high', FORMS['user far above the limit'] ?? assert.fail())
     for (const name of ['high', 'nonexistent']) assertAbout(await measure(() => signIn(name, 'wrong')), 500, name)
+  })
+
+  it('is bounded, whatever is stored and whatever the options say', async (t) => {
+    const { counting, measure } = createCounting({ maxStrength: 0.001 })
+    const { directory, plant, signIn } = await open(t, { hasher: counting })
+    const right = await hasher.hash('right', { scheme: 'pbkdf2', prf: 'sha256', iterations: 601 })
+    await plant('stored before', right)
+    await directory.setAdministrator('boss', { stored: `-pbkdf2-${'0'.repeat(64)},salt,9999` })
+    const reasons: string[] = []
+    const explain = (reason: string) => reasons.push(reason)
+    for (const name of ['stored before', 'boss', 'nonexistent', 'ada'])
+      assert.equal(await measure(() => signIn(name, 'wrong')), 600, name)
+    assert.equal(await measure(() => signIn('stored before', 'right', { explain })), 600)
+    assert.deepEqual(reasons, ['the stored password costs too much to verify'])
+  })
+
+  it('is the same for a right password that is refused for another reason', async (t) => {
+    const { counting, measure } = createCounting()
+    const iterationLimits = () => ({ min: 3, max: 1000 })
+    const { directory, signIn } = await open(t, { hasher: counting, iterationLimits })
+    const totp: [string, Json] = ['totp', { key: 'JBSWY3DPEHPK3PXP' }]
+    const three = await hasher.hash('right', { scheme: 'pbkdf2', prf: 'sha256', iterations: 3 })
+    await directory.createUser({ name: 'second factor', password: { stored: three }, members: [totp] })
+    await directory.createUser({ name: 'expensive', password: { stored: stored('sha512', 200) } })
+    await directory.catchUp()
+    const ATTEMPTS: readonly (readonly [string, () => Promise<unknown>])[] = [
+      ['no code', () => signIn('second factor', 'right')],
+      ['a wrong code', () => signIn('second factor', 'right', { code: '000000' })],
+      ['an access token and no code', () => signIn('second factor', 'a token', { isProven: () => true })],
+      ['too few iterations', () => signIn('ada', 'analytical')],
+      ['a wrong password', () => signIn('ada', 'wrong')],
+    ]
+    for (const [name, attempt] of ATTEMPTS) assertAbout(await measure(attempt), 800, name)
+  })
+
+  it('is the same for a remembered password that is refused now', async (t) => {
+    const { counting, measure } = createCounting()
+    let min = 1
+    const { signIn } = await open(t, { hasher: counting, iterationLimits: () => ({ min, max: 1000 }) })
+    assert.equal(await measure(() => signIn('ada', 'analytical')), 2)
+    assert.equal(await measure(() => signIn('ada', 'analytical')), 0)
+    min = 3
+    assert.equal(await measure(() => signIn('ada', 'analytical')), 2)
   })
 
   it('counts the passwords of administrators', async (t) => {

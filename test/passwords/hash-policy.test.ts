@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { checkIterations, isOutdated, isWorthComputing } from '../../src/passwords/hash-policy.ts'
+import {
+  checkIterations,
+  isAffordable,
+  isOutdated,
+  isWorthComputing,
+  toMaxStrength,
+} from '../../src/passwords/hash-policy.ts'
 import { readDocumentPassword, readSimpleAuthData } from '../../src/passwords/password.ts'
 import type { HashParameters } from '../../src/passwords/schemes/scheme.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
@@ -68,3 +74,26 @@ for (const [what, stored, target, expected] of ROWS) {
   it(`${what} ${expected ? 'is' : 'is not'} hashed again`, () =>
     assert.equal(isOutdated(stored, { ...TARGET, ...target }), expected))
 }
+
+describe('the most that one check costs', () => {
+  const stored = (prf: 'sha' | 'sha256' | 'sha512', iterations: number): StoredPassword => ({
+    ...STORED,
+    prf,
+    iterations,
+  })
+  const rows: readonly (readonly [string, StoredPassword, Partial<HashParameters>, boolean])[] = [
+    ['6 000 000 iterations of SHA-256', stored('sha256', 6_000_000), { iterations: 1 }, true],
+    ['one more', stored('sha256', 6_000_001), { iterations: 1 }, false],
+    ['2 100 000 of SHA-512', stored('sha512', 2_100_000), { iterations: 1 }, true],
+    ['one more of SHA-512', stored('sha512', 2_100_001), { iterations: 1 }, false],
+    ['13 000 000 of SHA-1', stored('sha', 13_000_000), { iterations: 1 }, true],
+    ['ten times what new passwords cost', stored('sha256', 10_000_000), { iterations: 1_000_000 }, true],
+    ['more than that', stored('sha256', 10_000_001), { iterations: 1_000_000 }, false],
+    ['6 000 000 where new passwords are simple', stored('sha256', 6_000_000), { scheme: 'simple' }, true],
+    ['a single digest', SALTED, {}, true],
+  ]
+  for (const [name, password, parameters, expected] of rows) {
+    it(`${name}: ${expected ? 'computed' : 'not computed'}`, () =>
+      assert.equal(isAffordable(password, toMaxStrength({ ...TARGET, ...parameters })), expected))
+  }
+})

@@ -55,6 +55,9 @@ const OWASP_ITERATIONS: Readonly<Record<Prf, number>> = {
   sha512: 210_000,
 }
 
+/** The most iterations of a PRF with which a guess costs no more than this strength. */
+export const toMaxIterations = (prf: Prf, strength: number): number => Math.floor(OWASP_ITERATIONS[prf] * strength)
+
 type Parameters = Omit<Iterated, 'hash'>
 
 /** What both schemes share: all but the text that is derived from. */

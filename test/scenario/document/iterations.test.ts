@@ -18,7 +18,7 @@ const createMembers = (iterations: number) => ({
 before(async () => {
   await add('low', createMembers(1))
   await add('high', createMembers(2000))
-  await add('far', { ...createMembers(1), iterations: 1_000_000_000 })
+  await add('far', { ...createMembers(1), iterations: 6_000_000 })
 })
 
 const WRONG = [401, 'unauthorized', 'Name or password is incorrect.'] as const
@@ -37,8 +37,8 @@ test('with the right password the client is told what is wrong', async () => {
   assertRefused(high, 403, 'forbidden', 'Iteration count is too high for this server')
 })
 
-const putAdministrator = (name: string, iterations: number) =>
-  ask('PUT', `/_node/_local/_config/admins/${name}?raw=true`, {
+const putAdministrator = (name: string, iterations: number, to = ask) =>
+  to('PUT', `/_node/_local/_config/admins/${name}?raw=true`, {
     as: ADMIN,
     body: JSON.stringify(`-pbkdf2-${'0'.repeat(64)},salt,${iterations}`),
   })
@@ -53,4 +53,25 @@ test('so it is in the admin API', async () => {
   const stored = `-pbkdf2-${'0'.repeat(64)},salt,1001`
   const answer = await ask('PUT', '/_cardea/api/administrators/boss', { as: ADMIN, body: { stored } })
   assert.equal(answer.status, 400, answer.body)
+})
+
+const MOST = 'The stored password costs too much to verify: the limit is 6000000 iterations of PBKDF2 with SHA-256.'
+const EXPENSIVE = { ...createMembers(1), iterations: 6_000_001 }
+
+const unlimited = createUsersServer()
+
+test('a stored hash that costs too much cannot be written, without max_iterations too', async () => {
+  assertRefused(await putAdministrator('king', 6_000_001, unlimited.ask), 400, 'bad_request', MOST)
+  const { password: _, ...members } = EXPENSIVE
+  const body = { name: 'dear', type: 'user', roles: [], ...members }
+  assertRefused(await unlimited.ask('PUT', '/_users/org.couchdb.user:dear', { body }), 400, 'bad_request', MOST)
+  await unlimited.add('max')
+  const { json } = await unlimited.ask('GET', '/_users/org.couchdb.user:max')
+  const changed = await unlimited.ask('PUT', '/_users/org.couchdb.user:max', { body: { ...json, ...members } })
+  assertRefused(changed, 400, 'bad_request', MOST)
+  for (const trial of [true, false]) {
+    const users = [{ name: 'dear', password: members }, { name: 'cheap' }]
+    const imported = await unlimited.ask('POST', '/_cardea/api/exchange/users', { body: { users, trial } })
+    assert.deepEqual(imported.json, { outcomes: [{ kind: 'refused', reason: MOST }, { kind: 'created' }] })
+  }
 })
