@@ -59,11 +59,14 @@ const COMMANDS = [
   configCommand,
 ]
 
+/**
+ * The flags of the configuration are read by `splitFlags` alone and are no options of this parser. In a spelling that
+ * `splitFlags` does not know, they are unknown options here and not silently ignored.
+ */
 function createProgram(context: Context): Command {
   const program = new Command('cardea')
     .description('Authentication server and gateway for document and multi-model databases.')
     .version(`${PRODUCT.name} ${PRODUCT.version}`, '--version')
-    .option('-c, --config <path>', 'read this file, or the *.ini files of this folder; may be repeated')
     .addHelpText('after', HELP_TAIL)
     .exitOverride()
   for (const command of COMMANDS) {
@@ -79,6 +82,9 @@ function exitCodeOfUse({ code, exitCode }: CommanderError): number {
 }
 
 const HELP_TAIL = `
+Configuration:
+  -c, --config <path>  read this file, or the *.ini files of this folder; may be repeated
+
 Every option of the configuration is a flag as well: [section] option in a file is --section.option here and
 CARDEA_SECTION__OPTION in the environment.
   --help-<section>     the options of one section (--help-server, --help-chttpd, …)

@@ -16,7 +16,8 @@ export interface Flags {
 }
 
 const OPTION_FLAG = /^--([^.=]+)\.([^=]+)(?:=(.*))?$/s
-const CONFIG_FLAG = /^(?:--config|-c)(?:=(.*))?$/s
+/** Also `-cFILE`: short options may have their value attached. */
+const CONFIG_FLAG = /^(?:--config(?:=(?<long>.*))?|-c(?:=(?<after>.*)|(?<attached>.+))?)$/s
 
 /** Takes the flags that are configuration out of a command line. What stands after `--` is left alone. */
 export function splitFlags(argv: readonly string[]): Flags {
@@ -39,7 +40,7 @@ export function splitFlags(argv: readonly string[]): Flags {
     const name = word.split('=', 1)[0] ?? word
     const [, section = '', key = ''] = option ?? []
     const value = config
-      ? (config[1] ?? takeValue(words))
+      ? (config.groups?.['long'] ?? config.groups?.['after'] ?? config.groups?.['attached'] ?? takeValue(words))
       : (option?.[3] ?? takeFlagValue(findTarget(section, key), words))
     if (value === undefined) problems.push({ kind: 'bad-value', place: name, message: 'needs a value' })
     else if (config) configs.push(value)

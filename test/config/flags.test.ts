@@ -55,6 +55,11 @@ const ROWS: Readonly<Record<string, Row>> = {
   'a dot after = is no option': { argv: ['--password=a.b'], rest: ['--password=a.b'] },
   'nothing is read after --': { argv: ['x', '--', '--chttpd.port', '1'], rest: ['x', '--', '--chttpd.port', '1'] },
   'files, in order': { argv: ['-c', 'a', '--config', 'b', '--config=c'], configs: ['a', 'b', 'c'] },
+  'a file attached to the short flag': {
+    argv: ['serve', '-ca.ini', '-c=b', '-c='],
+    rest: ['serve'],
+    configs: ['a.ini', 'b', ''],
+  },
   'a value is missing at the end': { argv: ['--chttpd.port'], problems: ['--chttpd.port'] },
   'a flag is no value': {
     argv: ['--chttpd.port', '--server.harden'],

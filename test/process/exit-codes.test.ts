@@ -16,6 +16,18 @@ interface Row {
 }
 
 const ROWS: readonly Row[] = [
+  ...['serve', 'start', 'config check'].map((command) => ({
+    row: `${command} reads a file attached to -c`,
+    args: [...command.split(' '), '-cmissing.ini'],
+    code: 6,
+    says: [/^there is no such file \(missing\.ini\)$/m],
+  })),
+  ...['-Cbad.ini', '--configs=bad.ini', '-qcbad.ini'].map((flag) => ({
+    row: `${flag}, a spelling of --config that Cardea does not know`,
+    args: ['serve', flag],
+    code: 3,
+    says: [/unknown option/],
+  })),
   {
     row: 'an unknown flag, with the nearest',
     args: ['serve', '--chttpd.prot', '1'],
