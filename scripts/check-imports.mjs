@@ -1,7 +1,7 @@
 // Checks every import in src/ against the layers, and that no imports form a cycle. Prints the problems and exits with 1.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, sep } from 'node:path'
-import { CYCLIC, LAYERS, PACKAGES, RESERVED, SEPARATE } from './layers.mjs'
+import { LAYERS, PACKAGES, RESERVED, SEPARATE } from './layers.mjs'
 
 const IMPORT = /^(?:import|export)\s[^'";]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm
 
@@ -68,10 +68,7 @@ for (const path of readdirSync('src', { recursive: true })) {
   }
   graph.set(file, targets)
 }
-const isKnown = (group) => CYCLIC.some((folder) => group.every((file) => file.startsWith(`${folder}/`)))
-for (const group of findCycles(graph)) {
-  if (!isKnown(group)) problems.push(`import cycle: ${group.toReversed().join(' -> ')}`)
-}
+for (const group of findCycles(graph)) problems.push(`import cycle: ${group.toReversed().join(' -> ')}`)
 if (problems.length > 0) {
   console.error(problems.join('\n'))
   process.exitCode = 1

@@ -27,9 +27,6 @@ export const RESERVED = { config: ['live-config', 'wiring', 'cli'] }
 /** Subfolders that never import each other. */
 export const SEPARATE = [/^(dialects\/[^/]+)\//, /^(store\/(?:sqlite|postgres))\//]
 
-/** Folders whose files still import each other in a cycle. */
-export const CYCLIC = ['dialects/document', 'dialects/multi-model']
-
 /** Third-party packages and the files that may import each. */
 export const PACKAGES = {
   commander: /^cli\//,

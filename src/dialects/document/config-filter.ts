@@ -4,7 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import { readJson } from '../../base/json.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { checkForwardedChange, findConfigNames, isSecretSetting } from './config-guard.ts'
-import type { DocumentUpstream } from './dialect.ts'
+import type { DocumentUpstream } from './upstream.ts'
 
 const MASK = '***'
 /** A whole configuration has some ten kilobytes. */

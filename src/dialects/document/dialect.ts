@@ -1,78 +1,16 @@
-/**
- * What enters: requests as clients of the document database spell them. What leaves: answers in that database's
- * words. Nothing here decides who somebody is; it asks.
- */
-
-import type { Clock } from '../../base/clock.ts'
+// The CouchDB-compatible dialect: its steps, routes, headers and errors.
 import { Refusal } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
-import type { Authenticated } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 import { forwardGuarded } from './config-filter.ts'
-import { type CorsRules, corsHeaders } from './cors.ts'
+import { corsHeaders } from './cors.ts'
+import type { DocumentDialectOptions } from './deps.ts'
 import { toDocumentWords } from './errors.ts'
-import type { NodeRouteOptions } from './node.ts'
 import { readDocumentPath } from './path.ts'
 import { documentRoutes } from './routes.ts'
-import type { ServerRouteOptions } from './server-routes.ts'
-import { renewingHeaders, type SessionService, type SessionSettings } from './session.ts'
+import { renewingHeaders } from './session.ts'
+import type { DocumentSettings } from './settings.ts'
 import { documentSteps } from './steps.ts'
-import type { UsersDeps } from './users/deps.ts'
 import { toJsonReply } from './wire.ts'
-
-/** The options this dialect lives by, as they are now. */
-export interface DocumentSettings extends SessionSettings {
-  readonly requireValidUser: boolean
-  readonly requireValidUserExceptForUp: boolean
-  readonly adminOnlyAllDbs: boolean
-  readonly maxUriLength: number | undefined
-  /** Whether requests go to a `_rewrite` of the database, which decides where they lead. */
-  readonly forwardsRewrites: boolean
-  readonly validatesHost: boolean
-  readonly validHosts: readonly string[]
-  /** What every 401 challenges with; empty: by the rules. */
-  readonly wwwAuthenticate: string
-  readonly showsVersions: boolean
-  readonly maintenanceMode: 'false' | 'true' | 'nolb'
-  readonly uuid: string
-  readonly cors: CorsRules
-}
-
-/** `unready`: it answers with a status that asks load balancers to leave it alone, such as `maintenance_mode`. */
-export type DocumentUpstreamHealth =
-  | { readonly kind: 'up' | 'down' }
-  | { readonly kind: 'unready'; readonly status: string }
-
-/** The database behind this door. */
-export interface DocumentUpstream {
-  /** Whether there is one. */
-  isSet(): boolean
-  forward(context: RequestContext): Promise<Reply>
-  /** The same with the whole body in memory, in no coding. One that is larger, or breaks off, is `upstream_failed`. */
-  forwardWhole(context: RequestContext, maxBytes: number): Promise<Reply>
-  checkHealth(path: string): Promise<DocumentUpstreamHealth>
-}
-
-export interface DocumentDialectOptions {
-  /** The service's own name as clients know it. */
-  readonly name: string
-  /** The version of the interface told to clients. */
-  readonly version: string
-  readonly product: { readonly name: string; readonly version: string }
-  settings(): DocumentSettings
-  /** Whether enough is known of users to let anybody in. */
-  isServing(): Promise<boolean>
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
-  readonly sessions: SessionService
-  readonly clock: Clock
-  readonly node: NodeRouteOptions
-  readonly server: ServerRouteOptions
-  readonly users: UsersDeps
-  /** Left out: there is none, and never will be. */
-  readonly upstream?: DocumentUpstream
-  /** Whether a path is that of another dialect at this door, in a spelling of which that does not know. */
-  isElsewhere?(segments: readonly string[]): boolean
-}
 
 export function createDocumentDialect(options: DocumentDialectOptions): Dialect {
   const { name, version, product, settings, upstream, isElsewhere = () => false } = options

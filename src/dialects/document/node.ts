@@ -3,7 +3,7 @@ import type { Handler, Params, Reply, RequestContext, Route } from '../../http/r
 import { readDecodedBody, requireJson } from './body.ts'
 import { forwardGuarded } from './config-filter.ts'
 import { isProtected } from './config-guard.ts'
-import type { DocumentUpstream } from './dialect.ts'
+import type { DocumentUpstream } from './upstream.ts'
 import { toJsonReply } from './wire.ts'
 
 /** What the configuration endpoints need of the server. Secrets come masked. */

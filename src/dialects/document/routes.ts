@@ -1,6 +1,6 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Reply, Route } from '../../http/request-context.ts'
-import type { DocumentDialectOptions } from './dialect.ts'
+import type { DocumentDialectOptions } from './deps.ts'
 import { nodeRoutes } from './node.ts'
 import { serverRoutes } from './server-routes.ts'
 import { sessionRoutes } from './session.ts'

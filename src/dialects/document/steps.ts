@@ -6,7 +6,7 @@ import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/iden
 import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
 import { answerPreflight } from './cors.ts'
-import type { DocumentSettings } from './dialect.ts'
+import type { DocumentSettings } from './settings.ts'
 import type { UsersDeps } from './users/deps.ts'
 import { leadsNowhere } from './users/routes.ts'
 

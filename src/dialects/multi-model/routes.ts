@@ -6,7 +6,8 @@ import { requireOperator } from './rights.ts'
 import { type Secrets, secretsRoutes } from './secrets.ts'
 import { availabilityRoute, type StatusDeps, statusRoutes } from './status.ts'
 import { type TokensDeps, tokensRoutes } from './tokens.ts'
-import { refuseParts, type UsersDeps, usersRoutes } from './users/routes.ts'
+import type { UsersDeps } from './users/deps.ts'
+import { refuseParts, usersRoutes } from './users/routes.ts'
 import { toDoneReply } from './wire.ts'
 
 export interface RoutesDeps {

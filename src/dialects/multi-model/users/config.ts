@@ -5,8 +5,8 @@ import type { Params, Reply, RequestContext } from '../../../http/request-contex
 import { readMembers } from '../body.ts'
 import { requireReader } from '../rights.ts'
 import { toEmptyReply, toWrappedReply } from '../wire.ts'
+import type { UsersDeps } from './deps.ts'
 import { requireSmall } from './input.ts'
-import type { UsersDeps } from './routes.ts'
 import { aboutUser } from './wire.ts'
 import { requireChangeable } from './write.ts'
 

@@ -4,7 +4,7 @@ import type { Params, Reply, RequestContext } from '../../../http/request-contex
 import { gather } from '../gather.ts'
 import { requireReader } from '../rights.ts'
 import { toMergedReply } from '../wire.ts'
-import type { UsersDeps } from './routes.ts'
+import type { UsersDeps } from './deps.ts'
 import { toAdministratorObject, toUserObject, type UserObject } from './wire.ts'
 
 export async function getUser(deps: UsersDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {

@@ -1,23 +1,10 @@
 import { Refusal } from '../../../base/errors.ts'
-import type { AdministratorDirectory, UserEditor, UserReader } from '../../../directory/directory.ts'
 import type { Handler, Params, Reply, RequestContext, Route } from '../../../http/request-context.ts'
-import type { Databases, GateSettings } from '../gate.ts'
-import type { ServerMode } from '../mode.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
+import type { UsersDeps } from './deps.ts'
 import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
 import { getUser, listUsers } from './read.ts'
 import { changeUser, checkPassword, createUser, removeUser, replaceUser } from './write.ts'
-
-export interface UsersDeps {
-  readonly directory: UserReader & UserEditor & AdministratorDirectory
-  readonly databases: Databases
-  settings(): GateSettings
-  readonly mode: ServerMode
-  /** Throws unless the credential of the request has proved the password of its user. */
-  requirePassword(context: RequestContext): Promise<void>
-  /** Whether this is the password of that user; a failure counts for the lockout. */
-  isPassword(name: string, password: string, context: RequestContext): Promise<boolean>
-}
 
 type Work = (deps: UsersDeps, context: RequestContext, params: Params) => Promise<Reply>
 

@@ -7,9 +7,9 @@ import { readMembers } from '../body.ts'
 import { isAddressable } from '../path.ts'
 import { isSelf, isSelfOrManager, requireKnown, requireManager } from '../rights.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
+import type { UsersDeps } from './deps.ts'
 import { readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
 import { merge } from './merge.ts'
-import type { UsersDeps } from './routes.ts'
 import { aboutUser, toUserObject } from './wire.ts'
 
 export async function createUser({ directory }: UsersDeps, context: RequestContext): Promise<Reply> {
