@@ -13,21 +13,21 @@ import { readBearerToken } from './issued-token.ts'
 
 export interface BearerDeps {
   ring(): KeyRing
-  /** Claims that were verified. Whoever changes the keys empties it. */
+  /** Verified claims. Cleared when the keys change. */
   readonly cache: TokenCache<Claims>
   readonly issuer: string
-  /** Whether tokens of users count, or superuser tokens alone. */
+  /** `false`: only superuser tokens are accepted. */
   knowsUsers(): boolean
   readonly directory: Pick<Directory, 'findAccount' | 'isSessionLive' | 'isForeignTokenLive'>
   readonly clock: Clock
 }
 
-/** The scheme in any case, ended by the first blank; further blanks do not count. */
+/** The scheme is case-insensitive; any number of blanks may follow it. */
 const BEARER = /^bearer +(.*)$/i
 
 /**
- * Tokens at the multi-model door, issued here or made by whoever knows the secret. A deliberate credential: one that
- * has the form is accepted or refused, never passed on. Clients are not told what was wrong with it.
+ * Tokens at the multi-model door, issued by Cardea or by another party that knows the secret. A Bearer header is
+ * accepted or rejected; the next handler is never asked. Clients do not learn why a token is rejected.
  */
 export function createBearerHandler(deps: BearerDeps): CredentialHandler {
   return {
@@ -35,7 +35,7 @@ export function createBearerHandler(deps: BearerDeps): CredentialHandler {
     async read(source): Promise<Verdict> {
       const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
       if (text === undefined) return ABSENT
-      const claims = verifyOnce(text, deps)
+      const claims = verifyCached(text, deps)
       return typeof claims === 'string' ? refuse(claims) : judge(claims, deps)
     },
   }
@@ -43,8 +43,8 @@ export function createBearerHandler(deps: BearerDeps): CredentialHandler {
 
 const refuse = (detail: string): Verdict => ({ kind: 'refused', error: new Refusal('token_refused', { detail }) })
 
-/** The claims, or why there are none. */
-function verifyOnce(text: string, { ring, cache, clock }: BearerDeps): Claims | string {
+/** The claims, or the reason of the refusal. */
+function verifyCached(text: string, { ring, cache, clock }: BearerDeps): Claims | string {
   const keys = ring()
   const now = nowSeconds(clock)
   const place = { door: 'multi-model', version: keys.version, token: text }
@@ -76,14 +76,14 @@ async function judge(claims: Claims, deps: BearerDeps): Promise<Verdict> {
 
 async function judgeUser(claims: Claims, said: UserClaims, { directory, knowsUsers }: BearerDeps): Promise<Verdict> {
   const { name, iat: issuedAt } = said
-  if (!knowsUsers()) return refuse('users are not known here')
+  if (!knowsUsers()) return refuse('user tokens are not accepted here')
   const account = checkName(name) === undefined ? await directory.findAccount(name) : undefined
-  if (!account) return refuse('nobody of that name can sign in')
+  if (!account) return refuse('no active user of this name')
   const bearer = readBearerToken(claims, said)
   if (bearer.accessToken !== undefined && !hasToken(account, bearer.accessToken))
-    return refuse('its access token ended')
+    return refuse('its access token was revoked or has expired')
   const isLive = bearer.session
     ? directory.isSessionLive(bearer.session)
     : directory.isForeignTokenLive({ name, issuedAt })
-  return (await isLive) ? { kind: 'accepted', identity: account, bearer } : refuse('ended')
+  return (await isLive) ? { kind: 'accepted', identity: account, bearer } : refuse('the session was revoked')
 }

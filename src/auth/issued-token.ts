@@ -1,11 +1,11 @@
-// Tokens of the multi-model door that Cardea issues: made and read side by side, so that the two cannot drift.
+// The claims of tokens that Cardea issues at the multi-model door, written and read in one file.
 import { findMember } from '../base/json.ts'
 import type { BearerToken } from '../directory/identity.ts'
 import type { Session } from '../directory/session.ts'
 import type { UserClaims } from '../keys/multi-model-claims.ts'
 import type { Claims } from '../keys/verify.ts'
 
-/** Cardea's own claims: the generation of the account, until when the token can be renewed, and what it rests on. */
+/** Cardea's own claims: session epoch of the user, end of renewal, and mark of the access token it was issued for. */
 const GENERATION = 'cdg'
 const RENEWABLE_UNTIL = 'cdu'
 const ACCESS_TOKEN = 'cdt'
@@ -20,7 +20,7 @@ export interface IssuedToken {
   readonly allowedPaths: readonly string[] | undefined
 }
 
-/** The claims the multi-model database puts into a token, in its order, then those that make it one session's. */
+/** The claims of ArangoDB, in its order, then those that identify the session. */
 export const toIssuedClaims = (token: IssuedToken): Claims => ({
   preferred_username: token.session.name,
   iss: token.issuer,
@@ -33,7 +33,7 @@ export const toIssuedClaims = (token: IssuedToken): Claims => ({
   ...(token.accessToken === undefined ? {} : { [ACCESS_TOKEN]: token.accessToken }),
 })
 
-/** What verified claims say of the token. A session only where all of it is there: else somebody else issued it. */
+/** A token without all claims of a session was issued by another party. */
 export function readBearerToken(claims: Claims, { name, exp, iat, jti, allowedPaths }: UserClaims): BearerToken {
   const generation = findMember(claims, GENERATION)
   const until = findMember(claims, RENEWABLE_UNTIL)

@@ -7,20 +7,20 @@ export interface Algorithm {
   readonly name: string
   /** The one kind of key it is for. */
   readonly kind: KeyKind
-  /** As `node:crypto` names it; `null` where the algorithm has its own. */
+  /** The name in `node:crypto`; `null`: the algorithm has a digest of its own. */
   readonly digest: string | null
   /** The curves its key may be on; empty where it has none. */
   readonly curves: readonly Curve[]
   /** Length of a signature; `undefined` where the key decides. */
   readonly signatureBytes: number | undefined
-  /** Fewest bytes of a key: an RSA modulus, or an HMAC secret where RFC 7518 3.2 is held to (JWK). */
+  /** Minimum length of an RSA modulus, or of an HMAC secret in a JWK (RFC 7518 3.2). */
   readonly keyBytes: number
   readonly isPss: boolean
 }
 
 export interface CurveRow {
   readonly kind: 'ec' | 'eddsa'
-  /** As `KeyObject` names it: of an EC key the curve, of the others the type. */
+  /** The curve of an EC `KeyObject`, or the type of another one. */
   readonly nodeName: string
   readonly coordinateBytes: number
   readonly signatureBytes: number

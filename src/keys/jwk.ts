@@ -14,7 +14,7 @@ import {
 } from './key.ts'
 
 export interface JwkTrust {
-  /** Whether a secret (`oct`) may stand here: only in a set this server's own configuration names. */
+  /** Whether secrets (`oct`) are accepted: only in a set that the configuration names. */
   readonly secrets: boolean
 }
 
@@ -28,7 +28,7 @@ const KINDS: ReadonlyMap<unknown, ReadKind> = new Map<unknown, ReadKind>([
   ['oct', readSecret],
 ])
 
-/** One JSON Web Key that may verify. `use`, `key_ops` and `alg` are kept to; where `alg` is absent the kind binds. */
+/** Reads a JSON Web Key for verifying. Respects `use`, `key_ops` and `alg`. */
 export function readJwk(value: unknown, trust: JwkTrust = { secrets: false }): VerificationKey | KeyProblem {
   if (!isJsonObject(value)) return toKeyProblem('invalid')
   const names = readNames(value)
@@ -54,7 +54,7 @@ function isForVerifying(jwk: Members): boolean {
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
 }
 
-/** An `alg` nobody knows binds the key to nothing: it would verify no token, and is better heard of now. */
+/** A key with an unknown `alg` would verify no token: reported when it is read. */
 function isBoundRight(key: VerificationKey): boolean {
   if (key.alg === undefined) return true
   const algorithm = ALGORITHMS.get(key.alg)
@@ -66,7 +66,7 @@ function readOnCurve(jwk: Members, kind: 'ec' | 'eddsa', names: KeyNames): Verif
   const row = typeof curve === 'string' ? CURVES.get(curve) : undefined
   if (row?.kind !== kind) return toKeyProblem('unknown_curve')
   const coordinates = pick(jwk, kind === 'ec' ? ['x', 'y'] : ['x'])
-  // RFC 7518 6.2.1.2: the length is that of the curve, zeros in front included
+  // RFC 7518 6.2.1.2: the full length of the curve, with leading zeros
   const isWhole = Object.values(coordinates).every((text) => readBase64Url(text)?.length === row.coordinateBytes)
   if (!isWhole) return toKeyProblem('invalid')
   return readPublic({ kty: kind === 'ec' ? 'EC' : 'OKP', crv: row.curve, ...coordinates }, names)
@@ -77,7 +77,7 @@ function readPublic(jwk: Record<string, string>, names: KeyNames): VerificationK
   return key === undefined ? toKeyProblem('invalid') : toVerificationKey(key, names)
 }
 
-/** Members by name, as canonical base64url; what is anything else becomes the empty text, which is no key. */
+/** Members in canonical base64url. Anything else becomes the empty text, which `node:crypto` rejects. */
 const pick = (jwk: Members, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name) => [name, readText(findMember(jwk, name))]))
 
@@ -97,7 +97,7 @@ function readSecret(jwk: Members, names: KeyNames, trust: JwkTrust): Verificatio
 export interface JwkSet {
   readonly kind: 'set'
   readonly keys: readonly VerificationKey[]
-  /** Members that are no keys for us (for encryption, of an unknown kind): passed over, RFC 7517 5. */
+  /** Keys for encryption or of an unknown kind are ignored (RFC 7517 5). */
   readonly ignored: readonly { readonly index: number; readonly problem: KeyProblem }[]
 }
 
@@ -110,8 +110,8 @@ const MAX_SET_CHARACTERS = 1_048_576
 const MAX_KEYS = 100
 
 /**
- * A JSON Web Key Set. Refused as a whole: two keys of one name, secrets beside public keys, and a private key, which
- * everybody who could read the set now has.
+ * Reads a JSON Web Key Set. The whole set is rejected if two keys have the same `kid`, if it mixes secrets and public
+ * keys, or if it has a private key: every reader of the set knows that key.
  */
 export function readJwkSet(text: string, trust: JwkTrust = { secrets: false }): JwkSet | JwkSetProblem {
   const members = findMembers(text)
@@ -140,7 +140,7 @@ function checkSet(keys: readonly VerificationKey[], ignored: JwkSet['ignored']):
   return secrets > 0 && secrets < keys.length ? 'the set mixes secrets and public keys' : undefined
 }
 
-/** A key that cannot be used takes its name all the same: who wrote the set meant one of the two. */
+/** A key that cannot be used still takes its `kid`: it is unclear which of the two the author meant. */
 function checkNames(members: readonly unknown[], ignored: JwkSet['ignored']): string | undefined {
   const foreign = new Set(ignored.filter(({ problem }) => problem.code === 'foreign_use').map(({ index }) => index))
   const own = members.filter((_, index) => !foreign.has(index)).filter(isJsonObject)

@@ -12,9 +12,9 @@ export interface JwtKeyEntry {
 }
 
 export interface JwtKeys {
-  /** Changes with any key, so that what is remembered of verified tokens can be kept apart by it. */
+  /** Changes with any key: part of the key of token caches. */
   readonly version: string
-  /** Lines that are no keys, and keys of a set that were passed over. Nothing in here is secret. */
+  /** Invalid lines, and ignored keys of a set. Holds no secret. */
   readonly problems: readonly { readonly name: string; readonly reason: string }[]
   /** Every key by its name. */
   readonly keys: readonly (readonly [name: string, key: VerificationKey])[]
@@ -22,7 +22,7 @@ export interface JwtKeys {
   find(algorithm: Algorithm, header: TokenHeader): FoundKeys
 }
 
-/** The `kid` of a token that names none. */
+/** The `kid` of a token without one. */
 const DEFAULT_KID = '_default'
 
 type Found = VerificationKey | KeyProblem
@@ -41,8 +41,8 @@ function readHmac(text: string, kid: string): Found {
 }
 
 /**
- * The keys of `[jwt_keys]`. A line that is no key is kept as such: a token that asks for it is told so, and the
- * others verify all the same. A key named by its own line wins over one of the same name in a set.
+ * The keys of `[jwt_keys]`. An invalid line is kept as a problem: a token that names it is rejected with the reason, and
+ * the other keys still verify. A key with a line of its own wins over one of the same name in a set.
  */
 export function readJwtKeys(entries: readonly JwtKeyEntry[]): JwtKeys {
   const problems: { name: string; reason: string }[] = []
@@ -83,7 +83,7 @@ function addSet({ key, text }: JwtKeyEntry, byName: Map<string, Found>, problems
   for (const { index, problem } of set.ignored) problems.push({ name: key, reason: `key ${index}: ${problem.reason}` })
   for (const found of set.keys) {
     const name = `${found.kind}:${found.kid ?? DEFAULT_KID}`
-    if (byName.has(name)) problems.push({ name: key, reason: `another key is named ${name} already` })
+    if (byName.has(name)) problems.push({ name: key, reason: `another key is already named ${name}` })
     else byName.set(name, found)
   }
 }

@@ -1,16 +1,16 @@
 /**
- * Keys that verify, as values. Key material in any of its texts enters through the readers beside this file, a key
- * bound to its kind, curve and size leaves. A text or a public key must never become an HMAC secret here.
+ * Keys that verify, each bound to its kind, curve and size. A PEM text or a public key must never become an HMAC
+ * secret: otherwise a client that knows the public key could sign tokens.
  */
 import { createHash, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
 import { type Algorithm, CURVES, type Curve, type EcCurve, type EdCurve, MINIMUM_RSA_BITS } from './algorithms.ts'
 
 interface AnyKey {
   readonly key: KeyObject
-  /** The only algorithm it may be used with, where it says so. */
+  /** The only algorithm the key may be used with; left out: every algorithm of its kind. */
   readonly alg?: string
   readonly kid?: string
-  /** Digest of the material and of what binds it. Differs whenever any of these does. */
+  /** Digest of the key, its `alg` and `kid`. */
   readonly version: string
 }
 
@@ -36,7 +36,7 @@ export interface EdKey extends AnyKey {
 
 export type VerificationKey = HmacKey | RsaKey | EcKey | EdKey
 
-/** Why something is no key, in words that may be shown. The first three are those the document database has. */
+/** Messages for operators and clients. The first four are CouchDB's. */
 const KEY_PROBLEMS = {
   invalid: 'Not a valid key',
   not_rsa: 'not an RSA public key',
@@ -68,7 +68,7 @@ export const toKeyProblem = (code: KeyProblemCode): KeyProblem => ({
   reason: KEY_PROBLEMS[code],
 })
 
-/** What a key may be given along with its material. */
+/** Optional members of a key. */
 export interface KeyNames {
   readonly alg?: string
   readonly kid?: string
@@ -81,13 +81,13 @@ export function isKeyFor(key: VerificationKey, algorithm: Algorithm): boolean {
   return !('curve' in key) || algorithm.curves.includes(key.curve)
 }
 
-/** Length of every signature this key and algorithm make. */
+/** The length of a signature of this key and algorithm. */
 export function signatureBytesOf(key: VerificationKey, algorithm: Algorithm): number | undefined {
   if (key.kind === 'rsa') return Math.ceil(key.bits / 8)
   return 'curve' in key ? CURVES.get(key.curve)?.signatureBytes : algorithm.signatureBytes
 }
 
-/** An HMAC secret. Whatever anybody may know (a public key, in PEM or DER) is refused. */
+/** An HMAC secret. A public key, in PEM or DER, is rejected. */
 export function createHmacKey(secret: Uint8Array, names: KeyNames = {}): HmacKey | KeyProblem {
   if (secret.byteLength === 0) return toKeyProblem('empty_secret')
   if (isPemLike(secret) || isPublicDer(secret)) return toKeyProblem('public_secret')
@@ -95,7 +95,7 @@ export function createHmacKey(secret: Uint8Array, names: KeyNames = {}): HmacKey
   return Object.freeze({ kind: 'hmac', key: createSecretKey(secret), bytes: secret.byteLength, version, ...names })
 }
 
-/** Whether bytes have a mark of PEM. One is enough: half a PEM text is no better secret than a whole one. */
+/** Whether bytes contain a PEM marker. Part of a PEM text is no secret either. */
 export function isPemLike(bytes: Uint8Array): boolean {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return view.includes('-----BEGIN') || view.includes('-----END')
@@ -106,7 +106,7 @@ function isPublicDer(bytes: Uint8Array): boolean {
   return (['spki', 'pkcs1'] as const).some((type) => attempt(() => createPublicKey({ key, format: 'der', type })))
 }
 
-/** Runs something of `node:crypto` that throws on material it cannot use. */
+/** `undefined` where `node:crypto` throws. */
 export function attempt<T>(action: () => T): T | undefined {
   try {
     return action()
@@ -124,12 +124,12 @@ const CLASSIFIERS: ReadonlyMap<string | undefined, Classify> = new Map<string, C
   ['ed448', (key, names) => toEdKey(key, 'Ed448', names)],
 ])
 
-/** A public key read by `node:crypto`, bound to its kind; what is too small, weak or unknown is refused. */
+/** A public key. One that is too small, weak or of an unknown kind is rejected. */
 export function toVerificationKey(key: KeyObject, names: KeyNames = {}): VerificationKey | KeyProblem {
   return CLASSIFIERS.get(key.asymmetricKeyType)?.(key, names) ?? toKeyProblem('invalid')
 }
 
-// OpenSSL refuses to verify with more; refused when read, the operator hears of it
+// OpenSSL does not verify with longer keys; rejected here, the operator sees the reason
 const MAX_RSA_BITS = 16_384
 
 function toRsaKey(key: KeyObject, names: KeyNames): RsaKey | KeyProblem {
@@ -180,7 +180,7 @@ function bind<T extends { readonly kind: string }>(key: KeyObject, about: T, nam
   return Object.freeze({ ...about, key, version, ...names })
 }
 
-/** Digest of parts of which each tells its length, so that no two lists of parts read alike. */
+/** Each part is preceded by its length, so that no two lists have the same digest. */
 export function versionOf(labels: readonly string[], material: Uint8Array = new Uint8Array()): string {
   const hash = createHash('sha256')
   for (const label of labels) hash.update(`${Buffer.byteLength(label)}:${label}`)

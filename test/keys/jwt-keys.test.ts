@@ -105,7 +105,7 @@ describe('[jwt_keys]', () => {
         { key: 'jwks:x', text: JSON.stringify({ keys: [{ ...ec, kid: 'e' }] }) },
         { key: 'ec:e', text: toPem(PAIRS.p256.publicKey) },
       ],
-      'another key is named ec:e already',
+      'another key is already named ec:e',
     ],
     [
       'a key of a set that is passed over',

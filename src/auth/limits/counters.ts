@@ -1,12 +1,8 @@
-/** A bounded map of counters. */
-export interface Counters<V> {
-  get(key: string): V | undefined
-  set(key: string, value: V): void
-  isEmpty(): boolean
-}
+/** Counters of failed attempts, by key: locks and token buckets, each in a bounded table. */
+import type { Clock } from '../../base/clock.ts'
 
-export interface CountersOptions<V> {
-  /** How many counters are kept; asked each time. */
+interface TableOptions<V> {
+  /** How many counters are kept. */
   readonly max: () => number
   /** How much a counter matters now; 0: nothing is lost with it. */
   readonly rank: (value: V) => number
@@ -16,13 +12,12 @@ export interface CountersOptions<V> {
 const CLEARED_PART = 16
 
 /**
- * When the table is full, the counters with the lowest rank go, the oldest of them first. So an attacker who fills the
- * table with made-up names pushes out other made-up names: to reach a counter with n failures it must first make n
- * failures under every other key, and each failure costs it a password check.
+ * When the table is full, the counters with the lowest rank are removed, the oldest first. So an attacker who fills
+ * the table with made-up names removes other made-up names: to reach a counter with n failures, n failures under
+ * every other key are needed first, and each of them costs the attacker a password check. An LRU cache would not do.
  */
-export function createCounters<V>({ max, rank }: CountersOptions<V>): Counters<V> {
+function createTable<V>({ max, rank }: TableOptions<V>) {
   const counters = new Map<string, V>()
-
   const makeRoom = () => {
     const surplus = counters.size + 1 - max()
     if (surplus <= 0) return
@@ -31,13 +26,108 @@ export function createCounters<V>({ max, rank }: CountersOptions<V>): Counters<V
     ranked.sort(([, one], [, other]) => one - other)
     for (const [key] of ranked.slice(0, count)) counters.delete(key)
   }
-
   return {
-    get: (key) => counters.get(key),
-    set(key, value) {
+    get: (key: string): V | undefined => counters.get(key),
+    set(key: string, value: V): void {
       if (!counters.has(key)) makeRoom()
       counters.set(key, value)
     },
-    isEmpty: () => counters.size === 0,
+    isEmpty: (): boolean => counters.size === 0,
+  }
+}
+
+interface CounterOptions<S> {
+  settings(): S
+  readonly max: () => number
+  readonly clock: Clock
+}
+
+export interface FailureCounter {
+  /** Milliseconds until an attempt is allowed again; 0: it is allowed now. */
+  waitMs(key: string): number
+  isEmpty(): boolean
+  /** `atMs` may be in the past, for failures at another node. */
+  addFailures(key: string, count: number, atMs: number): void
+}
+
+export interface LockSettings {
+  readonly mode: 'enforce' | 'warn' | 'off'
+  /** The number of failures that locks. */
+  readonly threshold: number
+  /** How long failures count, from the first on. */
+  readonly lifetimeMs: number
+}
+
+interface LockCount {
+  readonly failures: number
+  readonly sinceMs: number
+}
+
+/** Locks a key for a while after too many failures. A success does not end a lock. */
+export interface Locks extends FailureCounter {
+  /** Whether the last failure would have locked the key in mode `enforce`. For mode `warn`. */
+  isOverlooked(key: string): boolean
+}
+
+export function createLocks({ settings, max, clock }: CounterOptions<LockSettings>): Locks {
+  const isCounted = ({ sinceMs }: LockCount) => clock.nowMs() - sinceMs < settings().lifetimeMs
+  const counts = createTable<LockCount>({ max, rank: (count) => (isCounted(count) ? count.failures : 0) })
+  const findCount = (key: string): LockCount | undefined => {
+    const count = counts.get(key)
+    return count && isCounted(count) ? count : undefined
+  }
+  return {
+    isEmpty: counts.isEmpty,
+    waitMs(key) {
+      const { mode, threshold, lifetimeMs } = settings()
+      const count = mode === 'enforce' ? findCount(key) : undefined
+      return count && count.failures >= threshold ? count.sinceMs + lifetimeMs - clock.nowMs() : 0
+    },
+    isOverlooked: (key) => settings().mode === 'warn' && findCount(key)?.failures === settings().threshold,
+    addFailures(key, count, atMs) {
+      if (settings().mode === 'off') return
+      const { failures, sinceMs } = findCount(key) ?? { failures: 0, sinceMs: atMs }
+      counts.set(key, { failures: failures + count, sinceMs })
+    },
+  }
+}
+
+export interface BucketSettings {
+  /** Failures allowed at once; 0 switches the limit off. */
+  readonly burst: number
+  /** Failures forgiven per minute. */
+  readonly refillPerMinute: number
+}
+
+interface Bucket {
+  /** When all its failures will be forgiven. */
+  readonly fullAtMs: number
+}
+
+/** One token bucket per key. Only failures take a token. */
+export interface Buckets extends FailureCounter {
+  /** Whether the key has failures that are not forgiven yet. */
+  hasFailures(key: string): boolean
+}
+
+const MINUTE_MS = 60_000
+
+export function createBuckets({ settings, max, clock }: CounterOptions<BucketSettings>): Buckets {
+  const buckets = createTable<Bucket>({ max, rank: ({ fullAtMs }) => fullAtMs })
+  const tokenMs = () => MINUTE_MS / settings().refillPerMinute
+  const debtMs = (key: string): number => Math.max((buckets.get(key)?.fullAtMs ?? 0) - clock.nowMs(), 0)
+  return {
+    waitMs(key) {
+      const { burst } = settings()
+      return burst === 0 ? 0 : Math.max(debtMs(key) - (burst - 1) * tokenMs(), 0)
+    },
+    isEmpty: buckets.isEmpty,
+    hasFailures: (key) => debtMs(key) > 0,
+    addFailures(key, count, atMs) {
+      const fullAtMs = Math.max(buckets.get(key)?.fullAtMs ?? 0, atMs) + count * tokenMs()
+      // parallel attempts may fail together; the debt is never more than the whole bucket
+      const maxFullAtMs = clock.nowMs() + Math.max(settings().burst, 1) * tokenMs()
+      buckets.set(key, { fullAtMs: Math.min(fullAtMs, maxFullAtMs) })
+    },
   }
 }

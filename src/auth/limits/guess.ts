@@ -3,19 +3,19 @@ import { toPeerKey } from '../../base/peer-key.ts'
 import type { Failure } from '../../directory/store-port.ts'
 import { digestHex } from '../../passwords/password-digest.ts'
 
-/** A name and the secret given for it: a password, a one-time code or an access token. */
+/** One attempt to sign in as a name, by password, one-time code or access token. */
 export interface Guess {
   readonly name: string
   /** Address of the client. */
   readonly peer: string
-  /** Address of the connection, where the client's is only the claim of a peer that was never named as a proxy. */
+  /** Address of the connection, where `peer` comes from a header of a proxy that is not configured as trusted. */
   readonly directPeer?: string | undefined
-  /** The salt and version of the stored password, where the name has one. A new password starts with no failures. */
+  /** Of the stored password, if the name has one. A new password starts without failures. */
   readonly salt?: string | undefined
   readonly version?: string | undefined
 }
 
-/** Everything a failed guess counts for. */
+/** Every counter that a failed attempt adds to. */
 export function toKeys(guess: Guess): readonly Omit<Failure, 'count'>[] {
   return [
     { counter: 'lock', key: toLockKey(guess) },
@@ -24,7 +24,7 @@ export function toKeys(guess: Guess): readonly Omit<Failure, 'count'>[] {
   ]
 }
 
-// digests, so that names as long as a request allows fill neither the memory nor the store
+// digests, so that long names fill neither the memory nor the store
 export const toLockKey = ({ peer, name, salt = '' }: Guess): string =>
   digestHex('sha256', frame([toPeerKey(peer) ?? '', name, salt]))
 
@@ -35,6 +35,6 @@ export function findPeers({ peer, directPeer }: Guess): readonly string[] {
   return [...new Set(keys.filter((key) => key !== undefined))]
 }
 
-/** Client and connection as one text: who proved a password, did so from both. */
+/** Client and connection as one text. */
 export const joinPeers = ({ peer, directPeer }: Guess): string =>
   directPeer === undefined || directPeer === peer ? peer : `${peer} ${directPeer}`

@@ -2,10 +2,10 @@ import type { Clock } from '../../base/clock.ts'
 import { createLiveCache } from '../../base/live-cache.ts'
 
 const LIFETIME_MS = 24 * 60 * 60 * 1000
-/** So that one account cannot fill the memory for all others. */
+/** One account must not use up the memory of all. */
 const MAX_PEERS_PER_NAME = 16
 
-/** Which peers proved which password: an attack on an account from elsewhere must not keep them out. */
+/** Peers that proved the password of an account. They can still sign in while others attack the account. */
 export interface KnownPeers {
   /** `version` is that of the stored password. */
   isKnown(name: string, version: string, peer: string): boolean

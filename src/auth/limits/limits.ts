@@ -1,17 +1,15 @@
 /**
- * All limits on password checks. Guesses enter before, during and after a check; what may not be checked is refused.
- * Three counters: a lock of name and peer, and token buckets over the failures of an account and of a peer.
+ * Limits on password checks, by three counters of failed attempts: a lock of name and peer together, and token buckets
+ * of an account and of a peer.
  */
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { createLiveCache } from '../../base/live-cache.ts'
 import { type Log, SILENT_LOG } from '../../base/log.ts'
 import type { Failure } from '../../directory/store-port.ts'
-import { type BucketSettings, createBuckets } from './buckets.ts'
+import { type BucketSettings, createBuckets, createLocks, type LockSettings } from './counters.ts'
 import { findPeers, type Guess, joinPeers, toAccountKey, toKeys, toLockKey } from './guess.ts'
 import { createKnownPeers, type KnownPeers } from './known-peers.ts'
-import { createLocks, type LockSettings } from './lock.ts'
-import { createOutbox, type Outbox } from './outbox.ts'
 
 export interface LimitSettings {
   readonly lock: LockSettings
@@ -23,20 +21,24 @@ export interface LimitSettings {
 
 export interface PasswordLimits {
   /**
-   * Throws `account_locked` or `too_many_requests`. Call it before a check, when the check starts and again after it:
-   * guesses sent side by side pass the first call together, and a right one among them must not stand out.
+   * Throws `account_locked` or `too_many_requests`. Called before a check, when it starts and after it: parallel
+   * attempts all pass the first call, and a right one among them must not stand out.
    */
   requireAllowed(guess: Guess): void
   countFailure(guess: Guess): void
   countSuccess(guess: Guess): void
-  /** Whether its peers have no failure that still counts: such a check goes first. */
+  /** Whether its peers have no failures that still count. Such checks are preferred. */
   isClean(guess: Guess): boolean
 }
 
-/** The failures that nodes tell each other. */
-export interface SharedCounters extends Outbox {
-  /** Adds what another node counted at that time. */
+/** The failures that nodes share. */
+export interface SharedCounters {
+  /** Adds failures that another node counted at that time. */
   addFailures(failures: readonly Failure[], atMs: number): void
+  /** Takes up to a batch of this node's failures that the others do not know yet. */
+  take(): readonly Failure[]
+  /** Puts back what could not be shared. */
+  putBack(failures: readonly Failure[]): void
 }
 
 /** A limit that a client reached. */
@@ -61,12 +63,12 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
   const counters = createAllCounters(options)
   const known = createKnownPeers(() => settings().maxCounters, clock)
   const outbox = createOutbox()
-  const tell = createTeller(options)
+  const report = createReporter(options)
   return {
     requireAllowed(guess) {
       const wait = findWait(counters, known, guess)
       if (!wait) return
-      tell(guess, wait)
+      report(guess, wait)
       if (wait.limit === 'lockout') throw new Refusal('account_locked')
       throw new Refusal('too_many_requests', { retryAfterSeconds: toSeconds(wait) })
     },
@@ -74,19 +76,19 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
       const { name, peer } = guess
       known.forget(name, joinPeers(guess))
       for (const { counter, key } of toKeys(guess)) {
-        outbox.add(counter, key)
+        outbox.add({ counter, key, count: 1 })
         counters[counter].addFailures(key, 1, clock.nowMs())
       }
       const isOverlooked = counters.lock.isOverlooked(toLockKey(guess))
       if (isOverlooked) log.warn('account would be locked after too many failures', { name, peer })
-      tell(guess, findWait(counters, known, guess))
+      report(guess, findWait(counters, known, guess))
     },
     countSuccess(guess) {
       if (guess.version !== undefined) known.remember(guess.name, guess.version, joinPeers(guess))
     },
     isClean: (guess) => !findPeers(guess).some(counters.peer.hasFailures),
     addFailures(failures, atMs) {
-      // a newer version may count what this one does not know
+      // a node of a newer version may have counters that this one does not know
       const own = failures.filter(({ counter }) => Object.hasOwn(counters, counter))
       for (const { counter, key, count } of own) counters[counter].addFailures(key, count, atMs)
     },
@@ -106,7 +108,7 @@ function createAllCounters({ settings, clock }: LimitsOptions) {
   }
 }
 
-/** A limit that is reached, by which key, and for how long. */
+/** A limit that is reached. */
 interface Wait {
   readonly limit: ReachedLimit['limit']
   readonly key: string
@@ -115,7 +117,7 @@ interface Wait {
 
 const toSeconds = ({ ms }: Wait): number => Math.ceil(ms / 1000)
 
-/** The lock, else the longest wait. No digest is made while nothing is counted: every request with a password asks. */
+/** The lock, else the longest wait. While a table is empty no digest is made, because every Basic request asks. */
 function findWait({ lock, account, peer }: AllCounters, known: KnownPeers, guess: Guess): Wait | undefined {
   const lockKey = lock.isEmpty() ? '' : toLockKey(guess)
   const lockMs = lock.waitMs(lockKey)
@@ -131,17 +133,40 @@ function findWait({ lock, account, peer }: AllCounters, known: KnownPeers, guess
   return longest.ms > 0 ? longest : undefined
 }
 
-/** How long a limit that is reached again and again is not told of again. */
+/** A limit that is reached repeatedly is reported once in this time. */
 const QUIET_MS = 300_000
 
-function createTeller({ onReached, settings, clock }: LimitsOptions) {
-  const told = createLiveCache<{ readonly atMs: number }>(() => settings().maxCounters)
+function createReporter({ onReached, settings, clock }: LimitsOptions) {
+  const reported = createLiveCache<{ readonly atMs: number }>(() => settings().maxCounters)
   return ({ name }: Guess, wait: Wait | undefined): void => {
     if (!wait || !onReached) return
     const { limit, key } = wait
-    const before = told.get(`${limit} ${key}`)
+    const before = reported.get(`${limit} ${key}`)
     if (before && clock.nowMs() - before.atMs < QUIET_MS) return
-    told.set(`${limit} ${key}`, { atMs: clock.nowMs() })
+    reported.set(`${limit} ${key}`, { atMs: clock.nowMs() })
     onReached({ limit, seconds: toSeconds(wait), ...(limit === 'peer' ? {} : { name }) })
+  }
+}
+
+const MAX_BATCH = 1000
+/** While the store is unreachable and the outbox is full, further failures count on this node only. */
+const MAX_WAITING = 10_000
+
+/** Failures of this node that the others do not know yet. */
+function createOutbox() {
+  const waiting = new Map<string, Failure>()
+  const add = ({ counter, key, count }: Failure): void => {
+    const id = `${counter} ${key}`
+    const known = waiting.get(id)
+    if (known || waiting.size < MAX_WAITING) waiting.set(id, { counter, key, count: (known?.count ?? 0) + count })
+  }
+  return {
+    add,
+    take(): readonly Failure[] {
+      const batch = [...waiting].slice(0, MAX_BATCH)
+      for (const [id] of batch) waiting.delete(id)
+      return batch.map(([, failure]) => failure)
+    },
+    putBack: (failures: readonly Failure[]): void => failures.forEach(add),
   }
 }

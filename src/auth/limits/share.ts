@@ -1,6 +1,6 @@
 /**
- * Tells other nodes of failures, and counts theirs, through the store. Nothing waits for it: where the store is away,
- * each node goes on with the failures it knows.
+ * Shares failed attempts with other nodes through the store. Sign-ins never wait for it: while the store is
+ * unreachable, each node counts with the failures it knows.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -17,8 +17,8 @@ export interface SharingOptions {
 }
 
 export interface Sharing {
-  /** One turn, beside those that come by themselves. */
-  context(): Promise<void>
+  /** Sends and receives once, in addition to the regular turns. */
+  shareNow(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -28,12 +28,12 @@ const PURGE_EVERY_MS = 60_000
 const PAGE = 100
 
 export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions): Sharing {
-  const context = createExchange(options)
+  const shareNow = createTurn(options)
   const stopping = new AbortController()
   const run = async () => {
     while (!stopping.signal.aborted) {
-      // the store itself logs that it is away
-      const isDone = await context().then(
+      // the store logs that it is unreachable
+      const isDone = await shareNow().then(
         () => true,
         () => false,
       )
@@ -43,7 +43,7 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
   }
   const running = run()
   return {
-    context,
+    shareNow,
     stop() {
       stopping.abort()
       return running
@@ -51,13 +51,13 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
   }
 }
 
-function createExchange({ counters, store, settings, clock }: SharingOptions): () => Promise<void> {
-  // new with every start: a node that restarts counts what it wrote before
+function createTurn({ counters, store, settings, clock }: SharingOptions): () => Promise<void> {
+  // new with every start, so that a restarted node reads its own earlier failures
   const node = randomUUID()
   let position = 0
   let purgedAtMs = Number.NEGATIVE_INFINITY
 
-  const tell = async () => {
+  const send = async () => {
     const failures = counters.take()
     if (failures.length === 0) return
     const atMs = clock.nowMs()
@@ -68,11 +68,11 @@ function createExchange({ counters, store, settings, clock }: SharingOptions): (
       throw error
     }
   }
-  const listen = async () => {
+  const receive = async () => {
     for (;;) {
       const { batches, sequence } = await store.listFailures(position, PAGE)
       for (const batch of batches) if (batch.node !== node) counters.addFailures(batch.failures, batch.atMs)
-      // a store restored from a copy goes back: then its own position counts
+      // a restored store has a lower position than this node remembers
       position = batches.at(-1)?.sequence ?? sequence
       if (batches.length < PAGE) return
     }
@@ -83,13 +83,13 @@ function createExchange({ counters, store, settings, clock }: SharingOptions): (
     await store.purgeFailures(nowSeconds(clock))
   }
   return async () => {
-    await tell()
-    await listen()
+    await send()
+    await receive()
     await purge()
   }
 }
 
-/** How long a failure can matter: a lock lives as long as its option says, a bucket until all of it is refilled. */
+/** How long a failure can count: the lifetime of a lock, or the time to refill a whole bucket. */
 function toLifetimeMs({ lock, account, peer }: LimitSettings): number {
   const refillMs = [account, peer].map(({ burst, refillPerMinute }) => (burst / refillPerMinute) * 60_000)
   return Math.max(lock.lifetimeMs, ...refillMs)

@@ -124,7 +124,7 @@ describe('lock of name and peer', () => {
     assert.equal(ask(BOB), 'allowed')
   })
 
-  it('logs once in mode warn, and lets the client go on', () => {
+  it('logs once in mode warn, and does not reject', () => {
     const warnings: (LogFields | undefined)[] = []
     const log = { ...SILENT_LOG, warn: (_: string, fields?: LogFields) => void warnings.push(fields) }
     const { fail, ask } = setUp({ lock: { mode: 'warn' } }, { log })
@@ -148,7 +148,7 @@ describe('limit per account', () => {
     for (let at = 0; at < times; at += 1) countFailure(fromPeer(at))
   }
 
-  it('refuses after 20 failures from 20 peers, and names the wait', () => {
+  it('rejects after 20 failures from 20 peers, and names the wait', () => {
     const limits = setUp()
     attack(limits, 19)
     assert.equal(limits.ask(BOB), 'allowed')
@@ -216,7 +216,7 @@ describe('limit per peer', () => {
     for (let at = 0; at < times; at += 1) countFailure(ofName(at))
   }
 
-  it('refuses after 100 failures for 100 names, and names the wait', () => {
+  it('rejects after 100 failures for 100 names, and names the wait', () => {
     const limits = setUp()
     attack(limits, 99)
     assert.equal(limits.ask(BOB), 'allowed')
@@ -264,7 +264,7 @@ describe('reached limits', () => {
     return { limits, told }
   }
 
-  it('are told once, when they start', () => {
+  it('are reported once, when they start', () => {
     const { limits, told } = setUpTold()
     limits.fail(4)
     assert.deepEqual(told, [])
@@ -273,7 +273,7 @@ describe('reached limits', () => {
     assert.deepEqual(told, [{ limit: 'lockout', name: 'bob', seconds: 300 }])
   })
 
-  it('are told once for a direct peer that claims many addresses', () => {
+  it('are reported once for a direct peer that claims many addresses', () => {
     const { limits, told } = setUpTold()
     const claim = (at: number): Guess => ({
       name: `n${at}`,
@@ -332,7 +332,7 @@ describe('failures of another node', () => {
     assert.doesNotThrow(() => here.addFailures(failures, 1))
   })
 
-  it('that could not be told wait, in bounded memory', () => {
+  it('that could not be shared wait, in bounded memory', () => {
     const here = setUp()
     for (let at = 0; at < 12_000; at += 1) here.countFailure({ peer: '0.0.0.0', name: `n${at}` })
     const batch = here.take()

@@ -22,7 +22,7 @@ async function openShared(t: TestContext) {
   return store
 }
 
-/** A node that tells and listens only when it is asked to. */
+/** A node that shares only when the test asks for it. */
 function startNode(t: TestContext, store: FailureStore, clock = SYSTEM_CLOCK) {
   const limits = createLimits({ settings: () => SETTINGS, clock })
   const sharing = shareFailures({ counters: limits, store, settings: () => SETTINGS, clock, everyMs: 1_000_000 })
@@ -35,7 +35,7 @@ function startNode(t: TestContext, store: FailureStore, clock = SYSTEM_CLOCK) {
       return true
     }
   }
-  return { ...limits, context: sharing.context, isLocked }
+  return { ...limits, shareNow: sharing.shareNow, isLocked }
 }
 
 describe('failures shared by nodes', () => {
@@ -45,7 +45,7 @@ describe('failures shared by nodes', () => {
     for (let turn = 0; turn < 3; turn += 1) {
       assert.equal(here.isLocked() || there.isLocked(), false)
       ;(turn === 1 ? there : here).countFailure(BOB)
-      for (const node of [here, there, here]) await node.context()
+      for (const node of [here, there, here]) await node.shareNow()
     }
     assert.deepEqual([here.isLocked(), there.isLocked()], [true, true])
   })
@@ -54,13 +54,13 @@ describe('failures shared by nodes', () => {
     const store = await openShared(t)
     const before = startNode(t, store)
     for (let turn = 0; turn < 3; turn += 1) before.countFailure(BOB)
-    await before.context()
+    await before.shareNow()
     const later = startNode(t, store)
-    await later.context()
+    await later.shareNow()
     assert.equal(later.isLocked(), true)
   })
 
-  it('wait while the store is away, and count here meanwhile', async (t) => {
+  it('wait while the store is unreachable, and count on this node meanwhile', async (t) => {
     const store = await openShared(t)
     let isAway = true
     const failing: FailureStore = {
@@ -69,24 +69,24 @@ describe('failures shared by nodes', () => {
     }
     const [here, there] = [startNode(t, failing), startNode(t, store)]
     for (let turn = 0; turn < 3; turn += 1) here.countFailure(BOB)
-    await assert.rejects(here.context())
+    await assert.rejects(here.shareNow())
     assert.equal(here.isLocked(), true)
     isAway = false
-    await here.context()
-    await there.context()
+    await here.shareNow()
+    await there.shareNow()
     assert.equal(there.isLocked(), true)
   })
 
-  it('are removed from the store when they cannot matter any more', async (t) => {
+  it('are removed from the store when they no longer count', async (t) => {
     const store = await openShared(t)
     let now = 1_000_000_000
     const node = startNode(t, store, { nowMs: () => now })
     node.countFailure(BOB)
-    await node.context()
+    await node.shareNow()
     assert.equal((await store.listFailures(0, 10)).batches.length, 1)
     // 20 failures of an account at one a minute
     now += 20 * 60_000
-    await node.context()
+    await node.shareNow()
     assert.equal((await store.listFailures(0, 10)).batches.length, 0)
   })
 
@@ -94,17 +94,17 @@ describe('failures shared by nodes', () => {
     const store = await openShared(t)
     const [here, there] = [startNode(t, store), startNode(t, store)]
     here.countFailure(BOB)
-    await here.context()
-    await there.context()
+    await here.shareNow()
+    await there.shareNow()
     let isRestored = true
     const listFailures: FailureStore['listFailures'] = (...asked) =>
       isRestored ? Promise.resolve({ batches: [], sequence: 0 }) : store.listFailures(...asked)
     const follower = startNode(t, { ...store, listFailures })
-    await follower.context()
+    await follower.shareNow()
     isRestored = false
     for (let turn = 0; turn < 2; turn += 1) here.countFailure(BOB)
-    await here.context()
-    await follower.context()
+    await here.shareNow()
+    await follower.shareNow()
     assert.equal(follower.isLocked(), true)
   })
 })
