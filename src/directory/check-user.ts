@@ -3,6 +3,7 @@
  * stored or imported before, so that their owners can still sign in.
  */
 import { Refusal } from '../base/errors.ts'
+import { ALL } from './grants.ts'
 import { checkName, checkRole, checkWord, type NameFlaw, type RoleFlaw, type User } from './user.ts'
 
 const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
@@ -63,8 +64,6 @@ export function requireRoles(roles: readonly string[]): void {
     if (flaw) throw refuse(`A role ${FLAWS[flaw]}.`)
   }
 }
-
-const ALL = '*'
 
 export function requireGrants(grants: User['multiModel']['grants']): void {
   for (const [database, { collections }] of grants) {

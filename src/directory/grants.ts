@@ -2,17 +2,18 @@ import type { Grant, GrantLevel } from './user.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 
-const ALL = '*'
-const SYSTEM_DATABASE = '_system'
+/** All databases, or all collections of a database. */
+export const ALL = '*'
+export const SYSTEM_DATABASE = '_system'
 
 const ORDER: readonly (GrantLevel | undefined)[] = [undefined, 'none', 'ro', 'rw']
 
-const best = (levels: readonly (GrantLevel | undefined)[]): GrantLevel | undefined =>
+const highest = (levels: readonly (GrantLevel | undefined)[]): GrantLevel | undefined =>
   ORDER.findLast((level) => levels.includes(level))
 
 const levelOf = (grants: Grants, database: string): GrantLevel | undefined => grants.get(database)?.level
 
-/** The grants with this one put in, or taken away where the level is `undefined`. */
+/** The grants with this one set, or removed if `level` is `undefined`. */
 export function withGrant(
   grants: Grants,
   level: GrantLevel | undefined,
@@ -34,12 +35,12 @@ function withEntry<V>(entries: ReadonlyMap<string, V>, key: string, value: V | u
   return copy
 }
 
-/** What these grants allow on a database: its own entry, else the better of the defaults. */
+/** The level on a database: its own entry, otherwise the higher of the defaults. */
 export function resolveDatabaseLevel(grants: Grants, database: string): GrantLevel {
-  return levelOf(grants, database) ?? best([levelOf(grants, ALL), levelOf(grants, SYSTEM_DATABASE)]) ?? 'none'
+  return levelOf(grants, database) ?? highest([levelOf(grants, ALL), levelOf(grants, SYSTEM_DATABASE)]) ?? 'none'
 }
 
-/** What these grants allow on a collection: its own entry, else the best of all that is more general. */
+/** The level on a collection: its own entry, otherwise the highest of all more general entries. */
 export function resolveCollectionLevel(grants: Grants, database: string, collection: string): GrantLevel {
   if (collection.startsWith('_')) return resolveSystemCollection(grants, database, collection)
   const own = grants.get(database)?.collections
@@ -50,10 +51,10 @@ export function resolveCollectionLevel(grants: Grants, database: string, collect
     levelOf(grants, ALL),
     grants.get(ALL)?.collections.get(ALL),
   ]
-  return own?.get(collection) ?? best(general) ?? 'none'
+  return own?.get(collection) ?? highest(general) ?? 'none'
 }
 
-/** Collections of the server itself follow their database, but for these. */
+/** System collections have the level of their database, except these. */
 const SYSTEM_COLLECTIONS: ReadonlyMap<string, GrantLevel> = new Map([
   ['_queues', 'ro'],
   ['_frontend', 'rw'],

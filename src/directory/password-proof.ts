@@ -17,7 +17,7 @@ export type CheckCurrentPassword = () => boolean | Promise<boolean>
 
 /**
  * Throws unless the credential of the request has proved the password: Basic with the password, or a session that was
- * opened with it. Access tokens, tokens signed elsewhere and proxy headers prove only that someone delegated something.
+ * opened with it. Access tokens, tokens signed elsewhere and proxy headers prove only a delegation.
  */
 export async function requirePassword(
   who: Authenticated,

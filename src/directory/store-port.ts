@@ -1,18 +1,18 @@
 /**
- * What the directory asks of a store. Every operation is whole: it is there entirely or not at all, and when it has
- * answered, it is durable. A store that cannot be reached throws a `Refusal` with the code `store_unavailable`; a
- * write that cannot be stored (U+0000, half a surrogate pair, a key of kilobytes) one with `bad_request`.
+ * The store as the directory needs it. Every operation is atomic, and durable when it resolves. If the store cannot be
+ * reached, it throws a `Refusal` with the code `store_unavailable`; if a value cannot be stored (U+0000, half a surrogate
+ * pair, a key of kilobytes), one with `bad_request`.
  */
 import type { HashWork } from '../passwords/hash-work.ts'
 import type { User, UserRecord } from './user.ts'
 
-/** A record, and the change that wrote it. The sequence is the version: it is new with every write. */
+/** A record and the sequence of its last write, which serves as its version. */
 export interface Stored<R extends UserRecord = UserRecord> {
   readonly sequence: number
   readonly record: R
 }
 
-/** The version a writer has seen. `absent`: there was nothing, not even a tombstone. */
+/** The version a writer expects. `absent`: no record, not even a tombstone. */
 export type Expected = number | 'absent'
 
 export interface UserWrite {
@@ -20,7 +20,7 @@ export interface UserWrite {
   readonly record: UserRecord
 }
 
-/** A conflict has changed nothing. */
+/** A write with a conflict has changed nothing. */
 export type WriteOutcome =
   | { readonly kind: 'written'; readonly sequence: number }
   | { readonly kind: 'conflict'; readonly current: Expected }
@@ -30,12 +30,12 @@ export interface Bound {
   readonly isInclusive: boolean
 }
 
-/** Names are ordered by their UTF-8 bytes. `from` is where the listing starts, so with `descending` the higher end. */
+/** Names are ordered by their UTF-8 bytes. `from` is where the list starts: with `descending`, the higher end. */
 export interface UserRange {
   readonly from?: Bound
   readonly to?: Bound
   readonly descending?: boolean
-  /** 1 to 10 000. Fewer users than that: the end is reached. */
+  /** 1 to 10 000. A shorter page is the last one. */
   readonly limit: number
 }
 
@@ -44,80 +44,80 @@ export interface UserStore {
   findUser(name: string): Promise<Stored | undefined>
   /** One page, without tombstones. */
   listUsers(range: UserRange): Promise<readonly Stored<User>[]>
-  /** How many users there are, without tombstones. */
+  /** Without tombstones. */
   countUsers(): Promise<number>
   writeUser(write: UserWrite): Promise<WriteOutcome>
   /**
-   * All writes in one transaction, each with its own outcome: a conflict of one does not keep the others out. Some
-   * hundred at a time: the whole directory waits meanwhile.
+   * All writes in one transaction, each with its own outcome: a conflict does not affect the others. At most a few
+   * hundred, because every other write waits.
    */
   importUsers(writes: readonly UserWrite[]): Promise<readonly WriteOutcome[]>
-  /** For each unit the largest amount of work any user's password takes. Found without reading all users. */
+  /** For each unit the largest amount of work of any user's password. Does not read all users. */
   listHashWork(): Promise<readonly HashWork[]>
 }
 
 export interface EndedSession {
   readonly id: string
   readonly name: string
-  /** Seconds since the epoch; no copy of the session is accepted from then on anyway. */
+  /** Seconds since the epoch; from then on no copy of the session is accepted anyway. */
   readonly expiresAt: number
 }
 
 export interface EndedCount {
   readonly sequence: number
-  /** How many ended sessions of the name the store has now. */
+  /** The number of ended sessions of the name in the store. */
   readonly count: number
 }
 
 export interface SessionStore {
-  /** Ending a session again is no error; the later expiry counts. */
+  /** May be called again for the same session; the later expiry counts. */
   endSession(session: EndedSession): Promise<EndedCount>
-  /** Sessions that ended after this change, in order of their ending: 0 to begin with, then page by page. */
+  /** One page of the sessions that ended after this sequence, in order. 0 for the first page. */
   listEndedSessions(after: number, limit: number): Promise<readonly (EndedSession & { readonly sequence: number })[]>
   /** The ids of a name's ended sessions. */
   listEndedIds(name: string): Promise<readonly string[]>
-  /** Forgets a name's sessions that ended up to this change, because something else ends all of them. */
+  /** Deletes a name's records up to this sequence. The session epoch must have revoked the sessions already. */
   forgetEndedSessions(name: string, upTo: number): Promise<void>
-  /** Forgets sessions that have expired. Gives how many. */
+  /** Deletes expired sessions. Returns how many. */
   purgeEnded(nowSeconds: number): Promise<number>
 }
 
 export interface CodeStore {
   /**
-   * Marks the one-time code of this time step, and every earlier one, as used. `false`: the user has used this step or
-   * a later one already, here or at another node, and nothing was changed.
+   * Marks the one-time codes of this time step and of every earlier one as used. `false`: the user has used this step or
+   * a later one already, on any node; nothing was changed.
    */
   useCodeStep(name: string, step: number): Promise<boolean>
 }
 
-/** Failed password checks of one counter under one key. */
+/** The failed password checks of one counter and key. */
 export interface Failure {
   readonly counter: 'lock' | 'account' | 'peer'
   readonly key: string
   readonly count: number
 }
 
-/** Failed password checks that a node counted within a moment. */
+/** The failed password checks that a node counted since its last batch. */
 export interface FailureBatch {
-  /** Which node; unique to each start of one. */
+  /** Identifies the node; new with every start. */
   readonly node: string
   readonly atMs: number
-  /** Seconds since the epoch; from then on the batch says nothing any more. */
+  /** Seconds since the epoch; from then on the batch has no effect. */
   readonly expiresAt: number
   readonly failures: readonly Failure[]
 }
 
 export interface FailureList {
   readonly batches: readonly (FailureBatch & { readonly sequence: number })[]
-  /** The latest batch; its numbers are its own, and no change of the directory. */
+  /** The sequence of the latest batch. It is independent of the sequence of changes. */
   readonly sequence: number
 }
 
 export interface FailureStore {
   addFailures(batch: FailureBatch): Promise<void>
-  /** Batches after this one in their order: 0 to begin with, then page by page. */
+  /** One page of the batches after this sequence, in order. 0 for the first page. */
   listFailures(after: number, limit: number): Promise<FailureList>
-  /** Removes batches that have expired. Gives how many. */
+  /** Deletes expired batches. Returns how many. */
   purgeFailures(nowSeconds: number): Promise<number>
 }
 
@@ -125,7 +125,7 @@ export interface FailureStore {
 export interface Setting {
   readonly section: string
   readonly key: string
-  /** `undefined`: the mark of a deleted administrator. Other deleted settings are not listed. */
+  /** `undefined`: a deleted administrator. Other deleted settings are not listed. */
   readonly text: string | undefined
   readonly changedAt: number
   readonly sequence: number
@@ -133,7 +133,7 @@ export interface Setting {
 
 export interface SettingList {
   readonly settings: readonly Setting[]
-  /** The change up to which this list is complete. */
+  /** The sequence up to which this list is complete. */
   readonly sequence: number
 }
 
@@ -141,14 +141,14 @@ export interface SettingChange {
   readonly section: string
   readonly key: string
   readonly nowSeconds: number
-  /** Write only if nothing in this section has changed after that list. Left out: write in any case. */
+  /** Write only if the section has not changed since this sequence. Omitted: write in any case. */
   readonly unchangedSince?: number
 }
 
 export interface SettingStore {
   listSettings(): Promise<SettingList>
   setSetting(setting: SettingChange & { readonly text: string }): Promise<WriteOutcome>
-  /** Back to the layers below; of an administrator (section `admins`) a mark stays, whatever the layers below say. */
+  /** Removes the setting, so that the lower layers apply. An administrator stays removed even if a lower layer has it. */
   unsetSetting(setting: SettingChange): Promise<WriteOutcome>
 }
 
@@ -163,19 +163,19 @@ export interface Change {
   readonly isDeleted: boolean
 }
 
-/** Follows what changed. Of several changes of one thing only the last is told. */
+/** The changes of the store. Of several changes of one record only the last is listed. */
 export interface ChangeFeed {
-  /** The latest change. Whoever sees this number sees every change up to it. */
+  /** The sequence of the latest change. All changes up to it are visible. */
   sequence(): Promise<number>
-  /** In order; never one while an earlier one is still to come. */
+  /** In order. A change never becomes visible before an earlier one. */
   changesSince(sequence: number, limit: number): Promise<readonly Change[]>
-  /** Calls when there may be something new, earlier than a poll would tell; not to be relied on. Returns the end of it. */
+  /** Called when there may be a new change, sooner than a poll; not guaranteed. Returns a function that removes the listener. */
   onWake(listener: () => void): () => void
 }
 
 export interface Store extends UserStore, SessionStore, CodeStore, FailureStore, SettingStore, ChangeFeed {
   /** For logs and health. */
   readonly engine: string
-  /** Waits for what is under way. After it every call is refused. */
+  /** Waits for running operations. Later calls are refused. */
   close(): Promise<void>
 }

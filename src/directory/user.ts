@@ -1,6 +1,6 @@
 /**
- * A user of the directory, and the rules that need no store. Checked values enter, new values leave: nothing
- * here changes what it was given, and a revision or a session generation never goes back.
+ * A user of the directory, and the rules that need no store. All functions are pure. A revision or the generation of a
+ * session epoch never decreases.
  */
 import { createHash } from 'node:crypto'
 import { isUsable, type StoredPassword } from '../passwords/schemes.ts'
@@ -19,7 +19,7 @@ export interface User {
   readonly multiModel: MultiModelPayload
 }
 
-/** What stays of a deleted user, so that neither a revision nor an ended session comes back with a new one. */
+/** Kept for a deleted user, so that a new user of the name does not reuse a revision or revive an ended session. */
 export interface Tombstone {
   readonly kind: 'tombstone'
   readonly name: string
@@ -30,15 +30,15 @@ export interface Tombstone {
 
 export type UserRecord = User | Tombstone
 
-/** Sessions and issued tokens of an earlier generation have ended; foreign tokens need an `iat` after `seconds`. */
+/** Sessions and issued tokens of an earlier generation are revoked; tokens of other issuers need an `iat` after `seconds`. */
 export interface SessionEpoch {
   readonly generation: number
   readonly seconds: number
 }
 
 /**
- * Digests of the revisions before, the latest first, without a gap. Whoever keeps a copy needs them to see that a
- * revision follows the one it has; without them an old copy would stand beside the new one, or beside a deletion.
+ * Digests of the previous revisions, the latest first, without a gap. A replica needs them to see that a revision
+ * follows the one it has; without them the old revision would become a conflict of the new one or of the deletion.
  */
 export type Ancestors = readonly string[]
 
@@ -46,12 +46,12 @@ export interface DocumentPayload {
   readonly revision: string
   readonly ancestors?: Ancestors
   readonly roles: readonly string[]
-  /** Every other member, in the order it was written. Pairs: an object would reorder names that look like numbers. */
+  /** All other members in their order. Pairs, because an object would reorder names that look like numbers. */
   readonly members: readonly (readonly [name: string, value: Json])[]
 }
 
 export interface MultiModelPayload {
-  /** By name of the database; `*` is the default for all. */
+  /** By database; `*` is the default for all. */
   readonly grants: ReadonlyMap<string, Grant>
   readonly extra: JsonObject
   readonly config: JsonObject
@@ -66,7 +66,7 @@ export interface Grant {
   readonly collections: ReadonlyMap<string, GrantLevel>
 }
 
-/** A long-lived extra password. Its text is shown once and kept as a digest only. */
+/** A long-lived additional password. Its text is shown once; only its digest is stored. */
 export interface AccessToken {
   readonly id: number
   readonly name: string
@@ -74,7 +74,7 @@ export interface AccessToken {
   readonly validUntil: number
   readonly fingerprint: string
   readonly digest: string
-  /** Of the account when it was made: it ends with its sessions. Left out: to be that of the record it is put into. */
+  /** Of the session epoch when it was created: it is revoked with the sessions. Omitted: that of the record it is added to. */
   readonly generation?: number
 }
 
@@ -92,25 +92,25 @@ export type RoleFlaw = Exclude<NameFlaw, 'colon' | 'leading_underscore'> | 'comm
 const MAX_BYTES = 256
 const CONTROL = /\p{Cc}/u
 
-/** What keeps this text from being the name of a user or administrator. */
+/** Why the text cannot be the name of a user or administrator; `undefined` if it can. */
 export function checkName(name: string): NameFlaw | undefined {
   if (name.startsWith('_')) return 'leading_underscore'
   return name.includes(':') ? 'colon' : checkWord(name)
 }
 
-/** What keeps this text from being a role. */
+/** Why the text cannot be a role; `undefined` if it can. */
 export function checkRole(role: string): RoleFlaw | undefined {
   return role.includes(',') ? 'comma' : checkWord(role)
 }
 
 export type WordFlaw = Exclude<RoleFlaw, 'comma'>
 
-/** What names, roles, databases and collections have in common. */
+/** The rules that names, roles, databases and collections share. */
 export function checkWord(word: string): WordFlaw | undefined {
   if (word === '') return 'empty'
-  // first the cheap bound: a UTF-16 unit is at least one byte
+  // the cheap check first: a UTF-16 unit is at least one byte
   if (word.length > MAX_BYTES || Buffer.byteLength(word) > MAX_BYTES) return 'too_long'
-  // half of a surrogate pair has no UTF-8: two such names would be one in the store
+  // half a surrogate pair has no UTF-8: two such names would be the same in the store
   if (!word.isWellFormed()) return 'not_text'
   if (CONTROL.test(word)) return 'control_character'
   return word.trim() === word ? undefined : 'white_space_at_end'
@@ -118,13 +118,13 @@ export function checkWord(word: string): WordFlaw | undefined {
 
 export const NO_SESSIONS_ENDED: SessionEpoch = Object.freeze({ generation: 0, seconds: 0 })
 
-/** Ends every session and token there is now. */
+/** Revokes all current sessions and tokens. */
 export const endSessions = (before: SessionEpoch, nowSeconds: number): SessionEpoch => ({
   generation: before.generation + 1,
   seconds: Math.max(before.seconds, nowSeconds),
 })
 
-/** What has ended by either. */
+/** Revokes what either of the two revokes. */
 export const laterOf = (a: SessionEpoch, b: SessionEpoch): SessionEpoch => ({
   generation: Math.max(a.generation, b.generation),
   seconds: Math.max(a.seconds, b.seconds),
@@ -143,7 +143,7 @@ export function readRevision(text: string): Revision | undefined {
   return number && digest ? { number: Number(number), digest } : undefined
 }
 
-/** The revision that follows: one more, and a digest of the old one and the content. */
+/** The next revision: the number plus one, and a digest of the old revision and the content. */
 export function nextRevision(old: string | undefined, content: Json): string {
   const before = old === undefined ? 0 : readRevision(old)?.number
   if (before === undefined) throw new TypeError('The old revision is not a revision')
@@ -153,7 +153,7 @@ export function nextRevision(old: string | undefined, content: Json): string {
   return `${before + 1}-${digest.slice(0, 32)}`
 }
 
-/** A user without anything, in the place of nobody or of one deleted before. `reviseUser` gives it its revision. */
+/** An empty user, possibly in place of a deleted one. */
 export function createUser(name: string, password: StoredPassword, before?: Tombstone): User {
   return reviseUser(before, {
     kind: 'user',
@@ -166,7 +166,7 @@ export function createUser(name: string, password: StoredPassword, before?: Tomb
   })
 }
 
-/** `after` with the revision it gets in the place of `before`: a new one only if the document shows a difference. */
+/** `after` with its revision: a new one only if the document differs from that of `before`. */
 export function reviseUser(before: UserRecord | undefined, after: User): User {
   const isSame = before?.kind === 'user' && renderVisible(before) === renderVisible(after)
   const revision = isSame ? before.document.revision : nextRevision(revisionOf(before), toDigested(after))
@@ -175,7 +175,7 @@ export function reviseUser(before: UserRecord | undefined, after: User): User {
   return { ...after, document: { ...document, revision, ...(ancestors.length > 0 ? { ancestors } : {}) } }
 }
 
-/** As many as the document database hands on when it is asked for less than all. */
+/** CouchDB returns this many in `_revisions` by default. */
 const MAX_ANCESTORS = 50
 
 export const ancestorsOf = (record: UserRecord | undefined): Ancestors =>
@@ -186,7 +186,7 @@ function withAncestor(before: UserRecord | undefined): Ancestors {
   return parent ? [parent.digest, ...ancestorsOf(before)].slice(0, MAX_ANCESTORS) : []
 }
 
-/** Deletes a user: its sessions end, its revision moves on. */
+/** The record of a deleted user. Its sessions are revoked, and it has a new revision. */
 export function toTombstone(user: User, nowSeconds: number): Tombstone {
   return {
     kind: 'tombstone',
@@ -200,12 +200,12 @@ export function toTombstone(user: User, nowSeconds: number): Tombstone {
 export const revisionOf = (record: UserRecord | undefined): string | undefined =>
   record?.kind === 'user' ? record.document.revision : record?.revision
 
-/** All that a reader of the document can see of it, the hash of the password included. */
+/** Everything the document shows, including the password hash. */
 const renderVisible = (user: User): string => JSON.stringify([toDigested(user), user.password])
 
 /**
- * The salt tells two passwords apart: copies of a user elsewhere would keep the old password if the revision did not.
- * The hash is left out: others may see a revision, and could try guesses against a digest that covers it.
+ * Includes the salt, because a replica keeps the old password unless a new password changes the revision. Excludes the
+ * hash: revisions are visible to others, who could test guesses against a digest that covers it.
  */
 const toDigested = ({ name, document, password }: User): Json => [
   name,

@@ -1,14 +1,16 @@
 // `POST /_api/database` with an upstream: the database is created there, its users in Cardea's directory.
+
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
 import type { AdministratorDirectory, UserDraft, UserEditor, UserImporter } from '../../directory/directory.ts'
+import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant } from '../../directory/user.ts'
 import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { type Members, readMembers } from './body.ts'
 import type { GateSettings } from './gate.ts'
-import { SYSTEM_DATABASE } from './path.ts'
+
 import { requireManager, requireOperator } from './rights.ts'
 import { readUserInput, requireSmall } from './users/input.ts'
 import { canBeManaged } from './users/write.ts'
@@ -68,7 +70,6 @@ function readUser(entry: unknown, database: string): UserDraft {
   return { name, password: { password: passwd }, isActive: active, multiModel }
 }
 
-const ALL = '*'
 const WHOLE_DATABASE: Grant = { level: 'rw', collections: new Map([[ALL, 'rw']]) }
 
 /** The rules for names and passwords, before anything is created anywhere. */

@@ -1,9 +1,11 @@
 // Which databases there are, as far as grants tell, where no upstream gives the answer.
+
 import { Refusal } from '../../base/errors.ts'
+import { SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Databases, type GateSettings, isExempt, levelOn } from './gate.ts'
-import { SYSTEM_DATABASE } from './path.ts'
+
 import { toWrappedReply } from './wire.ts'
 
 export interface DatabasesDeps {

@@ -1,9 +1,9 @@
 import { Refusal } from '../../base/errors.ts'
-import { resolveDatabaseLevel } from '../../directory/grants.ts'
+import { resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS, type Authenticated, type Identity, isAnonymous } from '../../directory/identity.ts'
 import type { GrantLevel } from '../../directory/user.ts'
 import type { Path, RequestContext } from '../../http/request-context.ts'
-import { SYSTEM_DATABASE, toLocalPath } from './path.ts'
+import { toLocalPath } from './path.ts'
 
 export interface GateSettings {
   /** Off: nothing asks for a credential. */

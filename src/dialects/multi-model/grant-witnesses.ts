@@ -1,6 +1,6 @@
+import { ALL } from '../../directory/grants.ts'
 import type { User } from '../../directory/user.ts'
 
-const ALL = '*'
 const MAX_WITNESSES = 8
 
 interface Granted {

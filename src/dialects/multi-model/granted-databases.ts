@@ -1,19 +1,20 @@
 // Which databases there are where no upstream says so: the system database, and every name somebody was granted.
+
 import type { Clock } from '../../base/clock.ts'
-import type { Directory } from '../../directory/directory.ts'
+import type { RevocationFeed, UserReader } from '../../directory/directory.ts'
+import { SYSTEM_DATABASE } from '../../directory/grants.ts'
+import { listUserPages } from '../../directory/list-user-pages.ts'
 import type { User } from '../../directory/user.ts'
 import type { Databases } from './gate.ts'
 import { createWitnesses } from './grant-witnesses.ts'
-import { SYSTEM_DATABASE } from './path.ts'
 
 export interface GrantedDatabasesDeps {
-  readonly directory: Pick<Directory, 'findUser' | 'listUsers' | 'onRevoked'>
+  readonly directory: Pick<UserReader, 'findUser' | 'listUsers'> & RevocationFeed
   /** Whether an upstream knows better: then every name may exist. */
   hasUpstream(): boolean
   readonly clock: Clock
 }
 
-const PAGE = 500
 /** Past this many changed users it is cheaper to look at all of them. */
 const MAX_CHANGED = 1000
 /** Looking at all users again may take this part of the time, whoever asks and however much changes. */
@@ -77,13 +78,8 @@ export function createGrantedDatabases({ directory, hasUpstream, clock }: Grante
   }
 }
 
-async function* listAll(directory: Pick<Directory, 'listUsers'>): AsyncGenerator<User> {
-  let page = await directory.listUsers({ limit: PAGE })
-  yield* page
-  while (page.length === PAGE) {
-    page = await directory.listUsers({ from: { name: page.at(-1)?.name ?? '', isInclusive: false }, limit: PAGE })
-    yield* page
-  }
+async function* listAll(directory: Pick<UserReader, 'listUsers'>): AsyncGenerator<User> {
+  for await (const page of listUserPages(directory)) yield* page
 }
 
 function singleFlight(work: () => Promise<void>): () => Promise<void> {

@@ -1,9 +1,7 @@
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
+import { SYSTEM_DATABASE } from '../../directory/grants.ts'
 import type { Path } from '../../http/request-context.ts'
-
-/** The database a path without `/_db/<name>` speaks to. */
-export const SYSTEM_DATABASE = '_system'
 
 const VERSION_PREFIX = '_arango'
 

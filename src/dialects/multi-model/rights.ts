@@ -1,8 +1,8 @@
 import { Refusal } from '../../base/errors.ts'
+import { SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS, type Identity, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { type GateSettings, isExempt, levelOn } from './gate.ts'
-import { SYSTEM_DATABASE } from './path.ts'
 
 /** Who manages this door: an administrator, a superuser token, or a user who may write the system database. */
 const isManager = (identity: Identity): boolean => levelOn(identity, SYSTEM_DATABASE) === 'rw'

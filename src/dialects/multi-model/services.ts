@@ -1,10 +1,12 @@
 // Applications mounted behind the multi-model door: which paths are theirs, and which requests reach them.
+
 import { Refusal } from '../../base/errors.ts'
+import { SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS, HELD_BACK, isAnonymous } from '../../directory/identity.ts'
 import type { Path, Reply, RequestContext } from '../../http/request-context.ts'
 import { isPreflight } from './cors.ts'
 import { levelOn } from './gate.ts'
-import { hasPrefix, SYSTEM_DATABASE } from './path.ts'
+import { hasPrefix } from './path.ts'
 import { checkPath } from './steps.ts'
 
 /** An application and where it is mounted. */

@@ -1,5 +1,6 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
 import type { Identity } from '../../../directory/identity.ts'
+import { listUserPages } from '../../../directory/list-user-pages.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import type { UsersDeps } from './deps.ts'
 import { whoAsks } from './get.ts'
@@ -8,8 +9,6 @@ import { findLeaf, type Leaf, renderLeaf, toLeaf } from './leaf.ts'
 import { type ListQuery, readListQuery } from './list-query.ts'
 import { renderSequence } from './sequence.ts'
 import { toListReply } from './stream.ts'
-
-const PAGE = 500
 
 interface Row {
   readonly key: unknown
@@ -38,18 +37,15 @@ async function renderHead({ directory, changes, uuid }: UsersDeps, query: ListQu
 }
 
 async function* listRange(deps: UsersDeps, { range }: ListQuery, who: Identity): AsyncGenerator<Row, void> {
-  const descending = range.isDescending
-  let names = toNameRange(range, deps.prefix)
-  while (names) {
-    const page = await deps.directory.listUsers({ ...names, descending, limit: PAGE })
+  const names = toNameRange(range, deps.prefix)
+  if (!names) return
+  for await (const page of listUserPages(deps.directory, { ...names, descending: range.isDescending })) {
     for (const user of page) {
       const leaf = toLeaf(deps, user, who)
       if (leaf) yield { key: leaf.id, leaf }
     }
     // where nothing is to be shown, nothing else would let others have their turn
     await giveWay()
-    const last = page.at(-1)
-    names = last && page.length === PAGE ? { ...names, from: { name: last.name, isInclusive: false } } : undefined
   }
 }
 

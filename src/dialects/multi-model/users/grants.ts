@@ -1,10 +1,10 @@
 import { Refusal } from '../../../base/errors.ts'
-import { resolveCollectionLevel, resolveDatabaseLevel } from '../../../directory/grants.ts'
+import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import type { Grant, GrantLevel } from '../../../directory/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { readMembers } from '../body.ts'
 import { capLevel } from '../mode.ts'
-import { SYSTEM_DATABASE } from '../path.ts'
+
 import { requireManager, requireReader } from '../rights.ts'
 import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
 import type { UsersDeps } from './deps.ts'
@@ -13,8 +13,6 @@ import { aboutUser } from './wire.ts'
 import { ROOT, requireChangeable } from './write.ts'
 
 type Grants = ReadonlyMap<string, Grant>
-
-const ALL = '*'
 
 /** An administrator may do everything, everywhere. Who asks for what was granted looks for the system database by name. */
 const EVERYTHING: Grants = new Map(

@@ -1,4 +1,5 @@
 import { Refusal } from '../../../base/errors.ts'
+import { listUserPages } from '../../../directory/list-user-pages.ts'
 import type { User } from '../../../directory/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { gather } from '../gather.ts'
@@ -19,24 +20,8 @@ export async function getUser(deps: UsersDeps, context: RequestContext, { user: 
 export async function listUsers({ directory, settings }: UsersDeps, context: RequestContext): Promise<Reply> {
   requireReader(context, settings())
   const administrators = directory.listAdministrators().map(({ name }) => name)
-  // The first page is there before the reply begins, so that a store that is gone still gets its own answer.
-  const first = await directory.listUsers({ limit: PAGE })
-  const users = renderUsers(mergeNames(readPages(first, directory), administrators))
+  const users = renderUsers(mergeNames(listUserPages(directory), administrators))
   return { status: 200, headers: [['Content-Type', 'application/json']], body: await gather(users) }
-}
-
-const PAGE = 500
-
-type Lister = Pick<UsersDeps['directory'], 'listUsers'>
-
-async function* readPages(first: readonly User[], directory: Lister): AsyncGenerator<readonly User[]> {
-  let page = first
-  yield page
-  while (page.length === PAGE) {
-    const last = page.at(-1)?.name ?? ''
-    page = await directory.listUsers({ from: { name: last, isInclusive: false }, limit: PAGE })
-    yield page
-  }
 }
 
 /** Administrators among the users, each name once, in the order of their bytes. */
