@@ -1,7 +1,7 @@
 /** The headers that pass the identity of a request to upstream servers. Signers are passed in; no key is kept here. */
 import type { Clock } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { type Authenticated, type Identity, isAnonymous } from '../directory/identity.ts'
+import { ADMIN_ROLE, type Authenticated, type Identity, isAnonymous } from '../directory/identity.ts'
 import type { Signer } from '../keys/sign.ts'
 import { expiryOf } from './open-streams.ts'
 import { createUpstreamTokenCache } from './upstream-token-cache.ts'
@@ -29,8 +29,6 @@ const toHeader = (text: string): string => Buffer.from(text, 'utf8').toString('l
 
 // names and roles contain no control characters, so two identities never have the same key
 const cacheKeyOf = ({ name, roles, isAdmin }: Identity): string => `${name}\n${roles.join(',')}\n${isAdmin}`
-
-const ADMIN_ROLE = '_admin'
 
 const rolesOf = ({ roles, isAdmin }: Identity): readonly string[] =>
   isAdmin && !roles.includes(ADMIN_ROLE) ? [ADMIN_ROLE, ...roles] : roles

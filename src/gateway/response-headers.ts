@@ -1,4 +1,3 @@
-import { createNameMemo } from '../base/name-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 import { listConnectionNames } from './request-headers.ts'
 
@@ -28,11 +27,7 @@ const FATES: ReadonlyMap<string, Fate> = new Map([
 
 const CORS_PREFIX = 'access-control-'
 
-const readName = createNameMemo((name) => {
-  const lower = name.toLowerCase()
-  const fate = FATES.get(lower) ?? (lower.startsWith(CORS_PREFIX) ? 'cors' : 'pass')
-  return { lower, fate }
-})
+const fateOf = (lower: string): Fate => FATES.get(lower) ?? (lower.startsWith(CORS_PREFIX) ? 'cors' : 'pass')
 
 /** The headers that are forwarded to the client. `undefined`: the body has a transfer coding that cannot be forwarded. */
 export function filterResponseHeaders(
@@ -46,7 +41,8 @@ export function filterResponseHeaders(
   let length: HeaderPair | undefined
   for (let i = 0; i + 1 < texts.length; i += 2) {
     const [name = '', value = ''] = [texts[i], texts[i + 1]]
-    const { lower, fate } = readName(name)
+    const lower = name.toLowerCase()
+    const fate = fateOf(lower)
     if (fate === 'coding' && value.toLowerCase() !== 'chunked') return undefined
     if (fate === 'length') length = [name, value]
     else if (!hopNames.has(lower) && isForwarded(fate, value, rules)) kept.push([name, value])
@@ -91,14 +87,14 @@ export function filterResponseTrailers(raw: RawHeaders): [string, string][] {
   const kept: [string, string][] = []
   for (let i = 0; i + 1 < texts.length; i += 2) {
     const [name = '', value = ''] = [texts[i], texts[i + 1]]
-    if (!hopNames.has(readName(name).lower) && canTrail(name)) kept.push([name, value])
+    const lower = name.toLowerCase()
+    if (!hopNames.has(lower) && canTrail(lower)) kept.push([name, value])
   }
   return kept
 }
 
-function canTrail(name: string): boolean {
-  const { lower, fate } = readName(name)
-  if (fate !== 'pass' || NEVER_TRAILERS.has(lower)) return false
+function canTrail(lower: string): boolean {
+  if (fateOf(lower) !== 'pass' || NEVER_TRAILERS.has(lower)) return false
   return !NEVER_TRAILER_PREFIXES.some((prefix) => lower.startsWith(prefix))
 }
 
