@@ -74,7 +74,7 @@ export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions
   }
   return {
     hash: (clear, { salt = createSalt(), ...parameters }, turn) =>
-      run(() => createStored(clear, parameters, salt, tools), turn),
+      run(() => createStored(clear, { ...parameters, salt }, tools), turn),
     verify: (stored, clear, decoy, turn) => run(() => verify(stored, clear, decoy), turn),
     isAffordable: (stored) => isAffordable(stored, maxStrength()),
     pad: (done, decoy, turn) => run(() => pad(done, decoy), turn),
@@ -92,12 +92,11 @@ export function defaultJobs(poolSize = process.env['UV_THREADPOOL_SIZE'], cores 
 
 async function createStored(
   clear: string,
-  parameters: HashParameters,
-  salt: string,
+  parameters: HashParameters & { readonly salt: string },
   tools: HashTools,
 ): Promise<HashedPassword> {
   const scheme = requireScheme(parameters.scheme)
-  const created = scheme.create?.(parameters, salt)
+  const created = scheme.create?.(parameters, parameters.salt)
   if (!created) throw new TypeError(`no new password is stored as ${scheme.name}`)
   // only the schemes of HashedPassword have a `create`
   return { ...created, hash: await scheme.compute(clear, created, tools) } as HashedPassword

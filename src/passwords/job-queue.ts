@@ -5,26 +5,26 @@ import { createLanes, type Waiting } from './lanes.ts'
 export interface JobQueueOptions {
   /** How many jobs run at once. */
   readonly jobs: number
-  /** How many more may wait; asked each time. */
+  /** How many more may wait; read for each job. */
   readonly queue: () => number
   readonly clock?: Clock
 }
 
-/** Whose job it is, and what ends its wait. */
+/** The position of a job in the queue, and what ends its wait. */
 export interface Turn {
   /** Jobs of one lane are served in order, lanes in turn. Left out: work of the server itself. */
   readonly lane?: string
-  /** Whether the lane goes first; asked each time. Left out: it does. */
+  /** Whether the lane goes first; called for each choice. Left out: it does. */
   isPreferred?(): boolean
-  /** Called when the turn has come; throws where the job must not run any more. */
+  /** Called right before the job runs; throws if it must not run any more. */
   begin?(): void
   readonly signal?: AbortSignal | undefined
 }
 
 export interface JobQueue {
   /**
-   * Runs the job when its turn comes. Rejects with `overloaded` where too many wait, with the signal's reason when that
-   * ends before the job began, and with what `begin` throws.
+   * Runs the job when its turn comes. Rejects with `overloaded` if too many jobs wait, with the signal's reason if it is
+   * aborted before the job begins, and with what `begin` throws.
    */
   run<T>(job: () => Promise<T>, turn?: Turn): Promise<T>
   load(): { readonly running: number; readonly waiting: number }
@@ -37,12 +37,12 @@ interface Job extends Waiting {
 
 const OWN_LANE = ''
 const LONGEST_RETRY_SECONDS = 60
-// the newest job counts for a fifth, so that one slow job does not send every client away for a minute
+// the newest job counts for a fifth, so that one slow job does not raise every Retry-After to a minute
 const WEIGHT_OF_NEWEST = 0.2
 
 /**
- * A bounded queue before a fixed number of places. When it is full, a newcomer takes the place of the last job of a lane
- * with less right to wait: so no client can use up the queue for the others.
+ * A bounded queue in front of a fixed number of concurrent jobs. When it is full, a new job displaces the last job of a
+ * lane with lower priority, so one client cannot fill the queue for the others.
  */
 export function createJobQueue({ jobs, queue, clock = SYSTEM_CLOCK }: JobQueueOptions): JobQueue {
   if (!Number.isInteger(jobs) || jobs < 1) throw new RangeError('expected at least one job')
@@ -86,7 +86,7 @@ export function createJobQueue({ jobs, queue, clock = SYSTEM_CLOCK }: JobQueueOp
     return displaced !== undefined && waiting.size() < queue()
   }
 
-  /** Hands the place to the next; only where none waits is it free. */
+  /** Passes the place to the next job; it becomes free only if none waits. */
   const giveUpPlace = () => {
     const next = waiting.next(clock.nowMs())
     if (next) next.enter()

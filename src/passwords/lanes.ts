@@ -1,4 +1,4 @@
-/** Somebody's job that waits for its turn. */
+/** A job that waits for its turn. */
 export interface Waiting {
   /** Jobs of one lane are served in order; lanes are served in turn. */
   readonly lane: string
@@ -12,24 +12,24 @@ export interface Lanes<W extends Waiting> {
   size(): number
   add(job: W): void
   delete(job: W): void
-  /** Takes out the job whose turn it is. */
+  /** Removes and returns the job whose turn it is. */
   next(nowMs: number): W | undefined
   /**
-   * Takes out a job that must make room for this one; `undefined` where none has a lesser right to wait: only what is not
-   * preferred makes room for what is, else only a longer lane for a shorter one.
+   * Removes and returns a job that must make room for this one; `undefined` if there is none. A job that is not preferred
+   * makes room for one that is; among equals a longer lane makes room for a shorter one.
    */
   displaceFor(job: W): W | undefined
 }
 
 interface Lane<W> {
   readonly jobs: Set<W>
-  /** Whether it had no turn yet. */
+  /** Whether no job of the lane has run yet. */
   readonly isNew: boolean
 }
 
-/** A client that waits longer finds the server slow. */
+/** From this wait on, new lanes are preferred. */
 const PATIENCE_MS = 500
-/** One turn of so many goes to lanes that are not preferred, so that those wait but do not starve. */
+/** Every eighth turn goes to lanes that are not preferred, so that they wait longer but never starve. */
 const TURNS_FOR_OTHERS = 8
 
 export function createLanes<W extends Waiting>(): Lanes<W> {
@@ -44,7 +44,7 @@ export function createLanes<W extends Waiting>(): Lanes<W> {
     if (lane.jobs.size === 0) lanes.delete(job.lane)
   }
 
-  /** While lanes wait too long, every other turn goes to the newest: a newcomer must not wait for a whole crowd. */
+  /** While lanes wait too long, every other turn goes to the newest one, so that it need not wait for all others. */
   const choose = (candidates: readonly W[], nowMs: number): W | undefined => {
     const [first] = candidates
     if (!first || nowMs - first.sinceMs <= PATIENCE_MS || turn % 2 === 0) return first
@@ -100,7 +100,7 @@ function split<W extends Waiting>(lanes: Iterable<Lane<W>>): readonly [preferred
   return halves
 }
 
-/** The lane with the least right to wait: not preferred, then the longest. */
+/** The lane with the lowest priority: one that is not preferred, then the longest. */
 function findLeast<W extends Waiting>(lanes: readonly Lane<W>[]): Lane<W> | undefined {
   const isPreferred = ({ jobs: [first] }: Lane<W>) => first?.isPreferred() ?? true
   const others = lanes.filter((lane) => !isPreferred(lane))

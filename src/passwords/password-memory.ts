@@ -5,13 +5,13 @@ import { createLiveCache } from '../base/live-cache.ts'
 import { canBePassword } from './password-digest.ts'
 
 /**
- * What was verified a moment ago, so that Basic on every request costs microseconds. Holds keyed digests, never a
- * password; the key is made anew in each process and never leaves it.
+ * Recently verified passwords, so that Basic authentication on every request costs microseconds. Holds keyed digests,
+ * never a password; each process creates its own key, which never leaves it.
  */
 export interface PasswordMemory {
   /** Call only after the stored password of this version verified. `version` changes whenever that does. */
   remember(name: string, version: string, password: string): void
-  /** `false` says nothing about the password: verify it. What was verified longer ago than `maxAgeMs` does not count. */
+  /** `false`: the password has to be verified. A verification older than `maxAgeMs` does not count. */
   isRemembered(name: string, version: string, password: string, maxAgeMs?: number): boolean
 }
 
@@ -21,17 +21,17 @@ interface Remembered {
   readonly verifiedAtMs: number
 }
 
-/** One password a name is remembered; `size` says of how many names, and 0 switches the memory off. */
+/** Remembers one password per name for up to `size` names; 0 disables the memory. */
 export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_CLOCK): PasswordMemory {
   const key = randomBytes(32).toString('base64')
   const digests = createLiveCache<Remembered>(size)
-  // the key first and nothing shown of the digest: what an HMAC would add protects those that are shown
+  // a plain keyed hash is enough: the digest is never shown, and an HMAC protects only digests that are
   const digestOf = (password: string) => hash('sha256', key + password, 'base64')
   return {
     remember: (name, version, password) =>
       digests.set(name, { version, digest: digestOf(password), verifiedAtMs: clock.nowMs() }),
     isRemembered: (name, version, password, maxAgeMs = Number.POSITIVE_INFINITY) => {
-      // computed also where nothing is remembered, so that the time does not tell who signed in lately
+      // computed even if nothing is remembered, so that the time does not reveal who signed in recently
       const asked = digestOf(password)
       const known = digests.get(name)
       if (known?.version !== version || clock.nowMs() - known.verifiedAtMs >= maxAgeMs) return false

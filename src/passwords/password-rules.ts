@@ -3,12 +3,12 @@ import { checkPasswordText } from './password-digest.ts'
 import { createPasswordExpression, type PasswordExpression } from './password-expression.ts'
 import { type RuleTerm, readRuleTerms, TermProblem } from './password-terms.ts'
 
-/** What a new password must match, all of it. */
+/** A new password must match all of them. */
 export type PasswordRules = readonly PasswordRule[]
 
 export interface PasswordRule {
   readonly expression: PasswordExpression
-  /** Appended to the refusal; may be empty. */
+  /** Appended to the error message; may be empty. */
   readonly reason: string
 }
 
@@ -18,7 +18,7 @@ export type PasswordRulesReading =
 
 /**
  * Together these bound the work for one password: so many bytes, each with so many steps. The engine never needs
- * more, whatever expression and password are chosen.
+ * more, for any expression and password.
  */
 export const PASSWORD_RULE_LIMITS = Object.freeze({ textBytes: 8192, rules: 32, steps: 2500, passwordBytes: 1024 })
 
@@ -60,7 +60,7 @@ function readRule({ expression, reason, at }: RuleTerm): PasswordRule {
 
 const REFUSAL = 'Password does not conform to requirements.'
 
-/** What is wrong with a new password, as the client is told; `undefined` where nothing is. */
+/** The error message for a new password that breaks a rule; `undefined` if it breaks none. */
 export function checkPassword(rules: PasswordRules, password: string): string | undefined {
   const flaw = checkPasswordText(password)
   if (flaw !== undefined) return `${REFUSAL} ${flaw}`

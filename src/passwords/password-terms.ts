@@ -1,4 +1,4 @@
-/** An element of the list: an expression and, maybe empty, why a password is refused by it. One character a byte. */
+/** An element of the list: an expression and the reason shown when a password does not match it, which may be empty. One character per byte. */
 export interface RuleTerm {
   readonly expression: string
   readonly reason: string
@@ -18,7 +18,7 @@ export class TermProblem extends Error {
 
 /**
  * Reads the Erlang list of `password_regexp`: `"expression"`, `{"expression"}`, `{"expression", "reason"}`. The text
- * is one character a byte, as the document database sees it. Nothing at all, `""` and `[]` are the empty list.
+ * has one character per byte, as CouchDB sees it. An empty text, `""` and `[]` are the empty list.
  * Throws a TermProblem.
  */
 export function readRuleTerms(text: string): readonly RuleTerm[] {
@@ -53,7 +53,7 @@ function readTerm(cursor: Cursor): RuleTerm {
   return { expression, reason, at }
 }
 
-/** Strings side by side are one string, as in Erlang. */
+/** Adjacent strings are one string, as in Erlang. */
 function readString(cursor: Cursor): string {
   if (cursor.peek() !== '"') throw cursor.problem('expected a string in double quotes')
   let value = ''
@@ -105,12 +105,12 @@ function readEscape(escaped: RegExpExecArray, cursor: Cursor): string {
 
 interface Cursor {
   readonly at: number
-  /** What comes after white space and comments; `''` at the end. */
+  /** The next character after white space and comments; `''` at the end. */
   peek(): string
   isAtEnd(): boolean
-  /** Takes the character when it comes next, white space and comments aside. */
+  /** Consumes the character if it comes next, after white space and comments. */
   take(character: string): boolean
-  /** Takes what the sticky pattern matches right here. */
+  /** Consumes what the sticky pattern matches at this position. */
   match(pattern: RegExp): RegExpExecArray | null
   problem(message: string): TermProblem
 }

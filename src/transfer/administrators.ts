@@ -1,11 +1,11 @@
-// Administrators of the document database, in and out. The syntax of configuration files is for others to read.
+// Reads and writes administrators of CouchDB: single entries, not the configuration files that contain them.
 import { requireName } from '../directory/check-user.ts'
 import type { Administrator } from '../directory/directory.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { type Reading, toReason } from './records.ts'
 import { refuse, requireText } from './require.ts'
 
-/** One entry of `[admins]`, out of a file or `_config/admins`. Clear text is a password like any other new one. */
+/** Reads one entry of `[admins]`, from a file or `_config/admins`. Clear text is a new password. */
 export function readAdministrator(name: string, value: unknown): Reading {
   try {
     requireName(name)
@@ -18,11 +18,11 @@ export function readAdministrator(name: string, value: unknown): Reading {
   }
 }
 
-/** The value that the document database itself reads, with the pseudo-random function by name; `undefined`: no such. */
+/** The value as CouchDB reads it, with the name of the PRF; `undefined`: the text is no stored password. */
 export function toDocumentAdministrator({ text }: Administrator): string | undefined {
   const reading = readAdminPassword(text)
   return reading.kind === 'stored' ? renderAdminPassword(reading.password, 'prf') : undefined
 }
 
-/** Whether an entry is stored as it is; else it is a password in clear. */
+/** Whether an entry is a stored password; otherwise it is clear text. */
 export const isStoredAdministrator = (text: string): boolean => readAdminPassword(text).kind === 'stored'

@@ -1,4 +1,4 @@
-// Cardea's own files: one JSON object a line. The first says what follows, the last that nothing is missing.
+// Cardea's own format: one JSON object per line. The first names the format, the last marks the end of a complete file.
 import { findMember, isJsonObject } from '../base/json.ts'
 import { requireName } from '../directory/check-user.ts'
 import type { Administrator } from '../directory/directory.ts'
@@ -15,7 +15,7 @@ const END: JsonObject = { end: CONTENT }
 
 export const isCardeaHead = (value: unknown): boolean => isJsonObject(value) && Object.hasOwn(value, 'cardea')
 
-/** A file that lost its head or its end is not passed off as whole. */
+/** Reports a file without its first or last line as incomplete. */
 export function createCardeaReader(): RecordReader {
   let state: 'before' | 'inside' | 'after' = 'before'
   const { read } = createRecordReader(findId, (value) => {
@@ -78,7 +78,7 @@ function readRecord(line: JsonObject): Reading {
   return read(content)
 }
 
-/** Administrators come last: a user may have the name of one, but cannot be made under it. */
+/** Administrators come last: a user can have the name of one, but cannot be created while the administrator exists. */
 export const createCardeaWriter = (administrators: readonly Administrator[]): RecordWriter => ({
   head: renderLines([HEAD]),
   separator: '\n',

@@ -1,4 +1,4 @@
-// User documents of the document database, in and out.
+// Reads and writes user documents of CouchDB.
 import { findMember, isJsonObject } from '../base/json.ts'
 import { requireName, requireRoles } from '../directory/check-user.ts'
 import type { NewPassword, UserDraft } from '../directory/directory.ts'
@@ -16,15 +16,15 @@ import {
 import { isRevision, refuse, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
 
 export interface DocumentNames {
-  /** What the id of a user document begins with, as in `org.couchdb.user:`. */
+  /** The prefix of the id of a user document, such as `org.couchdb.user:`. */
   readonly idPrefix: string
 }
 
-/** Reads documents, or rows of a listing that hold them. */
+/** Reads documents, or rows of a listing that contain them. */
 export const createDocumentReader = (names: DocumentNames): RecordReader =>
   createRecordReader(findId, (value) => readRow(requireObject(value, 'the record'), names))
 
-/** A user or design document, a row that holds one, or the head of a backup. */
+/** A user or design document, a row that contains one, or the header of a backup. */
 export function isDocumentRecord(value: unknown, { idPrefix }: DocumentNames): boolean {
   const id = findId(value) ?? ''
   return id.startsWith(idPrefix) || id.startsWith(DESIGN) || (isJsonObject(value) && isBackupHead(value))
@@ -77,7 +77,7 @@ function readDraft(document: JsonObject): UserDraft {
   }
 }
 
-/** Members of the database itself, and those that hold what a user has beside them. */
+/** Members that CouchDB manages, and those that `UserDraft` has its own fields for. */
 const NAMED_MEMBERS: ReadonlySet<string> = new Set([
   ...['_id', '_rev', '_attachments', '_revisions', '_revs_info', '_conflicts', '_deleted_conflicts', '_local_seq'],
   ...['_deleted', 'name', 'type', 'roles', 'password', 'preserve_salt'],
@@ -90,7 +90,7 @@ function isOwnMember(member: string): boolean {
   return false
 }
 
-/** In clear where somebody wrote it so; a real dump never does. */
+/** A hand-written file may contain a password in clear; a dump never does. */
 function readPassword(document: JsonObject): NewPassword | undefined {
   const { password, salt } = document
   if (typeof password === 'string') {
@@ -104,7 +104,7 @@ function readPassword(document: JsonObject): NewPassword | undefined {
 const findNotes = (document: JsonObject): readonly string[] =>
   document['_attachments'] === undefined ? [] : ['Its attachments are left behind.']
 
-/** Writes what `POST /_users/_bulk_docs` takes: one document a line, without revisions, so that all are new there. */
+/** Writes a body for `POST /_users/_bulk_docs`: one document per line, without revisions, so that each creates a user. */
 export const createDocumentWriter = ({ idPrefix }: DocumentNames): RecordWriter => ({
   head: '{"docs":[\n',
   separator: ',\n',
@@ -135,11 +135,11 @@ function findLosses({ isActive, password, multiModel }: User): readonly Loss[] {
   return losses
 }
 
-/** A user without a password loses none. */
+/** A user without a password has nothing to lose. */
 const isExportable = (password: StoredPassword): boolean =>
   isUsable(password) ? requireScheme(password.scheme).isDocumentScheme : password.reason === 'absent'
 
-/** With every member written out, the pseudo-random function too: versions differ in what they take for granted. */
+/** Includes every member, also the PRF: versions of CouchDB differ in their defaults. */
 function toHashMembers(password: StoredPassword): readonly (readonly [string, Json])[] {
   // the schemes write texts and numbers
   return Object.entries(toFullMembers(password) ?? {}) as [string, Json][]

@@ -1,9 +1,9 @@
-// A draft of a user as JSON: what Cardea's own files hold, and what a running server is sent.
+// Writes a draft of a user as JSON, for Cardea's own format and for the admin API.
 import type { NewPassword, UserDraft } from '../directory/directory.ts'
 import type { Grant, Json, JsonObject, User } from '../directory/user.ts'
 import { toDocumentMembers } from '../passwords/password.ts'
 
-/** All there is of a user, so that nothing is lost on the way. */
+/** Everything a user has, so that an import restores it without loss. */
 export const toDraft = ({ name, isActive, password, sessionEpoch, document, multiModel }: User): UserDraft => ({
   name,
   isActive,
@@ -15,7 +15,7 @@ export const toDraft = ({ name, isActive, password, sessionEpoch, document, mult
   multiModel,
 })
 
-/** What is empty is left out. */
+/** Leaves out empty members. */
 export function toDraftJson(draft: UserDraft): JsonObject {
   const {
     name,
@@ -48,7 +48,7 @@ export function toDraftJson(draft: UserDraft): JsonObject {
 
 const unlessEmpty = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
 
-/** A stored one as the members of a user document, whatever its form: those are read back to the same password. */
+/** A stored password of any scheme becomes the members of a user document, which read back to the same password. */
 function toPasswordJson(password: NewPassword): Json | undefined {
   if (!('stored' in password))
     return { clear: password.password, ...(password.salt === undefined ? {} : { salt: password.salt }) }

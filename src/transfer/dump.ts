@@ -1,7 +1,6 @@
 /**
- * Reads a dump of users in any format, in constant memory. Bytes enter, in chunks of any size; what each record says
- * leaves, with its line. Nothing here throws on what stands in a dump, and no refusal keeps the next record from being
- * read.
+ * Reads a dump of users in any format, in constant memory, from chunks of any size. Never throws because of what a dump
+ * contains; a record that is rejected does not stop the next one from being read.
  */
 import { isJsonObject, readJson } from '../base/json.ts'
 import type { DocumentNames } from './document.ts'
@@ -11,13 +10,13 @@ import type { Reading, RecordReader } from './records.ts'
 import { createSplitter, type Piece, type PieceFlaw } from './split.ts'
 
 export interface DumpOptions extends DocumentNames {
-  /** Guessed by the first record when left out. */
+  /** Left out: recognised by the first record. */
   readonly format?: FormatName | undefined
 }
 
 export interface Found {
   readonly line: number
-  /** Characters of the record; where one line holds several, of each its share. */
+  /** Characters of the record; if a line contains several records, its length divided by their number. */
   readonly size: number
   readonly reading: Reading
 }
@@ -97,7 +96,7 @@ function readValue(piece: Piece): Value {
   if ('flaw' in piece) return { flaw: PIECE_FLAWS[piece.flaw] }
   const reading = readJson(piece.text, { noDuplicates: true })
   if (reading.kind === 'refused') return { flaw: JSON_FLAWS[reading.reason] }
-  // deeper than anybody needs, and than some can be written again
+  // too deep to be serialised again by every client
   return hasManyOpeners(piece.text) && isDeep(reading.value)
     ? { flaw: `The record is nested more than ${MAX_DEPTH} deep.` }
     : reading
@@ -107,7 +106,7 @@ const JSON_FLAWS = { not_json: 'The record is not JSON.', duplicate_name: 'A mem
 
 const [OPEN_LIST, OPEN_OBJECT] = [0x5b, 0x7b] as const
 
-/** Whether there are brackets enough to be nested too deep: nearly never, and told without making anything. */
+/** A cheap test without allocations: few records have enough brackets to be nested too deeply. */
 function hasManyOpeners(text: string): boolean {
   let openers = 0
   for (let at = 0; at < text.length; at += 1) {
@@ -117,7 +116,7 @@ function hasManyOpeners(text: string): boolean {
   return openers > MAX_DEPTH
 }
 
-/** Level by level, not by recursion: the depth comes from outside. */
+/** Level by level, not by recursion: the depth is untrusted. */
 function isDeep(value: unknown): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -1,5 +1,4 @@
-// Documents of the multi-model database's collection of users, out.
-
+// Writes documents of ArangoDB's collection of users.
 import { findMember, isJsonObject } from '../base/json.ts'
 import type { Grant, GrantLevel, Json, JsonObject, User } from '../directory/user.ts'
 import { toSimpleAuthData } from '../passwords/password.ts'
@@ -8,7 +7,7 @@ import type { PasswordMembers } from '../passwords/schemes/scheme.ts'
 import { isUsable } from '../passwords/schemes.ts'
 import { type Loss, type RecordWriter, renderObject } from './records.ts'
 
-/** Writes one document a line, as the data file of a dump has them. */
+/** Writes one document per line, like the data file of a dump. */
 export const createMultiModelWriter = (): RecordWriter => ({
   head: '',
   separator: '\n',
@@ -33,13 +32,13 @@ export const createMultiModelWriter = (): RecordWriter => ({
 
 const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'second_factor'])
 
-/** A key out of the name, so that a second restore finds the same user; names hold what keys cannot. */
+/** Derived from the name, so that a second restore finds the same user; a name can contain characters a key cannot. */
 const toKey = (name: string): string => digestHex('sha256', name).slice(0, 32)
 
-/** The database passes over users without a hash. This one is the digest of nothing anybody can name. */
+/** ArangoDB ignores users without a hash. No known password has this one. */
 const NO_AUTH_DATA = Object.freeze({ method: 'sha256', salt: '', hash: '0'.repeat(64) })
 
-/** Whether it says no more than that there is a user. */
+/** Whether this is the placeholder above, not a password. */
 export const isNoAuthData = (simple: unknown): boolean =>
   isJsonObject(simple) && Object.entries(NO_AUTH_DATA).every(([member, value]) => findMember(simple, member) === value)
 

@@ -1,4 +1,4 @@
-// Documents of the multi-model database's collection of users, in.
+// Reads documents of ArangoDB's collection of users.
 import { findMember, isJsonObject } from '../base/json.ts'
 import { toFingerprint, toTokenDigest } from '../directory/access-token.ts'
 import { requireGrants, requireName } from '../directory/check-user.ts'
@@ -61,7 +61,7 @@ function readDocument(document: JsonObject): Reading {
 
 const LOST = 'Its password was not carried along: one that is there already stays.'
 
-/** `null` and nothing at all are no data. */
+/** `null` and an absent member mean no data. */
 const readData = (value: Json | undefined, what: string): JsonObject => requireObject(value ?? {}, what)
 
 interface GrantsReading {
@@ -98,7 +98,7 @@ function readGrant(value: Json): GrantReading {
   }
 }
 
-/** The first answer that is `true` counts; where there is none, nothing may be done. */
+/** The first member that is `true` decides; if none is, there is no access. */
 const LEVELS: readonly (readonly [member: string, level: GrantLevel | undefined])[] = [
   ['write', 'rw'],
   ['read', 'ro'],
@@ -111,7 +111,7 @@ function readLevel(permissions: Json | undefined): GrantLevel | undefined {
   return answer ? answer[1] : 'none'
 }
 
-/** Records older than permissions: one word, which holds for all collections as well. */
+/** Old records have one word instead of permissions; it applies to all collections as well. */
 const WORDS: ReadonlyMap<string, GrantLevel> = new Map([
   ['rw', 'rw'],
   ['ro', 'ro'],
@@ -123,7 +123,7 @@ function readWord(word: string): GrantReading {
   return { grant: { level, collections }, hasSystemCollections: false }
 }
 
-/** Reads an access token as the multi-model database keeps it, in clear. Only its digest is taken over. */
+/** Reads an access token, which ArangoDB stores in clear. Only its digest is imported. */
 function readAccessToken(value: Json): AccessToken {
   const entry = requireObject(value, 'An access token')
   const token = requireText(entry['token'], 'token of an access token')
@@ -137,7 +137,7 @@ function readAccessToken(value: Json): AccessToken {
   }
 }
 
-/** Seconds, perhaps with a fraction; nothing is 0, which is long past. */
+/** Seconds, possibly with a fraction; absent means 0, which has expired. */
 function readTime(entry: JsonObject, member: string): number {
   const time = entry[member] ?? 0
   return requireCount(typeof time === 'number' ? Math.floor(time) : time, `${member} of an access token`)

@@ -1,4 +1,4 @@
-// A draft of a user out of JSON. Everything is judged: the text may come from anywhere.
+// Reads a draft of a user from JSON and checks every member: the text is untrusted.
 import { requireGrants, requireName, requireRoles } from '../directory/check-user.ts'
 import type { NewPassword, UserDraft } from '../directory/directory.ts'
 import type { AccessToken, Grant, GrantLevel, Json, MultiModelPayload, SessionEpoch } from '../directory/user.ts'
@@ -19,7 +19,7 @@ type Reader = (value: Json) => Partial<UserDraft>
 
 const payload = (multiModel: Partial<MultiModelPayload>): Partial<UserDraft> => ({ multiModel })
 
-/** Every member of a draft. One that is not here is a mistake, not something to pass over. */
+/** Every member of a draft. An unknown member is an error. */
 const MEMBERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['name', (value) => ({ name: readName(value) })],
   ['active', (value) => ({ isActive: requireFlag(value, 'active') })],
@@ -75,7 +75,7 @@ function readRevisionText(value: Json): string {
   return text
 }
 
-/** Above it are the generations of administrators, and there must be room to count on. */
+/** Higher generations belong to administrators, and later ones must still be countable. */
 const MAX_GENERATIONS = 2 ** 40
 
 function readSessionEpoch(value: Json): SessionEpoch {
@@ -86,7 +86,7 @@ function readSessionEpoch(value: Json): SessionEpoch {
   }
 }
 
-/** They have places of their own: here they would stand in the document a second time. */
+/** A draft has its own fields for these; here they would appear in the document twice. */
 const TAKEN_MEMBERS: ReadonlySet<string> = new Set(['name', 'type', 'roles', ...PASSWORD_MEMBERS])
 
 function readMembers(value: Json): readonly (readonly [string, Json])[] {

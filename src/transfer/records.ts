@@ -3,24 +3,24 @@ import { Refusal } from '../base/errors.ts'
 import type { UserDraft } from '../directory/directory.ts'
 import type { Json, User } from '../directory/user.ts'
 
-/** What one record of a dump says. Reasons and notes are sentences for people, and hold nothing secret. */
+/** The result of reading one record. Reasons and notes are sentences for people and contain no secrets. */
 export type Reading =
   | { readonly kind: 'user'; readonly id: string; readonly draft: UserDraft; readonly notes: readonly string[] }
   | { readonly kind: 'administrator'; readonly id: string; readonly text: string }
-  /** No user, and no mistake either: a design document, a deletion, the head of the file. */
+  /** Neither a user nor an error: a design document, a deletion, the header of the file. */
   | { readonly kind: 'passed'; readonly id?: string; readonly reason: string }
   /** `isLast`: nothing after it can be read. */
   | { readonly kind: 'refused'; readonly id?: string; readonly reason: string; readonly isLast?: boolean }
 
 /** Reads the records of one dump, in order. */
 export interface RecordReader {
-  /** Never throws, whatever it is given. */
+  /** Never throws. */
   read(value: unknown): Reading
-  /** What is wrong with the dump as a whole, once it is over. */
+  /** Called at the end of the dump; returns what is wrong with it as a whole. */
   end(): Reading | undefined
 }
 
-/** A reader without memory. `findId` tells a record's name for the report, also where the record is refused. */
+/** A stateless reader. `findId` finds the id of a record for the report, even if the record is rejected. */
 export const createRecordReader = (
   findId: (value: unknown) => string | undefined,
   read: (value: unknown) => Reading,
@@ -36,22 +36,22 @@ export const createRecordReader = (
   },
 })
 
-/** A sentence for the refusal of a record. Anything but a refusal is a defect and goes on. */
+/** The sentence of a `Refusal`. Any other error is a bug and is thrown again. */
 export function toReason(error: unknown): string {
   if (!(error instanceof Refusal)) throw error
   return error.about ?? error.message
 }
 
-/** A record of a dump, and what of the user has no place in it. */
+/** A record of a dump, and what of the user it cannot contain. */
 export interface Written {
   readonly text: string
   readonly losses: readonly Loss[]
 }
 
-/** `deactivated`: the other database knows no such thing, so the password is left out. */
+/** `deactivated`: the other database has no such state, so the password is left out. */
 export type Loss = 'password' | 'deactivated' | 'second_factor' | 'access_tokens' | 'grants' | 'roles' | 'members'
 
-/** Those that keep somebody from signing in as before: told one by one. The others are counted. */
+/** Losses that change how a user signs in are reported for each user. The others are only counted. */
 export const REPORTED_LOSSES: ReadonlyMap<Loss, string> = new Map([
   ['password', 'The password cannot be carried over.'],
   ['deactivated', 'It is deactivated, which cannot be said there: written without its password.'],
@@ -68,6 +68,6 @@ export interface RecordWriter {
   tail(users: number): string
 }
 
-/** An object as text, its members in this order: an object would put names that look like numbers first. */
+/** JSON with the members in this order: a JavaScript object would put names that look like numbers first. */
 export const renderObject = (members: readonly (readonly [name: string, value: Json])[]): string =>
   `{${members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`

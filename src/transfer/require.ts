@@ -1,4 +1,4 @@
-// What the readers of all formats ask of a value. Each refusal tells the place, never the value.
+// Checks that the readers of all formats share. An error names the member, never its value.
 import { Refusal } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
 import { type Json, type JsonObject, readRevision } from '../directory/user.ts'
@@ -9,7 +9,7 @@ export const refuse = (about: string): Refusal => new Refusal('bad_request', { a
 
 export function requireObject(value: unknown, what: string): JsonObject {
   if (!isJsonObject(value)) throw refuse(`${what} must be an object.`)
-  // isJsonObject leaves open what is inside; all of it came from JSON
+  // all of it came from JSON, which the type of isJsonObject does not say
   return value as JsonObject
 }
 
@@ -50,15 +50,15 @@ const PASSWORD_FLAWS: Readonly<Record<Exclude<PasswordFlaw, 'absent'>, string>> 
   iterations_too_high: 'The iterations of the password are more than can be counted.',
 }
 
-/** The password if it can be verified, nothing if there is none. A damaged one refuses the record. */
+/** The password if it can be verified, `undefined` if there is none. A damaged one rejects the record. */
 export function requireUsable(password: StoredPassword): StoredPassword | undefined {
   if (isUsable(password)) return password
   if (password.reason !== 'absent') throw refuse(PASSWORD_FLAWS[password.reason])
   return undefined
 }
 
-/** Changes still to come must be countable. */
+/** Leaves room for later changes. */
 const MAX_CHANGES = 1e12
 
-/** Whether a revision from elsewhere can be gone on from. */
+/** Whether a revision of another server can be continued here. */
 export const isRevision = (text: string): boolean => (readRevision(text)?.number ?? MAX_CHANGES) < MAX_CHANGES

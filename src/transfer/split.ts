@@ -1,10 +1,10 @@
 /**
- * Cuts a dump into the texts of its records, in constant memory. Bytes enter, in chunks of any size; pieces leave. It
- * knows three layouts: one record a line; lists, `[…]`; the answer of a listing, `{"rows":[…]}`.
+ * Splits a dump into the texts of its records, in constant memory. It knows three layouts: one record per line; lists,
+ * `[…]`; and the response of a listing, `{"rows":[…]}`.
  */
 import { readUtf8 } from '../base/encoding.ts'
 
-/** One record as it stands in a dump, or why it cannot be read. */
+/** The text of one record, or why it cannot be read. */
 export type Piece =
   | { readonly line: number; readonly text: string }
   | { readonly line: number; readonly flaw: PieceFlaw }
@@ -13,7 +13,7 @@ export type Piece =
 export type PieceFlaw = 'too_long' | 'not_utf8' | 'cut_off'
 
 export interface Splitter {
-  /** Nobody may write into the chunk afterwards. */
+  /** The chunk must not be changed afterwards. */
   push(chunk: Uint8Array): readonly Piece[]
   /** The input is over. */
   end(): readonly Piece[]
@@ -24,15 +24,15 @@ interface Layout {
   end(pieces: Piece[]): void
 }
 
-/** Enough to tell a layout by. */
+/** Enough to recognise a layout. */
 const HEAD_BYTES = 4096
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 
-// what a listing says of itself before its rows
+// the members of a listing before its rows
 const ANSWER =
   /^\s*\{\s*(?:"(?:total_rows|offset|update_seq)"\s*:\s*(?:"[^"\\]*"|[^\s,"{}[\]]+)\s*,\s*)*"(?:rows|docs)"\s*:\s*(?=\[)/
 
-/** `mostBytes` bounds one record: what is longer is passed over, and told. */
+/** A record of more than `maxBytes` is skipped and reported. */
 export function createSplitter(maxBytes: number): Splitter {
   const head: Buffer[] = []
   let headBytes = 0
@@ -73,7 +73,7 @@ function isListed(content: Buffer): boolean {
   return text.trimStart().startsWith('[') || ANSWER.test(text)
 }
 
-/** One record a line: what is wrong with one says nothing of the next. */
+/** One record per line: an error in one does not affect the next. */
 function createLineLayout(record: Collector): Layout {
   return {
     push(bytes, pieces) {
@@ -95,21 +95,18 @@ const COMMA = 0x2c
 const BACKSLASH = 0x5c
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d] as const
 
-/**
- * The elements of lists. Only brackets, strings and commas are told apart; the rest is for whoever reads the piece. What
- * stands outside of lists is passed over.
- */
+/** The elements of lists. Recognises only brackets, strings and commas, and ignores everything outside of lists. */
 function createListLayout(record: Collector): Layout {
   let isString = false
   let isEscaped = false
   let depth = 0
 
-  /** Takes in one byte; `true`: what was gathered up to it is whole. */
+  /** Processes one byte; `true`: it ends what was collected so far. */
   const isEnd = (byte: number | undefined): boolean => {
     if (isEscaped) isEscaped = false
     else if (byte === QUOTE) isString = !isString
     else if (isString) isEscaped = byte === BACKSLASH
-    // an object around the list is none of its elements
+    // an object around the list is not one of its elements
     else if (byte === OPEN_LIST || (byte === OPEN_OBJECT && depth > 0)) return ++depth === 1
     else if (byte === CLOSE_LIST || (byte === CLOSE_OBJECT && depth > 0)) return depth-- === 1
     else return byte === COMMA && depth === 1
@@ -135,14 +132,14 @@ function createListLayout(record: Collector): Layout {
   }
 }
 
-/** Gathers the bytes of one record, over as many chunks as it takes, and counts lines. */
+/** Collects the bytes of one record over several chunks, and counts lines. */
 interface Collector {
   take(bytes: Buffer): void
-  /** Adds what was taken as a piece; nothing where it was blank. */
+  /** Adds what was collected as a piece, unless it is blank. */
   finish(pieces: Piece[]): void
-  /** Forgets what was taken. */
+  /** Discards what was collected. */
   drop(): void
-  /** The line what was taken begins on; the first is 1. */
+  /** The line on which what was collected begins; the first is 1. */
   line(): number
 }
 

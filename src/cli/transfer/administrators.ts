@@ -1,5 +1,4 @@
-// Administrators of the document database: out of a configuration file or an answer of `_config/admins`, and into one.
-
+// Reads administrators from a configuration file or a response of `_config/admins`, imports them, and writes such a file.
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { readIni } from '../../config/ini.ts'
 import { isStoredAdministrator, readAdministrator, toDocumentAdministrator } from '../../transfer/administrators.ts'
@@ -31,7 +30,7 @@ function readSection(text: string): readonly ImportRecord[] {
     .map(({ key, text: value, line }) => placed(readAdministrator(key, value), line))
 }
 
-/** One after the other: each is a hash at most, and they are few. */
+/** Imports them one by one: there are few, and each costs at most one hash. */
 export function createAdministratorImport(
   control: Control,
   { replaces, isTrial }: ImportRules,
@@ -69,11 +68,11 @@ async function attempt(kind: 'created' | 'replaced', work: () => Promise<unknown
 
 export interface WrittenAdministrators {
   readonly text: string
-  /** Those that a configuration file cannot hold. */
+  /** Names that a configuration file cannot contain. */
   readonly lost: readonly string[]
 }
 
-/** An `[admins]` section as the document database reads it. */
+/** An `[admins]` section as CouchDB reads it. */
 export function renderAdministrators(
   administrators: readonly { readonly name: string; readonly text: string }[],
 ): WrittenAdministrators {
@@ -88,7 +87,7 @@ export function renderAdministrators(
   return { text: ['[admins]', ...lines, ''].join('\n'), lost }
 }
 
-/** A name may hold what would make another line of it: a bracket in front, a blank and a semicolon, an equals sign. */
+/** A name can contain characters with a meaning in ini files: a leading bracket, a blank and a semicolon, an equals sign. */
 function isReadBack(name: string, value: string, line: string): boolean {
   const { entries } = readIni(`[admins]\n${line}`)
   const [entry] = entries

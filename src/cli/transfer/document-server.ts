@@ -1,8 +1,7 @@
 /**
- * A document database as the source of an import: its users page by page, its administrators at once. The name and
- * password for it are asked for, and travel to that one place: whoever redirects them gets nothing.
+ * A CouchDB server as the source of an import: users page by page, administrators at once. Credentials are sent to that
+ * server only; redirects are not followed.
  */
-
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { createDumpReader, type Found } from '../../transfer/dump.ts'
 import { ExitError } from '../context.ts'
@@ -19,7 +18,7 @@ const PAGE = 1000
 const ANSWER_MS = 120_000
 const USERS = '_users'
 
-/** The server an address means, which may also be that of its users' database. */
+/** The server of an address, which may also be the address of its users' database. */
 export function readServerUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   // the text is not repeated: it may hold a password
@@ -41,7 +40,7 @@ export async function openServerSource(server: DocumentServer, idPrefix: string)
     position: () => ({ done, total }),
     async *read(signal) {
       let after: Position = { startKey: undefined, skip: 0 }
-      // a page that is under way is soon there
+      // a page that is being loaded is not interrupted: it arrives soon
       while (!signal.aborted) {
         const rows = await loadPage(server, idPrefix, after)
         const isSeen = after.startKey !== undefined && rows[0]?.reading.id === after.startKey
@@ -55,7 +54,7 @@ export async function openServerSource(server: DocumentServer, idPrefix: string)
   }
 }
 
-/** From the last row whose id could be read, which is then seen twice; or behind those that follow it without one. */
+/** The last row whose id could be read, which the next page repeats, and how many rows without a readable id follow it. */
 interface Position {
   readonly startKey: string | undefined
   readonly skip: number
@@ -85,7 +84,7 @@ async function countDocuments(server: DocumentServer): Promise<number | undefine
   return typeof count === 'number' ? count : undefined
 }
 
-/** What `[admins]` of that server holds, by name. */
+/** The `[admins]` section of that server, as JSON. */
 export async function loadAdministrators(server: DocumentServer): Promise<string> {
   return (await loadWhole(server, '_node/_local/_config/admins')).toString()
 }
@@ -140,7 +139,7 @@ async function* guarded(body: AsyncIterable<Uint8Array>, base: URL): AsyncGenera
   }
 }
 
-/** What `fetch` itself says is that it failed; why is behind it. */
+/** `fetch` only says that it failed; its cause says why. */
 function explainFailure(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   return cause instanceof Error ? cause.message : String(cause)

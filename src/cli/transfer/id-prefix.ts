@@ -3,7 +3,7 @@ import { loadConfiguration } from '../../live-config/load.ts'
 import { chooseConfigs } from '../choose-configs.ts'
 import type { Context } from '../context.ts'
 
-/** What ids of user documents begin with. A configuration with problems is for whoever opens it to complain about. */
+/** The prefix of the ids of user documents. Problems of the configuration are reported by the code that opens it. */
 export function readIdPrefix(context: Context): string {
   const { env, cwd } = context
   const { settings } = loadConfiguration({ flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd })

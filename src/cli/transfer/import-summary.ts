@@ -2,11 +2,11 @@ import type { OperationResult } from '../../dialects/admin-api/operations.ts'
 import type { Found } from '../../transfer/dump.ts'
 import { renderCount, renderDuration } from './progress.ts'
 
-/** One record of an import, and where it stands if that can be said. */
+/** One record of an import, with its line if the source has lines. */
 export type ImportRecord = Omit<Found, 'line'> & { readonly line?: number }
 
 export interface ImportRules {
-  /** Whether what is imported takes the place of what has its name. */
+  /** Whether an imported user replaces the existing one of that name. */
   readonly replaces: boolean
   readonly isTrial: boolean
 }
@@ -20,9 +20,9 @@ export type Counts = Readonly<Record<OutcomeKind, number>>
 export interface Totals {
   readonly users: Counts
   readonly administrators: Counts
-  /** Records that are no users, and no mistakes. */
+  /** Records that are neither users nor errors. */
   readonly passed: number
-  /** Records of which nobody could tell what they are. */
+  /** Records that could not be read. */
   readonly unreadable: number
 }
 

@@ -1,5 +1,4 @@
-// The work of an import: records enter one by one, batches leave to whoever has the directory, every refusal is told.
-
+// Imports records: collects them into batches, sends those to the directory, reports every rejected record.
 import { toDraftJson } from '../../transfer/draft.ts'
 import type { Reading } from '../../transfer/records.ts'
 import { type Control, ControlFailure } from '../client.ts'
@@ -15,7 +14,7 @@ export interface ImporterDeps {
 
 export interface Importer {
   take(record: ImportRecord): Promise<void>
-  /** What has been taken is imported when this has answered. */
+  /** Resolves when everything taken so far is imported. */
   flush(): Promise<void>
   totals(): Totals
 }
@@ -23,10 +22,10 @@ export interface Importer {
 type UserReading = Reading & { readonly kind: 'user' }
 type ImportUser = ImportRecord & { readonly reading: UserReading }
 
-/** Few enough that nobody waits for long, and that they are forgotten before memory grows for their sake. */
+/** A batch is small, so that other requests do not wait for long and memory does not grow. */
 const MAX_COST = 100
 const CHARACTERS_FOR_ONE = 2048
-/** A password in clear has still to be hashed. */
+/** A password in clear has to be hashed. */
 const CLEAR_COST = 50
 
 export function createImporter({ control, rules, report }: ImporterDeps): Importer {
@@ -86,7 +85,7 @@ function costOf({ size, reading: { draft } }: ImportUser): number {
   return 1 + Math.floor(size / CHARACTERS_FOR_ONE) + (isClear ? CLEAR_COST : 0)
 }
 
-/** All of them, in halves where a server does not take so much at once. */
+/** Sends a batch, in halves if it is too large for the server. */
 async function sendBatch(
   control: Control,
   batch: readonly ImportUser[],

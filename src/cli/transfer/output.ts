@@ -9,17 +9,17 @@ import { EXIT } from '../exit-codes.ts'
 /** Where an export goes. */
 export interface Output {
   write(text: string): Promise<void>
-  /** All of it is there, and stays. */
+  /** Completes the output and makes it durable. */
   finish(): Promise<void>
-  /** It is as if nothing had been written, where that can be. */
+  /** Removes what was written, if possible. */
   discard(): void
 }
 
 const OURS_ALONE = 0o600
 
 /**
- * A file, for its owner alone, which is there whole or not at all; or standard output. What is not a regular file, as a
- * pipe, is written to as it is.
+ * A file that only its owner can read and that appears complete or not at all; or standard output. A file that is not
+ * regular, such as a pipe, is written directly.
  */
 export function openOutput({ cwd }: Context, file: string | undefined): Output {
   if (file === undefined) return STANDARD_OUTPUT
@@ -63,7 +63,7 @@ const createDescriptor = (descriptor: number): Output => ({
 
 const STANDARD_OUTPUT: Output = {
   async write(text) {
-    // who reads may have left; then there is nothing to wait for
+    // if the reader has closed the pipe, there is nothing to wait for
     if (process.stdout.destroyed || process.stdout.write(text)) return
     await Promise.race([once(process.stdout, 'drain'), once(process.stdout, 'close')])
   },

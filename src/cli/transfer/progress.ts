@@ -1,4 +1,4 @@
-/** How far something is. `done` and `total` in whatever it is counted; `records` is what people count. */
+/** `done` and `total` have the same unit, bytes or documents; `records` is shown as the count. */
 export interface State {
   readonly done: number
   readonly total: number | undefined
@@ -7,7 +7,7 @@ export interface State {
 
 export interface Progress {
   update(state: State): void
-  /** Takes the bar away, so that something else can be written, or for good. */
+  /** Removes the bar, so that something else can be written. */
   clear(): void
 }
 
@@ -18,10 +18,10 @@ export interface Screen {
 }
 
 export interface ProgressOptions {
-  /** As `importing`. */
+  /** Such as `importing`. */
   readonly what: string
   readonly screen: Screen
-  /** Milliseconds that only go forward. */
+  /** Monotonic milliseconds. */
   nowMs(): number
 }
 
@@ -29,7 +29,7 @@ const REDRAW_MS = 100
 const LINE_MS = 5000
 const BAR_CELLS = 24
 
-/** One line that is drawn anew on a terminal; elsewhere a plain line every few seconds. */
+/** On a terminal, one line that is redrawn; elsewhere a plain line every few seconds. */
 export function createProgress({ what, screen, nowMs }: ProgressOptions): Progress {
   const isTerminal = screen.isTTY === true
   const startMs = nowMs()

@@ -1,18 +1,18 @@
-// What is told while an import or export runs and when it is over: lines for people, or one JSON value. Neither is held
-// in memory: the messages may be as many as the records.
+// The report of an import or export: lines for people, or one JSON value. It is written as it grows, because there can be
+// as many messages as records.
 import { toPrintable } from '../table.ts'
 import type { Progress } from './progress.ts'
 
-/** Something to be said of one record. */
+/** A message about one record. */
 export interface Message {
   readonly kind: 'refused' | 'note'
-  /** Of the file; left out where there are no lines. */
+  /** Line of the file; left out if the source has no lines. */
   readonly line?: number
   readonly id?: string
   readonly reason: string
 }
 
-/** `S`: what is told at the end. */
+/** `S`: the summary at the end. */
 export interface Report<S> {
   tell(message: Message): void
   end(summary: S): void
@@ -26,7 +26,7 @@ export interface TextReportOptions<S> {
   render(summary: S): string
 }
 
-/** Lines as they come, between two drawings of the bar. */
+/** Prints each message at once, and removes the progress bar before it. */
 export const createTextReport = <S>({ print, progress, render }: TextReportOptions<S>): Report<S> => ({
   tell({ kind, line, id, reason }) {
     const place = [...(line === undefined ? [] : [`line ${line}`]), ...(id === undefined ? [] : [shorten(id)])]

@@ -19,7 +19,7 @@ export interface ExportOptions extends ManageOptions {
 
 export interface ExportSummary {
   readonly users: number
-  /** How many users lost what. */
+  /** By kind of loss, how many users it affects. */
   readonly losses: Readonly<Record<string, number>>
 }
 
@@ -33,7 +33,7 @@ interface Work {
 export async function runExport(context: Context, file: string | undefined, options: ExportOptions): Promise<void> {
   requireFit(file, options)
   const progress = createProgress({ what: 'exporting', screen: process.stderr, nowMs: () => performance.now() })
-  // standard output is for the users, where no file is
+  // without a file, standard output is for the users
   const print = file === undefined ? context.printError : context.print
   const report: Report<ExportSummary> = options.json
     ? createJsonReport((text) => void process.stdout.write(text))
@@ -52,7 +52,7 @@ function requireFit(file: string | undefined, { json, admins, to }: ExportOption
   if (admins !== undefined && to !== 'document') throw new ExitError(EXIT.usage, '--admins goes with --to document.')
 }
 
-/** What was begun and not finished is not left behind. */
+/** Removes an output that could not be completed. */
 async function writeWhole<T>(output: Output, work: (output: Output) => Promise<T>): Promise<T> {
   try {
     const result = await work(output)
@@ -85,7 +85,7 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
   return { users: records, losses: Object.fromEntries(losses) }
 }
 
-/** What keeps somebody from signing in as before is told one by one, the rest is counted. */
+/** Reports losses that change how a user signs in, and counts all. */
 function reportLosses(id: string, lost: readonly Loss[], counts: Map<Loss, number>, report: Work['report']): void {
   for (const loss of lost) {
     counts.set(loss, (counts.get(loss) ?? 0) + 1)

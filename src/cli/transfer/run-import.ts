@@ -45,7 +45,7 @@ export async function runImport(context: Context, place: string, options: Import
     : createTextReport({ print: context.print, progress, render: renderImportSummary })
   const rules = { replaces: options.replace ?? false, isTrial: options.dryRun ?? false }
   const findServer = createServers(context, options)
-  // all that can be wrong with the places is told before anything is opened
+  // problems of the sources are reported before the server or store is opened
   const source = await openSource(context, place, options, findServer)
   const administrators = options.admins === undefined ? [] : await readAdmins(context, options.admins, findServer)
   const isWhole = await manage(context, options, (control) =>
@@ -58,7 +58,7 @@ const ADDRESS = /^https?:\/\//i
 
 type FindServer = (place: string) => Promise<DocumentServer>
 
-/** One question for each server, however often it is spoken of. */
+/** Asks for the credentials of each server once. */
 function createServers(context: Context, { sourceAs, sourceCredentials }: ImportOptions): FindServer {
   const known = new Map<string, Promise<string>>()
   const flags = {
@@ -97,7 +97,7 @@ async function readAdmins({ cwd }: Context, place: string, findServer: FindServe
   }
 }
 
-/** Whether all went well. The report is ended also where the work was broken off. */
+/** Returns whether everything was imported. The report is ended even if the import fails. */
 async function importAll(
   control: Control,
   { source, administrators, rules, progress, report }: Work,
@@ -139,13 +139,13 @@ async function takeAll(source: Source, importer: Importer, progress: Progress, s
   await importer.flush()
 }
 
-/** Nothing in it could be read, so nobody knows what it was to be. */
+/** Throws if no record could be read, so that the format is unknown. */
 function requireFormat(source: Source): void {
   if (source.format() !== undefined) return
   throw new ExitError(EXIT.usage, `What is in the source cannot be told: say it with --from ${FORMAT_NAMES.join('|')}.`)
 }
 
-/** Aborted by the first interrupt; the second ends the process as it would have without this. */
+/** Aborted by the first interrupt; a second one ends the process. */
 function catchInterrupt(): { readonly signal: AbortSignal; release(): void } {
   const controller = new AbortController()
   const onInterrupt = () => {

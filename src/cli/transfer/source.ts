@@ -1,7 +1,4 @@
-/**
- * Where an import comes from. Bytes of a file, of standard input or of a document database enter; records leave, some at
- * a time. Nothing is held longer than it takes to read it.
- */
+/** The source of an import: a file, standard input or a CouchDB server. Records are read in small groups. */
 import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
@@ -12,13 +9,13 @@ import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 
 export interface Source {
-  /** Ends early, and well, when the signal says so. */
+  /** Ends without an error when the signal is aborted. */
   read(signal: AbortSignal): AsyncIterable<readonly Found[]>
-  /** Whether a line says where a record stands. */
+  /** Whether records have line numbers. */
   readonly hasLines: boolean
   /** `undefined`: not known, or not yet. */
   format(): FormatName | undefined
-  /** How far it has been read, in whatever it is counted; `total` where that is known. */
+  /** How far it has been read, in bytes or documents; `total` if known. */
   position(): { readonly done: number; readonly total: number | undefined }
 }
 
@@ -29,7 +26,7 @@ export interface FileOptions {
 
 const STANDARD_INPUT = '-'
 
-/** A dump in a file, or on standard input for `-`. One that is compressed by gzip is known by its first bytes. */
+/** A dump in a file, or on standard input for `-`. Gzip is recognised by the first bytes. */
 export function openFileSource({ cwd }: Context, place: string, options: FileOptions): Source {
   const reader = createDumpReader(options)
   const total = place === STANDARD_INPUT ? undefined : sizeOf(resolve(cwd, place), place)
@@ -58,7 +55,7 @@ export function openFileSource({ cwd }: Context, place: string, options: FileOpt
   }
 }
 
-/** About half a batch: what is read ahead is what has to be held. */
+/** About half a batch, to limit what is read ahead. */
 const CHUNKS = { highWaterMark: 16 * 1024 }
 
 function sizeOf(path: string, place: string): number | undefined {
@@ -92,7 +89,7 @@ async function* inflate(input: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8
 
 function gunzip(input: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const output = createGunzip()
-  // who reads the output hears of every failure; the pipeline only passes them on
+  // the reader of the output gets every error, so the callback has nothing to do
   pipeline(Readable.from(input), output, () => {})
   return output
 }
