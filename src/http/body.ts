@@ -26,20 +26,16 @@ export interface BodySource {
 export const hasBody = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
 
-/** Chunks of a few bytes cost far more time than their bytes. Clients send larger ones, or few. */
-const maxChunksOf = (bytes: number): number => 1000 + bytes / 64
-
 /** Reads a whole body within its limits. */
 export async function readWholeBody(source: BodySource, limits: BodyLimits): Promise<Buffer> {
   const { maxBodyBytes: maxBytes, bodyTimeoutMs: silenceMs, bodyDeadlineMs, take } = limits
-  const stream = openBodyStream(source, { silenceMs, maxBytes })
+  const stream = openBodyStream(source, { silenceMs, maxBytes, rejectsTinyChunks: true })
   const deadline = setTimeout(() => stream.destroy(new Refusal('request_timeout')), bodyDeadlineMs)
   const chunks: Buffer[] = []
   let bytes = 0
   try {
     for await (const chunk of stream) {
       bytes += chunk.length
-      if (chunks.length > maxChunksOf(bytes)) throw new Refusal('malformed_request', { detail: 'tiny chunks' })
       take?.(chunk.length)
       chunks.push(chunk)
     }
@@ -53,6 +49,7 @@ export interface StreamLimits {
   /** Longest time without data from the client. */
   readonly silenceMs: number
   readonly maxBytes: number
+  readonly rejectsTinyChunks?: true
 }
 
 /**
@@ -67,23 +64,23 @@ export function openBodyStream(source: BodySource, limits: StreamLimits): Readab
 
 class BodyStream extends Readable {
   readonly #source: BodySource
-  readonly #silenceMs: number
-  #bytesLeft: number
+  readonly #limits: StreamLimits
+  #bytes = 0
+  #chunks = 0
   #timer: NodeJS.Timeout | undefined
   #isOpen = false
 
-  constructor(source: BodySource, { silenceMs, maxBytes }: StreamLimits) {
+  constructor(source: BodySource, limits: StreamLimits) {
     super()
     this.#source = source
-    this.#silenceMs = silenceMs
-    this.#bytesLeft = maxBytes
+    this.#limits = limits
   }
 
   override _read(): void {
     if (!this.#isOpen) this.#open()
     // Broken before it was opened: do not start a timer that no event would stop.
     if (this.destroyed) return
-    this.#timer ??= setTimeout(() => this.destroy(new Refusal('request_timeout')), this.#silenceMs)
+    this.#timer ??= setTimeout(() => this.destroy(new Refusal('request_timeout')), this.#limits.silenceMs)
     this.#source.request.resume()
   }
 
@@ -115,12 +112,20 @@ class BodyStream extends Readable {
 
   readonly #onData = (chunk: Buffer): void => {
     this.#timer?.refresh()
-    this.#bytesLeft -= chunk.length
-    if (this.#bytesLeft < 0) return void this.destroy(new Refusal('body_too_large'))
+    this.#bytes += chunk.length
+    this.#chunks += 1
+    const problem = this.#checkSize()
+    if (problem) return void this.destroy(problem)
     if (this.push(chunk)) return
     this.#source.request.pause()
     clearTimeout(this.#timer)
     this.#timer = undefined
+  }
+
+  #checkSize(): Refusal | undefined {
+    if (this.#bytes > this.#limits.maxBytes) return new Refusal('body_too_large')
+    const isTiny = this.#limits.rejectsTinyChunks && this.#chunks > maxChunksOf(this.#bytes)
+    return isTiny ? new Refusal('malformed_request', { detail: 'tiny chunks' }) : undefined
   }
 
   readonly #onEnd = (): void => {
@@ -131,6 +136,9 @@ class BodyStream extends Readable {
   readonly #onBroken = (): void =>
     void this.destroy(new Refusal('malformed_request', { detail: 'the body ended early' }))
 }
+
+/** Chunks of a few bytes cost far more time than their bytes. Clients send larger ones, or few. */
+const maxChunksOf = (bytes: number): number => 1000 + bytes / 64
 
 function requireDeclaredLength({ headers }: IncomingMessage, maxBytes: number): void {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Refusal('body_too_large')

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { RequestContext } from '../../src/http/request-context.ts'
-import { openTestDoor } from '../support/door.ts'
+import { echo, openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
 
 test('sends 100 Continue when the body is read', async (t) => {
@@ -165,6 +165,22 @@ test('limits the body to the limit of the door, whatever the route asks for', as
   )
   assert.equal(response.status, 413)
 })
+
+for (const { chunkBytes, status } of [
+  { chunkBytes: 10, status: 400 },
+  { chunkBytes: 60, status: 200 },
+])
+  test(`responds ${status} to a body in 2000 chunks of ${chunkBytes} bytes`, async (t) => {
+    const door = await openTestDoor(t, {
+      dialect: 'document',
+      routes: [echo('/echo')],
+      limits: { maxBodyBytes: 1_000_000 },
+    })
+    const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const chunk = `${chunkBytes.toString(16)}\r\n${'x'.repeat(chunkBytes)}\r\n`
+    const response = await sendRaw(door.port, [head, `${chunk.repeat(2000)}0\r\n\r\n`])
+    assert.equal(response.status, status)
+  })
 
 test('logs no error if the client disconnects', async (t) => {
   const logged: string[] = []
