@@ -1,7 +1,7 @@
 import { findMember, isJsonObject } from '../base/json.ts'
 import type { Claims, TokenHeader } from './verify.ts'
 
-/** The values `typ` may have at the document door; absent is one. */
+/** The accepted values of `typ` at the document door. */
 export const DOCUMENT_TYPES: readonly (string | undefined)[] = [undefined, 'JWT', 'at+jwt']
 
 /** A claim every token must have; with a value, one that must be equal to it. */
@@ -23,7 +23,7 @@ export interface DocumentClaimRules {
 }
 
 export type ClaimProblem =
-  /** `header`: it was looked for in the header, where `typ`, `kid` and `alg` stand. */
+  /** `header`: for `typ`, `kid` and `alg`. */
   | { readonly code: 'missing' | 'invalid'; readonly name: string; readonly place: 'claim' | 'header' }
   | { readonly code: 'expired' | 'not_yet_valid' | 'missing_sub' | 'malformed_roles' | 'roles_mismatch' }
   | { readonly code: 'missing_roles'; readonly segment: string }
@@ -41,7 +41,7 @@ export interface RefusedClaims {
   readonly problem: ClaimProblem
 }
 
-/** What verified claims say at the document door, or the first thing that is wrong with them. */
+/** The subject of verified claims at the document door, or the first problem. */
 export function readDocumentClaims(
   claims: Claims,
   header: TokenHeader,
@@ -57,7 +57,7 @@ export function readDocumentClaims(
   return { kind: 'accepted', name: name.value, roles: roles.value, exp, iat }
 }
 
-// quirk: reference document 6.2: these words of required_claims speak of the header, and `sig` of nothing
+// quirk: reference document 6.2: in required_claims these names mean the header, and `sig` means nothing
 const IN_HEADER: ReadonlyMap<string, (header: TokenHeader) => unknown> = new Map([
   ['typ', ({ typ }: TokenHeader) => typ],
   ['kid', ({ kid }: TokenHeader) => kid],
@@ -94,7 +94,7 @@ function checkTimes(claims: Claims, nowSeconds: number): ClaimProblem | undefine
   return exp !== undefined && exp <= nowSeconds ? { code: 'expired' } : undefined
 }
 
-/** A claim that is a number. JSON can write numbers that only fit as infinity: these are none. */
+/** A finite number: JSON.parse reads 1e999 as infinity. */
 export function findNumber(claims: Claims, name: string): number | undefined {
   const value = findMember(claims, name)
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
@@ -137,7 +137,7 @@ function followPath(claims: Claims, segments: readonly string[]): Reading<unknow
 
 function splitRoles(text: string): readonly string[] {
   const roles = text.split(',').map((role) => role.trim())
-  // those at the end are dropped, others are left for the rule to refuse
+  // empty roles at the end are dropped; others are rejected by isRole
   return roles.slice(0, roles.findLastIndex((role) => role !== '') + 1)
 }
 

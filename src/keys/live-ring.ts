@@ -3,18 +3,15 @@ import type { KeyRing } from './ring.ts'
 import type { RingLoad, RingProblem, SecretSource } from './secret-files.ts'
 import { shareNext, type WatchOptions, watchSecrets } from './watch.ts'
 
-/** The ring in force. Readers call `get` once per operation and use that value throughout. */
+/** The current ring. Callers use `get` once per operation and keep that value. */
 export interface LiveRing extends Live<KeyRing> {
-  /** Why the last reload kept the old ring; `undefined` where it did not. */
+  /** Why the last reload kept the old ring; `undefined`: it succeeded. */
   readonly problem: RingProblem | undefined
-  /**
-   * Builds a whole new ring and puts it in force, or keeps the old one and says why. The answer is always that of a
-   * load which began after the call.
-   */
+  /** Loads a new ring, or keeps the old one and returns why. The load always begins after the call. */
   reload(): Promise<RingLoad>
-  /** Loads a whole new ring, for who has more to look at before anything is put in force; in a way of theirs if given. */
+  /** Loads a new ring without using it yet, for a caller that has more to check; by `load` if given. */
   prepare(load?: LoadRing): Promise<PreparedRing>
-  /** Ends the watching. */
+  /** Stops watching the files. */
   stop(): void
 }
 
@@ -22,16 +19,16 @@ type LoadRing = () => Promise<RingLoad>
 
 export interface PreparedRing {
   readonly load: RingLoad
-  /** Puts it in force, unless one that was read later is. */
+  /** Makes it the current ring, unless one that was loaded later already is. */
   take(): void
 }
 
 export interface LiveRingOptions {
   readonly initial: KeyRing
   readonly load: LoadRing
-  /** Hears of every reload, before those who asked for it. */
+  /** Called after every reload, before its callers continue. */
   readonly onReload?: (load: RingLoad) => void
-  /** Files after whose changes to reload, and once at the start for what changed since they were loaded. */
+  /** Reloads when these files change, and once at the start for changes since the first load. */
   readonly watch?: { readonly source: SecretSource; readonly options?: WatchOptions }
 }
 

@@ -31,7 +31,7 @@ export type MultiModelFlaw =
 
 export interface RefusedMultiModelClaims {
   readonly kind: 'refused'
-  /** For the log: clients are never told. */
+  /** For the log; never sent to clients. */
   readonly reason: MultiModelFlaw
 }
 
@@ -42,7 +42,7 @@ export interface MultiModelRules {
 
 type Identity = Pick<UserClaims, 'kind' | 'name'> | Pick<SuperuserClaims, 'kind' | 'serverId'>
 
-/** What verified claims say at the multi-model door. Whether the user exists is for the directory. */
+/** The subject of verified claims at the multi-model door. Does not check whether the user exists. */
 export function readMultiModelClaims(
   claims: Claims,
   rules: MultiModelRules,
@@ -60,7 +60,7 @@ export function readMultiModelClaims(
 
 const refuse = (reason: MultiModelFlaw): RefusedMultiModelClaims => ({ kind: 'refused', reason })
 
-/** A user's name, present at all, decides: a token with both is never more than that user's. */
+/** A token with a user name and a server id counts as the user's. */
 function readIdentity(claims: Claims): Identity | RefusedMultiModelClaims {
   const [name, serverId] = [findMember(claims, 'preferred_username'), findMember(claims, 'server_id')]
   if (name !== undefined) {

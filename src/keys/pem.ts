@@ -17,7 +17,7 @@ export interface PemBlock {
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----([A-Za-z0-9+/=\s]{1,20000})-----END \1-----/g
 
-/** The blocks of a PEM text. One with headers (an encrypted key) is none, as is one that is not base64. */
+/** The blocks of a PEM text. Blocks with headers (encrypted keys) or invalid base64 are left out. */
 export function readPem(text: string): readonly PemBlock[] {
   return [...text.matchAll(BLOCK)].flatMap(([, label = '', body = '']) => {
     const der = readBase64(body)
@@ -38,8 +38,8 @@ const WRONG_KIND = { rsa: 'not_rsa', ec: 'not_ec', eddsa: 'not_eddsa' } as const
 export type PublicKind = keyof typeof WRONG_KIND
 
 /**
- * A public key of this kind in one PEM block, on one line with `\n` written as two characters or on several. A
- * private key is refused rather than halved: where public keys are kept nobody guards it.
+ * Reads a public key of this kind from one PEM block, on several lines or on one line with `\n` as two characters. A
+ * private key is rejected: it does not belong in a place for public keys.
  */
 export function readPublicPem(text: string, kind: PublicKind, names: KeyNames = {}): VerificationKey | KeyProblem {
   const [block, ...others] = readPem(text.replaceAll('\\r', '\r').replaceAll('\\n', '\n'))

@@ -1,6 +1,6 @@
 /**
- * The secrets of the multi-model door: option, file or folder in, one whole key ring or one reason out. The numbers
- * and sentences are those of that database.
+ * Loads the secrets of the multi-model door from an option, a file or a folder: a whole key ring, or one problem. The
+ * error numbers and messages are those of ArangoDB.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -23,14 +23,14 @@ export interface SecretSource {
 export interface LoadedRing {
   readonly kind: 'ring'
   readonly ring: KeyRing
-  /** `random`: nothing was configured; the ring is lost when the process ends. */
+  /** `random`: none is configured; the ring is lost when the process ends. */
   readonly source: 'folder' | 'keyfile' | 'secret' | 'random'
   readonly warnings: readonly RingWarning[]
 }
 
 export interface RingWarning {
   readonly text: string
-  /** SHA-256 of the secret it is about: as long as that is the same, there is nothing new to say. */
+  /** SHA-256 of the secret, so that a reload does not repeat the warning. */
   readonly secret?: string
 }
 
@@ -47,7 +47,7 @@ const CANNOT_READ_FILE = 34
 
 const refuse = (errorNum: number, message: string): RingProblem => ({ kind: 'refused', errorNum, message })
 
-/** The ring to start with. Files win over an inline secret; without any of them a secret is made at random. */
+/** The ring to start with. Files win over an inline secret; without both, a random secret is created. */
 export async function loadSecretRing(from: SecretSource): Promise<RingLoad> {
   if (from.keyfile && from.folder) return refuse(BAD_PARAMETER, BOTH)
   if (from.keyfile || from.folder) return withInlineWarning(from, await reloadSecretRing(from))
@@ -57,7 +57,7 @@ export async function loadSecretRing(from: SecretSource): Promise<RingLoad> {
 
 const BOTH = "please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both."
 
-/** The ring as the files have it now. Neither an inline nor a random secret can be read again. */
+/** The ring of the files now. An inline or random secret cannot be reloaded. */
 export async function reloadSecretRing({ keyfile, folder }: SecretSource): Promise<RingLoad> {
   if (folder) return loadFolder(folder)
   return keyfile ? loadKeyfile(keyfile) : refuse(BAD_PARAMETER, 'no JWT secret file was specified')
@@ -104,7 +104,7 @@ async function loadBytes(path: Buffer | string, shown: string): Promise<Buffer |
 
 const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d
 
-/** Without space, tab, CR and LF at both ends. Everything else is key material. */
+/** Removes space, tab, CR and LF at both ends. Everything else is key material. */
 export function trim(bytes: Buffer): Buffer {
   let [from, to] = [0, bytes.length]
   while (from < to && isBlank(bytes[from])) from += 1
@@ -134,7 +134,7 @@ function warnShort(read: Secret, place: string): readonly RingWarning[] {
 
 const MAX_TRIES = 5
 
-/** Reads a folder until it stayed as it was meanwhile: a mounted secret is exchanged between one file and the next. */
+/** Reads a folder again if it changed meanwhile: a mounted secret may be replaced while its files are read. */
 async function loadFolder(folder: string): Promise<RingLoad> {
   let before = await list(folder)
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -186,7 +186,7 @@ function toFolderRing([active, ...others]: readonly NamedSecret[], warnings: rea
   return { kind: 'ring', ring, source: 'folder', warnings: all }
 }
 
-/** As a key that only verifies; what is empty or no EC key is passed over. */
+/** A key that only verifies. Empty files and PEM files without an EC key are ignored. */
 function toRingKeys(secret: Secret): readonly RingKey[] {
   if (secret.kind === 'signer') return [toRingKey(secret.signer)]
   return secret.kind === 'public' ? [secret.key] : []

@@ -3,11 +3,11 @@ import { open, readdir, realpath, stat } from 'node:fs/promises'
 import { sep } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 
-/** A name in the folder of secrets that is to be read. Names are bytes: their order is, and not all are text. */
+/** A file in the folder of secrets. Paths are bytes: they are sorted as bytes, and not all are UTF-8. */
 export interface SecretFile {
   readonly name: string
   readonly path: Buffer
-  /** Tells whether a later look finds the same file unchanged. */
+  /** Changes whenever the file does. */
   readonly state: string
 }
 
@@ -19,24 +19,24 @@ export interface FolderListing {
 
 const DOT = 0x2e
 
-/** One of the files of a folder cannot be looked at: a link that leads nowhere, perhaps. Its cause says why. */
+/** A file of the folder cannot be examined, for instance a broken link. */
 export class SecretFileError extends Error {
   override readonly name = 'SecretFileError'
   readonly path: string
   constructor(path: string, cause: unknown) {
-    super('a file of secrets cannot be looked at', { cause })
+    super('a secret file cannot be examined', { cause })
     this.path = path
   }
 }
 
 /**
- * The files of a folder that count: no hidden ones (`..data` of a mounted secret is one), none that end in `.tmp`, no
- * folders. A link is followed while it stays inside, as a mounted secret's do; one that leads out is passed over.
+ * The secret files of a folder, without hidden ones (such as `..data` of a mounted secret), `.tmp` files and folders.
+ * Links inside the folder are followed, as mounted secrets need; links out of it are ignored with a warning.
  */
 export async function listSecretFiles(folder: string): Promise<FolderListing> {
   const root = await realpath(folder)
   const names = (await readdir(folder, { encoding: 'buffer' })).filter(isCandidate).sort(Buffer.compare)
-  const found = await Promise.all(names.map((name) => lookAt(folder, name, root)))
+  const found = await Promise.all(names.map((name) => examine(folder, name, root)))
   return {
     files: found.filter((entry) => typeof entry === 'object'),
     warnings: found.filter((entry) => typeof entry === 'string'),
@@ -47,7 +47,7 @@ const isCandidate = (name: Buffer): boolean => name[0] !== DOT && !name.subarray
 
 const TEMPORARY = Buffer.from('.tmp')
 
-async function lookAt(folder: string, name: Buffer, root: string): Promise<SecretFile | string | undefined> {
+async function examine(folder: string, name: Buffer, root: string): Promise<SecretFile | string | undefined> {
   const path = Buffer.concat([Buffer.from(folder + sep), name])
   const fail = (cause: unknown) => Promise.reject(new SecretFileError(path.toString(), cause))
   const target = await realpath(path, { encoding: 'buffer' }).catch(fail)
@@ -59,7 +59,7 @@ async function lookAt(folder: string, name: Buffer, root: string): Promise<Secre
   return state === undefined ? undefined : { name: name.toString(), path: target, state }
 }
 
-/** Where and which a file is and when it changed last, as text; `undefined` for anything but a regular file. */
+/** Path, inode, size and times of a file as text; `undefined`: not a regular file. */
 export async function findFileState(path: Buffer | string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true })
   if (!found.isFile()) return undefined
@@ -68,9 +68,9 @@ export async function findFileState(path: Buffer | string): Promise<string | und
 
 const MAX_FILE_BYTES = 65_536
 
-/** A small regular file as bytes. Rejects with a system error, or with a `RangeError` where it is none. */
+/** Throws a system error, or a `RangeError` where it is not a small regular file. */
 export async function loadSmallFile(path: Buffer | string): Promise<Buffer> {
-  // a pipe without a writer would keep the opening waiting for ever
+  // opening a pipe without a writer would block for ever
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const found = await file.stat()
@@ -82,7 +82,7 @@ export async function loadSmallFile(path: Buffer | string): Promise<Buffer> {
   }
 }
 
-/** The words of the operating system, without its path and call. */
+/** The message of the operating system, without path and system call. */
 export function describeFileError(error: unknown): string {
   if (error instanceof RangeError) return error.message
   const errno = error instanceof Error && 'errno' in error ? error.errno : undefined

@@ -4,7 +4,6 @@ import { findPrivateKey, findPublicKey, readPem } from './pem.ts'
 import { type RingKey, type RingSigner, sha256Hex } from './ring.ts'
 import { toEcSigningKey, toHmacSigningKey } from './sign.ts'
 
-/** What a secret's bytes turn out to be. */
 export type Secret =
   | { readonly kind: 'signer'; readonly signer: RingSigner; readonly isShort: boolean }
   | { readonly kind: 'public'; readonly key: RingKey }
@@ -14,7 +13,7 @@ export type Secret =
 
 const MAX_SECRET_BYTES = 64
 
-/** Below this a secret can be guessed offline from one token (RFC 7518 3.2). It still works. */
+/** A shorter secret can be guessed offline from one token (RFC 7518 3.2). It is accepted with a warning. */
 export const SHORT_SECRET_BYTES = 32
 
 /** Raw bytes of an HMAC secret, or the PEM text of an EC key on P-256. Nothing is decoded or trimmed. */
@@ -26,7 +25,7 @@ export function readSecret(bytes: Buffer): Secret {
 function readHmacSecret(bytes: Buffer): Secret {
   if (bytes.length > MAX_SECRET_BYTES) return { kind: 'too_long' }
   const key = createHmacKey(bytes, { alg: 'HS256' })
-  // the DER of a public key: as little a secret as its PEM
+  // a public key in DER is not a secret
   if (key.kind === 'problem') return { kind: 'not_ec' }
   const signer = { key: toHmacSigningKey(key), sha256: sha256Hex(bytes) }
   return { kind: 'signer', signer, isShort: bytes.length < SHORT_SECRET_BYTES }
@@ -50,7 +49,7 @@ function findP256(key: KeyObject): EcKey | undefined {
   return made.kind === 'ec' && made.curve === 'P-256' ? made : undefined
 }
 
-/** As many random bytes as a secret may have. None is zero, so that it also lives through text. */
+/** The longest secret, of random bytes. None is zero, so that it survives C strings. */
 export function createRandomSecret(randomBytes: (size: number) => Buffer): Buffer {
   const bytes: number[] = []
   while (bytes.length < MAX_SECRET_BYTES) bytes.push(...randomBytes(MAX_SECRET_BYTES).filter((byte) => byte !== 0))

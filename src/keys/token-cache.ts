@@ -1,18 +1,17 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Which text, read at which door, under which keys. */
 export interface TokenPlace {
   readonly door: string
-  /** Version of the keys that verified it: with other keys nothing is remembered. */
+  /** Version of the keys that verified it. */
   readonly version: string
   readonly token: string
 }
 
-/** Remembered verifications. Holds digests of tokens, never a token. */
+/** Caches verified tokens by their digest; never holds a token. */
 export interface TokenCache<V> {
   find(place: TokenPlace, nowSeconds: number): V | undefined
-  /** Call only after the token verified. `exp` in seconds; without one it is remembered until others need the room. */
+  /** Only for verified tokens. `exp` in seconds; without one, the entry stays until the cache is full. */
   remember(place: TokenPlace, value: V, exp: number | undefined): void
   clear(): void
 }
@@ -25,7 +24,7 @@ interface Entry<V> {
 
 export interface TokenCacheLimits {
   readonly entries: number
-  /** Of all the tokens together, as a measure of what their claims take. */
+  /** Of all tokens together, as an estimate of the memory of their claims. */
   readonly characters: number
 }
 
@@ -52,9 +51,6 @@ export function createTokenCache<V>(limits: TokenCacheLimits = LIMITS): TokenCac
   }
 }
 
-/**
- * Lengths stand before the parts, so that no two places share a key unless SHA-256 itself collides. What verified is
- * ASCII, so that no text that is not well-formed shares its bytes.
- */
+/** Each part is preceded by its length, so that two places share a key only if SHA-256 collides. */
 export const toCacheKey = ({ door, version, token }: TokenPlace): string =>
   `${door.length}:${door}${version.length}:${version}${hash('sha256', token, 'base64')}`

@@ -4,11 +4,11 @@ import type { SecretSource } from './secret-files.ts'
 import { findFileState, listSecretFiles } from './secret-folder.ts'
 
 export interface WatchOptions {
-  /** How often to look without being told: not every file system tells. */
+  /** How often to poll: not every file system sends events. */
   readonly pollMs?: number
-  /** How long to wait after being told: a file is often changed in several steps. */
+  /** How long to wait after an event: a file is often changed in several steps. */
   readonly settleMs?: number
-  /** `false`: only look, never ask the system to tell. */
+  /** `false`: only poll. */
   readonly useEvents?: boolean
 }
 
@@ -20,8 +20,8 @@ const POLL_MS = 5000
 const SETTLE_MS = 100
 
 /**
- * Calls `onChange` once at the start, and after the file or folder changed: written in place, replaced, or exchanged
- * by a link above it as a mounted secret is. Keeps no process alive.
+ * Calls `onChange` once at the start and whenever the file or folder changed: written in place, replaced, or swapped
+ * by a link above it, as mounted secrets are. Does not keep the process alive.
  */
 export function watchSecrets(source: SecretSource, onChange: () => void, options: WatchOptions = {}): Watching {
   const { pollMs = POLL_MS, settleMs = SETTLE_MS, useEvents = true } = options
@@ -45,7 +45,7 @@ export function watchSecrets(source: SecretSource, onChange: () => void, options
   }
 }
 
-/** Looks whether anything is different from last time. The first look finds that it is. */
+/** Compares the files with the last time. The first comparison finds a change. */
 function createLooking(source: SecretSource, onChange: () => void) {
   let last: string | undefined
   let isStopped = false
@@ -63,7 +63,7 @@ function createLooking(source: SecretSource, onChange: () => void) {
   }
 }
 
-/** What is there now, as text. That nothing can be read is a state like any other. */
+/** The state of the files as text. Being unreadable is a state too. */
 async function loadState({ keyfile, folder }: SecretSource): Promise<string> {
   try {
     if (!folder) return keyfile ? ((await findFileState(keyfile)) ?? 'no file') : 'nothing'
@@ -74,7 +74,7 @@ async function loadState({ keyfile, folder }: SecretSource): Promise<string> {
   }
 }
 
-/** Events of the folder; of a file its folder's, because a replaced file is another one. None: polling remains. */
+/** Events of the folder, or of the file's folder, because a replaced file is a new one. `undefined`: polling only. */
 function openEvents({ keyfile, folder }: SecretSource, onEvent: () => void): FSWatcher | undefined {
   const place = folder || (keyfile ? dirname(keyfile) : undefined)
   if (place === undefined) return undefined

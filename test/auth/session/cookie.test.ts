@@ -5,7 +5,7 @@ import { openSessions } from '../sessions.ts'
 
 const DRAFT = { name: 'ada', password: { password: 'pw' }, roles: ['math'] }
 
-test('a session is over one timeout after its last request, and no earlier', async (t) => {
+test('a session expires one timeout after its last request', async (t) => {
   const { clock, directory, open, findAccepted } = await openSessions(t)
   await directory.createUser(DRAFT)
   const cookie = await open('ada')
@@ -15,7 +15,7 @@ test('a session is over one timeout after its last request, and no earlier', asy
   assert.equal(await findAccepted(cookie), undefined)
 })
 
-test('a session goes on as long as requests come, under one id', async (t) => {
+test('a session is renewed while requests come, and keeps its id', async (t) => {
   const { clock, directory, open, findAccepted } = await openSessions(t)
   await directory.createUser(DRAFT)
   let cookie = await open('ada')
@@ -46,7 +46,7 @@ for (const [seconds, isDue] of [
   })
 }
 
-test('an ended session stays ended in every copy, whatever the timeout becomes', async (t) => {
+test('a revoked session stays revoked in every cookie, whatever the timeout becomes', async (t) => {
   const { clock, directory, open, findAccepted, set } = await openSessions(t)
   await directory.createUser(DRAFT)
   const cookie = await open('ada')
@@ -62,7 +62,7 @@ test('an ended session stays ended in every copy, whatever the timeout becomes',
   }
 })
 
-test('a raised timeout is for cookies made from then on, a lowered one for all', async (t) => {
+test('a raised timeout applies to new cookies, a lowered one to all', async (t) => {
   const { clock, directory, open, findAccepted, set } = await openSessions(t)
   await directory.createUser(DRAFT)
   const short = await open('ada')
@@ -75,7 +75,7 @@ test('a raised timeout is for cookies made from then on, a lowered one for all',
   assert.equal(await findAccepted(long), undefined)
 })
 
-test('what the old secret signed lives one timeout longer than it, and no longer', async (t) => {
+test('cookies of a replaced secret verify for one more timeout', async (t) => {
   const { clock, directory, open, findAccepted, secrets } = await openSessions(t)
   await directory.createUser(DRAFT)
   clock.advance(1)
@@ -94,7 +94,7 @@ for (const [what, change] of [
   ['a sign-out of everything', (directory: Opened['directory']) => directory.signOut('ada')],
   ['a deletion', (directory: Opened['directory']) => directory.removeUser('ada', 'any')],
 ] as const) {
-  test(`${what} ends a session at once, and a renewal made before it`, async (t) => {
+  test(`${what} revokes a session at once, and a renewal made before it`, async (t) => {
     const { clock, directory, open, findAccepted } = await openSessions(t)
     await directory.createUser(DRAFT)
     const cookie = await open('ada')
@@ -117,7 +117,7 @@ test('setting the password a user already has keeps its sessions', async (t) => 
   assert.ok(await findAccepted(cookie))
 })
 
-test('whoever comes back under the same name has none of the old sessions', async (t) => {
+test('a new user of the same name has none of the old sessions', async (t) => {
   const { directory, open, findAccepted } = await openSessions(t)
   await directory.createUser(DRAFT)
   const cookie = await open('ada')
@@ -126,7 +126,7 @@ test('whoever comes back under the same name has none of the old sessions', asyn
   assert.equal(await findAccepted(cookie), undefined)
 })
 
-test('a user who becomes an administrator keeps no session, nor the other way round', async (t) => {
+test('a user who becomes an administrator loses the session, and the other way round', async (t) => {
   const { directory, open, findAccepted } = await openSessions(t)
   await directory.setAdministrator('root', { password: 'pw' })
   await directory.createUser(DRAFT)
@@ -139,7 +139,7 @@ test('a user who becomes an administrator keeps no session, nor the other way ro
   assert.equal(await findAccepted(after), undefined)
 })
 
-test('a session is checked without a question to the store', async (t) => {
+test('a session is verified without a query to the store', async (t) => {
   const { directory, open, read, countQuestions } = await openSessions(t)
   await directory.createUser(DRAFT)
   const cookie = await open('ada')
@@ -149,7 +149,7 @@ test('a session is checked without a question to the store', async (t) => {
   assert.equal(countQuestions(), 0)
 })
 
-test('no text is accepted but what was made here, and none throws', async (t) => {
+test('no other text is accepted, and none throws', async (t) => {
   const { directory, open, read } = await openSessions(t)
   await directory.createUser(DRAFT)
   const good = Buffer.from(await open('ada'), 'base64url')

@@ -17,7 +17,7 @@ describe('secrets of cookies', () => {
     const { accepted, current } = start('a')
     assert.deepEqual([current(), accepted()], ['a', ['a']])
   })
-  it('has none where none is configured', () => {
+  it('has no secret if none is configured', () => {
     const { accepted, current } = start('')
     assert.deepEqual([current(), accepted()], [undefined, []])
   })
@@ -30,7 +30,7 @@ describe('secrets of cookies', () => {
     at.seconds = 1600
     assert.deepEqual(accepted(), ['b'])
   })
-  it('lets each old secret live its own timeout', () => {
+  it('verifies with each old secret for its own timeout', () => {
     const { at, secrets, accepted } = start('a')
     secrets.replace('b')
     at.seconds = 1300
@@ -49,7 +49,7 @@ describe('secrets of cookies', () => {
     at.seconds = 1000 + 3600
     assert.deepEqual(accepted(), ['b'])
   })
-  it('drops every earlier secret at once where that is asked for, also for the secret it has already', () => {
+  it('drops every earlier secret at once on request, even if the secret stays the same', () => {
     const { secrets, accepted, current } = start('a')
     secrets.replace('b')
     secrets.replace('c', { dropsEarlier: true })
@@ -60,7 +60,7 @@ describe('secrets of cookies', () => {
     assert.deepEqual(accepted(), ['d'])
     assert.equal(secrets.current(), signing, 'sessions known by it stay known')
   })
-  it('takes a secret that comes back as the current one only', () => {
+  it('has a secret that comes back only once', () => {
     const { at, secrets, accepted } = start('a')
     secrets.replace('b')
     secrets.replace('a')
@@ -76,7 +76,7 @@ describe('secrets of cookies', () => {
     at.seconds = 1600
     assert.deepEqual(accepted(), ['b'])
   })
-  it('verifies with the old secret for a while when it is taken away', () => {
+  it('verifies with a removed secret for a while', () => {
     const { at, secrets, accepted, current } = start('a', 10)
     secrets.replace('')
     assert.deepEqual([current(), accepted()], [undefined, ['a']])

@@ -10,7 +10,7 @@ const ORIGIN = { issuedAt: undefined, expiresAt: undefined, algorithm: 'HS256', 
 const BEARER = { name: 'jo', roles: ['a', '_admin'], origin: ORIGIN }
 const until = (seconds: number) => ({ ...BEARER, origin: { ...ORIGIN, expiresAt: START_SECONDS + seconds } })
 
-test('name and roles are those of the token, the role _admin included', async (t) => {
+test('has the name and roles of the token, including _admin', async (t) => {
   const { tokens, findAccepted } = await openSessions(t)
   const accepted = await findAccepted(tokens.open(BEARER).value)
   assert.deepEqual(
@@ -19,7 +19,7 @@ test('name and roles are those of the token, the role _admin included', async (t
   )
 })
 
-test('the session slides, and ends with the token', async (t) => {
+test('is renewed, and expires with the token', async (t) => {
   const { clock, tokens, findAccepted } = await openSessions(t)
   const opened = tokens.open(until(1000))
   assert.equal(opened.maxAgeSeconds, 600)
@@ -32,7 +32,7 @@ test('the session slides, and ends with the token', async (t) => {
   assert.equal(await findAccepted(renewed.value), undefined)
 })
 
-test('without an end of the token it is over after one timeout without a request', async (t) => {
+test('expires after one timeout if the token has no exp', async (t) => {
   const { clock, tokens, findAccepted } = await openSessions(t)
   const { value } = tokens.open(BEARER)
   clock.advance(599)
@@ -41,7 +41,7 @@ test('without an end of the token it is over after one timeout without a request
   assert.equal(await findAccepted(value), undefined)
 })
 
-test('ended, it stays ended in every copy, whatever the timeout becomes', async (t) => {
+test('stays revoked in every cookie, whatever the timeout becomes', async (t) => {
   const { clock, directory, tokens, findAccepted, set } = await openSessions(t)
   const { value } = tokens.open(BEARER)
   clock.advance(100)
@@ -55,7 +55,7 @@ test('ended, it stays ended in every copy, whatever the timeout becomes', async 
   }
 })
 
-test('it rests on the very key that verified the token', async (t) => {
+test('is revoked when the key that verified the token is replaced', async (t) => {
   const { keys, tokens, findAccepted } = await openSessions(t)
   const { value } = tokens.open(BEARER)
   keys.set('HS256/', 'v2')
@@ -66,7 +66,7 @@ test('it rests on the very key that verified the token', async (t) => {
   assert.equal(await findAccepted(value), undefined)
 })
 
-test('it ends with the sessions of a user of that name, unless the token is younger', async (t) => {
+test('is revoked with the sessions of a user of that name, unless the token is newer', async (t) => {
   const { clock, directory, tokens, findAccepted } = await openSessions(t)
   await directory.createUser({ name: 'jo', password: { password: 'pw' } })
   clock.advance(10)
@@ -75,7 +75,7 @@ test('it ends with the sessions of a user of that name, unless the token is youn
   assert.ok(await findAccepted(value))
   await directory.signOut('jo')
   assert.equal(await findAccepted(value), undefined)
-  assert.equal(await findAccepted(unknown), undefined, 'who does not say when it was issued may be older')
+  assert.equal(await findAccepted(unknown), undefined, 'a token without iat may be older')
   const { value: younger } = tokens.open({ ...BEARER, origin: { ...ORIGIN, issuedAt: START_SECONDS + 11 } })
   assert.ok(await findAccepted(younger))
 })
@@ -106,7 +106,7 @@ const anySession: fc.Arbitrary<TokenSession> = fc.record(
   PLAIN,
 )
 
-test('what is written is read back, and nothing of it can be changed', () => {
+test('is read back as written, and no byte can be changed', () => {
   fc.assert(
     fc.property(anySession, fc.nat(), fc.integer({ min: 1, max: 255 }), (session, at, by) => {
       const value = mintTokenCookie(session, KEY)
@@ -122,7 +122,7 @@ test('what is written is read back, and nothing of it can be changed', () => {
   )
 })
 
-test('another secret, or an algorithm that is not listed, does not verify', () => {
+test('does not verify with another secret or an algorithm that is not listed', () => {
   const session = { id: Buffer.alloc(16), name: 'jo', roles: [], issuedAt: 1, timeoutSeconds: 1, origin: ORIGIN }
   const cookie = readCookie(mintTokenCookie(session, KEY)) ?? assert.fail()
   assert.equal(verifyTokenCookie(cookie, { ...RULES, secrets: [Buffer.from('other')] }), undefined)
