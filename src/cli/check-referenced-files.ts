@@ -4,6 +4,7 @@ import type { Problem } from '../config/problems.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
 import { checkKeySetFiles } from '../live-config/key-sets.ts'
+import { loadTokenSecrets, loadUpstreamSecrets } from '../live-config/secret-rings.ts'
 import { loadServiceKey } from '../live-config/service-key.ts'
 import {
   createSharedSecrets,
@@ -14,8 +15,6 @@ import {
   type Use,
 } from '../live-config/shared-secrets.ts'
 import { StartError } from '../live-config/start-error.ts'
-import { loadTokenSecrets } from '../live-config/token-secrets.ts'
-import { loadUpstreamSecrets } from '../live-config/upstream-secrets.ts'
 import { toDocumentEndpoints, toMultiModelEndpoints } from '../wiring/settings.ts'
 
 /** Something a start does with a file, and the options that name it: the first that was given is the place. */

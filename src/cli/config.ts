@@ -5,7 +5,7 @@ import { exitCodeOf, findNearest, renderProblem, withSuggestion } from '../confi
 import type { Reading } from '../config/read.ts'
 import { renderOptionsPage, renderSettings } from '../config/render.ts'
 import type { Settings } from '../config/settings.ts'
-import { loadStoredConfiguration } from '../live-config/stored-configuration.ts'
+import { loadStoredConfiguration } from '../live-config/load.ts'
 import { checkNamed } from './check-referenced-files.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'

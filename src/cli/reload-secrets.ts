@@ -1,8 +1,8 @@
 import { isJsonObject, readJson } from '../base/json.ts'
 import type { Config } from '../config/options.ts'
-import { listSecrets, SecretProblem } from '../live-config/secret-tools.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
+import { listSecrets, SecretProblem } from './secret-tools.ts'
 import { createToken } from './token-tools.ts'
 
 export interface Reloader {

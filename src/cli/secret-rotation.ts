@@ -7,7 +7,7 @@ import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { replaceFile, syncFolder } from '../base/files.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
-import { createSecretText, type ListedSecret, listFolder, SecretProblem } from '../live-config/secret-tools.ts'
+import { createSecretText, type ListedSecret, listFolder, SecretProblem } from './secret-tools.ts'
 
 export type RotationStep =
   | { readonly kind: 'added' | 'activated' | 'removed'; readonly file: string }

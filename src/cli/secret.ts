@@ -1,6 +1,12 @@
 import { resolve } from 'node:path'
 import { Argument, Command, InvalidArgumentError } from 'commander'
 import type { Config } from '../config/options.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { collect, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
+import { loadSettingsOf } from './own-settings.ts'
+import { createReloader } from './reload-secrets.ts'
+import { type RotationStep, stepRotation } from './secret-rotation.ts'
 import {
   createSecretFile,
   createSecretText,
@@ -9,13 +15,7 @@ import {
   SECRET_BYTES,
   type SecretKind,
   SecretProblem,
-} from '../live-config/secret-tools.ts'
-import { type Context, ExitError } from './context.ts'
-import { EXIT } from './exit-codes.ts'
-import { collect, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
-import { loadSettingsOf } from './own-settings.ts'
-import { createReloader } from './reload-secrets.ts'
-import { type RotationStep, stepRotation } from './secret-rotation.ts'
+} from './secret-tools.ts'
 import { renderTable } from './table.ts'
 
 interface JsonOption {

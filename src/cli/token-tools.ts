@@ -6,8 +6,8 @@ import { type MultiModelFlaw, readMultiModelClaims } from '../keys/multi-model-c
 import { type KeyRing, signWithRing, verifyWithRing } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
 import type { TokenReason } from '../keys/verify.ts'
-import { SecretProblem } from '../live-config/secret-tools.ts'
-import { toSecretSource } from '../live-config/token-secrets.ts'
+import { toSecretSource } from '../live-config/secret-rings.ts'
+import { SecretProblem } from './secret-tools.ts'
 
 export interface NewToken {
   /** `undefined`: a superuser token. */

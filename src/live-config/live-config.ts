@@ -1,8 +1,9 @@
-// What is in force: settings and administrators as one value, replaced as a whole.
+// The current configuration. `snapshot.ts` builds a config snapshot from all layers; here it is kept, replaced as a
+// whole on reload, and announced to listeners.
 import { existsSync } from 'node:fs'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { createLive, type Live } from '../base/live.ts'
+import { createLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderProblem } from '../config/problems.ts'
@@ -24,48 +25,48 @@ import { recordAdministratorChanges, recordOptionChanges } from './option-events
 import { toHashParameters } from './password-options.ts'
 import { createSharedSecrets, type SharedSecrets, type Use } from './shared-secrets.ts'
 import {
+  type BuiltSnapshot,
+  buildSnapshot,
   type ConfigSnapshot,
-  type PrepareDeps,
-  type Prepared,
-  prepareAll,
-  prepareRuntime,
+  rebuildFromStore,
   requireConfiguredAdministrator,
+  type SnapshotDeps,
 } from './snapshot.ts'
 import { ConfigError, StartError, StoreBusy } from './start-error.ts'
 import { createStoredLayer, type StoredLayer } from './stored-layer.ts'
 
 export interface LiveConfigOptions {
-  /** Reads the files anew; what it gives reads every other layer too. */
+  /** Reads the files. The reader it returns adds the other layers. */
   load(): SettingsReader
   readonly log: Log
-  /** For who manages the store and serves nobody: an administrator may be what is to be made. */
+  /** For commands that manage the store without serving: they may be about to create the first administrator. */
   readonly mayLackAdministrator?: boolean
-  /** How long to wait for who else works on the store; a few seconds unless given. */
+  /** How long to wait for another process to release the store; a few seconds by default. */
   readonly lockWaitMs?: number
 }
 
 export interface ReloadReport {
   readonly isApplied: boolean
-  /** Why not, place by place. */
+  /** Why it was not applied, each with its place. */
   readonly problems: readonly string[]
   readonly changed: readonly string[]
-  /** Changed options that wait for a restart. */
+  /** Changed options that take effect only after a restart. */
   readonly needRestart: readonly string[]
 }
 
-/** What is read anew with the configuration: either all of it comes into force, or nothing. */
+/** Something that is reloaded with the configuration: all of it is applied, or nothing. */
 export interface ReloadPart {
-  /** Reads it, for these settings. Nothing changes yet. */
+  /** Reads it for these settings, without applying it. */
   prepare(settings: Settings): Promise<PreparedPart>
 }
 
 export interface PreparedPart {
-  /** Sentences with their place. */
+  /** Each with its place. */
   readonly problems: readonly string[]
-  /** Secrets it brings into use, and what for. */
+  /** The secrets it would use, and what for. */
   readonly secrets?: readonly [use: Use, keys: readonly VerificationKey[]]
-  /** Called only where nobody had a problem, just before what is in force is replaced. Must not throw. */
-  take(): void
+  /** Called only if no part has a problem, just before the snapshot is replaced. Must not throw. */
+  apply(): void
 }
 
 export interface LiveConfig extends Live<ConfigSnapshot> {
@@ -74,45 +75,42 @@ export interface LiveConfig extends Live<ConfigSnapshot> {
   readonly runtime: StoredLayer
   readonly secrets: SharedSecrets
   readonly events: RunningSecurityEvents
-  /**
-   * Reads everything anew, files too; what was set for this process alone is gone. Any problem keeps everything as it
-   * is.
-   */
+  /** Reads all layers, files too, and drops what was set for this process only. A problem keeps the snapshot. */
   reload(): Promise<ReloadReport>
   /**
-   * Reads the run-time layer anew, which this or another node has changed; files as they were last read. Problems keep
-   * all settings as they are, administrators excepted.
+   * Reads the settings of the store, which this or another node has changed; files as they were last read. A problem
+   * keeps all settings, but changes of administrators are applied.
    */
   refresh(): Promise<ReloadReport>
-  /** Told each time what is in force was replaced. Must not throw. */
+  /** Called each time the snapshot was replaced. Must not throw. */
   onChange(listener: (snapshot: ConfigSnapshot) => void): void
   joinReload(part: ReloadPart): void
 }
 
-/** Opens the store the configuration names, then brings everything into force. */
+/** Opens the configured store and builds the first snapshot. */
 export async function createLiveConfig(options: LiveConfigOptions): Promise<LiveConfig> {
   const reader = options.load()
   const first = reader([])
   if (first.problems.length > 0) throw new ConfigError(first.problems)
   const { values } = first.settings
-  // known before a store is made for nobody
-  if (!options.mayLackAdministrator && !isStoreThere(values.store.url)) requireConfiguredAdministrator(first.settings)
+  // checked first, so that a start without an administrator does not create a store
+  if (!options.mayLackAdministrator && !mayStoreExist(values.store.url)) requireConfiguredAdministrator(first.settings)
   const store = await openNamedStore(values.store.url, options)
   try {
-    return await bringIntoForce(options, store, { reader, queue: values.hashing.queue })
+    return await startLiveConfig(options, store, { reader, queue: values.hashing.queue })
   } catch (error) {
     await store.close()
     throw error
   }
 }
 
-/** Whether it may hold something. What is behind a server cannot be known without asking. */
-function isStoreThere(url: string): boolean {
+/** Whether the store may hold something. A database server is not asked. */
+function mayStoreExist(url: string): boolean {
   const file = findStoreFile(url)
   return file === undefined ? !url.startsWith('sqlite:') : existsSync(file)
 }
 
-/** A command that is at work on a store will soon be done; another server will not. */
+/** A command releases the store soon; another server does not. */
 const LOCK_WAIT_MS = 3000
 
 async function openNamedStore(url: string, { log, lockWaitMs = LOCK_WAIT_MS }: LiveConfigOptions): Promise<Store> {
@@ -126,7 +124,7 @@ async function openNamedStore(url: string, { log, lockWaitMs = LOCK_WAIT_MS }: L
   }
 }
 
-/** For whoever runs the server, so with the detail a client does not see. */
+/** For the operator: includes the detail that clients do not see. */
 function reasonOf(error: unknown): string {
   const detail = error instanceof Refusal && error.detail !== undefined ? ` ${error.detail}` : ''
   return `${error instanceof Error ? error.message : String(error)}${detail}`
@@ -142,66 +140,30 @@ async function openLocked(url: string, lock: StoreLock, log: Log): Promise<Store
   }
 }
 
-interface Beginning {
+interface FirstReading {
   readonly reader: SettingsReader
+  /** The size of the hashing queue until there is a snapshot. */
   readonly queue: number
 }
 
-async function bringIntoForce(options: LiveConfigOptions, store: Store, first: Beginning): Promise<LiveConfig> {
-  const { load, log, mayLackAdministrator = false } = options
+async function startLiveConfig(options: LiveConfigOptions, store: Store, first: FirstReading): Promise<LiveConfig> {
+  const { log, mayLackAdministrator = false } = options
+  const { reader } = first
   const secrets = createSharedSecrets()
-  let { reader } = first
   let queue = () => first.queue
   let maxStrength = () => DEFAULT_MAX_STRENGTH
-  const deps: PrepareDeps = {
+  const deps: SnapshotDeps = {
     runtime: createStoredLayer(store, SYSTEM_CLOCK),
     hasher: createHasher({ queue: () => queue(), maxStrength: () => maxStrength() }),
     log,
     mayLackAdministrator,
     checkSecrets: secrets.check,
   }
-  const snapshot = createLive((await prepareAll(reader, deps, undefined)).next)
+  const snapshot = createLive((await buildSnapshot(reader, deps, undefined)).next)
   queue = () => snapshot.get().settings.values.hashing.queue
   maxStrength = () => toMaxStrength(toHashParameters(snapshot.get().settings.values))
   const events = createSecurityEvents({ node: () => snapshot.get().settings.values.node.name, sinks: [toLogSink(log)] })
-
-  const reload = async (): Promise<ReloadReport> => {
-    const before = snapshot.get()
-    const restore = deps.runtime.dropVolatile()
-    try {
-      const fresh = load()
-      // looked at first, because passwords in clear are hashed and written back by what follows
-      const { problems, take } = await prepareParts(parts, fresh, deps, snapshot.get())
-      if (problems.length > 0) throw new StartError(problems.join('\n'))
-      const prepared = await prepareAll(fresh, deps, snapshot.get())
-      reader = fresh
-      take()
-      const report = apply(prepared)
-      recordReload(events, report, before, snapshot.get())
-      if (report.needRestart.length > 0) log.warn('these changes wait for a restart', { options: report.needRestart })
-      return report
-    } catch (error) {
-      restore()
-      // Whatever it is (a store that does not answer, too much work waiting), what is in force stays.
-      const reason = error instanceof StartError ? error.message : `it could not be read: ${reasonOf(error)}`
-      const problems = reason.split('\n')
-      events.record('reload.failed', { source: 'configuration', reason: summarize(problems) })
-      return { isApplied: false, problems, changed: [], needRestart: [] }
-    }
-  }
-  const refresh = async (): Promise<ReloadReport> => {
-    const report = apply(await prepareRuntime(reader, deps, snapshot.get()))
-    for (const problem of report.problems) log.error('settings made at run time cannot be applied', { problem })
-    if (snapshot.get().administrators.size === 0) log.error('there is no administrator left')
-    return report
-  }
-  const apply = ({ next, ...report }: Prepared): ReloadReport => {
-    snapshot.set(next)
-    for (const listener of listeners) listener(next)
-    return { isApplied: report.problems.length === 0, ...report }
-  }
-  const parts: ReloadPart[] = []
-  const listeners: ((snapshot: ConfigSnapshot) => void)[] = []
+  const state: ReloadState = { load: options.load, reader, snapshot, deps, events, parts: [], listeners: [] }
   const inTurn = createTurns()
   return {
     get: snapshot.get,
@@ -210,11 +172,68 @@ async function bringIntoForce(options: LiveConfigOptions, store: Store, first: B
     runtime: deps.runtime,
     secrets,
     events,
-    reload: () => inTurn(reload),
-    refresh: () => inTurn(refresh),
-    onChange: (listener) => void listeners.push(listener),
-    joinReload: (part) => void parts.push(part),
+    reload: () => inTurn(() => reload(state)),
+    refresh: () => inTurn(() => refresh(state)),
+    onChange: (listener) => void state.listeners.push(listener),
+    joinReload: (part) => void state.parts.push(part),
   }
+}
+
+interface ReloadState {
+  readonly load: LiveConfigOptions['load']
+  /** Reads the files as of the last reload. */
+  reader: SettingsReader
+  readonly snapshot: LiveCell<ConfigSnapshot>
+  readonly deps: SnapshotDeps
+  readonly events: SecurityEvents
+  readonly parts: ReloadPart[]
+  readonly listeners: ((snapshot: ConfigSnapshot) => void)[]
+}
+
+async function reload(state: ReloadState): Promise<ReloadReport> {
+  const { deps, events } = state
+  const restore = deps.runtime.dropVolatile()
+  try {
+    return await loadAndReplace(state)
+  } catch (error) {
+    restore()
+    // any error keeps the current snapshot, an unreachable store or a full hashing queue too
+    const reason = error instanceof StartError ? error.message : `it could not be read: ${reasonOf(error)}`
+    const problems = reason.split('\n')
+    events.record('reload.failed', { source: 'configuration', reason: summarize(problems) })
+    return { isApplied: false, problems, changed: [], needRestart: [] }
+  }
+}
+
+async function loadAndReplace(state: ReloadState): Promise<ReloadReport> {
+  const { deps, events, snapshot } = state
+  const before = snapshot.get()
+  const reader = state.load()
+  // checked first, because the next step hashes plain-text passwords and writes the hashes to the files
+  const parts = await prepareParts(state, reader)
+  if (parts.problems.length > 0) throw new StartError(parts.problems.join('\n'))
+  const built = await buildSnapshot(reader, deps, before)
+  state.reader = reader
+  parts.apply()
+  const report = replaceSnapshot(state, built)
+  recordReload(events, report, before, snapshot.get())
+  if (report.needRestart.length > 0)
+    deps.log.warn('these changes take effect after a restart', { options: report.needRestart })
+  return report
+}
+
+async function refresh(state: ReloadState): Promise<ReloadReport> {
+  const { deps, snapshot, reader } = state
+  const report = replaceSnapshot(state, await rebuildFromStore(reader, deps, snapshot.get()))
+  for (const problem of report.problems) deps.log.error('settings in the store cannot be applied', { problem })
+  if (snapshot.get().administrators.size === 0) deps.log.error('there is no administrator left')
+  return report
+}
+
+function replaceSnapshot({ snapshot, listeners }: ReloadState, { next, ...report }: BuiltSnapshot): ReloadReport {
+  snapshot.set(next)
+  for (const listener of listeners) listener(next)
+  return { isApplied: report.problems.length === 0, ...report }
 }
 
 function recordReload(
@@ -232,28 +251,23 @@ function recordReload(
 const summarize = ([first = '', ...others]: readonly string[]): string =>
   others.length > 0 ? `${first} (and ${others.length} more)` : first
 
-/** Everything a reload reads, before any of it counts. What is read beside a bad configuration is read by the old one. */
-async function prepareParts(
-  parts: readonly ReloadPart[],
-  reader: SettingsReader,
-  { runtime, checkSecrets }: PrepareDeps,
-  { configured }: ConfigSnapshot,
-): Promise<PreparedPart> {
-  const { settings, problems } = reader((await runtime.read()).entries)
-  const read = problems.length > 0 ? configured : settings
+/** Reads every part, without applying any. If the settings are invalid, the parts are read for the current ones. */
+async function prepareParts({ parts, deps, snapshot }: ReloadState, reader: SettingsReader): Promise<PreparedPart> {
+  const { settings, problems } = reader((await deps.runtime.read()).entries)
+  const read = problems.length > 0 ? snapshot.get().configured : settings
   const prepared = await Promise.all(parts.map((part) => part.prepare(read)))
   const found = [...problems.map(renderProblem), ...prepared.flatMap((part) => part.problems)]
-  const brought = new Map(prepared.flatMap((part) => (part.secrets ? [part.secrets] : [])))
-  const shared = found.length === 0 ? checkSecrets(read, brought) : undefined
+  const newSecrets = new Map(prepared.flatMap((part) => (part.secrets ? [part.secrets] : [])))
+  const shared = found.length === 0 ? deps.checkSecrets(read, newSecrets) : undefined
   return {
     problems: shared === undefined ? found : [shared],
-    take: () => {
-      for (const part of prepared) part.take()
+    apply: () => {
+      for (const part of prepared) part.apply()
     },
   }
 }
 
-/** One after the other: who asks while another is at work is the next, and sees what was written meanwhile. */
+/** Runs one after the other, so that each sees what the one before has written. */
 function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {

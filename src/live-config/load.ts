@@ -1,12 +1,18 @@
-// Reads the configuration, with the rules that only the rooms which use an option know.
-import { statSync } from 'node:fs'
+// Reads the configuration: files, environment and flags, with or without the settings in the store.
+import { existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { SILENT_LOG } from '../base/log.ts'
 import { type LoadInput, openSettings, type SettingsReader } from '../config/load.ts'
 import type { Reading } from '../config/read.ts'
+import type { RuntimeEntry } from '../config/runtime.ts'
 import type { Rule } from '../config/settings.ts'
 import { readPasswordRules } from '../passwords/password-rules.ts'
+import { openStore } from '../store/create-store.ts'
+import { findStoreFile } from '../store/store-url.ts'
+import { toEntries } from './stored-layer.ts'
 
-const ROOM_RULES: readonly Rule[] = [
+/** Rules for options that only the folder which uses them can check. */
+const USER_RULES: readonly Rule[] = [
   {
     about: ['chttpd_auth.password_regexp'],
     kind: 'bad-value',
@@ -17,15 +23,42 @@ const ROOM_RULES: readonly Rule[] = [
   },
 ]
 
-/** Reads the files once. What it gives reads everything, as often as the run-time layer changes. */
-export const openConfiguration = (input: Omit<LoadInput, 'rules'>): SettingsReader =>
-  openSettings({ ...input, rules: ROOM_RULES })
+type Input = Omit<LoadInput, 'rules'>
 
-/** Everything but the run-time layer, which is in the store. */
-export const loadConfiguration = (input: Omit<LoadInput, 'rules'>): Reading => openConfiguration(input)([])
+/** Reads the files once. The reader it returns combines them with the settings of the store, any number of times. */
+export const openConfiguration = (input: Input): SettingsReader => openSettings({ ...input, rules: USER_RULES })
 
-/** The folder of the configuration that was named first. */
-export function findConfigFolder({ flags, env, cwd }: Omit<LoadInput, 'rules'>): string | undefined {
+/** The configuration without the settings in the store. */
+export const loadConfiguration = (input: Input): Reading => openConfiguration(input)([])
+
+/** The configuration a server would start with. The store is only read, so a server may be using it. */
+export async function loadStoredConfiguration(input: Input): Promise<Reading> {
+  const read = openConfiguration(input)
+  const withoutStore = read([])
+  if (withoutStore.problems.length > 0) return withoutStore
+  try {
+    return read(await listStored(withoutStore.settings.values.store.url))
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    const warning = `settings in the store could not be read: ${why}`
+    return { ...withoutStore, warnings: [...withoutStore.warnings, warning] }
+  }
+}
+
+async function listStored(url: string): Promise<readonly RuntimeEntry[]> {
+  const file = findStoreFile(url)
+  const isMissing = file === undefined ? url.startsWith('sqlite:') : !existsSync(file)
+  if (isMissing) return []
+  const store = await openStore(url, { log: SILENT_LOG })
+  try {
+    return toEntries((await store.listSettings()).settings)
+  } finally {
+    await store.close()
+  }
+}
+
+/** The folder of the first configuration file or folder. */
+export function findConfigFolder({ flags, env, cwd }: Input): string | undefined {
   const [first] = flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':')
   if (!first) return undefined
   const path = resolve(cwd, first)

@@ -1,4 +1,4 @@
-// Works out what is to be in force, from files, environment, flags and what the store holds.
+// Builds a config snapshot from files, environment, flags and the store.
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
@@ -25,96 +25,95 @@ import { isDroppedFor, type RuntimeReading, type StoredLayer } from './stored-la
 /** Settings and administrators, as of one moment. */
 export interface ConfigSnapshot {
   readonly settings: Settings
-  /** All layers as they were read last: the options that wait for a restart as they will be then. */
+  /** All layers as last read, with the values that take effect only after a restart. */
   readonly configured: Settings
-  /** What was to be said of them. */
   readonly warnings: readonly string[]
   readonly administrators: ReadonlyMap<string, AdministratorAccount>
   readonly administratorChanges: AdministratorChanges
   readonly fileHashes: FileHashes
-  /** Signs what no other server may sign. The same on every node. */
+  /** Cardea's own signing key, the same on every node. */
   readonly ownKey: Uint8Array
-  /** The change up to which the run-time layer is known. */
+  /** The last change of the store that is included. */
   readonly sequence: number
-  /** Whether cookies made with an earlier secret are refused at once. */
+  /** Whether cookies signed with an earlier secret are rejected at once. */
   readonly dropsEarlierSecrets: boolean
 }
 
-export interface Prepared {
+export interface BuiltSnapshot {
   readonly next: ConfigSnapshot
   readonly problems: readonly string[]
   readonly changed: readonly string[]
   readonly needRestart: readonly string[]
 }
 
-export interface PrepareDeps {
+export interface SnapshotDeps {
   readonly runtime: StoredLayer
   readonly hasher: Hasher
   readonly log: Log
   readonly mayLackAdministrator: boolean
-  /** Whether secrets of these settings are used for something else. */
+  /** Whether a secret of these settings has another use. */
   readonly checkSecrets: SharedSecrets['check']
 }
 
-interface Seen extends Omit<RuntimeReading, 'entries'> {
+interface LayersReading extends Omit<RuntimeReading, 'entries'> {
   readonly reading: Reading
 }
 
-const NO_ADMINISTRATOR = `No administrator is configured, so nobody could manage this server: not starting.
-Make one, with any of these:
-  cardea init                       makes a folder with a configuration and an administrator
+const NO_ADMINISTRATOR = `No administrator is configured, so this server could not be managed: not starting.
+Create one, with any of these:
+  cardea init                       creates a folder with a configuration and an administrator
   cardea admin add NAME             asks for the password and keeps its hash in the store
   [admins] in a configuration file  name = password (hashed at start)
   --admins.NAME PASSWORD            or CARDEA_ADMINS__NAME in the environment`
 
-/** Everything anew: passwords in clear are hashed, what Cardea makes up itself is made. Any problem throws. */
-export async function prepareAll(
+/** Reads all layers, hashes plain-text passwords and creates missing keys. Throws on any problem. */
+export async function buildSnapshot(
   reader: SettingsReader,
-  deps: PrepareDeps,
+  deps: SnapshotDeps,
   before: ConfigSnapshot | undefined,
-): Promise<Prepared> {
-  const made = await makeUpInTurn(reader, deps, before === undefined)
-  const seen = made.isWritten ? await readSound(reader, deps) : made.seen
+): Promise<BuiltSnapshot> {
+  const created = await createMissingWithRetry(reader, deps, before === undefined)
+  const seen = created.isWritten ? await readValid(reader, deps) : created.seen
   const { settings, warnings } = seen.reading
-  const hashes = await shareHashes(seen, made.hashes, deps)
+  const hashes = await shareHashes(seen, created.hashes, deps)
   const administrators = findAdministrators(settings, seen.changes, hashes)
   if (!deps.mayLackAdministrator) requireAdministrator(administrators, before !== undefined)
   warn(warnings, deps.log)
   reportMalformed(administrators, deps.log)
-  return compare(seen, { settings, hashes }, before)
+  return toSnapshot(seen, { settings, hashes }, before)
 }
 
 type Administrators = ReturnType<typeof findAdministrators>
 
-/** Throws where nobody could manage the server, and names who might have been meant to. */
+/** Throws if there is no administrator, and names the entries that are malformed. */
 function requireAdministrator({ accounts, malformed }: Administrators, isServing: boolean): void {
   if (accounts.size > 0) return
   const refused = malformed.map(({ entry, reason }) =>
-    renderAt(renderSource(entry.source), `administrator ${entry.name} is refused: ${reason}`),
+    renderAt(renderSource(entry.source), `administrator ${entry.name} is malformed: ${reason}`),
   )
   throw new StartError([...refused, isServing ? NONE_LEFT : NO_ADMINISTRATOR].join('\n'))
 }
 
-/** The same before there is a store, and with it before anything has been hashed. */
+/** The same before the store is opened and before any password is hashed. */
 export function requireConfiguredAdministrator(settings: Settings): void {
   const found = findAdministrators(settings, new Map())
   if (found.plain.length === 0) requireAdministrator(found, false)
 }
 
-const NONE_LEFT = 'No administrator would be left, so nobody could manage this server.'
+const NONE_LEFT = 'No administrator would be left, so this server could not be managed.'
 
 /**
- * The run-time layer anew, files as they were read. A setting this node cannot use keeps all of them as they are, but
- * never an administrator from being changed or deleted.
+ * Reads the settings of the store; files as they were last read. A setting this node cannot use keeps all settings,
+ * but never prevents a change of administrators.
  */
-export async function prepareRuntime(
+export async function rebuildFromStore(
   reader: SettingsReader,
-  deps: PrepareDeps,
+  deps: SnapshotDeps,
   before: ConfigSnapshot,
-): Promise<Prepared> {
-  const first = await readAll(reader, deps)
-  const isDone = first.reading.problems.length > 0 || !(await makeUpSecret(first.reading.settings, deps))
-  const seen = isDone ? first : await readAll(reader, deps)
+): Promise<BuiltSnapshot> {
+  const first = await readLayers(reader, deps)
+  const isDone = first.reading.problems.length > 0 || !(await createCookieSecret(first.reading.settings, deps))
+  const seen = isDone ? first : await readLayers(reader, deps)
   const problems = findProblems(seen, deps)
   const { admins, deletedAdmins } = seen.reading.settings
   const settings =
@@ -124,77 +123,87 @@ export async function prepareRuntime(
     deps.log,
   )
   const hashes = await shareHashes(seen, before.fileHashes, deps)
-  return { ...compare(seen, { settings, hashes }, before), problems }
+  return { ...toSnapshot(seen, { settings, hashes }, before), problems }
 }
 
-function findProblems({ reading: { settings, problems } }: Seen, { checkSecrets }: PrepareDeps): readonly string[] {
+function findProblems(
+  { reading: { settings, problems } }: LayersReading,
+  { checkSecrets }: SnapshotDeps,
+): readonly string[] {
   if (problems.length > 0) return problems.map(renderProblem)
   const shared = checkSecrets(settings)
   return shared === undefined ? [] : [shared]
 }
 
-/** Another node may have hashed the same clear text meanwhile; then its hash counts, here as there. */
-const shareHashes = ({ reading, ...seen }: Seen, hashes: FileHashes, { hasher }: PrepareDeps): Promise<FileHashes> =>
-  findHashes(reading.settings.admins, seen, hashes, { hasher })
+/** If another node has hashed the same plain text meanwhile, its hash is used. */
+const shareHashes = (
+  { reading, ...seen }: LayersReading,
+  hashes: FileHashes,
+  { hasher }: SnapshotDeps,
+): Promise<FileHashes> => findHashes(reading.settings.admins, seen, hashes, { hasher })
 
 function warn(warnings: readonly string[], log: Log): void {
   for (const warning of warnings) log.warn(warning)
 }
 
-async function readAll(reader: SettingsReader, { runtime }: PrepareDeps): Promise<Seen> {
+async function readLayers(reader: SettingsReader, { runtime }: SnapshotDeps): Promise<LayersReading> {
   const { entries, ...rest } = await runtime.read()
   return { reading: reader(entries), ...rest }
 }
 
-async function readSound(reader: SettingsReader, deps: PrepareDeps): Promise<Seen> {
-  const seen = await readAll(reader, deps)
+async function readValid(reader: SettingsReader, deps: SnapshotDeps): Promise<LayersReading> {
+  const seen = await readLayers(reader, deps)
   if (seen.reading.problems.length > 0) throw new ConfigError(seen.reading.problems)
   return seen
 }
 
-interface MadeUp extends Hashed {
-  readonly seen: Seen
+interface CreatedValues extends Hashed {
+  readonly seen: LayersReading
 }
 
 const MAX_ATTEMPTS = 10
 
-/** Several nodes may start at once; who comes second uses what the first has made. */
-async function makeUpInTurn(reader: SettingsReader, deps: PrepareDeps, isFirst: boolean): Promise<MadeUp> {
+/** Several nodes may start at once. On a conflict, the values the other node created are used. */
+async function createMissingWithRetry(
+  reader: SettingsReader,
+  deps: SnapshotDeps,
+  isFirst: boolean,
+): Promise<CreatedValues> {
   for (let attempts = 1; ; attempts += 1) {
-    const seen = await readSound(reader, deps)
+    const seen = await readValid(reader, deps)
     try {
-      return { seen, ...(await makeUp(seen, deps, isFirst)) }
+      return { seen, ...(await createMissing(seen, deps, isFirst)) }
     } catch (error) {
-      const isLate = error instanceof Refusal && error.code === 'conflict'
-      if (!isLate || attempts >= MAX_ATTEMPTS) throw error
+      const isConflict = error instanceof Refusal && error.code === 'conflict'
+      if (!isConflict || attempts >= MAX_ATTEMPTS) throw error
     }
   }
 }
 
-async function makeUp(seen: Seen, deps: PrepareDeps, isFirst: boolean): Promise<Hashed> {
+async function createMissing(seen: LayersReading, deps: SnapshotDeps, isFirst: boolean): Promise<Hashed> {
   const { runtime, hasher, log } = deps
   const { settings } = seen.reading
   const { values } = settings
-  const isNameless = isFirst && values.couchdb.uuid === ''
-  if (isNameless) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
-  const isSecretMade = await makeUpSecret(settings, deps)
-  const isKeyMade = seen.ownKey === undefined
-  if (isKeyMade) await runtime.setOwnKey(randomBytes(32).toString('hex'))
+  const needsUuid = isFirst && values.couchdb.uuid === ''
+  if (needsUuid) await runtime.set('couchdb', 'uuid', randomBytes(16).toString('hex'))
+  const isSecretCreated = await createCookieSecret(settings, deps)
+  const isKeyCreated = seen.ownKey === undefined
+  if (isKeyCreated) await runtime.setOwnKey(randomBytes(32).toString('hex'))
   const [parameters, rules] = [toHashParameters(values), toPasswordRules(values)]
   const { hashes, isWritten } = await hashAdministrators(settings, seen, { runtime, hasher, parameters, rules, log })
-  return { hashes, isWritten: isWritten || isNameless || isSecretMade || isKeyMade }
+  return { hashes, isWritten: isWritten || needsUuid || isSecretCreated || isKeyCreated }
 }
 
-/** The secret of cookies, where nobody gave one: one for all nodes, kept until somebody does. */
-async function makeUpSecret(settings: Settings, { runtime }: PrepareDeps): Promise<boolean> {
+/** Creates a cookie secret for all nodes, unless one is configured. */
+async function createCookieSecret(settings: Settings, { runtime }: SnapshotDeps): Promise<boolean> {
   const { source } = settings.find('chttpd_auth', 'secret') ?? {}
   const isPinned = source?.kind === 'environment' || source?.kind === 'flag'
   if (isPinned || settings.values.chttpd_auth.secret !== '') return false
-  // where it was taken away from this process alone, the others keep theirs
-  const isPassing = (await runtime.volatile.list()).some(
+  // if it was unset for this process only, the other nodes keep theirs
+  const isVolatile = (await runtime.volatile.list()).some(
     ({ section, key }) => section === 'chttpd_auth' && key === 'secret',
   )
-  const layer = isPassing ? runtime.volatile : runtime
+  const layer = isVolatile ? runtime.volatile : runtime
   await layer.set('chttpd_auth', 'secret', randomBytes(32).toString('hex'))
   return true
 }
@@ -204,9 +213,13 @@ interface Fresh {
   readonly hashes: FileHashes
 }
 
-function compare(seen: Seen, { settings: fresh, hashes }: Fresh, before: ConfigSnapshot | undefined): Prepared {
+function toSnapshot(
+  seen: LayersReading,
+  { settings: fresh, hashes }: Fresh,
+  before: ConfigSnapshot | undefined,
+): BuiltSnapshot {
   const { reading, changes, sequence } = seen
-  // made at the start, and kept should the store lose it
+  // created at the start, and kept if the store loses it
   const ownKey = seen.ownKey === undefined ? (before?.ownKey ?? randomBytes(32)) : Buffer.from(seen.ownKey, 'hex')
   const compared = before ? compareSettings(before.settings, fresh) : { settings: fresh, applied: [], needRestart: [] }
   const { settings, applied, needRestart } = compared

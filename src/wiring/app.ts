@@ -19,8 +19,8 @@ import {
   type LiveConfigOptions,
   type ReloadReport,
 } from '../live-config/live-config.ts'
+import { openTokenSecrets } from '../live-config/secret-rings.ts'
 import { StartError } from '../live-config/start-error.ts'
-import { openTokenSecrets } from '../live-config/token-secrets.ts'
 import { createAdminDoor, createControlDeps, openControlSocket } from './admin-door.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { openGateway } from './gateway.ts'

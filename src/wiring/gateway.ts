@@ -14,9 +14,9 @@ import type { Upstream } from '../gateway/upstream.ts'
 import type { HeaderPair, RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
+import type { TokenSecrets } from '../live-config/secret-rings.ts'
+import { openUpstreamSecrets } from '../live-config/secret-rings.ts'
 import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
-import type { TokenSecrets } from '../live-config/token-secrets.ts'
-import { openUpstreamSecrets } from '../live-config/upstream-secrets.ts'
 
 export interface Gateway {
   readonly streams: OpenStreams

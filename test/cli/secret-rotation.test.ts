@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { stepRotation } from '../../src/cli/secret-rotation.ts'
-import { listFolder, SecretProblem } from '../../src/live-config/secret-tools.ts'
+import { listFolder, SecretProblem } from '../../src/cli/secret-tools.ts'
 
 const NOW = 1_800_000_000
 

@@ -83,7 +83,7 @@ const ROWS: readonly Row[] = [
     file: '[admins]\nada = -pbkdf2-abc,salt,10\nbob = -hashed-0123456789\n',
     code: 1,
     says: [
-      /^administrator ada is refused: ..* \(bad\.ini:2\)$/m,
+      /^administrator ada is malformed: ..* \(bad\.ini:2\)$/m,
       /^administrator bob.* \(bad\.ini:3\)$/m,
       /^.* \(--admins\._c\)$/m,
       /^No adm/m,

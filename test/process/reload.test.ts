@@ -51,7 +51,7 @@ it('a live option changes, an administrator too, and what waits for a restart is
     '[chttpd]\nrequire_valid_user = true\n[document]\nname = Other\n[admins]\nada = two\nbob = three\n',
   )
   assert.match(line, /"chttpd\.require_valid_user"/)
-  await cardea.says(/"options":\["document\.name"\],"msg":"these changes wait for a restart"/)
+  await cardea.says(/"options":\["document\.name"\],"msg":"these changes take effect after a restart"/)
   assert.equal((await get(document)).status, 401, 'in force')
   assert.ok(await signsIn(document, ['ada', 'two']))
   assert.ok(!(await signsIn(document, ['ada', 'one'])))
@@ -93,7 +93,7 @@ it('administrators that cannot be any are named, and those before stay', async (
   writeFileSync(path, '[admins]\nada = -pbkdf2-abc,salt,10\n')
   cardea.child.kill('SIGHUP')
   await cardea.says(/No administrator would be left[^"]+","msg":"configuration not applied"/)
-  assert.match(cardea.stderr(), /"administrator ada is refused: [^"]+a\.ini:2\)","msg":"configuration not applied"/)
+  assert.match(cardea.stderr(), /"administrator ada is malformed: [^"]+a\.ini:2\)","msg":"configuration not applied"/)
   assert.ok(await signsIn(document, ['ada', 'pw']))
   await stop(cardea)
 })

@@ -10,7 +10,7 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import { createLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
-import { type ConfigSnapshot, prepareAll, prepareRuntime } from '../../src/live-config/snapshot.ts'
+import { buildSnapshot, type ConfigSnapshot, rebuildFromStore } from '../../src/live-config/snapshot.ts'
 import { createStoredLayer } from '../../src/live-config/stored-layer.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
@@ -146,11 +146,11 @@ test('nodes that start at once make one hash of one text, and know it for the li
     }
   }
   const nodes = [1, 2, 3].map(() => node('ada = secret\nbob = secret'))
-  const begun = await Promise.all(nodes.map(({ reader, deps }) => prepareAll(reader, deps, undefined)))
+  const begun = await Promise.all(nodes.map(({ reader, deps }) => buildSnapshot(reader, deps, undefined)))
   const settled: ConfigSnapshot[] = []
   for (const [index, { reader, deps }] of nodes.entries()) {
     const before = begun[index]?.next
-    if (before) settled.push((await prepareRuntime(reader, deps, before)).next)
+    if (before) settled.push((await rebuildFromStore(reader, deps, before)).next)
   }
   for (const name of ['ada', 'bob']) {
     const texts = settled.map(({ administrators }) => administrators.get(name)?.text)
@@ -158,7 +158,7 @@ test('nodes that start at once make one hash of one text, and know it for the li
     assert.match(texts[0] ?? '', /^-pbkdf2-/)
   }
   const later = node(`eve = ${stored('eve')}`)
-  const { next } = await prepareAll(later.reader, later.deps, undefined)
+  const { next } = await buildSnapshot(later.reader, later.deps, undefined)
   assert.deepEqual([...next.administrators.keys()], ['eve'])
 })
 

@@ -62,7 +62,7 @@ describe('a reload', () => {
     write(`${CALM}[services]\nshop = /shop http://127.0.0.1:1\n`)
     const { isApplied, changed, needRestart } = await cardea.reload()
     assert.deepEqual([isApplied, changed, needRestart], [true, [], ['services.shop']])
-    assert.deepEqual(lines.at(-1), ['these changes wait for a restart', '{"options":["services.shop"]}'])
+    assert.deepEqual(lines.at(-1), ['these changes take effect after a restart', '{"options":["services.shop"]}'])
   })
 
   it('with a bad configuration leaves the secrets of tokens as they are, and names all that is wrong', async (t) => {

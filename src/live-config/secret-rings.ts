@@ -1,4 +1,5 @@
-// The secrets that sign and verify tokens of the multi-model door: loaded at start, then as their files change.
+// Secrets in files, loaded at the start and whenever the files change: those of the multi-model door's tokens, and
+// those that sign for ArangoDB.
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
@@ -19,9 +20,9 @@ import { StartError } from './start-error.ts'
 
 export interface TokenSecrets {
   readonly ring: LiveRing
-  /** What is remembered of verified tokens; a reload empties it. */
+  /** Verified tokens; a reload empties it. */
   readonly cache: TokenCache<Claims>
-  /** Told each time other secrets came into force. */
+  /** Called each time the secrets were replaced. */
   onReload(listener: () => void): void
 }
 
@@ -31,11 +32,11 @@ export const toSecretSource = ({ server }: Config): SecretSource => ({
   folder: server['jwt-secret-folder'],
 })
 
-/** The secrets a start with these settings would begin with. */
+/** The secrets a server with these settings would start with. */
 export const loadTokenSecrets = async (settings: Settings, secrets: SharedSecrets): Promise<RingLoad> =>
   refuseShared(await loadSecretRing(toSecretSource(settings.values)), USES.tokens, settings, secrets)
 
-/** Places of files are those of the start, whatever the configuration says later. */
+/** The paths are those of the start; a later change of the options needs a restart. */
 export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promise<TokenSecrets> {
   const { values } = liveConfig.get().settings
   const source = toSecretSource(values)
@@ -64,15 +65,16 @@ export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promis
   return { ring, cache, onReload: (listener) => void listeners.push(listener) }
 }
 
-/** Whether one of them is used for something else is seen once everything is read. */
+/** Whether a secret has another use is checked once every part is read. */
 async function prepareReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
-  const { load, take } = await ring.prepare(() => reloadSecretRing(source))
-  if (load.kind === 'refused') return { problems: [`${nameSource(source)}: ${load.message}`], take }
-  return { problems: [], take, secrets: [USES.tokens, keysOf(load.ring)] }
+  const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
+  if (load.kind === 'refused') return { problems: [`${nameSource(source)}: ${load.message}`], apply }
+  return { problems: [], apply, secrets: [USES.tokens, keysOf(load.ring)] }
 }
 
 function report({ source }: LoadedRing, warnings: readonly string[], log: Log): void {
-  if (source === 'random') log.info('no secret for tokens is configured: one was made, and ends with this process')
+  if (source === 'random')
+    log.info('no secret for tokens is configured: generated a temporary one; tokens stop working after a restart')
   if (source === 'secret') log.warn('server.jwt-secret is insecure: use server.jwt-secret-keyfile instead')
   for (const warning of warnings) log.warn(warning)
 }
@@ -83,7 +85,7 @@ const nameSource = ({ folder, keyfile }: SecretSource): string => {
   return keyfile ? 'server.jwt-secret-keyfile' : 'server.jwt-secret'
 }
 
-export function recordSecretsReload(events: SecurityEvents, source: string, load: RingLoad): void {
+function recordSecretsReload(events: SecurityEvents, source: string, load: RingLoad): void {
   if (load.kind === 'ring') events.record('secrets.reloaded', { source })
   else events.record('reload.failed', { source, reason: load.message })
 }
@@ -97,4 +99,46 @@ function createRingWarnings(): (load: LoadedRing) => readonly string[] {
     known = new Set(warnings.flatMap(({ secret }) => secret ?? []))
     return texts
   }
+}
+
+const toUpstreamSource = ({ upstream }: Config): SecretSource => ({
+  keyfile: upstream['multi-model-secret-keyfile'],
+  folder: upstream['multi-model-secret-folder'],
+})
+
+/** The same for the secrets that sign for ArangoDB; `undefined` where none is configured. */
+export async function loadUpstreamSecrets(settings: Settings, secrets: SharedSecrets): Promise<RingLoad | undefined> {
+  const source = toUpstreamSource(settings.values)
+  if (!source.keyfile && !source.folder) return undefined
+  return refuseShared(await loadSecretRing(source), USES.upstream, settings, secrets)
+}
+
+/** The paths are those of the start; their contents are followed. */
+export async function openUpstreamSecrets(liveConfig: LiveConfig, log: Log): Promise<LiveRing | undefined> {
+  const { settings } = liveConfig.get()
+  const first = await loadUpstreamSecrets(settings, liveConfig.secrets)
+  if (first === undefined) return undefined
+  if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.message}`)
+  for (const { text } of first.warnings) log.warn(text)
+  const source = toUpstreamSource(settings.values)
+  const ring = createLiveRing({
+    initial: first.ring,
+    load: async () =>
+      refuseShared(await reloadSecretRing(source), USES.upstream, liveConfig.get().settings, liveConfig.secrets),
+    onReload: (load) => recordSecretsReload(liveConfig.events, nameUpstreamSource(source), load),
+    watch: { source },
+  })
+  liveConfig.secrets.register(USES.upstream, () => keysOf(ring.get()))
+  liveConfig.joinReload({ prepare: () => prepareUpstreamReload(ring, source) })
+  return ring
+}
+
+/** The option that names the secrets. */
+const nameUpstreamSource = ({ folder }: SecretSource): string =>
+  folder ? 'upstream.multi-model-secret-folder' : 'upstream.multi-model-secret-keyfile'
+
+async function prepareUpstreamReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
+  const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
+  if (load.kind === 'refused') return { problems: [`upstream.multi-model-secret: ${load.message}`], apply }
+  return { problems: [], apply, secrets: [USES.upstream, keysOf(load.ring)] }
 }

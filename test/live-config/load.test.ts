@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { toFlags } from '../../src/config/flags.ts'
 import { createTestCardea } from '../../src/index.ts'
-import { loadStoredConfiguration } from '../../src/live-config/stored-configuration.ts'
+import { loadStoredConfiguration } from '../../src/live-config/load.ts'
 import { ADMIN, send } from '../support/scenario.ts'
 
 const inputOf = (url: string) => ({

@@ -1,4 +1,4 @@
-// The keys of tokens others sign, those of `[jwt_keys]`, as they are now.
+// The keys of `[jwt_keys]`, which verify tokens that others sign, followed through reloads.
 import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { renderProblem } from '../config/problems.ts'
@@ -8,12 +8,12 @@ import { checkKeySets, loadKeySets, readKeys } from './key-sets.ts'
 import type { LiveConfig } from './live-config.ts'
 
 /**
- * The keys of `[jwt_keys]`. Files of key sets are read anew whenever the configuration is: one that cannot be read is
- * left out at the start, and keeps a reload from coming into force. A line that is no key is only warned about.
+ * Files of key sets are read with the configuration. A file that cannot be read is skipped at the start, and prevents
+ * a reload. An invalid key only logs a warning.
  */
 export function followKeys(liveConfig: LiveConfig, log: Log): Live<JwtKeys> {
   const first = loadKeySets(liveConfig.get().settings)
-  for (const problem of first.problems) log.error('a set of keys cannot be read', { problem: renderProblem(problem) })
+  for (const problem of first.problems) log.error('a key set cannot be read', { problem: renderProblem(problem) })
   let { sets } = first
   const read = (settings: Settings) => readKeys(settings.open, sets)
   const warn = createKeyWarnings(log)
@@ -26,19 +26,19 @@ export function followKeys(liveConfig: LiveConfig, log: Log): Live<JwtKeys> {
   liveConfig.joinReload({
     prepare: async (settings) => {
       const fresh = loadKeySets(settings)
-      const take = () => {
+      const apply = () => {
         for (const [file, text] of fresh.sets)
           if (sets.has(file) && sets.get(file) !== text) liveConfig.events.record('key-set.reloaded', { source: file })
         sets = fresh.sets
         warn.forget()
       }
-      return { problems: checkKeySets(settings, fresh).map(renderProblem), take }
+      return { problems: checkKeySets(settings, fresh).map(renderProblem), apply }
     },
   })
   return keys
 }
 
-/** Names what cannot be used, but the same again only after a reload: settings change more often than keys. */
+/** Logs each key that cannot be used, and the same key again only after a reload. */
 function createKeyWarnings(log: Log) {
   let last = ''
   const warn = ({ problems }: JwtKeys, { open }: Settings) => {

@@ -7,7 +7,7 @@ import { sha256Hex } from '../keys/ring.ts'
 import { readSecret, type Secret } from '../keys/secret.ts'
 import { loadSecretRing, trim } from '../keys/secret-files.ts'
 import { describeFileError, listSecretFiles, loadSmallFile } from '../keys/secret-folder.ts'
-import { toSecretSource } from './token-secrets.ts'
+import { toSecretSource } from '../live-config/secret-rings.ts'
 
 /** What keeps a command from its work, in a sentence. */
 export class SecretProblem extends Error {
