@@ -4,6 +4,7 @@ import { isIP, Socket } from 'node:net'
 import type { buildConnector, Pool } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { type Balancer, createBalancer, type Server } from './balancer.ts'
+import { reportWriteErrorsLate } from './late-write-errors.ts'
 import { createNodeClient, type NodeClient } from './node-client.ts'
 
 export interface ConnectionLimits {
@@ -129,7 +130,14 @@ function createConnector(url: URL, { connectTimeoutMs, authorities }: Connection
     // undici derives this name from the client's `Host`
     const { servername: _requested, ...others } = options
     const target = tlsName === undefined ? others : { ...others, servername: tlsName }
-    return limitConnecting(connectTimeoutMs, (done) => connect(target, done), callback)
+    return limitConnecting(
+      connectTimeoutMs,
+      (done) => connect(target, done),
+      (...outcome) => {
+        if (outcome[1]) reportWriteErrorsLate(outcome[1])
+        callback(...outcome)
+      },
+    )
   }
 }
 
@@ -172,9 +180,9 @@ const noteResets =
   (options, callback) =>
     connect(options, (...outcome) => {
       const [, socket] = outcome
-      socket?.on('error', setReset).on('close', setReset)
+      socket?.on('end', setReset).on('error', setReset).on('close', setReset)
       callback(...outcome)
-      socket?.on('error', clearReset).on('close', clearReset)
+      socket?.on('end', clearReset).on('error', clearReset).on('close', clearReset)
     })
 
 function setReset(this: Socket): void {
