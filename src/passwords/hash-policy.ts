@@ -56,7 +56,7 @@ export interface IterationLimits {
   readonly max: number
 }
 
-/** How far above the upper limit a password is still computed, so that its owner can be told what is wrong. */
+/** How far above the upper limit a password is still computed, so that the user learns why a correct password is rejected. */
 const MAX_OVER_LIMIT = 10
 
 export const findIterations = (password: StoredPassword): number | undefined =>

@@ -39,7 +39,7 @@ const MAX_ESTIMATED_SIZE = 2 ** 18
 const MAX_NESTED_REPETITIONS = 1000
 
 /**
- * No less than the instructions it compiles to, told before the engine unfolds the repetitions. The engine itself
+ * No less than the instructions it compiles to, known before the engine unfolds the repetitions. The engine itself
  * refuses repetitions that multiply to more than a thousand.
  */
 function estimateSize(source: string): number {

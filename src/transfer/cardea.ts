@@ -24,7 +24,7 @@ export function createCardeaReader(): RecordReader {
       if (head.kind === 'passed') state = 'inside'
       return head
     }
-    if (state === 'after') throw refuse('This stands after the end of the file.')
+    if (state === 'after') throw refuse('There is a record after the end of the file.')
     const line = requireObject(value, 'The record')
     if (line['end'] === CONTENT) state = 'after'
     return state === 'after' ? { kind: 'passed', reason: 'the end' } : readRecord(line)

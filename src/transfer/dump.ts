@@ -84,7 +84,7 @@ export function createDumpReader({ format: given, ...names }: DumpOptions): Dump
 
 const UNKNOWN_FORMAT: Reading = Object.freeze({
   kind: 'refused',
-  reason: 'What kind of dump this is cannot be told by its first record: say it.',
+  reason: 'The format of the dump cannot be recognised by its first record: name it with --from.',
   isLast: true,
 })
 

@@ -5,7 +5,7 @@ import { Refusal } from '../../src/base/errors.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { createJobQueue } from '../../src/passwords/job-queue.ts'
 
-/** A job that ends when it is told to. */
+/** A job that ends when the test ends it. */
 function createJob(name: string, log: string[]) {
   const gate = Promise.withResolvers<string>()
   const run = () => {
@@ -88,7 +88,7 @@ describe('queue of jobs', () => {
     assert.deepEqual(await Promise.all([first, second]), ['x', 'x'])
   })
 
-  it('whoever goes away frees the place in the queue and never runs', async () => {
+  it('a job aborted while it waits frees its place in the queue and never runs', async () => {
     const started: string[] = []
     const queue = createJobQueue({ jobs: 1, queue: () => 1 })
     const [first, gone, last] = ['first', 'gone', 'last'].map((name) => createJob(name, started))
@@ -146,7 +146,7 @@ describe('queue of jobs', () => {
     assert.deepEqual(getEventListeners(signal, 'abort'), [])
   })
 
-  it('whoever went away before is not let in', async () => {
+  it('a job aborted before it is queued never runs', async () => {
     const queue = createJobQueue({ jobs: 1, queue: () => 1 })
     await assert.rejects(queue.run(createJob('x', []).run, { signal: AbortSignal.abort() }), { name: 'AbortError' })
     assert.deepEqual(queue.load(), { running: 0, waiting: 0 })

@@ -25,11 +25,11 @@ const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] =
   ['a role that cannot be', { user: { name: 'ann', roles: ['a,b'] } }, /comma/],
   ['a role of the system', { user: { name: 'ann', roles: ['_admin'] } }, /underscore/],
   ['roles of another kind', { user: { name: 'ann', roles: 'admin' } }, /must be a list/],
-  ['a member nobody knows', { user: { name: 'ann', admin: true } }, /not known/],
+  ['an unknown member', { user: { name: 'ann', admin: true } }, /not known/],
   ['active of another kind', { user: { name: 'ann', active: 1 } }, /true or false/],
   ['a revision that is none', { user: { name: 'ann', revision: '1' } }, /revision/],
   [
-    'a revision nobody could go on from',
+    'a revision that cannot be continued',
     { user: { name: 'ann', revision: `999999999999999-${'a'.repeat(32)}` } },
     /revision/,
   ],
@@ -68,11 +68,7 @@ const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] =
   ],
   ['an administrator without password', { administrator: { name: 'root' } }, /stored/],
   ['an administrator of no name', { administrator: { name: '', stored: 'x' } }, /empty/],
-  [
-    'more depth than anybody needs',
-    `{"user":{"name":"ann","extra":${'{"a":'.repeat(200)}1${'}'.repeat(200)}}}`,
-    /deep/,
-  ],
+  ['too many levels of nesting', `{"user":{"name":"ann","extra":${'{"a":'.repeat(200)}1${'}'.repeat(200)}}}`, /deep/],
 ]
 
 describe("Cardea's own files", () => {
@@ -108,7 +104,7 @@ describe("Cardea's own files", () => {
     })
   }
 
-  it('without their last line are told to be cut off', () => {
+  it('without their last line are reported as cut off', () => {
     const readings = readingsOf(`${HEAD}\n{"user":{"name":"ann"}}\n`)
     assert.deepEqual(
       readings.map(({ kind }) => kind),

@@ -10,14 +10,14 @@ import { ID_PREFIX, readDump, readingsOf } from './read.ts'
 const USER = { _id: `${ID_PREFIX}ann`, name: 'ann', type: 'user', roles: [] }
 
 describe('a dump', () => {
-  it('whose kind cannot be told is refused, once', () => {
+  it('whose format cannot be recognised is refused, once', () => {
     assert.deepEqual(
       readingsOf('{"hello":1}\n{"hello":2}').map(({ kind }) => kind),
       ['refused'],
     )
   })
 
-  it('is told by its first record that can be read', () => {
+  it('is recognised by its first readable record', () => {
     assert.deepEqual(
       readingsOf(`{"broken\n${JSON.stringify(USER)}`).map(({ kind }) => kind),
       ['refused', 'user'],

@@ -25,7 +25,7 @@ const REFUSED: readonly [row: string, record: unknown, reason: RegExp][] = [
   ['a name that cannot be', { ...ALICE, user: '_a' }, /underscore/],
   ['no authData', { ...ALICE, authData: undefined }, /authData/],
   ['no word on being active', { ...ALICE, authData: { simple: SIMPLE } }, /active/],
-  ['a method nobody knows', { ...ALICE, authData: { active: true, simple: { ...SIMPLE, method: 'rot13' } } }, /method/],
+  ['an unknown method', { ...ALICE, authData: { active: true, simple: { ...SIMPLE, method: 'rot13' } } }, /method/],
   ['a hash that is no text', { ...ALICE, authData: { active: true, simple: { ...SIMPLE, hash: 7 } } }, /hash/],
   ['databases of another kind', { ...ALICE, databases: [] }, /databases/],
   ['a database of another kind', { ...ALICE, databases: { db: 7 } }, /database/],
@@ -161,7 +161,7 @@ describe('users of the multi-model database written', () => {
     assert.equal(readUserOf(ALICE, 'multi-model').draft.keepsPassword, undefined)
   })
 
-  it('have a key that names can be told from, and of characters keys may have', () => {
+  it('have a key derived from the name, with characters keys may have', () => {
     const keyOf = (name: string) => JSON.parse(writer.writeUser({ ...BOB, name }).text)._key
     assert.match(keyOf('ž/"\\'), /^[0-9a-f]{32}$/)
     assert.equal(keyOf('ann'), keyOf('ann'))

@@ -34,7 +34,7 @@ export function reasonOf(record: unknown, format: FormatName): string | undefine
 
 const NO_PASSWORD: StoredPassword = { scheme: 'unusable', reason: 'absent', members: {} }
 
-/** The user a draft becomes where nobody had the name before. */
+/** The user a draft becomes if the name was never used. */
 export function toUser(draft: UserDraft): User {
   const { password } = draft
   return toNewUser(draft, password && 'stored' in password ? password.stored : NO_PASSWORD, undefined)

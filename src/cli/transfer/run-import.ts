@@ -142,7 +142,10 @@ async function takeAll(source: Source, importer: Importer, progress: Progress, s
 /** Throws if no record could be read, so that the format is unknown. */
 function requireFormat(source: Source): void {
   if (source.format() !== undefined) return
-  throw new ExitError(EXIT.usage, `What is in the source cannot be told: say it with --from ${FORMAT_NAMES.join('|')}.`)
+  throw new ExitError(
+    EXIT.usage,
+    `The format of the source cannot be recognised: name it with --from ${FORMAT_NAMES.join('|')}.`,
+  )
 }
 
 /** Aborted by the first interrupt; a second one ends the process. */

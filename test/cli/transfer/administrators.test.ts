@@ -42,7 +42,7 @@ describe('administrators of a document database read from', () => {
 })
 
 describe('administrators written as a section', () => {
-  it('are read back, and those that cannot are told', () => {
+  it('are read back, and those that cannot be written are reported', () => {
     const names = ['root', 'a b', 'ž', '[x]', 'a = b', 'a=b', 'a ;b', 'c;d', ';e']
     const { text, lost } = renderAdministrators(names.map((name) => ({ name, text: HASH })))
     const read = readAdministrators(text).map(({ reading }) => reading.id)

@@ -70,7 +70,7 @@ describe('users read from a document database', () => {
     })
   }
 
-  it('are read on behind rows nobody can read', async (t) => {
+  it('are read on after unreadable rows', async (t) => {
     const rows = rowsOf(2500)
     const long = [...rows.keys()].slice(998, 1000)
     for (const id of long) rows.set(id, toRow(id, 'x'.repeat(5_000_000)))

@@ -10,14 +10,14 @@ function createScreen(isTTY: boolean, columns = 100) {
 }
 
 describe('progress', () => {
-  it('on a terminal is one line with rate and time left, drawn anew', () => {
+  it('on a terminal is one line with rate and time left, redrawn in place', () => {
     const { clock, texts, progress } = createScreen(true)
     clock.now = 1000
     progress.update({ done: 25, total: 100, records: 5000 })
     assert.deepEqual(texts, ['\r\x1b[Kimporting  [######------------------]  25 %  5,000 records  5,000/s  3 s left'])
   })
 
-  it('on a terminal is not drawn more often than anybody can see', () => {
+  it('on a terminal is redrawn at most ten times a second', () => {
     const { clock, texts, progress } = createScreen(true)
     for (clock.now = 0; clock.now < 1000; clock.now += 10) progress.update({ done: 1, total: 2, records: 1 })
     assert.equal(texts.length, 10)
