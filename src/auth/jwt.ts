@@ -15,10 +15,7 @@ export interface JwtDeps {
   keys(): JwtKeys
   rules(): Pick<DocumentClaimRules, 'required' | 'roles'>
   /** `false`: the user of this name was deactivated, or revoked everything issued until then. */
-  isForeignTokenLive(token: {
-    readonly name: string
-    readonly issuedAt: number | undefined
-  }): boolean | Promise<boolean>
+  isForeignTokenLive(token: { readonly name: string; readonly issuedAt: number | undefined }): Promise<boolean>
   readonly clock: Clock
 }
 

@@ -26,7 +26,7 @@ export interface ProxyDeps {
   /** Whether this token was made from the name with the current secret. */
   isToken(name: string, token: string): boolean
   /** `false`: a user of that name is deactivated. */
-  isActive(name: string): boolean | Promise<boolean>
+  isActive(name: string): Promise<boolean>
 }
 
 /** Identity headers set by a proxy. Headers without the required proof are ignored; the next handler is asked. */

@@ -32,9 +32,9 @@ import type { Guess } from './limits/guess.ts'
 import type { PasswordLimits } from './limits/limits.ts'
 
 export interface SignInDeps {
-  findAccount(name: string): Promise<Account | undefined> | Account | undefined
+  findAccount(name: string): Promise<Account | undefined>
   /** Called with every right password; may upgrade the stored hash. Returns the account to go on with. */
-  onPassword(account: Account, password: string, options: UpgradeOptions): Promise<Account> | Account
+  onPassword(account: Account, password: string, options: UpgradeOptions): Promise<Account>
   readonly hasher: Hasher
   readonly memory: PasswordMemory
   readonly limits: PasswordLimits

@@ -37,7 +37,7 @@ async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<
   const seen: string[] = []
   const signIn = createSignIn({
     findAccount: directory.findAccount,
-    onPassword: (account, password) => {
+    onPassword: async (account, password) => {
       seen.push(`${account.name} ${password}`)
       return account
     },
