@@ -98,7 +98,7 @@ async function destroyPools(balancer: UpstreamBalancer): Promise<void> {
 
 const require = createRequire(import.meta.url)
 
-/** Loaded with the first pool: loading undici takes about 85 ms (`npm run bench -- startup`), and a door without an upstream does not need it. */
+/** Loaded with the first pool: loading undici takes about 85 ms (`require` alone), and a door without an upstream does not need it. */
 const loadUndici = (): typeof import('undici') => require('undici')
 
 function createPool(url: string, limits: ConnectionLimits, connect: buildConnector.connector): Pool {
