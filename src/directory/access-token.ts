@@ -13,7 +13,7 @@ const PREFIX = 'v1.'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const RANDOM_LETTERS = 20
 
-export interface NewAccessToken {
+interface NewAccessToken {
   readonly user: string
   readonly name: string
   readonly createdAt: number
@@ -21,7 +21,7 @@ export interface NewAccessToken {
 }
 
 /** The text of a new token, and the token without its id. */
-export interface CreatedAccessToken {
+interface CreatedAccessToken {
   readonly text: string
   readonly token: Omit<AccessToken, 'id'>
 }
@@ -51,7 +51,7 @@ export function findTokenUser(text: string): string | undefined {
 }
 
 /** The part of a user or account that decides which tokens are valid. */
-export interface TokenOwner {
+interface TokenOwner {
   readonly tokens: readonly AccessToken[]
   readonly sessionEpoch: SessionEpoch
 }

@@ -8,7 +8,7 @@ import type { AccountDirectory } from './directory.ts'
 import type { UserStore } from './store-port.ts'
 import type { CachedUser, UserCache } from './user-cache.ts'
 
-export interface AccountParts {
+interface AccountParts {
   readonly administration: Administration
   readonly cache: UserCache
   readonly tracker: Pick<ChangeTracker, 'requireFresh'>
@@ -39,7 +39,7 @@ const withRoles = (account: Account, roles: readonly string[]): Account =>
   roles.length === 0 ? account : { ...account, roles: [...account.roles, ...roles] }
 
 /** The cost of verifying the passwords of users and administrators. */
-export interface HashWorkList {
+interface HashWorkList {
   list(): readonly HashWork[]
   /** Asks the store again after users have changed. */
   refresh(): Promise<void>

@@ -10,8 +10,7 @@ import type { DirectoryDeps } from './deps.ts'
 import type { AdministratorDirectory, Caller, NewAdministratorPassword, Revocation } from './directory.ts'
 import type { NewPasswords } from './new-passwords.ts'
 
-export interface AdministratorParts
-  extends Pick<DirectoryDeps, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
+interface AdministratorParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
   readonly passwords: NewPasswords
   readonly revocations: Notifier<Revocation>
 }

@@ -31,7 +31,7 @@ function fill(user: User, { isActive = true, roles = [], members = [], multiMode
 
 const NO_MULTI_MODEL: User['multiModel'] = Object.freeze({ grants: new Map(), extra: {}, config: {}, tokens: [] })
 
-export interface UpdateOptions {
+interface UpdateOptions {
   readonly nowSeconds: number
   /** Another stored form of the same password, which revokes nothing. Compared by default. */
   readonly isSamePassword?: boolean

@@ -15,7 +15,7 @@ export interface ChangeTracker {
   close(): Promise<void>
 }
 
-export interface TrackedParts {
+interface TrackedParts {
   readonly cache: UserCache
   readonly ended: EndedSessions
   readonly revocations: Notifier<Revocation>

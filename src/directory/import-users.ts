@@ -14,7 +14,7 @@ import type { User } from './user.ts'
 import type { UserCache } from './user-cache.ts'
 import { requireDraft, type UserParts } from './user-operations.ts'
 
-export interface ImportParts extends UserParts {
+interface ImportParts extends UserParts {
   readonly editor: Pick<UserEditor, 'changeUser'>
   readonly cache: UserCache
 }

@@ -13,7 +13,7 @@ export interface PasswordProofDeps {
 }
 
 /** Checks the current password if the request carries it in addition to its session. */
-export type CheckCurrentPassword = () => boolean | Promise<boolean>
+type CheckCurrentPassword = () => boolean | Promise<boolean>
 
 /**
  * Throws unless the credential of the request has proved the password: Basic with the password, or a session that was

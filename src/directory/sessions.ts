@@ -6,10 +6,7 @@ import { type EndSessionParts, endSession } from './end-session.ts'
 import { createPasswordId, createPlainId, findPasswordTime, type Session } from './session.ts'
 import type { CachedUser, UserCache } from './user-cache.ts'
 
-export interface SessionParts
-  extends Pick<AccountDirectory, 'findAccount'>,
-    Pick<DirectoryDeps, 'ownKey'>,
-    EndSessionParts {
+interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, Pick<DirectoryDeps, 'ownKey'>, EndSessionParts {
   readonly cache: UserCache
   readonly tracker: ChangeTracker
 }

@@ -9,13 +9,13 @@ import type { AccountDirectory, Revocation } from './directory.ts'
 import { reviseUser } from './user.ts'
 import type { UserWriter } from './user-writer.ts'
 
-export interface HashUpgradeDeps extends Pick<DirectoryDeps, 'hasher' | 'administration' | 'settings' | 'clock'> {
+interface HashUpgradeDeps extends Pick<DirectoryDeps, 'hasher' | 'administration' | 'settings' | 'clock'> {
   readonly writer: UserWriter
   readonly revocations: Notifier<Revocation>
   readonly findAccount: AccountDirectory['findAccount']
 }
 
-export interface HashUpgrade {
+interface HashUpgrade {
   /**
    * Starts an upgrade if one is due and not running. A user's runs in the background. An administrator's is awaited: the
    * hash is part of the session epoch, so the session about to begin would be revoked by it.

@@ -103,7 +103,7 @@ export function checkRole(role: string): RoleFlaw | undefined {
   return role.includes(',') ? 'comma' : checkWord(role)
 }
 
-export type WordFlaw = Exclude<RoleFlaw, 'comma'>
+type WordFlaw = Exclude<RoleFlaw, 'comma'>
 
 /** The rules that names, roles, databases and collections share. */
 export function checkWord(word: string): WordFlaw | undefined {
@@ -130,7 +130,7 @@ export const laterOf = (a: SessionEpoch, b: SessionEpoch): SessionEpoch => ({
   seconds: Math.max(a.seconds, b.seconds),
 })
 
-export interface Revision {
+interface Revision {
   readonly number: number
   readonly digest: string
 }

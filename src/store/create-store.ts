@@ -10,7 +10,7 @@ import { createSettingStore } from './operations/settings.ts'
 import { createUserStore } from './operations/users.ts'
 import { readStoreUrl, type StoreScheme } from './store-url.ts'
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly log: Log
 }
 

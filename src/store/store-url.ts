@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 
 export type StoreScheme = 'sqlite' | 'postgres'
 
-export interface StoreUrl {
+interface StoreUrl {
   readonly scheme: StoreScheme
   /** What follows the scheme: for SQLite the path of the file, or `:memory:`. */
   readonly path: string

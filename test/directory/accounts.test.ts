@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createTestClock, isRefused, openTestNode, setRoles } from '../support/directory.ts'
 
-describe('who can sign in', () => {
+describe('findAccount', () => {
   it('an active user, with its roles and grants', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'ada', password: { password: 'analytical' }, roles: ['maths'] })
@@ -12,7 +12,7 @@ describe('who can sign in', () => {
     assert.deepEqual(account?.grants, multiModel.grants)
   })
 
-  it('nobody who is unknown, inactive or deleted', async (t) => {
+  it('does not find an unknown, inactive or deleted user', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'ada' })
     await directory.createUser({ name: 'bob' })
@@ -36,7 +36,7 @@ describe('who can sign in', () => {
     assert.deepEqual((await directory.findAccount('ada'))?.roles, ['_admin'])
   })
 
-  it('no user becomes an administrator by a role that stands in the store', async (t) => {
+  it('a stored _admin role does not make a user an administrator', async (t) => {
     const { directory, store } = await openTestNode(t)
     const user = await directory.createUser({ name: 'ada' })
     const found = await store.findUser('ada')
@@ -83,7 +83,7 @@ describe('memory', () => {
     assert.deepEqual((await directory.findAccount('ada'))?.roles, ['_admin', 'maths'])
   })
 
-  it('names nobody has do not push out those somebody has', async (t) => {
+  it('unknown names do not evict known users from the cache', async (t) => {
     const { directory, countQuestions } = await openTestNode(t, { settings: { cacheSize: 2 } })
     await directory.createUser({ name: 'ada' })
     await directory.findAccount('ada')
@@ -93,7 +93,7 @@ describe('memory', () => {
     assert.equal(countQuestions(), 0)
   })
 
-  it('many who ask at once ask the store once', async (t) => {
+  it('concurrent lookups of one name ask the store once', async (t) => {
     const { directory, countQuestions } = await openTestNode(t)
     await directory.createUser({ name: 'ada' })
     countQuestions()
@@ -110,7 +110,7 @@ describe('memory', () => {
 })
 
 describe('without the store', () => {
-  it('what is known keeps working until it is too old, and again once the store is back', async (t) => {
+  it('uses cached data until it is too old, and again when the store is back', async (t) => {
     const clock = createTestClock()
     const { directory, cut, mend } = await openTestNode(t, { clock })
     await directory.createUser({ name: 'ada' })
@@ -130,7 +130,7 @@ describe('without the store', () => {
     assert.equal(directory.stalenessMs(), 0)
   })
 
-  it('a store that only hangs keeps nobody waiting once what is known is too old', async (t) => {
+  it('does not wait for a store that hangs once cached data is too old', async (t) => {
     const clock = createTestClock()
     const { directory, hang, mend } = await openTestNode(t, { clock })
     await directory.createUser({ name: 'ada' })
@@ -148,14 +148,14 @@ describe('without the store', () => {
     assert.equal((await directory.findAccount('ada'))?.name, 'ada')
   })
 
-  it('an administrator nobody has asked for yet can sign in', async (t) => {
+  it('an administrator that is not cached can sign in', async (t) => {
     const { directory, cut } = await openTestNode(t)
     await directory.setAdministrator('root', { password: 'secret' })
     cut()
     assert.deepEqual((await directory.findAccount('root'))?.roles, ['_admin'])
   })
 
-  it('users who are not known and every change are refused at once', async (t) => {
+  it('refuses users that are not cached, and every change, at once', async (t) => {
     const { directory, cut } = await openTestNode(t)
     await directory.createUser({ name: 'ada' })
     cut()

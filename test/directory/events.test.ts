@@ -48,7 +48,7 @@ test('every single grant that a write changes is recorded', async (t) => {
   ])
 })
 
-test('what a write changes of a user is recorded by name, and nothing where it changes nothing', async (t) => {
+test('records which parts of a user a write changed, and nothing if it changed none', async (t) => {
   const { events, take } = createRecorder()
   const { directory } = await openTestNode(t, { events })
   await directory.createUser({ name: 'jo', roles: ['a'] })

@@ -136,7 +136,7 @@ describe('ended sessions that rest on an access token', () => {
     assert.deepEqual(await store.listEndedIds('ada'), [], 'none counts for the owner')
   })
 
-  it('are told to other nodes under the name of the owner', async (t) => {
+  it('are delivered to other nodes with the name of the owner', async (t) => {
     const url = createPlace(t)
     const { directory: one } = await openWithAccounts(t, url)
     const { directory: other } = await openTestNode(t, { url, clock: createTestClock() })

@@ -19,7 +19,7 @@ testNodes('SQLite', async () => {
   return place.url
 })
 
-it('a store that has gone back, as a copy that was restored, is read anew', async (t) => {
+it('reads everything again after a backup of the store was restored', async (t) => {
   const place = await createSqlitePlace()
   clearing.push(place.remove)
   const { directory } = await openTestNode(t, { url: place.url })

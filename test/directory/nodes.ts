@@ -88,7 +88,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       assert.deepEqual([await other.isSessionLive(session), await other.isSessionLive(stays)], [false, true])
     })
 
-    it('a node that starts later knows what has ended', async (t) => {
+    it('a node that starts later knows the ended sessions', async (t) => {
       const url = await createPlace()
       const { directory: one } = await openTestNode(t, { url })
       await one.createUser({ name: 'ada' })

@@ -55,7 +55,7 @@ describe('a session', () => {
     assert.equal(await directory.isSessionLive(directory.createSession(account)), false)
   })
 
-  it('stays ended when the user is active again, or made anew', async (t) => {
+  it('stays revoked when the user is activated or created again', async (t) => {
     const { directory } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
     await directory.setActive('ada', false)
@@ -128,7 +128,7 @@ describe('a session', () => {
     }
   })
 
-  it('is not answered for when what is known is too old', async (t) => {
+  it('is refused when cached data is too old', async (t) => {
     const { directory, clock, cut } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
     cut()
@@ -177,7 +177,7 @@ describe('a session of an administrator', () => {
 const textOf = (directory: Directory, name: string): string =>
   directory.listAdministrators().find((one) => one.name === name)?.text ?? assert.fail('no such administrator')
 
-describe('a token somebody else issued', () => {
+describe('a token of another issuer', () => {
   const isLive = (directory: Directory, issuedAt: number | undefined, name = 'ada') =>
     directory.isForeignTokenLive({ name, issuedAt })
 
@@ -221,7 +221,7 @@ describe('a token somebody else issued', () => {
     }
   })
 
-  it('from a time to come does not outlive what ended, but for clocks that differ a little', async (t) => {
+  it('with a time in the future is rejected after a revocation, except within the clock leeway', async (t) => {
     const { directory, clock } = await openWithUser(t)
     const far = START_SECONDS + 10_000
     assert.equal(await isLive(directory, far), true, 'nothing has ended')
@@ -233,7 +233,7 @@ describe('a token somebody else issued', () => {
     assert.equal(await isLive(directory, far), true, 'its time has come')
   })
 
-  it('for a name nobody has costs no question the second time', async (t) => {
+  it('of an unknown name asks the store only once', async (t) => {
     const { directory, countQuestions } = await openWithUser(t)
     await isLive(directory, 1, 'eve')
     countQuestions()
@@ -246,7 +246,7 @@ describe('a token somebody else issued', () => {
 })
 
 describe('news that fail half-way', () => {
-  it('are told to the end when they come again', async (t) => {
+  it('are all applied when they are delivered again', async (t) => {
     const { directory, store, clock, cut, mend } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
     await directory.catchUp()
@@ -270,7 +270,7 @@ describe('news that fail half-way', () => {
 })
 
 describe('listeners', () => {
-  it('are told of what has ended when it holds, until they leave', async (t) => {
+  it('are called after a revocation is in effect, until they are removed', async (t) => {
     const { directory } = await openWithUser(t)
     const told: Revocation[] = []
     const leave = directory.onRevoked((ended) => told.push(ended))
@@ -286,7 +286,7 @@ describe('listeners', () => {
     ])
   })
 
-  it('one that fails keeps the change from nobody', async (t) => {
+  it('one that throws does not affect the others', async (t) => {
     const { directory } = await openWithUser(t)
     const told: Revocation[] = []
     directory.onRevoked(() => {

@@ -95,7 +95,7 @@ test('a code uses up the codes before it', async () => {
   assert.equal(await spend(100), false)
 })
 
-test('a code used by one user can be used by another who has the same key', async () => {
+test('a code used by one user can be used by another user with the same key', async () => {
   const { spend } = await createMovableCheck(3000)
   assert.equal(await spend(100, 'ada'), true)
   assert.equal(await spend(100, 'bob'), true)

@@ -60,7 +60,7 @@ describe('a password seen at sign-in', () => {
     assert.deepEqual((await read()).password, password)
   })
 
-  it('that fails is no concern of anybody, and is tried again some seconds later', async (t) => {
+  it('that fails does not affect the sign-in and is retried some seconds later', async (t) => {
     const { directory, account, read, cut, mend, clock, countQuestions } = await openWithOldHash(t)
     cut()
     countQuestions()

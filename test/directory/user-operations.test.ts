@@ -128,7 +128,7 @@ describe('a change', () => {
     before = await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
   })
 
-  it('of somebody nobody knows is not found', async () => {
+  it('of an unknown user is not found', async () => {
     const changes = [
       directory.changeUser('bob', 'any', (user) => user),
       directory.setPassword('bob', { password: 'builder' }),
@@ -246,7 +246,7 @@ describe('a deleted user', () => {
 })
 
 describe('an import', () => {
-  it('says for each draft what became of it', async () => {
+  it('returns an outcome for each draft', async () => {
     await directory.createUser({ name: 'ada', roles: ['old'] })
     await directory.setAdministrator('root', { password: 'secret' })
     const kinds = async (role: string, onTaken: 'keep' | 'replace') => {

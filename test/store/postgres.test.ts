@@ -38,7 +38,7 @@ describe('a PostgreSQL that fails', () => {
     }),
   )
 
-  it('connections that break while idle are told of, with the reason', { timeout: 10_000 }, async () => {
+  it('logs idle connections that break, with the reason', { timeout: 10_000 }, async () => {
     const place = await createPostgresPlace(server)
     const told = Promise.withResolvers<unknown>()
     const warn: Log['warn'] = (message, fields) => message.includes('broke') && told.resolve(fields?.['reason'])
@@ -93,7 +93,7 @@ describe('a PostgreSQL that fails', () => {
     await store.close()
   })
 
-  it('a store that cannot be reached is refused, and no secret is told', async () => {
+  it('refuses a store that cannot be reached without revealing a secret', async () => {
     const url = server.addressOf('postgres').replace(/:[^:@]+@/, ':hunter2@')
     const refused = await openStore(url, { log: SILENT_LOG }).catch((error: unknown) => error)
     assert.ok(isRefusal('store_unavailable')(refused))
@@ -106,7 +106,7 @@ describe('a PostgreSQL that fails', () => {
     assert.doesNotMatch(inspect(wrong, { depth: 10 }), /hunter2/)
   })
 
-  it('nobody at the other end is told at once', async () => {
+  it('refuses at once if no server listens', async () => {
     const probe = createServer().listen(0, '127.0.0.1')
     await once(probe, 'listening')
     // a listening TCP server has this form of address

@@ -11,7 +11,7 @@ export interface Listener {
   close(): Promise<void>
 }
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly connect: () => Client
   readonly wake: () => void
   readonly log: Log
