@@ -1,5 +1,5 @@
 /**
- * Cardea inside Express: who is asking, on every request, and routes that ask for a role.
+ * Cardea inside Express: sets the user of every request, and protects routes by role.
  *
  * @example
  * app.use(authenticate(cardea))
@@ -12,7 +12,7 @@ import { createRoleCheck } from './role-check.ts'
 declare global {
   namespace Express {
     interface Request {
-      /** `undefined`: nobody is signed in. */
+      /** `undefined`: the request is anonymous. */
       user?: AuthenticatedUser | undefined
     }
   }
@@ -29,7 +29,7 @@ export type Middleware = (
   next: (error?: unknown) => void,
 ) => void
 
-/** Sets `request.user`. Lets everybody pass: what follows decides. */
+/** Sets `request.user`. Rejects no request: later middleware decides. */
 export const authenticate =
   (cardea: Authenticator, options?: AuthenticateOptions): Middleware =>
   (request, _response, next) => {
@@ -39,13 +39,13 @@ export const authenticate =
     }, next)
   }
 
-/** 401 where nobody is signed in. */
+/** 401 for anonymous requests. */
 export const requireUser: () => Middleware = () => (request, response, next) =>
   request.user ? next() : refuse(response, 401)
 
 /**
- * 401 where nobody is signed in, 403 for who has none of these roles and is no administrator. Throws a `TypeError` for
- * what is no role, and for none at all.
+ * 401 for anonymous requests, 403 for users who have none of these roles and are no administrators. Throws a `TypeError`
+ * for an invalid role, and for an empty list.
  */
 export function requireRole(...roles: readonly string[]): Middleware {
   const isWelcome = createRoleCheck(roles)

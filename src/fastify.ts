@@ -1,5 +1,5 @@
 /**
- * Cardea inside Fastify: who is asking, on every request, and routes that ask for a role.
+ * Cardea inside Fastify: sets the user of every request, and protects routes by role.
  *
  * @example
  * await fastify.register(registerCardea, cardea)
@@ -13,7 +13,7 @@ import { createRoleCheck } from './role-check.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** `null`: nobody is signed in. */
+    /** `null`: the request is anonymous. */
     user: AuthenticatedUser | null
   }
 }
@@ -36,8 +36,8 @@ export interface FastifyReplyLike {
 }
 
 /**
- * Sets `request.user` before anything else looks at a request; `null`: nobody is signed in. Lets everybody pass. A
- * plug-in for `fastify.register`, or called by itself, which is how the other door is chosen.
+ * Sets `request.user` before other hooks; `null`: the request is anonymous. Rejects no request. A plug-in for
+ * `fastify.register`; call it directly to choose the other door.
  */
 export async function registerCardea(
   fastify: FastifyLike,
@@ -59,8 +59,8 @@ Object.defineProperty(registerCardea, Symbol.for('skip-override'), { value: true
 export type PreHandler = (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<unknown>
 
 /**
- * 401 where nobody is signed in, 403 for who has none of these roles and is no administrator. Throws a `TypeError` for
- * what is no role, and for none at all.
+ * 401 for anonymous requests, 403 for users who have none of these roles and are no administrators. Throws a `TypeError`
+ * for an invalid role, and for an empty list.
  */
 export function requireRole(...roles: readonly string[]): PreHandler {
   const isWelcome = createRoleCheck(roles)
@@ -70,7 +70,7 @@ export function requireRole(...roles: readonly string[]): PreHandler {
   }
 }
 
-/** 401 where nobody is signed in. */
+/** 401 for anonymous requests. */
 export const requireUser = (): PreHandler => async (request, reply) => (request.user ? undefined : refuse(reply))
 
 const refuse = (reply: FastifyReplyLike) =>

@@ -40,25 +40,25 @@ export interface CreateCardea {
   readonly log?: Log
 }
 
-/** Who is asking. */
+/** The user of a request. */
 export interface AuthenticatedUser {
-  /** `null`: a superuser token, which names nobody. */
+  /** `null`: a superuser token, which has no user name. */
   readonly name: string | null
   readonly roles: readonly string[]
   readonly isAdmin: boolean
-  /** The handler that vouches for it: `cookie`, `jwt`, `default`, `bearer`, … */
+  /** The credential handler that accepted it: `cookie`, `jwt`, `default`, `bearer`, … */
   readonly by: string
 }
 
 export interface AuthenticateOptions {
-  /** Whose credentials are taken: those of the document door unless given. */
+  /** The door whose credentials are accepted: the document door by default. */
   readonly door?: DoorName
 }
 
 export interface Authenticator {
   /**
-   * Who sent a request to a server of yours: `undefined` for nobody, and for a credential that is wrong. Throws where
-   * Cardea cannot tell now, or is closed. Nothing but the headers is looked at.
+   * The user of a request to your own server; `undefined` if it is anonymous or its credential is wrong. Throws if
+   * Cardea cannot decide now or is closed. Reads only the headers.
    */
   authenticate(
     request: IncomingMessage | Request,
@@ -67,13 +67,13 @@ export interface Authenticator {
 }
 
 export interface Cardea extends Authenticator {
-  /** Opens both doors where the options say. */
+  /** Opens both doors at the configured addresses. */
   listen(): Promise<Addresses>
-  /** Answers one request of a server of yours, in the words of one door. */
+  /** Handles one request of your own server, by the rules of one door. */
   handle(request: IncomingMessage, response: ServerResponse, door?: DoorName): Promise<void>
-  /** Reads files and environment anew, as SIGHUP does. */
+  /** Reloads files and environment, as SIGHUP does. */
   reload(): Promise<ReloadReport>
-  /** Finishes what is running and lets go of everything. */
+  /** Waits for running requests and closes everything. */
   close(): Promise<void>
 }
 
@@ -124,7 +124,7 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 function toUser(authenticated: Authenticated | undefined): AuthenticatedUser | undefined {
   if (authenticated === undefined || authenticated.by === null) return undefined
   const { name, roles, isAdmin, isSuperuser = false } = authenticated.identity
-  // a list of their own: what a program does to it must not change who somebody is here
+  // a copy: the program may change its list, but not the roles Cardea knows
   return { name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: authenticated.by }
 }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Context } from './context.ts'
 import { isFolderMade } from './folder.ts'
 
-/** Where `cardea start` and `cardea init` put a configuration unless told otherwise. */
+/** Where `cardea start` and `cardea init` put a configuration by default. */
 export const DEFAULT_FOLDER = 'data'
 
 /** What was named; else the folder a plain `cardea start` uses, so that commands beside it speak of the same server. */

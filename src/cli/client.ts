@@ -30,7 +30,7 @@ export interface Control {
   close(): Promise<void>
 }
 
-/** An operation was refused. The same code and reason whoever carried it out. */
+/** An operation was rejected, by a server or by the opened store, with the same code and reason. */
 export class ControlFailure extends Error {
   override readonly name = 'ControlFailure'
   readonly code: string
@@ -78,7 +78,7 @@ function readPlace(context: Context) {
 const toExit = (error: StartError): ExitError =>
   new ExitError(error instanceof ConfigError ? exitCodeOf(error.problems) : EXIT.failed, error.message)
 
-/** `undefined`: somebody else works on the store. */
+/** `undefined`: another process holds the store. */
 async function tryOffline(load: () => ReturnType<typeof openConfiguration>): Promise<Offline | undefined> {
   try {
     // What a start would remark on is not news to who manages users.
@@ -91,7 +91,7 @@ async function tryOffline(load: () => ReturnType<typeof openConfiguration>): Pro
 
 const ANSWER_MS = 5000
 
-/** Nobody listens, or nobody any longer. */
+/** No server is listening. */
 const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENOTSOCK', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
 
 async function findServer(seed: SocketSeed): Promise<Server | undefined> {

@@ -21,11 +21,11 @@ const BY_CODE: ReadonlyMap<string, number> = new Map([
 export const exitCodeOfError = (code: string): number => BY_CODE.get(code) ?? EXIT.failed
 
 export const EXIT_CODES_HELP = `Exit codes:
-  0  well
-  1  something else
-  2  wrong use of a command
+  0  success
+  1  other error
+  2  invalid usage
   3  an unknown option of the configuration
-  4  a bad value of an option
+  4  an invalid value of an option
   5  not found: no such user, administrator or setting
-  6  a bad configuration file
-  7  conflict: the name is taken, or somebody else changed it meanwhile`
+  6  an invalid configuration file
+  7  conflict: the name is taken, or another process changed it meanwhile`

@@ -23,8 +23,10 @@ export function hashCommand(context: Context): Command {
     new Command('hash')
       .description('print a password as it is stored; asks for it')
       .addOption(new Option('--form <form>', FORM_HELP).choices(HASH_FORMS).default('admin'))
-      .addOption(new Option('--prf <name>', 'pseudo-random function; that of the configuration').choices(HASH_PRFS))
-      .option('--iterations <count>', 'how dear a guess is; that of the configuration', readIterations)
+      .addOption(
+        new Option('--prf <name>', 'pseudo-random function (default: from the configuration)').choices(HASH_PRFS),
+      )
+      .option('--iterations <count>', 'number of PBKDF2 iterations (default: from the configuration)', readIterations)
       .option('--password-stdin', 'read the password from standard input instead of asking for it')
       .option('--json', 'print JSON')
       .action((options: Options) => hash(context, options)),

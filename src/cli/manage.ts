@@ -56,7 +56,7 @@ export function report(context: Context, { json }: ManageOptions, value: unknown
   context.print(json ? JSON.stringify(value, undefined, 2) : text())
 }
 
-/** A name of somebody or something. */
+/** A name. */
 export function readName(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must not be empty.')
   return text

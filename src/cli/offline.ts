@@ -29,7 +29,7 @@ function requirePlace(load: LiveConfigOptions['load']): void {
   throw new StartError(`There is no store at ${file}. Name the configuration of the server with --config.`)
 }
 
-/** Holds the store's lock until it is closed. Throws `StoreBusy` where somebody else works on it. */
+/** Holds the store's lock until it is closed. Throws `StoreBusy` if another process holds it. */
 export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log'>): Promise<Offline> {
   requirePlace(options.load)
   const liveConfig = await createLiveConfig({ ...options, mayLackAdministrator: true, lockWaitMs: 0 })

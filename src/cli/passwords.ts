@@ -14,22 +14,23 @@ export interface Terminal {
 const TERMINAL: Terminal = { input: process.stdin, output: process.stderr }
 
 export interface SecretOptions {
-  /** What is asked for, as `Password of ann`. */
+  /** What the prompt asks for, as `Password of ann`. */
   readonly what: string
-  /** Taken from standard input instead of being asked for. */
+  /** Read from standard input instead of a prompt. */
   readonly fromInput: boolean
-  /** The flag that does so, for who has no terminal. */
+  /** The flag that does so, for the error without a terminal. */
   readonly flag: string
-  /** Asked for twice, as nobody sees what was typed. */
+  /** Prompted for twice, because the input is not shown. */
   readonly isNew: boolean
 }
 
 export async function readSecret(options: SecretOptions, terminal: Terminal = TERMINAL): Promise<string> {
   if (options.fromInput) return readInput(terminal.input, options.what)
-  if (!terminal.input.isTTY) throw new ExitError(EXIT.usage, `There is no terminal to ask on: use ${options.flag}.`)
+  if (!terminal.input.isTTY)
+    throw new ExitError(EXIT.usage, `Cannot prompt: standard input is not a terminal. Use ${options.flag}.`)
   const secret = await ask(options.what, terminal)
   if (options.isNew && (await ask(`${options.what}, again`, terminal)) !== secret) {
-    throw new ExitError(1, 'The two are not the same: nothing was changed.')
+    throw new ExitError(1, 'The two passwords differ: nothing was changed.')
   }
   return secret
 }

@@ -6,7 +6,7 @@ import { listSecrets, SecretProblem } from './secret-tools.ts'
 import { createToken } from './token-tools.ts'
 
 export interface Reloader {
-  /** Lets every server load its secrets anew, and makes sure that each holds those of the folder. */
+  /** Makes every server reload its secrets, and checks that each has those of the folder. */
   run(context: Context): Promise<void>
 }
 

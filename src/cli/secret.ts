@@ -48,7 +48,7 @@ export function secretCommand(context: Context): Command {
     (options: JsonOption) => ending(() => list(context, options)),
   )
   sub('rotate', 'take the next step of exchanging the secret that signs; run it again for the one after')
-    .option('--reload <url>', 'a multi-model door that is to load the folder anew; may be repeated', collect)
+    .option('--reload <url>', 'a multi-model door that reloads the folder; may be repeated', collect)
     .option('--force', 'remove the old secret although tokens it signed may be alive')
     .action((options: RotateOptions) => ending(() => rotate(context, options)))
   withManageOptions(

@@ -7,7 +7,7 @@ import { type App, ConfigError, createApp, StartError } from '../wiring/app.ts'
 import { type Context, ExitError } from './context.ts'
 import { catchSignals } from './signals.ts'
 
-/** `cardea serve`: strict. Whatever is missing or wrong is said, and nothing is made up. */
+/** `cardea serve`: fails if anything is missing or invalid, and creates nothing. */
 export function serveCommand(context: Context): Command {
   return new Command('serve')
     .description('start the server with this configuration')

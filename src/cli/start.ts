@@ -5,17 +5,17 @@ import { isFolderMade } from './folder.ts'
 import { makeFolder, renderMade } from './init.ts'
 import { type Greeting, serve } from './serve.ts'
 
-/** `cardea start`: `init` where needed, then `serve`. */
+/** `cardea start`: `init` if needed, then `serve`. */
 export function startCommand(context: Context): Command {
   return new Command('start')
-    .description('init where needed, then serve')
+    .description('initialise if needed, then start the server')
     .argument(
       '[folder]',
       `where the configuration and the store are (default: "${DEFAULT_FOLDER}", unless --config is given)`,
     )
     .action(async (given: string | undefined) => {
       const { configs } = context.flags
-      // a configuration that was named stands alone: nothing is made that would not count
+      // with an explicit configuration no default folder is created
       const isNamed = configs.length > 0 || Boolean(context.env['CARDEA_CONFIG'])
       if (given === undefined && isNamed) return serve(context, configs, (app) => renderGreeting(app))
       const folder = given ?? DEFAULT_FOLDER

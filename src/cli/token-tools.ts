@@ -1,4 +1,4 @@
-// Tokens of the multi-model door made and looked at by whoever holds the secret, without a server.
+// Creates and inspects tokens of the multi-model door with its secret, without a server.
 import { readUtf8 } from '../base/encoding.ts'
 import { isJsonObject, readJson } from '../base/json.ts'
 import type { Config } from '../config/options.ts'

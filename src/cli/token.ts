@@ -20,7 +20,7 @@ interface ShowOptions {
   readonly json?: boolean
 }
 
-/** `cardea token`: tokens of the multi-model door, by whoever holds its secret. No server is asked. */
+/** `cardea token`: tokens of the multi-model door, made with its secret. No server is needed. */
 export function tokenCommand(context: Context): Command {
   const command = withExitCodes(new Command('token').description('make and look at tokens').exitOverride())
   const making = (name: string, description: string, render: (token: string) => string) =>
@@ -112,9 +112,7 @@ function render({ header, claims, problem }: ShownToken): string {
     `${name} ${value === undefined ? 'cannot be read' : toPrintable(JSON.stringify(value)).replaceAll(',"', ', "')}`
   const lines = [part('header', header), part('claims', claims), ...toTimes(claims)]
   if (problem !== undefined) return lines.join('\n')
-  return [...lines, 'Good, as far as secrets and claims tell. Only a server knows whether it has been ended.'].join(
-    '\n',
-  )
+  return [...lines, 'Signature and claims are valid. Only a server knows whether the token was revoked.'].join('\n')
 }
 
 function toTimes(claims: unknown): readonly string[] {

@@ -85,19 +85,19 @@ export function userCommand(context: Context): Command {
 type Simple = (context: Context, name: string, options: ManageOptions) => Promise<void>
 
 const addAdd = (sub: Sub, context: Context): Command =>
-  sub('add', 'make a user; asks for the password')
+  sub('add', 'create a user; prompts for the password')
     .addArgument(NAME)
     .addOption(STDIN)
-    .option('--no-password', 'one that cannot sign in with a password')
+    .option('--no-password', 'create the user without a password')
     .option('--role <role>', 'may be repeated', collect)
     .option('--grant <database=level>', `at the multi-model door: ${LEVELS.join(', ')}; may be repeated`, collectGrants)
-    .option('--disabled', 'one that cannot sign in yet')
+    .option('--disabled', 'create the user disabled')
     .action((name: string, options: AddOptions) => add(context, name, options))
 
 const addRoles = (sub: Sub, context: Context): Command =>
   sub('roles', 'print the roles of a user, or change them')
     .addArgument(NAME)
-    .argument('[roles...]', 'in place of those there are')
+    .argument('[roles...]', 'replace the current ones')
     .option('--add <role>', 'beside those there are; may be repeated', collect)
     .option('--remove <role>', 'may be repeated', collect)
     .option('--none', 'take all away')
@@ -199,7 +199,7 @@ async function setRoles(
   ).say((user) => user.roles.join('\n') || `${name} has no roles.`)
 }
 
-/** What says two things at once is no use of the command that anybody meant. */
+/** Contradicting arguments are invalid usage. */
 function requireOneMeaning(roles: readonly string[], { add = [], remove = [], none }: RolesOptions): void {
   const both = add.find((role) => remove.includes(role))
   if (none && roles.length > 0) throw new ExitError(EXIT.usage, 'Give roles or --none, not both.')

@@ -1,4 +1,4 @@
-// Whether others than their owner have rights to files that hold administrators or secrets.
+// Warns about files with administrators or secrets that others than their owner may read or write.
 import { type IniEntry, readIni } from './ini.ts'
 import type { IniFile } from './layers.ts'
 import { isConcealed } from './option.ts'
@@ -6,7 +6,7 @@ import { findOption } from './options.ts'
 import { renderAt } from './problems.ts'
 import { isFileReference, STORED_FORM } from './secrets.ts'
 
-/** What a file holds decides which rights are too many. The group may read hashes: the server may be in it. */
+/** The contents of a file decide which permissions are too wide. The group may read hashes: the server may be in it. */
 interface Kind {
   /** What it holds, for the message; `undefined`: not of this kind. */
   describe(entries: readonly IniEntry[]): string | undefined
@@ -21,7 +21,7 @@ const OTHERS_READ = 0o004
 const KINDS: readonly Kind[] = [
   { describe: describeClear, tooMany: ANY_READS | GROUP_WRITES | OTHERS_WRITE },
   { describe: describeAdmins, tooMany: OTHERS_READ | GROUP_WRITES | OTHERS_WRITE },
-  // who can write to it can add administrators
+  // a user who can write to it can add administrators
   { describe: () => 'configuration', tooMany: OTHERS_WRITE },
 ]
 
@@ -35,18 +35,18 @@ function checkFileMode({ path, text, mode = 0, reread }: IniFile): readonly stri
   const kind = KINDS.find(({ describe }) => describe(entries) !== undefined)
   const rights = (kind?.tooMany ?? 0) & mode
   if (rights === 0) return []
-  const message = `others may ${renderRights(rights)} this file, and it holds ${kind?.describe(entries)}: chmod 600 ${path}`
+  const message = `this file is ${renderRights(rights)} by others and contains ${kind?.describe(entries)}: chmod 600 ${path}`
   return [renderAt(path, message)]
 }
 
 function renderRights(rights: number): string {
-  const words = [rights & ANY_READS && 'read', rights & (GROUP_WRITES | OTHERS_WRITE) && 'write']
+  const words = [rights & ANY_READS && 'readable', rights & (GROUP_WRITES | OTHERS_WRITE) && 'writable']
   return words.filter(Boolean).join(' and ')
 }
 
 function describeClear(entries: readonly IniEntry[]): string | undefined {
   const entry = entries.find(isInClear)
-  return entry && `[${entry.section}] ${entry.key} in clear`
+  return entry && `a plain-text secret ([${entry.section}] ${entry.key})`
 }
 
 function describeAdmins(entries: readonly IniEntry[]): string | undefined {

@@ -43,7 +43,7 @@ export function readIni(text: string): Ini {
     const section = sections.at(-1)
     if (said.kind === 'section') sections.push({ name: said.name, line })
     else if (said.kind === 'mistake') remarks.push({ line, message: said.message })
-    else if (said.kind === 'pair' && !section) remarks.push({ line, message: 'an option before any [section]' })
+    else if (said.kind === 'pair' && !section) remarks.push({ line, message: 'this line is not inside a [section]' })
     else if (said.kind === 'pair' && section) {
       const { key, value, offset } = said
       const valueStart = start + offset

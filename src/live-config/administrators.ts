@@ -1,5 +1,5 @@
-// Brings the administrators of all layers into force: hashes what is in clear, once, and puts the hash where every
-// node finds it and, for files, where the clear text stood.
+// The administrators of all layers. Hashes plain-text passwords once, stores the hash for every node, and replaces the
+// plain text in files.
 import type { Log } from '../base/log.ts'
 import { rewriteAdmin } from '../config/admin-file.ts'
 import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
@@ -32,7 +32,7 @@ type GivenAdministrators = Administrators & Pick<Settings, 'overruledPasswords'>
 
 /** What counts instead of what files, environment and flags have for administrators. */
 export interface FileHashes {
-  /** By name, the hash that stands for the clear text a file has. */
+  /** By name, the hash of the plain text in a file. */
   readonly clear: ReadonlyMap<string, string>
   /** By stored form, the stronger one that a sign-in has put in its place. */
   readonly upgraded: ReadonlyMap<string, string>
@@ -75,9 +75,9 @@ async function hashOverruled(entries: readonly Entry[], { hasher, parameters, lo
 }
 
 /**
- * The hashes all nodes have for what stands in clear in files: clear text is new intent once. The same again, in a file
- * nobody could rewrite or that came back as it was, is the hash that was made of it then: else each start would undo
- * what was changed or deleted at run time. What another node has made of another text leaves `before` as it is.
+ * The stored hashes of plain-text passwords in files. Plain text counts as a change only the first time. If it is read
+ * again, because the file could not be rewritten or was restored, its earlier hash is used: otherwise each start would
+ * undo changes made at run time. A hash of another text, made by another node, keeps `before`.
  */
 export async function findHashes(
   admins: Settings['admins'],
@@ -143,7 +143,7 @@ export function findAdministrators(
   return readAdministrators(chooseAdministrators(entries, deletedAdmins), changes)
 }
 
-/** One malformed entry is reported and left out; the others stand. */
+/** Malformed entries are logged and skipped. */
 export function reportMalformed({ malformed }: AdministratorsReading<Entry>, log: Log): void {
   for (const { entry, reason } of malformed) {
     log.error('administrator refused', { name: entry.name, place: renderSource(entry.source), reason })
@@ -201,7 +201,7 @@ export async function upgradeAdministrator(
 
 interface Made {
   readonly text: string
-  /** Up to which nobody else has changed an administrator. */
+  /** No other node changed an administrator up to here. */
   readonly sequence: number
 }
 

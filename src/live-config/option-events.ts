@@ -24,7 +24,7 @@ export function recordOptionChanges(
 const toShownValues = (settings: Settings): ReadonlyMap<string, string> =>
   new Map(describeSettings(settings).map((setting) => [setting.name, toLoggedValue(setting)]))
 
-/** Of an option that Cardea does not know it cannot be told whether it is a secret. */
+/** The value of an unknown option may be a secret, so it is masked. */
 const toLoggedValue = ({ value, note }: ShownSetting): string => (note === 'ignored' ? MASK : withoutUserInfo(value))
 
 /** User and password of a URL. */

@@ -1,4 +1,4 @@
-// The key that signs for services: from a file, or made for as long as this process lives.
+// The key that signs for services: from a file, or generated for the lifetime of this process.
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Settings } from '../config/settings.ts'
@@ -11,11 +11,11 @@ import { StartError } from './start-error.ts'
 
 export interface ServiceKey {
   readonly signer: Signer
-  /** Its public half, as whoever verifies reads it. */
+  /** Its public half, for services that verify. */
   readonly jwk: object
 }
 
-/** The key a start with these settings would begin with. */
+/** The key a server with these settings would start with. */
 export function loadServiceKey(settings: Settings, secrets: SharedSecrets): EcSigningKey {
   const { upstream } = settings.values
   const key = upstream['service-keyfile'] === '' ? makeKey() : loadKey(upstream['service-keyfile'])

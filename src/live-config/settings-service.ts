@@ -9,7 +9,7 @@ import { recordOptionChanges } from './option-events.ts'
 import { noteDrop } from './stored-layer.ts'
 
 export interface ChangeOptions {
-  /** For this process alone, until it ends or reads its configuration anew. */
+  /** For this process only, until it ends or reloads its configuration. */
   readonly isVolatile?: boolean
   /** Of the cookie secret: what was made with earlier ones is refused at once, on every node. */
   readonly isImmediate?: boolean
@@ -18,8 +18,8 @@ export interface ChangeOptions {
 }
 
 /**
- * Changes of the configuration while Cardea runs. When one has answered, it is in force, or waits for a restart: what is
- * told here is what is configured. Secrets come out masked.
+ * Changes the configuration of a running server. When a call returns, the change is applied or waits for a restart.
+ * Returned values are the configured ones, with secrets masked.
  */
 export interface SettingsService {
   /** By section, then key: what was set, in files, at run time, in the environment or by flags. */
@@ -28,7 +28,7 @@ export interface SettingsService {
   set(section: string, key: string, text: string, options?: ChangeOptions): Promise<string>
   /** Back to the layers below. Throws `option_not_found` where nothing is set. */
   unset(section: string, key: string, options?: ChangeOptions): Promise<string>
-  /** Reads everything anew. */
+  /** Reloads all layers. */
   reload(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-// Secrets of different use must be different: one that does two things would let one kind of proof pass for another.
+// Secrets with different uses must differ: otherwise a proof of one kind would be accepted as another.
 import { trimHmacKey } from '../base/compare.ts'
 import type { Config } from '../config/options.ts'
 import type { Given, Settings } from '../config/settings.ts'
@@ -7,7 +7,7 @@ import { type KeyRing, sha256Hex } from '../keys/ring.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
 import { readConfiguredKeys } from './key-sets.ts'
 
-/** What a secret is for, as a sentence names it. */
+/** What a secret is used for, as messages name it. */
 export const USES = {
   tokens: 'a secret of tokens',
   upstream: 'a secret of upstream.multi-model-secret-*',
@@ -27,11 +27,11 @@ export interface SharedPair {
 
 /** The secrets a process uses that stand in files, beside those of its settings. */
 export interface SharedSecrets {
-  /** From now on what this gives is in use. */
+  /** Registers the secrets of one use. */
   register(use: Use, keys: () => Keys): void
-  /** What is wrong where two are the same; `replaced` stands in place of what is in use. */
+  /** The first pair that is the same, as a message. `replaced` takes the place of the registered secrets. */
   check(given: Given, replaced?: ReadonlyMap<Use, Keys>): string | undefined
-  /** All that are the same. */
+  /** All pairs that are the same. */
   list(given: Given, replaced?: ReadonlyMap<Use, Keys>): readonly SharedPair[]
 }
 
@@ -64,7 +64,7 @@ export function refuseShared(load: RingLoad, use: Use, settings: Settings, secre
   return message === undefined ? load : { kind: 'refused', errorNum: 10, message }
 }
 
-/** Of a pair of keys the public half: who has the private one can sign for whoever trusts it. */
+/** For key pairs the public key: it identifies the pair. */
 function digestOf(key: Keys[number]): string {
   if (key instanceof Uint8Array) return sha256Hex(Buffer.from(trimHmacKey(key)))
   return key.kind === 'hmac' ? digestOf(key.key.export()) : sha256Hex(key.key.export({ type: 'spki', format: 'der' }))
@@ -97,6 +97,6 @@ function findPairs(all: readonly Named[]): readonly SharedPair[] {
   )
 }
 
-/** Two keys of others may be alike: an old name, kept for a while. And a secret of cookies may come back. */
+/** Two keys of `[jwt_keys]` may be the same (an old name kept for a while), and an earlier cookie secret may return. */
 const isOneUse = (one: string, other: string): boolean =>
   (one.startsWith('[') && other.startsWith('[')) || (one === 'chttpd_auth.secret' && other === USES.cookies)

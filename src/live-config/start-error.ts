@@ -1,14 +1,14 @@
 import { type Problem, renderProblem } from '../config/problems.ts'
 
-/** What keeps Cardea from starting, with a sentence for whoever starts it. */
+/** The reason why Cardea cannot start, for the operator. */
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
-/** Somebody else works on the store. */
+/** Another process holds the store. */
 export class StoreBusy extends StartError {}
 
-/** The configuration has problems: all of them. */
+/** All problems of the configuration. */
 export class ConfigError extends StartError {
   readonly problems: readonly Problem[]
   constructor(problems: readonly Problem[]) {

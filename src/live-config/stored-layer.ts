@@ -22,7 +22,7 @@ export interface RuntimeReading {
   readonly droppedFor: string | undefined
 }
 
-/** A stronger form of a stored password that stands in a file, the environment or a flag. */
+/** A stronger hash of a password that is given in a file, the environment or a flag. */
 export interface UpgradedHash {
   /** The form it replaces, hashed like a password: the weak hash itself must not be found in the store. */
   readonly proof: string
@@ -31,12 +31,12 @@ export interface UpgradedHash {
 
 export interface StoredLayer extends RuntimeLayer {
   /**
-   * An administrator the configuration brings. Where nobody ever had the name there is nothing it could end, so tokens
-   * somebody made for it beforehand are good. Throws `conflict` where another node changed any since that sequence;
+   * An administrator of the configuration. A name that was never used has no sessions to revoke, so tokens issued for
+   * it beforehand are valid. Throws `conflict` where another node changed any since that sequence;
    * gives the new one.
    */
   seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number>
-  /** From then on the hash stands for the clear text in a file, and is no longer a change made at run time. */
+  /** Records that the hash belongs to the plain text in a file, and is not a change made at run time. */
   setSeen(name: string, text: string): Promise<void>
   /** Keeps the key that every node uses from then on. */
   setOwnKey(text: string): Promise<void>
@@ -47,7 +47,7 @@ export interface StoredLayer extends RuntimeLayer {
   /** Moves the session epoch of an administrator, whichever layer it is given in. */
   endAdministratorSessions(name: string): Promise<void>
   read(): Promise<RuntimeReading>
-  /** On top of what is stored, for this process alone and until it ends or reads its configuration anew. */
+  /** Above the stored settings, for this process only, until it ends or reloads its configuration. */
   readonly volatile: RuntimeLayer
   /** Gives what takes it back. */
   dropVolatile(): () => void
@@ -145,7 +145,7 @@ export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[]
   return settings.filter((setting) => !HIDDEN.has(setting.section) && !isOfFile(setting, seen.get(setting.key)))
 }
 
-/** The same text written later was written at run time, by whoever had read it. */
+/** The same text written later was written at run time, by a client that had read it. */
 const isOfFile = ({ section, text, sequence }: Setting, seen: Setting | undefined): boolean =>
   section === ADMINS && seen !== undefined && text === seen.text && sequence < seen.sequence
 

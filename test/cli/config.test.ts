@@ -66,7 +66,7 @@ test('check warns of a file with administrators that others may read', async () 
   writeFileSync(join(cwd, 'open.ini'), '[admins]\nann = -pbkdf2-a,b,1\n')
   chmodSync(join(cwd, 'open.ini'), 0o644)
   const { code, out } = await run('check', '-c', 'open.ini')
-  assert.deepEqual([code, /warning: others may read this file.* \(open\.ini\)/.test(out)], [0, true])
+  assert.deepEqual([code, /warning: this file is readable by others.* \(open\.ini\)/.test(out)], [0, true])
 })
 
 test('check prints warnings, and problems with their exit code', async () => {

@@ -33,7 +33,7 @@ test('a new password is asked for twice, and nothing of it is shown, not even it
 
 test('two that differ are refused', async () => {
   const { terminal } = createTerminal(['one\r', 'two\r'])
-  await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: /not the same/ })
+  await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: /two passwords differ/ })
 })
 
 test('one that is known is asked for once', async () => {

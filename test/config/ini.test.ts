@@ -63,7 +63,7 @@ test('lines that cannot be parsed are reported', () => {
   assert.deepEqual(
     remarks.map(({ line, message }) => [line, message.split(' ').slice(0, 4).join(' ')]),
     [
-      [1, 'an option before any'],
+      [1, 'this line is not'],
       [2, 'expected [section] and nothing'],
       [3, 'expected "option = value";'],
       [4, 'expected the name of'],

@@ -88,7 +88,7 @@ const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>
   ],
   'an option before any section': [
     { ini: 'require_valid_user = true' },
-    ['an option before any [section] (/etc/cardea/local.ini:1)'],
+    ['this line is not inside a [section] (/etc/cardea/local.ini:1)'],
   ],
   'a bad value in a file': [
     { ini: '[chttpd]\nport = many' },

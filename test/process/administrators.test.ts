@@ -100,7 +100,7 @@ describe('clear text in a file', () => {
       chmodSync(path, mode)
       const cardea = serve(t, path)
       await cardea.doors()
-      assert.equal(/others may read this file.*chmod 600/.test(cardea.stderr()), warns, cardea.stderr())
+      assert.equal(/this file is readable by others.*chmod 600/.test(cardea.stderr()), warns, cardea.stderr())
       await stop(cardea)
     })
   }

@@ -118,7 +118,7 @@ const MISUSE: readonly Row[] = [
   { args: ['config', 'set', 'timeout', '1'], code: 2 },
   { args: ['config', 'set', 'chttpd_auth.timeout'], code: 2, says: /is missing/ },
   { args: ['user'], code: 2 },
-  { args: ['user', 'add', '--help'], code: 0, says: /Exit codes:\n {2}0 {2}well/ },
+  { args: ['user', 'add', '--help'], code: 0, says: /Exit codes:\n {2}0 {2}success/ },
 ]
 
 async function runRow({ cardea }: Managed, { args, input, code, says }: Row): Promise<Revocation> {
