@@ -1,27 +1,38 @@
 import { LRUCache } from 'lru-cache'
 import { isClientError, Refusal } from '../base/errors.ts'
 import type { Authenticated } from '../directory/identity.ts'
+import { checkName } from '../directory/user.ts'
+import { UNKNOWN_NAME } from '../observe/security-event-table.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { CredentialSource } from './handler.ts'
 import type { SignIn } from './sign-in.ts'
 
+export interface RecordSignInDeps {
+  readonly events: SecurityEvents
+  /** Whether a user, active or not, or an administrator has this name. */
+  isKnownName(name: string): Promise<boolean>
+}
+
 /** Records every rejected password, with the reason that the client does not learn. */
-export function recordSignIn(signIn: SignIn, events: SecurityEvents): SignIn {
+export function recordSignIn(signIn: SignIn, { events, isKnownName }: RecordSignInDeps): SignIn {
   return async (attempt) => {
-    const { name: subject, peer, handler } = attempt
-    const record = (reason: string) =>
+    const { name, peer, handler } = attempt
+    const record = async (reason: string) => {
+      const isKnown = checkName(name) === undefined && (await isKnownName(name).catch(() => false))
+      const subject = isKnown ? name : UNKNOWN_NAME
       events.record('sign-in.refused', { subject, reason, peer: peer || undefined, handler })
+    }
     let reason = 'wrong name or password'
     const explain = (why: string): void => {
       reason = why
     }
     try {
       const account = await signIn({ ...attempt, explain })
-      if (!account) record(reason)
+      if (!account) await record(reason)
       return account
     } catch (error) {
       // a failure of Cardea itself says nothing about the credential
-      if (error instanceof Refusal && isClientError(error)) record(error.detail ?? error.message)
+      if (error instanceof Refusal && isClientError(error)) await record(error.detail ?? error.message)
       throw error
     }
   }

@@ -22,6 +22,9 @@ export interface EventRow {
   readonly fields: Readonly<Record<string, EventField>>
 }
 
+/** Recorded in place of a name that no account has: clients put passwords and tokens in the wrong field. */
+export const UNKNOWN_NAME = '(unknown name)'
+
 const text = (help: string) => ({ type: 'text', help }) as const
 const number = (help: string) => ({ type: 'number', help }) as const
 const list = (help: string) => ({ type: 'list', help }) as const
@@ -57,7 +60,11 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     groupBy: 'peer',
     fields: {
-      subject: optional(text('Name the client gave, if the credential has one that could be read.')),
+      subject: optional(
+        text(
+          'Name the client gave, if a user or administrator has it; otherwise `(unknown name)`. Absent where the credential has no name.',
+        ),
+      ),
       ...REASON,
     },
   },
@@ -82,7 +89,9 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     fields: {
       limit: text('Which limit, for example `lockout`, `account` or `peer`.'),
-      subject: optional(text('Account that is limited. Absent where the limit is on the peer alone.')),
+      subject: optional(
+        text('Account that is limited, or `(unknown name)`. Absent where the limit is on the peer alone.'),
+      ),
       seconds: optional(number('For how long, if that is known.')),
     },
   },

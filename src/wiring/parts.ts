@@ -118,7 +118,10 @@ function createDoorSignIn({ liveConfig, directory, guesses }: OpenedParts): Door
     storedWork: directory.storedWork,
     iterationLimits: () => toIterationLimits(config()),
   })
-  const recorded = recordSignIn(signIn, liveConfig.events)
+  const recorded = recordSignIn(signIn, {
+    events: liveConfig.events,
+    isKnownName: async (name) => directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined,
+  })
   const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
   return ({ source, ...attempt }) => {
     const { address, directAddress } = source.client

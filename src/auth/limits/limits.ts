@@ -7,6 +7,7 @@ import { Refusal } from '../../base/errors.ts'
 import { createLiveCache } from '../../base/live-cache.ts'
 import { type Log, SILENT_LOG } from '../../base/log.ts'
 import type { Failure } from '../../directory/store-port.ts'
+import { UNKNOWN_NAME } from '../../observe/security-event-table.ts'
 import { type BucketSettings, createBuckets, createLocks, type LockSettings } from './counters.ts'
 import { findPeers, type Guess, joinPeers, toAccountKey, toKeys, toLockKey } from './guess.ts'
 import { createKnownPeers, type KnownPeers } from './known-peers.ts'
@@ -80,7 +81,7 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
         counters[counter].addFailures(key, 1, clock.nowMs())
       }
       const isOverlooked = counters.lock.isOverlooked(toLockKey(guess))
-      if (isOverlooked) log.warn('account would be locked after too many failures', { name, peer })
+      if (isOverlooked) log.warn('account would be locked after too many failures', { name: toLoggedName(guess), peer })
       report(guess, findWait(counters, known, guess))
     },
     countSuccess(guess) {
@@ -138,15 +139,18 @@ const QUIET_MS = 300_000
 
 function createReporter({ onReached, settings, clock }: LimitsOptions) {
   const reported = createLiveCache<{ readonly atMs: number }>(() => settings().maxCounters)
-  return ({ name }: Guess, wait: Wait | undefined): void => {
+  return (guess: Guess, wait: Wait | undefined): void => {
     if (!wait || !onReached) return
     const { limit, key } = wait
     const before = reported.get(`${limit} ${key}`)
     if (before && clock.nowMs() - before.atMs < QUIET_MS) return
     reported.set(`${limit} ${key}`, { atMs: clock.nowMs() })
-    onReached({ limit, seconds: toSeconds(wait), ...(limit === 'peer' ? {} : { name }) })
+    onReached({ limit, seconds: toSeconds(wait), ...(limit === 'peer' ? {} : { name: toLoggedName(guess) }) })
   }
 }
+
+/** An unknown name may be a password or token that was typed into the wrong field. */
+const toLoggedName = ({ name, version }: Guess): string => (version === undefined ? UNKNOWN_NAME : name)
 
 const MAX_BATCH = 1000
 /** While the store is unreachable and the outbox is full, further failures count on this node only. */

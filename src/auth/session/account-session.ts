@@ -12,8 +12,10 @@ import type { RenewedSession } from '../../directory/session.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
 import {
   isRenewalDue,
+  isTimeCurrent,
   mintCookie,
   type ReadCookie,
+  readTime,
   SESSION_ID_BYTES,
   type VerifiedCookie,
   verifyCookie,
@@ -35,6 +37,8 @@ export interface AccountSessions {
   open(account: Account): RenewedSession
   /** `undefined`: wrong signature, expired or revoked. */
   find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
+  /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
+  isForged(cookie: ReadCookie): Promise<boolean>
 }
 
 export const createAccountSessions = (deps: AccountSessionDeps): AccountSessions => ({
@@ -45,7 +49,29 @@ export const createAccountSessions = (deps: AccountSessionDeps): AccountSessions
     if (!session || (await isRevoked(session, account.name, deps))) return undefined
     return toCredential(account, session, deps)
   },
+  async isForged(cookie) {
+    const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
+    return account !== undefined && isCurrentFor(cookie, account, deps) && !isSigned(cookie, account, deps)
+  },
 })
+
+/** Earlier cookies may have been signed with an earlier salt, generation or secret: a wrong signature says nothing. */
+function isCurrentFor(
+  { time }: ReadCookie,
+  { sessionEpoch }: Account,
+  { settings, clock }: AccountSessionDeps,
+): boolean {
+  const { timeoutSeconds } = settings()
+  return (
+    isTimeCurrent(time, { nowSeconds: nowSeconds(clock), timeoutSeconds }) &&
+    (readTime(time) ?? 0) > sessionEpoch.seconds
+  )
+}
+
+function isSigned(cookie: ReadCookie, account: Account, deps: AccountSessionDeps): boolean {
+  const salts = [...deps.timeouts.accepted().map((timeout) => toBinding(account, timeout, deps)), saltOf(account)]
+  return salts.some((salt) => check(cookie, { salt, timeoutSeconds: Number.POSITIVE_INFINITY }, deps) !== undefined)
+}
 
 interface FoundSession {
   readonly id: string

@@ -1,5 +1,11 @@
 import { Refusal } from '../../base/errors.ts'
-import { ABSENT, type AcceptedCredential, type CredentialHandler, type CredentialSource } from '../handler.ts'
+import {
+  ABSENT,
+  type AcceptedCredential,
+  type CredentialHandler,
+  type CredentialSource,
+  type Verdict,
+} from '../handler.ts'
 import type { AccountSessions } from './account-session.ts'
 import { type ReadCookie, readCookie } from './cookie-value.ts'
 import { SESSION_COOKIE } from './set-cookie.ts'
@@ -25,10 +31,13 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
       if (value === undefined || value === '') return ABSENT
       const cookie = readCookie(value)
       if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
-      return (await find(cookie, sessions)) ?? ABSENT
+      return (await find(cookie, sessions)) ?? ((await isForged(cookie, sessions)) ? FORGED : ABSENT)
     },
   }
 }
+
+/** Ignored like an expired cookie, but recorded. */
+const FORGED: Verdict = Object.freeze({ kind: 'absent', note: 'session cookie ignored: its signature is wrong' })
 
 const MALFORMED = `Malformed ${SESSION_COOKIE} cookie. Please clear your cookies.`
 
@@ -43,3 +52,6 @@ export async function findSession(
 
 const find = (cookie: ReadCookie, { accounts, tokens }: CookieSessions): Promise<AcceptedCredential | undefined> =>
   isTokenCookie(cookie) ? tokens.find(cookie) : accounts.find(cookie)
+
+const isForged = async (cookie: ReadCookie, { accounts, tokens }: CookieSessions): Promise<boolean> =>
+  isTokenCookie(cookie) ? tokens.isForged(cookie) : accounts.isForged(cookie)

@@ -101,8 +101,17 @@ export function verifyCookie(cookie: ReadCookie, rules: CookieRules): CookieVerd
   return { kind: 'verified', name: cookie.name, issuedAt, id: form.id }
 }
 
+/** Whether the time in a cookie, which may be forged, is one of a cookie that is valid now. */
+export function isTimeCurrent(
+  time: string,
+  { nowSeconds, timeoutSeconds }: Pick<CookieRules, 'nowSeconds' | 'timeoutSeconds'>,
+): boolean {
+  const issuedAt = readTime(time)
+  return issuedAt !== undefined && nowSeconds < issuedAt + timeoutSeconds
+}
+
 /** CouchDB reads upper and lower case and a sign. More digits than a time needs are rejected. */
-const readTime = (text: string): number | undefined =>
+export const readTime = (text: string): number | undefined =>
   /^[+-]?[0-9A-Fa-f]{1,12}$/.test(text) ? Number.parseInt(text, 16) : undefined
 
 /** Tries every secret with every algorithm whose digest length fits one of the two forms. */

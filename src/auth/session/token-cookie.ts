@@ -21,16 +21,16 @@ export interface TokenSession {
   readonly origin: TokenOrigin
 }
 
-const MARK = '~'
+export const TOKEN_MARK = '~'
 const PURPOSE = ':token session'
 
-export const isTokenCookie = ({ time }: ReadCookie): boolean => time.endsWith(MARK)
+export const isTokenCookie = ({ time }: ReadCookie): boolean => time.endsWith(TOKEN_MARK)
 
 type TokenCookieKey = Omit<CookieKey, 'salt'>
 
 export function mintTokenCookie(session: TokenSession, key: TokenCookieKey): string {
   const { name, issuedAt, id } = session
-  const head = `${name}:${issuedAt.toString(16).toUpperCase()}${MARK}:`
+  const head = `${name}:${issuedAt.toString(16).toUpperCase()}${TOKEN_MARK}:`
   const signed = Buffer.concat([Buffer.from(head), id, Buffer.from(renderContent(session))])
   return toBase64Url(Buffer.concat([signed, macOf(signed, key)]))
 }

@@ -9,10 +9,10 @@ import type { Directory } from '../../directory/directory.ts'
 import type { TokenOrigin } from '../../directory/identity.ts'
 import type { RenewedSession } from '../../directory/session.ts'
 import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
-import { isRenewalDue, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
+import { isRenewalDue, isTimeCurrent, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
 import type { SigningSettings } from './set-cookie.ts'
-import { mintTokenCookie, type TokenSession, verifyTokenCookie } from './token-cookie.ts'
+import { mintTokenCookie, TOKEN_MARK, type TokenSession, verifyTokenCookie } from './token-cookie.ts'
 
 export interface TokenSessionDeps {
   readonly secrets: CookieSecrets
@@ -34,17 +34,26 @@ export interface TokenSessions {
   open(subject: TokenSubject): RenewedSession
   /** `undefined`: wrong signature, expired or revoked. */
   find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
+  /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
+  isForged(cookie: ReadCookie): boolean
 }
 
 export const createTokenSessions = (deps: TokenSessionDeps): TokenSessions => ({
   open: (subject) => issue(subject, randomBytes(SESSION_ID_BYTES), deps),
   async find(cookie) {
-    const { algorithms } = deps.settings()
-    const session = verifyTokenCookie(cookie, { secrets: deps.secrets.accepted(), algorithms })
+    const session = verify(cookie, deps)
     if (!session || isExpired(session, deps) || (await isRevoked(session, deps))) return undefined
     return toCredential(session, deps)
   },
+  isForged(cookie) {
+    const { timeoutSeconds } = deps.settings()
+    const time = cookie.time.slice(0, -TOKEN_MARK.length)
+    return isTimeCurrent(time, { nowSeconds: nowSeconds(deps.clock), timeoutSeconds }) && !verify(cookie, deps)
+  },
 })
+
+const verify = (cookie: ReadCookie, { secrets, settings }: TokenSessionDeps): TokenSession | undefined =>
+  verifyTokenCookie(cookie, { secrets: secrets.accepted(), algorithms: settings().algorithms })
 
 function isExpired({ issuedAt, timeoutSeconds, origin }: TokenSession, { settings, clock }: TokenSessionDeps): boolean {
   const now = nowSeconds(clock)

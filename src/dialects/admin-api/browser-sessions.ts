@@ -27,9 +27,13 @@ export function createBrowserSessions(deps: BrowserSessionsDeps): AdminSessions 
   const service = createSessionService({ ...deps, accounts, endpoint: ADMIN_SESSION })
   return {
     async find(context) {
-      const cookie = readCookie(context.cookie(ADMIN_COOKIE) ?? '')
+      const value = context.cookie(ADMIN_COOKIE) ?? ''
+      const cookie = readCookie(value)
       const found = cookie && (await accounts.find(cookie))
-      return found && toAuthenticated(found)
+      if (found) return toAuthenticated(found)
+      const isForged = cookie ? await accounts.isForged(cookie) : value !== ''
+      if (isForged) deps.events.record('sign-in.refused', { reason: FORGED, handler: ADMIN_SESSION })
+      return undefined
     },
     async open(credentials, context) {
       const opened = await service.open(credentials, context)
@@ -41,6 +45,8 @@ export function createBrowserSessions(deps: BrowserSessionsDeps): AdminSessions 
     pageTokenOf: ({ session }) => session && toPageToken(session.id, deps.ownKey()),
   }
 }
+
+const FORGED = 'admin cookie ignored: it is malformed, or its signature is wrong'
 
 const toAuthenticated = ({ identity, session }: AcceptedCredential): Authenticated => ({
   identity,

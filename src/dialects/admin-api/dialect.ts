@@ -34,7 +34,7 @@ export function createControlDialect(options: ControlDialectOptions): Dialect {
     name: 'control',
     requestIdHeader: REQUEST_ID,
     readPath: readControlPath,
-    steps: controlSteps({ authenticate, requireEntry, sessions: pages?.sessions }),
+    steps: controlSteps({ authenticate, requireEntry, sessions: pages?.sessions, events: options.events }),
     routes: [...controlRoutes(options), ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : [])],
     fallback: () => {
       throw new Refusal('not_found')

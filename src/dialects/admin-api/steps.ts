@@ -3,6 +3,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
+import type { SecurityEvents } from '../../observe/security-events.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 
@@ -16,6 +17,7 @@ export interface StepsDeps {
   readonly requireEntry?: Step['run'] | undefined
   /** Left out where no browser signs in. */
   readonly sessions?: AdminSessions | undefined
+  readonly events: SecurityEvents
 }
 
 /** The ordered checks of a request. What a browser may send unasked is refused before any password is checked. */
@@ -63,13 +65,15 @@ async function authenticate(
 }
 
 /** Every request with the session, except the question who is signed in, and a sign-in, which brings its own password. */
-function requirePageToken(context: RequestContext, { sessions }: StepsDeps): undefined {
+function requirePageToken(context: RequestContext, { sessions, events }: StepsDeps): undefined {
   const { authenticated, method } = context
   if (authenticated?.by !== ADMIN_SESSION || (isSession(context) && method !== 'DELETE')) return
   const expected = sessions?.pageTokenOf(authenticated)
   const sent = context.header(PAGE_TOKEN_HEADER)
-  if (expected === undefined || sent === undefined || !isSameSecret(sent, expected))
-    throw new Refusal('page_token_required')
+  if (expected !== undefined && sent !== undefined && isSameSecret(sent, expected)) return
+  // a missing one may be a page that was loaded before the sign-in
+  if (sent !== undefined) events.record('sign-in.refused', { reason: 'wrong page token', handler: ADMIN_SESSION })
+  throw new Refusal('page_token_required')
 }
 
 function requireAdministrator(context: RequestContext): undefined {

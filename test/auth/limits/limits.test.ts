@@ -273,6 +273,13 @@ describe('reached limits', () => {
     assert.deepEqual(told, [{ limit: 'lockout', name: 'bob', seconds: 300 }])
   })
 
+  it('are reported without a name that no account has', () => {
+    const { limits, told } = setUpTold()
+    const guess: Guess = { name: 'a password typed as the name', peer: BOB.peer, version: undefined }
+    for (let turn = 0; turn < 5; turn += 1) limits.countFailure(guess)
+    assert.deepEqual(told, [{ limit: 'lockout', name: '(unknown name)', seconds: 300 }])
+  })
+
   it('are reported once for a direct peer that claims many addresses', () => {
     const { limits, told } = setUpTold()
     const claim = (at: number): Guess => ({
