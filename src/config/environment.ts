@@ -49,21 +49,29 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
     if (!name.toUpperCase().startsWith(PREFIX) || OWN.has(name) || value === undefined) continue
     const found = findPlace(name)
     if (found) assignments.push(toAssignment(found, name, value))
-    else problems.push(...checkUnknown(name))
+    else problems.push(...checkUnknown(name, value))
   }
   return { assignments, problems: [...problems, ...findTwice(assignments)] }
 }
 
 /**
- * A variable of another shape may be meant for another program (Kubernetes sets `CARDEA_SERVICE_HOST`), unless it is
- * nearly one of ours: `CARDEA_CHTTPD_REQUIRE_VALID_USER` would leave the door open.
+ * A misspelt variable would have no effect: `CARDEA_CHTTPD_REQUIRE_VALID_USER` would leave the door open. So every name
+ * with this prefix that is not known is a problem.
  */
-function checkUnknown(name: string): readonly Problem[] {
-  const nearest = findNearest(name, PLACES.keys(), 3)
-  const isMeantForCardea = nearest !== undefined || name.includes('__')
-  if (!isMeantForCardea || isForeignVariable(name)) return []
+function checkUnknown(name: string, value: string): readonly Problem[] {
+  if (isForeignVariable(name) || isOfKubernetes(name, value)) return []
+  const nearest = findNearest(name, [...OWN, ...PLACES.keys()], 3)
   return [{ kind: 'unknown-option', place: name, message: 'unknown option', ...(nearest && { nearest }) }]
 }
+
+const SERVICE_NAME = /^CARDEA(?:_[A-Z0-9]+)*_SERVICE_(?:HOST|PORT(?:_[A-Z0-9]+)*)$/
+const LINK_NAME = /^CARDEA(?:_[A-Z0-9]+)*_PORT(?:_\d+_(?:TCP|UDP|SCTP))?$/
+const LINK_PART_NAME = /^CARDEA(?:_[A-Z0-9]+)*_PORT_\d+_(?:TCP|UDP|SCTP)_(?:PROTO|PORT|ADDR)$/
+const LINK = /^(?:tcp|udp|sctp):\/\//
+
+/** Kubernetes sets these in every container if there is a Service `cardea` or `cardea-…`. `_PORT` is a URL there. */
+const isOfKubernetes = (name: string, value: string): boolean =>
+  SERVICE_NAME.test(name) || LINK_PART_NAME.test(name) || (LINK_NAME.test(name) && LINK.test(value))
 
 const FOREIGN_PREFIXES = [...FOREIGN_SECTIONS].map((section) => variableOf(section, ''))
 

@@ -22,6 +22,8 @@ export interface IniSection {
 export interface Ini {
   readonly entries: readonly IniEntry[]
   readonly sections: readonly IniSection[]
+  /** Lines without a value (`option =`). They set nothing. */
+  readonly empty: readonly { readonly section: string; readonly key: string; readonly line: number }[]
   /** Lines that cannot be parsed. */
   readonly remarks: readonly { readonly line: number; readonly message: string }[]
 }
@@ -34,6 +36,7 @@ const BYTE_ORDER_MARK = '\uFEFF'
 export function readIni(text: string): Ini {
   const entries: IniEntry[] = []
   const sections: IniSection[] = []
+  const empty: { section: string; key: string; line: number }[] = []
   const remarks: { line: number; message: string }[] = []
   let line = 0
   for (const [from, to] of linesOf(text)) {
@@ -43,6 +46,7 @@ export function readIni(text: string): Ini {
     const section = sections.at(-1)
     if (said.kind === 'section') sections.push({ name: said.name, line })
     else if (said.kind === 'mistake') remarks.push({ line, message: said.message })
+    else if (said.kind === 'empty' && section) empty.push({ section: section.name, key: said.key, line })
     else if (said.kind === 'pair' && !section) remarks.push({ line, message: 'this line is not inside a [section]' })
     else if (said.kind === 'pair' && section) {
       const { key, value, offset } = said
@@ -51,7 +55,7 @@ export function readIni(text: string): Ini {
       entries.push({ section: section.name, key, text: value, ...place })
     }
   }
-  return { entries, sections, remarks }
+  return { entries, sections, empty, remarks }
 }
 
 function* linesOf(text: string): Generator<readonly [from: number, to: number]> {
@@ -80,6 +84,7 @@ type Said =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'mistake'; readonly message: string }
   | { readonly kind: 'section'; readonly name: string }
+  | { readonly kind: 'empty'; readonly key: string }
   | { readonly kind: 'pair'; readonly key: string; readonly value: string; readonly offset: number }
 
 function readLine(content: string): Said {
@@ -102,6 +107,6 @@ function readPair(content: string): Said {
   const [start, end] = trimmed(content, separator + (spaced >= 0 ? 3 : 1), content.length)
   if (keyStart === keyEnd) return { kind: 'mistake', message: 'expected the name of an option before =' }
   // `key =` neither sets nor deletes: what an earlier file says stays.
-  if (start === end) return { kind: 'nothing' }
+  if (start === end) return { kind: 'empty', key: content.slice(keyStart, keyEnd) }
   return { kind: 'pair', key: content.slice(keyStart, keyEnd), value: content.slice(start, end), offset: start }
 }

@@ -1,4 +1,4 @@
-import { isKnownSection } from './compatibility.ts'
+import { findTarget, isKnownSection } from './compatibility.ts'
 import { readEnvironment } from './environment.ts'
 import { type Ini, type IniEntry, readIni } from './ini.ts'
 import { findNearestSection, type Problem, renderAt } from './problems.ts'
@@ -59,7 +59,8 @@ interface FileAssignments {
 
 function readFiles(files: readonly IniFile[], report: Report): FileAssignments {
   const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
-  for (const file of read) report.problems.push(...findUnparsable(file), ...findUnknownSections(file))
+  for (const file of read)
+    report.problems.push(...findUnparsable(file), ...findUnknownSections(file), ...findEmpty(file))
   const countsAsAdmin = pickAdmins(read, report)
   const counting: Assignment[] = []
   const overruledAdmins: Assignment[] = []
@@ -81,6 +82,31 @@ const toAssignment = ({ path }: ReadFile, { section, key, text, line }: IniEntry
 
 const findUnparsable = ({ path, remarks }: ReadFile): readonly Problem[] =>
   remarks.map(({ line, message }) => ({ kind: 'bad-file', place: `${path}:${line}`, message }))
+
+/**
+ * `require_valid_user =` sets nothing, and the server would be less protected than its file seems to say. It is accepted
+ * for options that may be empty, as CouchDB's own files have them (`secret =`).
+ */
+function findEmpty({ path, empty }: ReadFile): readonly Problem[] {
+  return empty.flatMap(({ section, key, line }) => {
+    const expected = findExpected(section, key)
+    if (expected === undefined) return []
+    return [{ kind: 'bad-value' as const, place: `${path}:${line}`, message: `expected ${expected}, got nothing` }]
+  })
+}
+
+/** What the option expects. `undefined`: it may be empty, or is none of Cardea's. */
+function findExpected(section: string, key: string): string | undefined {
+  const target = findTarget(section, key)
+  if (target.kind !== 'option' && target.kind !== 'fallback') return undefined
+  try {
+    target.row.option.codec.parse('')
+    return undefined
+  } catch (error) {
+    if (error instanceof RangeError) return error.message
+    throw error
+  }
+}
 
 /** What is set in a misspelt section would have no effect, and the server would be less protected than its file says. */
 function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {

@@ -132,6 +132,10 @@ This page is generated from the table of options (\`src/config/options.ts\`).
 - **Mistakes** stop the start, and so does \`cardea config check\`: an unknown section or option ends with code 3, a bad value
   with 4, a file that is missing or has a line that cannot be parsed with 6, anything else with 1. Every message names the
   place and the nearest known name.
+- **Variables**: every variable that begins with \`CARDEA_\` and is not known is a mistake, except for those that Kubernetes
+  sets for a Service named \`cardea\` or \`cardea-…\` (\`CARDEA_SERVICE_HOST\`, \`CARDEA_PORT=tcp://…\` and such).
+- **Empty values**: \`option =\` in a file is a bad value for an option that cannot be empty. For others it sets nothing, and
+  an earlier file or the default counts.
 - **Over HTTP** an unknown section is accepted and has no effect, as in CouchDB, unless its name is at most two edits away
   from a section of Cardea (one edit for sections of fewer than six letters): then the answer is 400 with that name.
 `

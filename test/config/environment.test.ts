@@ -37,7 +37,13 @@ test('what is not ours, or no option, is left alone', () => {
     PATH: '/bin',
     CARDEA_CONFIG: 'a',
     CARDEA_SERVICE_HOST: '10.0.0.1',
-    CARDEA_PORT_5984_TCP: 'tcp://x',
+    CARDEA_SERVICE_PORT: '5984',
+    CARDEA_SERVICE_PORT_HTTP: '5984',
+    CARDEA_PORT: 'tcp://10.0.0.1:5984',
+    CARDEA_PORT_5984_TCP: 'tcp://10.0.0.1:5984',
+    CARDEA_PORT_5984_TCP_ADDR: '10.0.0.1',
+    CARDEA_ADMIN_SERVICE_HOST: '10.0.0.2',
+    CARDEA_ADMIN_PORT: 'tcp://10.0.0.2:5986',
   }
   assert.deepEqual(readEnvironment(environment), { assignments: [], problems: [] })
 })
@@ -64,6 +70,25 @@ test('a variable that is nearly one of ours is a problem: what it should protect
       `unknown option; did you mean CARDEA_CHTTPD__REQUIRE_VALID_USER? (${name})`,
     ])
   }
+})
+
+test('every other variable with the prefix is a problem', () => {
+  const { problems } = readEnvironment({
+    CARDEA_CONFG: 'a',
+    CARDEA_LOG_LEVEL: 'debug',
+    CARDEA_PORT: '5984',
+    CARDEA_CHTTPD_PORT: '5984',
+    CARDEA_REQUIRE_VALID_USER: 'true',
+    CARDEA_SECRET: 'x',
+  })
+  assert.deepEqual(problems.map(renderProblem), [
+    'unknown option; did you mean CARDEA_CHTTPD__PORT? (CARDEA_CHTTPD_PORT)',
+    'unknown option; did you mean CARDEA_CONFIG? (CARDEA_CONFG)',
+    'unknown option; did you mean CARDEA_LOG__LEVEL? (CARDEA_LOG_LEVEL)',
+    'unknown option (CARDEA_PORT)',
+    'unknown option (CARDEA_REQUIRE_VALID_USER)',
+    'unknown option (CARDEA_SECRET)',
+  ])
 })
 
 test('an option of a section that only the databases know is accepted', () => {

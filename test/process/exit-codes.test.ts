@@ -41,6 +41,20 @@ const ROWS: readonly Row[] = [
     code: 3,
     says: [/^unknown option \[chttpd_auth\] timout; did you mean timeout\? \(bad\.ini:3\)$/m],
   },
+  ...(['serve', 'config check'] as const).map((command) => ({
+    row: `${command} with an option without its value in a file`,
+    args: command.split(' '),
+    file: '[chttpd]\nrequire_valid_user =\n[chttpd_auth]\nsecret =\nsame_site =\n[httpd]\nbind_address =\n',
+    code: 4,
+    says: [/^expected true or false, got nothing \(bad\.ini:2\)$/m],
+  })),
+  {
+    row: 'a variable that is no option, of any shape',
+    args: ['serve'],
+    env: { CARDEA_REQUIRE_VALID_USER: 'true' },
+    code: 3,
+    says: [/^unknown option \(CARDEA_REQUIRE_VALID_USER\)$/m],
+  },
   {
     row: 'an unknown variable',
     args: ['serve'],
