@@ -69,8 +69,10 @@ jwt-secret-folder = keys/tokens
 [chttpd_auth]
 secret = @file:keys/cookie
 ; Stricter than the defaults, which are those of CouchDB.
-password_regexp = [{".{12,}", "Use at least 12 characters."}]
 same_site = lax
+
+[auth]
+min-password-length = 12
 
 [couchdb]
 uuid = ${randomBytes(16).toString('hex')}

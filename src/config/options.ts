@@ -572,6 +572,12 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Longest lifetime in seconds a client may ask for at POST /_open/auth.',
     }),
+    'min-password-length': option({
+      codec: whole(0, 256),
+      initial: 0,
+      reload: 'live',
+      help: 'Fewest characters (Unicode code points) of a new password of a user or administrator. 0 switches the rule off.',
+    }),
     'reauthenticate-after': option({
       codec: seconds(0, 'zero'),
       initial: 0,

@@ -236,7 +236,7 @@ async function isSamePassword(
 async function hash({ name, text, source }: Entry, { hasher, parameters, rules, log }: HashingDeps): Promise<string> {
   if (checkPassword(rules, text) !== undefined) {
     const place = renderSource(source)
-    log.warn('password of an administrator does not conform to chttpd_auth.password_regexp', { name, place })
+    log.warn('password of an administrator does not conform to the rules for passwords', { name, place })
   }
   return renderAdminPassword(await hasher.hash(text, parameters))
 }

@@ -1,6 +1,6 @@
 // What the options say about passwords.
 import type { Config } from '../config/options.ts'
-import { type PasswordRules, readPasswordRules } from '../passwords/password-rules.ts'
+import { createLengthRule, type PasswordRules, readPasswordRules } from '../passwords/password-rules.ts'
 import type { HashParameters } from '../passwords/schemes/scheme.ts'
 
 /** Within the limits for users: a user with a new password must be able to sign in with it. */
@@ -11,8 +11,9 @@ export const toHashParameters = ({ chttpd_auth: auth }: Config): HashParameters 
 })
 
 /** Never throws for a configuration that was accepted: its rules were read then. */
-export function toPasswordRules({ chttpd_auth }: Config): PasswordRules {
+export function toPasswordRules({ chttpd_auth, auth }: Config): PasswordRules {
   const reading = readPasswordRules(chttpd_auth.password_regexp)
   if (reading.kind === 'problem') throw new TypeError(reading.message)
-  return reading.rules
+  const min = auth['min-password-length']
+  return min > 0 ? [createLengthRule(min), ...reading.rules] : reading.rules
 }

@@ -58,6 +58,13 @@ function readRule({ expression, reason, at }: RuleTerm): PasswordRule {
   }
 }
 
+/** A rule for the number of characters: Unicode code points, not bytes. */
+export const createLengthRule = (min: number): PasswordRule => ({
+  // bytes of UTF-8 that begin a character are all but 10xxxxxx
+  expression: { size: 0, isMatch: (bytes) => bytes.replace(/[\x80-\xbf]/g, '').length >= min },
+  reason: `Use at least ${min} characters.`,
+})
+
 const REFUSAL = 'Password does not conform to requirements.'
 
 /** The error message for a new password that breaks a rule; `undefined` if it breaks none. */

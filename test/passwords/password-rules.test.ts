@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
   checkPassword,
+  createLengthRule,
   PASSWORD_RULE_LIMITS,
   type PasswordRules,
   readPasswordRules,
@@ -204,4 +205,21 @@ describe('bounds', () => {
     assert.equal(checkPassword(rules, `a${'ä'.repeat(most / 2)}`), `${REFUSED} It is longer than ${most} bytes.`)
     assert.equal(checkPassword([], 'a'.repeat(most + 1)), undefined)
   })
+})
+
+describe('the fewest characters', () => {
+  const rows: readonly (readonly [string, string, boolean])[] = [
+    ['twelve letters', 'a'.repeat(12), true],
+    ['eleven letters', 'a'.repeat(11), false],
+    ['eleven letters of two bytes', 'ü'.repeat(11), false],
+    ['twelve letters of two bytes', 'ü'.repeat(12), true],
+    ['six characters of four bytes', '🦊'.repeat(6), false],
+    ['twelve characters of four bytes', '🦊'.repeat(12), true],
+  ]
+  for (const [name, password, isLong] of rows) {
+    it(`${name}: ${isLong}`, () => {
+      const expected = isLong ? undefined : `${REFUSED} Use at least 12 characters.`
+      assert.equal(checkPassword([createLengthRule(12)], password), expected)
+    })
+  }
 })

@@ -168,6 +168,25 @@ test('a page of another origin does not sign a browser in', async () => {
   assert.deepEqual(errorOf(await browser.ask('/session', call)), [403, 'cross_origin'])
 })
 
+test('a change by the cookie is refused from another origin, also with the right page token', async () => {
+  for (const url of Object.values(DOORS)) {
+    const { browser, token } = await openSignedIn(url, 'admin', 'adminpw')
+    const ask = (headers: Record<string, string>) =>
+      browser.ask('/users', { method: 'POST', json: { name: 'x y' }, headers: { ...withToken(token), ...headers } })
+    for (const site of ['cross-site', 'same-site'])
+      assert.deepEqual(errorOf(await ask({ 'Sec-Fetch-Site': site })), [403, 'cross_origin'], site)
+    const reading = { headers: { ...withToken(token), 'Sec-Fetch-Site': 'cross-site' } }
+    assert.equal((await browser.ask('/users', reading)).status, 200)
+  }
+})
+
+test('a prefetched page carries no page token', async () => {
+  const { browser } = await openSignedIn(DOORS.document, 'admin', 'adminpw')
+  assert.notEqual(tokenOf(await browser.openPage()), '')
+  for (const purpose of ['prefetch', 'prefetch;prerender'])
+    assert.equal(tokenOf(await browser.openPage({ ...NAVIGATION, 'Sec-Purpose': purpose })), '', purpose)
+})
+
 test('over plain HTTP to another host a browser cannot sign in, and is told what can be done', async () => {
   for (const url of Object.values(DOORS)) {
     const browser = createBrowser(url, { Host: 'db.example:5984' })

@@ -51,6 +51,25 @@ const ROWS: readonly Scenario[] = [
     status: 200,
     json: { outcomes: [{ kind: 'refused', reason: 'Password does not conform to requirements. Longer.' }] },
   },
+  {
+    name: 'a new password has the configured length at least',
+    options: { auth: { 'min-password-length': 4 } },
+    send: importing({ users: [{ name: 'ann', password: { clear: 'üüü' } }] }),
+    status: 200,
+    json: {
+      outcomes: [{ kind: 'refused', reason: 'Password does not conform to requirements. Use at least 4 characters.' }],
+    },
+  },
+  {
+    name: 'so does that of an administrator',
+    options: { auth: { 'min-password-length': 4 } },
+    send: { ...importing({ name: 'boss', password: 'üüü' }), path: '/_cardea/api/administrators' },
+    status: 400,
+    json: {
+      error: 'password_refused',
+      reason: 'Password does not conform to requirements. Use at least 4 characters.',
+    },
+  },
   refused('an import without users', {}, 'users is missing.'),
   refused('users that are no list', { users: {} }, 'users must be a list.'),
   refused('a word for yes', { users: [], replace: 'yes' }, 'replace must be true or false.'),

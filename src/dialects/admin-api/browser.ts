@@ -19,6 +19,9 @@ export const isFromBrowser = (sent: Sent): boolean =>
 export const isTopLevelNavigation = (sent: Sent): boolean =>
   sent.header('sec-fetch-dest') === 'document' && sent.header('sec-fetch-mode') === 'navigate'
 
+/** Whether a browser loads the response ahead of a navigation that may never happen. */
+export const isPrefetch = (sent: Sent): boolean => /\bprefetch\b/i.test(sent.header('sec-purpose') ?? '')
+
 /** Whether browsers send `Sec-Fetch-*` to this address. */
 export const isTrustworthy = ({ client }: Pick<RequestContext, 'client'>): boolean =>
   client.scheme === 'https' || LOOPBACK_HOST.test(client.host)

@@ -1,7 +1,7 @@
 // The page at /_cardea/ and its files. The page carries the token that requests with its session must send.
 import { randomBytes } from 'node:crypto'
 import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
-import { isTopLevelNavigation, isTrustworthy } from './browser.ts'
+import { isPrefetch, isTopLevelNavigation, isTrustworthy } from './browser.ts'
 import type { AdminSessions } from './session.ts'
 
 /** The texts of the console's files. */
@@ -47,7 +47,7 @@ async function givePage(context: RequestContext, options: PageOptions): Promise<
     headers: [
       ['Content-Type', 'text/html; charset=utf-8'],
       toPolicy(nonce),
-      ['Vary', 'Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode'],
+      ['Vary', 'Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode, Sec-Purpose'],
     ],
     body: fill(options.files.page, values),
   }
@@ -55,10 +55,13 @@ async function givePage(context: RequestContext, options: PageOptions): Promise<
 
 const isOpen = (context: RequestContext, { isOwnOrigin }: PageOptions): boolean => isOwnOrigin || isTrustworthy(context)
 
-/** Empty for a request that is no navigation: a script of this origin could have sent it, and would read the response. */
+/**
+ * Empty for a request that is no navigation: a script of this origin could have sent it, and would read the response.
+ * Empty for a prefetch too: another page may have asked for it.
+ */
 async function findToken(context: RequestContext, { sessions, isOwnOrigin }: PageOptions): Promise<string> {
   const isAlone = isOwnOrigin && context.header('sec-fetch-dest') === undefined
-  if (!isTopLevelNavigation(context) && !isAlone) return ''
+  if ((!isTopLevelNavigation(context) && !isAlone) || isPrefetch(context)) return ''
   const found = await sessions.find(context)
   return (found && sessions.pageTokenOf(found)) ?? ''
 }

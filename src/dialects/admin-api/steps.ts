@@ -1,4 +1,5 @@
 import { isSameSecret } from '../../base/compare.ts'
+import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
@@ -26,6 +27,7 @@ export const controlSteps = (deps: StepsDeps): readonly Step[] => [
   { name: 'entry', run: (context) => (isOpen(context) ? deps.requireEntry?.(context) : undefined) },
   { name: 'intent', run: (context) => (isApi(context) ? requireIntent(context) : undefined) },
   { name: 'authenticate', run: (context) => (isApi(context) ? authenticate(context, deps) : undefined) },
+  { name: 'origin', run: (context) => requireOwnOrigin(context) },
   { name: 'page token', run: (context) => requirePageToken(context, deps) },
   { name: 'administrators only', run: (context) => (isOpen(context) ? undefined : requireAdministrator(context)) },
 ]
@@ -62,6 +64,12 @@ async function authenticate(
   const isProgram = !isBrowser || authorization !== undefined
   context.authenticated = found ?? (isProgram ? await byProgram(context) : ANONYMOUS)
   return undefined
+}
+
+/** A change by the cookie is refused from a page of another origin, even if it came to know the page token. */
+function requireOwnOrigin(context: RequestContext): undefined {
+  if (context.authenticated?.by !== ADMIN_SESSION || context.method === 'GET' || context.method === 'HEAD') return
+  if (isCrossOrigin(context)) throw new Refusal('cross_origin')
 }
 
 /** Every request with the session, except the question who is signed in, and a sign-in, which brings its own password. */

@@ -157,9 +157,16 @@ function readIsVolatile(context: RequestContext, section: string): boolean {
   return isVolatile
 }
 
+/** A parameter that is given twice must have the same value: which of two counts is a guess. */
+function readOnce(query: URLSearchParams, name: string): string | null {
+  const values = new Set(query.getAll(name))
+  if (values.size > 1) throw new Refusal('bad_request', { about: `${name} is given twice, with different values` })
+  return query.get(name)
+}
+
 /** `?grace=0`: cookies made with the secret that is replaced are refused at once. */
 function readIsImmediate({ query }: RequestContext): boolean {
-  const grace = query.get('grace')
+  const grace = readOnce(query, 'grace')
   if (grace !== null && grace !== '0') throw new Refusal('bad_request', { about: 'grace must be 0' })
   return grace === '0'
 }
@@ -173,7 +180,7 @@ async function putAdministrator(
   text: string,
   options: NodeRouteOptions,
 ): Promise<Reply> {
-  const raw = context.query.get('raw')
+  const raw = readOnce(context.query, 'raw')
   if (raw !== null && raw !== 'true' && raw !== 'false') {
     throw new Refusal('bad_request', { about: `Bad value for 'raw' option: ${raw}` })
   }

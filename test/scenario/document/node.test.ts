@@ -54,6 +54,8 @@ test('raw=true with another string is refused, and without raw the same string i
   const stored = '-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,1112283cf988a34f124200a050d308a1'
   assert.equal((await config('PUT', '/admins/x?raw=true', 'not stored')).status, 400)
   assert.equal((await config('PUT', '/admins/x?raw=maybe', 'x')).status, 400)
+  for (const query of ['raw=true&raw=false', 'raw=false&raw=true', 'grace=0&grace=1'])
+    assert.equal((await config('PUT', `/admins/x?${query}`, 'x')).status, 400, query)
   assert.notEqual(json(await config('PUT', '/admins/x', stored)), stored)
   assert.equal((await ask({ path: '/_session', headers: { Authorization: basic('x', stored) } })).status, 200)
 })
