@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
@@ -20,10 +19,16 @@ export interface IncomingRequestOptions {
 }
 
 const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
-const ID_BYTES = 5
+const ID_DIGITS = 10
 
-/** Random, because a counter would disclose how many requests there were. The id is for logs and protects nothing. */
-const createId = (): string => randomBytes(ID_BYTES).toString('hex')
+/**
+ * Random, because a counter would disclose how many requests there were. The id is for logs and protects nothing, so
+ * it need not be unpredictable: `randomBytes` took 5 % of the CPU time of a forwarded request.
+ */
+const createId = (): string =>
+  Math.floor(Math.random() * 16 ** ID_DIGITS)
+    .toString(16)
+    .padStart(ID_DIGITS, '0')
 
 /** The reason of an aborted signal. A Refusal, so that work which fails with it is not logged as an internal error. */
 const GONE = new Refusal('client_gone')
@@ -43,7 +48,7 @@ export class IncomingRequest implements RequestContext {
   readonly #options: IncomingRequestOptions
   readonly #rawPath: string
   readonly #goneListeners: (() => void)[] = []
-  readonly #broken = new AbortController()
+  #broken: AbortController | undefined
   #path: Path | undefined
   #query: URLSearchParams | undefined
   #client: Client | undefined
@@ -103,6 +108,12 @@ export class IncomingRequest implements RequestContext {
     if (this.isGone) controller.abort(GONE)
     this.#signal = controller.signal
     return this.#signal
+  }
+
+  /** Aborts reading of the body. Created on first use: most requests have no body. */
+  get #breaker(): AbortController {
+    this.#broken ??= new AbortController()
+    return this.#broken
   }
 
   get rawHeaders(): readonly string[] {
@@ -165,12 +176,12 @@ export class IncomingRequest implements RequestContext {
   }
 
   get #bodySource(): BodySource {
-    return { request: this.#request, response: this.#response, broken: this.#broken.signal }
+    return { request: this.#request, response: this.#response, broken: this.#breaker.signal }
   }
 
   /** The client sent bytes that are not HTTP: reading the body fails. */
   breakOff(): void {
-    this.#broken.abort()
+    this.#breaker.abort()
   }
 }
 
