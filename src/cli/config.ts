@@ -2,10 +2,10 @@ import { Command } from 'commander'
 import { describeSettings, renderNotices } from '../config/describe.ts'
 import { ROWS } from '../config/options.ts'
 import { exitCodeOf, findNearest, renderProblem, withSuggestion } from '../config/problems.ts'
-import type { Reading } from '../config/read.ts'
 import { renderOptionsPage, renderSettings } from '../config/render.ts'
 import type { Settings } from '../config/settings.ts'
-import { loadStoredConfiguration } from '../live-config/load.ts'
+import { loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
+import { checkAdministrators } from '../live-config/snapshot.ts'
 import { checkNamed } from './check-referenced-files.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -44,7 +44,7 @@ export function configCommand(context: Context): Command {
   return command
 }
 
-const load = ({ flags, env, cwd }: Context): Promise<Reading> => loadStoredConfiguration({ flags, env, cwd })
+const load = ({ flags, env, cwd }: Context): Promise<StoredReading> => loadStoredConfiguration({ flags, env, cwd })
 
 /** Settings without problems, or the end of the command. */
 async function loadSound(context: Context): Promise<Settings> {
@@ -81,5 +81,7 @@ async function check(context: Context): Promise<void> {
   // what cannot be read says nothing of which files it means
   const problems = reading.problems.length > 0 ? reading.problems : await checkNamed(settings)
   if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  const flaw = reading.isStoreRead ? checkAdministrators(settings) : undefined
+  if (flaw !== undefined) throw new ExitError(EXIT.failed, flaw)
   context.print('The configuration has no problems.')
 }

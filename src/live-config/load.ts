@@ -31,13 +31,18 @@ export const openConfiguration = (input: Input): SettingsReader => openSettings(
 /** The configuration without the settings in the store. */
 export const loadConfiguration = (input: Input): Reading => openConfiguration(input)([])
 
+export interface StoredReading extends Reading {
+  /** Whether the settings of the store are among them. */
+  readonly isStoreRead: boolean
+}
+
 /** The configuration a server would start with. The store is only read, so a server may be using it. */
-export async function loadStoredConfiguration(input: Input): Promise<Reading> {
+export async function loadStoredConfiguration(input: Input): Promise<StoredReading> {
   const read = openConfiguration(input)
-  const withoutStore = read([])
+  const withoutStore = { ...read([]), isStoreRead: false }
   if (withoutStore.problems.length > 0) return withoutStore
   try {
-    return read(await listStored(withoutStore.settings.values.store.url))
+    return { ...read(await listStored(withoutStore.settings.values.store.url)), isStoreRead: true }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     const warning = `settings in the store could not be read: ${why}`

@@ -100,6 +100,17 @@ export function requireConfiguredAdministrator(settings: Settings): void {
   if (found.plain.length === 0) requireAdministrator(found, false)
 }
 
+/** Why a start with these settings would be refused for its administrators; `undefined`: it would not. */
+export function checkAdministrators(settings: Settings): string | undefined {
+  try {
+    requireConfiguredAdministrator(settings)
+    return undefined
+  } catch (error) {
+    if (error instanceof StartError) return error.message
+    throw error
+  }
+}
+
 const NONE_LEFT = 'No administrator would be left, so this server could not be managed.'
 
 /**

@@ -21,7 +21,13 @@ interface Outcome {
   readonly error: string
 }
 
-async function run(...argv: readonly string[]): Promise<Outcome> {
+/** Most rows are about something else than administrators: so that there is one, it is given as a flag. */
+const ADMINISTRATOR = `--admins.root=-pbkdf2-${'0'.repeat(64)},salt,1`
+
+const run = (...argv: readonly string[]): Promise<Outcome> =>
+  runAlone(...argv, ...(argv[0] === 'check' ? [ADMINISTRATOR] : []))
+
+async function runAlone(...argv: readonly string[]): Promise<Outcome> {
   const lines: string[] = []
   const flags = splitFlags(argv)
   const context = { flags, env: {}, cwd, print: (text: string) => void lines.push(text), printError: () => {} }
@@ -80,6 +86,16 @@ test('check prints warnings, and problems with their exit code', async () => {
   assert.equal((await run('check', '--chttpd.port', 'x')).code, 4)
   assert.equal((await run('check', '-c', 'nowhere')).code, 6)
   assert.equal((await run('check', '--ssl.enable')).code, 1)
+})
+
+test('check reports that there is no administrator, as a start does', async () => {
+  const { code, error } = await runAlone('check', '-c', 'good.ini')
+  assert.equal(code, 1)
+  assert.match(error, /administrator/)
+  const malformed = await runAlone('check', '--admins.root=-pbkdf2-a,b')
+  assert.equal(malformed.code, 1)
+  assert.match(malformed.error, /administrator root is malformed/)
+  assert.equal((await runAlone('check', '--admins.root=in clear')).code, 0)
 })
 
 const TLS = fileURLToPath(new URL('../fixtures/tls', import.meta.url))

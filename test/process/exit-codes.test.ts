@@ -71,7 +71,7 @@ const ROWS: readonly Row[] = [
   },
   {
     row: 'a misspelt section, checked alone',
-    args: ['config', 'check'],
+    args: ['config', 'check', '--admins.root', 'a password'],
     file: '[chtpd]\nrequire_valid_user = true\n',
     code: 3,
     says: [/^unknown section.* \(bad\.ini:1\)$/m],
@@ -201,7 +201,7 @@ it('what was asked for ends with 0', async (t) => {
     [['--version'], /^Cardea \d+\.\d+\.\d+\n$/],
     [['--help'], /^Usage: cardea/],
     [['--help-chttpd'], /--chttpd\.port/],
-    [['config', 'check'], /no problems/],
+    [['config', 'check', '--admins.root', 'a password'], /no problems/],
   ] as const) {
     const ended = await run(t, args)
     assert.equal(ended.code, 0, ended.stderr)
