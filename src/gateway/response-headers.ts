@@ -11,7 +11,7 @@ interface ResponseHeaderRules {
 /** Names and values in turn: bytes, or text with one character per byte. */
 export type RawHeaders = readonly (Buffer | string)[]
 
-type Fate = 'pass' | 'drop' | 'coding' | 'cors' | 'cookie' | 'length'
+type Fate = 'pass' | 'drop' | 'coding' | 'cors' | 'cookie' | 'length' | 'sniffing'
 
 const FATES: ReadonlyMap<string, Fate> = new Map([
   ['connection', 'drop'],
@@ -20,6 +20,9 @@ const FATES: ReadonlyMap<string, Fate> = new Map([
   ['proxy-authenticate', 'drop'],
   ['te', 'drop'],
   ['upgrade', 'drop'],
+  // it would delete Cardea's cookies
+  ['clear-site-data', 'drop'],
+  ['x-content-type-options', 'sniffing'],
   ['transfer-encoding', 'coding'],
   ['set-cookie', 'cookie'],
   ['content-length', 'length'],
@@ -55,6 +58,8 @@ export function filterResponseHeaders(
 
 function isForwarded(fate: Fate, value: string, { ownsCors, ownCookies }: ResponseHeaderRules): boolean {
   if (fate === 'cors') return !ownsCors
+  // with another value it has no effect, and the dialect would not add the right one
+  if (fate === 'sniffing') return value.trim().toLowerCase() === 'nosniff'
   if (fate === 'cookie') return !ownCookies.some((cookie) => isCookie(value, cookie))
   return fate === 'pass'
 }

@@ -108,8 +108,8 @@ function createRequest(context: RequestContext, parts: RequestParts): UpstreamRe
   return { context, headers, filter, isFeed: deps.isFeed(context), isSigned, wholeBody }
 }
 
-/** Headers that ask for a coding, a range or a condition of the response. */
-const SELECTION = /^(?:accept-encoding|range|te|if-.*)$/i
+/** Headers that ask for a coding, a range, a condition or (ArangoDB's asynchronous jobs) a later response. */
+const SELECTION = /^(?:accept-encoding|range|te|x-arango-async|if-.*)$/i
 
 function withoutSelection(headers: readonly string[]): string[] {
   return headers.filter((_, i) => !SELECTION.test(headers[i - (i % 2)] as string))

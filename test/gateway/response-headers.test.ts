@@ -98,3 +98,8 @@ test('removes trailers that are needed before the body', () => {
   const raw = bytes('X-Sum', '1', 'Set-Cookie', 'a=1', 'Content-Type', 't', 'Access-Control-Max-Age', '1', 'Vary', 'x')
   assert.deepEqual(filterResponseTrailers(raw), [['X-Sum', '1']])
 })
+
+test('X-Content-Type-Options is forwarded only as nosniff, and Clear-Site-Data never', () => {
+  const raw = ['X-Content-Type-Options', 'sniff', 'Clear-Site-Data', '"cookies"', 'x-content-type-options', ' NoSniff']
+  assert.deepEqual(filterResponseHeaders(raw, 200, RULES), [['x-content-type-options', ' NoSniff']])
+})

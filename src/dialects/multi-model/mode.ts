@@ -4,8 +4,7 @@ import { findMember } from '../../base/json.ts'
 import type { GrantLevel } from '../../directory/user.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { readBody } from './body.ts'
-import type { GateSettings } from './gate.ts'
-import { requireOperator } from './rights.ts'
+import { requireManager } from './rights.ts'
 import { toMergedReply } from './wire.ts'
 
 const MODES = ['default', 'readonly'] as const
@@ -30,20 +29,15 @@ export function createServerMode(): ServerMode {
 export const capLevel = (level: GrantLevel, mode: Mode): GrantLevel =>
   mode === 'readonly' && level === 'rw' ? 'ro' : level
 
-export interface ModeDeps {
-  readonly mode: ServerMode
-  settings(): GateSettings
-}
-
-export const modeRoute = (deps: ModeDeps): Route => ({
+export const modeRoute = (mode: ServerMode): Route => ({
   path: '/_admin/server/mode',
-  methods: { GET: () => showMode(deps.mode), PUT: (context) => setMode(deps, context) },
+  methods: { GET: () => showMode(mode), PUT: (context) => setMode(mode, context) },
 })
 
 const showMode = (mode: ServerMode): Reply => toMergedReply(200, { mode: mode.get() })
 
-async function setMode({ mode, settings }: ModeDeps, context: RequestContext): Promise<Reply> {
-  requireOperator(context, settings())
+async function setMode(mode: ServerMode, context: RequestContext): Promise<Reply> {
+  requireManager(context)
   const body = await readBody(context)
   if (body.kind === 'not json') throw new Refusal('bad_parameter', { about: 'invalid JSON' })
   if (body.kind !== 'object') throw new Refusal('bad_parameter', { about: 'body must be an object' })

@@ -35,7 +35,7 @@ export function statusRoutes(deps: StatusDeps): readonly Route[] {
     get('/_api/version', version),
     get('/_admin/version', version),
     get('/_admin/status', (context) => showStatus(deps, context)),
-    modeRoute(deps),
+    modeRoute(deps.mode),
     get('/_admin/server/role', () => toMergedReply(200, { role: ROLES[settings().role] })),
     get('/_admin/server/id', () => toMergedReply(200, { id: `${PREFIXES[settings().role]}-${settings().uuid}` })),
   ]

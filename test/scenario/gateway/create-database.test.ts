@@ -53,6 +53,13 @@ describe('POST /_api/database with users', () => {
     assert.equal(JSON.parse((await ask('GET', '/_api/user/bob')).body).active, false)
   })
 
+  it('is never asynchronous: the users are created after the response', async (t) => {
+    const { ask, backend } = await open(t)
+    const headers = { ...ADMIN, 'X-Arango-Async': 'store' }
+    const { status } = await ask('POST', '/_api/database', create([{ username: 'ann', passwd: 'apple' }]), headers)
+    assert.deepEqual([status, backend.seen.at(-1)?.header('x-arango-async')], [201, undefined])
+  })
+
   it('forwards the names, each with a random password instead of its own', async (t) => {
     const { ask, backend } = await open(t)
     for (const path of ['/_api/database', '/_db/_system/_api/database', '/_arango/v0/_api/database']) {

@@ -31,6 +31,14 @@ describe('details of the users API', () => {
       200,
       wrapped('none'),
     ],
+    [
+      'the same for a user with a grant on the system database',
+      'GET',
+      '/_api/user/max/database/no/c',
+      { auth },
+      200,
+      wrapped('none'),
+    ],
     ['the configuration with nothing stored', 'GET', '/_api/user/ann/config', { auth: ANN }, 200, wrapped(null)],
     ['PUT of an unknown user without a body', 'PUT', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
     ['PATCH of an unknown user without a body', 'PATCH', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
@@ -110,8 +118,10 @@ describe('read-only mode without an upstream', () => {
     assert.deepEqual((await ask('PUT', MODE, { auth: MAX, json: { mode: 'default' } })).json, mode('default'))
   })
 
-  it('with authentication off anyone sets it, as in the database', async (t) => {
+  it('with authentication off an anonymous request does not set it', async (t) => {
     const { ask } = await openMultiModel(t, { server: { authentication: false } })
-    assert.equal((await ask('PUT', MODE, { json: { mode: 'readonly' } })).status, 200)
+    assert.equal((await ask('PUT', MODE, { json: { mode: 'readonly' } })).status, 403)
+    assert.deepEqual((await ask('GET', MODE, {})).json, mode('default'))
+    assert.equal((await ask('PUT', MODE, { auth, json: { mode: 'readonly' } })).status, 200)
   })
 })

@@ -61,9 +61,19 @@ export async function getLevel(deps: UsersDeps, context: RequestContext, params:
   const level =
     collection === undefined
       ? resolveDatabaseLevel(grants, database)
-      : resolveCollectionLevel(grants, database, collection)
+      : await findCollectionLevel(deps, grants, { database, collection })
   const isConfigured = context.query.get('configured') === 'true'
   return toWrappedReply(isConfigured ? level : capLevel(level, deps.mode.get()))
+}
+
+/** `none` in a database that does not exist, whatever follows from a grant on the system database. */
+async function findCollectionLevel(
+  { databases }: UsersDeps,
+  grants: Grants,
+  { database, collection }: { readonly database: string; readonly collection: string },
+): Promise<GrantLevel> {
+  if (database !== ALL && !(await databases.exists(database))) return 'none'
+  return resolveCollectionLevel(grants, database, collection)
 }
 
 export async function setLevel(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {

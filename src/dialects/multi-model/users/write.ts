@@ -30,7 +30,10 @@ export async function createUser({ directory }: UsersDeps, context: RequestConte
 /** Whoever is made here must be within reach of the paths of this door. */
 export const canBeManaged = (name: string): boolean => checkName(name) === undefined && isAddressable(name)
 
-/** Puts a user like a new one in the place of the old: grants, settings and access tokens are gone. */
+/**
+ * Puts a user like a new one in the place of the old: grants and settings are gone. Access tokens end with the password,
+ * so they stay if it is the same.
+ */
 export async function replaceUser(
   deps: UsersDeps,
   context: RequestContext,
@@ -44,7 +47,7 @@ export async function replaceUser(
   const change = (user: User): User => ({
     ...user,
     isActive: active,
-    multiModel: { grants: new Map(), extra, config: {}, tokens: [] },
+    multiModel: { grants: new Map(), extra, config: {}, tokens: user.multiModel.tokens },
   })
   return write(deps, context, { name, change, password: passwd })
 }
