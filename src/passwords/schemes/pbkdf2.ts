@@ -12,7 +12,7 @@ import type {
 } from './scheme.ts'
 import { simpleHash } from './simple.ts'
 
-interface Iterated extends StoredHash {
+export interface Iterated extends StoredHash {
   readonly prf: Prf
   readonly iterations: number
 }
