@@ -97,7 +97,7 @@ describe('--url', () => {
     }
     const { code, stderr } = await cardea(['user', 'list', '--url', 'http://127.0.0.1:1'])
     assert.equal(code, 2)
-    assert.match(stderr, /no terminal.*--credentials/)
+    assert.match(stderr, /not a terminal.*--credentials/)
   })
 
   it('says so where nobody answers, or something else does', async (t) => {
