@@ -241,7 +241,7 @@ describe('creating', () => {
   })
   it('any name that a path can hold', async (t) => {
     const { ask } = await openMultiModel(t)
-    for (const user of ['100%', 'a b', 'a;b', 'a?b', 'a#b', 'é', 'a.b', '...', 'ann@example.org', 'a\u200db', '%zz']) {
+    for (const user of ['100%', 'a b', 'a;b', 'a?b', 'a#b', 'é', 'a.b', '...', 'ann@example.org', '%zz']) {
       assert.equal((await ask('POST', '/_api/user', { auth, json: { user } })).status, 201, user)
       const answer = await ask('GET', `/_api/user/${encodeURIComponent(user)}`, { auth })
       assert.deepEqual(answer.json, shown(user))
