@@ -226,6 +226,8 @@ describe('using', () => {
     const { token: other } = await create(door, 'y')
     assert.equal(await open(door, basic('ann', other)), 200)
     await door.ask('PUT', ME, { auth, json: { passwd: 'apple' } })
+    assert.equal(await open(door, basic('ann', other)), 200, 'the password is the same')
+    await door.ask('PUT', ME, { auth, json: { passwd: 'pear' } })
     assert.equal(await open(door, basic('ann', other)), 401)
   })
   it('until the user has another password', async (t) => {
