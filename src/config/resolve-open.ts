@@ -81,7 +81,7 @@ function findTwice(given: readonly Assignment[]): readonly { readonly line: Assi
   )
 }
 
-/** Clear text in lines that do not count. It gives no rights, but it is somebody's password all the same. */
+/** Plain-text passwords in overruled `[admins]` lines. They give no rights, but are hashed like the others. */
 export function findOverruledPasswords(
   given: readonly Assignment[],
   overruled: readonly Assignment[],

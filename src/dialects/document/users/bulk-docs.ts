@@ -49,7 +49,7 @@ async function readDocuments(body: Readonly<Record<string, unknown>>): Promise<r
   return documents
 }
 
-/** quirk: reference document 9.2: one document of somebody else and the whole request is refused. */
+/** quirk: reference document 9.2: one document of another user, and the whole request is rejected. */
 function requireOwn(documents: readonly SentDocument[], { identity }: Authenticated, { prefix }: UsersDeps): void {
   if (identity.isAdmin) return
   for (const { id = '' } of documents) {
