@@ -1,12 +1,12 @@
 // Measures, beside something everybody can run: node scripts/bench.mjs [names…] [--runs=N] [--sizes=N,…] [--write]
 // A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs, sizes) }, and `run`
-// gives { columns, rows, isGoalMet }; what its sizes are is for each bench to say. With --write its table goes to docs/benchmarks.md, between marks of its name.
+// gives { columns, rows, isGoalMet }; what its sizes are is for each bench to say. With --write its table goes to docs/background/benchmarks.md, between marks of its name.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 
 const FOLDER = new URL('./bench/', import.meta.url)
-const PAGE = new URL('../docs/benchmarks.md', import.meta.url)
+const PAGE = new URL('../docs/background/benchmarks.md', import.meta.url)
 
 const HEAD = `# Benchmarks
 

@@ -8,8 +8,8 @@ import { renderEventsPage } from '../src/observe/render-events.ts'
 const root = dirname(import.meta.dirname)
 export const GENERATED = {
   'etc/default.ini': renderDefaultIni,
-  'docs/options.md': renderOptionsPage,
-  'docs/security-events.md': renderEventsPage,
+  'docs/reference/options.md': renderOptionsPage,
+  'docs/reference/security-events.md': renderEventsPage,
 }
 
 const current = (path) => {

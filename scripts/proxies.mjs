@@ -1,4 +1,4 @@
-// Runs proxies with the very configuration docs/gateway.md gives, before a small application, and checks who gets
+// Runs proxies with the very configuration docs/reference/gateway.md gives, before a small application, and checks who gets
 // through and what the application is told.
 //   node scripts/proxies.mjs nginx | caddy
 import { createServer, request } from 'node:http'

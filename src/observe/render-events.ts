@@ -13,7 +13,7 @@ export const COMMON_FIELDS: Readonly<Record<string, string>> = {
   request: 'Id of the request, as in the response header.',
 }
 
-/** docs/security-events.md, from the table. */
+/** docs/reference/security-events.md, from the table. */
 export function renderEventsPage(): string {
   return `${INTRODUCTION}
 ${renderTable(

@@ -9,9 +9,8 @@ import { secretCommand } from '../../src/cli/secret.ts'
 import { tokenCommand } from '../../src/cli/token.ts'
 import { userCommand } from '../../src/cli/user.ts'
 import { splitFlags } from '../../src/config/flags.ts'
-import { OPERATIONS } from '../../src/dialects/admin-api/operations.ts'
 
-const PAGE = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../docs/reference/cli.md', import.meta.url), 'utf8')
 const CONTEXT = { flags: splitFlags([]), env: {}, cwd: '/', print: () => {}, printError: () => {} }
 
 /** Told once for all commands. */
@@ -40,14 +39,4 @@ test('the page names hash, and every option of it', () => {
 
 test('the page names every exit code', () => {
   for (const code of [0, ...Object.values(EXIT)]) assert.match(PAGE, new RegExp(`^\\| ${code} \\| `, 'm'))
-})
-
-test('the page names every operation of the control API', () => {
-  for (const { method, path } of Object.values(OPERATIONS)) {
-    const shown = path.replaceAll('{name}', 'NAME').replace('{section}/{key}', 'SECTION/OPTION')
-    const row = PAGE.split('\n').find((line) =>
-      new RegExp(`^\\|[A-Z, ]*\\b${method}\\b[A-Z, ]*\\| \`${shown}[\`?]`).test(line),
-    )
-    assert.ok(row, `${method} ${shown}`)
-  }
 })

@@ -7,7 +7,7 @@ import { MULTI_MODEL_ERRORS } from '../../src/dialects/multi-model/errors.ts'
 import { tokensRoutes } from '../../src/dialects/multi-model/tokens.ts'
 import { usersRoutes } from '../../src/dialects/multi-model/users/routes.ts'
 
-const PAGE = readFileSync(new URL('../../docs/multi-model-door.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../docs/reference/multi-model-door.md', import.meta.url), 'utf8')
 
 const PATHS = [
   '/_open/auth',

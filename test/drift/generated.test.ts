@@ -11,8 +11,8 @@ const ROOT = join(import.meta.dirname, '../..')
 
 for (const [path, render] of Object.entries({
   'etc/default.ini': renderDefaultIni,
-  'docs/options.md': renderOptionsPage,
-  'docs/security-events.md': renderEventsPage,
+  'docs/reference/options.md': renderOptionsPage,
+  'docs/reference/security-events.md': renderEventsPage,
 })) {
   test(`${path} says what the table says`, () => {
     assert.ok(readFileSync(join(ROOT, path), 'utf8') === render(), 'stale: run node scripts/generate.mjs')

@@ -53,7 +53,14 @@ describe('the package', () => {
   })
 
   it('holds what a person looks for', () => {
-    for (const path of ['LICENSE', 'README.md', 'bin/cardea', 'etc/default.ini', 'docs/options.md', 'dist/index.js']) {
+    for (const path of [
+      'LICENSE',
+      'README.md',
+      'bin/cardea',
+      'etc/default.ini',
+      'docs/reference/options.md',
+      'dist/index.js',
+    ]) {
       assert.ok(paths.includes(path), path)
     }
     accessSync(inside('bin/cardea'), constants.X_OK)

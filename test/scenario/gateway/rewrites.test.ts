@@ -1,4 +1,4 @@
-// One test for each rewrite in the table of docs/paths.md, by the name in its first column.
+// One test for each rewrite in the table of docs/reference/paths.md, by the name in its first column.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -211,8 +211,8 @@ const TESTS: Readonly<Record<string, () => Promise<void>>> = {
 
 for (const [name, run] of Object.entries(TESTS)) test(`rewrite: ${name}`, run)
 
-test('every rewrite of docs/paths.md has a test, and every test a row', () => {
-  const page = readFileSync(new URL('../../../docs/paths.md', import.meta.url), 'utf8')
+test('every rewrite of docs/reference/paths.md has a test, and every test a row', () => {
+  const page = readFileSync(new URL('../../../docs/reference/paths.md', import.meta.url), 'utf8')
   const table = page.slice(page.indexOf('## Rewrites of the two databases'))
   const names = [...table.matchAll(/^\| (.+?) \|/gm)].map(([, name]) => name).slice(1)
   assert.deepEqual(names, Object.keys(TESTS))

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { OPERATIONS } from '../../src/dialects/admin-api/operations.ts'
+
+const PAGE = readFileSync(new URL('../../docs/reference/admin-api.md', import.meta.url), 'utf8')
+
+test('the page names every operation of the admin API', () => {
+  for (const { method, path } of Object.values(OPERATIONS)) {
+    const shown = path.replaceAll('{name}', 'NAME').replace('{section}/{key}', 'SECTION/OPTION')
+    const row = PAGE.split('\n').find((line) =>
+      new RegExp(`^\\|[A-Z, ]*\\b${method}\\b[A-Z, ]*\\| \`${shown}[\`?]`).test(line),
+    )
+    assert.ok(row, `${method} ${shown}`)
+  }
+})
