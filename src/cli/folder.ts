@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFile } from '../base/files.ts'
-import { OPTIONS } from '../config/options.ts'
+import { OPTIONS } from '../config/option-table.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { createHasher } from '../passwords/hasher.ts'
 

@@ -1,7 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
-import { itemsOf, listOf, matching, refuse } from './codecs.ts'
-import type { Codec } from './option.ts'
+import { type Codec, itemsOf, listOf, matching, refuse } from './codecs.ts'
 
 /** A port, `0` for any free one, or `none`: do not listen. */
 export const port: Codec<number | 'none'> = {

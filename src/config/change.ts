@@ -1,11 +1,10 @@
+import { isBarredFromRuntime } from './classify.ts'
 import { findTarget, type Target } from './compatibility.ts'
-import { isConcealed, MASK } from './option.ts'
-import { type OptionRow, withValue } from './options.ts'
+import { checkKeyName } from './open-sections.ts'
+import { isConcealed, MASK, type OptionRow, withValue } from './options.ts'
 import { findNearestOption, findNearestSection, quote } from './problems.ts'
-import { checkKeyName } from './resolve-open.ts'
 import { isFileReference } from './secrets.ts'
 import { type Given, renderSource, type Settings } from './settings.ts'
-import { isOutOfReach } from './sort.ts'
 
 /** Why a setting cannot be changed at run time. */
 export interface ChangeProblem {
@@ -62,7 +61,7 @@ function checkForm(section: string, key: string, text: string | undefined): Chan
 }
 
 function checkReach(target: Target, section: string, key: string): ChangeProblem | undefined {
-  if (isOutOfReach(target, { key, source: { kind: 'run time' } })) {
+  if (isBarredFromRuntime(target, { key, source: { kind: 'run time' } })) {
     return { kind: 'not-settable', message: `[${section}] ${key} cannot be set over HTTP` }
   }
   if (target.kind !== 'unknown option') return undefined

@@ -1,6 +1,23 @@
-import { createHmac } from 'node:crypto'
 import { isAbsolute, resolve } from 'node:path'
-import type { Codec } from './option.ts'
+
+/** How the text of an option becomes a value and back. `print(parse(text))` reads back as the same value. */
+export interface Codec<T> {
+  /** What a text must be, for help and for "expected …". */
+  readonly expects: string
+  /** Throws `RangeError('what was expected')`; the text itself never stands in the message. */
+  parse(text: string): T
+  print(value: T): string
+  /** A flag without a value means `true`. */
+  readonly isBoolean?: true
+  /** A repeated flag adds to the list. */
+  readonly isList?: true
+  /** Makes what is relative in the text absolute. */
+  resolve?(text: string, folder: string): string
+  /** Something legal that deserves a sentence at start. */
+  warn?(value: T): string | undefined
+  /** For secret options whose value is not always one, as a URL that may hold a password. */
+  carriesSecret?(text: string): boolean
+}
 
 /** Fails with what the codec expects. */
 export function refuse(expects: string): never {
@@ -171,64 +188,3 @@ export const path: Codec<string> = {
   print: same,
   resolve: (value, folder) => (value === '' || isAbsolute(value) ? value : resolve(folder, value)),
 }
-
-/** Digest names as the document database knows them, with the names `node:crypto` has for them. */
-const DIGESTS: ReadonlyMap<string, string> = new Map([
-  ['sha', 'sha1'],
-  ...['sha224', 'sha256', 'sha384', 'sha512', 'ripemd160', 'md5', 'md4'].map((name) => [name, name] as const),
-  ...['224', '256', '384', '512'].map((bits) => [`sha3_${bits}`, `sha3-${bits}`] as const),
-  ['blake2b', 'blake2b512'],
-  ['blake2s', 'blake2s256'],
-])
-
-const WEAK: ReadonlySet<string> = new Set(['md4', 'md5'])
-const DIGEST_LIST = `names of hash algorithms separated by commas, out of ${[...DIGESTS.keys()].join(', ')}`
-
-/** Tried, not looked up: a cryptographic library may list what it does not offer. */
-function tryDigest(name: string): boolean {
-  try {
-    createHmac(name, 'key').digest()
-    return true
-  } catch {
-    return false
-  }
-}
-
-const AVAILABLE: ReadonlySet<string> = new Set([...DIGESTS].filter(([, name]) => tryDigest(name)).map(([name]) => name))
-const isAvailable = (name: string): boolean => AVAILABLE.has(name)
-
-/** The first signs, so the machine must offer it. Others that it does not offer are left out. */
-function readDigests(value: string): readonly string[] {
-  const names = itemsOf(value)
-  const [first] = names
-  if (first === undefined || !names.every((name) => DIGESTS.has(name))) return refuse(DIGEST_LIST)
-  if (!isAvailable(first)) refuse(`a first algorithm, which signs, that this machine offers; ${first} is not offered`)
-  return Object.freeze(names)
-}
-
-function warnAboutDigests(names: readonly string[]): string | undefined {
-  const missing = names.filter((name) => !isAvailable(name))
-  const weak = names.filter((name) => WEAK.has(name) && isAvailable(name))
-  const warnings = [
-    ...(missing.length > 0 ? [`${missing.join(' and ')}: this machine does not offer it, and it is left out`] : []),
-    ...(weak.length > 0 ? [`${weak.join(' and ')}: weak`] : []),
-  ]
-  return warnings.length > 0 ? warnings.join('; ') : undefined
-}
-
-export const digests: Codec<readonly string[]> = {
-  expects: DIGEST_LIST,
-  parse: readDigests,
-  print: (items) => items.join(', '),
-  isList: true,
-  warn: warnAboutDigests,
-}
-
-/** The names `node:crypto` has for digests of the table, those this machine offers, in order; never an empty list. */
-export function toDigests(names: readonly string[]): readonly string[] {
-  const usable = names.filter(isAvailable).map((name) => DIGESTS.get(name) ?? name)
-  return usable.length > 0 ? usable : ['sha256']
-}
-
-/** The digests of the table that this machine offers. */
-export const listDigests = (): readonly string[] => [...DIGESTS.keys()].filter(isAvailable)

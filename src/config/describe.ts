@@ -1,6 +1,5 @@
 import { soundsSecret } from './compatibility.ts'
-import { isConcealed, MASK } from './option.ts'
-import { findOption, findValue, ROWS } from './options.ts'
+import { findOption, findValue, isConcealed, MASK, ROWS } from './options.ts'
 import { isFileReference } from './secrets.ts'
 import { type Assignment, renderSource, type Settings } from './settings.ts'
 

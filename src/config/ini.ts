@@ -2,6 +2,15 @@
 // interpolation. A line that is neither a section, nor a pair, nor a
 // comment is reported: what it was meant to set would be missing.
 
+export interface IniFile {
+  readonly path: string
+  readonly text: string
+  /** Permission bits, where they are known. */
+  readonly mode?: number
+  /** What it holds by now: passwords of administrators are hashed in it. */
+  reread?(): string
+}
+
 export interface IniEntry {
   readonly section: string
   readonly key: string

@@ -1,18 +1,17 @@
 import { findTarget, isKnownSection } from './compatibility.ts'
 import { readEnvironment } from './environment.ts'
-import { type Ini, type IniEntry, readIni } from './ini.ts'
-import { findNearestSection, type Problem, renderAt } from './problems.ts'
-import type { Report } from './report.ts'
-import type { RuntimeEntry } from './runtime.ts'
+import { type Ini, type IniEntry, type IniFile, readIni } from './ini.ts'
+import { findNearestSection, type Problem, type Report, renderAt } from './problems.ts'
 import type { Assignment } from './settings.ts'
 
-export interface IniFile {
-  readonly path: string
-  readonly text: string
-  /** Permission bits, where they are known. */
-  readonly mode?: number
-  /** What it holds by now: passwords of administrators are hashed in it. */
-  reread?(): string
+/**
+ * One setting made at run time. `text` is `undefined` for an administrator who was deleted and stays so, and for what
+ * was deleted for a while only.
+ */
+export interface RuntimeEntry {
+  readonly section: string
+  readonly key: string
+  readonly text: string | undefined
 }
 
 export interface LayerInput {

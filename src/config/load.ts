@@ -1,13 +1,12 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readUtf8 } from '../base/encoding.ts'
+import { readBounded } from '../base/read-bounded.ts'
 import type { Flags } from './flags.ts'
-import type { IniFile } from './layers.ts'
-import { renderAt } from './problems.ts'
+import type { IniFile } from './ini.ts'
+import type { RuntimeEntry } from './layers.ts'
+import { type Report, renderAt } from './problems.ts'
 import { type Reading, readSettings } from './read.ts'
-import { readBounded } from './read-bounded.ts'
-import type { Report } from './report.ts'
-import type { RuntimeEntry } from './runtime.ts'
 import type { Rule } from './settings.ts'
 
 export interface LoadInput {

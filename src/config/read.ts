@@ -1,16 +1,14 @@
 // What files, run time, environment and flags say enters; settings that are complete, checked and frozen leave, with
 // every problem met on the way. No secret may stand in a problem or a warning, and nothing is touched outside.
 
-import { checkFileModes } from './file-modes.ts'
+import { type Classified, classify } from './classify.ts'
 import { type LayerInput, readLayers } from './layers.ts'
+import { checkServices, findOverruledPasswords, resolveAdmins, resolveOpen } from './open-sections.ts'
 import { type OptionName, splitName } from './options.ts'
-import { type Problem, renderAt } from './problems.ts'
-import type { Report } from './report.ts'
+import { type Problem, type Report, renderAt } from './problems.ts'
 import { type Resolution, resolveOptions } from './resolve.ts'
-import { findOverruledPasswords, resolveAdmins, resolveOpen } from './resolve-open.ts'
 import { RULES } from './rules.ts'
-import type { Surroundings } from './secrets.ts'
-import { checkServices } from './services.ts'
+import { checkFileModes, type Surroundings } from './secrets.ts'
 import {
   type Assignment,
   createSettings,
@@ -21,7 +19,6 @@ import {
   renderSource,
   type Settings,
 } from './settings.ts'
-import { type Sorted, sortOut } from './sort.ts'
 
 export interface ReadInput extends LayerInput, Surroundings {
   /** Beside those of the table. */
@@ -39,7 +36,7 @@ export interface Reading {
 export function readSettings(input: ReadInput): Reading {
   const report: Report = { problems: [], warnings: [] }
   const layers = readLayers(input, report)
-  const sorted = sortOut(layers.assignments, report)
+  const sorted = classify(layers.assignments, report)
   const options = resolveOptions(sorted, input, report)
   const open = {
     jwt_keys: resolveOpen('jwt_keys', sorted.open.jwt_keys, input, report),
@@ -93,7 +90,7 @@ function placeOf(about: Finding['about'], { snapshot }: Resolution, { open }: Gi
   return places.join(', ') || about.map((names) => names.join('.')).join(', ')
 }
 
-function collectEntries(sorted: Sorted, options: Resolution): readonly Assignment[] {
+function collectEntries(sorted: Classified, options: Resolution): readonly Assignment[] {
   const last = new Map<string, Assignment>()
   const add = (entry: Assignment) => last.set(joinNames(entry.section, entry.key), entry)
   for (const entry of [...sorted.ignored, ...sorted.foreign, ...sorted.open.jwt_keys, ...sorted.open.services])

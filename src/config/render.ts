@@ -1,16 +1,8 @@
 // Everything that is printed from the table: help, the commented default.ini, the page of options, the settings in force.
 import { describeSettings, type ShownSetting } from './describe.ts'
 import { variableOf } from './environment.ts'
-import {
-  isOpenSection,
-  isSection,
-  OPEN_SECTIONS,
-  type OpenSection,
-  type OptionRow,
-  ROWS,
-  SECTIONS,
-  type Section,
-} from './options.ts'
+import { OPEN_SECTIONS, type OpenSection, SECTIONS, type Section } from './option-table.ts'
+import { isOpenSection, isSection, type OptionRow, ROWS } from './options.ts'
 import type { Settings } from './settings.ts'
 
 const WIDTH = 96
@@ -106,7 +98,7 @@ function renderIniRow(row: OptionRow): string[] {
 
 const PAGE_HEAD = `# Options
 
-This page is generated from the table of options (\`src/config/options.ts\`).
+This page is generated from the table of options (\`src/config/option-table.ts\`).
 
 \`[section] option\` in a file is \`--section.option\` on the command line is \`CARDEA_SECTION__OPTION\` in the environment
 (capitals; every other character becomes \`_\`). A later layer wins over an earlier one:

@@ -1,12 +1,11 @@
+import type { Classified } from './classify.ts'
 import { isStrictEnough } from './compatibility.ts'
 import { isOnCommandLine } from './flags.ts'
-import { isConcealed } from './option.ts'
-import { type Config, OPTIONS, type OptionName, type OptionRow, ROWS } from './options.ts'
-import { quote } from './problems.ts'
-import { complain, type Report, warn } from './report.ts'
+import { OPTIONS } from './option-table.ts'
+import { type Config, isConcealed, type OptionName, type OptionRow, ROWS } from './options.ts'
+import { complain, quote, type Report, warn } from './problems.ts'
 import { expandSecret, folderOf, isFileReference, type Surroundings } from './secrets.ts'
 import type { Assignment } from './settings.ts'
-import type { Sorted } from './sort.ts'
 
 export interface Resolution {
   readonly values: Config
@@ -32,7 +31,7 @@ interface ReadValue {
 }
 
 /** One value for every row of the table: the last that was given, of an earlier section, or the default. */
-export function resolveOptions(sorted: Sorted, around: Surroundings, report: Report): Resolution {
+export function resolveOptions(sorted: Classified, around: Surroundings, report: Report): Resolution {
   const work: Work = { around, report, snapshot: new Map(), wrong: new Set(), passedOver: [] }
   const values = Object.fromEntries(
     Object.keys(OPTIONS).map((section) => [section, resolveSection(section, sorted, work)]),
@@ -42,12 +41,12 @@ export function resolveOptions(sorted: Sorted, around: Surroundings, report: Rep
   return { values: values as unknown as Config, snapshot, wrong, passedOver }
 }
 
-function resolveSection(section: string, sorted: Sorted, work: Work): Readonly<Record<string, unknown>> {
+function resolveSection(section: string, sorted: Classified, work: Work): Readonly<Record<string, unknown>> {
   const rows = ROWS.filter((row) => row.section === section)
   return Object.fromEntries(rows.map((row) => [row.key, resolveRow(row, sorted, work)]))
 }
 
-function resolveRow(row: OptionRow, sorted: Sorted, work: Work): unknown {
+function resolveRow(row: OptionRow, sorted: Classified, work: Work): unknown {
   const given = dropOverruled(mergeFlags(row, sorted.own.get(row.name) ?? []))
   const own = given.map((assignment) => readValue(row, assignment, work))
   const earlier = (sorted.fallback.get(row.name) ?? []).flatMap((assignment) => readValue(row, assignment, work) ?? [])

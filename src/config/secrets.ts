@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
-import { quote } from './problems.ts'
-import { complain, type Report } from './report.ts'
+import { type IniEntry, type IniFile, readIni } from './ini.ts'
+import { findOption, isConcealed } from './options.ts'
+import { complain, quote, type Report, renderAt } from './problems.ts'
 import type { Assignment, Source } from './settings.ts'
 
 /** What reading needs of the world outside. */
@@ -41,4 +42,61 @@ export function expandSecret(assignment: Assignment, around: Surroundings, repor
     complain(report, 'bad-file', assignment, `cannot read ${quote(path)}: ${why}`)
     return undefined
   }
+}
+
+// Warns about files with administrators or secrets that others than their owner may read or write.
+
+/** The contents of a file decide which permissions are too wide. The group may read hashes: the server may be in it. */
+interface Kind {
+  /** What it holds, for the message; `undefined`: not of this kind. */
+  describe(entries: readonly IniEntry[]): string | undefined
+  readonly tooMany: number
+}
+
+const GROUP_WRITES = 0o020
+const OTHERS_WRITE = 0o002
+const ANY_READS = 0o044
+const OTHERS_READ = 0o004
+
+const KINDS: readonly Kind[] = [
+  { describe: describeClear, tooMany: ANY_READS | GROUP_WRITES | OTHERS_WRITE },
+  { describe: describeAdmins, tooMany: OTHERS_READ | GROUP_WRITES | OTHERS_WRITE },
+  // a user who can write to it can add administrators
+  { describe: () => 'configuration', tooMany: OTHERS_WRITE },
+]
+
+/** A warning for each file that others can read or write although they should not. */
+export const checkFileModes = (files: readonly IniFile[]): readonly string[] => files.flatMap(checkFileMode)
+
+function checkFileMode({ path, text, mode = 0, reread }: IniFile): readonly string[] {
+  if ((mode & 0o077) === 0) return []
+  // passwords may have been hashed in the file since it was read
+  const { entries } = readIni(reread?.() ?? text)
+  const kind = KINDS.find(({ describe }) => describe(entries) !== undefined)
+  const rights = (kind?.tooMany ?? 0) & mode
+  if (rights === 0) return []
+  const message = `this file is ${renderRights(rights)} by others and contains ${kind?.describe(entries)}: chmod 600 ${path}`
+  return [renderAt(path, message)]
+}
+
+function renderRights(rights: number): string {
+  const words = [rights & ANY_READS && 'readable', rights & (GROUP_WRITES | OTHERS_WRITE) && 'writable']
+  return words.filter(Boolean).join(' and ')
+}
+
+function describeClear(entries: readonly IniEntry[]): string | undefined {
+  const entry = entries.find(isInClear)
+  return entry && `a plain-text secret ([${entry.section}] ${entry.key})`
+}
+
+function describeAdmins(entries: readonly IniEntry[]): string | undefined {
+  return entries.some(({ section }) => section === 'admins') ? '[admins]' : undefined
+}
+
+function isInClear({ section, key, text }: IniEntry): boolean {
+  if (isFileReference(text)) return false
+  if (section === 'admins') return !STORED_FORM.test(text)
+  if (section === 'jwt_keys') return key.startsWith('hmac:')
+  const row = findOption(section, key)
+  return row !== undefined && isConcealed(row.option, text)
 }

@@ -1,6 +1,7 @@
 // The keys of `[jwt_keys]`, as lines and as files of key sets.
+
+import { readBounded } from '../base/read-bounded.ts'
 import type { Problem } from '../config/problems.ts'
-import { readBounded } from '../config/read-bounded.ts'
 import { type Given as Everything, type OpenEntry, renderSource } from '../config/settings.ts'
 import { readJwkSet } from '../keys/jwk.ts'
 import { type JwtKeyEntry, type JwtKeys, readJwtKeys } from '../keys/jwt-keys.ts'

@@ -1,6 +1,6 @@
 // Security events about the configuration, by comparing it before and after a change.
 import { describeSettings, type ShownSetting } from '../config/describe.ts'
-import { MASK } from '../config/option.ts'
+import { MASK } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { ConfigSnapshot } from './snapshot.ts'

@@ -1,11 +1,12 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
+import type { RuntimeEntry } from '../config/layers.ts'
 import { findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
-import type { RuntimeEntry, RuntimeLayer } from '../config/runtime.ts'
 import type { LiveConfig, ReloadReport } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
+import type { RuntimeLayer } from './runtime-layer.ts'
 import { noteDrop } from './stored-layer.ts'
 
 export interface ChangeOptions {

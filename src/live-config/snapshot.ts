@@ -2,11 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import { compareSettings } from '../config/compare.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderAt, renderProblem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
-import { createSettings, renderSource, type Settings } from '../config/settings.ts'
+import { compareSettings, createSettings, renderSource, type Settings } from '../config/settings.ts'
 import type { AdministratorAccount, AdministratorChanges } from '../directory/administrators.ts'
 import type { Hasher } from '../passwords/hasher.ts'
 import {

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
-import type { Clock } from '../base/clock.ts'
-import { nowSeconds } from '../base/clock.ts'
+import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { createMemoryLayer, type RuntimeEntry, type RuntimeLayer } from '../config/runtime.ts'
+import type { RuntimeEntry } from '../config/layers.ts'
 import type { AdministratorChange, AdministratorChanges } from '../directory/administrators.ts'
 import type { Setting, SettingStore, UserStore, WriteOutcome } from '../directory/store-port.ts'
+import { createMemoryLayer, type RuntimeLayer } from './runtime-layer.ts'
 
 export interface RuntimeReading {
   readonly entries: readonly RuntimeEntry[]

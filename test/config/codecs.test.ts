@@ -12,23 +12,20 @@ import {
   storeUrl,
   trustedOrigins,
 } from '../../src/config/addresses.ts'
-import { handlers, requiredClaims } from '../../src/config/claims.ts'
+import { digests, handlers, listDigests, requiredClaims, toDigests } from '../../src/config/auth-codecs.ts'
 import {
   boolean,
-  digests,
+  type Codec,
   headerName,
   headerNames,
   headerValue,
-  listDigests,
   oneOf,
   path,
   seconds,
   secretText,
   size,
-  toDigests,
   whole,
 } from '../../src/config/codecs.ts'
-import type { Codec } from '../../src/config/option.ts'
 
 interface Rows {
   readonly codec: Codec<unknown>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compareSettings } from '../../src/config/compare.ts'
-import { createMemoryLayer } from '../../src/config/runtime.ts'
+import { compareSettings } from '../../src/config/settings.ts'
+import { createMemoryLayer } from '../../src/live-config/runtime-layer.ts'
 import { read } from './given.ts'
 
 const settingsOf = (ini: string) => read({ ini }).settings

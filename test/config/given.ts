@@ -1,8 +1,8 @@
 import { splitFlags } from '../../src/config/flags.ts'
-import type { IniFile } from '../../src/config/layers.ts'
+import type { IniFile } from '../../src/config/ini.ts'
+import type { RuntimeEntry } from '../../src/config/layers.ts'
 import { renderProblem } from '../../src/config/problems.ts'
 import { type Reading, readSettings } from '../../src/config/read.ts'
-import type { RuntimeEntry } from '../../src/config/runtime.ts'
 
 export interface Given {
   /** Text of `/etc/cardea/local.ini`. */

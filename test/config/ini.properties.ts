@@ -1,8 +1,8 @@
 // What must hold of every text, whoever wrote it. The test runs these for a moment, scripts/fuzz.mjs for long.
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { setIniValue } from '../../src/config/admin-file.ts'
 import { readIni } from '../../src/config/ini.ts'
-import { setIniValue } from '../../src/config/ini-edit.ts'
 
 const fragment = fc.constantFrom(
   ...['[', ']', '=', ' = ', ';', ' ;', '\t;', ' ', '\t', '\v', '\f', '\xa0', '\0', '\uFEFF', '\u2028'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setIniValue } from '../../src/config/admin-file.ts'
 import { readIni } from '../../src/config/ini.ts'
-import { setIniValue } from '../../src/config/ini-edit.ts'
 
 const pairs = (text: string) =>
   readIni(text).entries.map(({ section, key, text: value, line }) => [section, key, value, line])

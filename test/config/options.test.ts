@@ -3,9 +3,8 @@ import { test } from 'node:test'
 import { whole } from '../../src/config/codecs.ts'
 import { FOREIGN_NAMES, findTarget } from '../../src/config/compatibility.ts'
 import { variableOf } from '../../src/config/environment.ts'
-import { toWireNames } from '../../src/config/names.ts'
-import { isConcealed, option } from '../../src/config/option.ts'
-import { type Config, findOption, OPEN_SECTIONS, OPTIONS, ROWS, SECTIONS, splitName } from '../../src/config/options.ts'
+import { OPEN_SECTIONS, OPTIONS, option, SECTIONS } from '../../src/config/option-table.ts'
+import { type Config, findOption, isConcealed, ROWS, splitName, toWireNames } from '../../src/config/options.ts'
 import { read } from './given.ts'
 
 test('every default reads back as itself', () => {

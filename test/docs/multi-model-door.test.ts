@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { OPTIONS } from '../../src/config/options.ts'
+import { OPTIONS } from '../../src/config/option-table.ts'
 import { MULTI_MODEL_ERRORS } from '../../src/dialects/multi-model/errors.ts'
 import { tokensRoutes } from '../../src/dialects/multi-model/tokens.ts'
 import { usersRoutes } from '../../src/dialects/multi-model/users/routes.ts'

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { OPTIONS } from '../../src/config/options.ts'
+import { OPTIONS } from '../../src/config/option-table.ts'
 import { renderDefaultIni, renderOptionsPage } from '../../src/config/render.ts'
 import { renderEventsPage } from '../../src/observe/render-events.ts'
 

@@ -1,4 +1,4 @@
-import { toWireNames } from '../../config/names.ts'
+import { toWireNames } from '../../config/options.ts'
 import { loadConfiguration } from '../../live-config/load.ts'
 import { chooseConfigs } from '../choose-configs.ts'
 import type { Context } from '../context.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
-import { OPTIONS } from '../../../src/config/options.ts'
+import { OPTIONS } from '../../../src/config/option-table.ts'
 import { createTestCardea } from '../../../src/index.ts'
 import { beforeDocument, beforeMultiModel, type Front, openBackend, openFront } from '../../support/gateway.ts'
 import { request, sendRaw } from '../../support/raw.ts'

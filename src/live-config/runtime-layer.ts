@@ -1,12 +1,4 @@
-/**
- * One setting made at run time. `text` is `undefined` for an administrator who was deleted and stays so, and for what
- * was deleted for a while only.
- */
-export interface RuntimeEntry {
-  readonly section: string
-  readonly key: string
-  readonly text: string | undefined
-}
+import type { RuntimeEntry } from '../config/layers.ts'
 
 /** The layer between files and environment, which every node has and a restart does not end. */
 export interface RuntimeLayer {

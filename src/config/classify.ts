@@ -1,13 +1,13 @@
 import { findTarget, type Target } from './compatibility.ts'
 import { variableOf } from './environment.ts'
 import { spellFlag } from './flags.ts'
-import type { OpenSection, OptionName } from './options.ts'
-import { findNearestOption, findNearestSection } from './problems.ts'
-import { type Report, warn } from './report.ts'
+import type { OpenSection } from './option-table.ts'
+import type { OptionName } from './options.ts'
+import { findNearestOption, findNearestSection, type Report, warn } from './problems.ts'
 import { type Assignment, renderSource, type Source } from './settings.ts'
 
 /** Everything given, by what it means here; lowest layer first. */
-export interface Sorted {
+export interface Classified {
   readonly own: ReadonlyMap<OptionName, readonly Assignment[]>
   /** Given in an earlier section, which counts where its own says nothing. */
   readonly fallback: ReadonlyMap<OptionName, readonly Assignment[]>
@@ -17,7 +17,7 @@ export interface Sorted {
   readonly foreign: readonly Assignment[]
 }
 
-interface Drawers {
+interface Buckets {
   readonly own: Map<OptionName, Assignment[]>
   readonly fallback: Map<OptionName, Assignment[]>
   readonly open: Record<OpenSection, Assignment[]>
@@ -25,24 +25,24 @@ interface Drawers {
   readonly foreign: Assignment[]
 }
 
-export function sortOut(assignments: readonly Assignment[], report: Report): Sorted {
-  const drawers: Drawers = {
+export function classify(assignments: readonly Assignment[], report: Report): Classified {
+  const drawers: Buckets = {
     own: new Map(),
     fallback: new Map(),
     open: { admins: [], jwt_keys: [], services: [] },
     ignored: [],
     foreign: [],
   }
-  for (const assignment of assignments) sortOne(assignment, drawers, report)
+  for (const assignment of assignments) classifyOne(assignment, drawers, report)
   return drawers
 }
 
-function sortOne(assignment: Assignment, drawers: Drawers, report: Report): void {
+function classifyOne(assignment: Assignment, drawers: Buckets, report: Report): void {
   const target = findTarget(assignment.section, assignment.key)
-  if (isOutOfReach(target, assignment)) {
+  if (isBarredFromRuntime(target, assignment)) {
     drawers.ignored.push(assignment)
     warn(report, assignment, 'this cannot be set at run time and is ignored')
-  } else if (target.kind === 'option') sortOption(target, assignment, drawers, report)
+  } else if (target.kind === 'option') classifyOption(target, assignment, drawers, report)
   else if (target.kind === 'fallback') {
     addTo(drawers.fallback, target.row.name, assignment)
     drawers.foreign.push(assignment)
@@ -50,11 +50,11 @@ function sortOne(assignment: Assignment, drawers: Drawers, report: Report): void
   else if (target.kind === 'unused') {
     drawers.ignored.push(assignment)
     if (target.note) warn(report, assignment, `this has no effect here. ${target.note}`)
-  } else sortUnknown(target, assignment, drawers, report)
+  } else classifyUnknown(target, assignment, drawers, report)
 }
 
 /** What the table keeps from run time stays out, however it came into that layer. */
-export function isOutOfReach(target: Target, { key, source }: Pick<Assignment, 'key' | 'source'>): boolean {
+export function isBarredFromRuntime(target: Target, { key, source }: Pick<Assignment, 'key' | 'source'>): boolean {
   if (source.kind !== 'run time') return false
   // A key set is named by its file, and no file can be named over HTTP.
   if (target.kind === 'open') return target.section === 'services' || key.startsWith('jwks:')
@@ -63,7 +63,7 @@ export function isOutOfReach(target: Target, { key, source }: Pick<Assignment, '
 
 type OptionTarget = Extract<Target, { kind: 'option' }>
 
-function sortOption(target: OptionTarget, assignment: Assignment, drawers: Drawers, report: Report): void {
+function classifyOption(target: OptionTarget, assignment: Assignment, drawers: Buckets, report: Report): void {
   addTo(drawers.own, target.row.name, assignment)
   if (!target.isOldName) return
   drawers.foreign.push(assignment)
@@ -71,7 +71,7 @@ function sortOption(target: OptionTarget, assignment: Assignment, drawers: Drawe
 }
 
 /** An unknown section of a file has been reported with its header. */
-function sortUnknown(target: Target, assignment: Assignment, drawers: Drawers, report: Report): void {
+function classifyUnknown(target: Target, assignment: Assignment, drawers: Buckets, report: Report): void {
   const { section, key, source } = assignment
   if (source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')) {
     drawers.ignored.push(assignment)

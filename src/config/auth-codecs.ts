@@ -1,0 +1,110 @@
+import { createHmac } from 'node:crypto'
+import { type Codec, itemsOf, refuse } from './codecs.ts'
+
+/** A claim every token must have; with a value, one that must be equal to it. */
+export interface RequiredClaim {
+  readonly name: string
+  readonly value?: string
+}
+
+const CLAIM = /^\s*(?:([\w.:/-]+)|\{\s*"?([\w.:/-]+)"?\s*,\s*"([^"]+)"\s*\})\s*(?:,|$)/
+const CLAIMS = 'claim names and {name, "value"} pairs separated by commas'
+
+/** `exp, nbf, {iss, "https://issuer"}`. */
+export const requiredClaims: Codec<readonly RequiredClaim[]> = {
+  expects: CLAIMS,
+  parse: (value) => {
+    const claims: RequiredClaim[] = []
+    for (let rest = value.trim(); rest !== ''; ) {
+      const [taken, bare, name = '', wanted = ''] = CLAIM.exec(rest) ?? refuse(CLAIMS)
+      claims.push(Object.freeze(bare === undefined ? { name, value: wanted } : { name: bare }))
+      rest = rest.slice(taken.length)
+    }
+    return Object.freeze(claims)
+  },
+  print: (claims) => claims.map(({ name, value }) => (value === undefined ? name : `{${name}, "${value}"}`)).join(', '),
+  isList: true,
+}
+
+const HANDLERS = ['jwt', 'proxy', 'cookie', 'default'] as const
+export type HandlerName = (typeof HANDLERS)[number]
+
+const HANDLER_LIST = `${HANDLERS.join(', ')}, each at most once, in the order they are asked`
+const TUPLE = /\{\s*\w+\s*,\s*([a-z]+)_authentication_handler\s*\}/g
+
+/**
+ * Names in order, or the tuples the document database writes. `null_authentication_handler`, which makes everyone an
+ * administrator there, is not among them.
+ */
+export const handlers: Codec<readonly HandlerName[]> = {
+  expects: HANDLER_LIST,
+  parse: (value) => {
+    const names = value
+      .replace(TUPLE, '$1')
+      .split(',')
+      .map((item) => HANDLERS.find((name) => name === item.trim()) ?? refuse(HANDLER_LIST))
+    return new Set(names).size === names.length ? Object.freeze(names) : refuse(HANDLER_LIST)
+  },
+  print: (names) => names.join(', '),
+}
+
+/** Digest names as the document database knows them, with the names `node:crypto` has for them. */
+const DIGESTS: ReadonlyMap<string, string> = new Map([
+  ['sha', 'sha1'],
+  ...['sha224', 'sha256', 'sha384', 'sha512', 'ripemd160', 'md5', 'md4'].map((name) => [name, name] as const),
+  ...['224', '256', '384', '512'].map((bits) => [`sha3_${bits}`, `sha3-${bits}`] as const),
+  ['blake2b', 'blake2b512'],
+  ['blake2s', 'blake2s256'],
+])
+
+const WEAK: ReadonlySet<string> = new Set(['md4', 'md5'])
+const DIGEST_LIST = `names of hash algorithms separated by commas, out of ${[...DIGESTS.keys()].join(', ')}`
+
+/** Tried, not looked up: a cryptographic library may list what it does not offer. */
+function tryDigest(name: string): boolean {
+  try {
+    createHmac(name, 'key').digest()
+    return true
+  } catch {
+    return false
+  }
+}
+
+const AVAILABLE: ReadonlySet<string> = new Set([...DIGESTS].filter(([, name]) => tryDigest(name)).map(([name]) => name))
+const isAvailable = (name: string): boolean => AVAILABLE.has(name)
+
+/** The first signs, so the machine must offer it. Others that it does not offer are left out. */
+function readDigests(value: string): readonly string[] {
+  const names = itemsOf(value)
+  const [first] = names
+  if (first === undefined || !names.every((name) => DIGESTS.has(name))) return refuse(DIGEST_LIST)
+  if (!isAvailable(first)) refuse(`a first algorithm, which signs, that this machine offers; ${first} is not offered`)
+  return Object.freeze(names)
+}
+
+function warnAboutDigests(names: readonly string[]): string | undefined {
+  const missing = names.filter((name) => !isAvailable(name))
+  const weak = names.filter((name) => WEAK.has(name) && isAvailable(name))
+  const warnings = [
+    ...(missing.length > 0 ? [`${missing.join(' and ')}: this machine does not offer it, and it is left out`] : []),
+    ...(weak.length > 0 ? [`${weak.join(' and ')}: weak`] : []),
+  ]
+  return warnings.length > 0 ? warnings.join('; ') : undefined
+}
+
+export const digests: Codec<readonly string[]> = {
+  expects: DIGEST_LIST,
+  parse: readDigests,
+  print: (items) => items.join(', '),
+  isList: true,
+  warn: warnAboutDigests,
+}
+
+/** The names `node:crypto` has for digests of the table, those this machine offers, in order; never an empty list. */
+export function toDigests(names: readonly string[]): readonly string[] {
+  const usable = names.filter(isAvailable).map((name) => DIGESTS.get(name) ?? name)
+  return usable.length > 0 ? usable : ['sha256']
+}
+
+/** The digests of the table that this machine offers. */
+export const listDigests = (): readonly string[] => [...DIGESTS.keys()].filter(isAvailable)
