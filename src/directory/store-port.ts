@@ -70,7 +70,7 @@ export interface EndedCount {
 }
 
 export interface SessionStore {
-  /** May be called again for the same session; the later expiry counts. */
+  /** May be called again for the same session; the later expiry counts. Deletes its record. */
   endSession(session: EndedSession): Promise<EndedCount>
   /** One page of the sessions that ended after this sequence, in order. 0 for the first page. */
   listEndedSessions(after: number, limit: number): Promise<readonly (EndedSession & { readonly sequence: number })[]>
@@ -80,6 +80,44 @@ export interface SessionStore {
   forgetEndedSessions(name: string, upTo: number): Promise<void>
   /** Deletes expired sessions. Returns how many. */
   purgeEnded(nowSeconds: number): Promise<number>
+}
+
+/** One session as lists of sessions show it. Whether it is live is decided elsewhere; no request reads this record. */
+export interface SessionRecord {
+  readonly id: string
+  readonly name: string
+  /** The generation of the account's session epoch; `undefined`: opened with a token of another issuer. */
+  readonly generation: number | undefined
+  /** The door or listener that opened it. */
+  readonly door: string
+  /** Seconds since the epoch, like the next two. */
+  readonly createdAt: number
+  /** Exact to the minute. */
+  readonly seenAt: number
+  /** The session is over then, unless it is used before. */
+  readonly expiresAt: number
+  /** Address of the client that used it last. Empty on a Unix socket. */
+  readonly peer: string
+  readonly userAgent: string
+}
+
+export interface SessionRecordRange {
+  /** Only sessions of this name. */
+  readonly name?: string
+  /** The last record of the previous page. */
+  readonly after?: Pick<SessionRecord, 'createdAt' | 'id'>
+  /** 1 to 10 000. A shorter page is the last one. */
+  readonly limit: number
+}
+
+export interface SessionRecordStore {
+  /** Adds new records. Of a known one the last use is updated; the later time counts. Is no change of the directory. */
+  putSessionRecords(records: readonly SessionRecord[]): Promise<void>
+  findSessionRecord(id: string): Promise<SessionRecord | undefined>
+  /** One page, the newest session first. */
+  listSessionRecords(range: SessionRecordRange): Promise<readonly SessionRecord[]>
+  /** Deletes expired records. Returns how many. */
+  purgeSessionRecords(nowSeconds: number): Promise<number>
 }
 
 export interface CodeStore {
@@ -173,7 +211,14 @@ export interface ChangeFeed {
   onWake(listener: () => void): () => void
 }
 
-export interface Store extends UserStore, SessionStore, CodeStore, FailureStore, SettingStore, ChangeFeed {
+export interface Store
+  extends UserStore,
+    SessionStore,
+    SessionRecordStore,
+    CodeStore,
+    FailureStore,
+    SettingStore,
+    ChangeFeed {
   /** For logs and health. */
   readonly engine: string
   /** Waits for running operations. Later calls are refused. */

@@ -5,6 +5,7 @@ import { type Engine, IncompatibleStoreError, type Statement } from './engine.ts
 import { createChangeFeed } from './operations/changes.ts'
 import { createCodeStore } from './operations/codes.ts'
 import { createFailureStore } from './operations/failures.ts'
+import { createSessionRecordStore } from './operations/session-records.ts'
 import { createSessionStore } from './operations/sessions.ts'
 import { createSettingStore } from './operations/settings.ts'
 import { createUserStore } from './operations/users.ts'
@@ -37,6 +38,7 @@ const createStore = (engine: Engine): Store =>
     engine: engine.name,
     ...createUserStore(engine),
     ...createSessionStore(engine),
+    ...createSessionRecordStore(engine),
     ...createCodeStore(engine),
     ...createFailureStore(engine),
     ...createSettingStore(engine),

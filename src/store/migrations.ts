@@ -183,5 +183,48 @@ const FAILURES: Migration = {
     CREATE INDEX cardea_failures_expiry ON cardea_failures (expires_at);`,
 }
 
+/** Sessions for lists, newest first. A row says nothing about whether its session is live. */
+const SESSION_RECORDS: Migration = {
+  number: 6,
+  name: 'sessions',
+  sqlite: `
+    CREATE TABLE cardea_sessions (
+      id TEXT NOT NULL PRIMARY KEY,
+      name TEXT NOT NULL,
+      generation INTEGER,
+      door TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      seen_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      peer TEXT NOT NULL,
+      user_agent TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX cardea_sessions_name ON cardea_sessions (name, created_at, id);
+    CREATE INDEX cardea_sessions_created ON cardea_sessions (created_at, id);
+    CREATE INDEX cardea_sessions_expiry ON cardea_sessions (expires_at);`,
+  postgres: `
+    CREATE TABLE cardea_sessions (
+      id text COLLATE "C" NOT NULL PRIMARY KEY,
+      name text COLLATE "C" NOT NULL,
+      generation bigint,
+      door text NOT NULL,
+      created_at bigint NOT NULL,
+      seen_at bigint NOT NULL,
+      expires_at bigint NOT NULL,
+      peer text NOT NULL,
+      user_agent text NOT NULL
+    );
+    CREATE INDEX cardea_sessions_name ON cardea_sessions (name, created_at, id);
+    CREATE INDEX cardea_sessions_created ON cardea_sessions (created_at, id);
+    CREATE INDEX cardea_sessions_expiry ON cardea_sessions (expires_at);`,
+}
+
 /** Ordered by number, without a gap. */
-export const MIGRATIONS: readonly Migration[] = [DIRECTORY, USED_CODES, HASH_WORK, ENDED_SESSION_NAMES, FAILURES]
+export const MIGRATIONS: readonly Migration[] = [
+  DIRECTORY,
+  USED_CODES,
+  HASH_WORK,
+  ENDED_SESSION_NAMES,
+  FAILURES,
+  SESSION_RECORDS,
+]

@@ -1,5 +1,7 @@
 import type { Statement } from './engine.ts'
 
+const SESSION_COLUMNS = 'id, name, generation, door, created_at, seen_at, expires_at, peer, user_agent'
+
 const TEXTS = {
   findUser: 'SELECT name, sequence, is_live, record FROM cardea_users WHERE name = $1',
   findVersion: 'SELECT name, sequence, is_live FROM cardea_users WHERE name = $1',
@@ -33,6 +35,20 @@ const TEXTS = {
   // compares twice: a row whose expiry was extended after the inner query must stay
   purgeEnded: `DELETE FROM cardea_ended_sessions WHERE expires_at <= $1 AND id IN
     (SELECT id FROM cardea_ended_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,
+
+  putSession: `INSERT INTO cardea_sessions (${SESSION_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, peer = excluded.peer, user_agent = excluded.user_agent,
+      expires_at = CASE WHEN excluded.expires_at > cardea_sessions.expires_at
+        THEN excluded.expires_at ELSE cardea_sessions.expires_at END
+    WHERE excluded.seen_at >= cardea_sessions.seen_at`,
+  findSession: `SELECT ${SESSION_COLUMNS} FROM cardea_sessions WHERE id = $1`,
+  listSessions: `SELECT ${SESSION_COLUMNS} FROM cardea_sessions
+    WHERE (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3`,
+  listSessionsOf: `SELECT ${SESSION_COLUMNS} FROM cardea_sessions
+    WHERE name = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`,
+  removeSession: 'DELETE FROM cardea_sessions WHERE id = $1 RETURNING id',
+  purgeSessions: `DELETE FROM cardea_sessions WHERE expires_at <= $1 AND id IN
+    (SELECT id FROM cardea_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,
 
   // returns no row, and writes nothing, if the stored step is not older
   useCodeStep: `INSERT INTO cardea_used_codes (name, step) VALUES ($1, $2)

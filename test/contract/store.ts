@@ -10,6 +10,7 @@ import { FAILURE_TESTS } from './store-failures.ts'
 import { FEED_TESTS } from './store-feed.ts'
 import { LISTING_TESTS } from './store-listing.ts'
 import { PROCESS_TESTS } from './store-processes.ts'
+import { SESSION_RECORD_TESTS } from './store-session-records.ts'
 import { SESSION_TESTS } from './store-sessions.ts'
 import { SETTING_TESTS } from './store-settings.ts'
 import { USER_TESTS } from './store-users.ts'
@@ -35,6 +36,7 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   users: USER_TESTS,
   'listing of users': LISTING_TESTS,
   'ended sessions': SESSION_TESTS,
+  sessions: SESSION_RECORD_TESTS,
   'one-time codes': CODE_TESTS,
   'failed password checks': FAILURE_TESTS,
   settings: SETTING_TESTS,

@@ -31,6 +31,7 @@ function* endSession({ id, name, expiresAt }: EndedSession): Operation<EndedCoun
   const counters = yield* lockCounters()
   const sequence = counters.sequence + 1
   yield one(STATEMENTS.putEnded, id, name, expiresAt, sequence)
+  yield one(STATEMENTS.removeSession, id)
   yield* writeCounters({ ...counters, sequence })
   const [row] = yield one(STATEMENTS.countEnded, name)
   return { sequence, count: numberOf(row, 'count') }

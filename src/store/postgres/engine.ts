@@ -138,6 +138,14 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
       'SELECT * FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::bigint[])',
     ),
   ],
+  [
+    'putSession',
+    STATEMENTS.putSession.text.replace(
+      'VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+      `SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[],
+        $7::bigint[], $8::text[], $9::text[])`,
+    ),
+  ],
 ])
 
 export const toPostgres = (name: string, text: string): string => OWN.get(name) ?? text

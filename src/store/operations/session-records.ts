@@ -1,0 +1,77 @@
+import type { SessionRecord, SessionRecordRange, SessionRecordStore } from '../../directory/store-port.ts'
+import {
+  type Engine,
+  many,
+  numberOf,
+  type OneStep,
+  type Operation,
+  one,
+  type Row,
+  textOf,
+  type Value,
+} from '../engine.ts'
+import { isKey, requireKey, requireLimit, requireText } from '../limits.ts'
+import { STATEMENTS } from '../statements.ts'
+import { purgeExpired } from './purge.ts'
+
+export const createSessionRecordStore = (engine: Engine): SessionRecordStore => ({
+  async putSessionRecords(records) {
+    for (const record of records) requireStorable(record)
+    if (records.length > 0) await engine.transact(() => putSessions(records))
+  },
+  async findSessionRecord(id) {
+    if (!isKey(id)) return undefined
+    const [row] = await engine.ask(one(STATEMENTS.findSession, id))
+    return row && readSession(row)
+  },
+  async listSessionRecords(range) {
+    requireLimit(range.limit)
+    if (range.name !== undefined && !isKey(range.name)) return []
+    return (await engine.ask(listSessions(range))).map(readSession)
+  },
+  purgeSessionRecords: (nowSeconds) => purgeExpired(engine, STATEMENTS.purgeSessions, nowSeconds),
+})
+
+function requireStorable({ id, name, peer, userAgent }: SessionRecord): void {
+  requireKey(id, 'the id of a session')
+  requireKey(name, 'a name')
+  requireText(peer, 'an address')
+  requireText(userAgent, 'a user agent')
+}
+
+/** Sorted: two nodes that write the same sessions lock the rows in the same order. */
+function* putSessions(records: readonly SessionRecord[]): Operation<void> {
+  const sorted = records.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  yield many(STATEMENTS.putSession, sorted.map(toRow))
+}
+
+const toRow = (record: SessionRecord): readonly Value[] => [
+  record.id,
+  record.name,
+  record.generation ?? null,
+  record.door,
+  record.createdAt,
+  record.seenAt,
+  record.expiresAt,
+  record.peer,
+  record.userAgent,
+]
+
+const NEWEST = { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
+
+function listSessions({ name, after: { createdAt, id } = NEWEST, limit }: SessionRecordRange): OneStep {
+  if (name === undefined) return one(STATEMENTS.listSessions, createdAt, id, limit)
+  return one(STATEMENTS.listSessionsOf, name, createdAt, id, limit)
+}
+
+const readSession = (row: Row): SessionRecord => ({
+  id: textOf(row, 'id'),
+  name: textOf(row, 'name'),
+  generation: row['generation'] === null ? undefined : numberOf(row, 'generation'),
+  door: textOf(row, 'door'),
+  createdAt: numberOf(row, 'created_at'),
+  seenAt: numberOf(row, 'seen_at'),
+  expiresAt: numberOf(row, 'expires_at'),
+  peer: textOf(row, 'peer'),
+  userAgent: textOf(row, 'user_agent'),
+})

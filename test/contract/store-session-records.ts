@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import type { SessionRecord } from '../../src/directory/store-port.ts'
+import type { StoreTests } from './store.ts'
+import { isRefusal } from './store-values.ts'
+
+const ONE: SessionRecord = {
+  id: 'one',
+  name: 'alice',
+  generation: 2 ** 48 + 5,
+  door: 'document',
+  createdAt: 1_800_000_010,
+  seenAt: 1_800_000_060,
+  expiresAt: 1_800_000_600,
+  peer: '192.0.2.1',
+  userAgent: 'curl/8',
+}
+const TWO: SessionRecord = { ...ONE, id: 'two', createdAt: 1_800_000_020, generation: undefined, peer: '' }
+const THREE: SessionRecord = { ...ONE, id: 'three', name: 'bob', createdAt: 1_800_000_020 }
+
+export const SESSION_RECORD_TESTS: StoreTests = {
+  async 'lists sessions, the newest first, page by page'({ store }) {
+    await store.putSessionRecords([ONE, TWO, THREE])
+    assert.deepEqual(await store.listSessionRecords({ limit: 10 }), [TWO, THREE, ONE])
+    assert.deepEqual(await store.listSessionRecords({ limit: 2, after: TWO }), [THREE, ONE])
+    assert.deepEqual(await store.listSessionRecords({ limit: 2, after: ONE }), [])
+  },
+
+  async 'lists and finds the sessions of one name'({ store }) {
+    await store.putSessionRecords([ONE, TWO, THREE])
+    assert.deepEqual(await store.listSessionRecords({ name: 'alice', limit: 10 }), [TWO, ONE])
+    assert.deepEqual(await store.listSessionRecords({ name: 'alice', limit: 1, after: TWO }), [ONE])
+    assert.deepEqual(await store.listSessionRecords({ name: 'a\0', limit: 1 }), [])
+    assert.deepEqual(await store.findSessionRecord('three'), THREE)
+    assert.equal(await store.findSessionRecord('four'), undefined)
+  },
+
+  async 'keeps the beginning and the latest use of a known session'({ store, openAnother }) {
+    const other = await openAnother()
+    await store.putSessionRecords([ONE])
+    const used = { seenAt: ONE.seenAt + 60, expiresAt: ONE.expiresAt + 60, peer: '192.0.2.2', userAgent: 'curl/9' }
+    await other.putSessionRecords([{ ...ONE, ...used, createdAt: 1_800_000_500 }])
+    await store.putSessionRecords([{ ...ONE, peer: '192.0.2.3' }])
+    assert.deepEqual(await store.findSessionRecord('one'), { ...ONE, ...used })
+  },
+
+  async 'writes the same sessions side by side'({ store, openAnother }) {
+    const stores = [store, await openAnother()]
+    const records = Array.from({ length: 100 }, (_, at) => ({ ...ONE, id: `s${at}` }))
+    const writes = Array.from({ length: 10 }, (_, at) =>
+      stores[at % 2]?.putSessionRecords(at < 5 ? records : records.toReversed()),
+    )
+    await Promise.all(writes)
+    assert.equal((await store.listSessionRecords({ limit: 1000 })).length, 100)
+  },
+
+  async 'forgets a session that is ended'({ store }) {
+    await store.putSessionRecords([ONE, TWO])
+    await store.endSession({ id: 'one', name: 'alice', expiresAt: 1 })
+    assert.deepEqual(await store.listSessionRecords({ limit: 10 }), [TWO])
+  },
+
+  async 'removes what has expired'({ store }) {
+    await store.putSessionRecords([ONE, { ...TWO, expiresAt: ONE.expiresAt + 1 }])
+    assert.equal(await store.purgeSessionRecords(ONE.expiresAt - 1), 0)
+    assert.equal(await store.purgeSessionRecords(ONE.expiresAt), 1)
+    assert.deepEqual(
+      (await store.listSessionRecords({ limit: 10 })).map(({ id }) => id),
+      ['two'],
+    )
+  },
+
+  async 'is no change of the directory'({ store }) {
+    await store.putSessionRecords([])
+    await store.putSessionRecords([ONE])
+    assert.equal(await store.sequence(), 0)
+    assert.deepEqual(await store.changesSince(0, 10), [])
+  },
+
+  async 'refuses values that no database can hold, and too large pages'({ store }) {
+    await assert.rejects(store.putSessionRecords([{ ...ONE, userAgent: 'a\0' }]), isRefusal('bad_request'))
+    await assert.rejects(store.putSessionRecords([{ ...ONE, id: 'a\ud800' }]), isRefusal('bad_request'))
+    await assert.rejects(store.listSessionRecords({ limit: 10_001 }), RangeError)
+  },
+}
