@@ -22,8 +22,6 @@ export interface LoadInput {
 /** Everything that is set, with what the store holds; with nothing before it is open. */
 export type SettingsReader = (runtime: readonly RuntimeEntry[]) => Reading
 
-export const loadSettings = (input: LoadInput): Reading => openSettings(input)([])
-
 /**
  * Reads every file that was named, once: however often it is asked with another run-time layer, it sees no later edit of
  * a file. `--config` stands in place of `CARDEA_CONFIG`.

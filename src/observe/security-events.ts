@@ -25,8 +25,6 @@ export interface RunningSecurityEvents extends SecurityEvents {
   flush(): void
 }
 
-export const SILENT_EVENTS: SecurityEvents = Object.freeze({ record: () => {} })
-
 export function createSecurityEvents({ node, sinks, clock = SYSTEM_CLOCK }: SecurityEventsDeps): RunningSecurityEvents {
   const write = (record: SecurityRecord) => {
     const row: EventRow = SECURITY_EVENTS[record.event]

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { rewriteAdmin } from '../../src/config/admin-file.ts'
 import { splitFlags } from '../../src/config/flags.ts'
-import { loadSettings } from '../../src/config/load.ts'
+import { openSettings } from '../../src/config/load.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'cardea-admins-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -22,7 +22,7 @@ function writeIni(text: string): string {
 }
 
 const adminsOf = (path: string) =>
-  loadSettings({ flags: splitFlags(['-c', path]), env: {}, cwd: folder }).settings.admins
+  openSettings({ flags: splitFlags(['-c', path]), env: {}, cwd: folder })([]).settings.admins
 
 test('the password is replaced, every other byte and the mode stay', () => {
   const path = writeIni('\uFEFF; mine\r\n[admins]\r\nann = pw ; why\r\nbob=p w\r\n\r\n')

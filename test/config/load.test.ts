@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { splitFlags } from '../../src/config/flags.ts'
-import { loadSettings } from '../../src/config/load.ts'
+import { openSettings } from '../../src/config/load.ts'
 import { exitCodeOf, renderProblem } from '../../src/config/problems.ts'
 
 const folders: string[] = []
@@ -24,7 +24,7 @@ function folderWith(files: Readonly<Record<string, string | Uint8Array>>): strin
 }
 
 const load = (cwd: string, argv: readonly string[], env: Record<string, string> = {}) =>
-  loadSettings({ flags: splitFlags(argv), env, cwd })
+  openSettings({ flags: splitFlags(argv), env, cwd })([])
 
 const problemsOf = (cwd: string, argv: readonly string[], env = {}) => load(cwd, argv, env).problems.map(renderProblem)
 

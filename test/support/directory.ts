@@ -7,7 +7,7 @@ import type { Administration, DirectorySettings } from '../../src/directory/deps
 import type { Directory, UserEditor } from '../../src/directory/directory.ts'
 import type { SettingList, Store } from '../../src/directory/store-port.ts'
 import type { User } from '../../src/directory/user.ts'
-import { type SecurityEvents, SILENT_EVENTS } from '../../src/observe/security-events.ts'
+import type { SecurityEvents } from '../../src/observe/security-events.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { followChanges } from '../../src/store/feed.ts'
@@ -88,7 +88,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     settings: () => ({ ...SETTINGS, ...options.settings }),
     follow: (deps) => followChanges(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
     clock,
-    events: options.events ?? SILENT_EVENTS,
+    events: options.events ?? { record: () => {} },
     log: SILENT_LOG,
   })
   let isClosed = false
