@@ -5,6 +5,7 @@ import { checkName } from '../directory/user.ts'
 import { UNKNOWN_NAME } from '../observe/security-event-table.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { CredentialSource } from './handler.ts'
+import type { SessionRecorder } from './record-sessions.ts'
 import type { SignIn } from './sign-in.ts'
 
 export interface RecordSignInDeps {
@@ -48,13 +49,16 @@ export interface SignInObserver {
 const FIRST_USE_MS = 3_600_000
 const MAX_REMEMBERED = 10_000
 
-export function createSignInObserver(events: SecurityEvents): SignInObserver {
+export function createSignInObserver(events: SecurityEvents, sessions?: SessionRecorder): SignInObserver {
   const known = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: FIRST_USE_MS })
   return {
-    onAccepted(authenticated, { client }) {
-      // recorded when the session or token was issued
-      if (authenticated.session || authenticated.bearer?.session) return
-      const key = toKey(authenticated, client.address)
+    onAccepted(authenticated, source) {
+      // the sign-in was recorded when the session or token was issued
+      if (authenticated.session || authenticated.bearer?.session) {
+        sessions?.onUsed(authenticated, source)
+        return
+      }
+      const key = toKey(authenticated, source.client.address)
       if (known.has(key)) return
       known.set(key, true)
       const { identity, by } = authenticated

@@ -7,6 +7,8 @@ import type { Directory, Revocation } from './directory.ts'
 import { createEndedSessions } from './ended-sessions.ts'
 import { createImportUsers } from './import-users.ts'
 import { createNewPasswords } from './new-passwords.ts'
+import { createSessionNotes } from './session-notes.ts'
+import { createSessionList } from './session-records.ts'
 import { createSessions } from './sessions.ts'
 import { createHashUpgrade } from './upgrade-hash.ts'
 import { createUserCache } from './user-cache.ts'
@@ -29,12 +31,15 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const findAccount = createFindAccount(parts)
   const upgrade = createHashUpgrade({ ...parts, findAccount })
   const editor = createUserEditor(parts)
+  const sessions = createSessions({ ...parts, findAccount })
+  const notes = createSessionNotes(store, clock)
   return {
     ...createUserReader(parts),
     ...editor,
     importUsers: createImportUsers({ ...parts, editor }),
     ...createAdministrators(parts),
-    ...createSessions({ ...parts, findAccount }),
+    ...sessions,
+    ...createSessionList({ ...parts, notes, sessions, findAccount }),
     findAccount,
     storedWork: hashWork.list,
     upgradeHash: upgrade.begin,
@@ -47,6 +52,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     catchUp: tracker.catchUp,
     async close() {
       await upgrade.settled()
+      await notes.close()
       await tracker.close()
     },
   }

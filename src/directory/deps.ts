@@ -34,6 +34,8 @@ export interface DirectorySettings {
   readonly cacheSize: number
   /** How long cached data is used while the store does not respond. */
   readonly maxStalenessMs: number
+  /** From now on, how long a cookie or token of any session can be accepted at most, renewals of running requests included. */
+  readonly maxSessionSeconds: number
 }
 
 /** The current administrators. They are part of the configuration. */

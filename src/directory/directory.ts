@@ -10,7 +10,7 @@ import type { HashWork } from '../passwords/hash-work.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
 import type { Session, SessionOwner } from './session.ts'
-import type { EndedSession, UserRange } from './store-port.ts'
+import type { EndedSession, SessionRecord, SessionRecordRange, UserRange } from './store-port.ts'
 import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionEpoch, User, UserRecord } from './user.ts'
 
 /** The expected `_rev` of the document, or `any`. */
@@ -167,6 +167,28 @@ export interface SessionDirectory {
   endSession(session: EndingSession): Promise<void>
 }
 
+/** A session that a request has opened or used now. */
+export type SessionUse = Omit<SessionRecord, 'seenAt'>
+
+export interface SessionPage {
+  readonly sessions: readonly SessionRecord[]
+  /** To be sent as `after` for the next page; `undefined`: this was the last one. */
+  readonly next: SessionRecordRange['after']
+}
+
+/** The sessions that are live, for lists. */
+export interface SessionList {
+  /**
+   * Never waits: uses are written in batches, those of one session once a minute. `describe` is called only for a use
+   * that is written.
+   */
+  noteSession(id: string, describe: () => SessionUse): void
+  /** The newest first. A page may be shorter than its limit and still not be the last one. */
+  listSessions(range: SessionRecordRange): Promise<SessionPage>
+  /** Ends a session on every node. `undefined`: no live session has this id. */
+  revokeSession(id: string): Promise<SessionRecord | undefined>
+}
+
 /** `account`: every credential of the name must be checked again. `everything`: of every name. */
 export type Revocation =
   | { readonly kind: 'session'; readonly id: string; readonly name: string }
@@ -216,8 +238,9 @@ export interface Directory
     AdministratorDirectory,
     AccountDirectory,
     SessionDirectory,
+    SessionList,
     RevocationFeed,
     DirectoryFreshness {
-  /** Stops following changes. The store stays open. */
+  /** Writes the uses of sessions noted so far, and stops following changes. The store stays open. */
   close(): Promise<void>
 }

@@ -41,6 +41,11 @@ export interface RenewedSession {
   readonly maxAgeSeconds: number
 }
 
+/** The cookie of a new session. */
+export interface OpenedCookie extends RenewedSession {
+  readonly id: string
+}
+
 const ID_BYTES = 16
 const HEAD_BYTES = 8
 const TIME_BYTES = 4

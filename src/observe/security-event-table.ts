@@ -82,6 +82,13 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     fields: { ...USER, ...REASON },
   },
+  'session.ended': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'one session of a user revoked',
+    scope: 'request',
+    fields: { ...USER, openedBy: text('Door that opened the session.') },
+  },
   'limit.started': {
     level: 'warn',
     outcome: 'failure',

@@ -32,7 +32,7 @@ import { findKeyVersion } from '../keys/jwt-keys.ts'
 import { followCookieTimeout } from '../live-config/cookie-secret.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { mountAdminApi } from './admin-door.ts'
-import type { DoorParts } from './parts.ts'
+import { createRecorder, type DoorParts } from './parts.ts'
 import {
   toClaimRules,
   toDocumentDoorLimits,
@@ -130,7 +130,8 @@ function createCredentials(parts: DoorParts) {
     settings.values.chttpd.authentication_handlers.flatMap((name) => byName.get(name) ?? []),
   )
   const withoutCookie = deriveLive(handlers, (all) => all.filter(({ name }) => name !== COOKIE_HANDLER))
-  const observer = createSignInObserver(events)
+  const recorder = createRecorder(directory, 'document', () => parts.sessionSettings.get().timeoutSeconds)
+  const observer = createSignInObserver(events, recorder)
   return {
     identify: (context: RequestContext) => authenticate(context, handlers.get(), observer),
     /** The cookie of this door is not accepted on the paths of other dialects. */
@@ -139,7 +140,7 @@ function createCredentials(parts: DoorParts) {
     identifyAgain: (context: RequestContext) => authenticate(context, handlers.get()),
     /** Whether the handler is configured now. */
     isAsked: (handler: string) => handlers.get().some(({ name }) => name === handler),
-    sessions: createDocumentSessions({ signIn, directory, events, cookies }),
+    sessions: createDocumentSessions({ signIn, directory, events, recorder, cookies, clock: SYSTEM_CLOCK }),
   }
 }
 

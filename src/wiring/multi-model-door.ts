@@ -2,6 +2,7 @@
 import { createBasicHandler } from '../auth/basic.ts'
 import { createBearerHandler } from '../auth/bearer.ts'
 import { createIsOwnCredential } from '../auth/own-credentials.ts'
+import type { SessionRecorder } from '../auth/record-sessions.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
@@ -35,7 +36,7 @@ import { describeRing } from '../keys/ring.ts'
 import type { TokenSecrets } from '../live-config/secret-rings.ts'
 import { mountAdminApi } from './admin-door.ts'
 import type { Identify } from './gateway.ts'
-import type { DoorParts } from './parts.ts'
+import { createRecorder, type DoorParts } from './parts.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
 import { createMultiModelUpstream, createServiceUpstream, type Judgement } from './upstream.ts'
 
@@ -98,10 +99,14 @@ const createSharedDeps = (parts: DoorParts, config: Live<Config>, settings: Live
 
 const toIssuer = (config: Config): string => config['multi-model'].name.toLowerCase()
 
+const toRecorder = ({ directory }: DoorParts, settings: Live<MultiModelSettings>): SessionRecorder =>
+  createRecorder(directory, 'multi-model', () => settings.get().sessionTimeoutSeconds)
+
 const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): MultiModelSignIns =>
   createMultiModelSignIns({
     ...parts,
     events: parts.liveConfig.events,
+    recorder: toRecorder(parts, settings),
     ring: parts.tokenSecrets.ring.get,
     issuer: toIssuer(config.get()),
     settings: settings.get,
@@ -123,7 +128,7 @@ function createDoorIdentify(parts: DoorParts, signIns: MultiModelSignIns, settin
     }),
     basic: createBasicHandler(MULTI_MODEL_BASIC, signIns.check),
     knowsUsers,
-    observer: createSignInObserver(liveConfig.events),
+    observer: createSignInObserver(liveConfig.events, toRecorder(parts, settings)),
   })
 }
 

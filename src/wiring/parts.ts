@@ -2,6 +2,7 @@
 import type { PasswordCheck } from '../auth/basic.ts'
 import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
 import { shareFailures } from '../auth/limits/share.ts'
+import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
 import type { RequirePasswordDeps } from '../auth/require-password.ts'
 import type { CookieSecrets } from '../auth/session/secrets.ts'
@@ -100,10 +101,15 @@ function createAdminSessions(
     directory,
     signIn,
     events: liveConfig.events,
+    recorder: createRecorder(directory, 'admin', () => settings.get().timeoutSeconds),
     ownKey: () => liveConfig.get().ownKey,
     clock: SYSTEM_CLOCK,
   })
 }
+
+/** Notes the sessions of one door, for lists of sessions. */
+export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
+  createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
 
 function createDoorSignIn({ liveConfig, directory, guesses }: OpenedParts): DoorSignIn {
   const config = () => liveConfig.get().settings.values

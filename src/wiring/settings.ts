@@ -5,6 +5,7 @@ import { createSecureContext } from 'node:tls'
 import type { JwtDeps } from '../auth/jwt.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
 import type { ProxyHeaderNames } from '../auth/proxy.ts'
+import { RUNNING_REQUESTS_SECONDS } from '../auth/session/secrets.ts'
 import type { SessionSettings, SigningSettings } from '../auth/session/set-cookie.ts'
 import { expandPeers } from '../config/addresses.ts'
 import { toDigests } from '../config/auth-codecs.ts'
@@ -160,7 +161,14 @@ export const toDirectorySettings = (config: Config): DirectorySettings => ({
   upgradesHashes: config.chttpd_auth.upgrade_hash_on_auth,
   cacheSize: config.chttpd_auth.auth_cache_size,
   maxStalenessMs: toMs(config.store['max-staleness']),
+  maxSessionSeconds: toMaxSessionSeconds(config),
 })
+
+/** The longest lifetime that any door gives to a cookie or token. */
+const toMaxSessionSeconds = ({ chttpd_auth, admin, server, auth }: Config): number =>
+  Math.ceil(
+    Math.max(chttpd_auth.timeout, admin['session-timeout'], server['session-timeout'], auth['maximal-jwt-expiry-time']),
+  ) + RUNNING_REQUESTS_SECONDS
 
 export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[] {
   const host = chttpd.bind_address === 'any' ? '::' : chttpd.bind_address

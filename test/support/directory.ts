@@ -67,6 +67,7 @@ const SETTINGS: DirectorySettings = {
   upgradesHashes: true,
   cacheSize: 100,
   maxStalenessMs: 60_000,
+  maxSessionSeconds: 3600,
 }
 
 const OWN_KEY = Buffer.from('the own key of every node of a test')

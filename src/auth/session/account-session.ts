@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Account } from '../../directory/account.ts'
-import type { Directory } from '../../directory/directory.ts'
-import type { RenewedSession } from '../../directory/session.ts'
+import type { Directory, SessionOpening } from '../../directory/directory.ts'
+import type { OpenedCookie, RenewedSession } from '../../directory/session.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
 import {
   isRenewalDue,
@@ -34,7 +34,8 @@ export interface AccountSessionDeps {
 }
 
 export interface AccountSessions {
-  open(account: Account): RenewedSession
+  /** Opened with the password, unless `opening` says otherwise. */
+  open(account: Account, opening?: SessionOpening): OpenedCookie
   /** `undefined`: wrong signature, expired or revoked. */
   find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
   /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
@@ -42,7 +43,10 @@ export interface AccountSessions {
 }
 
 export const createAccountSessions = (deps: AccountSessionDeps): AccountSessions => ({
-  open: (account) => issue(account, deps.directory.createSession(account, { hasPassword: true }).id, deps),
+  open(account, opening = { hasPassword: true }) {
+    const { id } = deps.directory.createSession(account, opening)
+    return { id, ...issue(account, id, deps) }
+  },
   async find(cookie) {
     const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
     const session = account && verify(cookie, account, deps)

@@ -98,7 +98,7 @@ export const createCookieTimeouts = (first: number, clock: Clock): CookieTimeout
   })
 
 /** Requests that are running when a session is revoked can still renew its cookie. */
-const RUNNING_REQUESTS_SECONDS = 600
+export const RUNNING_REQUESTS_SECONDS = 600
 
 /** When the last cookie expires of a session that is revoked now. */
 export const lastExpiry = (issuedAt: number, now: number, timeouts: readonly number[]): number =>

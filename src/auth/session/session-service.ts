@@ -1,8 +1,10 @@
+import { type Clock, nowSeconds } from '../../base/clock.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated, Identity } from '../../directory/identity.ts'
-import type { PresentedSession, RenewedSession } from '../../directory/session.ts'
+import type { OpenedCookie, PresentedSession, RenewedSession } from '../../directory/session.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { CredentialSource } from '../handler.ts'
+import type { SessionRecorder } from '../record-sessions.ts'
 import type { DoorSignIn } from '../sign-in.ts'
 import type { AccountSessions } from './account-session.ts'
 import type { TokenSessions } from './token-session.ts'
@@ -12,6 +14,8 @@ export interface SessionServiceDeps {
   readonly accounts: AccountSessions
   readonly directory: Pick<Directory, 'endSession'>
   readonly events: SecurityEvents
+  readonly recorder: SessionRecorder
+  readonly clock: Clock
   /** Recorded as the handler of a sign-in. */
   readonly endpoint: string
 }
@@ -41,6 +45,7 @@ export const createSessionService = (deps: SessionServiceDeps): SessionService =
     const account = await deps.signIn({ ...credentials, source, handler })
     if (!account) return undefined
     const cookie = deps.accounts.open(account)
+    noteOpened({ identity: account, cookie }, source, deps)
     const subject = account.name
     events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })
     return { identity: account, cookie }
@@ -51,13 +56,25 @@ export const createSessionService = (deps: SessionServiceDeps): SessionService =
   },
 })
 
+interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'recorder' | 'clock'> {
+  readonly tokens: TokenSessions
+}
+
 /** Opens a session for a JWT that was accepted. */
 export function openTokenSession(
   { identity, origin }: Authenticated,
-  { tokens, events }: { readonly tokens: TokenSessions; readonly events: SecurityEvents },
+  source: CredentialSource,
+  deps: TokenSessionServiceDeps,
 ): OpenedSession {
   if (identity.name === null || origin === undefined) throw new TypeError('the request has no token')
-  const cookie = tokens.open({ name: identity.name, roles: identity.roles, origin })
-  events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })
+  const cookie = deps.tokens.open({ name: identity.name, roles: identity.roles, origin })
+  noteOpened({ identity, cookie }, source, deps)
+  deps.events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })
   return { identity, cookie }
 }
+
+const noteOpened = (
+  { identity, cookie }: { readonly identity: Identity; readonly cookie: OpenedCookie },
+  source: CredentialSource,
+  { recorder, clock }: Pick<SessionServiceDeps, 'recorder' | 'clock'>,
+): void => recorder.onOpened({ id: cookie.id, identity, expiresAt: nowSeconds(clock) + cookie.maxAgeSeconds }, source)

@@ -7,7 +7,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { TokenOrigin } from '../../directory/identity.ts'
-import type { RenewedSession } from '../../directory/session.ts'
+import type { OpenedCookie, RenewedSession } from '../../directory/session.ts'
 import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
 import { isRenewalDue, isTimeCurrent, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
@@ -31,7 +31,7 @@ export interface TokenSubject {
 }
 
 export interface TokenSessions {
-  open(subject: TokenSubject): RenewedSession
+  open(subject: TokenSubject): OpenedCookie
   /** `undefined`: wrong signature, expired or revoked. */
   find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
   /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
@@ -39,7 +39,10 @@ export interface TokenSessions {
 }
 
 export const createTokenSessions = (deps: TokenSessionDeps): TokenSessions => ({
-  open: (subject) => issue(subject, randomBytes(SESSION_ID_BYTES), deps),
+  open(subject) {
+    const id = randomBytes(SESSION_ID_BYTES)
+    return { id: id.toString('base64url'), ...issue(subject, id, deps) }
+  },
   async find(cookie) {
     const session = verify(cookie, deps)
     if (!session || isExpired(session, deps) || (await isRevoked(session, deps))) return undefined

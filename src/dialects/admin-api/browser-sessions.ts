@@ -1,6 +1,7 @@
 // Sessions of browsers at /_cardea/. Their cookie is signed like that of the document door, with a purpose of its own.
 import { createHmac } from 'node:crypto'
 import type { AcceptedCredential } from '../../auth/handler.ts'
+import type { SessionRecorder } from '../../auth/record-sessions.ts'
 import { type AccountSessionDeps, createAccountSessions } from '../../auth/session/account-session.ts'
 import { readCookie } from '../../auth/session/cookie-value.ts'
 import { createSessionService } from '../../auth/session/session-service.ts'
@@ -15,6 +16,7 @@ export interface BrowserSessionsDeps extends Omit<AccountSessionDeps, 'purpose' 
   readonly directory: AccountSessionDeps['directory'] & Pick<Directory, 'endSession'>
   readonly signIn: DoorSignIn
   readonly events: SecurityEvents
+  readonly recorder: SessionRecorder
   /** Signs the page tokens. */
   ownKey(): Uint8Array
 }
@@ -30,7 +32,11 @@ export function createBrowserSessions(deps: BrowserSessionsDeps): AdminSessions 
       const value = context.cookie(ADMIN_COOKIE) ?? ''
       const cookie = readCookie(value)
       const found = cookie && (await accounts.find(cookie))
-      if (found) return toAuthenticated(found)
+      if (found) {
+        const authenticated = toAuthenticated(found)
+        deps.recorder.onUsed(authenticated, context)
+        return authenticated
+      }
       const isForged = cookie ? await accounts.isForged(cookie) : value !== ''
       if (isForged) deps.events.record('sign-in.refused', { reason: FORGED, handler: ADMIN_SESSION })
       return undefined

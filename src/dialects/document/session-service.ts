@@ -11,7 +11,8 @@ export function createDocumentSessions({ cookies, ...deps }: DocumentSessionsDep
   const service = createSessionService({ ...deps, accounts: cookies.accounts, endpoint: '_session' })
   return {
     signIn: ({ name, password, token }, context) => service.open({ name, password, code: token }, context),
-    openForToken: (authenticated) => openTokenSession(authenticated, { tokens: cookies.tokens, events: deps.events }),
+    openForToken: (authenticated, context) =>
+      openTokenSession(authenticated, context, { ...deps, tokens: cookies.tokens }),
     async end(context) {
       // the cookie is revoked even if another credential decided the identity of the request
       const session = context.authenticated?.session ?? (await findSession(context, cookies))?.session

@@ -41,7 +41,7 @@ export interface SessionService {
   /** Begins a session; `undefined`: these are nobody's credentials. */
   signIn(credentials: Credentials, context: RequestContext): Promise<OpenedSession | undefined>
   /** Begins a session for a token that was accepted. It ends with the token at the latest. */
-  openForToken(authenticated: Authenticated): OpenedSession
+  openForToken(authenticated: Authenticated, context: RequestContext): OpenedSession
   /** Ends every session the request carries. */
   end(context: RequestContext): Promise<void>
 }
@@ -100,10 +100,10 @@ async function signIn(context: RequestContext, options: SessionOptions): Promise
 async function open(context: RequestContext, sessions: SessionService): Promise<OpenedSession | undefined> {
   const authenticated = context.authenticated ?? ANONYMOUS
   const isByToken = authenticated.origin !== undefined && authenticated.session === undefined
-  if (isByToken && !hasBody(context)) return sessions.openForToken(authenticated)
+  if (isByToken && !hasBody(context)) return sessions.openForToken(authenticated, context)
   const { name, password, token } = await readSignInBody(context)
   if (name !== undefined) return sessions.signIn({ name, password, token }, context)
-  if (isByToken) return sessions.openForToken(authenticated)
+  if (isByToken) return sessions.openForToken(authenticated, context)
   throw new Refusal('bad_request', { about: 'request body must contain a username' })
 }
 

@@ -3,6 +3,7 @@
 import type { PasswordCheck } from '../../auth/basic.ts'
 import type { AcceptedCredential, CredentialSource } from '../../auth/handler.ts'
 import { toIssuedClaims } from '../../auth/issued-token.ts'
+import type { SessionRecorder } from '../../auth/record-sessions.ts'
 import type { Attempt, DoorSignIn } from '../../auth/sign-in.ts'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -22,6 +23,7 @@ export interface SignInsDeps {
   readonly directory: AccountDirectory & SessionDirectory
   readonly signIn: DoorSignIn
   readonly events: SecurityEvents
+  readonly recorder: SessionRecorder
   ring(): KeyRing
   readonly issuer: string
   settings(): AuthSettings
@@ -62,7 +64,9 @@ export function createMultiModelSignIns(deps: SignInsDeps): MultiModelSignIns {
       const session = directory.createSession(account, { hasPassword: token === undefined })
       const accessToken = token && toTokenMark(token)
       const rest = { renewableUntil: token?.validUntil, accessToken, allowedPaths: undefined }
-      const issued = issue(deps, session, now() + lifetimeSeconds, rest)
+      const expiresAt = now() + lifetimeSeconds
+      const issued = issue(deps, session, expiresAt, rest)
+      deps.recorder.onOpened({ id: session.id, identity: account, expiresAt }, source)
       recordToken(deps, account.name, { actor: account.name, handler: SIGN_IN_ENDPOINT })
       return issued
     },

@@ -1,0 +1,77 @@
+// Notes which sessions are opened and used, for lists of sessions.
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import type { Account } from '../directory/account.ts'
+import type { Directory, SessionUse } from '../directory/directory.ts'
+import type { Authenticated, Identity } from '../directory/identity.ts'
+import type { CredentialSource } from './handler.ts'
+
+export interface SessionRecorderDeps {
+  readonly directory: Pick<Directory, 'noteSession' | 'findPasswordTime'>
+  /** The door or listener that the sessions belong to. */
+  readonly door: string
+  /** How long a session cookie is valid after its last use. */
+  timeoutSeconds(): number
+  readonly clock: Clock
+}
+
+/** A session that has just been opened. */
+export interface NewSession {
+  readonly id: string
+  readonly identity: Identity
+  /** Seconds since the epoch. */
+  readonly expiresAt: number
+}
+
+type Source = Pick<CredentialSource, 'client' | 'header'>
+
+export interface SessionRecorder {
+  onOpened(session: NewSession, source: Source): void
+  /** Does nothing for a credential without a session. */
+  onUsed(authenticated: Authenticated, source: Source): void
+}
+
+export function createSessionRecorder(deps: SessionRecorderDeps): SessionRecorder {
+  const { directory, clock } = deps
+  return {
+    onOpened(session, source) {
+      directory.noteSession(session.id, () => toUse(session, nowSeconds(clock), { source, door: deps.door }))
+    },
+    onUsed(authenticated, source) {
+      const used = authenticated.session ?? authenticated.bearer?.session
+      if (!used) return
+      directory.noteSession(used.id, () => {
+        const session = { id: used.id, identity: authenticated.identity, expiresAt: toExpiry(authenticated, deps) }
+        return toUse(session, findOpeningTime(used.id, authenticated, deps), { source, door: deps.door })
+      })
+    },
+  }
+}
+
+interface Use {
+  readonly source: Source
+  readonly door: string
+}
+
+const toUse = ({ id, identity, expiresAt }: NewSession, createdAt: number, { source, door }: Use): SessionUse => ({
+  id,
+  name: identity.name ?? '',
+  generation: isAccount(identity) ? identity.sessionEpoch.generation : undefined,
+  door,
+  createdAt,
+  expiresAt: Math.ceil(expiresAt),
+  peer: source.client.address,
+  userAgent: source.header('user-agent') ?? '',
+})
+
+function toExpiry({ session, bearer }: Authenticated, { timeoutSeconds, clock }: SessionRecorderDeps): number {
+  const renewed = nowSeconds(clock) + timeoutSeconds()
+  return session ? renewed : (bearer?.expiresAt ?? renewed)
+}
+
+/** The record of a session that was opened before the server kept records may begin with a later use. */
+function findOpeningTime(id: string, { identity, bearer }: Authenticated, deps: SessionRecorderDeps): number {
+  const openedAt = isAccount(identity) ? deps.directory.findPasswordTime(id, identity) : undefined
+  return openedAt ?? bearer?.session?.issuedAt ?? nowSeconds(deps.clock)
+}
+
+const isAccount = (identity: Identity): identity is Account => 'sessionEpoch' in identity
