@@ -6,7 +6,6 @@ import type { SessionRecorder } from '../auth/record-sessions.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { readServices, type Service } from '../config/open-sections.ts'
@@ -16,24 +15,26 @@ import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
 import { isMounted } from '../dialects/mounted.ts'
-import { MULTI_MODEL_BASIC } from '../dialects/multi-model/basic.ts'
-import { withDeclinedChallenges } from '../dialects/multi-model/challenge.ts'
-import { createDatabase, isDatabaseCreation } from '../dialects/multi-model/create-database.ts'
-import { createMultiModelDialect, type MultiModelSettings } from '../dialects/multi-model/dialect.ts'
-import { createGrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
-import { createIdentify, createRequireEntry, withoutPathTokens } from '../dialects/multi-model/identify.ts'
+import {
+  createAuthenticate,
+  createRequireEntry,
+  MULTI_MODEL_BASIC,
+  withoutPathTokens,
+} from '../dialects/multi-model/authenticate.ts'
+import {
+  createMultiModelDialect,
+  type MultiModelSettings,
+  withDeclinedChallenges,
+} from '../dialects/multi-model/dialect.ts'
+import { GrantedDatabases } from '../dialects/multi-model/granted-databases.ts'
 import { createServerMode } from '../dialects/multi-model/mode.ts'
-import { namesDatabase } from '../dialects/multi-model/path.ts'
-import { createFallback, ownRoutes, refuseBatch, standInRoutes } from '../dialects/multi-model/routes.ts'
-import type { Secrets } from '../dialects/multi-model/secrets.ts'
+import { createFallback, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import { createServices, type Services } from '../dialects/multi-model/services.ts'
-import { createMultiModelSignIns, type MultiModelSignIns } from '../dialects/multi-model/sign-ins.ts'
+import { createSignInService, type SignInService } from '../dialects/multi-model/sign-in.ts'
 import type { Upstream } from '../gateway/upstream.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
-import { describeRing } from '../keys/ring.ts'
-import type { TokenSecrets } from '../live-config/secret-rings.ts'
 import { mountAdminApi } from './admin-door.ts'
 import type { Identify } from './gateway.ts'
 import { createRecorder, type DoorParts } from './parts.ts'
@@ -41,44 +42,64 @@ import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from '
 import { createMultiModelUpstream, createServiceUpstream, type Judgement } from './upstream.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
-  const { directory, log } = parts
   const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(config, toMultiModelSettings)
-  const { name, version } = config.get()['multi-model']
-  for (const line of describeOpenDoor(config.get())) log.warn(line)
+  for (const line of describeOpenDoor(config.get())) parts.log.warn(line)
   warnOpenAccess(parts, describeOpenDoor)
   const shared = createSharedDeps(parts, config, settings)
   const signIns = createSignIns(parts, config, settings)
-  const { identify, identifyAgain } = createDoorIdentify(parts, signIns, settings)
-  const authenticate = parts.gateway.note(identify)
+  const credentials = createCredentials(parts, signIns, settings)
+  const authenticate = parts.gateway.note(credentials.authenticate)
   // this door's handlers are the same in every configuration
-  const judgement: Judgement = { identify: identifyAgain, isAsked: () => true, dialect: () => dialect }
-  const upstream = createMultiModelUpstream(parts, config, judgement)
-  const services = createMountedServices(parts, config, judgement)
+  const judgement = { identify: credentials.authenticateAgain, isAsked: () => true, dialect: () => dialect }
+  const dialect: Dialect = createDialect({
+    ...{ parts, config, shared, signIns, authenticate },
+    upstream: createMultiModelUpstream(parts, config, judgement),
+    services: createMountedServices(parts, config, judgement),
+  })
+  return createDoor({
+    dialect,
+    mounts: createMounts(parts, authenticate, createRequireEntry({ ...shared, authenticate })),
+    limits: deriveLive(config, toDoorLimits),
+    trust: deriveLive(config, toTrustRules),
+    log: parts.log,
+  })
+}
+
+interface DialectParts {
+  readonly parts: DoorParts
+  readonly config: Live<Config>
+  readonly shared: SharedDeps
+  readonly signIns: SignInService
+  readonly authenticate: Identify
+  readonly upstream: Upstream
+  readonly services: Services
+}
+
+function createDialect({ parts, config, shared, signIns, authenticate, upstream, services }: DialectParts): Dialect {
+  const { name, version } = config.get()['multi-model']
   const auth = { ...shared, signIns }
-  const secrets = toSecrets(parts.tokenSecrets)
   const users = { ...shared, isPassword: signIns.isPassword }
   const isUpstreamDown = async () =>
     upstream.isSet() && (await upstream.checkHealth('/_admin/server/availability')).kind !== 'up'
-  const dialect: Dialect = createMultiModelDialect({
+  return createMultiModelDialect({
     ...shared,
     name,
     authenticate,
     routes: [
-      ...ownRoutes({ auth, users, tokens: shared, secrets }),
-      ...standInRoutes({ ...shared, version, product: PRODUCT, isServing: directory.isFresh, isUpstreamDown }),
+      ...ownRoutes({ auth, users, tokens: shared, ring: parts.tokenSecrets.ring }),
+      ...standInRoutes({
+        ...shared,
+        version,
+        product: PRODUCT,
+        isServing: parts.directory.isFresh,
+        isUpstreamDown,
+      }),
     ],
-    fallback: createFallback(auth, createForward(shared, upstream, services)),
+    fallback: createFallback({ ...shared, auth, upstream, services, isElsewhere: isMounted }),
     hasUpstream: upstream.isSet,
     reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
     forwardPreflight: services.forwardPreflight,
-  })
-  return createDoor({
-    dialect,
-    mounts: createMounts(parts, authenticate, createRequireEntry({ ...shared, identify: authenticate })),
-    limits: deriveLive(config, toDoorLimits),
-    trust: deriveLive(config, toTrustRules),
-    log,
   })
 }
 
@@ -87,7 +108,7 @@ type SharedDeps = ReturnType<typeof createSharedDeps>
 const createSharedDeps = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>) => ({
   mode: createServerMode(),
   directory: parts.directory,
-  databases: createGrantedDatabases({
+  databases: new GrantedDatabases({
     directory: parts.directory,
     hasUpstream: () => config.get().upstream['multi-model'].length > 0,
     clock: SYSTEM_CLOCK,
@@ -102,8 +123,8 @@ const toIssuer = (config: Config): string => config['multi-model'].name.toLowerC
 const toRecorder = ({ directory }: DoorParts, settings: Live<MultiModelSettings>): SessionRecorder =>
   createRecorder(directory, 'multi-model', () => settings.get().sessionTimeoutSeconds)
 
-const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): MultiModelSignIns =>
-  createMultiModelSignIns({
+const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<MultiModelSettings>): SignInService =>
+  createSignInService({
     ...parts,
     events: parts.liveConfig.events,
     recorder: toRecorder(parts, settings),
@@ -114,10 +135,10 @@ const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<Mu
     clock: SYSTEM_CLOCK,
   })
 
-function createDoorIdentify(parts: DoorParts, signIns: MultiModelSignIns, settings: Live<MultiModelSettings>) {
+function createCredentials(parts: DoorParts, signIns: SignInService, settings: Live<MultiModelSettings>) {
   const { directory, tokenSecrets, liveConfig } = parts
   const knowsUsers = () => settings.get().role === 'single'
-  return createIdentify({
+  return createAuthenticate({
     bearer: createBearerHandler({
       directory,
       ring: tokenSecrets.ring.get,
@@ -130,23 +151,6 @@ function createDoorIdentify(parts: DoorParts, signIns: MultiModelSignIns, settin
     knowsUsers,
     observer: createSignInObserver(liveConfig.events, toRecorder(parts, settings)),
   })
-}
-
-/** The response of ArangoDB to the creation of a database is one line. */
-const MAX_CREATION_BYTES = 1_048_576
-
-/** Forwards what has no route here: to a service, or to the database. */
-function createForward(shared: SharedDeps, upstream: Upstream, services: Services) {
-  const forwardWith = (context: RequestContext, body: Buffer) =>
-    upstream.forwardWhole(context, MAX_CREATION_BYTES, body)
-  return (context: RequestContext) => {
-    // Cardea's own paths have no API version: nothing with such a name is forwarded
-    if (isMounted(context.path.segments) && !namesDatabase(context.path)) throw new Refusal('invalid_target')
-    const response = services.forward(context)
-    if (response !== undefined || !upstream.isSet()) return response
-    refuseBatch(context.path.segments)
-    return isDatabaseCreation(context) ? createDatabase({ ...shared, forwardWith }, context) : upstream.forward(context)
-  }
 }
 
 function createMountedServices(parts: DoorParts, config: Live<Config>, judgement: Judgement): Services {
@@ -178,15 +182,6 @@ function createMounts(parts: DoorParts, identify: Identify, requireEntry: Step['
     leaves: 'OPTIONS',
   }))
 }
-
-const toSecrets = ({ ring }: TokenSecrets): Secrets => ({
-  describe: () => describeRing(ring.get()),
-  async reload() {
-    const load = await ring.reload()
-    if (load.kind === 'ring') return { kind: 'reloaded' }
-    return { kind: 'kept', errorNum: load.errorNum, reason: load.message }
-  },
-})
 
 const describeOpenDoor = ({ server }: Config): readonly string[] =>
   server.authentication ? [] : ['the multi-model door is OPEN TO ANYONE: server.authentication is false']

@@ -69,7 +69,7 @@ export interface Judgement extends Pick<RevalidateDeps<RequestContext>, 'identif
 }
 
 /** The steps of either dialect that check what an identity may do. */
-const RIGHTS_STEPS: ReadonlySet<string> = new Set(['valid user', 'authorize', 'gate'])
+const RIGHTS_STEPS: ReadonlySet<string> = new Set(['valid user', 'authorize'])
 
 async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'steps'>): Promise<void> {
   for (const { name, run } of steps) if (RIGHTS_STEPS.has(name)) await run(context)

@@ -1,48 +1,15 @@
-/**
- * Signing in with a password, renewing the token got for it, and ending it. What enters: a body or a token; what
- * leaves: a token, or nothing. Where users are not known, nobody signs in.
- */
+// `/_open/auth`: signs in with a password, renews a token, and ends its session.
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
-import { type BearerToken, isAnonymous } from '../../directory/identity.ts'
-import type { Session } from '../../directory/session.ts'
+import { isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { type Members, readBody } from './body.ts'
-import { toDoneReply, toJsonReply } from './wire.ts'
-
-export interface AuthSettings {
-  readonly authentication: boolean
-  /** A server of this role knows superuser tokens only. */
-  readonly role: 'single' | 'dbserver' | 'agent'
-  readonly sessionTimeoutSeconds: number
-  readonly minimalExpirySeconds: number
-  readonly maximalExpirySeconds: number
-}
-
-export interface Attempt {
-  readonly name: string
-  readonly password: string
-  /** A code of the second factor; empty where none was sent. */
-  readonly code: string
-}
-
-/** A token of a session that began here. */
-export interface IssuedBearer extends BearerToken {
-  readonly session: Session
-}
-
-export interface SignIns {
-  /** A token that lives so long; `undefined` where these credentials are nobody's. */
-  signIn(attempt: Attempt, lifetimeSeconds: number, context: RequestContext): Promise<string | undefined>
-  /** A token for the same session that lives so long from now. */
-  renew(name: string, bearer: BearerToken, lifetimeSeconds: number): Promise<string>
-  /** Ends a session, whatever tokens carry it. */
-  end(issued: IssuedBearer): Promise<void>
-}
+import { toDoneReply, toJsonReply } from './reply.ts'
+import type { Credentials, SignInService, SignInSettings } from './sign-in.ts'
 
 export interface AuthDeps {
-  readonly signIns: SignIns
-  settings(): AuthSettings
+  readonly signIns: SignInService
+  settings(): SignInSettings
   nowSeconds(): number
 }
 
@@ -54,12 +21,12 @@ export function authRoutes(deps: AuthDeps): readonly Route[] {
   ]
 }
 
-/** What is done under any path below the endpoint that is not `renew`. */
+/** Also the methods of every path below the endpoint except `renew`. */
 export const signInMethods = (deps: AuthDeps): Route['methods'] => ({
   POST: (context) => signIn(deps, context),
 })
 
-function requireUsers(context: RequestContext, { authentication, role }: AuthSettings): void {
+function requireUsers(context: RequestContext, { authentication, role }: SignInSettings): void {
   if (!authentication) throw new Refusal('not_found', { about: `unknown path '/${context.path.segments.join('/')}'` })
   if (role !== 'single') throw new Refusal('users_unsupported')
 }
@@ -67,14 +34,14 @@ function requireUsers(context: RequestContext, { authentication, role }: AuthSet
 async function signIn({ signIns, settings }: AuthDeps, context: RequestContext): Promise<Reply> {
   requireUsers(context, settings())
   const members = await readSignInBody(context)
-  const attempt = readAttempt(members)
+  const credentials = readCredentials(members)
   const lifetimeSeconds = readLifetime(members, settings())
-  const jwt = await signIns.signIn(attempt, lifetimeSeconds, context)
+  const jwt = await signIns.signIn(credentials, lifetimeSeconds, context)
   if (jwt === undefined) throw new Refusal('sign_in_refused')
   return toJsonReply(200, { jwt })
 }
 
-/** A sign-in is small, whatever other bodies may be: it is read before the client is known. */
+/** The body is read before the client is authenticated, so it must be small. */
 const MAX_SIGN_IN_BYTES = 16_384
 
 async function readSignInBody(context: RequestContext): Promise<Members> {
@@ -85,7 +52,7 @@ async function readSignInBody(context: RequestContext): Promise<Members> {
 
 const INVALID = new Refusal('bad_parameter', { about: 'invalid JSON' })
 
-function readAttempt(members: Members): Attempt {
+function readCredentials(members: Members): Credentials {
   const name = findMember(members, 'username')
   const password = findMember(members, 'password')
   const code = findMember(members, 'token') ?? ''
@@ -94,19 +61,19 @@ function readAttempt(members: Members): Attempt {
   return { name, password, code }
 }
 
-function readLifetime(members: Members, settings: AuthSettings): number {
+function readLifetime(members: Members, settings: SignInSettings): number {
   if (!Object.hasOwn(members, 'expiryTime')) return Math.trunc(settings.sessionTimeoutSeconds)
   const asked = findMember(members, 'expiryTime')
   if (typeof asked !== 'number') throw new Refusal('bad_parameter', { about: 'expiryTime must be a number' })
-  const { minimalExpirySeconds: least, maximalExpirySeconds: most } = settings
-  if (asked < least) throw refuseExpiry(`is below the minimal allowed value of ${least} seconds`)
-  if (asked > most) throw refuseExpiry(`exceeds the maximal allowed value of ${most} seconds`)
+  const { minimalExpirySeconds: min, maximalExpirySeconds: max } = settings
+  if (asked < min) throw refuseExpiry(`is below the minimal allowed value of ${min} seconds`)
+  if (asked > max) throw refuseExpiry(`exceeds the maximal allowed value of ${max} seconds`)
   return Math.trunc(asked)
 }
 
 const refuseExpiry = (why: string): Refusal => new Refusal('bad_parameter', { about: `expiryTime ${why}` })
 
-/** With more than this left a token is kept. */
+/** A token that is valid for longer than this is not renewed. */
 const RENEWAL_SECONDS = 150
 
 async function renew({ signIns, settings, nowSeconds }: AuthDeps, context: RequestContext): Promise<Reply> {

@@ -6,14 +6,14 @@ import type { RequestContext } from '../../http/request-context.ts'
 export type Members = Readonly<Record<string, unknown>>
 
 export type BodyReading =
-  /** `isExact`: every number in it can be kept as it is. */
+  /** `isExact`: every number in it can be stored without a loss. */
   | { readonly kind: 'object'; readonly members: Members; readonly isExact: boolean }
-  /** There is no body, or an empty one. */
+  /** No body, or an empty one. */
   | { readonly kind: 'none' }
   | { readonly kind: 'not json'; readonly reason: string }
   | { readonly kind: 'not an object' }
 
-/** The body as an object that names no member twice. What else means is for the caller to decide. */
+/** Reads the body as an object without duplicate members. The caller decides what any other body means. */
 export async function readBody(context: RequestContext, maxBytes?: number): Promise<BodyReading> {
   requireReadable(context)
   const bytes = await context.readBody(maxBytes)
@@ -34,7 +34,7 @@ const REASONS: Readonly<Record<Exclude<JsonFlaw, 'too_many_items'>, string>> = {
   too_deep: 'the body is nested too deep',
 }
 
-/** The members of the body, where nothing but an object will do. */
+/** The members of a body that must be an object. */
 export async function readMembers(context: RequestContext): Promise<Members> {
   const body = await readBody(context)
   if (body.kind === 'object' && body.isExact) return body.members
@@ -42,7 +42,7 @@ export async function readMembers(context: RequestContext): Promise<Members> {
 }
 
 function explain(body: BodyReading): string {
-  if (body.kind === 'object') return 'the body holds a number that cannot be kept exactly as it is'
+  if (body.kind === 'object') return 'the body contains a number that cannot be stored exactly'
   return body.kind === 'not json' ? body.reason : 'the body must be a JSON object'
 }
 
@@ -50,7 +50,7 @@ const VELOCYPACK = 'application/x-velocypack'
 
 /**
  * A body is read as JSON whatever its content type, as the real server does: `curl -d` and `fetch` with a string send
- * other types. Forms of other sites are refused by where they come from, before the body is read.
+ * other types. A form of another site is rejected by its origin, before the body is read.
  */
 function requireReadable(context: RequestContext): void {
   const encoding = (context.header('content-encoding') ?? 'identity').trim().toLowerCase()

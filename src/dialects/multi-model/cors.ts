@@ -1,7 +1,7 @@
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
-import { toEmptyReply } from './wire.ts'
+import { toEmptyReply } from './reply.ts'
 
-/** The option that decides from which origins a browser's credentials are accepted. */
+/** From which origins a browser's credentials are accepted. */
 export interface OriginSettings {
   readonly trustedOrigins: readonly string[]
 }
@@ -10,8 +10,8 @@ const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 const EXPOSED = 'etag, content-encoding, content-length, location, server, x-arango-errors, x-arango-async-id'
 
 /**
- * The same for any URL and any caller, so that preflights work; it says nothing about anybody. Headers that are reserved
- * show that a request is none of another origin's page, so no page is given leave to send them.
+ * The same for every URL and client, so that preflights work without a credential. A reserved header proves that a
+ * request does not come from a page of another origin, so no page is allowed to send one.
  */
 export function answerOptions(context: RequestContext, reserved: readonly string[]): Reply {
   const headers: HeaderPair[] = [['Allow', METHODS]]
@@ -25,8 +25,8 @@ export function answerOptions(context: RequestContext, reserved: readonly string
 }
 
 /**
- * What a browser asks before it lets a page send a request to another origin: never with a body or cookies. It is passed
- * on for nobody in particular, so what looks different is none.
+ * Whether this is the request a browser sends before a page's request to another origin. It has neither a body nor
+ * cookies. A preflight is forwarded without a credential, so a request that looks different is not one.
  */
 export const isPreflight = (context: RequestContext): boolean =>
   context.method === 'OPTIONS' &&
@@ -39,8 +39,8 @@ export const isPreflight = (context: RequestContext): boolean =>
 const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+)$/i
 const METHOD = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i
 
-/** Every origin is echoed; being trusted decides only whether credentials may be sent. */
-export function corsHeaders(context: RequestContext, trustedOrigins: readonly string[]): readonly HeaderPair[] {
+/** Every origin is echoed. Only a trusted one may send credentials. */
+export function corsHeaders(context: RequestContext, { trustedOrigins }: OriginSettings): readonly HeaderPair[] {
   const origin = context.header('origin')
   if (origin === undefined) return []
   return [

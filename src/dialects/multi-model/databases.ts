@@ -1,16 +1,20 @@
-// Which databases there are, as far as grants tell, where no upstream gives the answer.
-
+// `/_api/database`: lists the databases where there is no upstream; with one, creates a database there and its users here.
+import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
-import { SYSTEM_DATABASE } from '../../directory/grants.ts'
+import { findMember, isJsonObject } from '../../base/json.ts'
+import type { AdministratorDirectory, UserDraft, UserEditor, UserImporter } from '../../directory/directory.ts'
+import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
+import type { Grant } from '../../directory/user.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
-import { type Databases, type GateSettings, isExempt, levelOn } from './gate.ts'
-
-import { toWrappedReply } from './wire.ts'
+import { type AccessSettings, type Databases, isExempt, mayEnter, requireManager, requireOperator } from './access.ts'
+import { type Members, readMembers } from './body.ts'
+import { toWrappedReply } from './reply.ts'
+import { readName, readUserInput, requireSmall } from './users/input.ts'
 
 export interface DatabasesDeps {
   readonly databases: Databases
-  settings(): GateSettings
+  settings(): AccessSettings
 }
 
 export const databasesRoutes = (deps: DatabasesDeps): readonly Route[] => [
@@ -30,8 +34,108 @@ function showCurrent({ path: { scope = SYSTEM_DATABASE } }: RequestContext): Rep
 }
 
 async function listOwn({ databases, settings }: DatabasesDeps, context: RequestContext): Promise<Reply> {
-  const { identity } = context.authenticated ?? ANONYMOUS
+  const authenticated = context.authenticated ?? ANONYMOUS
   const names = await databases.list()
-  const isFree = isExempt(context, settings())
-  return toWrappedReply(names.filter((name) => isFree || levelOn(identity, name) !== 'none'))
+  if (isExempt(context, settings())) return toWrappedReply(names)
+  return toWrappedReply(names.filter((name) => mayEnter(authenticated, name)))
+}
+
+export interface CreateDatabaseDeps {
+  readonly directory: UserEditor & UserImporter & AdministratorDirectory
+  settings(): AccessSettings
+  /** Sends the request with this body in place of its own, and reads the whole response. */
+  forwardWith(context: RequestContext, body: Buffer): Promise<Reply>
+}
+
+/** Longer paths count too: Cardea does not guess what the database makes of them. */
+export const isDatabaseCreation = ({ method, path: { segments } }: RequestContext): boolean =>
+  method === 'POST' && segments[0] === '_api' && segments[1] === 'database'
+
+/**
+ * Everything is checked before the request is forwarded, so that users are only missing when the store fails just after
+ * the upstream has created the database. The upstream never learns a password: it gets the names, each with a
+ * random password that is kept nowhere.
+ */
+export async function createDatabase(deps: CreateDatabaseDeps, context: RequestContext): Promise<Reply> {
+  if (context.path.scope !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
+  requireOperator(context, deps.settings())
+  const members = await readMembers(context)
+  const database = findMember(members, 'name')
+  const drafts = readUsers(members, String(database))
+  if (drafts.length > 0) requireManager(context)
+  const users = drafts.filter(({ name }) => !deps.directory.isAdministrator(name))
+  await requireCreatable(deps, users)
+  const reply = await deps.forwardWith(context, toForwarded(members, users))
+  if (reply.status !== 201 || typeof database !== 'string') return reply
+  for (const draft of users) await createOrGrant(deps.directory, draft, database)
+  await grantCreator(deps, context, database)
+  return reply
+}
+
+const MAX_USERS = 100
+
+function readUsers(members: Members, database: string): UserDraft[] {
+  const list = findMember(members, 'users') ?? []
+  if (!Array.isArray(list)) throw bad("'users' must be a list")
+  if (list.length > MAX_USERS) throw bad(`'users' has more than ${MAX_USERS} entries`)
+  return list.map((entry) => readUser(entry, database))
+}
+
+const bad = (about: string): Refusal => new Refusal('bad_request', { about })
+
+function readUser(entry: unknown, database: string): UserDraft {
+  if (!isJsonObject(entry)) throw bad("an entry of 'users' must be an object")
+  const name = readName(findMember(entry, 'username') ?? findMember(entry, 'user'))
+  // both spellings are in use; a password that is overlooked would leave the user with an empty one
+  const passwordMember = findMember(entry, 'passwd') ?? findMember(entry, 'password')
+  const { passwd = '', active = true, extra = {} } = readUserInput({ ...entry, passwd: passwordMember })
+  const grants = new Map([[database, WHOLE_DATABASE]])
+  const multiModel = { extra: requireSmall(extra), grants }
+  return { name, password: { password: passwd }, isActive: active, multiModel }
+}
+
+const WHOLE_DATABASE: Grant = { level: 'rw', collections: new Map([[ALL, 'rw']]) }
+
+/** The rules for names and passwords, before anything is created anywhere. */
+async function requireCreatable({ directory }: CreateDatabaseDeps, drafts: readonly UserDraft[]): Promise<void> {
+  if (drafts.length === 0) return
+  for (const outcome of await directory.importUsers(drafts, 'keep', { isTrial: true }))
+    if (outcome.kind === 'refused') throw outcome.error
+}
+
+function toForwarded(members: Members, users: readonly UserDraft[]): Buffer {
+  const { users: _, ...others } = members
+  const known = users.map(({ name, isActive }) => ({ username: name, passwd: createPassword(), active: isActive }))
+  return Buffer.from(JSON.stringify(known.length === 0 ? others : { ...others, users: known }))
+}
+
+const createPassword = (): string => randomBytes(32).toString('base64url')
+
+/**
+ * A user that exists keeps its password and data, and gets the database. A client that disconnects aborts nothing: the
+ * database has been created.
+ */
+async function createOrGrant(directory: UserEditor, draft: UserDraft, database: string): Promise<void> {
+  try {
+    await directory.createUser(draft)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'conflict') throw error
+    await grantWhole(directory, draft.name, database)
+  }
+}
+
+async function grantWhole(directory: UserEditor, name: string, database: string): Promise<void> {
+  await directory.setGrant(name, database, 'rw')
+  await directory.setGrant(name, database, 'rw', ALL)
+}
+
+/** As in the database, the user who creates a database may use it. */
+async function grantCreator(
+  { directory }: CreateDatabaseDeps,
+  context: RequestContext,
+  database: string,
+): Promise<void> {
+  const { identity } = context.authenticated ?? ANONYMOUS
+  if (identity.name === null || identity.isAdmin || identity.isSuperuser) return
+  await grantWhole(directory, identity.name, database)
 }

@@ -1,34 +1,32 @@
 /**
- * What enters: requests as drivers of the multi-model database spell them. What leaves: answers in that database's
- * words. Nothing here decides who somebody is; it asks.
+ * The ArangoDB-compatible dialect: its steps, routes, headers and errors. It does not authenticate requests itself; it
+ * is given a function that does.
  */
 import type { Dialect, HeaderPair, PendingReply, RequestContext, Route } from '../../http/request-context.ts'
-import type { AuthSettings } from './auth.ts'
-import { declinesChallenge } from './challenge.ts'
+import type { AccessSettings } from './access.ts'
 import { corsHeaders, type OriginSettings } from './cors.ts'
-import { toMultiModelWords } from './errors.ts'
-import type { GateSettings } from './gate.ts'
+import { toMultiModelError } from './errors.ts'
 import { readMultiModelPath } from './path.ts'
-import type { StatusSettings } from './status.ts'
+import { toJsonReply } from './reply.ts'
+import type { ServerSettings } from './server.ts'
+import type { SignInSettings } from './sign-in.ts'
 import { multiModelSteps, type StepsDeps } from './steps.ts'
-import { toJsonReply } from './wire.ts'
 
-/** The options the headers of every reply live by, as they are now. */
+/** The options for the headers of every reply. */
 export interface HeaderSettings extends OriginSettings {
   readonly returnsQueueTime: boolean
 }
 
-/** Everything this dialect lives by. */
-export type MultiModelSettings = HeaderSettings & GateSettings & AuthSettings & StatusSettings
+/** All options of this dialect. */
+export type MultiModelSettings = HeaderSettings & AccessSettings & SignInSettings & ServerSettings
 
 export interface MultiModelDialectOptions extends StepsDeps {
   /** The service's own name as clients know it: the realm of challenges. */
   readonly name: string
-  settings(): HeaderSettings & GateSettings
+  settings(): HeaderSettings & AccessSettings
   readonly routes: readonly Route[]
-  /** A path no route knows. */
+  /** Handles a path that has no route. */
   fallback(context: RequestContext): PendingReply
-  /** Whether it goes to a database behind this door. */
   hasUpstream?(): boolean
 }
 
@@ -38,13 +36,7 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     ['Www-Authenticate', `Bearer token_type="JWT", realm="${name}"`],
     ['Www-Authenticate', `Basic realm="${name}"`],
   ]
-  const standing: readonly HeaderPair[] = [['Server', name], ...SECURITY_HEADERS]
-  const ownHeaders = (context: RequestContext | undefined): readonly HeaderPair[] => [
-    ...standing,
-    ...(settings().returnsQueueTime ? [QUEUE_TIME] : []),
-    ...(context ? [[REQUEST_ID, context.id] as const, ...corsHeaders(context, settings().trustedOrigins)] : []),
-  ]
-
+  const fixedHeaders: readonly HeaderPair[] = [['Server', name], ...SECURITY_HEADERS]
   return {
     name: 'multi-model',
     requestIdHeader: REQUEST_ID,
@@ -54,27 +46,45 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     fallback,
     hasUpstream,
     renderError: (refusal, context) => {
-      const { code, ...words } = toMultiModelWords(refusal)
+      const { code, ...body } = toMultiModelError(refusal)
       const isMethod = refusal.code === 'method_not_allowed'
       const status = isMethod && context && CALLS_METHODS_BAD.test(context.target) ? 400 : code
       const isChallenged = status === 401 && !declinesChallenge(context)
-      return toJsonReply(status, { error: true, code: status, ...words }, [
+      return toJsonReply(status, { error: true, code: status, ...body }, [
         ...(isChallenged ? challenges : []),
         ...(isMethod ? [['Allow', (refusal.about ?? '').replaceAll(',', ', ')] as const] : []),
       ])
     },
     defaultHeaders: (context, reply) => {
-      if (reply.isForwarded) return context ? ownCors(context, settings().trustedOrigins) : []
-      return ownHeaders(context)
+      if (reply.isForwarded) return context ? forwardedCorsHeaders(context, settings()) : []
+      return [
+        ...fixedHeaders,
+        ...(settings().returnsQueueTime ? [QUEUE_TIME] : []),
+        ...(context ? [[REQUEST_ID, context.id] as const, ...corsHeaders(context, settings())] : []),
+      ]
     },
   }
 }
 
-/** An answer from behind says itself what other origins may do, unless somebody told Cardea whom to trust. */
-const ownCors = (context: RequestContext, trusted: readonly string[]): readonly HeaderPair[] =>
-  trusted.length > 0 ? corsHeaders(context, trusted) : []
+/** An upstream sets its own CORS headers, unless trusted origins are configured here. */
+const forwardedCorsHeaders = (context: RequestContext, settings: OriginSettings): readonly HeaderPair[] =>
+  settings.trustedOrigins.length > 0 ? corsHeaders(context, settings) : []
 
-// quirk: reference multi-model 7.2, 7.4: a method these do not know is a bad request there
+/** The header counts with any value, even an empty one. */
+const declinesChallenge = (context: RequestContext | undefined): boolean =>
+  context?.header('x-omit-www-authenticate') !== undefined
+
+/** Another dialect mounted at this door: without challenges where the client declines them. */
+export const withDeclinedChallenges = (dialect: Dialect): Dialect => ({
+  ...dialect,
+  renderError: (refusal, context) => {
+    const reply = dialect.renderError(refusal, context)
+    if (!declinesChallenge(context)) return reply
+    return { ...reply, headers: reply.headers.filter(([name]) => name.toLowerCase() !== 'www-authenticate') }
+  },
+})
+
+// quirk: reference multi-model 7.2, 7.4: an unsupported method on these paths is a bad request there
 const CALLS_METHODS_BAD = /^(?:\/_arango\/(?:v0|experimental))?(?:\/_db\/[^/]+)?\/_api\/(?:user|token)(?:[/?]|$)/
 
 const REQUEST_ID = 'X-Request-Id'
@@ -86,6 +96,6 @@ const SECURITY_HEADERS: readonly HeaderPair[] = [
   ['Pragma', 'no-cache'],
   ['Expires', '0'],
   ['Content-Security-Policy', "frame-ancestors 'self'; form-action 'self';"],
-  // The blank before the semicolon is what clients of the real server see.
+  // the real server sends the blank before the semicolon
   ['Strict-Transport-Security', 'max-age=31536000 ; includeSubDomains'],
 ]

@@ -1,50 +1,51 @@
+// For each database a few of the users who were granted it. As long as one of them still is, the database exists.
 import { ALL } from '../../directory/grants.ts'
 import type { User } from '../../directory/user.ts'
 
+/** Kept for each database, so that a million users of one database need no memory. */
 const MAX_WITNESSES = 8
 
 interface Granted {
   readonly users: Set<string>
-  /** Others were granted it too, and nobody noted who. */
+  /** Whether more users were granted the database than are kept here. */
   hasMore: boolean
 }
 
-interface Notes {
+interface Index {
   readonly databases: Map<string, Granted>
-  /** The databases each user is noted for. */
+  /** The databases that each kept user is a witness of. */
   readonly byUser: Map<string, Set<string>>
 }
 
-/** For each database a few users who were granted it: as long as one of them still is, it exists. */
-export interface Witnesses {
+export interface GrantWitnesses {
   has(database: string): boolean
   names(): Iterable<string>
-  /** The last user noted for some database is gone, and there may be others. */
+  /** Whether some database has lost its last witness although more users had been granted it. */
   isDoubtful(): boolean
-  /** A user as it is now; `undefined`: it is gone. */
-  see(name: string, user: User | undefined): void
-  /** Forgets everything but these. */
-  seeOnly(users: AsyncIterable<User>): Promise<void>
+  /** Takes over a user as it is now; `undefined`: it was deleted. */
+  update(name: string, user: User | undefined): void
+  /** Starts again with these users. */
+  replaceAll(users: AsyncIterable<User>): Promise<void>
 }
 
-const createNotes = (): Notes => ({ databases: new Map(), byUser: new Map() })
+const createIndex = (): Index => ({ databases: new Map(), byUser: new Map() })
 
-export function createWitnesses(): Witnesses {
-  let notes = createNotes()
+export function createGrantWitnesses(): GrantWitnesses {
+  let index = createIndex()
   let isDoubtful = false
   return {
-    has: (database) => notes.databases.has(database),
-    names: () => notes.databases.keys(),
+    has: (database) => index.databases.has(database),
+    names: () => index.databases.keys(),
     isDoubtful: () => isDoubtful,
-    see(name, user) {
+    update(name, user) {
       const databases = databasesOf(user)
-      if (withdraw(notes, name, databases)) isDoubtful = true
-      for (const database of databases) note(notes, name, database)
+      if (removeOthers(index, name, databases)) isDoubtful = true
+      for (const database of databases) add(index, name, database)
     },
-    async seeOnly(users) {
-      const fresh = createNotes()
-      for await (const user of users) for (const database of databasesOf(user)) note(fresh, user.name, database)
-      notes = fresh
+    async replaceAll(users) {
+      const next = createIndex()
+      for await (const user of users) for (const database of databasesOf(user)) add(next, user.name, database)
+      index = next
       isDoubtful = false
     },
   }
@@ -53,28 +54,30 @@ export function createWitnesses(): Witnesses {
 const databasesOf = (user: User | undefined): ReadonlySet<string> =>
   new Set([...(user?.multiModel.grants.keys() ?? [])].filter((database) => database !== ALL))
 
-function note({ databases, byUser }: Notes, name: string, database: string): void {
+function add({ databases, byUser }: Index, name: string, database: string): void {
   const granted = databases.get(database) ?? { users: new Set<string>(), hasMore: false }
   databases.set(database, granted)
   if (granted.users.has(name)) return
-  granted.hasMore ||= granted.users.size >= MAX_WITNESSES
-  if (granted.users.size >= MAX_WITNESSES) return
+  if (granted.users.size >= MAX_WITNESSES) {
+    granted.hasMore = true
+    return
+  }
   granted.users.add(name)
   byUser.set(name, (byUser.get(name) ?? new Set()).add(database))
 }
 
-/** Takes a user's name from every database but these. Gives whether that leaves one in doubt. */
-function withdraw({ databases, byUser }: Notes, name: string, kept: ReadonlySet<string>): boolean {
-  let leavesDoubt = false
+/** Removes a user from every database but `kept`. Returns whether one of them may still exist without a witness. */
+function removeOthers({ databases, byUser }: Index, name: string, kept: ReadonlySet<string>): boolean {
+  let isDoubtful = false
   for (const database of byUser.get(name) ?? []) {
     const granted = databases.get(database)
     if (kept.has(database) || !granted) continue
     granted.users.delete(name)
     byUser.get(name)?.delete(database)
     if (granted.users.size > 0) continue
-    if (granted.hasMore) leavesDoubt = true
+    if (granted.hasMore) isDoubtful = true
     else databases.delete(database)
   }
   if (byUser.get(name)?.size === 0) byUser.delete(name)
-  return leavesDoubt
+  return isDoubtful
 }

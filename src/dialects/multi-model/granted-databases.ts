@@ -1,93 +1,109 @@
-// Which databases there are where no upstream says so: the system database, and every name somebody was granted.
-
+// Which databases exist where there is no upstream: the system database, and every name that a user was granted.
 import type { Clock } from '../../base/clock.ts'
 import type { RevocationFeed, UserReader } from '../../directory/directory.ts'
 import { SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { listUserPages } from '../../directory/list-user-pages.ts'
 import type { User } from '../../directory/user.ts'
-import type { Databases } from './gate.ts'
-import { createWitnesses } from './grant-witnesses.ts'
+import type { Databases } from './access.ts'
+import { createGrantWitnesses } from './grant-witnesses.ts'
 
 export interface GrantedDatabasesDeps {
   readonly directory: Pick<UserReader, 'findUser' | 'listUsers'> & RevocationFeed
-  /** Whether an upstream knows better: then every name may exist. */
+  /** With an upstream every name may exist: the upstream decides. */
   hasUpstream(): boolean
   readonly clock: Clock
 }
 
-/** Past this many changed users it is cheaper to look at all of them. */
+/** With more changed users than this, reading all users is cheaper. */
 const MAX_CHANGED = 1000
-/** Looking at all users again may take this part of the time, whoever asks and however much changes. */
+/** After reading all users, the next time is put off by so many times its duration. */
 const REST_FACTOR = 10
 
-/** Nothing is read before somebody asks. Then all users are looked at once, and after that those that change. */
-export function createGrantedDatabases({ directory, hasUpstream, clock }: GrantedDatabasesDeps): Databases {
-  const witnesses = createWitnesses()
-  const changed = new Set<string>()
-  let isComplete = false
-  let restsUntilMs = 0
-  directory.onRevoked((ended) => {
-    if (ended.kind === 'account') changed.add(ended.name)
-    if (ended.kind !== 'everything' && changed.size <= MAX_CHANGED) return
-    isComplete = false
-    changed.clear()
-  })
-  const isScanDue = () => (!isComplete || witnesses.isDoubtful()) && clock.nowMs() >= restsUntilMs
+/** Reads nothing before the first use. Then it reads all users once, and after that only those that change. */
+export class GrantedDatabases implements Databases {
+  readonly #deps: GrantedDatabasesDeps
+  readonly #witnesses = createGrantWitnesses()
+  readonly #changed = new Set<string>()
+  #isComplete = false
+  #nextScanMs = 0
+  #reading: Promise<void> | undefined
 
-  const lookAtAll = async () => {
-    const startMs = clock.nowMs()
-    changed.clear()
-    isComplete = true
+  constructor(deps: GrantedDatabasesDeps) {
+    this.#deps = deps
+    deps.directory.onRevoked((ended) => {
+      if (ended.kind === 'account') this.#changed.add(ended.name)
+      if (ended.kind !== 'everything' && this.#changed.size <= MAX_CHANGED) return
+      this.#isComplete = false
+      this.#changed.clear()
+    })
+  }
+
+  async exists(name: string): Promise<boolean> {
+    if (name === SYSTEM_DATABASE || this.#deps.hasUpstream()) return true
+    await this.#catchUp()
+    return this.#witnesses.has(name)
+  }
+
+  async list(): Promise<readonly string[]> {
+    if (this.#deps.hasUpstream()) return [SYSTEM_DATABASE]
+    await this.#catchUp()
+    return [...new Set([SYSTEM_DATABASE, ...this.#witnesses.names()])].toSorted()
+  }
+
+  async #catchUp(): Promise<void> {
+    if (this.#isBehind()) await this.#readOnce()
+    // a change that arrived while another request was reading is read now
+    if (this.#isBehind()) await this.#readOnce()
+  }
+
+  #isBehind(): boolean {
+    return this.#changed.size > 0 || this.#isScanDue()
+  }
+
+  #isScanDue(): boolean {
+    const isNeeded = !this.#isComplete || this.#witnesses.isDoubtful()
+    return isNeeded && this.#deps.clock.nowMs() >= this.#nextScanMs
+  }
+
+  /** Concurrent requests share one reading. */
+  #readOnce(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #read(): Promise<void> {
+    if (this.#isScanDue()) await this.#readAll()
+    for (const name of [...this.#changed]) await this.#readChanged(name)
+  }
+
+  async #readChanged(name: string): Promise<void> {
+    // before the user is read: a change that arrives meanwhile is read again
+    this.#changed.delete(name)
     try {
-      await witnesses.seeOnly(listAll(directory))
+      this.#witnesses.update(name, await this.#deps.directory.findUser(name))
     } catch (error) {
-      isComplete = false
+      this.#changed.add(name)
       throw error
     }
-    restsUntilMs = clock.nowMs() + REST_FACTOR * (clock.nowMs() - startMs)
   }
-  const lookAtChanged = async () => {
-    for (const name of [...changed]) {
-      const user = await directory.findUser(name)
-      changed.delete(name)
-      witnesses.see(name, user)
+
+  async #readAll(): Promise<void> {
+    const { clock, directory } = this.#deps
+    const startMs = clock.nowMs()
+    this.#changed.clear()
+    this.#isComplete = true
+    try {
+      await this.#witnesses.replaceAll(listAllUsers(directory))
+    } catch (error) {
+      this.#isComplete = false
+      throw error
     }
-  }
-  const lookAgain = singleFlight(async () => {
-    if (isScanDue()) await lookAtAll()
-    await lookAtChanged()
-  })
-  const isBehind = () => changed.size > 0 || isScanDue()
-  const catchUp = async () => {
-    if (isBehind()) await lookAgain()
-    // what changed after a look under way had begun, or what it left in doubt, is seen by the next
-    if (isBehind()) await lookAgain()
-  }
-
-  return {
-    async exists(name) {
-      if (name === SYSTEM_DATABASE || hasUpstream()) return true
-      await catchUp()
-      return witnesses.has(name)
-    },
-    async list() {
-      if (hasUpstream()) return [SYSTEM_DATABASE]
-      await catchUp()
-      return [...new Set([SYSTEM_DATABASE, ...witnesses.names()])].toSorted()
-    },
+    this.#nextScanMs = clock.nowMs() + REST_FACTOR * (clock.nowMs() - startMs)
   }
 }
 
-async function* listAll(directory: Pick<UserReader, 'listUsers'>): AsyncGenerator<User> {
+async function* listAllUsers(directory: Pick<UserReader, 'listUsers'>): AsyncGenerator<User> {
   for await (const page of listUserPages(directory)) yield* page
-}
-
-function singleFlight(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined
-  return () => {
-    running ??= work().finally(() => {
-      running = undefined
-    })
-    return running
-  }
 }

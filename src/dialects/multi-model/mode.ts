@@ -1,11 +1,11 @@
-// Read-only mode, where no upstream has one of its own. As in the database, it ends with the process.
+// Read-only mode, where there is no upstream. As in the database, it ends with the process.
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
 import type { GrantLevel } from '../../directory/user.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
+import { requireManager } from './access.ts'
 import { readBody } from './body.ts'
-import { requireManager } from './rights.ts'
-import { toMergedReply } from './wire.ts'
+import { toMergedReply } from './reply.ts'
 
 const MODES = ['default', 'readonly'] as const
 export type Mode = (typeof MODES)[number]
@@ -25,7 +25,7 @@ export function createServerMode(): ServerMode {
   }
 }
 
-/** What a level comes to in this mode. Who administers the server is decided by the configured level. */
+/** The effective level in this mode. Who manages the server is decided by the configured level instead. */
 export const capLevel = (level: GrantLevel, mode: Mode): GrantLevel =>
   mode === 'readonly' && level === 'rw' ? 'ro' : level
 
@@ -39,12 +39,14 @@ const showMode = (mode: ServerMode): Reply => toMergedReply(200, { mode: mode.ge
 async function setMode(mode: ServerMode, context: RequestContext): Promise<Reply> {
   requireManager(context)
   const body = await readBody(context)
-  if (body.kind === 'not json') throw new Refusal('bad_parameter', { about: 'invalid JSON' })
-  if (body.kind !== 'object') throw new Refusal('bad_parameter', { about: 'body must be an object' })
+  if (body.kind === 'not json') throw bad('invalid JSON')
+  if (body.kind !== 'object') throw bad('body must be an object')
   const asked = findMember(body.members, 'mode')
-  if (typeof asked !== 'string') throw new Refusal('bad_parameter', { about: 'mode must be a string' })
+  if (typeof asked !== 'string') throw bad('mode must be a string')
   const next = MODES.find((candidate) => candidate === asked)
-  if (next === undefined) throw new Refusal('bad_parameter', { about: 'mode invalid' })
+  if (next === undefined) throw bad('mode invalid')
   mode.set(next)
   return showMode(mode)
 }
+
+const bad = (about: string): Refusal => new Refusal('bad_parameter', { about })

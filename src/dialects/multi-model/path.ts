@@ -5,14 +5,14 @@ import type { Path } from '../../http/request-context.ts'
 
 const VERSION_PREFIX = '_arango'
 
-/** The API versions the database strips from the front of a path. Another number is an unknown path. */
+/** The API versions that the database strips from the front of a path. A path with another one is unknown. */
 const STRIPPED_VERSIONS: ReadonlySet<string> = new Set(['v0', 'experimental'])
 const OTHER_VERSION = /^v(?:0|[1-9]\d*)$/
 
 /**
- * One normal form, so that the path authorised is the path sent: no empty or dot segments, no encoded slash, and what
- * begins with an underscore (it decides which paths need a credential) is spelled plainly. Anything else is refused.
- * API version and database are taken off the front in the order in which the database does it.
+ * Accepts only one spelling of each path, so that the database reads the path that was authorised: no empty or dot
+ * segments and no encoded slash; a segment that begins with an underscore, which decides whether a credential is needed,
+ * must not be encoded. API version and database are removed from the front in the same order as in the database.
  */
 export function readMultiModelPath(raw: string): Path {
   const parts = raw.split('/').slice(1)
@@ -28,10 +28,10 @@ export function readMultiModelPath(raw: string): Path {
   return { raw, segments: segments.slice(end), scope, prefix }
 }
 
-/** A second one would be read differently by a server that strips more than once. */
+/** A second prefix is rejected: a server that strips prefixes repeatedly would read another path. */
 const PREFIXES: ReadonlySet<string> = new Set(['_db', VERSION_PREFIX])
 
-/** Compared byte for byte, as the database does it. An unknown number is left in the path, which then is not found. */
+/** Compared byte for byte, as in the database. An unknown version stays in the path, which is then not found. */
 function countVersionSegments(raw: string, parts: readonly string[]): 0 | 2 {
   if (parts[0] !== VERSION_PREFIX || raw === `/${VERSION_PREFIX}`) return 0
   const version = parts[1] ?? ''
@@ -42,7 +42,7 @@ function countVersionSegments(raw: string, parts: readonly string[]): 0 | 2 {
   })
 }
 
-/** The database decodes `+` here as a blank, and refuses a name that is not in NFC: either would be another database. */
+/** Here the database decodes `+` as a blank and rejects names that are not in NFC. Either could address another database. */
 function checkDatabasePart(part: string, name: string): void {
   if (part.includes('+') || name !== name.normalize('NFC')) throw new Refusal('invalid_target')
 }
@@ -50,13 +50,13 @@ function checkDatabasePart(part: string, name: string): void {
 /** The path within the database: without API version, database and query, byte for byte. */
 export const toLocalPath = ({ raw, prefix = '' }: Path): string => raw.slice(prefix.length) || '/'
 
-/** Whether a path begins with an API version or a database: then it is the database's, never a service's. */
+/** Whether a path begins with an API version or a database. Then it belongs to the database, never to a service. */
 export const hasPrefix = ({ prefix = '' }: Path): boolean => prefix !== ''
 
 /** Whether a path names its database. */
 export const namesDatabase = ({ prefix = '' }: Path): boolean => /(?:^|\/)_db\/[^/]+$/.test(prefix)
 
-/** Whether a path can name this, written as clients write it. The text is well-formed. */
+/** Whether a path can contain this name as a segment, encoded the way clients encode it. The text is well-formed. */
 export function isAddressable(text: string): boolean {
   return !hasOtherMeaning(text, encodeURIComponent(text))
 }
@@ -70,7 +70,7 @@ function readSegment(part: string): string {
 
 const FOREIGN = /[/\\\x00-\x1f\x7f]/
 
-/** Whether another reader could take this for something else: for more segments, for fewer, or for an internal one. */
+/** Whether another server could read the segment differently: as several, as none, or as one with an underscore. */
 function hasOtherMeaning(text: string, part: string): boolean {
   const plain = toPlain(text)
   const [name = ''] = plain.split(';', 1)
@@ -79,12 +79,12 @@ function hasOtherMeaning(text: string, part: string): boolean {
   return isDotted || isDisguised || FOREIGN.test(text) || FOREIGN.test(plain) || ENCODED_TWICE.test(text)
 }
 
-// Who decodes once more finds one of `. / % ; \ _` or a control character.
+// Decoded a second time, it would contain one of `. / % ; \ _` or a control character.
 const ENCODED_TWICE = /%(?:2[ef5]|3b|5[cf]|[01][0-9a-f]|7f)/i
 
 const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}]/gu
 const NOT_PLAIN = /[^\x21-\x7e]/
 
-/** Without what cannot be seen, and with look-alikes as what they look like (a full-width `_`, a leader of two dots). */
+/** Without invisible characters, and with look-alikes replaced (a full-width `_`, a two-dot leader). */
 const toPlain = (text: string): string =>
   NOT_PLAIN.test(text) ? text.normalize('NFKC').replace(INVISIBLE, '').trim() : text

@@ -1,81 +1,109 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Handler, PendingReply, RequestContext, Route } from '../../http/request-context.ts'
+import type { PendingReply, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { LiveRing } from '../../keys/live-ring.ts'
 import { type AuthDeps, authRoutes, signInMethods } from './auth.ts'
-import { type DatabasesDeps, databasesRoutes } from './databases.ts'
-import { requireOperator } from './rights.ts'
-import { type Secrets, secretsRoutes } from './secrets.ts'
-import { availabilityRoute, type StatusDeps, statusRoutes } from './status.ts'
+import {
+  type CreateDatabaseDeps,
+  createDatabase,
+  type DatabasesDeps,
+  databasesRoutes,
+  isDatabaseCreation,
+} from './databases.ts'
+import { namesDatabase } from './path.ts'
+import { availabilityRoute, reloadUsersRoute, type StatusDeps, secretsRoute, statusRoutes } from './server.ts'
+import type { Services } from './services.ts'
 import { type TokensDeps, tokensRoutes } from './tokens.ts'
 import type { UsersDeps } from './users/deps.ts'
 import { refuseParts, usersRoutes } from './users/routes.ts'
-import { toDoneReply } from './wire.ts'
 
-export interface RoutesDeps {
+export interface OwnRoutesDeps {
   readonly auth: AuthDeps
   readonly users: UsersDeps
   readonly tokens: TokensDeps
-  readonly secrets: Secrets
+  readonly ring: LiveRing
 }
 
-/** What is Cardea's to answer, whatever stands behind the door. */
-export const ownRoutes = ({ auth, users, tokens, secrets }: RoutesDeps): readonly Route[] => [
+/** What Cardea answers itself, with or without an upstream. */
+export const ownRoutes = ({ auth, users, tokens, ring }: OwnRoutesDeps): readonly Route[] => [
   ...authRoutes(auth),
   ...usersRoutes(users),
   ...tokensRoutes(tokens),
-  ...secretsRoutes(secrets),
-  reloadRoute(users),
+  secretsRoute(ring),
+  reloadUsersRoute(users),
 ]
 
-/** What is known of users is never older than a second, so there is nothing to reload. Tools ask for it all the same. */
-function reloadRoute({ settings }: UsersDeps): Route {
-  const reload: Handler = (context) => {
-    requireOperator(context, settings())
-    return toDoneReply(200)
-  }
-  return { path: '/_admin/auth/reload', methods: { GET: reload, POST: reload } }
-}
-
-/** What an upstream would answer, where there is none. */
+/** What Cardea answers in place of an upstream. */
 export const standInRoutes = (deps: StatusDeps & DatabasesDeps): readonly Route[] => [
   ...[...statusRoutes(deps), ...databasesRoutes(deps)].map((route) => ({ ...route, isStandIn: true })),
   availabilityRoute(deps),
 ]
 
-/** What stands below a path that is Cardea's is Cardea's too. Everything else is for whoever stands behind this door. */
-export function createFallback(
-  auth: AuthDeps,
-  forward?: (context: RequestContext) => PendingReply | undefined,
-): (context: RequestContext) => PendingReply {
-  const methods = signInMethods(auth)
+/** The database behind this door. */
+export interface MultiModelUpstream {
+  isSet(): boolean
+  forward(context: RequestContext): Promise<Reply>
+  /** Forwards `body` instead of the request's own, and reads the whole response. */
+  forwardWhole(context: RequestContext, maxBytes: number, body: Buffer): Promise<Reply>
+}
+
+export interface FallbackDeps extends Omit<CreateDatabaseDeps, 'forwardWith'> {
+  readonly auth: AuthDeps
+  readonly upstream: MultiModelUpstream
+  readonly services: Pick<Services, 'forward'>
+  /** Whether a path belongs to another dialect at this door but is spelled so that its router does not match it. */
+  isElsewhere(segments: readonly string[]): boolean
+}
+
+/** Paths without a route. Below Cardea's own paths Cardea answers; everything else is forwarded. */
+export function createFallback(deps: FallbackDeps): (context: RequestContext) => PendingReply {
+  const signIn = signInMethods(deps.auth)
   const below = new Map<string, (context: RequestContext) => PendingReply>([
     // quirk: reference multi-model 1.1: any path below signs in
-    ['_open/auth', (context) => answerBy(methods, context)],
+    ['_open/auth', (context) => handleMethod(signIn, context)],
     ['_api/user', refuseParts],
     ['_api/token', refuseParts],
   ])
   return (context) => {
     const { segments } = context.path
-    const answer = below.get(segments.slice(0, 2).join('/'))
-    if (answer) return answer(context)
-    if (isNeverForwarded(segments)) throw toNotFound(segments)
-    const forwarded = forward?.(context)
-    if (forwarded) return forwarded
-    throw toNotFound(segments)
+    const handler = below.get(segments.slice(0, 2).join('/'))
+    if (handler) return handler(context)
+    return (isNeverForwarded(segments) ? undefined : forward(deps, context)) ?? refuseUnknown(segments)
   }
 }
 
-/** Sign-in is Cardea's alone; and a version that was not stripped is not known to the database either. */
+/** To a service or to the database; `undefined`: there is neither for this path. */
+function forward(deps: FallbackDeps, context: RequestContext): PendingReply | undefined {
+  const { upstream, services, isElsewhere } = deps
+  const { segments } = context.path
+  // Cardea's own paths have no API version: nothing with such a name is forwarded
+  if (isElsewhere(segments) && !namesDatabase(context.path)) throw new Refusal('invalid_target')
+  const response = services.forward(context)
+  if (response !== undefined || !upstream.isSet()) return response
+  refuseBatch(segments)
+  return isDatabaseCreation(context) ? createDatabase(withUpstream(deps), context) : upstream.forward(context)
+}
+
+/** The response to the creation of a database is one line. */
+const MAX_CREATION_BYTES = 1_048_576
+
+const withUpstream = ({ upstream, ...deps }: FallbackDeps): CreateDatabaseDeps => ({
+  ...deps,
+  forwardWith: (context, body) => upstream.forwardWhole(context, MAX_CREATION_BYTES, body),
+})
+
+/** Only Cardea handles sign-in; and the database does not know an API version that was not stripped. */
 const isNeverForwarded = ([first]: readonly string[]): boolean => first === '_open' || first === '_arango'
 
-/** A batch holds requests of its own, whose paths the database would route without asking Cardea. */
-export function refuseBatch([first, second]: readonly string[]): void {
+/** A batch contains requests of its own, which the database would route without Cardea's checks. */
+function refuseBatch([first, second]: readonly string[]): void {
   if (first === '_api' && second === 'batch') throw new Refusal('forbidden', { about: 'batches are not forwarded' })
 }
 
-const toNotFound = (segments: readonly string[]): Refusal =>
-  new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
+function refuseUnknown(segments: readonly string[]): never {
+  throw new Refusal('not_found', { about: `unknown path '/${segments.join('/')}'` })
+}
 
-function answerBy(methods: Route['methods'], context: RequestContext): PendingReply {
+function handleMethod(methods: Route['methods'], context: RequestContext): PendingReply {
   const handler = Object.hasOwn(methods, context.method) ? methods[context.method] : undefined
   if (handler) return handler(context, {})
   throw new Refusal('method_not_allowed', { about: Object.keys(methods).join(',') })

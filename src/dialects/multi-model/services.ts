@@ -4,8 +4,8 @@ import { Refusal } from '../../base/errors.ts'
 import { SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS, HELD_BACK, isAnonymous } from '../../directory/identity.ts'
 import type { Path, Reply, RequestContext } from '../../http/request-context.ts'
+import { mayEnter } from './access.ts'
 import { isPreflight } from './cors.ts'
-import { levelOn } from './gate.ts'
 import { hasPrefix } from './path.ts'
 import { checkPath } from './steps.ts'
 
@@ -76,6 +76,5 @@ function isValidPath(context: RequestContext): boolean {
 
 /** Requires access to the system database, as every path without a database name does at this door. */
 function requireEntry({ authenticated = ANONYMOUS }: RequestContext): void {
-  const isWelcome = !isAnonymous(authenticated) && levelOn(authenticated.identity, SYSTEM_DATABASE) !== 'none'
-  if (!isWelcome) throw new Refusal('authentication_required')
+  if (!mayEnter(authenticated, SYSTEM_DATABASE)) throw new Refusal('authentication_required')
 }

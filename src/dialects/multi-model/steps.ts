@@ -4,18 +4,18 @@ import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Step } from '../../http/request-context.ts'
-import { MULTI_MODEL_BASIC } from './basic.ts'
+import { type AccessSettings, authorizeRequest, type Databases } from './access.ts'
+import { MULTI_MODEL_BASIC } from './authenticate.ts'
 import { answerOptions, type OriginSettings, trustsEveryOrigin, withoutSlash } from './cors.ts'
-import { authorizeRequest, type Databases, type GateSettings } from './gate.ts'
 
 export interface StepsDeps {
-  settings(): GateSettings & OriginSettings
+  settings(): AccessSettings & OriginSettings
   readonly databases: Databases
-  /** A wrong credential leaves the request anonymous: the gate answers for it, open paths stay open. */
+  /** A wrong credential leaves the request anonymous: open paths stay open, the others are rejected later. */
   authenticate(context: RequestContext): MaybePromise<Authenticated>
-  /** Headers no preflight gives leave for, in lower case. */
+  /** Headers that no preflight allows, in lower case. */
   readonly reservedHeaders?: readonly string[]
-  /** The response of an application that answers CORS preflights itself; `undefined`: it is for Cardea to answer. */
+  /** The response of an application that answers CORS preflights itself; `undefined`: Cardea answers. */
   forwardPreflight?(context: RequestContext): Promise<Reply> | undefined
 }
 
@@ -44,13 +44,13 @@ export const multiModelSteps = ({
   },
   { name: 'cross origin', run: (context) => refuseCrossOrigin(context, settings()) },
   {
-    name: 'gate',
+    name: 'authorize',
     run: async (context) => {
       await authorizeRequest(context, settings(), databases)
       return undefined
     },
   },
-  { name: 'encoding', run: (context) => checkEncoding(context, settings()) },
+  { name: 'encoding', run: (context) => refuseEncodedBody(context, settings()) },
 ]
 
 export function checkPath(context: RequestContext): undefined {
@@ -59,8 +59,8 @@ export function checkPath(context: RequestContext): undefined {
 }
 
 /**
- * A browser adds a remembered Basic password to a page's request by itself; a Bearer token it does not. Sign-in never
- * reads a Basic password: its credential is in the body, so it is accepted from every origin.
+ * A browser adds a remembered Basic password to the requests of any page, but never a Bearer token. Sign-in is accepted
+ * from every origin: its credential is in the body, and it ignores Basic.
  */
 function refuseCrossOrigin(context: RequestContext, { trustedOrigins }: OriginSettings): undefined {
   if ((context.authenticated ?? ANONYMOUS).by !== MULTI_MODEL_BASIC.name) return
@@ -70,12 +70,12 @@ function refuseCrossOrigin(context: RequestContext, { trustedOrigins }: OriginSe
 }
 
 /**
- * Bodies in pieces or packed are read of those who are known only. What applications under other paths are sent is
- * theirs to judge.
+ * Chunked and compressed bodies are read only from authenticated clients. Requests to the paths of applications are
+ * forwarded: there the application decides.
  */
-function checkEncoding(context: RequestContext, { authentication }: GateSettings): undefined {
-  const isKnown = !isAnonymous(context.authenticated)
-  if (!authentication || isKnown || !context.path.segments[0]?.startsWith('_')) return
+function refuseEncodedBody(context: RequestContext, { authentication }: AccessSettings): undefined {
+  if (!authentication || !isAnonymous(context.authenticated)) return
+  if (!context.path.segments[0]?.startsWith('_')) return
   if (context.header('content-encoding') === undefined && context.header('transfer-encoding') === undefined) return
   // quirk: reference multi-model 0.3, step 9
   const about = 'support for handling Content-Encoding headers is turned off for unauthenticated requests'

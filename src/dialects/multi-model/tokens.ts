@@ -4,15 +4,15 @@ import { createAccessToken, isTokenActive } from '../../directory/access-token.t
 import type { AdministratorDirectory, UserEditor, UserReader } from '../../directory/directory.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/user.ts'
 import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type { AccessSettings } from './access.ts'
+import { isSelf, isSelfOrManager, requireReader } from './access.ts'
 import { type Members, readMembers } from './body.ts'
-import type { GateSettings } from './gate.ts'
-import { isSelf, isSelfOrManager, requireReader } from './rights.ts'
-import { aboutUser } from './users/wire.ts'
-import { toEmptyReply, toJsonReply } from './wire.ts'
+import { toEmptyReply, toJsonReply } from './reply.ts'
+import { orUserNotFound, requireUser } from './users/deps.ts'
 
 export interface TokensDeps {
   readonly directory: UserReader & UserEditor & AdministratorDirectory
-  settings(): GateSettings
+  settings(): AccessSettings
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>
   nowSeconds(): number
@@ -40,14 +40,13 @@ const missing = (name: string) => (): never => {
 async function listTokens(deps: TokensDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
   requireReader(context, deps.settings(), name)
   if (deps.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
-  const user = await deps.directory.findUser(name)
-  if (!user) throw new Refusal('user_not_found')
-  const tokens = user.multiModel.tokens.map((token) => toShown(token, user, deps.nowSeconds()))
+  const user = await requireUser(deps.directory, name)
+  const tokens = user.multiModel.tokens.map((token) => describeToken(token, user, deps.nowSeconds()))
   return toJsonReply(200, { tokens })
 }
 
-/** The text is not among it: it is shown once, to whoever made it. */
-const toShown = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, nowSeconds: number): object => ({
+/** Without the text of the token, which is shown only once, in the reply that creates it. */
+const describeToken = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, nowSeconds: number): object => ({
   id: token.id,
   name: token.name,
   valid_until: token.validUntil,
@@ -62,19 +61,19 @@ async function createToken(deps: TokensDeps, context: RequestContext, { user = '
   const name = readName(members)
   const now = deps.nowSeconds()
   const { text, token } = createAccessToken({ user, name, createdAt: now, validUntil: readValidUntil(members) })
-  const changed = await aboutUser(deps.directory.changeUser(user, 'any', (before) => withToken(before, token)))
+  const changed = await orUserNotFound(deps.directory.changeUser(user, 'any', (before) => withToken(before, token)))
   const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
-  // somebody else may have deleted it already; that it was made is true all the same
-  return toJsonReply(200, { ...toShown(kept ?? { id: 0, ...token }, changed, now), token: text })
+  // it may have been deleted already, but it was created
+  return toJsonReply(200, { ...describeToken(kept ?? { id: 0, ...token }, changed, now), token: text })
 }
 
-/** Each travels with the record of its user, and users make them themselves. */
+/** They are part of the user's record, and users create them themselves. */
 const MAX_TOKENS = 100
 
 function withToken(user: User, token: Omit<AccessToken, 'id'>): User {
   const { tokens } = user.multiModel
   if (tokens.some(({ name }) => name === token.name)) throw new Refusal('name_taken')
-  if (tokens.length >= MAX_TOKENS) throw bad(`a user has no more than ${MAX_TOKENS} tokens`)
+  if (tokens.length >= MAX_TOKENS) throw bad(`a user has at most ${MAX_TOKENS} tokens`)
   const id = Math.max(0, ...tokens.map((other) => other.id)) + 1
   return withTokens(user, [...tokens, { id, ...token }])
 }
@@ -90,7 +89,7 @@ function readName(members: Members): string {
   const name = findMember(members, 'name') ?? ''
   if (name === '') throw bad("'name' must not be empty")
   const flaw = typeof name === 'string' ? checkWord(name) : 'not_text'
-  if (typeof name !== 'string' || flaw) throw bad(`'name' cannot be this: ${flaw?.replaceAll('_', ' ')}`)
+  if (typeof name !== 'string' || flaw) throw bad(`invalid 'name': ${flaw?.replaceAll('_', ' ')}`)
   return name
 }
 
@@ -110,7 +109,7 @@ async function removeToken(deps: TokensDeps, context: RequestContext, { user = '
       before,
       before.multiModel.tokens.filter((token) => token.id !== Number(id)),
     )
-  await aboutUser(deps.directory.changeUser(user, 'any', without))
+  await orUserNotFound(deps.directory.changeUser(user, 'any', without))
   return toEmptyReply(200)
 }
 

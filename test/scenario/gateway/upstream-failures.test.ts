@@ -182,7 +182,7 @@ test('a token ArangoDB rejects is 502; a missing right passes unchanged', async 
   assert.deepEqual(JSON.parse(rejected.body), {
     error: true,
     errorNum: 502,
-    errorMessage: 'the server behind this one rejects the identity that this one signs',
+    errorMessage: 'the upstream server rejects the identity that Cardea signs',
     code: 502,
   })
   const [event] = takeUpstream(before)

@@ -134,7 +134,7 @@ const SCENARIOS: Scenario[] = [
       error: true,
       code: 400,
       errorNum: 400,
-      errorMessage: 'the request target is not a path with a single meaning',
+      errorMessage: 'the request target is ambiguous',
     },
   },
 

@@ -90,7 +90,7 @@ describe('what a console keeps for a user', () => {
       '/_api/user/ann/config/a',
       { auth: ANN, json: { value: 'x'.repeat(70_000) } },
       400,
-      refusal(400, 10, 'no more than 65536 bytes are kept for a user'),
+      refusal(400, 10, 'the data of a user must not exceed 65536 bytes'),
     ],
     ['an administrator’s', 'GET', '/_api/user/admin/config', { auth }, 200, EMPTY],
     ['writing an administrator’s', 'PUT', '/_api/user/admin/config/a', { auth, json: { value: 1 } }, 403, FORBIDDEN],

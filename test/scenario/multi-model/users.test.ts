@@ -176,7 +176,7 @@ describe('creating', () => {
       '/_api/user',
       create({ user: 'new', extra: { a: 'x'.repeat(70_000) } }),
       400,
-      refusal(400, 10, 'no more than 65536 bytes are kept for a user'),
+      refusal(400, 10, 'the data of a user must not exceed 65536 bytes'),
     ],
     ['no body', 'POST', '/_api/user', { auth }, 400, refusal(400, 10, 'the body must be a JSON object')],
     ['a list', 'POST', '/_api/user', create([]), 400, refusal(400, 10, 'the body must be a JSON object')],
@@ -187,7 +187,7 @@ describe('creating', () => {
       '/_api/user',
       { auth, text: '{"user":"new","extra":{"a":[1e999]}}' },
       400,
-      refusal(400, 10, 'the body holds a number that cannot be kept exactly as it is'),
+      refusal(400, 10, 'the body contains a number that cannot be stored exactly'),
     ],
     [
       'a number that would be rounded',
@@ -195,7 +195,7 @@ describe('creating', () => {
       '/_api/user',
       { auth, text: '{"user":"new","extra":{"a":9007199254740993}}' },
       400,
-      refusal(400, 10, 'the body holds a number that cannot be kept exactly as it is'),
+      refusal(400, 10, 'the body contains a number that cannot be stored exactly'),
     ],
     [
       'a member twice',

@@ -2,15 +2,13 @@ import { Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import type { Json, JsonObject } from '../../../directory/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
+import { requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'
-import { requireReader } from '../rights.ts'
-import { toEmptyReply, toWrappedReply } from '../wire.ts'
-import type { UsersDeps } from './deps.ts'
+import { toEmptyReply, toWrappedReply } from '../reply.ts'
+import { orUserNotFound, requireChangeable, requireUser, type UsersDeps } from './deps.ts'
 import { requireSmall } from './input.ts'
-import { aboutUser } from './wire.ts'
-import { requireChangeable } from './write.ts'
 
-/** What a console keeps for a user: values by name, of no meaning here. */
+/** Settings that a web console stores for a user. Cardea does not interpret them. */
 export async function getConfig(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
   const { user: name = '', key } = params
   requireReader(context, deps.settings(), name)
@@ -22,9 +20,7 @@ export async function getConfig(deps: UsersDeps, context: RequestContext, params
 
 async function findConfig({ directory }: UsersDeps, name: string): Promise<JsonObject> {
   if (directory.isAdministrator(name)) return {}
-  const user = await directory.findUser(name)
-  if (!user) throw new Refusal('user_not_found')
-  return user.multiModel.config
+  return (await requireUser(directory, name)).multiModel.config
 }
 
 export async function setConfig(deps: UsersDeps, context: RequestContext, params: Params): Promise<Reply> {
@@ -47,7 +43,7 @@ type Entries = readonly (readonly [string, Json])[]
 const without = (config: JsonObject, key: string): Entries => Object.entries(config).filter(([name]) => name !== key)
 
 async function change({ directory }: UsersDeps, name: string, next: (config: JsonObject) => Entries): Promise<Reply> {
-  await aboutUser(
+  await orUserNotFound(
     directory.changeUser(name, 'any', (user) => {
       const config = requireSmall(Object.fromEntries(next(user.multiModel.config)))
       return { ...user, multiModel: { ...user.multiModel, config } }

@@ -2,19 +2,16 @@ import { Refusal } from '../../../base/errors.ts'
 import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import type { Grant, GrantLevel } from '../../../directory/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
+import { requireManager, requireReader } from '../access.ts'
 import { readMembers } from '../body.ts'
 import { capLevel } from '../mode.ts'
-
-import { requireManager, requireReader } from '../rights.ts'
-import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
-import type { UsersDeps } from './deps.ts'
+import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
+import { orUserNotFound, ROOT, requireChangeable, type UsersDeps } from './deps.ts'
 import { readGrant } from './input.ts'
-import { aboutUser } from './wire.ts'
-import { ROOT, requireChangeable } from './write.ts'
 
 type Grants = ReadonlyMap<string, Grant>
 
-/** An administrator may do everything, everywhere. Who asks for what was granted looks for the system database by name. */
+/** An administrator may do everything. The system database is listed by name because clients look for it. */
 const EVERYTHING: Grants = new Map(
   [ALL, SYSTEM_DATABASE].map((database) => [database, { level: 'rw', collections: new Map([[ALL, 'rw']]) }]),
 )
@@ -40,7 +37,7 @@ async function listNames({ databases }: UsersDeps, grants: Grants): Promise<read
   return [...new Set([...(await databases.list()), ...own])].toSorted()
 }
 
-/** What was granted, not what follows from it. */
+/** The configured levels, without the defaults that follow from them. */
 function toConfigured(names: readonly string[], grants: Grants): object {
   const entries = names.map((name) => {
     const { level, collections } = grants.get(name) ?? NOTHING
@@ -66,7 +63,7 @@ export async function getLevel(deps: UsersDeps, context: RequestContext, params:
   return toWrappedReply(isConfigured ? level : capLevel(level, deps.mode.get()))
 }
 
-/** `none` in a database that does not exist, whatever follows from a grant on the system database. */
+/** `none` in a database that does not exist, whatever level the system database gives. */
 async function findCollectionLevel(
   { databases }: UsersDeps,
   grants: Grants,
@@ -81,9 +78,9 @@ export async function setLevel(deps: UsersDeps, context: RequestContext, params:
   requireManager(context)
   requireChangeable(deps, context, user)
   const level = readGrant(await readMembers(context))
-  requireRootStays(user, database, collection, level)
+  requireRootAccess(params, level)
   if (collection !== undefined) await requireDatabase(deps, database)
-  await aboutUser(deps.directory.setGrant(user, database, level, collection))
+  await orUserNotFound(deps.directory.setGrant(user, database, level, collection))
   const place = collection === undefined ? database : `${database}/${collection}`
   return toMergedReply(200, Object.fromEntries([[place, level]]))
 }
@@ -92,24 +89,19 @@ export async function clearLevel(deps: UsersDeps, context: RequestContext, param
   const { user = '', database = '', collection } = params
   requireManager(context)
   requireChangeable(deps, context, user)
-  requireRootStays(user, database, collection, undefined)
+  requireRootAccess(params, undefined)
   if (collection !== undefined) await requireDatabase(deps, database)
-  await aboutUser(deps.directory.setGrant(user, database, undefined, collection))
+  await orUserNotFound(deps.directory.setGrant(user, database, undefined, collection))
   return toDoneReply(202)
 }
 
-/** Collections are granted in a database that is there; a database can be granted before it is. */
+/** A collection can be granted only in a database that exists; a database can be granted before it exists. */
 async function requireDatabase({ databases }: UsersDeps, database: string): Promise<void> {
   if (database !== ALL && !(await databases.exists(database))) throw new Refusal('database_not_found')
 }
 
 // quirk: reference multi-model 7.2
-function requireRootStays(
-  user: string,
-  database: string,
-  collection: string | undefined,
-  level: GrantLevel | undefined,
-): void {
+function requireRootAccess({ user, database, collection }: Params, level: GrantLevel | undefined): void {
   const isSystem = database === SYSTEM_DATABASE && collection === undefined
   if (user !== ROOT || !isSystem || level === 'rw') return
   throw new Refusal('forbidden', { about: "Cannot lower access level of 'root' to _system" })

@@ -1,9 +1,10 @@
 import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
-import type { GrantLevel, JsonObject } from '../../../directory/user.ts'
+import { checkName, type GrantLevel, type JsonObject } from '../../../directory/user.ts'
 import type { Members } from '../body.ts'
+import { isAddressable } from '../path.ts'
 
-/** A user as a request describes it. What was left out is `undefined`, and so is `null`. */
+/** A user as a request describes it. A member that is missing or `null` is `undefined`. */
 export interface UserInput {
   readonly passwd: string | undefined
   readonly active: boolean | undefined
@@ -11,27 +12,32 @@ export interface UserInput {
 }
 
 export const readUserInput = (members: Members): UserInput => ({
-  passwd: readMember(members, 'passwd', 'a string', isString),
-  active: readMember(members, 'active', 'true or false', isBoolean),
-  extra: readMember(members, 'extra', 'an object', isObject),
+  passwd: findTyped(members, 'passwd', STRING),
+  active: findTyped(members, 'active', BOOLEAN),
+  extra: findTyped(members, 'extra', OBJECT),
 })
 
-// quirk: reference multi-model 7.2: a change applies what it understands and passes over the rest
+// quirk: reference multi-model 7.2: members of the wrong type are ignored in a change
 export function readUserChange(members: Members): UserInput {
   const passwd = findMember(members, 'passwd')
   const active = findMember(members, 'active')
   const extra = findMember(members, 'extra')
   return {
-    passwd: isString(passwd) ? passwd : undefined,
-    active: isBoolean(active) ? active : undefined,
-    extra: isObject(extra) ? extra : undefined,
+    passwd: STRING.is(passwd) ? passwd : undefined,
+    active: BOOLEAN.is(active) ? active : undefined,
+    extra: OBJECT.is(extra) ? extra : undefined,
   }
 }
 
-/** What a password is checked against: it has to be there. */
+/** The name of a new user. A path of this door must be able to contain it. */
+export function readName(value: unknown): string {
+  if (typeof value === 'string' && checkName(value) === undefined && isAddressable(value)) return value
+  throw new Refusal('user_name_refused')
+}
+
 export function readPassword(members: Members): string {
   const passwd = findMember(members, 'passwd')
-  if (isString(passwd)) return passwd
+  if (STRING.is(passwd)) return passwd
   throw new Refusal('bad_request', { about: "'passwd' must be a string" })
 }
 
@@ -48,26 +54,26 @@ export function readGrant(members: Members): GrantLevel {
   throw new Refusal('bad_request', { about: "expecting access type 'rw', 'ro' or 'none'" })
 }
 
-function readMember<T>(
-  members: Members,
-  name: string,
-  expected: string,
-  isRight: (value: unknown) => value is T,
-): T | undefined {
+function findTyped<T>(members: Members, name: string, { title, is }: Type<T>): T | undefined {
   const value = findMember(members, name) ?? undefined
-  if (value === undefined || isRight(value)) return value
-  throw new Refusal('bad_request', { about: `'${name}' must be ${expected}` })
+  if (value === undefined || is(value)) return value
+  throw new Refusal('bad_request', { about: `'${name}' must be ${title}` })
 }
 
-/** What is kept for a user beside its rights travels through memory with it, and users may set it themselves. */
-const MAX_KEPT_BYTES = 65_536
+/** It is part of the user's record in memory, and users may set it themselves. */
+const MAX_DATA_BYTES = 65_536
 
-export function requireSmall(kept: JsonObject): JsonObject {
-  if (Buffer.byteLength(JSON.stringify(kept)) <= MAX_KEPT_BYTES) return kept
-  throw new Refusal('bad_request', { about: `no more than ${MAX_KEPT_BYTES} bytes are kept for a user` })
+export function requireSmall(data: JsonObject): JsonObject {
+  if (Buffer.byteLength(JSON.stringify(data)) <= MAX_DATA_BYTES) return data
+  throw new Refusal('bad_request', { about: `the data of a user must not exceed ${MAX_DATA_BYTES} bytes` })
 }
 
-const isString = (value: unknown): value is string => typeof value === 'string'
-const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean'
-// whatever stands inside came from JSON too
-const isObject = (value: unknown): value is JsonObject => isJsonObject(value)
+interface Type<T> {
+  readonly title: string
+  is(value: unknown): value is T
+}
+
+const STRING: Type<string> = { title: 'a string', is: (value) => typeof value === 'string' }
+const BOOLEAN: Type<boolean> = { title: 'true or false', is: (value) => typeof value === 'boolean' }
+// the members came from JSON too
+const OBJECT: Type<JsonObject> = { title: 'an object', is: (value): value is JsonObject => isJsonObject(value) }

@@ -1,30 +1,40 @@
-import { Refusal } from '../../../base/errors.ts'
 import { listUserPages } from '../../../directory/list-user-pages.ts'
-import type { User } from '../../../directory/user.ts'
+import type { JsonObject, User } from '../../../directory/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
-import { gather } from '../gather.ts'
-import { requireReader } from '../rights.ts'
-import { toMergedReply } from '../wire.ts'
-import type { UsersDeps } from './deps.ts'
-import { toAdministratorObject, toUserObject, type UserObject } from './wire.ts'
+import { requireReader } from '../access.ts'
+import { toMergedReply, toStreamedReply } from '../reply.ts'
+import { requireUser, type UsersDeps } from './deps.ts'
+
+/** A user in replies: nothing about its password. */
+export interface UserObject {
+  readonly user: string
+  readonly active: boolean
+  readonly extra: JsonObject
+}
+
+export const toUserObject = ({ name, isActive, multiModel }: User): UserObject => ({
+  user: name,
+  active: isActive,
+  extra: multiModel.extra,
+})
+
+/** Administrators have no record in the directory. */
+const toAdministratorObject = (name: string): UserObject => ({ user: name, active: true, extra: {} })
 
 export async function getUser(deps: UsersDeps, context: RequestContext, { user: name = '' }: Params): Promise<Reply> {
   requireReader(context, deps.settings(), name)
   if (deps.directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
-  const user = await deps.directory.findUser(name)
-  if (!user) throw new Refusal('user_not_found')
-  return toMergedReply(200, toUserObject(user))
+  return toMergedReply(200, toUserObject(await requireUser(deps.directory, name)))
 }
 
-/** All of them, piece by piece where they are many: a directory may be larger than what fits into memory. */
+/** A large directory is streamed page by page. */
 export async function listUsers({ directory, settings }: UsersDeps, context: RequestContext): Promise<Reply> {
   requireReader(context, settings())
   const administrators = directory.listAdministrators().map(({ name }) => name)
-  const users = renderUsers(mergeNames(listUserPages(directory), administrators))
-  return { status: 200, headers: [['Content-Type', 'application/json']], body: await gather(users) }
+  return toStreamedReply(renderUsers(mergeNames(listUserPages(directory), administrators)))
 }
 
-/** Administrators among the users, each name once, in the order of their bytes. */
+/** Administrators and users, each name once, in the order of their bytes. */
 async function* mergeNames(
   pages: AsyncIterable<readonly User[]>,
   administrators: readonly string[],

@@ -47,7 +47,6 @@ export function usersRoutes(deps: UsersDeps): readonly Route[] {
   ]
 }
 
-/** Too many segments, or too few. */
 export function refuseParts(): never {
   throw new Refusal('bad_request', { about: 'the path has too many or too few parts' })
 }

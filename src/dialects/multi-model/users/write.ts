@@ -1,22 +1,19 @@
 import { Refusal } from '../../../base/errors.ts'
-import { findMember } from '../../../base/json.ts'
+import { findMember, isJsonObject } from '../../../base/json.ts'
 import type { Caller } from '../../../directory/directory.ts'
-import { checkName, type User } from '../../../directory/user.ts'
+import type { Json, JsonObject, User } from '../../../directory/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
+import { isSelf, requireIdentity, requireManager } from '../access.ts'
 import { readMembers } from '../body.ts'
-import { isAddressable } from '../path.ts'
-import { isSelf, isSelfOrManager, requireKnown, requireManager } from '../rights.ts'
-import { toDoneReply, toMergedReply, toWrappedReply } from '../wire.ts'
-import type { UsersDeps } from './deps.ts'
-import { readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
-import { merge } from './merge.ts'
-import { aboutUser, toUserObject } from './wire.ts'
+import { toDoneReply, toMergedReply, toWrappedReply } from '../reply.ts'
+import { orUserNotFound, ROOT, requireChangeable, requireUser, type UsersDeps } from './deps.ts'
+import { readName, readPassword, readUserChange, readUserInput, requireSmall, type UserInput } from './input.ts'
+import { toUserObject } from './read.ts'
 
 export async function createUser({ directory }: UsersDeps, context: RequestContext): Promise<Reply> {
   requireManager(context)
   const members = await readMembers(context)
-  const name = findMember(members, 'user')
-  if (typeof name !== 'string' || !canBeManaged(name)) throw new Refusal('user_name_refused')
+  const name = readName(findMember(members, 'user'))
   const { passwd = '', active = true, extra = {} } = readUserInput(members)
   const draft = { name, password: { password: passwd }, isActive: active, multiModel: { extra: requireSmall(extra) } }
   try {
@@ -27,12 +24,9 @@ export async function createUser({ directory }: UsersDeps, context: RequestConte
   }
 }
 
-/** Whoever is made here must be within reach of the paths of this door. */
-export const canBeManaged = (name: string): boolean => checkName(name) === undefined && isAddressable(name)
-
 /**
- * Puts a user like a new one in the place of the old: grants and settings are gone. Access tokens end with the password,
- * so they stay if it is the same.
+ * Replaces everything about a user: its grants and settings are removed. Access tokens stay if the password stays the
+ * same; a new password ends them.
  */
 export async function replaceUser(
   deps: UsersDeps,
@@ -41,7 +35,8 @@ export async function replaceUser(
 ): Promise<Reply> {
   requireChangeable(deps, context, name)
   if (isSelf(context, name)) await deps.requirePassword(context)
-  await requireThere(deps, name)
+  // an unknown user is reported before an invalid body
+  await requireUser(deps.directory, name)
   const { passwd = '', active = true, extra = {} } = readUserInput(await readMembers(context))
   requireSmall(extra)
   const change = (user: User): User => ({
@@ -58,13 +53,13 @@ export async function changeUser(
   { user: name = '' }: Params,
 ): Promise<Reply> {
   requireChangeable(deps, context, name)
-  await requireThere(deps, name)
+  await requireUser(deps.directory, name)
   const input = readUserChange(await readMembers(context))
   if (needsPassword(input) && isSelf(context, name)) await deps.requirePassword(context)
   return write(deps, context, { name, change: (user) => withChange(user, input), password: input.passwd })
 }
 
-/** A deactivation ends as much as a deletion does: every session and every access token. */
+/** Like a deletion, a deactivation ends every session and every access token. */
 const needsPassword = ({ passwd, active }: UserInput): boolean => passwd !== undefined || active === false
 
 const withChange = (user: User, { active, extra }: UserInput): User => ({
@@ -72,7 +67,7 @@ const withChange = (user: User, { active, extra }: UserInput): User => ({
   isActive: active ?? user.isActive,
   multiModel: {
     ...user.multiModel,
-    extra: extra ? requireSmall(merge(user.multiModel.extra, extra)) : user.multiModel.extra,
+    extra: extra ? requireSmall(mergeObjects(user.multiModel.extra, extra)) : user.multiModel.extra,
   },
 })
 
@@ -86,22 +81,8 @@ const toCaller = ({ signal, client }: RequestContext): Caller => ({ signal, peer
 
 async function write({ directory }: UsersDeps, context: RequestContext, { name, password, change }: Change) {
   const options = { ...toCaller(context), ...(password === undefined ? {} : { password: { password } }) }
-  return toMergedReply(200, toUserObject(await aboutUser(directory.changeUser(name, 'any', change, options))))
+  return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, 'any', change, options))))
 }
-
-/** Before the body is looked at: without one, a user that does not exist is still the first thing that is wrong. */
-async function requireThere({ directory }: UsersDeps, name: string): Promise<void> {
-  if (!(await directory.findUser(name))) throw new Refusal('user_not_found')
-}
-
-/** Administrators are not this API's to change. */
-export function requireChangeable({ directory }: UsersDeps, context: RequestContext, name: string): void {
-  if (!isSelfOrManager(context, name)) throw new Refusal('forbidden')
-  if (directory.isAdministrator(name)) throw new Refusal('forbidden')
-}
-
-// quirk: reference multi-model 7.2: this name stays
-export const ROOT = 'root'
 
 export async function removeUser(
   deps: UsersDeps,
@@ -112,18 +93,31 @@ export async function removeUser(
   requireChangeable(deps, context, name)
   if (name === ROOT) throw new Refusal('forbidden')
   if (isSelf(context, name)) await deps.requirePassword(context)
-  await aboutUser(deps.directory.removeUser(name, 'any'))
+  await orUserNotFound(deps.directory.removeUser(name, 'any'))
   return toDoneReply(202)
 }
 
-/** Whether a password is the right one. It is a sign-in in all but name, and counts as one. */
+/** Whether a password is right. A wrong one counts as a failed sign-in. */
 export async function checkPassword(
   { isPassword }: UsersDeps,
   context: RequestContext,
   { user: name = '' }: Params,
 ): Promise<Reply> {
-  requireKnown(context)
+  requireIdentity(context)
   const password = readPassword(await readMembers(context))
   if (!(await isPassword(name, password, context))) throw new Refusal('user_not_found')
   return toWrappedReply(true)
+}
+
+const isObject = (value: Json | undefined): value is JsonObject => isJsonObject(value)
+
+/** The members of both objects. Where both have one, the second wins, and objects are merged in turn. */
+export function mergeObjects(first: JsonObject, second: JsonObject): JsonObject {
+  const members = new Map<string, Json>(Object.entries(first))
+  for (const [name, value] of Object.entries(second)) {
+    const before = members.get(name)
+    members.set(name, isObject(before) && isObject(value) ? mergeObjects(before, value) : value)
+  }
+  // unlike an assignment, this makes `__proto__` an ordinary member
+  return Object.fromEntries(members)
 }

@@ -1,31 +1,33 @@
-// The small answers drivers and tools ask for before anything else, where no upstream gives them.
+// Paths about the server itself: its version, status and role, and the secrets of its tokens.
 import { Refusal } from '../../base/errors.ts'
 import type { Handler, Reply, RequestContext, Route } from '../../http/request-context.ts'
-import type { GateSettings } from './gate.ts'
+import type { LiveRing } from '../../keys/live-ring.ts'
+import { describeRing } from '../../keys/ring.ts'
+import { type AccessSettings, mayReadAll, requireOperator, requireSuperuser } from './access.ts'
 import { modeRoute, type ServerMode } from './mode.ts'
-import { mayReadAll } from './rights.ts'
-import { toJsonReply, toMergedReply } from './wire.ts'
+import { toDoneReply, toJsonReply, toMergedReply, toWrappedReply } from './reply.ts'
 
-export interface StatusSettings extends GateSettings {
+export interface ServerSettings extends AccessSettings {
   readonly role: 'single' | 'dbserver' | 'agent'
-  /** Versions and figures are for who manages the server. */
+  /** Only managers of the server may see versions and figures. */
   readonly isHardened: boolean
-  /** Names this deployment. */
+  /** Identifies this deployment. */
   readonly uuid: string
 }
 
 export interface StatusDeps {
-  /** The version of the interface told to clients. */
+  /** The version of the interface that clients see. */
   readonly version: string
   readonly product: { readonly name: string; readonly version: string }
-  settings(): StatusSettings
+  settings(): ServerSettings
   readonly mode: ServerMode
-  /** Whether enough is known of users to let anybody in. */
+  /** Whether the user data is fresh enough to authenticate requests. */
   isServing(): Promise<boolean>
-  /** Whether there is somebody behind this door and nobody of them answers. */
+  /** Whether there is an upstream and none of its servers responds. */
   isUpstreamDown?(): Promise<boolean>
 }
 
+/** Without an upstream, Cardea answers what drivers and tools ask first. */
 export function statusRoutes(deps: StatusDeps): readonly Route[] {
   const { product, settings } = deps
   const get = (path: string, handler: Handler): Route => ({ path, methods: { GET: handler } })
@@ -41,7 +43,7 @@ export function statusRoutes(deps: StatusDeps): readonly Route[] {
   ]
 }
 
-/** Nobody is served where nobody could be let in, or everybody behind this door is down. */
+/** 503 while no request can be authenticated, or no server of the upstream responds. */
 export const availabilityRoute = ({ mode, isServing, isUpstreamDown }: StatusDeps): Route => ({
   path: '/_admin/server/availability',
   methods: {
@@ -82,4 +84,35 @@ function showStatus({ version, settings, mode }: StatusDeps, context: RequestCon
       progress: { phase: 'in wait', feature: '', recoveryTick: 0 },
     },
   })
+}
+
+/** The secrets that sign and verify tokens, as digests. Only superuser tokens may see or reload them. */
+export const secretsRoute = (ring: LiveRing): Route => ({
+  path: '/_admin/server/jwt',
+  methods: {
+    GET: (context) => {
+      requireSuperuser(context)
+      return toWrappedReply(describeRing(ring.get()))
+    },
+    POST: (context) => reloadSecrets(ring, context),
+  },
+})
+
+async function reloadSecrets(ring: LiveRing, context: RequestContext): Promise<Reply> {
+  requireSuperuser(context)
+  const load = await ring.reload()
+  if (load.kind === 'ring') return toWrappedReply(describeRing(ring.get()))
+  const code = load.errorNum === CANNOT_READ ? 'secret_unreadable' : 'bad_request'
+  throw new Refusal(code, { about: load.message })
+}
+
+const CANNOT_READ = 34
+
+/** Does nothing: user data is never older than a second. Tools request it all the same. */
+export function reloadUsersRoute({ settings }: { settings(): AccessSettings }): Route {
+  const reload: Handler = (context) => {
+    requireOperator(context, settings())
+    return toDoneReply(200)
+  }
+  return { path: '/_admin/auth/reload', methods: { GET: reload, POST: reload } }
 }

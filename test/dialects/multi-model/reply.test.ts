@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { gather } from '../../../src/dialects/multi-model/gather.ts'
+import { gather } from '../../../src/dialects/multi-model/reply.ts'
 
-describe('gathering a feed', () => {
+describe('gather', () => {
   const PIECES = ['ab', 'c', 'ü']
   const open = () => {
     const feed = { isEnded: false, read: 0, pieces: read() }
@@ -19,11 +19,11 @@ describe('gathering a feed', () => {
     return feed
   }
 
-  it('one that is small is one piece', async () => {
+  it('returns a small stream as one string', async () => {
     assert.equal(await gather(open().pieces, 5), 'abcü')
     assert.equal(await gather((async function* () {})(), 0), '')
   })
-  it('one that is larger stays a feed, and nothing of it is lost', async () => {
+  it('returns a larger one as a stream with every piece', async () => {
     for (const most of [0, 2, 4]) {
       const feed = await gather(open().pieces, most)
       assert.ok(typeof feed === 'object')
@@ -32,7 +32,7 @@ describe('gathering a feed', () => {
       assert.deepEqual(pieces, PIECES, `${most} bytes`)
     }
   })
-  it('is not read further than needed, and ended with who takes it', async () => {
+  it('reads no further than needed, and ends the source when the reader stops', async () => {
     const source = open()
     const feed = await gather(source.pieces, 1)
     assert.ok(typeof feed === 'object')
@@ -40,7 +40,7 @@ describe('gathering a feed', () => {
     for await (const _piece of feed) break
     assert.deepEqual([source.read, source.isEnded], [1, true])
   })
-  it('what fails at once fails before anything is sent', async () => {
+  it('rejects if the source fails early', async () => {
     const failing = (async function* (): AsyncGenerator<string> {
       yield 'a'
       throw new Error('gone')

@@ -1,0 +1,145 @@
+// What a request may do at this door: which paths need a credential, who may enter a database, who manages the server.
+import { Refusal } from '../../base/errors.ts'
+import { resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
+import { ANONYMOUS, type Authenticated, type Identity, isAnonymous } from '../../directory/identity.ts'
+import type { GrantLevel } from '../../directory/user.ts'
+import type { Path, RequestContext } from '../../http/request-context.ts'
+import { toLocalPath } from './path.ts'
+
+export interface AccessSettings {
+  /** Off: no request needs a credential. */
+  readonly authentication: boolean
+  /** Only paths that begin with `/_` need a credential; application paths are open. */
+  readonly systemOnly: boolean
+  /** Whether requests over a Unix socket need a credential. */
+  readonly unixSockets: boolean
+  /** Whether the files of the database's web interface load before its login. */
+  readonly webUiBeforeLogin: boolean
+}
+
+export interface Databases {
+  exists(name: string): boolean | Promise<boolean>
+  /** By name, the system database included. */
+  list(): Promise<readonly string[]>
+}
+
+/** Throws unless the request may enter the database that its path addresses. */
+export async function authorizeRequest(
+  context: RequestContext,
+  settings: AccessSettings,
+  databases: Databases,
+): Promise<void> {
+  const authenticated = context.authenticated ?? ANONYMOUS
+  const { segments, scope = SYSTEM_DATABASE } = context.path
+  const isFree = isExempt(context, settings)
+  if (!isFree && !isPathAllowed(context.path, authenticated)) throw new Refusal('authentication_required')
+  const exists = await databases.exists(scope)
+  if (isFree || mayEnter(authenticated, scope)) {
+    if (!exists) throw new Refusal('database_not_found')
+    return
+  }
+  if (exists && settings.webUiBeforeLogin && isWebUiFile(context)) {
+    // the file is public, so no identity is forwarded with the request
+    context.authenticated = ANONYMOUS
+    return
+  }
+  // A database that does not exist looks like one the client may not enter, so that names cannot be probed.
+  const isOpen = !needsCredential(segments, settings) || isAboutOneUser(segments, authenticated)
+  if (!exists || !isOpen) throw new Refusal('authentication_required')
+}
+
+function needsCredential(segments: readonly string[], settings: AccessSettings): boolean {
+  if (!settings.authentication || isAlwaysOpen(segments)) return false
+  return segments[0]?.startsWith('_') ? true : !settings.systemOnly
+}
+
+/** Paths that Cardea answers without looking at the identity. */
+const isAlwaysOpen = (segments: readonly string[]): boolean =>
+  (segments[0] === '_open' && segments.length > 1) ||
+  (segments.length === 3 && segments.join('/') === '_admin/server/availability')
+
+/** Whether this request needs no credential on any path. */
+export const isExempt = (context: RequestContext, settings: AccessSettings): boolean =>
+  !settings.authentication || (!settings.unixSockets && context.client.isUnixSocket)
+
+/** Whether this request needs a credential even on the open paths of other dialects, such as the key set. */
+export const needsCredentialEverywhere = (context: RequestContext, settings: AccessSettings): boolean =>
+  !settings.systemOnly && !isExempt(context, settings)
+
+/** A token may be limited to some paths. They are compared exactly, without API version, database and query. */
+const isPathAllowed = (path: Path, { bearer }: Authenticated): boolean =>
+  bearer?.allowedPaths === undefined || bearer.allowedPaths.includes(toLocalPath(path))
+
+export const mayEnter = (authenticated: Authenticated, database: string): boolean =>
+  !isAnonymous(authenticated) && findLevel(authenticated.identity, database) !== 'none'
+
+/** What an identity may do on a database. Administrators and superuser tokens may do everything. */
+const findLevel = (identity: Identity, database: string): GrantLevel =>
+  identity.isAdmin || identity.isSuperuser ? 'rw' : resolveDatabaseLevel(identity.grants, database)
+
+const isWebUiFile = ({ method, path: { raw, segments } }: RequestContext): boolean =>
+  (method === 'GET' || method === 'HEAD') &&
+  segments[0] === '_admin' &&
+  segments[1] === 'aardvark' &&
+  (segments.length > 2 || raw.endsWith('/'))
+
+/** Every user may request its own data, without access to the database. The routes check whose data it is. */
+function isAboutOneUser(segments: readonly string[], authenticated: Authenticated): boolean {
+  if (isAnonymous(authenticated) || segments[0] !== '_api') return false
+  const isAboutUser = segments[1] === 'user' || segments[1] === 'token'
+  return (isAboutUser && segments.length > 2) || segments.join('/') === '_api/cluster/endpoints'
+}
+
+/** Which credentials of a request are checked. */
+export type CheckedCredentials = 'all' | 'token' | 'none'
+
+/**
+ * Drivers send a password with every request. On an open path it would be hashed, and counted as a failed sign-in, for
+ * nothing: only a token that is to be renewed or revoked is checked there.
+ */
+export function selectCredentials(context: Pick<RequestContext, 'method' | 'path'>): CheckedCredentials {
+  const { method, path } = context
+  if (!isAlwaysOpen(path.segments)) return 'all'
+  const route = `${method} ${path.segments.join('/')}`
+  return route === 'POST _open/auth/renew' || route === 'DELETE _open/auth' ? 'token' : 'none'
+}
+
+const identityOf = (context: RequestContext): Identity => (context.authenticated ?? ANONYMOUS).identity
+
+/** The server is managed by administrators, superuser tokens, and users who may write the system database. */
+const isManager = (context: RequestContext): boolean => findLevel(identityOf(context), SYSTEM_DATABASE) === 'rw'
+
+export const isSelf = (context: RequestContext, name: string): boolean => identityOf(context).name === name
+
+export const isSelfOrManager = (context: RequestContext, name: string): boolean =>
+  isSelf(context, name) || isManager(context)
+
+/** Rejects anonymous requests, even where no credential is required. */
+export function requireIdentity(context: RequestContext): void {
+  if (isAnonymous(context.authenticated)) throw new Refusal('forbidden')
+}
+
+/** For changes to the directory. They need a manager even where no credential is required. */
+export function requireManager(context: RequestContext): void {
+  if (!isManager(context)) throw new Refusal('forbidden')
+}
+
+/** Whether the request may read everything: of a manager, or where no credential is required. */
+export const mayReadAll = (context: RequestContext, settings: AccessSettings): boolean =>
+  isExempt(context, settings) || isManager(context)
+
+/** For the data of a user: the user itself, and requests that may read everything. */
+export function requireReader(context: RequestContext, settings: AccessSettings, name?: string): void {
+  const isOwn = name !== undefined && isSelf(context, name)
+  if (!isOwn && !mayReadAll(context, settings)) throw new Refusal('not_owner')
+}
+
+/** For operations of the server, not of the directory. They are open where no credential is required. */
+export function requireOperator(context: RequestContext, settings: AccessSettings): void {
+  if (!mayReadAll(context, settings)) throw new Refusal('forbidden')
+}
+
+export function requireSuperuser(context: RequestContext): void {
+  if (identityOf(context).isSuperuser) return
+  throw new Refusal('forbidden', { about: 'only a superuser token may see or reload the secrets' })
+}

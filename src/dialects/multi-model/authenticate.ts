@@ -1,0 +1,84 @@
+// Which credentials the multi-model door accepts, and what a rejected one means here.
+import { authenticate } from '../../auth/authenticate.ts'
+import type { CredentialHandler } from '../../auth/handler.ts'
+import type { SignInObserver } from '../../auth/record-sign-ins.ts'
+import { readBase64 } from '../../base/encoding.ts'
+import { isClientError } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
+import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
+import type { RequestContext, Step } from '../../http/request-context.ts'
+import {
+  type AccessSettings,
+  authorizeRequest,
+  type Databases,
+  needsCredentialEverywhere,
+  selectCredentials,
+} from './access.ts'
+
+/** The scheme in any case, then blanks; padding may be absent. */
+export const MULTI_MODEL_BASIC = {
+  name: 'basic',
+  findCredential: (header: string) => /^basic +(.*)$/i.exec(header)?.[1],
+  decode: (encoded: string) => readBase64(encoded, 'lax'),
+  isAnonymous: () => false,
+}
+
+export interface AuthenticateDeps {
+  readonly bearer: CredentialHandler
+  readonly basic: CredentialHandler
+  /** Whether this server role keeps users; the others accept only tokens. */
+  knowsUsers(): boolean
+  readonly observer: SignInObserver
+}
+
+export interface MultiModelAuthenticate {
+  authenticate(context: RequestContext): Promise<Authenticated>
+  /** The same for a request that was accepted before. Records no sign-in. */
+  authenticateAgain(context: RequestContext): Promise<Authenticated>
+}
+
+export function createAuthenticate({ bearer, basic, knowsUsers, observer }: AuthenticateDeps): MultiModelAuthenticate {
+  const selectHandlers = (context: RequestContext): readonly CredentialHandler[] => {
+    const checked = selectCredentials(context)
+    if (checked === 'none') return []
+    return checked === 'all' && knowsUsers() ? [bearer, basic] : [bearer]
+  }
+  return {
+    authenticate: (context) => authenticateOrAnonymous(context, selectHandlers(context), observer),
+    authenticateAgain: (context) => authenticateOrAnonymous(context, selectHandlers(context)),
+  }
+}
+
+// quirk: at this door a rejected credential makes the request anonymous. Errors of the server are still thrown.
+async function authenticateOrAnonymous(
+  context: RequestContext,
+  handlers: readonly CredentialHandler[],
+  observer?: SignInObserver,
+): Promise<Authenticated> {
+  try {
+    return await authenticate(context, handlers, observer)
+  } catch (error) {
+    if (isClientError(error)) return ANONYMOUS
+    throw error
+  }
+}
+
+/** A token limited to some paths is not accepted on the paths of other dialects. */
+export const withoutPathTokens = (authenticated: Authenticated): Authenticated =>
+  authenticated.bearer?.allowedPaths === undefined ? authenticated : ANONYMOUS
+
+export interface RequireEntryDeps {
+  settings(): AccessSettings
+  readonly databases: Databases
+  authenticate(context: RequestContext): MaybePromise<Authenticated>
+}
+
+/** While the door requires a credential on every path, the open paths of other dialects require one too. */
+export function createRequireEntry({ settings, databases, authenticate }: RequireEntryDeps): Step['run'] {
+  return async (context) => {
+    if (!needsCredentialEverywhere(context, settings())) return undefined
+    context.authenticated = await authenticate(context)
+    await authorizeRequest(context, settings(), databases)
+    return undefined
+  }
+}

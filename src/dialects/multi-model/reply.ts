@@ -1,0 +1,59 @@
+import type { HeaderPair, Reply } from '../../http/request-context.ts'
+
+const JSON_HEADERS: readonly HeaderPair[] = [['Content-Type', 'application/json']]
+
+export const toJsonReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply => ({
+  status,
+  headers: headers.length === 0 ? JSON_HEADERS : [...JSON_HEADERS, ...headers],
+  body: JSON.stringify(value),
+})
+
+/** The members of an object beside `error` and `code`, which win. */
+export const toMergedReply = (status: number, members: object): Reply =>
+  toJsonReply(status, { ...members, error: false, code: status })
+
+/** A value as `result`, beside `error` and `code`. */
+export const toWrappedReply = (result: unknown): Reply => toJsonReply(200, { error: false, code: 200, result })
+
+/** `error` and `code` alone. */
+export const toDoneReply = (status: number): Reply => toJsonReply(status, { error: false, code: status })
+
+export const toEmptyReply = (status: number, headers: readonly HeaderPair[] = []): Reply => ({
+  status,
+  headers: [['Content-Type', 'text/plain'], ...headers],
+})
+
+/** A larger body is streamed, because it may not fit into memory. */
+const MAX_GATHERED_BYTES = 1 << 20
+
+/** JSON that is produced piece by piece. A small one is sent whole, with its length. */
+export const toStreamedReply = async (pieces: AsyncIterable<string>): Promise<Reply> => ({
+  status: 200,
+  headers: JSON_HEADERS,
+  body: await gather(pieces),
+})
+
+/** The pieces as one string, or all of them as a stream if they are more than `maxBytes`. */
+export async function gather(
+  pieces: AsyncIterable<string>,
+  maxBytes = MAX_GATHERED_BYTES,
+): Promise<string | AsyncIterable<string>> {
+  const rest = pieces[Symbol.asyncIterator]()
+  const gathered: string[] = []
+  let bytes = 0
+  for (let next = await rest.next(); !next.done; next = await rest.next()) {
+    gathered.push(next.value)
+    bytes += Buffer.byteLength(next.value)
+    if (bytes > maxBytes) return resume(gathered, rest)
+  }
+  return gathered.join('')
+}
+
+async function* resume(gathered: readonly string[], rest: AsyncIterator<string>): AsyncGenerator<string> {
+  try {
+    yield* gathered
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  } finally {
+    await rest.return?.()
+  }
+}

@@ -1,0 +1,197 @@
+// Sign-in at the multi-model door: with a password or an access token, for one request or for a token.
+import type { PasswordCheck } from '../../auth/basic.ts'
+import type { AcceptedCredential, CredentialSource } from '../../auth/handler.ts'
+import { type IssuedToken, toIssuedClaims } from '../../auth/issued-token.ts'
+import type { SessionRecorder } from '../../auth/record-sessions.ts'
+import type { Attempt, DoorSignIn } from '../../auth/sign-in.ts'
+import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import { findActiveToken, findTokenUser, toTokenMark } from '../../directory/access-token.ts'
+import type { Account } from '../../directory/account.ts'
+import type { AccountDirectory, SessionDirectory } from '../../directory/directory.ts'
+import type { BearerToken } from '../../directory/identity.ts'
+import type { Session } from '../../directory/session.ts'
+import { type AccessToken, checkName } from '../../directory/user.ts'
+import { type KeyRing, signWithRing } from '../../keys/ring.ts'
+import type { OriginFields } from '../../observe/security-event-table.ts'
+import type { SecurityEvents } from '../../observe/security-events.ts'
+import { MULTI_MODEL_BASIC } from './authenticate.ts'
+
+export interface SignInSettings {
+  readonly authentication: boolean
+  /** Only a single server keeps users; the other roles accept only superuser tokens. */
+  readonly role: 'single' | 'dbserver' | 'agent'
+  readonly sessionTimeoutSeconds: number
+  readonly minimalExpirySeconds: number
+  readonly maximalExpirySeconds: number
+}
+
+export interface Credentials {
+  readonly name: string
+  readonly password: string
+  /** A code of the second factor; empty: none was sent. */
+  readonly code: string
+}
+
+/** A token of a session that was opened here. */
+export interface SessionToken extends BearerToken {
+  readonly session: Session
+}
+
+export interface SignInService {
+  /** Checks the Basic credential of one request. */
+  readonly check: PasswordCheck
+  /** Whether this is the password of that user, even if a second factor is needed to sign in. */
+  isPassword(name: string, password: string, source: CredentialSource): Promise<boolean>
+  /** Opens a session and returns its token; `undefined`: wrong name, password or code. */
+  signIn(credentials: Credentials, lifetimeSeconds: number, source: CredentialSource): Promise<string | undefined>
+  /** A new token for the same session. */
+  renew(name: string, bearer: BearerToken, lifetimeSeconds: number): Promise<string>
+  /** Ends the session: all its tokens are rejected. */
+  end(issued: SessionToken): Promise<void>
+}
+
+export interface SignInDeps {
+  readonly directory: AccountDirectory & SessionDirectory
+  readonly signIn: DoorSignIn
+  readonly events: SecurityEvents
+  readonly recorder: SessionRecorder
+  ring(): KeyRing
+  readonly issuer: string
+  settings(): SignInSettings
+  /** How long a verified Basic password is accepted without another check; `undefined`: until it changes. */
+  basicAgeMs(): number | undefined
+  readonly clock: Clock
+}
+
+export const createSignInService = (deps: SignInDeps): SignInService => ({
+  async check(name, password, source) {
+    const maxAgeMs = deps.basicAgeMs()
+    const age = maxAgeMs === undefined ? {} : { maxAgeMs }
+    const verified = await verify(deps, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
+    return verified?.token ? toAccepted(verified.account, verified.token) : verified?.account
+  },
+  isPassword: async (name, password, source) =>
+    (await verify(deps, { name, password, source, handler: CHECK_ENDPOINT, isWithoutCode: true })) !== undefined,
+  async signIn(credentials, lifetimeSeconds, source) {
+    const verified = await verify(deps, { ...credentials, source, handler: SIGN_IN_ENDPOINT })
+    return verified && openSession(deps, verified, { lifetimeSeconds, source })
+  },
+  async renew(name, bearer, lifetimeSeconds) {
+    // a token that another program has signed has no session yet
+    const session = bearer.session ?? (await createSession(deps, name))
+    const { renewableUntil, accessToken, allowedPaths } = bearer
+    const jwt = issueToken(deps, { session, lifetimeSeconds, renewableUntil, accessToken, allowedPaths })
+    if (!bearer.session) recordToken(deps, name)
+    return jwt
+  },
+  async end(issued) {
+    await endSession(deps, issued)
+    deps.events.record('sign-out', { subject: issued.session.name })
+  },
+})
+
+const SIGN_IN_ENDPOINT = '_open/auth'
+const CHECK_ENDPOINT = '_api/user'
+
+interface Verified {
+  readonly account: Account
+  /** The access token that was sent in place of the password. */
+  readonly token: AccessToken | undefined
+}
+
+const toAccepted = (identity: Account, token: AccessToken): AcceptedCredential => ({
+  kind: 'accepted',
+  identity,
+  accessToken: { mark: toTokenMark(token), validUntil: token.validUntil },
+})
+
+interface Given extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode' | 'handler'> {
+  readonly source: CredentialSource
+}
+
+async function verify(deps: SignInDeps, given: Given): Promise<Verified | undefined> {
+  const byToken = await findByToken(deps, given)
+  // without a second factor the token is enough: checking it as a password would cost a hash and count a failure
+  if (byToken && byToken.account.totp === undefined) return byToken
+  // a wrong token and an impossible name are failures like any other, and count for the limits of the peer
+  const name = byToken?.account.name ?? (given.name || (findTokenUser(given.password) ?? ''))
+  const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(deps.clock)) !== undefined
+  try {
+    const account = await deps.signIn({ ...given, name, ...(byToken ? { isProven } : {}) })
+    const isNamed = byToken !== undefined || given.name !== ''
+    return account && isNamed ? { account, token: byToken?.token } : undefined
+  } catch (error) {
+    if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined
+    throw error
+  }
+}
+
+/** At this door these look like a wrong password. */
+const LOOKS_WRONG: ReadonlySet<string> = new Set(['account_locked', 'iterations_too_low', 'iterations_too_high'])
+
+/** An access token in place of the password. The name may be empty. A user with a second factor needs its code too. */
+async function findByToken(
+  { directory, clock }: SignInDeps,
+  { name, password }: Pick<Given, 'name' | 'password'>,
+): Promise<Verified | undefined> {
+  const user = findTokenUser(password)
+  if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
+  const account = await directory.findAccount(user)
+  if (!account || account.isAdmin) return undefined
+  const token = findActiveToken(account, password, nowSeconds(clock))
+  return token && { account, token }
+}
+
+interface Opening {
+  readonly lifetimeSeconds: number
+  readonly source: CredentialSource
+}
+
+function openSession(deps: SignInDeps, { account, token }: Verified, { lifetimeSeconds, source }: Opening): string {
+  const session = deps.directory.createSession(account, { hasPassword: token === undefined })
+  const jwt = issueToken(deps, {
+    session,
+    lifetimeSeconds,
+    renewableUntil: token?.validUntil,
+    accessToken: token && toTokenMark(token),
+    allowedPaths: undefined,
+  })
+  const expiresAt = nowSeconds(deps.clock) + lifetimeSeconds
+  deps.recorder.onOpened({ id: session.id, identity: account, expiresAt }, source)
+  recordToken(deps, account.name, { actor: account.name, handler: SIGN_IN_ENDPOINT })
+  return jwt
+}
+
+const recordToken = ({ events }: SignInDeps, subject: string, origin: OriginFields = {}): void =>
+  events.record('sign-in.accepted', { subject, opened: 'token', ...origin })
+
+interface NewToken extends Omit<IssuedToken, 'issuer' | 'issuedAt' | 'expiresAt'> {
+  readonly lifetimeSeconds: number
+}
+
+function issueToken(deps: SignInDeps, { lifetimeSeconds, ...token }: NewToken): string {
+  const issuedAt = nowSeconds(deps.clock)
+  const expiresAt = issuedAt + lifetimeSeconds
+  const claims = toIssuedClaims({
+    ...token,
+    issuer: deps.issuer,
+    issuedAt,
+    expiresAt: Math.min(expiresAt, token.renewableUntil ?? expiresAt),
+  })
+  return signWithRing(deps.ring(), claims)
+}
+
+async function createSession({ directory }: SignInDeps, name: string): Promise<Session> {
+  const account = await directory.findAccount(name)
+  if (!account) throw new Refusal('user_not_found')
+  return directory.createSession(account)
+}
+
+/** The session is revoked until the last of its tokens has expired, even one that was renewed just now. */
+async function endSession(deps: SignInDeps, { session, expiresAt, accessToken }: SessionToken): Promise<void> {
+  const { sessionTimeoutSeconds, maximalExpirySeconds } = deps.settings()
+  const renewed = nowSeconds(deps.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
+  const last = Math.ceil(Math.max(expiresAt ?? 0, renewed))
+  await deps.directory.endSession({ id: session.id, name: session.name, expiresAt: last, accessToken })
+}
