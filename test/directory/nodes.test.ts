@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, it } from 'node:test'
 import type { Revocation } from '../../src/directory/directory.ts'
 import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
-import { startPostgres } from '../store/postgres-server.ts'
+import { connectPostgres } from '../store/postgres-server.ts'
 import { openTestNode } from '../support/directory.ts'
 import { testNodes } from './nodes.ts'
 
 const clearing: (() => Promise<unknown>)[] = []
-const server = await startPostgres()
+const server = await connectPostgres()
 after(async () => {
   for (const clear of clearing) await clear()
   await server.stop()

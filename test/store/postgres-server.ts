@@ -1,4 +1,7 @@
-/** A real PostgreSQL for a test: data in a temporary folder, a free port of 127.0.0.1, removed when stopped. */
+/**
+ * A real PostgreSQL: data in a temporary folder, a free port of 127.0.0.1, removed when stopped. `connectPostgres` is
+ * for tests that only need a store: they share one server. `startPostgres` is for tests that kill it.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -11,17 +14,20 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { type PostgresBinaries, preparePostgresBinaries } from './postgres-binaries.ts'
 
-export interface PostgresServer {
+export interface Postgres {
   /** The address of a new, empty schema: as good as a database of its own, and made twenty times faster. */
   createPlace(): Promise<string>
-  /** The address of a database that is there. */
-  addressOf(database: string): string
   /** Runs SQL at that address. */
   execute(url: string, sql: string): Promise<Record<string, unknown>[]>
+  stop(): Promise<void>
+}
+
+export interface PostgresServer extends Postgres {
+  /** The address of a database that is there. */
+  addressOf(database: string): string
   /** Kills the server and all its processes at once, as a power cut would; then starts it on the same data. */
   crash(): Promise<void>
   restart(): Promise<void>
-  stop(): Promise<void>
 }
 
 export interface PostgresServerOptions {
@@ -31,21 +37,33 @@ export interface PostgresServerOptions {
 
 const USER = 'cardea'
 
+/** Set by global-setup.ts: the address of the server that all test files of one run share. */
+export const SHARED_POSTGRES = 'CARDEA_TEST_POSTGRES'
+
+/** The server of this run; a server of its own where the file runs alone. */
+export async function connectPostgres(): Promise<Postgres> {
+  const url = process.env[SHARED_POSTGRES]
+  if (url === undefined) return startPostgres()
+  return { createPlace: () => createPlace(url), execute, stop: async () => {} }
+}
+
+/** `url` is the address of a database. Test files make places side by side: the name is random. */
+async function createPlace(url: string): Promise<string> {
+  const name = `place_${randomBytes(8).toString('hex')}`
+  await execute(url, `CREATE SCHEMA ${name}`)
+  return `${url}?options=-c%20search_path%3D${name}`
+}
+
 export async function startPostgres({ isDurable = false }: PostgresServerOptions = {}): Promise<PostgresServer> {
   const server = await createServerFiles(isDurable)
   let running = await run(server).catch((error: unknown) => {
     server.remove()
     throw error
   })
-  let places = 0
   const addressOf = (database: string) => `postgres://${USER}:${server.password}@127.0.0.1:${server.port}/${database}`
   return {
     addressOf,
-    async createPlace() {
-      places += 1
-      await execute(addressOf('postgres'), `CREATE SCHEMA place_${places}`)
-      return `${addressOf('postgres')}?options=-c%20search_path%3Dplace_${places}`
-    },
+    createPlace: () => createPlace(addressOf('postgres')),
     execute,
     crash: () => killAll(server.folder),
     async restart() {
@@ -93,7 +111,7 @@ async function createServerFiles(isDurable: boolean): Promise<ServerFiles> {
     remove()
     throw error
   }
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=60']
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=100']
   if (!isDurable) settings.push('fsync=off')
   return { folder, binaries, port: await findFreePort(), password, settings, remove }
 }

@@ -8,7 +8,7 @@ import { type Cardea, type CardeaOptions, createCardea } from '../../src/index.t
 import { MIGRATIONS } from '../../src/store/migrations.ts'
 import { type Answer, basic, send } from '../support/scenario.ts'
 import { createSqlitePlace } from './places.ts'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { connectPostgres, type Postgres } from './postgres-server.ts'
 
 interface Credential {
   readonly name: string
@@ -51,9 +51,9 @@ interface Copy {
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/store')
 
-let postgres: PostgresServer
+let postgres: Postgres
 before(async () => {
-  postgres = await startPostgres()
+  postgres = await connectPostgres()
 })
 after(() => postgres.stop())
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startPostgres } from '../../store/postgres-server.ts'
+import { connectPostgres } from '../../store/postgres-server.ts'
 import { makeManaged } from '../../support/managed.ts'
 import { signsIn, stop } from '../../support/process.ts'
 
-const postgres = await startPostgres()
+const postgres = await connectPostgres()
 after(() => postgres.stop())
 
 test('a shared store: commands find the server beside its configuration, and work without one', async (t) => {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { type Cardea, createCardea } from '../../../src/index.ts'
-import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
+import { connectPostgres, type Postgres } from '../../store/postgres-server.ts'
 import { ADMIN, send } from '../../support/scenario.ts'
 
-let postgres: PostgresServer
+let postgres: Postgres
 let storeUrl: string
 const nodes: { readonly cardea: Cardea; readonly url: string }[] = []
 
@@ -24,7 +24,7 @@ async function startNode(): Promise<void> {
 }
 
 before(async () => {
-  postgres = await startPostgres()
+  postgres = await connectPostgres()
   storeUrl = await postgres.createPlace()
   await startNode()
   await startNode()

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
-import { startPostgres } from '../../store/postgres-server.ts'
+import { connectPostgres } from '../../store/postgres-server.ts'
 import { ADMIN, send } from '../../support/scenario.ts'
 import { idOf, pathOf } from './users-server.ts'
 
-const postgres = await startPostgres()
+const postgres = await connectPostgres()
 const nodes: { readonly url: string; close(): Promise<void> }[] = []
 
 before(async () => {

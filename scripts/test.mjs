@@ -1,0 +1,35 @@
+// Runs the tests, all of them or one part:
+//   node scripts/test.mjs [unit | scenario | process] [options of node --test]
+// Every test file belongs to exactly one part: what is neither in a folder of `scenario` nor of `process` is `unit`.
+import { spawn } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+
+const FOLDERS = {
+  /** Against a server in the process of the test. */
+  scenario: ['clients', 'conformance', 'real', 'scenario'],
+  /** Against the command line, the package and the scripts, each a process of its own. */
+  process: ['docs', 'package', 'process', 'scripts'],
+}
+
+const folderOf = (file) => file.split('/')[1]
+const partOf = (file) => Object.keys(FOLDERS).find((part) => FOLDERS[part].includes(folderOf(file))) ?? 'unit'
+
+function findFiles(part) {
+  const files = globSync('test/**/*.test.ts').sort()
+  return part === undefined ? files : files.filter((file) => partOf(file) === part)
+}
+
+const [first, ...rest] = process.argv.slice(2)
+const hasPart = first !== undefined && !first.startsWith('-')
+const files = findFiles(hasPart ? first : undefined)
+const options = hasPart ? rest : process.argv.slice(2)
+if (files.length === 0) throw new Error(`no tests in the part ${first}`)
+
+// The default leaves one core idle: on two cores it runs one file at a time.
+const limits = ['--test-timeout=120000', `--test-concurrency=${Math.max(2, availableParallelism())}`]
+const args = ['--test', ...limits, '--test-global-setup=test/support/global-setup.ts', ...options, ...files]
+const child = spawn(process.execPath, args, { stdio: 'inherit' })
+child.on('exit', (code) => {
+  process.exitCode = code ?? 1
+})
