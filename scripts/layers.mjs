@@ -32,7 +32,7 @@ export const PACKAGES = {
   commander: /^cli\//,
   '@clack/prompts': /^cli\//,
   pino: /^observe\//,
-  'lru-cache': /^(base|directory|auth|keys|passwords|gateway|http)\//,
+  'lru-cache': /^(base|dialects|directory|auth|keys|passwords|gateway|http)\//,
   re2js: /^passwords\//,
   bcrypt: /^passwords\/schemes\//,
   undici: /^gateway\//,

@@ -72,6 +72,10 @@ export const ANONYMOUS: Authenticated = Object.freeze({
   by: null,
 })
 
+/** Who a request acts as. Before authentication it is anonymous. */
+export const identityOf = ({ authenticated }: { readonly authenticated: Authenticated | undefined }): Identity =>
+  (authenticated ?? ANONYMOUS).identity
+
 /** Whether no credential handler accepted the request. `undefined`: none has been asked. */
 export const isAnonymous = (authenticated: Authenticated | undefined): authenticated is AnonymousRequest | undefined =>
   authenticated === undefined || authenticated.by === null

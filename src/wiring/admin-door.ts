@@ -13,7 +13,7 @@ import { type ControlDialectOptions, createControlDialect } from '../dialects/ad
 import type { ControlDeps, ControlSettings, SettingChange } from '../dialects/admin-api/operation.ts'
 import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
 import { CONTROL_SEGMENT } from '../dialects/admin-api/routes.ts'
-import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
 import { mountKeySet } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'

@@ -7,7 +7,13 @@ import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
 import { createAccountSessions } from '../auth/session/account-session.ts'
-import { COOKIE_HANDLER, type CookieSessions, createCookieHandler } from '../auth/session/cookie-handler.ts'
+import {
+  COOKIE_HANDLER,
+  type CookieSessions,
+  createCookieHandler,
+  findSession,
+} from '../auth/session/cookie-handler.ts'
+import { createSessionService, openTokenSession, type SessionServiceDeps } from '../auth/session/session-service.ts'
 import { createTokenSessions } from '../auth/session/token-session.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive } from '../base/live.ts'
@@ -15,17 +21,16 @@ import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
 import { findNearestSection } from '../config/problems.ts'
-import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
-import type { DocumentDialectOptions } from '../dialects/document/deps.ts'
+import type { DocumentDeps } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { renewingHeaders } from '../dialects/document/session.ts'
-import { createDocumentSessions } from '../dialects/document/session-service.ts'
-import { createRequireEntry } from '../dialects/document/steps.ts'
-import { usersInfo } from '../dialects/document/users/database.ts'
-import { toIdPrefix, type UsersDeps } from '../dialects/document/users/deps.ts'
+import { createRequireEntry, DOCUMENT_BASIC } from '../dialects/document/steps.ts'
+import type { UsersDeps } from '../dialects/document/users/deps.ts'
+import { toIdPrefix } from '../dialects/document/users/id.ts'
 import { createUserChanges } from '../dialects/document/users/user-changes.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
 import { isMounted } from '../dialects/mounted.ts'
+import type { Authenticated } from '../directory/identity.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { findKeyVersion } from '../keys/jwt-keys.ts'
@@ -59,14 +64,9 @@ export function createDocumentDoor(parts: DoorParts): Door {
     settings: settings.get,
     isServing: directory.isFresh,
     authenticate: authenticateRequest,
-    sessions: credentials.sessions,
+    ...credentials.session,
     clock: SYSTEM_CLOCK,
     node: createNodeDeps(parts, users),
-    server: {
-      nodeName: config.get().node.name,
-      usersDatabase: users.database,
-      usersInfo: () => usersInfo(users),
-    },
     users,
     upstream: createDocumentUpstream(parts, config, judgement),
     isElsewhere: isMounted,
@@ -110,7 +110,7 @@ function createUsersDeps(parts: DoorParts): UsersDeps {
 const createNodeDeps = (
   { liveConfig, directory }: DoorParts,
   { requirePassword }: UsersDeps,
-): DocumentDialectOptions['node'] => ({
+): DocumentDeps['node'] => ({
   nodeName: liveConfig.get().settings.values.node.name,
   configuration: createSettingsService(liveConfig),
   administrators: directory,
@@ -140,9 +140,18 @@ function createCredentials(parts: DoorParts) {
     identifyAgain: (context: RequestContext) => authenticate(context, handlers.get()),
     /** Whether the handler is configured now. */
     isAsked: (handler: string) => handlers.get().some(({ name }) => name === handler),
-    sessions: createDocumentSessions({ signIn, directory, events, recorder, cookies, clock: SYSTEM_CLOCK }),
+    session: createSessionDeps(cookies, { signIn, directory, events, recorder, clock: SYSTEM_CLOCK }),
   }
 }
+
+type SessionParts = Omit<SessionServiceDeps, 'accounts' | 'endpoint'>
+
+const createSessionDeps = ({ accounts, tokens }: CookieSessions, parts: SessionParts) => ({
+  sessions: createSessionService({ ...parts, accounts, endpoint: '_session' }),
+  openForToken: (authenticated: Authenticated, context: RequestContext) =>
+    openTokenSession(authenticated, context, { ...parts, tokens }),
+  findCookieSession: async (context: RequestContext) => (await findSession(context, { accounts, tokens }))?.session,
+})
 
 /** Sessions of users of the directory, and sessions opened with a token. */
 function createCookieSessions(parts: DoorParts): CookieSessions {

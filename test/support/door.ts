@@ -3,9 +3,8 @@ import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { Refusal } from '../../src/base/errors.ts'
 import { createLive } from '../../src/base/live.ts'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
+import type { DocumentSettings } from '../../src/dialects/document/deps.ts'
 import { createDocumentDialect } from '../../src/dialects/document/dialect.ts'
-import type { SessionService } from '../../src/dialects/document/session.ts'
-import type { DocumentSettings } from '../../src/dialects/document/settings.ts'
 import type { UsersDeps } from '../../src/dialects/document/users/deps.ts'
 import { createMultiModelDialect, type MultiModelSettings } from '../../src/dialects/multi-model/dialect.ts'
 import { createServerMode } from '../../src/dialects/multi-model/mode.ts'
@@ -108,7 +107,7 @@ const NODE = {
   supportedHashes: () => ['sha256'],
 }
 const NEVER = () => {
-  throw new TypeError('nobody writes here')
+  throw new TypeError('not expected in this test')
 }
 
 const NO_USERS: UsersDeps = {
@@ -133,7 +132,6 @@ const NO_USERS: UsersDeps = {
     onWake: () => () => {},
   },
 }
-const SERVER = { nodeName: NODE.nodeName, usersDatabase: '_users', usersInfo: async () => ({}) }
 
 const IDENTITY = {
   product: { name: 'Cardea', version: '0.0.0' },
@@ -143,12 +141,10 @@ const IDENTITY = {
 
 const ONE_DATABASE = { exists: (name: string) => name === '_system', list: async () => ['_system'] }
 
-const NO_SESSIONS: SessionService = {
-  signIn: async () => undefined,
-  openForToken: () => {
-    throw new TypeError('nobody is let in here')
-  },
-  end: async () => {},
+const NO_SESSIONS = {
+  sessions: { open: async () => undefined, end: async () => {} },
+  openForToken: NEVER,
+  findCookieSession: async () => undefined,
 }
 
 function createDialect({
@@ -164,10 +160,9 @@ function createDialect({
           name: 'CouchDB',
           version: '3.5.2',
           settings: () => ({ ...DOCUMENT, ...document }),
-          sessions: NO_SESSIONS,
+          ...NO_SESSIONS,
           clock: SYSTEM_CLOCK,
           node: NODE,
-          server: SERVER,
           users: NO_USERS,
         })
       : createMultiModelDialect({

@@ -135,7 +135,7 @@ describe('health', () => {
     assert.deepEqual(await Promise.all(paths.map(async (path) => (await ask(path))[0])), [200, 200])
     // nobody follows the changes of the store any longer
     await app.directory.close()
-    const reason = 'The directory of users cannot be reached.'
+    const reason = 'The user directory cannot be reached.'
     assert.deepEqual(await ask(paths[0]), [503, { error: 'service unavailable', reason }])
     const words = { error: true, code: 503, errorNum: 503, errorMessage: 'service unavailable' }
     assert.deepEqual(await ask(paths[1]), [503, words])

@@ -1,64 +1,61 @@
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
-import type { Identity } from '../../directory/identity.ts'
+import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { type PathRule, usersRule } from './users/authorize.ts'
 import type { UsersDeps } from './users/deps.ts'
 
-export interface AuthorizeOptions {
-  readonly adminOnlyAllDbs: boolean
+export interface AuthorizeDeps {
+  settings(): { readonly adminOnlyAllDbs: boolean }
+  readonly users: Pick<UsersDeps, 'database' | 'settings'>
 }
 
-export type AuthorizeUsers = Pick<UsersDeps, 'database' | 'settings'>
+/** Checks the path against the rules below, before any handler runs. Handlers may require more. */
+export function authorize(
+  { method, path, authenticated }: Pick<RequestContext, 'method' | 'path' | 'authenticated'>,
+  deps: AuthorizeDeps,
+): void {
+  const { isMet, code } = DEMANDS[findDemand(method, path.segments, deps)]
+  if (!isMet((authenticated ?? ANONYMOUS).identity)) throw new Refusal(code)
+}
 
-/** What a path asks of the caller. */
-export type PathDemand = PathRule | 'user' | 'metrics'
+/** What a path requires of the client. */
+type PathDemand = PathRule | 'user' | 'metrics'
 
-/** First segments that begin with `_` and need no administrator, when nothing follows them. */
-const OPEN_WHEN_EXACT = new Set(['_up', '_uuids', '_session', '_active_tasks', '_stats'])
-const LISTS_OF_DATABASES = new Set(['_all_dbs', '_dbs_info'])
-/** Databases of the system: their documents have rules of their own. */
-const SYSTEM_DATABASES = new Set(['_replicator'])
-/** What of a node whoever reads metrics may see. */
-const METRICS = new Set(['_stats', '_system', '_prometheus'])
 const METRICS_ROLE = '_metrics'
 
-/** What a path asks of the caller, before any endpoint looks at it. */
-function ruleOf(
-  method: string,
-  segments: readonly string[],
-  options: AuthorizeOptions,
-  users: AuthorizeUsers,
-): PathDemand {
+interface Demand {
+  isMet(identity: Identity): boolean
+  readonly code: ErrorCode
+}
+
+const DEMANDS: Readonly<Record<PathDemand, Demand>> = {
+  open: { isMet: () => true, code: 'forbidden' },
+  user: { isMet: ({ name, isAdmin }) => name !== null || isAdmin, code: 'user_required' },
+  metrics: { isMet: ({ isAdmin, roles }) => isAdmin || roles.includes(METRICS_ROLE), code: 'metrics_required' },
+  admin: { isMet: ({ isAdmin }) => isAdmin, code: 'admin_required' },
+}
+
+/** System paths that need no administrator, as long as no further segment follows. */
+const OPEN_WHEN_EXACT = new Set(['_up', '_uuids', '_session', '_active_tasks', '_stats'])
+const LISTS_OF_DATABASES = new Set(['_all_dbs', '_dbs_info'])
+/** Databases whose name begins with `_`. CouchDB checks access to their documents. */
+const SYSTEM_DATABASES = new Set(['_replicator'])
+/** The endpoints of a node that the metrics role may read. */
+const METRICS = new Set(['_stats', '_system', '_prometheus'])
+
+function findDemand(method: string, segments: readonly string[], { settings, users }: AuthorizeDeps): PathDemand {
   const [first, ...rest] = segments
   if (first === undefined) return 'open'
   if (first === users.database) return usersRule(method, rest, users.settings())
-  if (LISTS_OF_DATABASES.has(first)) return options.adminOnlyAllDbs ? 'admin' : 'open'
+  if (LISTS_OF_DATABASES.has(first)) return settings().adminOnlyAllDbs ? 'admin' : 'open'
   if (OPEN_WHEN_EXACT.has(first) && rest.length === 0) return 'open'
   const isDatabase = !first.startsWith('_') || SYSTEM_DATABASES.has(first)
-  if (!isDatabase) return ruleOfService(method, first, rest)
+  if (!isDatabase) return findSystemDemand(method, first, rest)
   return rest.length === 0 && (method === 'PUT' || method === 'DELETE') ? 'admin' : 'open'
 }
 
-function ruleOfService(method: string, first: string, rest: readonly string[]): PathDemand {
+function findSystemDemand(method: string, first: string, rest: readonly string[]): PathDemand {
   if (first === '_utils' && (method === 'GET' || method === 'HEAD')) return 'open'
   if (first === '_replicate' && rest.length === 0) return 'user'
   return first === '_node' && METRICS.has(rest[1] ?? '') ? 'metrics' : 'admin'
-}
-
-const DEMANDS: Readonly<Record<PathDemand, { readonly isMet: (who: Identity) => boolean; readonly code: ErrorCode }>> =
-  {
-    open: { isMet: () => true, code: 'forbidden' },
-    user: { isMet: ({ name, isAdmin }) => name !== null || isAdmin, code: 'user_required' },
-    metrics: { isMet: ({ isAdmin, roles }) => isAdmin || roles.includes(METRICS_ROLE), code: 'metrics_required' },
-    admin: { isMet: ({ isAdmin }) => isAdmin, code: 'admin_required' },
-  }
-
-export function authorize(
-  { method, path: { segments } }: Pick<RequestContext, 'method' | 'path'>,
-  who: Identity,
-  options: AuthorizeOptions,
-  users: AuthorizeUsers,
-): void {
-  const { isMet, code } = DEMANDS[ruleOf(method, segments, options, users)]
-  if (!isMet(who)) throw new Refusal(code)
 }

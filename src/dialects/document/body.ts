@@ -1,57 +1,102 @@
+/** The bodies of this dialect: JSON in requests and in replies. */
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { Refusal } from '../../base/errors.ts'
+import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
-import type { RequestContext } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
 
-const unzip = promisify(gunzip)
+export const JSON_HEADERS: readonly HeaderPair[] = [
+  ['Cache-Control', 'must-revalidate'],
+  ['Content-Type', 'application/json'],
+]
 
-/** The body without its content coding; `undefined` where there is none. It may grow no larger than one sent plain. */
-export async function readDecodedBody(
-  context: RequestContext,
-  maxBytes: number = context.maxBodyBytes,
-): Promise<Buffer | undefined> {
-  const body = await context.readBody(maxBytes)
-  const coding = context.header('content-encoding') ?? 'identity'
-  const decode = DECODERS.get(coding.trim().toLowerCase())
-  if (body === undefined) return undefined
-  if (!decode) throw new Refusal('unsupported_encoding', { about: coding })
-  return decode(body, Math.min(maxBytes, context.maxBodyBytes))
+export const toJsonReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply =>
+  toTextReply(status, JSON.stringify(value), headers)
+
+/** For JSON that is already text. Like CouchDB, every JSON body ends with a newline. */
+export const toTextReply = (status: number, json: string, headers: readonly HeaderPair[] = []): Reply => ({
+  status,
+  headers: headers.length === 0 ? JSON_HEADERS : [...JSON_HEADERS, ...headers],
+  body: `${json}\n`,
+})
+
+/** Rejects the content types that a form on another site can send together with the cookies of this one. */
+export function requireJsonType(context: RequestContext): void {
+  const [type] = (context.header('content-type') ?? '').split(';')
+  if (type?.trim() !== 'application/json') {
+    throw new Refusal('unsupported_media_type', { about: 'application/json' })
+  }
 }
 
-/** The refusal of a body that is not JSON, or more than is read. */
-const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refusal>> = {
-  not_utf8: () => new Refusal('invalid_json'),
-  not_json: () => new Refusal('invalid_json'),
-  duplicate_name: (about) => new Refusal('bad_request', { about }),
-  too_deep: () => new Refusal('bad_request', { about: 'The body nests too deep.' }),
-  too_many_items: () => new Refusal('body_too_large'),
+export async function requireObjectBody(context: RequestContext): Promise<Readonly<Record<string, unknown>>> {
+  const value = await requireExactBody(context)
+  if (isJsonObject(value)) return value
+  throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
 }
 
-/** JSON within the limits of the request. `isExact`: every number in it can be kept as it is. */
-export async function requireJson(
-  bytes: Uint8Array,
-  { jsonLimits }: Pick<RequestContext, 'jsonLimits'>,
-  aboutDuplicate = 'A member stands in an object twice.',
-): Promise<{ readonly value: unknown; readonly isExact: boolean }> {
-  const reading = await readJsonBody(bytes, jsonLimits)
+/** The JSON body of a request whose numbers are stored. Rejects a number that JavaScript cannot represent exactly. */
+export async function requireExactBody(context: RequestContext): Promise<unknown> {
+  const { value, isExact } = await requireBody(context)
+  if (isExact) return value
+  throw new Refusal('bad_request', { about: 'The body holds a number that cannot be kept exactly as it is.' })
+}
+
+/** The JSON body of a request. Objects with two members of the same name are rejected. */
+export async function requireBody(context: RequestContext, options: BodyOptions = {}): Promise<JsonBody> {
+  const { maxBytes, aboutDuplicate = 'An object in the body contains the same member twice.' } = options
+  const bytes = await loadDecodedBody(context, maxBytes)
+  if (bytes === undefined) throw new Refusal('missing_body')
+  const reading = await readJsonBody(bytes, context.jsonLimits)
   if (reading.kind === 'json') return reading
   throw JSON_REFUSALS[reading.reason](aboutDuplicate)
 }
 
-type Decoder = (body: Buffer, maxBytes: number) => Buffer | Promise<Buffer>
+export interface BodyOptions {
+  readonly maxBytes?: number
+  /** The message about an object with two members of the same name. */
+  readonly aboutDuplicate?: string
+}
+
+export interface JsonBody {
+  readonly value: unknown
+  /** Whether every number stays the same when it is written again. */
+  readonly isExact: boolean
+}
+
+const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refusal>> = {
+  not_utf8: () => new Refusal('invalid_json'),
+  not_json: () => new Refusal('invalid_json'),
+  duplicate_name: (about) => new Refusal('bad_request', { about }),
+  too_deep: () => new Refusal('bad_request', { about: 'The body is nested too deeply.' }),
+  too_many_items: () => new Refusal('body_too_large'),
+}
+
+/** Removes the content encoding. The limit applies to the decoded body too. */
+async function loadDecodedBody(context: RequestContext, maxBytes = context.maxBodyBytes): Promise<Buffer | undefined> {
+  const body = await context.readBody(maxBytes)
+  if (body === undefined) return undefined
+  const encoding = context.header('content-encoding') ?? 'identity'
+  const decode = DECODERS.get(encoding.trim().toLowerCase())
+  if (!decode) throw new Refusal('unsupported_encoding', { about: encoding })
+  return decode(body, Math.min(maxBytes, context.maxBodyBytes))
+}
+
+type Decoder = (body: Buffer, maxBytes: number) => Promise<Buffer>
 
 const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
-  ['identity', (body) => body],
+  ['identity', async (body) => body],
   ['gzip', readGzip],
 ])
+
+const unzip = promisify(gunzip)
 
 async function readGzip(body: Buffer, maxOutputLength: number): Promise<Buffer> {
   try {
     return await unzip(body, { maxOutputLength })
   } catch (error) {
-    const isTooLarge = error instanceof RangeError
-    if (isTooLarge) throw new Refusal('body_too_large')
+    // a RangeError: the output would exceed maxOutputLength
+    if (error instanceof RangeError) throw new Refusal('body_too_large')
     throw new Refusal('bad_request', { about: 'Request body is not properly gzipped.' })
   }
 }

@@ -1,9 +1,9 @@
-// What of a configuration nobody changes through this door, be it Cardea's own or that of the database behind it.
+/** Which options cannot be changed through this door, in Cardea's configuration and in CouchDB's, and which are secret. */
 import { Refusal } from '../../base/errors.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { isOpenOption } from './upstream-options.ts'
 
-/** Sections through which an administrator could once run programs. Nothing in them is ever used, or changed. */
+/** Sections that name programs or modules that CouchDB runs. Cardea uses none of them. */
 const PROTECTED: ReadonlySet<string> = new Set([
   'daemons',
   'external',
@@ -16,23 +16,23 @@ const PROTECTED: ReadonlySet<string> = new Set([
   'query_servers',
 ])
 
-/** In whatever spelling: a file or a later version may read it as the section it resembles. */
+/** In any spelling: a parser of another version may read it as the section it resembles. */
 export const isProtected = (section: string): boolean => PROTECTED.has(fold(section))
 
-/** Of the same kind in versions of the database that are older than this door's words. */
-const PROTECTED_BEHIND: ReadonlySet<string> = new Set([...PROTECTED, 'os_daemon_settings', 'update_notification'])
+/** With the sections of the same kind in older versions of CouchDB. */
+const PROTECTED_UPSTREAM: ReadonlySet<string> = new Set([...PROTECTED, 'os_daemon_settings', 'update_notification'])
 
 const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD'
 
 const NODE = '_node'
 const CONFIG = '_config'
-/** What sections and keys of that database are made of. A file reads nothing else into these signs, as into `=` or `;`. */
+/** The characters of sections and keys. None of them has a meaning of its own in an ini file, unlike `=` or `;`. */
 const PLAIN = /^[A-Za-z0-9_.:/@*+$()~,-]+$/
-/** Places of files, folders and programs are for who has the machine. */
+/** Keys that name files, folders or programs: only the administrator of the machine may set them. */
 const LOCATION = /(?:file|dir)$|(?:^|_)(?:filename|folder|directory|paths?|certs?|command|program|handler|fun)$/
-/** Cardea tells the database who its administrators are; certificates are for the owner of the machine. */
+/** Users and keys come from Cardea, certificates from the administrator of the machine. */
 const CLOSED: ReadonlySet<string> = new Set(['admins', 'ssl', 'jwt_auth', 'jwt_keys'])
-/** Where the database listens, what it loads, and how it recognises Cardea. In every section, also those of later versions. */
+/** Where the database listens, what it loads, and how it recognises Cardea. Applies to every section. */
 const CLOSED_KEYS: ReadonlySet<string> = new Set([
   'auth_plugins',
   'authentication_handlers',
@@ -50,7 +50,7 @@ const CLOSED_KEYS: ReadonlySet<string> = new Set([
 
 const SECRET_SECTIONS = /^(?:admins|jwt_keys)$|secret/i
 const SECRET_KEY = /passw|secret|(?:api|private)_?key/i
-/** Keys that sound like secrets and hold none. */
+/** Keys that match `SECRET_KEY` and hold no secret. */
 const PUBLIC_KEYS: ReadonlySet<string> = new Set(['proxy_use_secret', 'password_regexp', 'password_scheme'])
 const CREDENTIALS_IN_URL = /:\/\/[^/\s@]*:[^/\s@]*@/
 
@@ -61,9 +61,8 @@ export function isSecretSetting([section = '', key = '']: readonly string[], val
 }
 
 /**
- * Throws where a request would change what could start programs behind this door or name files there, on whatever node,
- * in whatever spelling, or bring lines of its own into a file there. Versions before 2.0 have their configuration at the
- * root.
+ * Throws if a forwarded request would change an option of CouchDB that names programs or files, on any node and in any
+ * spelling, or would inject lines into its ini file. CouchDB before 2.0 has `_config` at the root.
  */
 export function checkForwardedChange(
   { method, path: { segments } }: Pick<RequestContext, 'method' | 'path'>,
@@ -72,7 +71,7 @@ export function checkForwardedChange(
   const names = findConfigNames(segments)
   if (isRead(method)) return
   if (isClusterSetup(segments))
-    throw new Refusal('forbidden', { about: `${CLUSTER_SETUP} changes what cannot be set over HTTP` })
+    throw new Refusal('forbidden', { about: `${CLUSTER_SETUP} changes options that cannot be set over HTTP` })
   const [section, ...keys] = names ?? []
   if (section === undefined) return
   checkSection(section, isOwnSection)
@@ -89,32 +88,32 @@ const CLUSTER_SETUP = '_cluster_setup'
 const isClusterSetup = ([first, ...rest]: readonly string[]): boolean =>
   first === CLUSTER_SETUP || (first === NODE && rest.some((part) => part.split('/').includes(CLUSTER_SETUP)))
 
-/** Section and key that a path of a configuration names; `undefined`: it is the path of something else. */
+/** The section and key in a path of a configuration; `undefined` for any other path. */
 export function findConfigNames(segments: readonly string[]): readonly string[] | undefined {
   const [first = ''] = segments
-  if (first !== NODE && first !== CONFIG && !(first.startsWith('_') && HIDDEN.test(first))) return undefined
-  const from = segments.findIndex((part) => part === CONFIG || HIDDEN.test(part))
+  if (first !== NODE && first !== CONFIG && !(first.startsWith('_') && ENCODED_CONFIG.test(first))) return undefined
+  const from = segments.findIndex((part) => part === CONFIG || ENCODED_CONFIG.test(part))
   if (from < 0) return undefined
-  if (segments[from] !== CONFIG) refuse('path')
+  if (segments[from] !== CONFIG) reject('path')
   return segments.slice(from + 1)
 }
 
-/** An encoded slash is a part of a name here, but perhaps not behind the door. */
-const HIDDEN = /(?:^|\/)_config(?:\/|$)/
+/** `_config` behind an encoded slash: one segment here, but perhaps several in the database. */
+const ENCODED_CONFIG = /(?:^|\/)_config(?:\/|$)/
 
-function refuse(what: string): never {
+function reject(what: string): never {
   throw new Refusal('bad_request', { about: `Invalid configuration ${what}` })
 }
 
 function checkSection(section: string, isOwnSection: (section: string) => boolean): void {
   const plain = fold(section)
-  if (PROTECTED_BEHIND.has(plain)) throw new Refusal('section_protected')
-  const isDisguised = section !== plain && (CLOSED.has(plain) || isOwnSection(plain)) && !isOwnSection(section)
-  if (isDisguised || !PLAIN.test(section)) refuse('section')
+  if (PROTECTED_UPSTREAM.has(plain)) throw new Refusal('section_protected')
+  const isLookAlike = section !== plain && (CLOSED.has(plain) || isOwnSection(plain)) && !isOwnSection(section)
+  if (isLookAlike || !PLAIN.test(section)) reject('section')
 }
 
 function checkKey(section: string, key: string): void {
-  if (!PLAIN.test(key)) refuse('key')
+  if (!PLAIN.test(key)) reject('key')
   const plain = fold(key)
   const isClosed = CLOSED_KEYS.has(plain) || LOCATION.test(plain) || !isOpenOption(section, key)
   if (isClosed || isSecretSetting([section, key], '')) {
@@ -122,7 +121,7 @@ function checkKey(section: string, key: string): void {
   }
 }
 
-/** Without case, blanks, look-alikes and the signs somebody may read over. */
+/** Removes differences of case, spacing, punctuation and look-alike characters. */
 const fold = (section: string): string =>
   section
     .normalize('NFKC')

@@ -2,7 +2,7 @@ import type { HeaderPair, Reply, RequestContext } from '../../http/request-conte
 
 export interface CorsRules {
   readonly isEnabled: boolean
-  /** `*` accepts every origin; otherwise compared letter by letter. */
+  /** Compared letter by letter; `*` means every origin. */
   readonly origins: readonly string[]
   readonly hasCredentials: boolean
   readonly headers: readonly string[]
@@ -20,14 +20,14 @@ function findAcceptedOrigin(context: RequestContext, rules: CorsRules): string |
   return rules.origins.includes('*') || rules.origins.includes(origin) ? origin : undefined
 }
 
-/** A preflight that meets every condition is answered without a credential; any other OPTIONS is an ordinary request. */
+/** Answers a preflight that meets every condition. Any other OPTIONS is handled as an ordinary request. */
 export function answerPreflight(context: RequestContext, rules: CorsRules): Reply | undefined {
   if (context.method !== 'OPTIONS') return undefined
   const origin = findAcceptedOrigin(context, rules)
   const method = context.header('access-control-request-method')
   if (origin === undefined || method === undefined || !rules.methods.includes(method)) return undefined
-  const asked = context.header('access-control-request-headers') ?? ''
-  if (!areHeadersAllowed(asked, rules.headers)) return undefined
+  const requested = context.header('access-control-request-headers') ?? ''
+  if (!areHeadersAllowed(requested, rules.headers)) return undefined
   return {
     status: 204,
     headers: [
@@ -35,19 +35,19 @@ export function answerPreflight(context: RequestContext, rules: CorsRules): Repl
       ['Access-Control-Max-Age', String(rules.maxAgeSeconds)],
       ['Access-Control-Allow-Methods', rules.methods.join(', ')],
       ...(rules.hasCredentials ? [CREDENTIALS] : []),
-      ['Access-Control-Allow-Headers', asked],
+      ['Access-Control-Allow-Headers', requested],
     ],
   }
 }
 
 const CREDENTIALS: HeaderPair = ['Access-Control-Allow-Credentials', 'true']
 
-function areHeadersAllowed(asked: string, allowed: readonly string[]): boolean {
+function areHeadersAllowed(requested: string, allowed: readonly string[]): boolean {
   const lower = allowed.map((name) => name.toLowerCase())
-  return asked === '' || asked.split(/,\s*/).every((name) => lower.includes(name.trim().toLowerCase()))
+  return requested === '' || requested.split(/,\s*/).every((name) => lower.includes(name.trim().toLowerCase()))
 }
 
-/** What every other reply carries for an accepted origin. `Vary` keeps one origin's answer out of another's cache. */
+/** The headers of every other reply. `Vary` keeps caches from reusing a reply for another origin. */
 export function corsHeaders(context: RequestContext, reply: Reply, rules: CorsRules): readonly HeaderPair[] {
   if (!rules.isEnabled) return []
   const origin = findAcceptedOrigin(context, rules)

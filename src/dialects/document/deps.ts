@@ -1,17 +1,15 @@
-// What the document dialect is built from.
-import type { Clock } from '../../base/clock.ts'
+/** The dependencies and settings of the document dialect. */
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
-import type { NodeRouteOptions } from './node.ts'
-import type { ServerRouteOptions } from './server-routes.ts'
-import type { SessionService } from './session.ts'
-import type { DocumentSettings } from './settings.ts'
-import type { DocumentUpstream } from './upstream.ts'
+import type { CorsRules } from './cors.ts'
+import type { DocumentUpstream } from './forward.ts'
+import type { NodeDeps } from './node.ts'
+import type { SessionDeps, SessionSettings } from './session.ts'
 import type { UsersDeps } from './users/deps.ts'
 
-export interface DocumentDialectOptions {
-  /** The service's own name as clients know it. */
+export interface DocumentDeps extends Omit<SessionDeps, 'settings'> {
+  /** The name of the database as its clients know it, such as `CouchDB`. */
   readonly name: string
   /** The version of the interface that clients see. */
   readonly version: string
@@ -20,13 +18,28 @@ export interface DocumentDialectOptions {
   /** Whether the user data is fresh enough to authenticate requests. */
   isServing(): Promise<boolean>
   authenticate(context: RequestContext): MaybePromise<Authenticated>
-  readonly sessions: SessionService
-  readonly clock: Clock
-  readonly node: NodeRouteOptions
-  readonly server: ServerRouteOptions
+  readonly node: NodeDeps
   readonly users: UsersDeps
-  /** Left out where there is no upstream. */
+  /** Left out: there is no gateway. */
   readonly upstream?: DocumentUpstream
-  /** Whether a path belongs to another dialect at this door but is spelled so that its router does not match it. */
+  /** Whether a path is a percent-encoded form of a path that another dialect serves at this door. */
   isElsewhere?(segments: readonly string[]): boolean
+}
+
+/** The current options of this dialect. */
+export interface DocumentSettings extends SessionSettings {
+  readonly requireValidUser: boolean
+  readonly requireValidUserExceptForUp: boolean
+  readonly adminOnlyAllDbs: boolean
+  readonly maxUriLength: number | undefined
+  /** Whether requests to a `_rewrite` function are forwarded: the database alone decides where those lead. */
+  readonly forwardsRewrites: boolean
+  readonly validatesHost: boolean
+  readonly validHosts: readonly string[]
+  /** The `WWW-Authenticate` header of every 401. Empty: the default rules apply. */
+  readonly wwwAuthenticate: string
+  readonly showsVersions: boolean
+  readonly maintenanceMode: 'false' | 'true' | 'nolb'
+  readonly uuid: string
+  readonly cors: CorsRules
 }

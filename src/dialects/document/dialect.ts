@@ -1,66 +1,94 @@
-// The CouchDB-compatible dialect: its steps, routes, headers and errors.
+/** The CouchDB-compatible dialect: its steps, routes, headers and errors. */
 import { Refusal } from '../../base/errors.ts'
-import type { Dialect, HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
-import { forwardGuarded } from './config-filter.ts'
+import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
 import { corsHeaders } from './cors.ts'
-import type { DocumentDialectOptions } from './deps.ts'
-import { toDocumentWords } from './errors.ts'
+import type { DocumentDeps, DocumentSettings } from './deps.ts'
+import { toErrorReply } from './errors.ts'
+import { forwardGuarded } from './forward.ts'
 import { readDocumentPath } from './path.ts'
 import { documentRoutes } from './routes.ts'
 import { renewingHeaders } from './session.ts'
-import type { DocumentSettings } from './settings.ts'
 import { documentSteps } from './steps.ts'
-import { toJsonReply } from './wire.ts'
 
-export function createDocumentDialect(options: DocumentDialectOptions): Dialect {
-  const { name, version, product, settings, upstream, isElsewhere = () => false } = options
-  const challengeHeader = `x-${name.toLowerCase()}-www-authenticate`
-  const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
-  const bodyTimeHeader = `X-${name}-Body-Time`
-  const ownHeaders = (context: RequestContext | undefined): readonly HeaderPair[] => [
-    ['Server', settings().showsVersions ? serverWithVersions : name],
-    NO_SNIFFING,
-    ...(context ? [[REQUEST_ID, context.id] as const, [bodyTimeHeader, String(context.bodyMs)] as const] : []),
-  ]
-
-  const routes = documentRoutes(options)
-
+export function createDocumentDialect(deps: DocumentDeps): Dialect {
+  const routes = documentRoutes(deps)
   return {
     name: 'document',
     requestIdHeader: REQUEST_ID,
     readPath: readDocumentPath,
-    steps: documentSteps(options, routes),
+    steps: documentSteps(deps, routes),
     routes,
-    hasUpstream: () => upstream?.isSet() ?? false,
-    fallback: (context) => {
-      const [first] = context.path.segments
-      // what stands below a path that is Cardea's is Cardea's too
-      if (first === '_session') throw new Refusal('not_found')
-      if (upstream?.isSet()) {
-        if (isElsewhere(context.path.segments)) throw new Refusal('invalid_target')
-        if (!settings().forwardsRewrites || context.authenticated?.identity.isAdmin)
-          refuseRewrite(context.path.segments)
-        return forwardGuarded(context, upstream, options.node.isOwnSetting)
-      }
-      throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
-    },
-    renderError: (refusal, context) => {
-      const { status, ...body } = toDocumentWords(refusal)
-      return toJsonReply(status, body, [
-        ...(status === 401 ? challenge(settings(), context?.header(challengeHeader)) : []),
-        ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
-      ])
-    },
-    defaultHeaders: (context, reply) => {
-      if (context === undefined) return ownHeaders(context)
-      const others = [corsHeaders(context, reply, settings().cors), renewingHeaders(context, reply, options)]
-      if (!reply.isForwarded) return [...ownHeaders(context), ...others.flat()]
-      return hasHeader(reply, NO_SNIFFING[0]) ? others.flat() : [NO_SNIFFING, ...others.flat()]
-    },
+    hasUpstream: () => deps.upstream?.isSet() ?? false,
+    fallback: (context) => forwardOrReject(context, deps),
+    renderError: createErrorRenderer(deps),
+    defaultHeaders: createDefaultHeaders(deps),
   }
 }
 
+/** For requests that match no route. */
+function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingReply {
+  const { upstream, settings } = deps
+  const { segments } = context.path
+  const [first] = segments
+  // no path below /_session belongs to the database
+  if (first === '_session') throw new Refusal('not_found')
+  if (!upstream?.isSet()) throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
+  if (deps.isElsewhere?.(segments)) throw new Refusal('invalid_target')
+  if (!settings().forwardsRewrites || context.authenticated?.identity.isAdmin) rejectRewrite(segments)
+  return forwardGuarded(context, upstream, deps.node.isOwnSetting)
+}
+
+/**
+ * The target of a `_rewrite` is computed by a design document, so it is not known here. CouchDB authorises the
+ * rewritten request as the same user. For an administrator that would open every path of the server, also those that
+ * Cardea protects.
+ */
+function rejectRewrite(segments: readonly string[]): void {
+  // `_design%2Fname` is one segment here and two in the database
+  if (segments.slice(1).join('/').split('/').includes('_rewrite'))
+    throw new Refusal('forbidden', { about: 'This request to _rewrite is not forwarded.' })
+}
+
+function createErrorRenderer({ name, settings }: DocumentDeps): Dialect['renderError'] {
+  const challengeHeader = `x-${name.toLowerCase()}-www-authenticate`
+  return (refusal, context) => {
+    const reply = toErrorReply(refusal)
+    const challenge = reply.status === 401 ? findChallenge(settings(), context?.header(challengeHeader)) : undefined
+    return {
+      ...reply,
+      headers: [
+        ...reply.headers,
+        ...(challenge === undefined ? [] : [['WWW-Authenticate', challenge] as const]),
+        ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
+      ],
+    }
+  }
+}
+
+/** A client may choose the challenge, for example so that browsers show no password dialogue. */
+function findChallenge(settings: DocumentSettings, requested: string | undefined): string | undefined {
+  if (requested !== undefined) return requested
+  if (settings.wwwAuthenticate !== '') return settings.wwwAuthenticate
+  return settings.requireValidUser ? 'Basic realm="server"' : undefined
+}
+
 const REQUEST_ID = 'X-Couch-Request-ID'
+
+function createDefaultHeaders(deps: DocumentDeps): Dialect['defaultHeaders'] {
+  const { name, version, product, settings } = deps
+  const serverWithVersions = `${name}/${version} (${product.name}/${product.version})`
+  const bodyTimeHeader = `X-${name}-Body-Time`
+  const toServerHeaders = (): readonly HeaderPair[] => [
+    ['Server', settings().showsVersions ? serverWithVersions : name],
+    NO_SNIFFING,
+  ]
+  return (context, reply) => {
+    if (context === undefined) return toServerHeaders()
+    const headers = [...corsHeaders(context, reply, settings().cors), ...renewingHeaders(context, reply, deps)]
+    if (reply.isForwarded) return hasHeader(reply, NO_SNIFFING[0]) ? headers : [NO_SNIFFING, ...headers]
+    return [...toServerHeaders(), [REQUEST_ID, context.id], [bodyTimeHeader, String(context.bodyMs)], ...headers]
+  }
+}
 
 /**
  * On forwarded responses too: attachments are files of users on the origin of the session cookie, and a browser that
@@ -70,21 +98,3 @@ const NO_SNIFFING: HeaderPair = ['X-Content-Type-Options', 'nosniff']
 
 const hasHeader = ({ headers }: Reply, wanted: string): boolean =>
   headers.some(([name]) => name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase())
-
-/**
- * The rules of a `_rewrite` are in a design document: where the request leads is not known here. CouchDB authorises the
- * rewritten request as the same user, and for an administrator every path of the server would be open: also those that
- * Cardea guards.
- */
-function refuseRewrite(segments: readonly string[]): void {
-  // `_design%2Fname` is one segment here and two in the database
-  if (segments.slice(1).join('/').split('/').includes('_rewrite'))
-    throw new Refusal('forbidden', { about: 'This request to _rewrite is not forwarded.' })
-}
-
-/** A client may choose the challenge (browsers would pop up a dialogue); an option may; else only a closed server challenges. */
-function challenge(settings: DocumentSettings, asked: string | undefined): readonly HeaderPair[] {
-  if (asked !== undefined) return [['WWW-Authenticate', asked]]
-  if (settings.wwwAuthenticate !== '') return [['WWW-Authenticate', settings.wwwAuthenticate]]
-  return settings.requireValidUser ? [['WWW-Authenticate', 'Basic realm="server"']] : []
-}

@@ -1,98 +1,114 @@
 import { ERRORS, type ErrorCode, type Refusal } from '../../base/errors.ts'
+import type { HeaderPair, Reply } from '../../http/request-context.ts'
+import { toJsonReply } from './body.ts'
 
-type Words = { readonly status: number; readonly error: string; readonly reason: string | ((about: string) => string) }
+/** Status and body of an error. A reason that depends on the request is a function of the refusal's `about`. */
+interface ErrorRow {
+  readonly status: number
+  readonly error: string
+  readonly reason: string | ((about: string) => string)
+}
 
-const words = (status: number, error: string, reason: Words['reason']): Words => ({ status, error, reason })
+const row = (status: number, error: string, reason: ErrorRow['reason']): ErrorRow => ({ status, error, reason })
 
-/** Every error in the document database's words. */
-const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, Words>> = {
-  malformed_request: words(400, 'bad_request', 'The request is not valid HTTP.'),
-  ambiguous_header: words(400, 'bad_request', (name) => `The header ${name} may stand only once.`),
-  invalid_host: words(400, 'bad_request', 'Invalid host header'),
-  invalid_target: words(
+/** Every error as CouchDB reports it. Errors that CouchDB does not have use its names for similar ones. */
+const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
+  malformed_request: row(400, 'bad_request', 'The request is not valid HTTP.'),
+  ambiguous_header: row(400, 'bad_request', (name) => `The header ${name} is allowed only once.`),
+  invalid_host: row(400, 'bad_request', 'Invalid host header'),
+  invalid_target: row(
     400,
     'bad_request',
-    'The request target must be a path that can mean one thing only: no host, no fragment, no empty or dot segments, no other spelling of a path of this server.',
+    'The request target must be an unambiguous path: no host, no fragment, no empty or dot segments, no percent-encoded form of a path of this server.',
   ),
-  invalid_url_encoding: words(400, 'bad_request', 'invalid_url_encoding'),
-  uri_too_long: words(414, 'too_long', 'the request uri is too long'),
-  headers_too_large: words(431, 'too_large', 'the request headers are too large or too many'),
-  body_too_large: words(413, 'too_large', 'the request entity is too large'),
-  request_timeout: words(408, 'timeout', 'The request did not arrive in time.'),
-  expectation_failed: words(417, 'expectation_failed', 'Only 100-continue can be expected.'),
-  method_not_allowed: words(405, 'method_not_allowed', (methods) => `Only ${methods} allowed`),
-  method_override: words(
+  invalid_url_encoding: row(400, 'bad_request', 'invalid_url_encoding'),
+  uri_too_long: row(414, 'too_long', 'the request uri is too long'),
+  headers_too_large: row(431, 'too_large', 'the request headers are too large or too many'),
+  body_too_large: row(413, 'too_large', 'the request entity is too large'),
+  request_timeout: row(408, 'timeout', 'The request did not arrive in time.'),
+  expectation_failed: row(417, 'expectation_failed', 'The only supported expectation is 100-continue.'),
+  method_not_allowed: row(405, 'method_not_allowed', (methods) => `Only ${methods} allowed`),
+  method_override: row(
     400,
     'bad_request',
     'Headers that override the method are not accepted. Send the method itself.',
   ),
-  client_gone: words(400, 'bad_request', 'The client went away.'),
-  too_many_connections: words(503, 'service unavailable', 'Too many connections are open.'),
-  shutting_down: words(503, 'service unavailable', 'The server is shutting down.'),
-  not_found: words(404, 'not_found', 'missing'),
-  database_not_found: words(404, 'not_found', 'Database does not exist.'),
-  node_not_found: words(404, 'not_found', (name) => `no such node: ${name}`),
-  option_not_found: words(404, 'not_found', 'unknown_config_value'),
-  option_unknown: words(400, 'bad_request', (why) => why),
-  option_refused: words(400, 'bad_request', (why) => why),
-  section_protected: words(403, 'forbidden', 'Config section blacklisted for modification over HTTP API.'),
-  bad_request: words(400, 'bad_request', (why) => why),
-  invalid_json: words(400, 'bad_request', 'invalid UTF-8 JSON'),
-  missing_body: words(400, 'bad_request', 'Missing request body'),
-  unsupported_media_type: words(415, 'bad_content_type', (wanted) => `Content-Type must be ${wanted}`),
-  unsupported_encoding: words(415, 'bad_content_type', (coding) => `${coding} is not a supported content encoding.`),
-  conflict: words(409, 'conflict', 'Document update conflict.'),
-  database_exists: words(412, 'file_exists', 'The database could not be created, the file already exists.'),
-  deleted: words(404, 'not_found', 'deleted'),
-  query_invalid: words(400, 'query_parse_error', (why) => why),
-  document_invalid: words(400, 'doc_validation', (why) => why),
-  document_id_invalid: words(400, 'illegal_docid', (why) => why),
-  document_too_large: words(413, 'document_too_large', (id) => id),
-  bad_parameter: words(400, 'bad_request', (why) => why),
-  user_not_found: words(404, 'not_found', 'missing'),
-  user_exists: words(409, 'conflict', 'Document update conflict.'),
-  user_name_refused: words(400, 'bad_request', (why) => why),
-  name_taken: words(409, 'conflict', 'Document update conflict.'),
-  system_database_only: words(403, 'forbidden', (why) => why),
-  secret_unreadable: words(400, 'bad_request', (why) => why),
-  authentication_required: words(401, 'unauthorized', 'Authentication required.'),
-  login_required: words(401, 'unauthorized', 'Please login.'),
-  credential_refused: words(401, 'unauthorized', 'Name or password is incorrect.'),
-  credential_malformed: words(400, 'bad_request', (what) => what),
-  claim_missing: words(404, 'not_found', (what) => what),
-  token_refused: words(401, 'unauthorized', (why) => why),
-  sign_in_refused: words(401, 'unauthorized', 'Name or password is incorrect.'),
-  users_unsupported: words(401, 'unauthorized', 'Name or password is incorrect.'),
-  not_owner: words(403, 'forbidden', (why) => why),
-  admin_required: words(401, 'unauthorized', 'You are not a server admin.'),
+  client_gone: row(400, 'bad_request', 'The client disconnected.'),
+  too_many_connections: row(503, 'service unavailable', 'Too many connections are open.'),
+  shutting_down: row(503, 'service unavailable', 'The server is shutting down.'),
+  not_found: row(404, 'not_found', 'missing'),
+  database_not_found: row(404, 'not_found', 'Database does not exist.'),
+  node_not_found: row(404, 'not_found', (name) => `no such node: ${name}`),
+  option_not_found: row(404, 'not_found', 'unknown_config_value'),
+  option_unknown: row(400, 'bad_request', (why) => why),
+  option_refused: row(400, 'bad_request', (why) => why),
+  section_protected: row(403, 'forbidden', 'Config section blacklisted for modification over HTTP API.'),
+  bad_request: row(400, 'bad_request', (why) => why),
+  invalid_json: row(400, 'bad_request', 'invalid UTF-8 JSON'),
+  missing_body: row(400, 'bad_request', 'Missing request body'),
+  unsupported_media_type: row(415, 'bad_content_type', (wanted) => `Content-Type must be ${wanted}`),
+  unsupported_encoding: row(415, 'bad_content_type', (coding) => `${coding} is not a supported content encoding.`),
+  conflict: row(409, 'conflict', 'Document update conflict.'),
+  database_exists: row(412, 'file_exists', 'The database could not be created, the file already exists.'),
+  deleted: row(404, 'not_found', 'deleted'),
+  query_invalid: row(400, 'query_parse_error', (why) => why),
+  document_invalid: row(400, 'doc_validation', (why) => why),
+  document_id_invalid: row(400, 'illegal_docid', (why) => why),
+  document_too_large: row(413, 'document_too_large', (id) => id),
+  bad_parameter: row(400, 'bad_request', (why) => why),
+  user_not_found: row(404, 'not_found', 'missing'),
+  user_exists: row(409, 'conflict', 'Document update conflict.'),
+  user_name_refused: row(400, 'bad_request', (why) => why),
+  name_taken: row(409, 'conflict', 'Document update conflict.'),
+  system_database_only: row(403, 'forbidden', (why) => why),
+  secret_unreadable: row(400, 'bad_request', (why) => why),
+  authentication_required: row(401, 'unauthorized', 'Authentication required.'),
+  login_required: row(401, 'unauthorized', 'Please login.'),
+  credential_refused: row(401, 'unauthorized', 'Name or password is incorrect.'),
+  credential_malformed: row(400, 'bad_request', (what) => what),
+  claim_missing: row(404, 'not_found', (what) => what),
+  token_refused: row(401, 'unauthorized', (why) => why),
+  sign_in_refused: row(401, 'unauthorized', 'Name or password is incorrect.'),
+  users_unsupported: row(401, 'unauthorized', 'Name or password is incorrect.'),
+  not_owner: row(403, 'forbidden', (why) => why),
+  admin_required: row(401, 'unauthorized', 'You are not a server admin.'),
   // quirk: reference document 0.3: these two sentences have no full stop
-  user_required: words(401, 'unauthorized', 'You are not an authenticated user'),
-  metrics_required: words(401, 'unauthorized', 'You are not a server admin or read-only metrics user'),
-  forbidden: words(403, 'forbidden', (why) => why),
-  password_required: words(403, 'forbidden', (why) => why),
-  page_token_required: words(403, 'forbidden', ERRORS.page_token_required),
-  cross_origin: words(403, 'forbidden', ERRORS.cross_origin),
-  iterations_too_low: words(403, 'forbidden', 'Iteration count is too low for this server'),
-  iterations_too_high: words(403, 'forbidden', 'Iteration count is too high for this server'),
-  password_refused: words(400, 'bad_request', (why) => why),
-  account_locked: words(403, 'forbidden', 'Account is temporarily locked due to multiple authentication failures'),
-  too_many_requests: words(429, 'too_many_requests', 'Too many failed password checks. Try again later.'),
-  overloaded: words(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),
-  store_unavailable: words(503, 'service unavailable', 'The directory of users cannot be reached.'),
-  not_serving: words(503, 'service unavailable', 'The directory of users cannot be reached.'),
-  spool_full: words(503, 'service unavailable', 'Too many bodies are being put together.'),
-  upstream_failed: words(502, 'bad_gateway', 'The database behind this server gave no valid answer.'),
-  upstream_unavailable: words(503, 'service unavailable', 'The database behind this server cannot be reached.'),
-  upstream_rejects_identity: words(
+  user_required: row(401, 'unauthorized', 'You are not an authenticated user'),
+  metrics_required: row(401, 'unauthorized', 'You are not a server admin or read-only metrics user'),
+  forbidden: row(403, 'forbidden', (why) => why),
+  password_required: row(403, 'forbidden', (why) => why),
+  page_token_required: row(403, 'forbidden', ERRORS.page_token_required),
+  cross_origin: row(403, 'forbidden', ERRORS.cross_origin),
+  iterations_too_low: row(403, 'forbidden', 'Iteration count is too low for this server'),
+  iterations_too_high: row(403, 'forbidden', 'Iteration count is too high for this server'),
+  password_refused: row(400, 'bad_request', (why) => why),
+  account_locked: row(403, 'forbidden', 'Account is temporarily locked due to multiple authentication failures'),
+  too_many_requests: row(429, 'too_many_requests', 'Too many failed password checks. Try again later.'),
+  overloaded: row(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),
+  store_unavailable: row(503, 'service unavailable', 'The user directory cannot be reached.'),
+  not_serving: row(503, 'service unavailable', 'The user directory cannot be reached.'),
+  spool_full: row(503, 'service unavailable', 'Too many request bodies are being buffered.'),
+  upstream_failed: row(502, 'bad_gateway', 'Invalid response from the database behind this server.'),
+  upstream_unavailable: row(503, 'service unavailable', 'The database behind this server cannot be reached.'),
+  upstream_rejects_identity: row(
     502,
     'bad_gateway',
     'The database behind this server rejects the identity that this server signs. Ask the administrator of this server.',
   ),
-  upstream_timeout: words(504, 'gateway_timeout', 'The database behind this server did not answer in time.'),
-  internal: words(500, 'unknown_error', 'Something went wrong.'),
+  upstream_timeout: row(504, 'gateway_timeout', 'The database behind this server did not respond in time.'),
+  internal: row(500, 'unknown_error', 'Internal error.'),
 }
 
-export function toDocumentWords(refusal: Refusal): { status: number; error: string; reason: string } {
-  const { status, error, reason } = DOCUMENT_ERRORS[refusal.code]
-  return { status, error, reason: typeof reason === 'string' ? reason : reason(refusal.about ?? refusal.message) }
+export interface ErrorBody {
+  readonly error: string
+  readonly reason: string
 }
+
+export function toErrorBody(refusal: Refusal): ErrorBody {
+  const { error, reason } = DOCUMENT_ERRORS[refusal.code]
+  return { error, reason: typeof reason === 'string' ? reason : reason(refusal.about ?? refusal.message) }
+}
+
+/** An error as a reply, without the headers that depend on the settings. */
+export const toErrorReply = (refusal: Refusal, headers: readonly HeaderPair[] = []): Reply =>
+  toJsonReply(DOCUMENT_ERRORS[refusal.code].status, toErrorBody(refusal), headers)

@@ -1,40 +1,41 @@
-import { Refusal } from '../../base/errors.ts'
-import type { Reply, Route } from '../../http/request-context.ts'
-import type { DocumentDialectOptions } from './deps.ts'
+import type { Route } from '../../http/request-context.ts'
+import type { DocumentDeps } from './deps.ts'
 import { nodeRoutes } from './node.ts'
-import { serverRoutes } from './server-routes.ts'
-import { sessionRoutes } from './session.ts'
+import { activeTasks, allDatabases, databasesInfo, membership, up, uuids, welcome } from './server.ts'
+import { getSession, signIn, signOut } from './session.ts'
 import { usersRoutes } from './users/routes.ts'
-import { toJsonReply } from './wire.ts'
 
-export function documentRoutes(options: DocumentDialectOptions): readonly Route[] {
-  return [
-    { path: '/', methods: { GET: () => welcome(options) }, allow: ['GET', 'HEAD'], isStandIn: true },
-    { path: '/_up', methods: { GET: () => up(options) }, allow: ['GET', 'HEAD'] },
-    ...sessionRoutes(options),
-    ...nodeRoutes(options.node, options.upstream),
-    ...serverRoutes(options.server).map((route) => ({ ...route, isStandIn: true })),
-    ...usersRoutes(options.users),
-  ]
-}
+/** Every path that Cardea answers itself at this door. */
+export const documentRoutes = (deps: DocumentDeps): readonly Route[] => [
+  { path: '/_up', methods: { GET: () => up(deps) }, allow: ['GET', 'HEAD'] },
+  {
+    path: '/_session',
+    methods: {
+      GET: (context) => getSession(context, deps),
+      POST: (context) => signIn(context, deps),
+      DELETE: (context) => signOut(context, deps),
+    },
+    allow: ['GET', 'HEAD', 'POST', 'DELETE'],
+  },
+  ...nodeRoutes(deps.node, deps.upstream),
+  ...usersRoutes(deps.users),
+  ...standInRoutes(deps),
+]
 
-function welcome({ name, version, product, settings }: DocumentDialectOptions): Reply {
-  return toJsonReply(200, {
-    [name.toLowerCase()]: 'Welcome',
-    version,
-    uuid: settings().uuid,
-    features: [],
-    vendor: product,
-  })
-}
-
-async function up({ settings, upstream, isServing }: DocumentDialectOptions): Promise<Reply> {
-  const { maintenanceMode } = settings()
-  if (maintenanceMode !== 'false')
-    return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })
-  if (!(await isServing())) throw new Refusal('not_serving')
-  const health = upstream?.isSet() ? await upstream.checkHealth('/_up') : undefined
-  if (health?.kind === 'down') throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
-  if (health?.kind === 'unready') return toJsonReply(404, { status: health.status })
-  return toJsonReply(200, { status: 'ok', seeds: {} })
-}
+/** What a server without databases answers. With an upstream, the database answers these. */
+const standInRoutes = (deps: DocumentDeps): readonly Route[] => [
+  { path: '/', methods: { GET: () => welcome(deps) }, allow: ['GET', 'HEAD'], isStandIn: true },
+  { path: '/_membership', methods: { GET: () => membership(deps.node) }, isStandIn: true },
+  { path: '/_all_dbs', methods: { GET: () => allDatabases(deps.users) }, allow: ['GET', 'HEAD'], isStandIn: true },
+  {
+    path: '/_dbs_info',
+    methods: {
+      GET: (context) => databasesInfo(context, deps.users),
+      POST: (context) => databasesInfo(context, deps.users),
+    },
+    allow: ['GET', 'HEAD', 'POST'],
+    isStandIn: true,
+  },
+  { path: '/_uuids', methods: { GET: uuids }, allow: ['GET'], isStandIn: true },
+  { path: '/_active_tasks', methods: { GET: activeTasks }, allow: ['GET', 'HEAD'], isStandIn: true },
+]

@@ -1,14 +1,14 @@
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
-import { isPercentEncodingValid } from '../../base/encoding.ts'
+import { isPercentEncodingValid, readBase64 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { andThen, type MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
 import { answerPreflight } from './cors.ts'
-import type { DocumentSettings } from './settings.ts'
+import type { DocumentSettings } from './deps.ts'
 import type { UsersDeps } from './users/deps.ts'
-import { leadsNowhere } from './users/routes.ts'
+import { isDeadPath } from './users/routes.ts'
 
 export interface StepsDeps {
   settings(): DocumentSettings
@@ -16,45 +16,34 @@ export interface StepsDeps {
   readonly users: Pick<UsersDeps, 'database' | 'settings'>
 }
 
-/** The ordered checks of a request. The first five need no credential and tell nothing about anybody. */
+/** The checks of a request, in order. The first five need no credential and reveal nothing about users. */
 export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readonly Step[] {
   const { settings, authenticate, users } = deps
   return [
     { name: 'host', run: (context) => checkHost(context, settings()) },
     { name: 'uri length', run: (context) => checkLength(context.target, settings().maxUriLength) },
     { name: 'url encoding', run: checkEncoding },
+    // reading the path throws if it is ambiguous
     { name: 'path', run: (context) => void context.path },
     { name: 'preflight', run: (context) => answerPreflight(context, settings().cors) },
     {
       name: 'authenticate',
       run: (context) =>
-        andThen(authenticate(context), (who) => {
-          context.authenticated = who
+        andThen(authenticate(context), (authenticated) => {
+          context.authenticated = authenticated
           return undefined
         }),
     },
-    { name: 'cross origin', run: (context) => refuseCrossOrigin(context, settings()) },
+    { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
     { name: 'valid user', run: (context) => requireValidUser(context, settings()) },
-    {
-      name: 'authorize',
-      run: (context) => {
-        const { identity } = context.authenticated ?? ANONYMOUS
-        return void authorize(context, identity, settings(), users)
-      },
-    },
-    {
-      name: 'users',
-      run: (context) => {
-        if (leadsNowhere(context.path.segments, users.database, routes)) throw new Refusal('not_found')
-        return undefined
-      },
-    },
+    { name: 'authorize', run: (context) => void authorize(context, deps) },
+    { name: 'users database', run: (context) => rejectDeadPath(context, users.database, routes) },
   ]
 }
 
 function checkHost(context: RequestContext, { validatesHost, validHosts }: DocumentSettings): undefined {
   if (!validatesHost) return
-  // both are forwarded, and the database prefers the one a trusted proxy named
+  // both are forwarded, and the database prefers the one that a trusted proxy reports
   const hosts = [context.header('host') ?? '', context.client.host]
   if (!hosts.every((host) => validHosts.includes(host.replace(/:\d*$/, '')))) throw new Refusal('invalid_host')
 }
@@ -67,11 +56,22 @@ function checkEncoding(context: RequestContext): undefined {
   if (!isPercentEncodingValid(context.target)) throw new Refusal('invalid_url_encoding')
 }
 
-/** Handlers whose credential a browser adds by itself. A page cannot set a Bearer token without a preflight. */
-const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set(['cookie', 'default', 'proxy'])
+/**
+ * quirk: reference document 1.2: the scheme is spelled exactly so, with one space, and padding is required. The pair
+ * `_:_` means anonymous, which is how a browser is made to forget a password.
+ */
+export const DOCUMENT_BASIC = {
+  name: 'default',
+  findCredential: (header: string) => (header.startsWith('Basic ') ? header.slice(6) : undefined),
+  decode: (encoded: string) => readBase64(encoded),
+  isAnonymous: (name: string, password: string) => name === '_' && password === '_',
+}
 
-/** A page of another origin must neither use the credential of a browser, nor sign the browser in as another user. */
-function refuseCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
+/** Handlers whose credential a browser adds by itself. A page cannot set a Bearer token without a preflight. */
+const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set(['cookie', DOCUMENT_BASIC.name, 'proxy'])
+
+/** A page of another origin must not use the credential of a browser, nor sign the browser in as another user. */
+function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
   const [first, ...rest] = context.path.segments
   const isSignIn = first === '_session' && rest.length === 0
   if (!isSignIn && !AMBIENT_HANDLERS.has((context.authenticated ?? ANONYMOUS).by)) return
@@ -91,7 +91,11 @@ function requireValidUser(context: RequestContext, settings: DocumentSettings): 
   throw new Refusal('authentication_required')
 }
 
-/** Where anonymous requests are rejected, the paths of other dialects at this door need a valid user too. */
+function rejectDeadPath({ path }: RequestContext, database: string, routes: readonly Route[]): undefined {
+  if (isDeadPath(path.segments, database, routes)) throw new Refusal('not_found')
+}
+
+/** If anonymous requests are rejected, they are rejected on the paths of other dialects at this door too. */
 export const createRequireEntry =
   (settings: () => DocumentSettings, authenticate: StepsDeps['authenticate']): Step['run'] =>
   async (context) => {

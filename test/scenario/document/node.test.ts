@@ -134,7 +134,7 @@ test('no administrator is made or deleted for a while only', async (t) => {
     await config('DELETE', '/admins/carol', undefined, passing),
   ]) {
     assert.equal(answer.status, 400)
-    assert.match(json(answer).reason, /X-Couch-Persist: false cannot be asked of them/)
+    assert.match(json(answer).reason, /X-Couch-Persist: false is not supported for them/)
   }
   assert.deepEqual(Object.keys(json(await config('GET', '/admins'))), ['admin', 'carol'])
 })

@@ -168,14 +168,14 @@ const MALFORMED: readonly { name: string; body: string; status: number; error: s
     body: '{"name":"bad","type":"user","roles":[],"roles":["x"]}',
     status: 400,
     error: 'bad_request',
-    reason: 'A member stands in an object twice.',
+    reason: 'An object in the body contains the same member twice.',
   },
   {
     name: 'a member twice, deep inside, spelled otherwise',
     body: '{"name":"bad","type":"user","roles":[],"x":[{"a":1,"\\u0061":2}]}',
     status: 400,
     error: 'bad_request',
-    reason: 'A member stands in an object twice.',
+    reason: 'An object in the body contains the same member twice.',
   },
   {
     name: 'an unknown special member',
@@ -203,7 +203,7 @@ const MALFORMED: readonly { name: string; body: string; status: number; error: s
     body: `{"name":"bad","type":"user","roles":[],"x":${'['.repeat(5000)}${']'.repeat(5000)}}`,
     status: 400,
     error: 'bad_request',
-    reason: 'The body nests too deep.',
+    reason: 'The body is nested too deeply.',
   },
   {
     name: 'a number beyond all bounds',

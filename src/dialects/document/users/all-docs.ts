@@ -1,66 +1,117 @@
-import { setImmediate as giveWay } from 'node:timers/promises'
-import type { Identity } from '../../../directory/identity.ts'
+/** `_all_docs`: the documents that the reader may see, by id. */
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import { Refusal } from '../../../base/errors.ts'
+import { type Identity, identityOf } from '../../../directory/identity.ts'
 import { listUserPages } from '../../../directory/list-user-pages.ts'
+import type { Bound } from '../../../directory/store-port.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import { requireJsonType, requireObjectBody } from '../body.ts'
 import type { UsersDeps } from './deps.ts'
-import { whoAsks } from './get.ts'
-import { toNameRange } from './key-range.ts'
-import { findLeaf, type Leaf, renderLeaf, toLeaf } from './leaf.ts'
-import { type ListQuery, readListQuery } from './list-query.ts'
-import { renderSequence } from './sequence.ts'
-import { toListReply } from './stream.ts'
+import { findVisible, renderDocument, toVisible, type VisibleDocument } from './document.ts'
+import { toListReply } from './list-reply.ts'
+import { readFlag, readJsonParameter, readWhole } from './query.ts'
+import { renderSequence } from './user-changes.ts'
+
+interface ListQuery {
+  readonly range: KeyRange
+  /** Lists exactly these ids, in this order. */
+  readonly keys: readonly unknown[] | undefined
+  readonly limit: number
+  readonly skip: number
+  readonly hasDocs: boolean
+  readonly hasSequence: boolean
+}
+
+/** A key may be any JSON value, although ids are strings. `undefined`: not given. */
+interface KeyRange {
+  readonly start?: unknown
+  readonly end?: unknown
+  readonly isEndInclusive: boolean
+  readonly isDescending: boolean
+}
 
 interface Row {
   readonly key: unknown
-  readonly leaf: Leaf | undefined
+  readonly document: VisibleDocument | undefined
 }
 
-/** The documents a reader may see, in the order of their ids, or those of `keys`. */
 export async function allDocs(context: RequestContext, deps: UsersDeps): Promise<Reply> {
   const query = await readListQuery(context)
-  const who = whoAsks(context)
-  const rows = query.keys ? listKeys(deps, query, query.keys, who) : listRange(deps, query, who)
+  const reader = identityOf(context)
+  const rows = query.keys ? listKeys(deps, query, reader) : listRange(deps, query, reader)
   return toListReply({
     head: await renderHead(deps, query),
-    items: query.limit === 0 ? [] : cutOut(rows, query),
+    items: query.limit === 0 ? [] : applyLimits(rows, query),
     render: (row) => renderRow(row, query.hasDocs),
     tail: ']}\n',
   })
 }
 
+/** The parameters are in the query or, for a `POST`, in the JSON body. */
+async function readListQuery(context: RequestContext): Promise<ListQuery> {
+  if (context.method !== 'POST') return toListQuery(context.query)
+  requireJsonType(context)
+  const given = new URLSearchParams(context.query)
+  const body = await requireObjectBody(context)
+  for (const [name, value] of Object.entries(body)) given.set(name, JSON.stringify(value))
+  return toListQuery(given)
+}
+
+function toListQuery(given: URLSearchParams): ListQuery {
+  const keys = readJsonParameter(given, 'keys')
+  if (keys !== undefined && !Array.isArray(keys))
+    throw new Refusal('bad_request', { about: '`keys` must be an array.' })
+  return {
+    range: readRange(given),
+    keys,
+    limit: readWhole(given, 'limit') ?? Number.POSITIVE_INFINITY,
+    skip: readWhole(given, 'skip') ?? 0,
+    hasDocs: readFlag(given, 'include_docs'),
+    hasSequence: readFlag(given, 'update_seq'),
+  }
+}
+
+function readRange(given: URLSearchParams): KeyRange {
+  const isDescending = readFlag(given, 'descending')
+  const key = readJsonParameter(given, 'key')
+  if (key !== undefined) return { start: key, end: key, isEndInclusive: true, isDescending }
+  return {
+    start: readJsonParameter(given, given.has('startkey') ? 'startkey' : 'start_key'),
+    end: readJsonParameter(given, given.has('endkey') ? 'endkey' : 'end_key'),
+    isEndInclusive: readFlag(given, 'inclusive_end', true),
+    isDescending,
+  }
+}
+
 async function renderHead({ directory, changes, uuid }: UsersDeps, query: ListQuery): Promise<string> {
   const total = await directory.countUsers()
-  // how many come before a key, only counting them would tell
+  // the number of rows before a start key is not known without reading them
   const offset = query.keys || query.range.start !== undefined ? null : Math.min(query.skip, total)
   const sequence = query.hasSequence ? `"update_seq":${renderSequence(await changes.sequence(), uuid())},` : ''
   return `{"total_rows":${total},${sequence}"offset":${offset},"rows":[`
 }
 
-async function* listRange(deps: UsersDeps, { range }: ListQuery, who: Identity): AsyncGenerator<Row, void> {
+async function* listRange(deps: UsersDeps, { range }: ListQuery, reader: Identity): AsyncGenerator<Row, void> {
   const names = toNameRange(range, deps.prefix)
   if (!names) return
   for await (const page of listUserPages(deps.directory, { ...names, descending: range.isDescending })) {
     for (const user of page) {
-      const leaf = toLeaf(deps, user, who)
-      if (leaf) yield { key: leaf.id, leaf }
+      const document = toVisible(deps, user, reader)
+      if (document) yield { key: document.id, document }
     }
-    // where nothing is to be shown, nothing else would let others have their turn
-    await giveWay()
+    // a page without visible documents yields no row, so other requests would wait
+    await yieldToOthers()
   }
 }
 
-async function* listKeys(
-  deps: UsersDeps,
-  { range }: ListQuery,
-  keys: readonly unknown[],
-  who: Identity,
-): AsyncGenerator<Row, void> {
+async function* listKeys(deps: UsersDeps, query: ListQuery, reader: Identity): AsyncGenerator<Row, void> {
+  const { keys = [], range } = query
   for (const key of range.isDescending ? keys.toReversed() : keys) {
-    yield { key, leaf: typeof key === 'string' ? await findLeaf(deps, key, who) : undefined }
+    yield { key, document: typeof key === 'string' ? await findVisible(deps, key, reader) : undefined }
   }
 }
 
-async function* cutOut(rows: AsyncIterable<Row>, { skip, limit }: ListQuery): AsyncGenerator<Row, void> {
+async function* applyLimits(rows: AsyncIterable<Row>, { skip, limit }: ListQuery): AsyncGenerator<Row, void> {
   let index = 0
   for await (const row of rows) {
     index += 1
@@ -69,9 +120,31 @@ async function* cutOut(rows: AsyncIterable<Row>, { skip, limit }: ListQuery): As
   }
 }
 
-function renderRow({ key, leaf }: Row, hasDocs: boolean): string {
-  if (!leaf) return JSON.stringify({ key, error: 'not_found' })
-  const { id, revision: rev, isDeleted } = leaf
+function renderRow({ key, document }: Row, hasDocs: boolean): string {
+  if (!document) return JSON.stringify({ key, error: 'not_found' })
+  const { id, revision: rev, isDeleted } = document
   const row = JSON.stringify({ id, key, value: isDeleted ? { rev, deleted: true } : { rev } })
-  return hasDocs ? `${row.slice(0, -1)},"doc":${isDeleted ? 'null' : renderLeaf(leaf)}}` : row
+  return hasDocs ? `${row.slice(0, -1)},"doc":${isDeleted ? 'null' : renderDocument(document)}}` : row
+}
+
+type Position = { readonly name: string } | 'before all' | 'after all'
+
+/** The names of the users whose document ids are in a range of keys. `undefined`: the range is empty. */
+function toNameRange(range: KeyRange, prefix: string): { readonly from?: Bound; readonly to?: Bound } | undefined {
+  const { start, end, isEndInclusive, isDescending } = range
+  const [near, far] = isDescending ? (['after all', 'before all'] as const) : (['before all', 'after all'] as const)
+  const from = start === undefined ? near : toPosition(start, prefix)
+  const to = end === undefined ? far : toPosition(end, prefix)
+  if (from === far || to === near) return undefined
+  return {
+    ...(typeof from === 'object' ? { from: { name: from.name, isInclusive: true } } : {}),
+    ...(typeof to === 'object' ? { to: { name: to.name, isInclusive: isEndInclusive } } : {}),
+  }
+}
+
+/** Ids are ordered by their bytes. null, booleans and numbers come before all strings; lists and objects after. */
+function toPosition(key: unknown, prefix: string): Position {
+  if (typeof key !== 'string') return typeof key === 'object' && key !== null ? 'after all' : 'before all'
+  if (key.startsWith(prefix)) return { name: key.slice(prefix.length) }
+  return Buffer.compare(Buffer.from(key), Buffer.from(prefix)) < 0 ? 'before all' : 'after all'
 }

@@ -6,63 +6,63 @@ import type { DocumentId } from './id.ts'
 
 export type PathRule = 'open' | 'admin'
 
-/** What a path below the database asks of the caller, before any endpoint looks at it. */
+/** What a path below the users database requires. `rest` are the segments after the name of the database. */
 export function usersRule(method: string, rest: readonly string[], settings: UsersSettings): PathRule {
   const [first] = rest
   if (first === undefined) return method === 'PUT' || method === 'DELETE' ? 'admin' : 'open'
-  if (first === '_all_docs') return isListed(settings) ? 'open' : 'admin'
+  if (first === '_all_docs') return hasPublicFields(settings) ? 'open' : 'admin'
   if (first === '_changes' || first === '_local' || first.startsWith('_local/')) return 'admin'
   return 'open'
 }
 
-/** Others have something to see of user documents at all. */
-const isListed = ({ isPublic, publicFields }: UsersSettings): boolean => isPublic && publicFields.length > 0
+/** Whether parts of user documents are public. */
+const hasPublicFields = ({ isPublic, publicFields }: UsersSettings): boolean => isPublic && publicFields.length > 0
 
 export type View = 'whole' | 'public' | 'none'
 
-/** How much of the document of `name` somebody sees. */
-export function viewOf(who: Identity, name: string, settings: UsersSettings): View {
-  if (who.isAdmin || who.name === name) return 'whole'
-  return isListed(settings) ? 'public' : 'none'
+/** How much of the document of `name` the reader may see. */
+export function viewOf(reader: Identity, name: string, settings: UsersSettings): View {
+  if (reader.isAdmin || reader.name === name) return 'whole'
+  return hasPublicFields(settings) ? 'public' : 'none'
 }
 
 const isAnonymous = ({ name, isAdmin }: Identity): boolean => name === null && !isAdmin
 
-/** Before the body of a bulk read is read: an anonymous client sees nothing unless something is public. */
-export function requireBulkReader(who: Identity, settings: UsersSettings): void {
-  if (isAnonymous(who) && !isListed(settings)) throw new Refusal('authentication_required')
+/** Rejects an anonymous bulk read before its body is read, if nothing is public. */
+export function requireBulkReader(reader: Identity, settings: UsersSettings): void {
+  if (isAnonymous(reader) && !hasPublicFields(settings)) throw new Refusal('authentication_required')
 }
 
-/** Before a document is read whose id is in the body: an anonymous client may only sign up. */
-export function requireSender(who: Identity, settings: UsersSettings): void {
-  if (isAnonymous(who) && !settings.allowsSignUp) throw new Refusal('authentication_required')
+/** Rejects an anonymous POST before its body is read, if sign-up is closed. */
+export function requireSender(writer: Identity, settings: UsersSettings): void {
+  if (isAnonymous(writer) && !settings.allowsSignUp) throw new Refusal('authentication_required')
 }
 
-/** Who may try to write a document at all. To others it looks as if it were not there. */
-export function requireWriter(who: Identity, target: DocumentId, settings: UsersSettings): void {
-  if (who.isAdmin) return
-  if (who.name === null && !settings.allowsSignUp) throw new Refusal('authentication_required')
+/** Users may write only their own document. Other documents look to them as if they did not exist. */
+export function requireWriter(writer: Identity, target: DocumentId, settings: UsersSettings): void {
+  if (writer.isAdmin) return
+  if (writer.name === null && !settings.allowsSignUp) throw new Refusal('authentication_required')
   if (target.kind === 'design') throw new Refusal('forbidden', { about: 'You are not a db or server admin.' })
   if (target.kind === 'local') throw new Refusal('admin_required')
-  if (who.name !== null && (target.kind !== 'user' || target.name !== who.name)) throw new Refusal('not_found')
+  if (writer.name !== null && (target.kind !== 'user' || target.name !== writer.name)) throw new Refusal('not_found')
 }
 
 export interface OwnChange {
   readonly old: User | undefined
   readonly isDeletion: boolean
-  /** The password itself, in clear or as a hash, or the second factor beside it. */
+  /** The password, in plain text or as a hash, or the second factor. */
   readonly setsPassword: boolean
-  /** Whether what is sent of the stored password is what is there: nothing, where there was nobody. */
+  /** Whether the sent members of the stored password equal the stored ones. A new user has none. */
   readonly keepsPassword: boolean
 }
 
-/** Whether a change needs a credential that has proved the password. */
+/** Whether the writer must have proved the own password for a change. */
 export function needsPassword({ name, isAdmin }: Identity, { old, isDeletion, setsPassword }: OwnChange): boolean {
   if (name === null || (!isDeletion && !setsPassword)) return false
   return !isAdmin || name === old?.name
 }
 
-/** What a user who is no administrator may do to their own document, or to the one they sign up with. */
+/** What users may change in their own document, and what a sign-up may contain. Administrators may do everything. */
 export function requireOwnChange(identity: Identity, change: OwnChange, settings: UsersSettings): void {
   if (identity.isAdmin) return
   const { old, isDeletion, keepsPassword } = change

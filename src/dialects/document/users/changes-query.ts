@@ -1,9 +1,13 @@
+/** Reads the parameters of `_changes`. */
 import { Refusal } from '../../../base/errors.ts'
+import { findMember } from '../../../base/json.ts'
 import type { RequestContext } from '../../../http/request-context.ts'
+import { requireJsonType, requireObjectBody } from '../body.ts'
 import type { UsersDeps } from './deps.ts'
-import { type Filter, readFilter } from './filter.ts'
-import { readFlag, readWhole } from './query.ts'
-import { readSequence } from './sequence.ts'
+import type { VisibleDocument } from './document.ts'
+import { readFlag, readJsonParameter, readWhole } from './query.ts'
+import { readSelector } from './selector.ts'
+import { readSequence } from './user-changes.ts'
 
 export type FeedKind = 'normal' | 'longpoll' | 'continuous' | 'eventsource'
 
@@ -13,17 +17,24 @@ export interface ChangesQuery {
   readonly limit: number
   readonly hasDocs: boolean
   readonly isDescending: boolean
-  /** How often a sign of life is given where nothing happens; with one, a feed has no end of its own. */
+  /** How often a heartbeat is sent while there are no changes. A feed with heartbeats has no timeout. */
   readonly heartbeatMs: number | undefined
-  /** How long nothing may happen. */
+  /** A feed ends after this time without changes. */
   readonly timeoutMs: number
   readonly filter: Filter
 }
 
+/** Selects changes. `matchesId` is checked before the document is loaded. */
+export interface Filter {
+  matchesId(id: string): boolean
+  matches(document: VisibleDocument): boolean
+}
+
 const FEEDS: ReadonlySet<string> = new Set<FeedKind>(['normal', 'longpoll', 'continuous', 'eventsource'])
 const MAX_TIMEOUT_MS = 60_000
-/** More often would be work for nothing; less often and a timer would overflow. */
-const HEARTBEAT_MS = { least: 100, usual: 60_000, most: 3_600_000 } as const
+const DEFAULT_HEARTBEAT_MS = 60_000
+const MIN_HEARTBEAT_MS = 100
+const MAX_HEARTBEAT_MS = 3_600_000
 
 export async function readChangesQuery(context: RequestContext, deps: UsersDeps): Promise<ChangesQuery> {
   const { query } = context
@@ -39,9 +50,10 @@ export async function readChangesQuery(context: RequestContext, deps: UsersDeps)
   }
 }
 
+const isFeedKind = (text: string): text is FeedKind => FEEDS.has(text)
+
 function readFeed(text: string): FeedKind {
-  // the set holds nothing else
-  if (FEEDS.has(text)) return text as FeedKind
+  if (isFeedKind(text)) return text
   throw new Refusal('query_invalid', { about: `Invalid value for feed: ${JSON.stringify(text)}` })
 }
 
@@ -56,8 +68,51 @@ async function readSince(context: RequestContext, { changes, uuid }: UsersDeps):
 function readHeartbeat(query: URLSearchParams): number | undefined {
   const text = query.get('heartbeat')
   if (text === null || text === 'false') return undefined
-  if (text === 'true') return HEARTBEAT_MS.usual
+  if (text === 'true') return DEFAULT_HEARTBEAT_MS
   const ms = readWhole(query, 'heartbeat') ?? 0
   if (ms === 0) throw new Refusal('query_invalid', { about: 'The heartbeat value should be a positive integer.' })
-  return Math.min(Math.max(ms, HEARTBEAT_MS.least), HEARTBEAT_MS.most)
+  return Math.min(Math.max(ms, MIN_HEARTBEAT_MS), MAX_HEARTBEAT_MS)
 }
+
+const MATCH_ALL: Filter = Object.freeze({ matchesId: () => true, matches: () => true })
+
+type Body = Readonly<Record<string, unknown>>
+type FilterReader = (context: RequestContext, body: Body) => Filter
+
+/** By the name in `?filter=`. Other names are functions of design documents, which this database does not have. */
+const FILTERS: ReadonlyMap<string, FilterReader> = new Map<string, FilterReader>([
+  ['_doc_ids', readIdFilter],
+  ['_selector', readSelectorFilter],
+  ['_design', () => ({ ...MATCH_ALL, matchesId: (id) => id.startsWith('_design/') })],
+])
+
+async function readFilter(context: RequestContext): Promise<Filter> {
+  const body = context.method === 'POST' ? await readOptionalBody(context) : {}
+  const name = context.query.get('filter')
+  if (name === null) return MATCH_ALL
+  const read = FILTERS.get(name)
+  if (!read) throw new Refusal('not_found')
+  return read(context, body)
+}
+
+async function readOptionalBody(context: RequestContext): Promise<Body> {
+  const bytes = await context.readBody()
+  if (bytes === undefined || bytes.length === 0) return {}
+  requireJsonType(context)
+  return requireObjectBody(context)
+}
+
+function readIdFilter(context: RequestContext, body: Body): Filter {
+  const ids = findMember(body, 'doc_ids') ?? readJsonParameter(context.query, 'doc_ids')
+  if (!Array.isArray(ids)) throw new Refusal('bad_request', { about: '`doc_ids` filter parameter is not a list.' })
+  const wanted = new Set<unknown>(ids)
+  return { ...MATCH_ALL, matchesId: (id) => wanted.has(id) }
+}
+
+function readSelectorFilter(_context: RequestContext, body: Body): Filter {
+  const matches = readSelector(findMember(body, 'selector'))
+  return { ...MATCH_ALL, matches: (document) => matches(toObject(document)) }
+}
+
+const toObject = ({ id, revision, isDeleted, members }: VisibleDocument): object =>
+  Object.fromEntries([['_id', id], ['_rev', revision], ...(isDeleted ? [['_deleted', true]] : []), ...members])

@@ -1,11 +1,11 @@
-import { setImmediate as giveWay } from 'node:timers/promises'
+/** The endpoints about the users database as a whole. */
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { Refusal } from '../../../base/errors.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
-import { toJsonReply } from '../wire.ts'
+import { requireJsonType, toJsonReply } from '../body.ts'
 import type { UsersDeps } from './deps.ts'
-import { toSequenceText } from './sequence.ts'
+import { toSequenceText } from './user-changes.ts'
 
-/** What `GET` of the database tells. */
 export async function usersInfo({ database, directory, changes, uuid }: UsersDeps): Promise<Record<string, unknown>> {
   const [sequence, count] = await Promise.all([changes.sequence(), directory.countUsers()])
   return {
@@ -28,25 +28,25 @@ export function putDatabase(): never {
 
 const PAGE = 500
 
-/** Without its users the database is still there: it is part of the server. */
+/** Deletes all users. The database itself is part of the server and stays. */
 export async function deleteDatabase(context: RequestContext, { directory, settings }: UsersDeps): Promise<Reply> {
   if (!settings().isDeletable) throw new Refusal('forbidden', { about: 'The database of users cannot be deleted.' })
   for (let users = await directory.listUsers({ limit: PAGE }); users.length > 0; ) {
     for (const { name } of users) {
-      await directory.removeUser(name, 'any').catch(passOverMissing)
-      await giveWay()
+      await directory.removeUser(name, 'any').catch(ignoreNotFound)
+      await yieldToOthers()
     }
     users = context.signal.aborted ? [] : await directory.listUsers({ limit: PAGE })
   }
   return toJsonReply(200, { ok: true })
 }
 
-/** Somebody else deleted it meanwhile. */
-function passOverMissing(error: unknown): void {
+/** Another request may have deleted the user in the meantime. */
+function ignoreNotFound(error: unknown): void {
   if (!(error instanceof Refusal && error.code === 'not_found')) throw error
 }
 
-/** Everybody may come in and sees what the rules for documents let them see; none but administrators may do more. */
+/** Without members, every client may open the database. The rules for documents decide what each client sees. */
 const SECURITY = { admins: { names: [], roles: ['_admin'] }, members: { names: [], roles: [] } }
 
 export const getSecurity = (): Reply => toJsonReply(200, SECURITY)
@@ -55,5 +55,8 @@ export function putSecurity(): never {
   throw new Refusal('forbidden', { about: "You can't edit the security object of the user database." })
 }
 
-/** Every write that was answered is on disk already. */
-export const ensureFullCommit = (): Reply => toJsonReply(201, { ok: true, instance_start_time: '0' })
+/** Does nothing: every write is on disk before it is answered. */
+export function ensureFullCommit(context: RequestContext): Reply {
+  requireJsonType(context)
+  return toJsonReply(201, { ok: true, instance_start_time: '0' })
+}

@@ -1,11 +1,10 @@
 import { nextRevision } from '../../../directory/user.ts'
-import type { Member } from './member.ts'
 
 export const DESIGN_ID = '_design/_auth'
 
 /**
- * The rules of `validate.ts` as a function the document database can run, for tools that look for it and for copies of
- * this database elsewhere. Cardea itself runs none of it, so it cannot be changed here.
+ * The rules of `validate.ts` as a function for CouchDB: some tools look for it, and copies of this database use it.
+ * Cardea does not run it, so it cannot be changed here.
  */
 const renderFunction = (prefix: string): string => `function (doc, old, context, security) {
   if (doc._id.indexOf('_design/') === 0) return;
@@ -50,7 +49,7 @@ const renderFunction = (prefix: string): string => `function (doc, old, context,
 
 export interface DesignDocument {
   readonly revision: string
-  readonly members: readonly Member[]
+  readonly members: readonly (readonly [name: string, value: string])[]
 }
 
 export function createDesignDocument(prefix: string): DesignDocument {

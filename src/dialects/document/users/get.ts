@@ -1,24 +1,28 @@
+/** `GET /_users/{id}`: one document, or the revisions that `open_revs` names. */
+import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
-import { ANONYMOUS, type Identity } from '../../../directory/identity.ts'
+import { identityOf } from '../../../directory/identity.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import { toTextReply } from '../body.ts'
 import type { UsersDeps } from './deps.ts'
-import { type Extras, findLeaf, type Leaf, matchRevision, renderLeaf } from './leaf.ts'
-import { getOpenRevisions } from './open-revisions.ts'
-import { readFlag } from './query.ts'
+import { type Extras, findVisible, matchRevision, renderDocument, type VisibleDocument } from './document.ts'
+import { readFlag, readJsonParameter } from './query.ts'
 import { readRevisionText } from './sent.ts'
 
-export const whoAsks = (context: RequestContext): Identity => (context.authenticated ?? ANONYMOUS).identity
+interface GetOptions {
+  readonly extras: Extras
+  readonly isLatest: boolean
+}
 
 export async function getDocument(context: RequestContext, id: string, deps: UsersDeps): Promise<Reply> {
   const { query } = context
-  const who = whoAsks(context)
-  if (id.startsWith('_design/') && !who.isAdmin) throw new Refusal('forbidden', { about: DESIGN_IS_CLOSED })
-  const extras = readExtras(query)
-  const isLatest = readFlag(query, 'latest')
-  if (query.has('open_revs')) return getOpenRevisions(context, await findLeaf(deps, id, who), { extras, isLatest })
+  const reader = identityOf(context)
+  if (id.startsWith('_design/') && !reader.isAdmin) throw new Refusal('forbidden', { about: DESIGN_IS_CLOSED })
+  const options = { extras: readExtras(query), isLatest: readFlag(query, 'latest') }
+  if (query.has('open_revs')) return getOpenRevisions(context, await findVisible(deps, id, reader), options)
   const revision = readRevisionText(query.get('rev') ?? undefined)
-  const leaf = await findLeaf(deps, id, who)
-  return reply(context, requireLeaf(leaf, revision, isLatest), extras)
+  const document = requireRevision(await findVisible(deps, id, reader), revision, options.isLatest)
+  return toReply(context, document, options.extras)
 }
 
 const DESIGN_IS_CLOSED = 'Only administrators can view design docs in the users database.'
@@ -31,31 +35,95 @@ export function readExtras(query: URLSearchParams): Extras {
   }
 }
 
-function requireLeaf(leaf: Leaf | undefined, revision: string | undefined, isLatest: boolean): Leaf {
-  const match = revision === undefined ? leaf : matchRevision(leaf, revision, isLatest)
+function requireRevision(
+  document: VisibleDocument | undefined,
+  revision: string | undefined,
+  isLatest: boolean,
+): VisibleDocument {
+  const match = revision === undefined ? document : matchRevision(document, revision, isLatest)
   if (!match) throw new Refusal('not_found')
   if (match.isDeleted && revision === undefined) throw new Refusal('deleted')
   return match
 }
 
-function reply(context: RequestContext, leaf: Leaf, extras: Extras): Reply {
-  const tag = toTag(leaf)
-  if (isFresh(context.header('if-none-match'), tag)) {
-    return { status: 304, headers: [['ETag', tag], MUST_REVALIDATE] }
+function toReply(context: RequestContext, document: VisibleDocument, extras: Extras): Reply {
+  const tag = toTag(document)
+  if (matchesTag(context.header('if-none-match'), tag)) {
+    return {
+      status: 304,
+      headers: [
+        ['ETag', tag],
+        ['Cache-Control', 'must-revalidate'],
+      ],
+    }
   }
-  const headers = [MUST_REVALIDATE, ['Content-Type', 'application/json'] as const, ['ETag', tag] as const]
-  return { status: 200, headers, body: `${renderLeaf(leaf, extras)}\n` }
+  return toTextReply(200, renderDocument(document, extras), [['ETag', tag]])
 }
 
-const MUST_REVALIDATE = ['Cache-Control', 'must-revalidate'] as const
+/** The view is part of the tag, so that a cache does not serve the whole document to a reader of the public one. */
+const toTag = ({ revision, view }: VisibleDocument): string => `"${revision}${view === 'whole' ? '' : '-public'}"`
 
-/** A cache must never take what one reader may see for what another may. */
-const toTag = ({ revision, view }: Leaf): string => `"${revision}${view === 'whole' ? '' : '-public'}"`
-
-function isFresh(known: string | undefined, tag: string): boolean {
-  if (known === undefined) return false
-  return known
+function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
+  if (ifNoneMatch === undefined) return false
+  return ifNoneMatch
     .split(',')
     .map((text) => text.trim().replace(/^W\//, ''))
     .includes(tag)
+}
+
+type OpenRevision = { readonly document: VisibleDocument } | { readonly missing: string }
+
+const MAX_REVISIONS = 1000
+
+/** Replicators request revisions this way. The reply is a JSON list, or multipart if the client accepts that. */
+function getOpenRevisions(context: RequestContext, document: VisibleDocument | undefined, options: GetOptions): Reply {
+  const requested = readOpenRevisions(context.query)
+  const revisions =
+    requested === 'all' ? (document ? [{ document }] : []) : matchAll(document, requested, options.isLatest)
+  const isMultipart = /\bmultipart\/mixed\b/.test(context.header('accept') ?? '')
+  return isMultipart ? toMultipart(revisions, options.extras) : toList(revisions, options.extras)
+}
+
+function readOpenRevisions(query: URLSearchParams): readonly string[] | 'all' {
+  if (query.get('open_revs') === 'all') return 'all'
+  const list = readJsonParameter(query, 'open_revs')
+  if (!Array.isArray(list) || list.length > MAX_REVISIONS) {
+    throw new Refusal('query_invalid', { about: 'open_revs must be all, or a list of revisions' })
+  }
+  return list.map((revision) => readRevisionText(revision) ?? '')
+}
+
+function matchAll(
+  document: VisibleDocument | undefined,
+  requested: readonly string[],
+  isLatest: boolean,
+): readonly OpenRevision[] {
+  const found = new Map<string, OpenRevision>()
+  for (const revision of requested) {
+    const match = matchRevision(document, revision, isLatest)
+    // with `latest`, several older revisions match the same document
+    found.set(match?.revision ?? revision, match ? { document: match } : { missing: revision })
+  }
+  return [...found.values()]
+}
+
+function toList(revisions: readonly OpenRevision[], extras: Extras): Reply {
+  const items = revisions.map((item) =>
+    'document' in item ? `{"ok":${renderDocument(item.document, extras)}}` : JSON.stringify(item),
+  )
+  return toTextReply(200, `[${items.join(',')}]`)
+}
+
+function toMultipart(revisions: readonly OpenRevision[], extras: Extras): Reply {
+  const boundary = randomBytes(16).toString('hex')
+  const parts = revisions.map((item) =>
+    'document' in item
+      ? `\r\nContent-Type: application/json\r\n\r\n${renderDocument(item.document, extras)}\r\n--${boundary}`
+      : `\r\nContent-Type: application/json; error="true"\r\n\r\n${JSON.stringify(item)}\r\n--${boundary}`,
+  )
+  return {
+    status: 200,
+    headers: [['Content-Type', `multipart/mixed; boundary="${boundary}"`]],
+    body: `--${boundary}${parts.join('')}--`,
+  }
 }

@@ -6,14 +6,14 @@ import { PASSWORD_MEMBERS, type StoredPassword } from '../../../passwords/scheme
 
 type Members = ReadonlyMap<string, unknown>
 
-/** What a document says of its password. */
+/** The password in a document that was sent. */
 export type SentPassword =
-  /** In clear, to be hashed. `salt`: to be kept, instead of a new one. */
+  /** Plain text, to be hashed. `salt`: to be used instead of a new one. */
   | { readonly kind: 'new'; readonly password: string; readonly salt: string | undefined }
-  /** As it is stored, or was stored elsewhere. */
+  /** A hash: the stored one, or one from another server. */
   | { readonly kind: 'stored'; readonly stored: StoredPassword }
 
-/** Reads what is sent of a password. Clear text wins over a stored form, which it replaces. */
+/** A plain-text password replaces a hash in the same document. */
 export function readSentPassword(members: Members): SentPassword {
   const password = members.get('password') ?? undefined
   if (password === undefined) {
@@ -22,14 +22,14 @@ export function readSentPassword(members: Members): SentPassword {
   if (typeof password !== 'string') throw new Refusal('forbidden', { about: toInvalid(password) })
   const salt = members.get('preserve_salt') === true ? members.get('salt') : undefined
   if (salt === undefined || typeof salt === 'string') return { kind: 'new', password, salt }
-  throw new Refusal('forbidden', { about: 'A salt to be preserved must be a string.' })
+  throw new Refusal('forbidden', { about: 'salt must be a string to be preserved.' })
 }
 
-// quirk: reference document 8.7: the value is quoted; not more of it than tells its kind
+// quirk: reference document 8.7: the value is quoted. Lists and objects are abbreviated.
 const toInvalid = (password: unknown): string =>
   `Password value of '${typeof password === 'object' ? (Array.isArray(password) ? '[...]' : '{...}') : String(password)}' is invalid.`
 
-/** Whether nothing of the stored password is to change except by a new one in clear. */
+/** Whether the members of the stored password are unchanged. A new plain-text password may replace them. */
 export function keepsPassword(sent: SentPassword, old: User | undefined): boolean {
   if (sent.kind === 'new') return sent.salt === undefined || sent.salt === saltOf(old)
   return isSame(sent.stored, old?.password ?? readDocumentPassword({}))
@@ -38,7 +38,7 @@ export function keepsPassword(sent: SentPassword, old: User | undefined): boolea
 const saltOf = (user: User | undefined): string | undefined =>
   user && 'salt' in user.password ? user.password.salt : undefined
 
-/** As documents show them: the order of members says nothing. */
+/** Compares the members of the documents. Their order does not matter. */
 function isSame(a: StoredPassword, b: StoredPassword): boolean {
   const [left, right] = [a, b].map((password) => Object.entries(toDocumentMembers(password)).sort(byName))
   return JSON.stringify(left) === JSON.stringify(right)
@@ -46,7 +46,7 @@ function isSame(a: StoredPassword, b: StoredPassword): boolean {
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
-/** What the directory is to store; `undefined` leaves what is there. */
+/** The password to store; `undefined` keeps the stored one. */
 export function toNewPassword(sent: SentPassword, old: User | undefined): NewPassword | undefined {
   if (sent.kind === 'new') {
     return { password: sent.password, ...(sent.salt === undefined ? {} : { salt: sent.salt }) }
@@ -56,6 +56,6 @@ export function toNewPassword(sent: SentPassword, old: User | undefined): NewPas
 
 const SENT_MEMBERS: ReadonlySet<string> = new Set(['password', 'preserve_salt'])
 
-/** Whether a member is about the password and not kept with the others. */
+/** Whether a member belongs to the password and is not stored with the others. */
 export const isPasswordMember = (name: string, sent: SentPassword): boolean =>
   PASSWORD_MEMBERS.has(name) || (sent.kind === 'new' && SENT_MEMBERS.has(name))

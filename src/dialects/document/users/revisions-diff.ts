@@ -1,24 +1,24 @@
+/** `_revs_diff` and `_missing_revs`: which of the client's revisions this database does not have. */
 import { Refusal } from '../../../base/errors.ts'
 import { createPace } from '../../../base/pace.ts'
+import { identityOf } from '../../../directory/identity.ts'
 import { readRevision } from '../../../directory/user.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
-import { toJsonReply } from '../wire.ts'
+import { requireJsonType, requireObjectBody, toJsonReply } from '../body.ts'
 import { requireBulkReader } from './authorize.ts'
 import type { UsersDeps } from './deps.ts'
-import { whoAsks } from './get.ts'
-import { findLeaf, type Leaf } from './leaf.ts'
-import { readObjectBody, requireJsonType } from './query.ts'
+import { findVisible, type VisibleDocument } from './document.ts'
 import { requireRevisionText } from './sent.ts'
 
 interface Difference {
   readonly id: string
   readonly missing: readonly string[]
+  /** The current revision, if a missing one may be its successor. */
   readonly ancestor: string | undefined
 }
 
 const MAX_DOCUMENTS = 10_000
 
-/** Which of the revisions somebody has are not here, each with what is here instead. */
 export async function revisionsDiff(context: RequestContext, deps: UsersDeps): Promise<Reply> {
   const rows = (await findDifferences(context, deps)).map(({ id, missing, ancestor }) => [
     id,
@@ -27,7 +27,7 @@ export async function revisionsDiff(context: RequestContext, deps: UsersDeps): P
   return toJsonReply(200, Object.fromEntries(rows))
 }
 
-/** The older spelling of the same question. */
+/** The older form of `_revs_diff`. */
 export async function missingRevisions(context: RequestContext, deps: UsersDeps): Promise<Reply> {
   const rows = (await findDifferences(context, deps)).map(({ id, missing }) => [id, missing])
   return toJsonReply(200, { missing_revs: Object.fromEntries(rows) })
@@ -35,31 +35,31 @@ export async function missingRevisions(context: RequestContext, deps: UsersDeps)
 
 async function findDifferences(context: RequestContext, deps: UsersDeps): Promise<readonly Difference[]> {
   requireJsonType(context)
-  const who = whoAsks(context)
-  requireBulkReader(who, deps.settings())
-  const asked = Object.entries(await readObjectBody(context))
-  if (asked.length > MAX_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+  const reader = identityOf(context)
+  requireBulkReader(reader, deps.settings())
+  const requested = Object.entries(await requireObjectBody(context))
+  if (requested.length > MAX_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
   const pace = createPace()
   const differences: Difference[] = []
-  for (const [id, list] of asked) {
+  for (const [id, list] of requested) {
     if (pace.isDue()) await pace.rest()
     const revisions = readRevisions(list)
-    const leaf = await findLeaf(deps, id, who)
-    const missing = revisions.filter((revision) => !isKnown(leaf, revision))
-    if (missing.length > 0) differences.push({ id, missing, ancestor: findAncestor(leaf?.revision, missing) })
+    const document = await findVisible(deps, id, reader)
+    const missing = revisions.filter((revision) => !isKnown(document, revision))
+    if (missing.length > 0) differences.push({ id, missing, ancestor: findAncestor(document?.revision, missing) })
   }
   return differences
 }
 
-/** The revision there is, or one it comes from. */
-function isKnown(leaf: Leaf | undefined, revision: string): boolean {
-  const own = readRevision(leaf?.revision ?? '')
-  const asked = readRevision(revision)
-  if (!leaf || !own || !asked) return false
-  return [own.digest, ...leaf.ancestors][own.number - asked.number] === asked.digest
+/** Whether it is the current revision, or one of its ancestors. */
+function isKnown(document: VisibleDocument | undefined, revision: string): boolean {
+  const current = readRevision(document?.revision ?? '')
+  const requested = readRevision(revision)
+  if (!document || !current || !requested) return false
+  return [current.digest, ...document.ancestors][current.number - requested.number] === requested.digest
 }
 
-/** Of one document. More would be work that no other request could interrupt. */
+/** For one document: its revisions are compared without a pause for other requests. */
 const MAX_REVISIONS = 10_000
 
 function readRevisions(list: unknown): readonly string[] {
@@ -68,8 +68,8 @@ function readRevisions(list: unknown): readonly string[] {
   return list.map(requireRevisionText)
 }
 
-function findAncestor(own: string | undefined, missing: readonly string[]): string | undefined {
-  const number = readRevision(own ?? '')?.number
+function findAncestor(current: string | undefined, missing: readonly string[]): string | undefined {
+  const number = readRevision(current ?? '')?.number
   if (number === undefined) return undefined
-  return missing.some((revision) => Number.parseInt(revision, 10) > number) ? own : undefined
+  return missing.some((revision) => Number.parseInt(revision, 10) > number) ? current : undefined
 }

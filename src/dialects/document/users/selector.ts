@@ -1,16 +1,16 @@
 import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 
-/** Whether a value, or the absence of one, is what was asked for. */
+/** Whether a value matches. `undefined` is a missing value. */
 type Test = (value: unknown) => boolean
 
-/** Reads a selector, the query language of the document database. The parts that run expressions are left out. */
+/** Reads a Mango selector, CouchDB's query language. Regular expressions are not supported: they can run for ever. */
 export function readSelector(selector: unknown): Test {
-  if (!isJsonObject(selector)) throw refuse('a selector must be an object')
+  if (!isJsonObject(selector)) throw reject('a selector must be an object')
   return allOf(Object.entries(selector).map(([name, condition]) => readEntry(name, condition)))
 }
 
-const refuse = (why: string): Refusal => new Refusal('bad_request', { about: `Invalid selector: ${why}` })
+const reject = (why: string): Refusal => new Refusal('bad_request', { about: `Invalid selector: ${why}` })
 
 const allOf =
   (tests: readonly Test[]): Test =>
@@ -60,9 +60,9 @@ const present =
     value !== undefined && test(value)
 
 const compareTo =
-  (isRight: (order: number) => boolean): Operator =>
+  (accepts: (order: number) => boolean): Operator =>
   (argument) =>
-    present((value) => isRight(compareJson(value, argument)))
+    present((value) => accepts(compareJson(value, argument)))
 
 const OPERATORS: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ['$and', (list) => allOf(readList(list).map(readSelector))],
@@ -75,7 +75,7 @@ const OPERATORS: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ['$lte', compareTo((order) => order <= 0)],
   ['$gt', compareTo((order) => order > 0)],
   ['$gte', compareTo((order) => order >= 0)],
-  ['$exists', (isThere) => (value) => (value !== undefined) === (isThere !== false)],
+  ['$exists', (isWanted) => (value) => (value !== undefined) === (isWanted !== false)],
   ['$type', (type) => present((value) => typeOf(value) === type)],
   ['$in', (list) => present(isOneOf(readList(list)))],
   ['$nin', (list) => present(not(isOneOf(readList(list))))],
@@ -92,18 +92,18 @@ const OPERATORS: ReadonlyMap<string, Operator> = new Map<string, Operator>([
 
 function readOperator(name: string, argument: unknown): Test {
   const operator = OPERATORS.get(name)
-  if (!operator) throw refuse(`the operator ${name} is not known here`)
+  if (!operator) throw reject(`unknown operator ${name}`)
   return operator(argument)
 }
 
 function readList(list: unknown): readonly unknown[] {
   if (Array.isArray(list)) return list
-  throw refuse('this operator takes a list')
+  throw reject('this operator expects a list')
 }
 
 function readText(text: unknown): string {
   if (typeof text === 'string') return text
-  throw refuse('this operator takes a text')
+  throw reject('this operator expects a string')
 }
 
 const isOneOf =
@@ -123,7 +123,7 @@ const onItems =
 
 function readModulo(argument: unknown): Test {
   const [divisor, rest] = readList(argument)
-  if (!Number.isInteger(divisor) || divisor === 0) throw refuse('$mod takes a divisor and a remainder')
+  if (!Number.isInteger(divisor) || divisor === 0) throw reject('$mod expects a divisor and a remainder')
   return (value) => Number.isInteger(value) && Number(value) % Number(divisor) === rest
 }
 
@@ -132,12 +132,12 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** The order of kinds in the document database: null, booleans, numbers, text, lists, objects. */
-const KINDS = ['null', 'boolean', 'number', 'string', 'array', 'object']
+/** CouchDB's order of types. */
+const TYPES = ['null', 'boolean', 'number', 'string', 'array', 'object']
 
 function compareJson(a: unknown, b: unknown): number {
-  const [kindOfA, kindOfB] = [typeOf(a), typeOf(b)]
-  if (kindOfA !== kindOfB) return KINDS.indexOf(kindOfA) - KINDS.indexOf(kindOfB)
+  const [typeOfA, typeOfB] = [typeOf(a), typeOf(b)]
+  if (typeOfA !== typeOfB) return TYPES.indexOf(typeOfA) - TYPES.indexOf(typeOfB)
   if (typeof a === 'object') return compareTexts(renderSorted(a), renderSorted(b))
   if (typeof a === 'number' && typeof b === 'number') return a - b
   return compareTexts(String(a), String(b))
@@ -145,7 +145,7 @@ function compareJson(a: unknown, b: unknown): number {
 
 const compareTexts = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** Equal values give equal texts; lists and objects have no finer order here. */
+/** Lists and objects are compared as text with sorted keys: enough for equality, not CouchDB's full order. */
 const renderSorted = (value: unknown): string =>
   JSON.stringify(value, (_name, inner: unknown) =>
     isJsonObject(inner)

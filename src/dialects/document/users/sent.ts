@@ -1,17 +1,19 @@
+/** Reads the documents and revisions that clients send. */
 import { Refusal } from '../../../base/errors.ts'
 import { isJsonObject } from '../../../base/json.ts'
+import type { UserRecord } from '../../../directory/user.ts'
+import type { RequestContext } from '../../../http/request-context.ts'
 
-/** A document as it came from a client. */
 export interface SentDocument {
   readonly id: string | undefined
-  /** The `_rev` it claims to follow. */
+  /** Its `_rev`: the revision it replaces. */
   readonly revision: string | undefined
   readonly isDeletion: boolean
-  /** Everything without a leading `_`, in the order it was written. */
+  /** The members without a leading `_`, in their order. */
   readonly members: ReadonlyMap<string, unknown>
 }
 
-/** Special members a document may carry. Those a server adds when it is asked to are passed over. */
+/** Special members a client may send. Those that a server adds on request are ignored. */
 const SPECIAL_MEMBERS: ReadonlySet<string> = new Set([
   '_id',
   '_rev',
@@ -54,18 +56,44 @@ function readIdText(id: unknown): string | undefined {
   throw new Refusal('document_id_invalid', { about: 'Document id must be a string' })
 }
 
-export const readRevisionText = (revision: unknown): string | undefined =>
-  revision === undefined ? undefined : requireRevisionText(revision)
-
-/** Whatever follows the number, it may be a revision elsewhere; but 32 characters are a digest, or nothing. */
-export function requireRevisionText(revision: unknown): string {
-  if (typeof revision === 'string' && REVISION_TEXT.test(revision)) return revision
-  throw new Refusal('bad_request', { about: 'Invalid rev format' })
-}
-
-const REVISION_TEXT = /^\d{1,15}-(?:[0-9a-fA-F]{32}|(?!.{32}$).*)$/s
-
 function readDeleted(deleted: unknown): boolean {
   if (deleted === undefined || typeof deleted === 'boolean') return deleted ?? false
   throw new Refusal('document_invalid', { about: '_deleted must be a boolean' })
 }
+
+export const readRevisionText = (revision: unknown): string | undefined =>
+  revision === undefined ? undefined : requireRevisionText(revision)
+
+export function requireRevisionText(revision: unknown): string {
+  if (typeof revision === 'string' && REVISION_TEXT.test(revision)) return revision
+  throw rejectRevision('Invalid rev format')
+}
+
+/** Like CouchDB: any text may follow the number, but 32 characters must be hexadecimal. */
+const REVISION_TEXT = /^\d{1,15}-(?:[0-9a-fA-F]{32}|(?!.{32}$).*)$/s
+
+/** The revision in the document, the query or `If-Match`. If several are given, they must agree. */
+export function readRequestRevision(context: RequestContext, inDocument: string | undefined): string | undefined {
+  const inQuery = readRevisionText(context.query.get('rev') ?? undefined)
+  if (inDocument !== undefined && inQuery !== undefined && inDocument !== inQuery) {
+    throw rejectRevision('Document rev from request body and query string have different values')
+  }
+  const given = inDocument ?? inQuery
+  const ifMatch = context.header('if-match')?.trim()
+  const inHeader = readRevisionText(ifMatch?.replace(/^"(.*)"$/, '$1'))
+  if (given !== undefined && inHeader !== undefined && given !== inHeader) {
+    throw rejectRevision('Document rev and etag have different values')
+  }
+  return given ?? inHeader
+}
+
+/** Requires the current revision. After a deletion, the revision may be left out. */
+export function requireCurrent(revision: string | undefined, record: UserRecord | undefined): void {
+  const isCurrent =
+    record?.kind === 'user'
+      ? revision === record.document.revision
+      : revision === undefined || revision === record?.revision
+  if (!isCurrent) throw new Refusal('conflict')
+}
+
+const rejectRevision = (about: string): Refusal => new Refusal('bad_request', { about })

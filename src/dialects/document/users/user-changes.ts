@@ -1,7 +1,28 @@
 import type { ChangeFeed } from '../../../directory/store-port.ts'
-import type { UserChanges } from './deps.ts'
 
-/** The changes of the store that concern users. */
+/** A user that was written or deleted, and the sequence number of that change. */
+export interface UserChange {
+  readonly sequence: number
+  readonly name: string
+}
+
+export interface ChangePage {
+  readonly changes: readonly UserChange[]
+  /** Where the next page begins. Changes that are not about users are skipped, but move the position too. */
+  readonly position: number
+  /** Whether there were no more changes at that time. */
+  readonly isEnd: boolean
+}
+
+/** The changes of users, in order. Only the latest change of each user is listed. */
+export interface UserChanges {
+  sequence(): Promise<number>
+  since(sequence: number, limit: number): Promise<ChangePage>
+  /** The listener is called when there may be a change. Calls can get lost. Returns a function that removes it. */
+  onWake(listener: () => void): () => void
+}
+
+/** Filters the changes of the store for those of users. */
 export function createUserChanges(feed: ChangeFeed): UserChanges {
   return {
     sequence: () => feed.sequence(),
@@ -21,4 +42,23 @@ export function createUserChanges(feed: ChangeFeed): UserChanges {
       }
     },
   }
+}
+
+/** A sequence as clients see it: the number, and the uuid of the server that it counts for. */
+export const toSequenceText = (sequence: number, uuid: string): string => `${sequence}-${uuid}`
+
+export const renderSequence = (sequence: number, uuid: string): string => JSON.stringify(toSequenceText(sequence, uuid))
+
+const SEQUENCE = /^"?(\d{1,15})(?:-([0-9a-fA-F]{0,64}))?"?$/
+
+/**
+ * The number in a sequence; `undefined` if the text is not a sequence. A sequence of another server, or from before a
+ * backup was restored, is read as 0: that client starts from the beginning.
+ */
+export function readSequence(text: string, latest: number, uuid: string): number | undefined {
+  if (text === 'now' || text === '"now"') return latest
+  const [, digits, sentUuid] = SEQUENCE.exec(text) ?? []
+  if (digits === undefined) return undefined
+  const isForeign = sentUuid !== undefined && sentUuid !== uuid
+  return isForeign || Number(digits) > latest ? 0 : Number(digits)
 }

@@ -3,16 +3,16 @@ import type { User } from '../../../directory/user.ts'
 import { SCHEMES } from '../../../passwords/schemes.ts'
 import { readId } from './id.ts'
 
-/** A document somebody wants to put in the place of another, or of none. */
+/** A document that is to be written. */
 export interface Proposal {
   readonly id: string
   readonly prefix: string
   readonly isDeletion: boolean
   readonly members: ReadonlyMap<string, unknown>
   readonly old: User | undefined
-  /** The members of the stored password are those of `old`: they were judged when they were new. */
+  /** Whether the members of the stored password are those of `old`, which were checked when they were new. */
   readonly keepsPassword: boolean
-  readonly who: Identity
+  readonly writer: Identity
 }
 
 interface Rule {
@@ -25,7 +25,7 @@ const DOCUMENT_SCHEMES: ReadonlySet<unknown> = new Set(
 )
 const OPEN_SYSTEM_ROLE = '_metrics'
 
-/** Not `String`: an object from outside may have a `toString` of its own. */
+/** Not `String(value)`: an object in the document may have a member `toString`. */
 function textOf({ members }: Proposal, name: string): string {
   const value = members.get(name)
   return typeof value === 'string' ? value : JSON.stringify(value)
@@ -36,11 +36,11 @@ const rolesOf = ({ members }: Proposal): readonly unknown[] => {
 }
 const isNewScheme = ({ members, keepsPassword }: Proposal, scheme: string): boolean =>
   !keepsPassword && members.get('password_scheme') === scheme
-const isUpdate = ({ old, who }: Proposal): boolean => old !== undefined && !who.isAdmin
+const isUpdateByUser = ({ old, writer }: Proposal): boolean => old !== undefined && !writer.isAdmin
 const isSystemRole = (role: unknown): boolean =>
   typeof role === 'string' && role.startsWith('_') && role !== OPEN_SYSTEM_ROLE
 
-/** quirk: reference document 9.3: these sentences, in this order. */
+/** quirk: reference document 9.3: exactly these messages, in this order. */
 export const RULES: readonly Rule[] = [
   { reason: 'doc.type must be user', isBroken: ({ members }) => members.get('type') !== 'user' },
   { reason: 'doc.name is required', isBroken: ({ members }) => !members.get('name') },
@@ -82,15 +82,16 @@ export const RULES: readonly Rule[] = [
   },
   {
     reason: 'You may only update your own user document.',
-    isBroken: (proposal) => isUpdate(proposal) && proposal.who.name !== proposal.old?.name,
+    isBroken: (proposal) => isUpdateByUser(proposal) && proposal.writer.name !== proposal.old?.name,
   },
   {
     reason: 'Only _admin may edit roles',
-    isBroken: (proposal) => isUpdate(proposal) && !isSameBag(rolesOf(proposal), proposal.old?.document.roles ?? []),
+    isBroken: (proposal) =>
+      isUpdateByUser(proposal) && !hasSameRoles(rolesOf(proposal), proposal.old?.document.roles ?? []),
   },
   {
     reason: 'Only _admin may set roles',
-    isBroken: (proposal) => !proposal.old && !proposal.who.isAdmin && rolesOf(proposal).length > 0,
+    isBroken: (proposal) => !proposal.old && !proposal.writer.isAdmin && rolesOf(proposal).length > 0,
   },
   {
     reason: 'No system roles (starting with underscore) in users db.',
@@ -106,18 +107,18 @@ export const RULES: readonly Rule[] = [
   },
 ]
 
-/** What is wrong with a document, in the words of the document database; `undefined` where nothing is. */
+/** The message of the first broken rule. */
 export function checkProposal(proposal: Proposal): string | undefined {
   if (proposal.isDeletion) return checkDeletion(proposal)
   const { reason } = RULES.find(({ isBroken }) => isBroken(proposal)) ?? {}
   return typeof reason === 'function' ? reason(proposal) : reason
 }
 
-const checkDeletion = ({ who, old }: Proposal): string | undefined =>
-  who.isAdmin || (old && who.name === old.name) ? undefined : 'Only admins may delete other user docs.'
+const checkDeletion = ({ writer, old }: Proposal): string | undefined =>
+  writer.isAdmin || (old && writer.name === old.name) ? undefined : 'Only admins may delete other user docs.'
 
-/** The same roles, each as often, in whatever order. */
-function isSameBag(a: readonly unknown[], b: readonly unknown[]): boolean {
+/** In any order. */
+function hasSameRoles(a: readonly unknown[], b: readonly unknown[]): boolean {
   const sorted = (list: readonly unknown[]) => JSON.stringify([...list].sort())
   return sorted(a) === sorted(b)
 }

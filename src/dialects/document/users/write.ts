@@ -1,47 +1,81 @@
+/** Creates, replaces and deletes user documents. */
+import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
-import type { Caller } from '../../../directory/directory.ts'
-import type { Authenticated } from '../../../directory/identity.ts'
+import { type Identity, identityOf } from '../../../directory/identity.ts'
 import type { Json, User } from '../../../directory/user.ts'
-import { needsPassword, type OwnChange, requireOwnChange, requireWriter } from './authorize.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import { requireExactBody, requireJsonType, toJsonReply } from '../body.ts'
+import { needsPassword, type OwnChange, requireOwnChange, requireSender, requireWriter } from './authorize.ts'
 import type { UsersDeps } from './deps.ts'
-import { type DocumentId, readId } from './id.ts'
+import { CORE_MEMBERS, findVisible } from './document.ts'
+import { type DocumentId, readId, toPath } from './id.ts'
 import { isPasswordMember, keepsPassword, readSentPassword, type SentPassword, toNewPassword } from './password.ts'
-import { requireFollows } from './revision.ts'
-import type { SentDocument } from './sent.ts'
-import { CORE_MEMBERS } from './to-document.ts'
+import { readFlag } from './query.ts'
+import { readRequestRevision, readSent, requireCurrent, type SentDocument } from './sent.ts'
 import { checkProposal } from './validate.ts'
+
+export async function putDocument(context: RequestContext, id: string, deps: UsersDeps): Promise<Reply> {
+  if (!readFlag(context.query, 'new_edits', true)) throw new Refusal('forbidden', { about: CLOSED_TO_REPLICATION })
+  requireWriter(identityOf(context), readId(id, deps.prefix), deps.settings())
+  return write(context, { id, sent: readSent(await requireExactBody(context)) }, deps)
+}
+
+/** Cardea makes the revisions itself: a replicated one could undo a change made here, such as a revoked session. */
+export const CLOSED_TO_REPLICATION =
+  'Users can be replicated out of this database, not into it: write them with new_edits, or import them.'
+
+export async function postDocument(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  requireJsonType(context)
+  requireSender(identityOf(context), deps.settings())
+  const sent = readSent(await requireExactBody(context))
+  return write(context, { id: sent.id ?? randomBytes(16).toString('hex'), sent }, deps)
+}
+
+export async function deleteDocument(context: RequestContext, id: string, deps: UsersDeps): Promise<Reply> {
+  const identity = identityOf(context)
+  const document = await findVisible(deps, id, identity)
+  if (!document) throw new Refusal(identity.name === null ? 'authentication_required' : 'not_found')
+  if (document.isDeleted) throw new Refusal('deleted')
+  return write(context, { id, sent: { id, revision: undefined, isDeletion: true, members: new Map() } }, deps)
+}
+
+async function write(context: RequestContext, { id, sent }: Edit, deps: UsersDeps): Promise<Reply> {
+  const revision = readRequestRevision(context, sent.revision)
+  const { rev } = await writeDocument(context, { id, sent: { ...sent, revision } }, deps)
+  const tag = ['ETag', `"${rev}"`] as const
+  const location = ['Location', toPath(deps.database, id)] as const
+  return toJsonReply(sent.isDeletion ? 200 : 201, { ok: true, id, rev }, sent.isDeletion ? [tag] : [tag, location])
+}
 
 export interface Edit {
   readonly id: string
   readonly sent: SentDocument
-  readonly who: Authenticated
-  /** Throws unless the credential has proved the password. */
-  requirePassword(): Promise<void>
-  readonly caller: Caller
 }
 
-export interface Written {
-  readonly id: string
-  readonly rev: string
+/** An edit, with the stored user it replaces and the password that was sent. */
+interface Update extends Edit {
+  readonly old: User | undefined
+  readonly password: SentPassword
 }
 
-/** Bounded because every node remembers documents in memory. */
-const MAX_BYTES = { admin: 1_048_576, other: 65_536 } as const
-
-/** Puts a document in the place of the one it follows. Everything that is asked of either is asked here. */
-export async function writeDocument(deps: UsersDeps, edit: Edit): Promise<Written> {
-  const { id, sent, who } = edit
+/** Writes one document after all checks of the writer, the id, the revision and the content. */
+export async function writeDocument(
+  context: RequestContext,
+  { id, sent }: Edit,
+  deps: UsersDeps,
+): Promise<{ readonly id: string; readonly rev: string }> {
+  const writer = identityOf(context)
   const target = readId(id, deps.prefix)
-  requireWriter(who.identity, target, deps.settings())
+  requireWriter(writer, target, deps.settings())
   requireWritable(target)
-  requireSize(edit)
+  requireSize({ id, sent }, writer)
   const password = readSentPassword(sent.members)
   const record = target.kind === 'user' ? await deps.directory.findRecord(target.name) : undefined
-  requireFollows(sent.revision, record)
-  const old = record?.kind === 'user' ? record : undefined
-  const change = requireAllowed(deps, edit, old, password)
-  if (needsPassword(who.identity, change)) await edit.requirePassword()
-  return { id, rev: await store(deps, edit, old, password) }
+  requireCurrent(sent.revision, record)
+  const update = { id, sent, password, old: record?.kind === 'user' ? record : undefined }
+  const change = requireAllowed(update, writer, deps)
+  if (needsPassword(writer, change)) await deps.requirePassword(context)
+  return { id, rev: await store(context, update, deps) }
 }
 
 function requireWritable({ kind, id }: DocumentId): void {
@@ -53,24 +87,31 @@ function requireWritable({ kind, id }: DocumentId): void {
   }
 }
 
-function requireSize({ id, sent, who }: Edit): void {
-  const most = who.identity.isAdmin ? MAX_BYTES.admin : MAX_BYTES.other
-  if (Buffer.byteLength(JSON.stringify([...sent.members])) > most)
-    throw new Refusal('document_too_large', { about: id })
+/** Bounded because every node caches documents in memory. */
+const MAX_BYTES = { admin: 1_048_576, other: 65_536 } as const
+
+function requireSize({ id, sent }: Edit, { isAdmin }: Identity): void {
+  const max = isAdmin ? MAX_BYTES.admin : MAX_BYTES.other
+  if (Buffer.byteLength(JSON.stringify([...sent.members])) > max) throw new Refusal('document_too_large', { about: id })
 }
 
-function requireAllowed(deps: UsersDeps, edit: Edit, old: User | undefined, password: SentPassword): OwnChange {
-  const { id, sent, who } = edit
+function requireAllowed({ id, sent, old, password }: Update, writer: Identity, deps: UsersDeps): OwnChange {
   const { isDeletion, members } = sent
   const isKept = keepsPassword(password, old)
-  // what the new password replaces is not judged
-  const keepsStored = password.kind === 'new' || isKept
-  const { prefix } = deps
-  const flaw = checkProposal({ id, prefix, isDeletion, members, old, keepsPassword: keepsStored, who: who.identity })
-  if (flaw !== undefined) throw new Refusal('forbidden', { about: flaw })
+  const problem = checkProposal({
+    id,
+    prefix: deps.prefix,
+    isDeletion,
+    members,
+    old,
+    // a new password replaces the stored one, so that one is not checked
+    keepsPassword: password.kind === 'new' || isKept,
+    writer,
+  })
+  if (problem !== undefined) throw new Refusal('forbidden', { about: problem })
   const setsPassword = password.kind === 'new' || !isKept || changesSecondFactor(sent, old)
   const change = { old, isDeletion, setsPassword, keepsPassword: isKept }
-  requireOwnChange(who.identity, change, deps.settings())
+  requireOwnChange(writer, change, deps.settings())
   return change
 }
 
@@ -79,32 +120,33 @@ function changesSecondFactor({ members }: SentDocument, old: User | undefined): 
   return JSON.stringify(members.get('totp')) !== JSON.stringify(before)
 }
 
-async function store(
-  { directory }: UsersDeps,
-  { sent, caller }: Edit,
-  old: User | undefined,
-  sentPassword: SentPassword,
-): Promise<string> {
+/** Returns the new revision. */
+async function store(context: RequestContext, update: Update, { directory }: UsersDeps): Promise<string> {
+  const { sent, old } = update
   if (sent.isDeletion) {
     if (!old) throw new Refusal('not_found')
     return directory.removeUser(old.name, old.document.revision)
   }
-  const password = toNewPassword(sentPassword, old)
-  const document = toPayload(sent, sentPassword)
-  const options = { ...caller, ...(password ? { password } : {}) }
+  const caller = { signal: context.signal, peer: context.client.address }
+  const newPassword = toNewPassword(update.password, old)
+  const password = newPassword ? { password: newPassword } : {}
+  const document = toStoredMembers(sent, update.password)
   if (!old) {
-    // `checkProposal` has seen that it is one
+    // `checkProposal` requires a string
     const name = sent.members.get('name') as string
-    const made = await directory.createUser({ name, ...document, ...(password ? { password } : {}) }, caller)
-    return made.document.revision
+    return (await directory.createUser({ name, ...document, ...password }, caller)).document.revision
   }
   const change = (user: User): User => ({ ...user, document: { ...user.document, ...document } })
-  return (await directory.changeUser(old.name, old.document.revision, change, options)).document.revision
+  const changed = await directory.changeUser(old.name, old.document.revision, change, { ...caller, ...password })
+  return changed.document.revision
 }
 
-/** Roles and all that has no place of its own in a user. */
-function toPayload({ members }: SentDocument, password: SentPassword): Pick<User['document'], 'roles' | 'members'> {
-  // read from JSON, and judged
+/** The roles, and the members that have no field of their own in a user. */
+function toStoredMembers(
+  { members }: SentDocument,
+  password: SentPassword,
+): Pick<User['document'], 'roles' | 'members'> {
+  // parsed from JSON, and checked by `checkProposal`
   const others = [...members] as [string, Json][]
   return {
     roles: members.get('roles') as readonly string[],

@@ -8,7 +8,7 @@ import { readDocumentPassword } from '../../../../src/passwords/password.ts'
 const PREFIX = 'org.couchdb.user:'
 const ADMIN = { name: 'root', roles: ['_admin'], isAdmin: true, grants: NO_GRANTS }
 const ADA = { name: 'ada', roles: [], isAdmin: false, grants: NO_GRANTS }
-const NOBODY = { name: null, roles: [], isAdmin: false, grants: NO_GRANTS }
+const ANONYMOUS = { name: null, roles: [], isAdmin: false, grants: NO_GRANTS }
 
 function stored(name: string, roles: readonly string[] = []): User {
   const user = createUser(name, readDocumentPassword({}))
@@ -25,7 +25,7 @@ function propose(members: object, rest: Partial<Proposal> = {}): string | undefi
     members: new Map(Object.entries({ ...GOOD, ...members })),
     old: undefined,
     keepsPassword: false,
-    who: ADMIN,
+    writer: ADMIN,
     ...rest,
   })
 }
@@ -71,32 +71,32 @@ const ROWS: readonly { name: string; members?: object; rest?: Partial<Proposal>;
   { name: 'a key that is none', members: { ...HASH, derived_key: 7 }, says: 'derived_key must be a string.' },
   {
     name: "another's document",
-    rest: { old: stored('ada'), who: { ...ADA, name: 'bob' } },
+    rest: { old: stored('ada'), writer: { ...ADA, name: 'bob' } },
     says: 'You may only update your own user document.',
   },
-  { name: 'the own document', rest: { old: stored('ada'), who: ADA }, says: undefined },
+  { name: 'the own document', rest: { old: stored('ada'), writer: ADA }, says: undefined },
   {
     name: 'a role more',
     members: { roles: ['x'] },
-    rest: { old: stored('ada'), who: ADA },
+    rest: { old: stored('ada'), writer: ADA },
     says: 'Only _admin may edit roles',
   },
   {
     name: 'a role twice',
     members: { roles: ['x', 'x', 'y'] },
-    rest: { old: stored('ada', ['x', 'y', 'y']), who: ADA },
+    rest: { old: stored('ada', ['x', 'y', 'y']), writer: ADA },
     says: 'Only _admin may edit roles',
   },
   {
     name: 'roles in another order',
     members: { roles: ['x', 'y'] },
-    rest: { old: stored('ada', ['y', 'x']), who: ADA },
+    rest: { old: stored('ada', ['y', 'x']), writer: ADA },
     says: undefined,
   },
   {
     name: 'signing up with roles',
     members: { roles: ['x'] },
-    rest: { who: NOBODY },
+    rest: { writer: ANONYMOUS },
     says: 'Only _admin may set roles',
   },
   {
@@ -118,15 +118,19 @@ const ROWS: readonly { name: string; members?: object; rest?: Partial<Proposal>;
     says: 'Character `:` is not allowed in usernames.',
   },
   { name: 'deletion by an administrator', rest: { isDeletion: true, old: stored('ada') }, says: undefined },
-  { name: 'deletion of the own document', rest: { isDeletion: true, old: stored('ada'), who: ADA }, says: undefined },
+  {
+    name: 'deletion of the own document',
+    rest: { isDeletion: true, old: stored('ada'), writer: ADA },
+    says: undefined,
+  },
   {
     name: "deletion of another's document",
-    rest: { isDeletion: true, old: stored('bob'), who: ADA },
+    rest: { isDeletion: true, old: stored('bob'), writer: ADA },
     says: 'Only admins may delete other user docs.',
   },
   {
     name: 'deletion of nothing',
-    rest: { isDeletion: true, who: NOBODY },
+    rest: { isDeletion: true, writer: ANONYMOUS },
     says: 'Only admins may delete other user docs.',
   },
 ]

@@ -1,21 +1,20 @@
+/** Reads a request to sign in or out at `/_session`: its body, and where it asks to be redirected to. */
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import type { RequestContext } from '../../http/request-context.ts'
-import { readDecodedBody, requireJson } from './body.ts'
+import { requireBody } from './body.ts'
 
-/** What a client sends to sign in. */
 export interface SignInBody {
-  /** `undefined`: nobody was named. */
   readonly name: string | undefined
   readonly password: string
-  /** The one-time code. */
+  /** The one-time code. Empty: none was sent. */
   readonly token: string
 }
 
 type Fields = ReadonlyMap<string, string>
 
-/** A sign-in is small, whatever other bodies may be: it is read before the client is known. */
+/** The body is read before the client is authenticated, so this is less than other bodies may have. */
 const MAX_BYTES = 16_384
 
 const READERS: ReadonlyMap<string, (context: RequestContext) => Promise<Fields>> = new Map([
@@ -23,7 +22,7 @@ const READERS: ReadonlyMap<string, (context: RequestContext) => Promise<Fields>>
   ['application/json', readObject],
 ])
 
-const WANTED = [...READERS.keys()].map((type) => `'${type}'`).join(' or ')
+const ACCEPTED_TYPES = [...READERS.keys()].map((type) => `'${type}'`).join(' or ')
 
 export const hasBody = (context: RequestContext): boolean =>
   Number(context.header('content-length') ?? 0) > 0 || context.header('transfer-encoding') !== undefined
@@ -31,7 +30,7 @@ export const hasBody = (context: RequestContext): boolean =>
 export async function readSignInBody(context: RequestContext): Promise<SignInBody> {
   const [type = ''] = (context.header('content-type') ?? '').split(';')
   const read = READERS.get(type.trim().toLowerCase())
-  if (!read) throw new Refusal('unsupported_media_type', { about: WANTED })
+  if (!read) throw new Refusal('unsupported_media_type', { about: ACCEPTED_TYPES })
   const fields = await read(context)
   return { name: findName(fields), password: fields.get('password') ?? '', token: fields.get('token') ?? '' }
 }
@@ -45,11 +44,10 @@ function findName(fields: Fields): string | undefined {
 }
 
 async function readObject(context: RequestContext): Promise<Fields> {
-  const body = await readDecodedBody(context, MAX_BYTES)
-  if (body === undefined) throw new Refusal('missing_body')
-  const { value } = await requireJson(body, context, 'request body names a member twice')
+  const options = { maxBytes: MAX_BYTES, aboutDuplicate: 'request body names a member twice' }
+  const { value } = await requireBody(context, options)
   if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
-  return new Map(Object.entries(value).map(([name, value]) => [name, requireText(value)]))
+  return new Map(Object.entries(value).map(([name, member]) => [name, requireText(member)]))
 }
 
 function requireText(value: unknown): string {
@@ -57,8 +55,9 @@ function requireText(value: unknown): string {
   throw new Refusal('bad_request', { about: 'every member of the request body must be a string' })
 }
 
-/** Pairs by `&` or `;`; of two with one name the first counts. Of a form a content coding is not undone. */
+/** Pairs are separated by `&` or `;`. The first of two pairs with the same name counts. */
 async function readForm(context: RequestContext): Promise<Fields> {
+  // quirk: the content encoding of a form is ignored
   const body = await context.readBody(MAX_BYTES)
   const fields = new Map<string, string>()
   for (const pair of (body?.toString('latin1') ?? '').split(/[&;]/)) {
@@ -75,3 +74,22 @@ function readFormText(text: string): string {
   if (decoded === undefined) throw new Refusal('bad_request', { about: 'the form is not percent-encoded UTF-8' })
   return decoded
 }
+
+/** The path in the query parameter `next` or `fail`, ready for `Location`. Paths to other hosts are rejected. */
+export function findRedirect(context: RequestContext, parameter: 'next' | 'fail'): string | undefined {
+  const path = context.query.get(parameter)
+  if (path === null) return undefined
+  if (!path.startsWith('/')) throw new Refusal('bad_request', { about: 'path must begin with a /.' })
+  if (OTHER_HOST.test(path)) throw new Refusal('bad_request', { about: 'path must be a path of this server.' })
+  return path.replace(/[^\x21-\x7e]+/g, (text) => encodeURIComponent(text))
+}
+
+/** Browsers read `//host` and `/\host` as another host, and drop control characters before they parse a URL. */
+const OTHER_HOST = /^\/[/\\]|[\\\p{Cc}]/u
+
+/** Whether `Accept` lists HTML by name, as browsers do for pages. A wildcard does not count. */
+export const acceptsHtml = (accept: string | undefined): boolean =>
+  (accept ?? '').split(',').some((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    return type === 'text/html' && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))
+  })

@@ -1,0 +1,155 @@
+/** `/_node/{node}/_config/…`: reads and changes Cardea's own configuration, administrators in `[admins]` included. */
+import { Refusal } from '../../base/errors.ts'
+import type { Params, Reply, RequestContext } from '../../http/request-context.ts'
+import { requireBody, toJsonReply } from './body.ts'
+import { isProtected } from './config-guard.ts'
+
+export interface ConfigDeps {
+  readonly configuration: ConfigService
+  readonly administrators: ConfigAdministrators
+  /** Throws unless the credential of the request has proved the password of its user. */
+  requirePassword(context: RequestContext): Promise<void>
+}
+
+/** Values are texts, with secrets masked. */
+export interface ConfigService {
+  /** By section, then key. Options that are not set are left out. */
+  list(): Readonly<Record<string, Section>>
+  /** Returns the previous value; `''` if there was none. */
+  set(section: string, key: string, text: string, options: SetOptions): Promise<string>
+  /** Returns the previous value. Throws `option_not_found` if there was none. */
+  unset(section: string, key: string, options: { readonly isVolatile: boolean }): Promise<string>
+  reload(): Promise<void>
+}
+
+type Section = Readonly<Record<string, string>>
+
+interface SetOptions {
+  /** Whether the change ends with this process. */
+  readonly isVolatile: boolean
+  /** For the cookie secret: cookies signed with earlier secrets are rejected at once. */
+  readonly isImmediate: boolean
+}
+
+export interface ConfigAdministrators {
+  listAdministrators(): readonly { readonly name: string; readonly text: string }[]
+  setAdministrator(
+    name: string,
+    password: { readonly password: string } | { readonly stored: string },
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<string>
+  removeAdministrator(name: string): Promise<string>
+}
+
+const ADMINS = 'admins'
+
+export function getConfig(deps: ConfigDeps): Reply {
+  const all = { ...deps.configuration.list(), [ADMINS]: listAdmins(deps) }
+  const sorted = Object.entries(all).map(([section, values]) => [section, sortKeys(values)])
+  return toJsonReply(200, Object.fromEntries(sorted))
+}
+
+export const getSection = ({ section }: Params, deps: ConfigDeps): Reply =>
+  toJsonReply(200, sortKeys(findSection(section, deps)))
+
+export function getValue({ section, key = '' }: Params, deps: ConfigDeps): Reply {
+  const values = findSection(section, deps)
+  if (!Object.hasOwn(values, key)) throw new Refusal('option_not_found')
+  return toJsonReply(200, values[key])
+}
+
+function findSection(section: string | undefined, deps: ConfigDeps): Section {
+  if (section === ADMINS) return listAdmins(deps)
+  const all = deps.configuration.list()
+  return section !== undefined && Object.hasOwn(all, section) ? (all[section] ?? {}) : {}
+}
+
+const listAdmins = ({ administrators }: ConfigDeps): Section =>
+  Object.fromEntries(administrators.listAdministrators().map(({ name, text }) => [name, text]))
+
+const sortKeys = (values: Section): Section =>
+  Object.fromEntries(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+export async function putValue(
+  context: RequestContext,
+  { section = '', key = '' }: Params,
+  deps: ConfigDeps,
+): Promise<Reply> {
+  const isVolatile = readIsVolatile(context, section)
+  const isImmediate = readIsImmediate(context)
+  const text = await readText(context)
+  if (section === ADMINS && !isImmediate) return putAdministrator(context, { name: key, text }, deps)
+  return toJsonReply(200, await deps.configuration.set(section, key, text.trim(), { isVolatile, isImmediate }))
+}
+
+export async function deleteValue(
+  context: RequestContext,
+  { section = '', key = '' }: Params,
+  deps: ConfigDeps,
+): Promise<Reply> {
+  const isVolatile = readIsVolatile(context, section)
+  if (readIsImmediate(context)) throw new Refusal('bad_request', { about: 'grace is only for PUT of a new secret' })
+  if (section === ADMINS) return deleteAdministrator(context, key, deps)
+  return toJsonReply(200, await deps.configuration.unset(section, key, { isVolatile }))
+}
+
+export async function reload({ configuration }: ConfigDeps): Promise<Reply> {
+  await configuration.reload()
+  return toJsonReply(200, { ok: true })
+}
+
+/** Reads `X-Couch-Persist`. Administrators are always stored, because every node must know them. */
+function readIsVolatile(context: RequestContext, section: string): boolean {
+  if (isProtected(section)) throw new Refusal('section_protected')
+  const isVolatile = context.header('x-couch-persist') === 'false'
+  if (isVolatile && section === ADMINS) throw new Refusal('bad_request', { about: ADMINS_ARE_STORED })
+  return isVolatile
+}
+
+const ADMINS_ARE_STORED = 'Administrators are always stored: X-Couch-Persist: false is not supported for them.'
+
+/** `?grace=0`: cookies signed with the secret that is replaced are rejected at once. */
+function readIsImmediate({ query }: RequestContext): boolean {
+  const grace = readOnce(query, 'grace')
+  if (grace !== null && grace !== '0') throw new Refusal('bad_request', { about: 'grace must be 0' })
+  return grace === '0'
+}
+
+/** A repeated parameter is accepted only with the same value. */
+function readOnce(query: URLSearchParams, name: string): string | null {
+  const values = new Set(query.getAll(name))
+  if (values.size > 1) throw new Refusal('bad_request', { about: `${name} is given twice, with different values` })
+  return query.get(name)
+}
+
+/** The body as a JSON string. Its content type is ignored. */
+async function readText(context: RequestContext): Promise<string> {
+  const { value } = await requireBody(context)
+  if (typeof value !== 'string') throw new Refusal('bad_request', { about: 'a JSON string expected' })
+  return value
+}
+
+async function putAdministrator(
+  context: RequestContext,
+  { name, text }: { readonly name: string; readonly text: string },
+  deps: ConfigDeps,
+): Promise<Reply> {
+  const raw = readOnce(context.query, 'raw')
+  if (raw !== null && raw !== 'true' && raw !== 'false') {
+    throw new Refusal('bad_request', { about: `Bad value for 'raw' option: ${raw}` })
+  }
+  await requireOwnPassword(context, name, deps)
+  const password = raw === 'true' ? { stored: text.trim() } : { password: text }
+  return toJsonReply(200, await deps.administrators.setAdministrator(name, password, { signal: context.signal }))
+}
+
+async function deleteAdministrator(context: RequestContext, name: string, deps: ConfigDeps): Promise<Reply> {
+  if (!Object.hasOwn(listAdmins(deps), name)) throw new Refusal('option_not_found')
+  await requireOwnPassword(context, name, deps)
+  return toJsonReply(200, await deps.administrators.removeAdministrator(name))
+}
+
+/** Administrators need their password to change their own entry. For other entries any credential is enough. */
+async function requireOwnPassword(context: RequestContext, name: string, deps: ConfigDeps): Promise<void> {
+  if (context.authenticated?.identity.name === name) await deps.requirePassword(context)
+}

@@ -1,0 +1,81 @@
+/** The endpoints about the server as a whole: its name, its health, its databases. */
+import { randomBytes } from 'node:crypto'
+import { Refusal } from '../../base/errors.ts'
+import { findMember, isJsonObject } from '../../base/json.ts'
+import { ANONYMOUS } from '../../directory/identity.ts'
+import type { Reply, RequestContext } from '../../http/request-context.ts'
+import { requireBody, toJsonReply } from './body.ts'
+import type { DocumentDeps } from './deps.ts'
+import type { NodeDeps } from './node.ts'
+import { usersInfo } from './users/database.ts'
+import type { UsersDeps } from './users/deps.ts'
+
+export const welcome = ({ name, version, product, settings }: DocumentDeps): Reply =>
+  toJsonReply(200, {
+    [name.toLowerCase()]: 'Welcome',
+    version,
+    uuid: settings().uuid,
+    features: [],
+    vendor: product,
+  })
+
+/** For load balancers. A 404 asks them to send no requests. */
+export async function up({ settings, upstream, isServing }: DocumentDeps): Promise<Reply> {
+  const { maintenanceMode } = settings()
+  if (maintenanceMode !== 'false')
+    return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })
+  if (!(await isServing())) throw new Refusal('not_serving')
+  const health = upstream?.isSet() ? await upstream.checkHealth('/_up') : undefined
+  if (health?.kind === 'down') throw new Refusal('upstream_unavailable', { retryAfterSeconds: 1 })
+  if (health?.kind === 'unready') return toJsonReply(404, { status: health.status })
+  return toJsonReply(200, { status: 'ok', seeds: {} })
+}
+
+export const membership = ({ nodeName }: NodeDeps): Reply =>
+  toJsonReply(200, { all_nodes: [nodeName], cluster_nodes: [nodeName] })
+
+export const allDatabases = ({ database }: UsersDeps): Reply => toJsonReply(200, [database])
+
+export async function databasesInfo(context: RequestContext, users: UsersDeps): Promise<Reply> {
+  const keys = context.method === 'POST' ? await readKeys(context) : [users.database]
+  const describe = async (key: unknown) =>
+    key === users.database ? { key, info: await usersInfo(users) } : { key, error: 'not_found' }
+  return toJsonReply(200, await Promise.all(keys.map(describe)))
+}
+
+const MAX_KEYS = 100
+
+async function readKeys(context: RequestContext): Promise<readonly unknown[]> {
+  const { value } = await requireBody(context)
+  if (!isJsonObject(value)) throw new Refusal('bad_request', { about: 'Request body must be a JSON object' })
+  const keys = findMember(value, 'keys')
+  if (!Array.isArray(keys)) throw new Refusal('bad_request', { about: '`keys` member must exist.' })
+  if (keys.length > MAX_KEYS)
+    throw new Refusal('bad_request', { about: '`keys` member must not exceed the configured maximum' })
+  return keys
+}
+
+const MAX_UUIDS = 1000
+
+export function uuids(context: RequestContext): Reply {
+  const text = context.query.get('count') ?? '1'
+  const count = Number(text)
+  if (!/^\d+$/.test(text)) throw new Refusal('bad_request', { about: 'count must be a non-negative integer' })
+  if (count > MAX_UUIDS) throw new Refusal('bad_request', { about: 'count parameter too large' })
+  const list = Array.from({ length: count }, () => randomBytes(16).toString('hex'))
+  return {
+    status: 200,
+    headers: [
+      ['Cache-Control', 'must-revalidate, no-cache'],
+      ['Content-Type', 'application/json'],
+      ['Expires', 'Mon, 01 Jan 1990 00:00:00 GMT'],
+      ['Pragma', 'no-cache'],
+    ],
+    body: `${JSON.stringify({ uuids: list })}\n`,
+  }
+}
+
+export function activeTasks(context: RequestContext): Reply {
+  if (!(context.authenticated ?? ANONYMOUS).identity.isAdmin) throw new Refusal('admin_required')
+  return toJsonReply(200, [])
+}

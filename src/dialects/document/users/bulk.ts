@@ -1,0 +1,111 @@
+/** `_bulk_docs` and `_bulk_get`: many documents in one request, each with its own result. */
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import { Refusal } from '../../../base/errors.ts'
+import { findMember, isJsonObject } from '../../../base/json.ts'
+import { createPace } from '../../../base/pace.ts'
+import { type Identity, identityOf, isAnonymous } from '../../../directory/identity.ts'
+import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import { requireJsonType, requireObjectBody, toJsonReply } from '../body.ts'
+import { toErrorBody } from '../errors.ts'
+import { requireBulkReader } from './authorize.ts'
+import type { UsersDeps } from './deps.ts'
+import { findVisible, matchRevision, renderDocument } from './document.ts'
+import { readExtras } from './get.ts'
+import { readId } from './id.ts'
+import { toListReply } from './list-reply.ts'
+import { readFlag } from './query.ts'
+import { readRevisionText, readSent, type SentDocument } from './sent.ts'
+import { CLOSED_TO_REPLICATION, writeDocument } from './write.ts'
+
+const MAX_DOCUMENTS = 10_000
+
+/** Writes the documents one after the other. */
+export async function bulkDocs(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  requireJsonType(context)
+  // signing up needs one document at a time, and every password costs a hash
+  if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
+  const documents = await readDocuments(await requireObjectBody(context))
+  requireOwn(documents, identityOf(context), deps)
+  const results: unknown[] = []
+  for (const sent of documents) {
+    if (context.signal.aborted) break
+    results.push(await writeOne(context, sent, deps))
+    await yieldToOthers()
+  }
+  return toJsonReply(201, results)
+}
+
+type Body = Readonly<Record<string, unknown>>
+
+async function readDocuments(body: Body): Promise<readonly SentDocument[]> {
+  const docs = requireDocs(body, '`docs` parameter must be an array.')
+  if (findMember(body, 'new_edits') === false) throw new Refusal('forbidden', { about: CLOSED_TO_REPLICATION })
+  if (findMember(body, 'all_or_nothing') === true) {
+    throw new Refusal('bad_request', { about: 'all_or_nothing is not supported.' })
+  }
+  const pace = createPace()
+  const documents: SentDocument[] = []
+  for (const doc of docs) {
+    if (pace.isDue()) await pace.rest()
+    documents.push(readSent(doc))
+  }
+  return documents
+}
+
+function requireDocs(body: Body, aboutMissing: string): readonly unknown[] {
+  const docs = findMember(body, 'docs')
+  if (!Array.isArray(docs)) throw new Refusal('bad_request', { about: aboutMissing })
+  if (docs.length > MAX_DOCUMENTS) throw new Refusal('bad_request', { about: 'Too many documents at once.' })
+  return docs
+}
+
+/** quirk: reference document 9.2: one document of another user, and the whole request is rejected. */
+function requireOwn(documents: readonly SentDocument[], writer: Identity, { prefix }: UsersDeps): void {
+  if (writer.isAdmin) return
+  for (const { id = '' } of documents) {
+    const target = readId(id, prefix)
+    if (target.kind !== 'user' || target.name !== writer.name) throw new Refusal('not_found')
+  }
+}
+
+async function writeOne(context: RequestContext, sent: SentDocument, deps: UsersDeps): Promise<unknown> {
+  const { id = '' } = sent
+  try {
+    return { ok: true, ...(await writeDocument(context, { id, sent }, deps)) }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { id, ...toErrorBody(error) }
+  }
+}
+
+interface RequestedDocument {
+  readonly id: string
+  readonly revision: string | undefined
+}
+
+export async function bulkGet(context: RequestContext, deps: UsersDeps): Promise<Reply> {
+  requireJsonType(context)
+  const reader = identityOf(context)
+  requireBulkReader(reader, deps.settings())
+  const docs = requireDocs(await requireObjectBody(context), "Missing JSON list of 'docs'.")
+  const requested = docs.map(readRequested)
+  const extras = readExtras(context.query)
+  const isLatest = readFlag(context.query, 'latest')
+  const render = async ({ id, revision }: RequestedDocument): Promise<string> => {
+    const document = await findVisible(deps, id, reader)
+    const match = revision === undefined ? document : matchRevision(document, revision, isLatest)
+    const result = match ? `{"ok":${renderDocument(match, extras)}}` : renderMissing({ id, revision })
+    return `{"id":${JSON.stringify(id)},"docs":[${result}]}`
+  }
+  return toListReply({ head: '{"results":[', items: requested, render, tail: ']}\n' })
+}
+
+function readRequested(value: unknown): RequestedDocument {
+  const id = isJsonObject(value) ? findMember(value, 'id') : undefined
+  const revision = isJsonObject(value) ? findMember(value, 'rev') : undefined
+  if (typeof id !== 'string') throw new Refusal('bad_request', { about: 'document id missed' })
+  return { id, revision: readRevisionText(revision) }
+}
+
+const renderMissing = ({ id, revision = 'undefined' }: RequestedDocument): string =>
+  JSON.stringify({ error: { id, rev: revision, error: 'not_found', reason: 'missing' } })
