@@ -5,6 +5,7 @@
  * app.use(authenticate(cardea))
  * app.get('/reports', requireRole('reader'), (request, response) => response.json(request.user))
  */
+import './require-node.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
 import { createRoleCheck } from './role-check.ts'
@@ -29,11 +30,11 @@ export type Middleware = (
   next: (error?: unknown) => void,
 ) => void
 
-/** Sets `request.user`. Rejects no request: later middleware decides. */
+/** Sets `request.user`, and renews the session cookie. Rejects no request: later middleware decides. */
 export const authenticate =
   (cardea: Authenticator, options?: AuthenticateOptions): Middleware =>
-  (request, _response, next) => {
-    cardea.authenticate(request, options).then((user) => {
+  (request, response, next) => {
+    cardea.authenticate(request, { ...options, response }).then((user) => {
       request.user = user
       next()
     }, next)

@@ -5,6 +5,7 @@
  * await fastify.register(registerCardea, cardea)
  * fastify.get('/reports', { preHandler: requireRole('reader') }, (request) => request.user)
  */
+import './require-node.ts'
 import type { IncomingMessage } from 'node:http'
 // so that the module below is found where nothing else names it
 import type {} from 'fastify'
@@ -21,7 +22,10 @@ declare module 'fastify' {
 /** What of Fastify is needed, so that its package is not. */
 export interface FastifyLike {
   decorateRequest(name: string, value: null): unknown
-  addHook(name: 'onRequest', hook: (request: FastifyRequestLike) => Promise<void>): unknown
+  addHook(
+    name: 'onRequest',
+    hook: (request: FastifyRequestLike, reply: Pick<FastifyReplyLike, 'header'>) => Promise<void>,
+  ): unknown
 }
 
 export interface FastifyRequestLike {
@@ -36,7 +40,7 @@ export interface FastifyReplyLike {
 }
 
 /**
- * Sets `request.user` before other hooks; `null`: the request is anonymous. Rejects no request. A plug-in for
+ * Sets `request.user` before other hooks, and renews the session cookie; `null`: the request is anonymous. Rejects no request. A plug-in for
  * `fastify.register`; call it directly to choose the other door.
  */
 export async function registerCardea(
@@ -48,8 +52,10 @@ export async function registerCardea(
   if (typeof cardea?.authenticate !== 'function')
     throw new TypeError('registerCardea takes a Cardea: fastify.register(registerCardea, cardea)')
   fastify.decorateRequest('user', null)
-  fastify.addHook('onRequest', async (request) => {
-    request.user = (await cardea.authenticate(request.raw, options)) ?? null
+  fastify.addHook('onRequest', async (request, reply) => {
+    // Fastify keeps the values of a repeated Set-Cookie header
+    const response = { appendHeader: (name: string, value: string) => reply.header(name, value) }
+    request.user = (await cardea.authenticate(request.raw, { ...options, response })) ?? null
   })
 }
 

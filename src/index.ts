@@ -5,6 +5,7 @@
  * const cardea = await createCardea({ options: { admins: { ada: 'analytical' } } })
  * const { document } = await cardea.listen()
  */
+import './require-node.ts'
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { isRecord, toFlags } from './config/flags.ts'
@@ -12,9 +13,10 @@ import type { OpenSection } from './config/option-table.ts'
 import type { Config } from './config/options.ts'
 import type { Authenticated } from './directory/identity.ts'
 import { type RequestLike, toIncoming } from './http/identify.ts'
+import type { HeaderPair } from './http/request-context.ts'
 import type { ReloadReport } from './live-config/live-config.ts'
-import { findConfigFolder, openConfiguration } from './live-config/load.ts'
-import { type Addresses, ConfigError, createApp, type DoorName, StartError } from './wiring/app.ts'
+import { ConfigError, StartError } from './live-config/start-error.ts'
+import type { Addresses, DoorName } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
@@ -54,12 +56,23 @@ export interface AuthenticatedUser {
 export interface AuthenticateOptions {
   /** The door whose credentials are accepted: the document door by default. */
   readonly door?: DoorName
+  /**
+   * The response to the request, or its headers. A session cookie that is due for renewal is renewed in it, as the
+   * doors do. Without it the session ends `chttpd_auth.timeout` seconds after the client last used a door.
+   */
+  readonly response?: HeaderSink | Headers
+}
+
+/** A response of Node or Express. */
+export interface HeaderSink {
+  readonly headersSent?: boolean
+  appendHeader(name: string, value: string): unknown
 }
 
 export interface Authenticator {
   /**
    * The user of a request to your own server; `undefined` if it is anonymous or its credential is wrong. Throws if
-   * Cardea cannot decide now or is closed. Reads only the headers.
+   * Cardea cannot decide now or is closed. Reads only the headers of the request.
    */
   authenticate(
     request: IncomingMessage | Request,
@@ -81,6 +94,9 @@ export interface Cardea extends Authenticator {
 /** Throws a `ConfigError` that holds every problem of the options, a `StartError` for whatever else is missing. */
 export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   checkGiven(given)
+  // loaded here: an older Node cannot link these modules, and would not come to name the version that is needed
+  const { findConfigFolder, openConfiguration } = await import('./live-config/load.ts')
+  const { createApp } = await import('./wiring/app.ts')
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
   const pipes = new Map()
@@ -93,8 +109,11 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
     listen: () => app.listen(),
     handle: (request, response, door = 'document') => app.handle(request, response, door),
     async authenticate(request, options) {
-      const { door = 'document' } = options ?? {}
-      return toUser(await app.identify(readRequest(request), door))
+      const { door = 'document', response } = options ?? {}
+      const identified = await app.identify(readRequest(request), door)
+      if (!identified) return undefined
+      if (response) addHeaders(response, identified.headers)
+      return toUser(identified.authenticated)
     },
     reload: () => app.reload(),
     close: () => app.close(),
@@ -122,8 +141,16 @@ function checkGiven(given: CreateCardea): void {
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
-function toUser(authenticated: Authenticated | undefined): AuthenticatedUser | undefined {
-  if (authenticated === undefined || authenticated.by === null) return undefined
+function addHeaders(response: HeaderSink | Headers, headers: readonly HeaderPair[]): void {
+  if ('headersSent' in response && response.headersSent) return
+  for (const [name, value] of headers) {
+    if ('appendHeader' in response) response.appendHeader(name, value)
+    else response.append(name, value)
+  }
+}
+
+function toUser(authenticated: Authenticated): AuthenticatedUser | undefined {
+  if (authenticated.by === null) return undefined
   const { name, roles, isAdmin, isSuperuser = false } = authenticated.identity
   // a copy: the program may change its list, but not the roles Cardea knows
   return { name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: authenticated.by }

@@ -79,6 +79,8 @@ export const ERRORS = {
   upstream_unavailable: 'The upstream server cannot be reached.',
   upstream_rejects_identity: 'The upstream server rejects the identity that this server signs.',
   upstream_timeout: 'The upstream server did not respond in time.',
+  body_consumed:
+    'Another part of this program has read the request body already. Call cardea.handle before express.json() and other body parsers.',
   internal: 'Internal error.',
 } as const satisfies Record<string, string>
 
@@ -116,6 +118,7 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
   'too_many_requests',
   'overloaded',
   'store_unavailable',
+  'body_consumed',
   'internal',
   'client_gone',
 ])

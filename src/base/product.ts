@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 
-/** Name and version. The path to package.json is the same from the sources and from the compiled package. */
-export const PRODUCT: { readonly name: string; readonly version: string } = Object.freeze({
-  name: 'Cardea',
-  version: JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version,
-})
+/** The path is the same from the sources and from the compiled package. */
+const { version, engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+/** Name and version. */
+export const PRODUCT: { readonly name: string; readonly version: string } = Object.freeze({ name: 'Cardea', version })
+
+/** The oldest Node that runs it, as `24.18`. */
+export const REQUIRED_NODE: string = engines.node.replace('>=', '')

@@ -3,13 +3,12 @@ import type { Socket } from 'node:net'
 import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
-import type { Authenticated } from '../directory/identity.ts'
 import type { BodyLimits } from './body.ts'
 import { connectionOf } from './connections.ts'
 import { createDialectChooser, type Mount } from './dispatch.ts'
 import type { GuardLimits } from './guard.ts'
 import { handleRequest } from './handle-request.ts'
-import { identify } from './identify.ts'
+import { type Identified, identify } from './identify.ts'
 import { toErrorReply, toParserRefusal, writeRawReply } from './reply.ts'
 import type { Dialect } from './request-context.ts'
 import { SlowClientWatch } from './slow-clients.ts'
@@ -34,7 +33,7 @@ export interface Door {
   readonly dialect: Dialect
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** The identity that this door would give to a request to another server; `undefined` if it is anonymous. */
-  identify(request: IncomingMessage): Promise<Authenticated | undefined>
+  identify(request: IncomingMessage): Promise<Identified | undefined>
   /** To be called with an error of the listener's parser. */
   handleBroken(error: { readonly code?: string }, socket: Socket): void
   /** To be called for each new connection. */

@@ -6,7 +6,7 @@ import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
 import type { BodyLimits } from './body.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
-import type { Dialect } from './request-context.ts'
+import type { Dialect, HeaderPair } from './request-context.ts'
 import type { TrustRules } from './trust.ts'
 
 export interface IdentifyOptions {
@@ -16,11 +16,17 @@ export interface IdentifyOptions {
   readonly door: string
 }
 
+export interface Identified {
+  readonly authenticated: Authenticated
+  /** To be sent with the response: a session that is due gets a new cookie. */
+  readonly headers: readonly HeaderPair[]
+}
+
 /**
  * Authenticates a request to another server as a door would, without its other checks and whatever its path. Returns
  * `undefined` if the request is anonymous or its credential is rejected. Throws if Cardea cannot decide now.
  */
-export async function identify(request: IncomingMessage, options: IdentifyOptions): Promise<Authenticated | undefined> {
+export async function identify(request: IncomingMessage, options: IdentifyOptions): Promise<Identified | undefined> {
   const context = new IncomingRequest(request, new ServerResponse(request), { ...options, target: '/' })
   if (context.isRepeated('authorization')) return undefined
   const step = options.dialect.steps.find(({ name }) => name === 'authenticate')
@@ -34,7 +40,8 @@ export async function identify(request: IncomingMessage, options: IdentifyOption
     throw error
   }
   const { authenticated } = context
-  return isAnonymous(authenticated) ? undefined : authenticated
+  if (isAnonymous(authenticated)) return undefined
+  return { authenticated, headers: options.dialect.renewalHeaders?.(context) ?? [] }
 }
 
 /** A request that is not of `node:http`: a web `Request`, one of HTTP/2, or one that a framework made for its tests. */

@@ -47,6 +47,8 @@ export class IncomingRequest implements RequestContext {
   readonly #response: ServerResponse
   readonly #options: IncomingRequestOptions
   readonly #rawPath: string
+  /** Another part of the program has read from the body before this server got the request. */
+  readonly #isBodyConsumed: boolean
   readonly #goneListeners: (() => void)[] = []
   #broken: AbortController | undefined
   #path: Path | undefined
@@ -58,6 +60,7 @@ export class IncomingRequest implements RequestContext {
 
   constructor(request: IncomingMessage, response: ServerResponse, options: IncomingRequestOptions) {
     this.#request = request
+    this.#isBodyConsumed = request.readableDidRead
     this.#response = response
     this.#options = options
     this.method = request.method ?? ''
@@ -161,6 +164,7 @@ export class IncomingRequest implements RequestContext {
 
   async #readOnce(limits: BodyLimits): Promise<Buffer | undefined> {
     if (!hasBody(this.#request)) return this.header('content-length') === undefined ? undefined : Buffer.alloc(0)
+    if (this.#isBodyConsumed) throw new Refusal('body_consumed')
     const start = performance.now()
     try {
       return await readWholeBody(this.#bodySource, limits)
@@ -171,6 +175,7 @@ export class IncomingRequest implements RequestContext {
 
   openBody(): Readable | undefined {
     if (!hasBody(this.#request)) return undefined
+    if (this.#isBodyConsumed) throw new Refusal('body_consumed')
     const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits
     return openBodyStream(this.#bodySource, { silenceMs, maxBytes })
   }

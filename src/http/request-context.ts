@@ -177,6 +177,8 @@ export interface Dialect {
   hasUpstream?(): boolean
   /** An error as a reply of this dialect. Without a context if the request could not be parsed. */
   renderError(refusal: Refusal, context: RequestContext | undefined): Reply
+  /** The headers that carry on the session of a request to another server. */
+  renewalHeaders?(context: RequestContext): readonly HeaderPair[]
   /** The headers that every reply of this door gets in addition to its own. */
   defaultHeaders(context: RequestContext | undefined, reply: Reply): readonly HeaderPair[]
 }

@@ -10,8 +10,8 @@ import { PRODUCT } from '../base/product.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { Authenticated } from '../directory/identity.ts'
 import type { Door } from '../http/door.ts'
+import type { Identified } from '../http/identify.ts'
 import { type Endpoint, type Listener, listen } from '../http/server.ts'
 import {
   createLiveConfig,
@@ -60,7 +60,7 @@ export interface App {
   warnings(): readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
   /** The identity of a request to another server, by the rules of this door; `undefined`: anonymous. */
-  identify(request: IncomingMessage, door: DoorName): Promise<Authenticated | undefined>
+  identify(request: IncomingMessage, door: DoorName): Promise<Identified | undefined>
   /** Reads and checks the whole configuration, then replaces it; or keeps the current one and reports why. */
   reload(): Promise<ReloadReport>
   /** Stops accepting requests, waits for the running ones up to the stop timeout, and closes everything. */
@@ -108,7 +108,7 @@ class RunningApp implements App {
     return run
   }
 
-  async identify(request: IncomingMessage, name: DoorName): Promise<Authenticated | undefined> {
+  async identify(request: IncomingMessage, name: DoorName): Promise<Identified | undefined> {
     // a closed server follows no changes, so its answer could be out of date
     if (this.#closing) throw new StartError('This Cardea is closed and cannot authenticate requests: create another')
     return this.#findDoor(name)?.identify(request) ?? rejectDoor(name)

@@ -108,6 +108,15 @@ describe('the package', () => {
     assert.match(ended.stderr, new RegExp(`^Cardea needs Node ${NEEDED} or later; this is ${OLDER.version}`))
   })
 
+  for (const entry of ['cardea', 'cardea/express', 'cardea/fastify']) {
+    it(`says on Node ${OLDER.version} which one it needs when ${entry} is imported`, async (t) => {
+      const program = `import(${JSON.stringify(entry)}).catch(({ message }) => console.log(message))`
+      const options = { command: [...OLDER.command, '--input-type=module', '--eval'], cwd: consumer.folder }
+      const { stdout } = await run(t, [program], options)
+      assert.equal(stdout, `Cardea needs Node ${NEEDED} or later; this is ${OLDER.version}.\n`)
+    })
+  }
+
   it('is a library', async () => {
     const program = `
       import { createCardea, createTestCardea, TEST_ADMINISTRATOR } from 'cardea'

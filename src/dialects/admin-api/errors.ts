@@ -78,6 +78,7 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   upstream_unavailable: row(503),
   upstream_rejects_identity: row(502),
   upstream_timeout: row(504),
+  body_consumed: row(500),
   internal: row(500),
 }
 

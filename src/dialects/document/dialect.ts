@@ -21,9 +21,13 @@ export function createDocumentDialect(deps: DocumentDeps): Dialect {
     hasUpstream: () => deps.upstream?.isSet() ?? false,
     fallback: (context) => forwardOrReject(context, deps),
     renderError: createErrorRenderer(deps),
+    renewalHeaders: (context) => renewingHeaders(context, NO_REPLY, deps),
     defaultHeaders: createDefaultHeaders(deps),
   }
 }
+
+/** A request to another server is not replied to here. */
+const NO_REPLY: Reply = Object.freeze({ status: 0, headers: [] })
 
 /** For requests that match no route. */
 function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingReply {

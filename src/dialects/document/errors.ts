@@ -96,6 +96,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
     'The database behind this server rejects the identity that this server signs. Ask the administrator of this server.',
   ),
   upstream_timeout: row(504, 'gateway_timeout', 'The database behind this server did not respond in time.'),
+  body_consumed: row(500, 'unknown_error', (why) => why),
   internal: row(500, 'unknown_error', 'Internal error.'),
 }
 

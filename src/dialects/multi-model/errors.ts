@@ -85,6 +85,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   upstream_unavailable: row(503, 503, 'the upstream server cannot be reached'),
   upstream_rejects_identity: row(502, 502, 'the upstream server rejects the identity that Cardea signs'),
   upstream_timeout: row(504, 504, 'the upstream server did not respond in time'),
+  body_consumed: row(500, 4, (why) => why),
   internal: row(500, 4, 'internal error'),
 }
 
