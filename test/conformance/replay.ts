@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Cardea, type CardeaOptions, createCardea } from '../../src/index.ts'
-import { send } from '../support/scenario.ts'
+import { send } from '../support/request.ts'
 import { compareAnswer, type Expectation, parse, type Received } from './compare.ts'
 import { fill, type Json, type JsonObject, toBasic, type Variables } from './operators.ts'
 

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { toFlags } from '../../src/config/flags.ts'
 import { createTestCardea } from '../../src/index.ts'
 import { loadStoredConfiguration } from '../../src/live-config/load.ts'
-import { ADMIN, send } from '../support/scenario.ts'
+import { ADMIN, send } from '../support/request.ts'
 
 const inputOf = (url: string) => ({
   flags: { configs: [], flags: toFlags({ store: { url } }), problems: [] },

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { openServer } from '../support/gateway.ts'
 import { makeManaged, type Serving } from '../support/managed.ts'
 import { type Scope, start } from '../support/process.ts'
-import { type Answer, basic, type Sent, send } from '../support/scenario.ts'
+import { basic, type Reply, type Request, send } from '../support/request.ts'
 
 /** Everything that must not appear in the output, by what it is. */
 class Secrets {
@@ -38,7 +38,7 @@ const listForms = (text: string): readonly (readonly [form: string, written: str
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
-const toJson = (method: string, path: string, body: unknown, headers: Record<string, string> = {}): Sent => ({
+const toJson = (method: string, path: string, body: unknown, headers: Record<string, string> = {}): Request => ({
   method,
   path,
   headers: { ...JSON_TYPE, ...headers },
@@ -51,7 +51,7 @@ function signJwt(secret: string, claims: object): string {
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`
 }
 
-const cookieOf = ({ headers }: Answer): string => headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+const cookieOf = ({ headers }: Reply): string => headers['set-cookie']?.[0]?.split(';')[0] ?? ''
 
 /** So that a scenario which stopped working does not pass by being silent. */
 const RECORDED = [

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ADMIN_PASSWORD, makeManaged, type Serving } from '../support/managed.ts'
-import { basic, send } from '../support/scenario.ts'
+import { basic, send } from '../support/request.ts'
 
 /** The fields of the first line about this event, once it is there. */
 async function waitForEvent(server: Serving, event: string, further = ''): Promise<Record<string, unknown>> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readIni } from '../../src/config/ini.ts'
-import { basic } from '../support/scenario.ts'
+import { basic } from '../support/request.ts'
 
 export const COUCHDB_URL = process.env['CARDEA_TEST_COUCHDB'] ?? ''
 

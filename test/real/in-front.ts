@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import { readIni } from '../../src/config/ini.ts'
 import { makeFolder, openFront } from '../support/gateway.ts'
-import { basic } from '../support/scenario.ts'
+import { basic } from '../support/request.ts'
 import type { Couchdb } from './couchdb.ts'
 import { findBlock } from './guide.ts'
 

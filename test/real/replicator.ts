@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { ADMIN } from '../support/scenario.ts'
+import { ADMIN } from '../support/request.ts'
 import type { Couchdb } from './couchdb.ts'
 import type { Scene, Scope } from './in-front.ts'
 

@@ -1,7 +1,7 @@
 /** Every cell of the matrix is asked twice: through Cardea, and of CouchDB itself with the same user there. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ADMIN, basic } from '../support/scenario.ts'
+import { ADMIN, basic } from '../support/request.ts'
 import type { Couchdb } from './couchdb.ts'
 import type { Scene, Scope } from './in-front.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createTestCardea } from '../../src/index.ts'
 import { API, createBrowser, tokenOf, withToken } from '../support/browser.ts'
-import { ADMIN, send } from '../support/scenario.ts'
+import { ADMIN, send } from '../support/request.ts'
 
 const cardea = await createTestCardea({
   options: {

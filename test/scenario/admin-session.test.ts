@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { after, describe, it, test } from 'node:test'
 import { createTestCardea } from '../../src/index.ts'
 import { API, createBrowser, NAVIGATION, SCRIPT, tokenOf, withToken } from '../support/browser.ts'
-import { ADMIN, type Answer, basic, send } from '../support/scenario.ts'
+import { ADMIN, basic, type Reply, send } from '../support/request.ts'
 
 const cardea = await createTestCardea()
 after(() => cardea.close())
 const addresses = await cardea.listen()
 const DOORS = { document: addresses.document[0] ?? '', multiModel: addresses.multiModel[0] ?? '' }
 
-const errorOf = ({ status, body }: Answer) => [status, JSON.parse(body).error]
+const errorOf = ({ status, body }: Reply) => [status, JSON.parse(body).error]
 const NEEDS_TOKEN = [403, 'page_token_required']
 
 async function openSignedIn(url: string, name = 'admin', password = 'adminpw') {
@@ -214,7 +214,7 @@ describe('the own password of an administrator', () => {
     const { browser, token } = await openSignedIn((await own.listen()).document[0] ?? '')
     const ask = (json: object) => browser.ask('/administrators/admin', { ...put(json), headers: withToken(token) })
     // a wrong new form changes nothing, and is looked at first
-    let answer: Answer
+    let answer: Reply
     do answer = await browser.ask('/users/admin', { method: 'DELETE', headers: withToken(token) })
     while (answer.status === 404)
     assert.deepEqual(errorOf(answer), [403, 'password_required'])

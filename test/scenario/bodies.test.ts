@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { createTestCardea } from '../../src/index.ts'
 import { sendRaw } from '../support/raw.ts'
-import { ADMIN } from '../support/scenario.ts'
+import { ADMIN } from '../support/request.ts'
 
 const cardea = await createTestCardea()
 after(() => cardea.close())

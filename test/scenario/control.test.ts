@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestCardea } from '../../src/index.ts'
-import { ADMIN, basic, type DoorName, runScenarios, type Scenario, send } from '../support/scenario.ts'
+import { ADMIN, AS_ADMIN, basic, send } from '../support/request.ts'
+import { type Row, runRows } from '../support/rows.ts'
+import type { DoorName } from '../support/server.ts'
 
 const API = '/_cardea/api'
 const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -15,92 +17,100 @@ const post = (path: string, body: unknown, headers: Readonly<Record<string, stri
   body: typeof body === 'string' ? body : JSON.stringify(body),
 })
 
-const refused = (name: string, body: unknown, status: number, error: string, reason?: string): Scenario => ({
+const refused = (name: string, body: unknown, status: number, error: string, reason?: string): Row => ({
   name: `a body refused: ${name}`,
-  send: post('/users', body),
-  status,
-  ...(reason === undefined ? {} : { json: { error, reason } }),
+  ...post('/users', body),
+  expect: { status, ...(reason === undefined ? {} : { json: { error, reason } }) },
 })
 
-const ROWS: readonly Scenario[] = [
+const ROWS: readonly Row[] = [
   {
     name: 'nobody is asked who they are',
-    send: { path: `${API}/users` },
-    status: 401,
-    headers: { 'www-authenticate': 'Basic realm="Cardea", charset="UTF-8"', 'cache-control': 'no-store' },
-    json: NOBODY,
+    path: `${API}/users`,
+    expect: {
+      status: 401,
+      headers: { 'www-authenticate': 'Basic realm="Cardea", charset="UTF-8"', 'cache-control': 'no-store' },
+      json: NOBODY,
+    },
   },
   {
     name: 'a program that says it is one is not challenged',
-    send: { path: `${API}/users`, headers: { 'X-Cardea-Control': '1' } },
-    status: 401,
-    headers: { 'www-authenticate': undefined },
+    path: `${API}/users`,
+    headers: { 'X-Cardea-Control': '1' },
+    expect: { status: 401, headers: { 'www-authenticate': undefined } },
   },
-  {
-    name: 'a wrong password opens nothing',
-    send: { path: `${API}/users`, headers: { Authorization: basic('admin', 'wrong') } },
-    status: 401,
-  },
+  { name: 'a wrong password opens nothing', path: `${API}/users`, as: 'admin:wrong', expect: { status: 401 } },
   {
     name: 'nor does an open server',
     options: { server: { authentication: false } },
-    send: { path: `${API}/users` },
-    status: 401,
-    json: NOBODY,
+    path: `${API}/users`,
+    expect: { status: 401, json: NOBODY },
   },
   {
     name: 'an administrator is answered',
-    send: { path: `${API}/users`, headers: ADMIN },
-    status: 200,
-    headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
-    json: { users: [] },
+    path: `${API}/users`,
+    as: AS_ADMIN,
+    expect: {
+      status: 200,
+      headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
+      json: { users: [] },
+    },
   },
   {
     name: 'a page of another origin is refused, whatever its credential',
-    send: post('/users', { name: 'eve' }, { Origin: 'https://evil.example' }),
-    status: 403,
-    headers: { 'access-control-allow-origin': undefined },
-    json: { error: 'forbidden', reason: 'A request of a browser needs the header X-Cardea-Control.' },
+    ...post('/users', { name: 'eve' }, { Origin: 'https://evil.example' }),
+    expect: {
+      status: 403,
+      headers: { 'access-control-allow-origin': undefined },
+      json: { error: 'forbidden', reason: 'A request of a browser needs the header X-Cardea-Control.' },
+    },
   },
   {
     name: 'so is a cookie',
-    send: { path: `${API}/users`, headers: { ...ADMIN, Cookie: 'AuthSession=x' } },
-    status: 403,
+    path: `${API}/users`,
+    as: AS_ADMIN,
+    headers: { Cookie: 'AuthSession=x' },
+    expect: { status: 403 },
   },
   {
     name: 'a program that has a cookie of the door says that it is one',
-    send: { path: `${API}/users`, headers: { ...ADMIN, Cookie: 'AuthSession=x', 'X-Cardea-Control': '1' } },
-    status: 200,
+    path: `${API}/users`,
+    as: AS_ADMIN,
+    headers: { Cookie: 'AuthSession=x', 'X-Cardea-Control': '1' },
+    expect: { status: 200 },
   },
   ...[{ Origin: 'http://127.0.0.1' }, { 'Sec-Fetch-Site': 'same-origin' }].map((headers) => ({
     name: `a password that a browser remembered is not accepted: ${Object.keys(headers)}`,
-    send: { path: `${API}/users`, headers: { ...ADMIN, ...headers, 'X-Cardea-Control': '1' } },
-    status: 403,
-    json: { error: 'forbidden', reason: 'Basic is for programs: a browser signs in at /_cardea/.' },
+    path: `${API}/users`,
+    as: AS_ADMIN,
+    headers: { ...headers, 'X-Cardea-Control': '1' },
+    expect: {
+      status: 403,
+      json: { error: 'forbidden', reason: 'Basic is for programs: a browser signs in at /_cardea/.' },
+    },
   })),
   {
     name: 'a browser without a session is not challenged',
-    send: { path: `${API}/users`, headers: { 'Sec-Fetch-Site': 'same-origin', 'X-Cardea-Control': '1' } },
-    status: 401,
-    headers: { 'www-authenticate': undefined },
-    json: NOBODY,
+    path: `${API}/users`,
+    headers: { 'Sec-Fetch-Site': 'same-origin', 'X-Cardea-Control': '1' },
+    expect: { status: 401, headers: { 'www-authenticate': undefined }, json: NOBODY },
   },
   {
     name: 'a method nobody has',
-    send: { method: 'PATCH', path: `${API}/users`, headers: ADMIN },
-    status: 405,
-    headers: { allow: 'GET,POST' },
+    method: 'PATCH',
+    path: `${API}/users`,
+    as: AS_ADMIN,
+    expect: { status: 405, headers: { allow: 'GET,POST' } },
   },
-  { name: 'a path nobody has', send: { path: `${API}/nothing`, headers: ADMIN }, status: 404 },
-  { name: 'a user nobody has', send: { path: `${API}/users/nobody`, headers: ADMIN }, status: 404 },
+  { name: 'a path nobody has', path: `${API}/nothing`, as: AS_ADMIN, expect: { status: 404 } },
+  { name: 'a user nobody has', path: `${API}/users/nobody`, as: AS_ADMIN, expect: { status: 404 } },
   {
     name: 'the segment alone leads to the page',
-    send: { path: '/_cardea' },
-    status: 308,
-    headers: { location: '/_cardea/', 'set-cookie': undefined },
+    path: '/_cardea',
+    expect: { status: 308, headers: { location: '/_cardea/', 'set-cookie': undefined } },
   },
-  { name: 'an encoding that is none', send: { path: `${API}/users/%FF`, headers: ADMIN }, status: 400 },
-  { name: 'a dot segment', send: { path: `${API}/users/../users`, headers: ADMIN }, status: 400 },
+  { name: 'an encoding that is none', path: `${API}/users/%FF`, as: AS_ADMIN, expect: { status: 400 } },
+  { name: 'a dot segment', path: `${API}/users/../users`, as: AS_ADMIN, expect: { status: 400 } },
   refused('no JSON', '{', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
   refused('a member twice', '{"name":"a","name":"b"}', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
   refused('no object', [], 400, 'bad_request', 'The body must be an object.'),
@@ -112,24 +122,23 @@ const ROWS: readonly Scenario[] = [
   refused('a level nobody knows', { name: 'x', grants: [{ database: 'd', level: 'all' }] }, 400, 'bad_request'),
   {
     name: 'a body of another type',
-    send: { ...post('/users', { name: 'x' }), headers: { ...ADMIN, 'Content-Type': 'text/plain' } },
-    status: 415,
+    ...post('/users', { name: 'x' }),
+    headers: { ...ADMIN, 'Content-Type': 'text/plain' },
+    expect: { status: 415 },
   },
-  { name: 'no body', send: { method: 'POST', path: `${API}/users`, headers: ADMIN }, status: 400 },
-  { name: 'a limit that is none', send: { path: `${API}/users?limit=0`, headers: ADMIN }, status: 400 },
+  { name: 'no body', method: 'POST', path: `${API}/users`, as: AS_ADMIN, expect: { status: 400 } },
+  { name: 'a limit that is none', path: `${API}/users?limit=0`, as: AS_ADMIN, expect: { status: 400 } },
   {
     name: 'administrators are not set as settings',
-    send: {
-      ...post('/settings/admins/eve', { value: 'pw' }),
-      method: 'PUT',
-    },
-    status: 403,
+    ...post('/settings/admins/eve', { value: 'pw' }),
+    method: 'PUT',
+    expect: { status: 403 },
   },
   {
     name: 'a secret is not shown',
-    send: { path: `${API}/settings`, headers: ADMIN },
-    status: 200,
-    headers: { 'content-type': 'application/json' },
+    path: `${API}/settings`,
+    as: AS_ADMIN,
+    expect: { status: 200, headers: { 'content-type': 'application/json' } },
   },
 ]
 
@@ -139,42 +148,52 @@ const PREFLIGHT = {
   headers: { Origin: 'https://evil.example', 'Access-Control-Request-Headers': 'content-type, X-Cardea-Control' },
 }
 
-runScenarios('document', [
+runRows('document', [
   {
     name: 'document: a preflight is not answered with leave',
-    send: PREFLIGHT,
-    status: 403,
-    headers: { 'access-control-allow-origin': undefined, 'access-control-allow-headers': undefined },
+    ...PREFLIGHT,
+    expect: {
+      status: 403,
+      headers: { 'access-control-allow-origin': undefined, 'access-control-allow-headers': undefined },
+    },
   },
 ])
-runScenarios('multiModel', [
+runRows('multiModel', [
   {
     name: 'multiModel: a preflight is answered like any other, and not with leave',
     options: { http: { 'trusted-origin': '*' } },
-    send: PREFLIGHT,
-    status: 200,
-    headers: { 'access-control-allow-headers': undefined },
+    ...PREFLIGHT,
+    expect: { status: 200, headers: { 'access-control-allow-headers': undefined } },
   },
   ...['/_cardea', API, `${API}/users`, `${API}/%2e%2e`, '/.well-known/jwks.json'].map((path) => ({
     name: `multiModel: OPTIONS ${path} is always answered`,
-    send: { method: 'OPTIONS', path, headers: { Authorization: 'Basic x' } },
-    status: 200,
-    headers: { allow: 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT', 'content-type': 'text/plain' },
-    text: '',
+    method: 'OPTIONS',
+    path,
+    headers: { Authorization: 'Basic x' },
+    expect: {
+      status: 200,
+      headers: { allow: 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT', 'content-type': 'text/plain' },
+      text: '',
+    },
   })),
   {
     name: 'multiModel: OPTIONS of the gate names no user',
-    send: { method: 'OPTIONS', path: '/_gate', headers: ADMIN },
-    status: 200,
-    headers: { 'x-auth-user': undefined, 'x-auth-token': undefined },
+    method: 'OPTIONS',
+    path: '/_gate',
+    as: AS_ADMIN,
+    expect: { status: 200, headers: { 'x-auth-user': undefined, 'x-auth-token': undefined } },
   },
   ...[`${API}/users`, '/_gate'].flatMap((path) => [
-    { name: `multiModel: ${path} challenges`, send: { path }, status: 401, headers: { 'www-authenticate': /^Basic/ } },
+    {
+      name: `multiModel: ${path} challenges`,
+      path,
+      expect: { status: 401, headers: { 'www-authenticate': /^Basic/ } },
+    },
     {
       name: `multiModel: ${path} does not challenge who declines it`,
-      send: { path, headers: { 'X-Omit-Www-Authenticate': '' } },
-      status: 401,
-      headers: { 'www-authenticate': undefined },
+      path,
+      headers: { 'X-Omit-Www-Authenticate': '' },
+      expect: { status: 401, headers: { 'www-authenticate': undefined } },
     },
   ]),
 ])
@@ -182,7 +201,7 @@ runScenarios('multiModel', [
 const DOORS: readonly DoorName[] = ['document', 'multiModel']
 
 for (const door of DOORS) {
-  runScenarios(
+  runRows(
     door,
     ROWS.map((row) => ({ ...row, name: `${door}: ${row.name}` })),
   )

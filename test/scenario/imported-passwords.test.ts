@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AS_ADMIN, createAsk, member, openMultiModel } from '../support/multi-model.ts'
-import { basic } from '../support/scenario.ts'
+import { basic } from '../support/request.ts'
 
 const ENCODED: Readonly<Record<string, string>> = {
   argon2id: '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4',

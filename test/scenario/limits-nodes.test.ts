@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestCardea } from '../../src/index.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
-import { basic, send } from '../support/scenario.ts'
+import { basic, send } from '../support/request.ts'
 
 const ask = async (url: string, password: string): Promise<number> =>
   (await send(url, { path: '/_session', headers: { Authorization: basic('admin', password) } })).status

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import { type CardeaOptions, createTestCardea, type LogFields } from '../../src/index.ts'
-import { ADMIN, type Answer, basic, type Sent, send } from '../support/scenario.ts'
+import { ADMIN, basic, type Reply, type Request, send } from '../support/request.ts'
 
 const NO_LOCK = { chttpd_auth_lockout: { mode: 'off' } } as const
 const FEW_OF_ACCOUNT: CardeaOptions = { ...NO_LOCK, auth: { 'account-failures': 3 } }
@@ -21,10 +21,15 @@ async function open(t: TestContext, options: CardeaOptions) {
   const urls = { document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
   const add = json('POST', '/_api/user', { user: 'ada', passwd: 'ada-pw' }, ADMIN)
   assert.equal((await send(urls.multiModel, add)).status, 201)
-  return { ...urls, lines, ask: (door: Door, sent: Sent) => send(urls[door], sent) }
+  return { ...urls, lines, ask: (door: Door, sent: Request) => send(urls[door], sent) }
 }
 
-const json = (method: string, path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Sent => ({
+const json = (
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Request => ({
   method,
   path,
   headers: { 'Content-Type': 'application/json', ...headers },
@@ -33,7 +38,7 @@ const json = (method: string, path: string, body: unknown, headers: Readonly<Rec
 
 interface Way {
   readonly door: Door
-  sent(name: string, password: string): Sent
+  sent(name: string, password: string): Request
   readonly wrong: number
   readonly said: unknown
 }
@@ -87,7 +92,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
 }
 
-const toLimited = ({ status, headers, body }: Answer) => [status, headers['retry-after'], JSON.parse(body)]
+const toLimited = ({ status, headers, body }: Reply) => [status, headers['retry-after'], JSON.parse(body)]
 
 describe('limit of an account', () => {
   for (const [name, { door, sent, wrong, said }] of Object.entries(WAYS)) {
@@ -163,14 +168,14 @@ function sendFrom(localAddress: string, base: string, name: string, password: st
 }
 
 describe('limit of a peer', () => {
-  const guess = (name: string, address?: string): Sent => ({
+  const guess = (name: string, address?: string): Request => ({
     path: '/_session',
     headers: {
       Authorization: basic(name, 'wrong'),
       ...(address === undefined ? {} : { 'X-Forwarded-For': address }),
     },
   })
-  const statusesOf = async (ask: (door: Door, sent: Sent) => Promise<Answer>, rows: readonly Sent[]) => {
+  const statusesOf = async (ask: (door: Door, sent: Request) => Promise<Reply>, rows: readonly Request[]) => {
     const statuses: number[] = []
     for (const sent of rows) statuses.push((await ask('document', sent)).status)
     return statuses

@@ -4,7 +4,8 @@ import { after, before, describe, test } from 'node:test'
 import { makeFolder, openBackend, openFront } from '../support/gateway.ts'
 import { superuser } from '../support/multi-model.ts'
 import { request, sendRaw } from '../support/raw.ts'
-import { ADMIN, type AnyOptions, basic, type DoorName, send } from '../support/scenario.ts'
+import { ADMIN, basic, send } from '../support/request.ts'
+import type { AnyOptions, DoorName } from '../support/server.ts'
 
 const KEYS = '/.well-known/jwks.json'
 /** Beside the control API: as open as the console's files. */

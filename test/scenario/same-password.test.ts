@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { AS_ADMIN, createAsk, type MultiModel, member, openMultiModel } from '../support/multi-model.ts'
-import { basic } from '../support/scenario.ts'
+import { basic } from '../support/request.ts'
 
 interface Doors extends MultiModel {
   readonly askDocument: MultiModel['ask']

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { createBrowser } from '../support/browser.ts'
 import { type Observed, observe, type RecordedEvent } from '../support/events.ts'
-import { ADMIN, type Answer, basic, type Sent, send } from '../support/scenario.ts'
+import { ADMIN, basic, type Reply, type Request, send } from '../support/request.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const SECRET = 'a-secret-of-proxies-and-cookies'
@@ -16,14 +16,14 @@ const OPTIONS = {
   jwt_keys: { 'hmac:_default': Buffer.from(JWT_SECRET).toString('base64') },
 }
 
-const post = (path: string, body: object, headers = {}): Sent => ({
+const post = (path: string, body: object, headers = {}): Request => ({
   method: 'POST',
   path,
   headers: { ...JSON_TYPE, ...headers },
   body: JSON.stringify(body),
 })
 
-const put = (path: string, body: unknown, headers: Record<string, string> = ADMIN): Sent => ({
+const put = (path: string, body: unknown, headers: Record<string, string> = ADMIN): Request => ({
   ...post(path, {}, headers),
   method: 'PUT',
   body: JSON.stringify(body),
@@ -68,7 +68,7 @@ function assertEvents(observed: Observed, expected: Expected): void {
 interface Row {
   readonly name: string
   readonly door?: 'document' | 'multiModel'
-  readonly send: Sent
+  readonly send: Request
   readonly status: number
   readonly events: Expected
 }
@@ -313,7 +313,7 @@ function tamper(cookie: string): string {
   return `${name}=${bytes.toString('base64url')}`
 }
 
-const cookieOf = (answer: Answer): string => answer.lines['set-cookie']?.[0]?.split(';')[0] ?? ''
+const cookieOf = (answer: Reply): string => answer.lines['set-cookie']?.[0]?.split(';')[0] ?? ''
 
 const FORGED = 'session cookie ignored: its signature is wrong'
 

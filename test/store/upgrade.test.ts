@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { readTotp, renderCode } from '../../src/directory/totp.ts'
 import { type Cardea, type CardeaOptions, createCardea } from '../../src/index.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
-import { type Answer, basic, send } from '../support/scenario.ts'
+import { basic, type Reply, send } from '../support/request.ts'
 import { createSqlitePlace } from './places.ts'
 import { connectPostgres, type Postgres } from './postgres-server.ts'
 
@@ -111,10 +111,10 @@ function describeUpgrade(folder: string, engine: Engine): void {
   const askSelf = (name: string, authorization: string) =>
     send(multiModel, { path: `/_api/user/${name}`, headers: { Authorization: authorization } })
 
-  const signInAtDocument = ({ name, password, totp }: Credential): Promise<Answer> =>
+  const signInAtDocument = ({ name, password, totp }: Credential): Promise<Reply> =>
     post(document, '/_session', { name, password, ...(totp && { token: codeOf(totp) }) })
 
-  const signInAtMultiModel = ({ name, password, totp }: Credential): Promise<Answer> =>
+  const signInAtMultiModel = ({ name, password, totp }: Credential): Promise<Reply> =>
     post(multiModel, '/_open/auth', { username: name, password, ...(totp && { token: codeOf(totp, 1) }) })
 
   test('has the schema of this version after it was opened', async () => {
@@ -183,7 +183,7 @@ function describeUpgrade(folder: string, engine: Engine): void {
   })
 }
 
-const post = (url: string, path: string, body: object): Promise<Answer> =>
+const post = (url: string, path: string, body: object): Promise<Reply> =>
   send(url, { method: 'POST', path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
 
 /** The code of now, or of a later step: each is valid once. */

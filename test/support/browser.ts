@@ -1,6 +1,6 @@
 // Requests as a browser sends them to /_cardea/.
 import assert from 'node:assert/strict'
-import { type Answer, send } from './scenario.ts'
+import { type Reply, send } from './request.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -32,13 +32,13 @@ export interface Call {
 export interface Browser {
   cookie: string
   /** A fetch of a script. */
-  ask(path: string, call?: Call): Promise<Answer>
-  openPage(headers?: Headers): Promise<Answer>
-  signIn(name: string, password: string, code?: string): Promise<Answer>
+  ask(path: string, call?: Call): Promise<Reply>
+  openPage(headers?: Headers): Promise<Reply>
+  signIn(name: string, password: string, code?: string): Promise<Reply>
 }
 
 export function createBrowser(url: string, standing: Headers = {}): Browser {
-  const context = async (method: string, path: string, headers: Headers, body?: string): Promise<Answer> => {
+  const context = async (method: string, path: string, headers: Headers, body?: string): Promise<Reply> => {
     const sent = { ...standing, ...(browser.cookie && { Cookie: browser.cookie }), ...headers }
     const answer = await send(url, { method, path, headers: sent, ...(body !== undefined && { body }) })
     for (const line of answer.lines['set-cookie'] ?? []) browser.cookie = line.split(';')[0] ?? ''
@@ -57,7 +57,7 @@ export function createBrowser(url: string, standing: Headers = {}): Browser {
   return browser
 }
 
-export const tokenOf = ({ body }: Answer): string =>
+export const tokenOf = ({ body }: Reply): string =>
   /name="cardea-page-token" content="([^"]*)"/.exec(body)?.[1] ?? assert.fail(body)
 
 export const withToken = (token: string): Headers => ({ 'X-Cardea-Page-Token': token })

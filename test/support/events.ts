@@ -1,6 +1,6 @@
 import type { LogFields } from '../../src/base/log.ts'
 import { type Cardea, createTestCardea } from '../../src/index.ts'
-import type { AnyOptions } from './scenario.ts'
+import type { AnyOptions } from './server.ts'
 
 export interface RecordedEvent extends LogFields {
   readonly event: string

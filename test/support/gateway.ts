@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
-import type { AnyOptions } from './scenario.ts'
+import type { AnyOptions } from './server.ts'
 
 export const UPSTREAM_SECRET = 'a-secret-the-document-upstream-shares'
 export const MULTI_MODEL_SECRET = 'a-secret-of-the-multi-model-upstream'

@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject, sign } from 'node:crypto'
 import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
-import { ADMIN, basic, send } from './scenario.ts'
+import { ADMIN, basic, send } from './request.ts'
 
 /** What a test or a suite gives to clean up after itself. */
 export interface Scope {

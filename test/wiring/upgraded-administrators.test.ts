@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
-import { ADMIN, basic, send } from '../support/scenario.ts'
+import { ADMIN, basic, send } from '../support/request.ts'
 
 const hashed = (password: string): string =>
   `-hashed-${createHash('sha1').update(`${password}salt`).digest('hex')},salt`

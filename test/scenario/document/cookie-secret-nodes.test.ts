@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { type Cardea, createCardea } from '../../../src/index.ts'
 import { connectPostgres, type Postgres } from '../../store/postgres-server.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 let postgres: Postgres
 let storeUrl: string

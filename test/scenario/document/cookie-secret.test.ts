@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { type Cardea, createCardea } from '../../../src/index.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'cardea-secret-'))
 after(() => rm(folder, { recursive: true }))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { createCardea } from '../../../src/index.ts'
-import { send } from '../../support/scenario.ts'
+import { send } from '../../support/request.ts'
 import { cookieOf, createSessionServer, lineOf, mintClassic, NOBODY, nowSeconds } from './session-server.ts'
 
 const SECRET = 'a-cookie-secret-for-these-tests'

@@ -2,31 +2,32 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
-import { type AnyOptions, runScenarios, type Scenario, type Sent, send } from '../../support/scenario.ts'
+import { type Request, send } from '../../support/request.ts'
+import { type Row, runRows } from '../../support/rows.ts'
+import type { AnyOptions } from '../../support/server.ts'
 
 const EVIL = 'https://evil.example'
 const APP = 'https://app.example'
 const CORS = { chttpd: { enable_cors: true }, cors: { origins: APP } }
 const REFUSAL = { error: 'forbidden', reason: 'A page of another origin may not send this request.' }
 
-const signIn = (headers: Readonly<Record<string, string>>): Sent => ({
+const signIn = (headers: Readonly<Record<string, string>>): Request => ({
   method: 'POST',
   path: '/_session',
   headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
   body: 'name=admin&password=adminpw',
 })
 
-const row = (name: string, sent: Sent, isRefused: boolean, options?: AnyOptions): Scenario => ({
+const row = (name: string, sent: Request, isRefused: boolean, options?: AnyOptions): Row => ({
   name: `POST /_session ${name}: ${isRefused ? 'refused' : 'accepted'}`,
-  send: sent,
-  status: isRefused ? 403 : 200,
+  ...sent,
   ...(options && { options }),
-  ...(isRefused && { json: REFUSAL, headers: { 'set-cookie': undefined } }),
+  expect: { status: isRefused ? 403 : 200, ...(isRefused && { json: REFUSAL, headers: { 'set-cookie': undefined } }) },
 })
 
 const json = { 'Content-Type': 'application/json' }
 
-runScenarios('document', [
+runRows('document', [
   row('by a program', signIn({}), false),
   row('by a form of another origin', signIn({ Origin: EVIL }), true),
   row('by a form of another origin, without Origin', signIn({ 'Sec-Fetch-Site': 'cross-site' }), true),

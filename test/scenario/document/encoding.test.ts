@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { createTestCardea } from '../../../src/index.ts'
-import { ADMIN } from '../../support/scenario.ts'
+import { ADMIN } from '../../support/request.ts'
 
 const started = createTestCardea({ options: { door: { 'max-body-bytes': 100_000 } } }).then(async (cardea) => {
   const [url = ''] = (await cardea.listen()).document

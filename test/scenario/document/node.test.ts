@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
-import { ADMIN, type Answer, type AnyOptions, basic, type Sent, send } from '../../support/scenario.ts'
+import { ADMIN, basic, type Reply, type Request, send } from '../../support/request.ts'
+import type { AnyOptions } from '../../support/server.ts'
 
 interface Scope {
   after(work: () => unknown): void
@@ -15,7 +16,7 @@ async function open(scope: Scope, options: AnyOptions = {}, files: readonly stri
   const cardea = await createTestCardea({ options: options as CardeaOptions, files })
   scope.after(() => cardea.close())
   const [url = ''] = (await cardea.listen()).document
-  const ask = (sent: Sent): Promise<Answer> => send(url, sent)
+  const ask = (sent: Request): Promise<Reply> => send(url, sent)
   const config = (method: string, path: string, value?: unknown, headers: Record<string, string> = {}) =>
     ask({
       method,
@@ -26,8 +27,8 @@ async function open(scope: Scope, options: AnyOptions = {}, files: readonly stri
   return { ask, config, close: () => cardea.close() }
 }
 
-const json = ({ body }: Answer) => JSON.parse(body)
-const refusal = (answer: Answer) => [answer.status, json(answer).error, json(answer).reason]
+const json = ({ body }: Reply) => JSON.parse(body)
+const refusal = (answer: Reply) => [answer.status, json(answer).error, json(answer).reason]
 
 test('GET admins maps each name to its stored hashed password', async (t) => {
   const { config } = await open(t)

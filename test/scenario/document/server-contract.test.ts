@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type CardeaOptions, createCardea, createTestCardea } from '../../../src/index.ts'
-import { ADMIN, basic, type Sent, send } from '../../support/scenario.ts'
+import { ADMIN, basic, type Request, send } from '../../support/request.ts'
 
 const APPLE = '1112283cf988a34f124200a050d308a1'
 const STORED = {
@@ -23,7 +23,7 @@ async function open(t: TestContext, options: CardeaOptions = {}, ...inis: string
   const cardea = await createTestCardea({ options, files })
   t.after(() => cardea.close())
   const [url = ''] = (await cardea.listen()).document
-  const ask = async (sent: Sent) => {
+  const ask = async (sent: Request) => {
     const { status, body } = await send(url, sent)
     return { status, json: JSON.parse(body) }
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { createCardea } from '../../../src/index.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 import { cookieOf, createSessionServer, lineOf, mintJwt, NOBODY, nowSeconds } from './session-server.ts'
 
 const SECRET = 'a-shared-secret-of-enough-bytes-for-hs256'

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { readTotp, renderCode } from '../../../src/directory/totp.ts'
 import { type Cardea, createTestCardea } from '../../../src/index.ts'
 import { type PostgresServer, startPostgres } from '../../store/postgres-server.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 import { pathOf } from './users-server.ts'
 
 const MEMBER = { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', algorithm: 'sha', length: 6 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { suite, test } from 'node:test'
-import { basic } from '../../support/scenario.ts'
+import { basic } from '../../support/request.ts'
 import { ADMIN, assertRefused, createUsersServer, idOf, pathOf } from './users-server.ts'
 
 type Server = ReturnType<typeof createUsersServer>

@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
 import { connectPostgres } from '../../store/postgres-server.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 import { idOf, pathOf } from './users-server.ts'
 
 const postgres = await connectPostgres()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
-import { type Answer, basic, send } from '../../support/scenario.ts'
+import { basic, type Reply, send } from '../../support/request.ts'
 
 export const ANYBODY = ''
 export const ADMIN = 'admin:adminpw'
@@ -15,7 +15,7 @@ export interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface Told extends Answer {
+export interface Told extends Reply {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of any shape
   readonly json: any
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
-import { basic } from '../../support/scenario.ts'
+import { basic } from '../../support/request.ts'
 import { ADMIN, ANYBODY, createUsersServer, idOf } from './users-server.ts'
 
 const server = createUsersServer({

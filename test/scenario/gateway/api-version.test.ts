@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
 import { superuser, userToken } from '../../support/multi-model.ts'
-import { ADMIN, type Answer, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, type Reply, send } from '../../support/request.ts'
 
 const backend = await openBackend({ after })
 const services = { services: { shop: `/shop ${backend.url}` } }
@@ -111,7 +111,7 @@ test('API version: a path with one belongs to the database, never to a service o
 
 test('API version: signing in and renewing work under both', async () => {
   for (const version of ['v0', 'experimental']) {
-    const answer: Answer = await send(front.multiModel, {
+    const answer: Reply = await send(front.multiModel, {
       method: 'POST',
       path: `/_arango/${version}/_open/auth`,
       headers: JSON_TYPE,

@@ -15,7 +15,7 @@ import {
   UPSTREAM_SECRET,
 } from '../../support/gateway.ts'
 import { makeToken, now } from '../../support/multi-model.ts'
-import { ADMIN, basic, type Sent, send } from '../../support/scenario.ts'
+import { ADMIN, basic, type Request, send } from '../../support/request.ts'
 
 const AS_ADMIN = { ...ADMIN, 'Content-Type': 'application/json' }
 
@@ -25,7 +25,7 @@ const both = {
 }
 
 /** Asks, and gives the status with how much reached the server behind. */
-async function attempt(door: 'document' | 'multiModel', sent: Sent, of: Front): Promise<[number, number]> {
+async function attempt(door: 'document' | 'multiModel', sent: Request, of: Front): Promise<[number, number]> {
   const before = backend.seen.length
   const { status } = await send(of[door], sent)
   return [status, backend.seen.length - before]

@@ -7,7 +7,7 @@ import { OPTIONS } from '../../../src/config/option-table.ts'
 import { createTestCardea } from '../../../src/index.ts'
 import { beforeDocument, beforeMultiModel, type Front, openBackend, openFront } from '../../support/gateway.ts'
 import { request, sendRaw } from '../../support/raw.ts'
-import { ADMIN, basic, type Sent, send } from '../../support/scenario.ts'
+import { ADMIN, basic, type Request, send } from '../../support/request.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const AS_ADMIN = { ...ADMIN, ...JSON_TYPE }
@@ -77,7 +77,7 @@ const both = {
 const front = await openFront({ after }, both)
 
 /** Asks, and gives the status with how much reached the servers behind. */
-async function attempt(door: 'document' | 'multiModel', sent: Sent, of: Front = front): Promise<[number, number]> {
+async function attempt(door: 'document' | 'multiModel', sent: Request, of: Front = front): Promise<[number, number]> {
   const before = backend.seen.length + service.seen.length
   const { status } = await send(of[door], sent)
   return [status, backend.seen.length + service.seen.length - before]

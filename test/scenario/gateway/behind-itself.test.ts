@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeFolder, openFront } from '../../support/gateway.ts'
-import { ADMIN, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, send } from '../../support/request.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const SHARED = 'the-secret-only-the-inner-one-trusts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { beforeDocument, openBackend, openFront } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 const backend = await openBackend({ after })
 const limited = await openFront({ after }, beforeDocument(backend.url), { chttpd: { max_http_request_size: 10 } })

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { beforeDocument, openBackend, openFront } from '../../support/gateway.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 const HEADERS = { ...ADMIN, 'Content-Type': 'application/json' }
 

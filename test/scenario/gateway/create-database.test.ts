@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Backend, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
-import { ADMIN, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, send } from '../../support/request.ts'
 
 interface Scope {
   after(work: () => unknown): void

@@ -10,7 +10,7 @@ import {
   openFront,
   openServer,
 } from '../../support/gateway.ts'
-import { ADMIN, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, send } from '../../support/request.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const FEED = '/db/_changes?feed=continuous'

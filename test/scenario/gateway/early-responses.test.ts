@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { beforeDocument, openFront } from '../../support/gateway.ts'
-import { ADMIN } from '../../support/scenario.ts'
+import { ADMIN } from '../../support/request.ts'
 
 const EARLY = [
   'HTTP/1.1 409 Conflict',

@@ -13,7 +13,7 @@ import {
   UPSTREAM_SECRET,
 } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
-import { ADMIN } from '../../support/scenario.ts'
+import { ADMIN } from '../../support/request.ts'
 
 interface Scope {
   after(work: () => unknown): void

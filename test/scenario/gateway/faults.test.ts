@@ -14,7 +14,7 @@ import {
   openServer,
 } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 interface Scope {
   after(work: () => unknown): void

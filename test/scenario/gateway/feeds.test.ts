@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { beforeDocument, beforeMultiModel, openFront, openServer } from '../../support/gateway.ts'
-import { ADMIN } from '../../support/scenario.ts'
+import { ADMIN } from '../../support/request.ts'
 
 const EVENTS = { Accept: 'text/event-stream' }
 

@@ -9,7 +9,7 @@ import {
   UPSTREAM_SECRET,
 } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 const backend = await openBackend({ after }, (request, response) => {
   if (request.url?.startsWith('/db/answer')) {

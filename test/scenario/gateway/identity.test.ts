@@ -11,7 +11,7 @@ import {
   UPSTREAM_SECRET,
 } from '../../support/gateway.ts'
 import { makeToken, now, readClaims, superuser } from '../../support/multi-model.ts'
-import { ADMIN, basic, type Sent, send } from '../../support/scenario.ts'
+import { ADMIN, basic, type Request, send } from '../../support/request.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
@@ -150,7 +150,7 @@ for (const how of ['user', 'client'])
     const backend = await openBackend(t)
     const before = how === 'user' ? beforeMultiModel(t, backend.url) : { upstream: { 'multi-model': backend.url } }
     const front = await openFront(t, before, { upstream: { 'multi-model-identity': how } })
-    const manage = (given: Partial<Sent>) =>
+    const manage = (given: Partial<Request>) =>
       send(front.multiModel, { method: 'PUT', path: '', headers: { ...ADMIN, ...JSON_TYPE }, ...given })
     await manage({ method: 'POST', path: '/_api/user', body: JSON.stringify({ user: 'root', passwd: 'pw' }) })
     await manage({ path: '/_api/user/root/database/_system', body: JSON.stringify({ grant: 'rw' }) })

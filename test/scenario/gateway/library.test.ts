@@ -12,7 +12,8 @@ import {
 } from '../../../src/fastify.ts'
 import { openFront } from '../../support/gateway.ts'
 import { makeToken, now } from '../../support/multi-model.ts'
-import { ADMIN, type AnyOptions, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, send } from '../../support/request.ts'
+import type { AnyOptions } from '../../support/server.ts'
 
 const ADA = { Authorization: basic('ada', 'pw') }
 

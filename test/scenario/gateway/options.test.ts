@@ -10,7 +10,7 @@ import {
   openFront,
   openStream,
 } from '../../support/gateway.ts'
-import { ADMIN, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, send } from '../../support/request.ts'
 
 async function setOption(front: Front, name: string, value: string): Promise<void> {
   const path = `/_node/_local/_config/${name}`

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { beforeDocument, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 const backend = await openBackend({ after })
 const front = await openFront({ after }, beforeDocument(backend.url), beforeMultiModel({ after }, backend.url))

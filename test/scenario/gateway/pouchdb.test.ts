@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { beforeDocument, type Front, makeFolder, openFront, openToken, UPSTREAM_SECRET } from '../../support/gateway.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 // none of these have types
 const load = createRequire(import.meta.url)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
 import { beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
-import { ADMIN, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, send } from '../../support/request.ts'
 
 const behind = await openBackend({ after }, (_request, response) =>
   response.writeHead(204, { 'Access-Control-Allow-Origin': 'https://behind.example', Allow: 'GET' }).end(),

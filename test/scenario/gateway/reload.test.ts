@@ -16,7 +16,8 @@ import {
   UPSTREAM_SECRET,
 } from '../../support/gateway.ts'
 import { makeToken, now, superuser } from '../../support/multi-model.ts'
-import { ADMIN, type AnyOptions, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
+import type { AnyOptions } from '../../support/server.ts'
 
 const FEED = '/db/_changes?feed=continuous'
 const FIRST_KEY = 'a-key-that-will-be-taken-away-from-it'

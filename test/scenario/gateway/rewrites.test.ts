@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { beforeDocument, beforeMultiModel, openBackend, openFront, type Seen } from '../../support/gateway.ts'
 import { request, sendRaw } from '../../support/raw.ts'
-import { ADMIN, type Answer, basic, type DoorName, type Sent, send } from '../../support/scenario.ts'
+import { ADMIN, basic, type Reply, type Request, send } from '../../support/request.ts'
+import type { DoorName } from '../../support/server.ts'
 
 const backend = await openBackend({ after }, (incoming, response) => {
   if (incoming.url === '/') response.writeHead(301, { Location: '/_db/_system/_admin/aardvark/index.html' }).end()
@@ -38,23 +39,23 @@ before(async () => {
 interface Outcome {
   readonly status: number
   readonly seen: Seen | undefined
-  readonly answer: Answer
+  readonly answer: Reply
 }
 
-async function ask(door: DoorName, sent: Sent, of = front): Promise<Outcome> {
+async function ask(door: DoorName, sent: Request, of = front): Promise<Outcome> {
   const from = backend.seen.length
   const answer = await send(of[door], sent)
   return { status: answer.status, seen: backend.seen.slice(from).find(({ url }) => url === sent.path), answer }
 }
 
-async function assertForwarded(door: DoorName, sent: Sent): Promise<Seen> {
+async function assertForwarded(door: DoorName, sent: Request): Promise<Seen> {
   const { status, seen } = await ask(door, sent)
   assert.equal(status, 200, `${sent.method ?? 'GET'} ${sent.path}`)
   assert.ok(seen, `${sent.path} is forwarded byte for byte`)
   return seen
 }
 
-async function assertStopped(door: DoorName, sent: Sent, expected: number, of = front): Promise<void> {
+async function assertStopped(door: DoorName, sent: Request, expected: number, of = front): Promise<void> {
   const { status, seen } = await ask(door, sent, of)
   assert.deepEqual([status, seen], [expected, undefined], `${door} ${sent.path}`)
 }

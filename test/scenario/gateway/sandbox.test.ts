@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { beforeDocument, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
-import { ADMIN, type AnyOptions, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
+import type { AnyOptions } from '../../support/server.ts'
 
 const scope = { after }
 const backend = await openBackend(scope, (_request, response) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createCardea } from '../../../src/index.ts'
 import { makeFolder } from '../../support/gateway.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 const SECRET = 'one-secret-that-wants-to-be-two-of-them'
 const OTHER = 'another-secret-that-is-nothing-but-this'

@@ -5,7 +5,7 @@ import { createAccessToken } from '../../../src/directory/access-token.ts'
 import { createTestCardea } from '../../../src/index.ts'
 import { type Front, openBackend, openFront, type Seen } from '../../support/gateway.ts'
 import { makeToken, now, SECRET, superuser } from '../../support/multi-model.ts'
-import { ADMIN, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, send } from '../../support/request.ts'
 
 const beforeService = (url: string, more = '') => ({ services: { shop: `/shop ${url} ${more}`.trim() } })
 

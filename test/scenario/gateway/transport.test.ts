@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { beforeDocument, beforeMultiModel, openBackend, openFront, openServer } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 interface Ask {
   readonly method?: string

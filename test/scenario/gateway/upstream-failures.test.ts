@@ -13,7 +13,7 @@ import {
   openToken,
   UPSTREAM_SECRET,
 } from '../../support/gateway.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 interface Scope {
   after(work: () => unknown): void

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
 import { superuser } from '../../support/multi-model.ts'
-import { ADMIN, basic, send } from '../../support/scenario.ts'
+import { ADMIN, basic, send } from '../../support/request.ts'
 
 const backend = await openBackend({ after })
 const on = { 'multi-model': { 'web-ui-before-login': true } }

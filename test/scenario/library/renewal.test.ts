@@ -4,7 +4,7 @@ import Fastify from 'fastify'
 import { authenticate } from '../../../src/express.ts'
 import { registerCardea } from '../../../src/fastify.ts'
 import type { Cardea } from '../../../src/index.ts'
-import { send } from '../../support/scenario.ts'
+import { send } from '../../support/request.ts'
 import { express, makeCookie, openCardea, type Scope, serve } from './server.ts'
 
 type Serve = (scope: Scope, cardea: Cardea) => Promise<string>

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { type Cardea, type CardeaOptions, createTestCardea } from '../../../src/index.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 import { mintClassic, nowSeconds } from '../document/session-server.ts'
 
 export interface Scope {

@@ -13,7 +13,7 @@ import {
   refusal,
   runRows,
 } from '../../support/multi-model-users.ts'
-import { ADMIN, send } from '../../support/scenario.ts'
+import { ADMIN, send } from '../../support/request.ts'
 
 const auth = AS_ADMIN
 const wrapped = (result: unknown) => ({ error: false, code: 200, result })

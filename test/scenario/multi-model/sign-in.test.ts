@@ -16,7 +16,7 @@ import {
   userToken,
 } from '../../support/multi-model.ts'
 import { sendRaw } from '../../support/raw.ts'
-import { send } from '../../support/scenario.ts'
+import { send } from '../../support/request.ts'
 
 const AUTH = '/_open/auth'
 const ANN = { username: 'ann', password: 'apple' }

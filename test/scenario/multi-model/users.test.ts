@@ -14,7 +14,7 @@ import {
   SOMEBODY_ELSES,
   shown,
 } from '../../support/multi-model-users.ts'
-import { send } from '../../support/scenario.ts'
+import { send } from '../../support/request.ts'
 
 const auth = AS_ADMIN
 

@@ -1,0 +1,54 @@
+/** Tests as rows: a request and the response that is expected. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { type Reply, type Request, send } from './request.ts'
+import { type AnyOptions, type DoorName, type Scope, type Server, startServer } from './server.ts'
+
+export interface Row extends Request {
+  readonly name: string
+  readonly options?: AnyOptions
+  readonly expect: Expected
+}
+
+export interface Expected {
+  readonly status: number
+  /** By lower-case name: the text, an expression, or `undefined` for absent. */
+  readonly headers?: Readonly<Record<string, string | RegExp | undefined>>
+  readonly json?: unknown
+  readonly text?: string
+}
+
+/** Runs each row against one door; rows with the same options share a server. */
+export function runRows(door: DoorName, rows: readonly Row[]): void {
+  const servers = new Map<string, Promise<Server>>()
+  const scope = createSharedScope()
+  for (const { name, options = {}, expect, ...request } of rows) {
+    test(name, async () => {
+      const key = JSON.stringify(options)
+      if (!servers.has(key)) servers.set(key, startServer(scope, options))
+      const server = await (servers.get(key) as Promise<Server>)
+      compare(await send(server[door], request), expect)
+    })
+  }
+}
+
+/** Ends with the suite, also for what is started inside of one of its tests. */
+function createSharedScope(): Scope {
+  const works: (() => unknown)[] = []
+  after(async () => {
+    for (const work of works) await work()
+  })
+  return { after: (work) => works.push(work) }
+}
+
+function compare(reply: Reply, expected: Expected): void {
+  const shown = `${reply.status} ${JSON.stringify(reply.lines)} ${reply.body}`
+  assert.equal(reply.status, expected.status, shown)
+  for (const [name, value] of Object.entries(expected.headers ?? {})) {
+    const actual = reply.lines[name]?.join('\n')
+    if (value instanceof RegExp) assert.match(actual ?? '', value, name)
+    else assert.equal(actual, value, name)
+  }
+  if ('json' in expected) assert.deepEqual(JSON.parse(reply.body), expected.json)
+  if (expected.text !== undefined) assert.equal(reply.body, expected.text)
+}
