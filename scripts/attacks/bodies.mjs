@@ -95,7 +95,7 @@ const createBodies = () => [
   fill('', 'a=b&', ''),
 ]
 
-/** Ways to send a body: all at once, in chunks of a byte, as a bomb, and with a length but nearly nothing of it. */
+/** Ways to send a body: all at once, in chunks of one byte or 32, as a bomb, with a length but nearly nothing of it. */
 const WAYS = {
   plain: (body) => ({ headers: [`Content-Length: ${body.length}`], pieces: [body] }),
   small: (body) => {
@@ -107,10 +107,12 @@ const WAYS = {
     pieces: [Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')],
   }),
   tiny: () => ({ headers: ['Transfer-Encoding: chunked'], pieces: [TINY_CHUNKS] }),
+  short: () => ({ headers: ['Transfer-Encoding: chunked'], pieces: [SHORT_CHUNKS] }),
   gzip: () => ({ headers: [`Content-Length: ${BOMB.length}`, 'Content-Encoding: gzip'], pieces: [BOMB] }),
   silent: (body) => ({ headers: [`Content-Length: ${body.length}`], pieces: [body.subarray(0, 100)] }),
 }
 const TINY_CHUNKS = Buffer.from('1\r\n[\r\n'.repeat(100_000))
+const SHORT_CHUNKS = Buffer.from(`20\r\n${'['.repeat(32)}\r\n`.repeat(100_000))
 const BOMB = gzipSync(Buffer.alloc(bytes, '['))
 
 /** One request on a connection of its own, until it is answered or the server hangs up. */

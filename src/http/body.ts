@@ -29,7 +29,7 @@ export const hasBody = (request: IncomingMessage): boolean =>
 /** Reads a whole body within its limits. */
 export async function readWholeBody(source: BodySource, limits: BodyLimits): Promise<Buffer> {
   const { maxBodyBytes: maxBytes, bodyTimeoutMs: silenceMs, bodyDeadlineMs, take } = limits
-  const stream = openBodyStream(source, { silenceMs, maxBytes, rejectsTinyChunks: true })
+  const stream = openBodyStream(source, { silenceMs, maxBytes })
   const deadline = setTimeout(() => stream.destroy(new Refusal('request_timeout')), bodyDeadlineMs)
   const chunks: Buffer[] = []
   let bytes = 0
@@ -49,7 +49,6 @@ export interface StreamLimits {
   /** Longest time without data from the client. */
   readonly silenceMs: number
   readonly maxBytes: number
-  readonly rejectsTinyChunks?: true
 }
 
 /**
@@ -66,7 +65,6 @@ class BodyStream extends Readable {
   readonly #source: BodySource
   readonly #limits: StreamLimits
   #bytes = 0
-  #chunks = 0
   #timer: NodeJS.Timeout | undefined
   #isOpen = false
 
@@ -113,19 +111,11 @@ class BodyStream extends Readable {
   readonly #onData = (chunk: Buffer): void => {
     this.#timer?.refresh()
     this.#bytes += chunk.length
-    this.#chunks += 1
-    const problem = this.#checkSize()
-    if (problem) return void this.destroy(problem)
+    if (this.#bytes > this.#limits.maxBytes) return void this.destroy(new Refusal('body_too_large'))
     if (this.push(chunk)) return
     this.#source.request.pause()
     clearTimeout(this.#timer)
     this.#timer = undefined
-  }
-
-  #checkSize(): Refusal | undefined {
-    if (this.#bytes > this.#limits.maxBytes) return new Refusal('body_too_large')
-    const isTiny = this.#limits.rejectsTinyChunks && this.#chunks > maxChunksOf(this.#bytes)
-    return isTiny ? new Refusal('malformed_request', { detail: 'tiny chunks' }) : undefined
   }
 
   readonly #onEnd = (): void => {
@@ -137,9 +127,6 @@ class BodyStream extends Readable {
     void this.destroy(new Refusal('malformed_request', { detail: 'the body ended early' }))
 }
 
-/** Chunks of a few bytes cost far more time than their bytes. Clients send larger ones, or few. */
-const maxChunksOf = (bytes: number): number => 1000 + bytes / 64
-
 function requireDeclaredLength({ headers }: IncomingMessage, maxBytes: number): void {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Refusal('body_too_large')
 }
@@ -147,21 +134,3 @@ function requireDeclaredLength({ headers }: IncomingMessage, maxBytes: number): 
 /** A client that already sends its body does not wait. */
 const isWaitingForContinue = (request: IncomingMessage): boolean =>
   request.headers.expect !== undefined && request.readableLength === 0 && !request.complete
-
-/**
- * Closes the connection of a client that sends its body in thousands of chunks of one or two bytes. Node runs a callback
- * for each chunk, so 600 KB of them blocked the event loop for 300 ms (scripts/attacks/bodies.mjs --ways tiny). Node has
- * no limit for this, so `push` is wrapped. Clients that send single bytes slowly have few of them.
- */
-export function limitTinyChunks(request: IncomingMessage): void {
-  const push = request.push
-  let chunks = 0
-  let bytes = 0
-  request.push = (chunk: Buffer | null, encoding?: BufferEncoding) => {
-    chunks += 1
-    bytes += chunk?.length ?? 0
-    if (chunks <= 1000 + bytes / 3) return push.call(request, chunk, encoding)
-    if (!request.socket.destroyed) request.socket.destroy()
-    return false
-  }
-}

@@ -4,14 +4,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import { isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
-import { type BodyLimits, hasBody, limitTinyChunks } from './body.ts'
+import { type BodyLimits, hasBody } from './body.ts'
 import { type Connection, connectionOf } from './connections.ts'
 import { type ChooseDialect, dispatch, type RoutedDialect } from './dispatch.ts'
 import { checkMethodOverride, checkRequest, type GuardLimits, hasLargeTrailers } from './guard.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { toErrorReply, writeReply } from './reply.ts'
 import type { Reply } from './request-context.ts'
+import { limitTinyChunks } from './tiny-chunks.ts'
 import type { TrustRules } from './trust.ts'
 
 export interface HandleRequestDeps {
@@ -87,7 +89,10 @@ async function checkAndDispatch(active: ActiveRequest): Promise<Reply> {
   checkRequest(request, deps.limits.get())
   if (!routed.dialect.ignoresMethodOverride) checkMethodOverride(request)
   if (isChunked(request)) {
-    limitTinyChunks(request)
+    limitTinyChunks(request, {
+      isForwarded: () => context.isBodyForwarded && !isAnonymous(context.authenticated),
+      reject: () => rejectTinyChunks(active),
+    })
     // Only chunked bodies have trailers. This listener runs before those of the readers of the body.
     request.once('end', () => checkTrailers(active))
   }
@@ -96,10 +101,19 @@ async function checkAndDispatch(active: ActiveRequest): Promise<Reply> {
 
 const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined
 
-function checkTrailers({ request, context, connection, deps }: ActiveRequest): void {
-  if (!hasLargeTrailers(request, deps.limits.get())) return
+function checkTrailers(active: ActiveRequest): void {
+  if (hasLargeTrailers(active.request, active.deps.limits.get())) breakBody(active)
+}
+
+/** The rest of the body is not accepted: reading it fails, and the connection ends with the reply. */
+function breakBody({ context, connection }: ActiveRequest): void {
   connection.isBroken = true
   context.breakOff()
+}
+
+function rejectTinyChunks(active: ActiveRequest): void {
+  breakBody(active)
+  if (active.response.headersSent) active.request.socket.destroy()
 }
 
 function write(active: ActiveRequest, reply: Reply, endsConnection: boolean): void {

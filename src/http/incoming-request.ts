@@ -43,6 +43,8 @@ export class IncomingRequest implements RequestContext {
   authenticatedAt: number | undefined
   isCut = false
   bodyMs = 0
+  /** Whether the body is forwarded as it arrives. */
+  isBodyForwarded = false
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #options: IncomingRequestOptions
@@ -176,6 +178,7 @@ export class IncomingRequest implements RequestContext {
   openBody(): Readable | undefined {
     if (!hasBody(this.#request)) return undefined
     if (this.#isBodyConsumed) throw new Refusal('body_consumed')
+    this.isBodyForwarded = true
     const { bodyTimeoutMs: silenceMs, maxPassedBytes: maxBytes = Number.POSITIVE_INFINITY } = this.#options.limits
     return openBodyStream(this.#bodySource, { silenceMs, maxBytes })
   }

@@ -118,6 +118,32 @@ describe('a body is bounded before it is parsed', () => {
   })
 })
 
+describe('a body may not have too many tiny chunks', () => {
+  const HEAD = head('POST', '/_session', 'Content-Type: application/json', 'Transfer-Encoding: chunked')
+  const chunksOf = (text: string, bytes: number) =>
+    text.replace(new RegExp(`.{1,${bytes}}`, 'g'), (part) => `${part.length.toString(16)}\r\n${part}\r\n`)
+  const signIn = (padding: number, bytes: number) => {
+    const body = '{"name":"eve","password":"wrong"}'.padEnd(padding)
+    return sendRaw(PORTS.document, `${HEAD}${chunksOf(body, bytes)}0\r\n\r\n`)
+  }
+  it('250 of one byte are read', async () => {
+    assert.equal((await signIn(250, 1)).status, 401)
+  })
+  it('400 for 300 of one byte, and for 300 of three bytes', async () => {
+    assert.equal((await signIn(300, 1)).status, 400)
+    assert.equal((await signIn(900, 3)).status, 400)
+  })
+  it('thousands of a usual size are read', async () => {
+    assert.equal((await signIn(16_000, 32)).status, 401)
+  })
+  it('a refused client gets its refusal, and the connection ends', async () => {
+    const lines = ['Content-Type: application/json', 'Transfer-Encoding: chunked']
+    const bytes = head('PUT', '/_users/org.couchdb.user:eve', ...lines) + chunksOf('['.repeat(5000), 1)
+    const refused = await sendRaw(PORTS.document, bytes, { untilClosed: true })
+    assert.deepEqual([refused.status, refused.isClosed], [401, true])
+  })
+})
+
 describe('a client that goes away is not an error', () => {
   it('within a body, or with one that is cut for its tiny chunks', async (t) => {
     const logged: unknown[] = []
@@ -129,7 +155,7 @@ describe('a client that goes away is not an error', () => {
     await sendRaw(port, `${head('POST', '/_session', ...json, 'Content-Length: 100')}{`, { waitMs: 50 })
     const chunks = head('POST', '/_session', ...json, 'Transfer-Encoding: chunked') + '1\r\n[\r\n'.repeat(20_000)
     const cut = await sendRaw(port, chunks, { untilClosed: true })
-    assert.deepEqual([cut.status, cut.isClosed], [0, true])
+    assert.deepEqual([cut.status, cut.isClosed], [400, true])
     await sendRaw(port, head('GET', '/_up'))
     assert.deepEqual(logged, [])
   })

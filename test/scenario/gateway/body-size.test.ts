@@ -43,3 +43,17 @@ test('the limit can be given and taken away while it runs', async () => {
   assert.equal((await send(open.document, { method: 'DELETE', path, headers: ADMIN })).status, 200)
   assert.equal((await ask()).status, 200)
 })
+
+test('small chunks are forwarded for an authenticated client only', async () => {
+  const post = (head: string) => {
+    const chunks = '4\r\nxxxx\r\n'.repeat(3000)
+    return sendRaw(Number(new URL(open.document).port), `${head}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
+  }
+  // the password is known from now on: a body that arrives while it is checked has the limits of an anonymous client
+  assert.equal((await send(open.document, { path: '/db', headers: ADMIN })).status, 200)
+  assert.equal((await post(HEAD)).status, 200)
+  assert.equal(backend.seen.at(-1)?.body.length, 12_000)
+  const before = backend.seen.length
+  assert.equal((await post('POST /db HTTP/1.1\r\nHost: a\r\n')).status, 400)
+  assert.equal(backend.seen.length, before)
+})

@@ -1,0 +1,58 @@
+/** Rejects bodies in many chunks of a few bytes. */
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+
+export interface TinyChunkOptions {
+  /** Whether the client is authenticated and its body is forwarded as it arrives. */
+  readonly isForwarded: () => boolean
+  /** Called once, when the body has too many chunks for its size. No more of it is delivered. */
+  readonly reject: () => void
+}
+
+/** A body may have `freeChunks` of any size. With more of them, they must have an average of `averageBytes`. */
+const FORWARDED = { freeChunks: 1000, averageBytes: 3 }
+/** Bodies for Cardea itself and of clients that are not authenticated, or not yet. */
+const OTHER = { freeChunks: 250, averageBytes: 32 }
+
+/**
+ * Counts the chunks of a body. Node runs a callback for each one, so 64 KiB of one-byte chunks, which Node reads at
+ * once, took 20 ms of CPU time; with this limit 2 ms (scripts/attacks/bodies.mjs --ways tiny). Node has no
+ * limit for this, so `push` is wrapped.
+ */
+export function limitTinyChunks(request: IncomingMessage, { isForwarded, reject }: TinyChunkOptions): void {
+  const push = request.push
+  let chunks = 0
+  let bytes = 0
+  request.push = (chunk: Buffer | null, encoding?: BufferEncoding) => {
+    chunks += 1
+    bytes += chunk?.length ?? 0
+    const { freeChunks, averageBytes } = isForwarded() ? FORWARDED : OTHER
+    if (chunk === null || chunks <= freeChunks + bytes / averageBytes) return push.call(request, chunk, encoding)
+    request.push = () => false
+    dropBody(request.socket)
+    reject()
+    return false
+  }
+}
+
+/** Fields of Node that its types leave out: the parser of the connection, and its callbacks by number. */
+type ParserSocket = Socket & { readonly parser?: Record<string, unknown> | null }
+
+/**
+ * Removes the parser's callback for chunks until the connection closes: a parser without it skips the chunks that Node
+ * has read already, at almost no cost. Nothing else makes Node skip them, not even closing the connection.
+ */
+function dropBody(socket: ParserSocket): void {
+  socket.pause()
+  const { parser } = socket
+  const callback = Object.entries(parser ?? {}).find(([, value]) => isBodyCallback(value))
+  if (!parser || !callback) return
+  const [key, value] = callback
+  parser[key] = undefined
+  // Node reuses the parser for another connection as soon as this one is closed.
+  socket.prependOnceListener('close', () => {
+    parser[key] = value
+  })
+}
+
+const isBodyCallback = (value: unknown): boolean => typeof value === 'function' && value.name === 'parserOnBody'
