@@ -5,8 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { exitCodeOf } from '../config/problems.ts'
-import { OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
-import { CONTROL_PREFIX } from '../dialects/admin-api/routes.ts'
+import { API_PREFIX, OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
 import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../live-config/control-socket.ts'
 import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { ConfigError, StartError, StoreBusy } from '../live-config/start-error.ts'
@@ -98,7 +97,7 @@ async function findServer(seed: SocketSeed): Promise<Server | undefined> {
   const path = findSocketPath(seed)
   if (path === undefined || !isSocketPathSafe(path, seed)) return undefined
   const server: Server = { kind: 'socket', path }
-  const target = `${CONTROL_PREFIX}${OPERATIONS.health.path}`
+  const target = `${API_PREFIX}${OPERATIONS.health.path}`
   try {
     const { status } = await sendControl(server, { method: 'GET', target, timeoutMs: ANSWER_MS })
     return status === 200 ? server : undefined
@@ -153,7 +152,7 @@ const createCall =
 function toTarget(path: string, { params = {}, query = {} }: CallInput): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeSegment(params[name] ?? ''))
   const search = new URLSearchParams(query).toString()
-  return `${CONTROL_PREFIX}${filled}${search === '' ? '' : `?${search}`}`
+  return `${API_PREFIX}${filled}${search === '' ? '' : `?${search}`}`
 }
 
 /** A name may be dots alone, which as a segment would mean another place. */

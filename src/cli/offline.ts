@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../base/errors.ts'
-import { toControlWords } from '../dialects/admin-api/errors.ts'
+import { toErrorBody } from '../dialects/admin-api/errors.ts'
 import type { Call } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
 import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
 import { StartError } from '../live-config/start-error.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import { createControlDeps } from '../wiring/admin-door.ts'
+import { createOperationDeps } from '../wiring/admin-door.ts'
 import { openDirectory } from '../wiring/parts.ts'
 import { registerNamedSecrets } from './check-referenced-files.ts'
 
@@ -38,14 +38,14 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     await liveConfig.store.close()
     throw error
   })
-  const deps = createControlDeps(liveConfig, directory)
+  const deps = createOperationDeps(liveConfig, directory)
   return {
     async run(name, call) {
       try {
         return { kind: 'done', value: await OPERATIONS[name].run(deps, call) }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        return { kind: 'refused', ...toControlWords(error) }
+        return { kind: 'refused', ...toErrorBody(error) }
       }
     },
     async close() {

@@ -1,4 +1,4 @@
-import type { ShownUser } from '../dialects/admin-api/shown-user.ts'
+import type { ShownUser } from '../dialects/admin-api/users.ts'
 import type { Control } from './client.ts'
 import type { Context } from './context.ts'
 import type { ManageOptions } from './manage.ts'

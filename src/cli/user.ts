@@ -1,5 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import type { ShownUser } from '../dialects/admin-api/shown-user.ts'
+import type { ShownUser } from '../dialects/admin-api/users.ts'
 import type { Control } from './client.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'

@@ -1,4 +1,4 @@
-import { CONTROL_SEGMENT } from './admin-api/routes.ts'
+import { OWN_SEGMENT } from './admin-api/operations.ts'
 import { GATE, KEYS, WELL_KNOWN } from './forward-auth/routes.ts'
 
 /**
@@ -9,5 +9,5 @@ export function isMounted([first = '', second]: readonly string[]): boolean {
   if (!first.startsWith('_') && !first.startsWith('.')) return false
   // an upstream may decode %2F and read the segment as two
   if (first.includes('/')) return true
-  return first === CONTROL_SEGMENT || first === GATE || (first === WELL_KNOWN && second === KEYS)
+  return first === OWN_SEGMENT || first === GATE || (first === WELL_KNOWN && second === KEYS)
 }

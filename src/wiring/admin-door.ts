@@ -9,10 +9,10 @@ import type { Log } from '../base/log.ts'
 import { PRODUCT } from '../base/product.ts'
 import { describeSettings, toShownText } from '../config/describe.ts'
 import { findOption } from '../config/options.ts'
-import { type ControlDialectOptions, createControlDialect } from '../dialects/admin-api/dialect.ts'
-import type { ControlDeps, ControlSettings, SettingChange } from '../dialects/admin-api/operation.ts'
+import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
+import type { OperationDeps, SettingChange, SettingsEditor } from '../dialects/admin-api/operation.ts'
+import { OWN_SEGMENT } from '../dialects/admin-api/operations.ts'
 import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
-import { CONTROL_SEGMENT } from '../dialects/admin-api/routes.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
 import { mountKeySet } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -52,13 +52,13 @@ const TO_CONSOLE: Route = {
 }
 
 export interface AdminMountOptions {
-  authenticate: ControlDialectOptions['authenticate']
+  authenticate: AdminApiOptions['authenticate']
   /** Throws where the rules of the door require a credential on every path. */
   readonly requireEntry: Step['run']
 }
 
 export const mountAdminApi = (parts: DoorParts, options: AdminMountOptions): Mount => ({
-  segment: CONTROL_SEGMENT,
+  segment: OWN_SEGMENT,
   dialect: createAdminDialect(parts, { ...options, isOwnOrigin: false }),
 })
 
@@ -69,8 +69,8 @@ interface AdminDialectOptions extends Partial<AdminMountOptions> {
 }
 
 function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: AdminDialectOptions): Dialect {
-  return createControlDialect({
-    ...parts.control,
+  return createAdminApiDialect({
+    ...parts.operations,
     ...options,
     requirePassword: createRequirePasswordInBody({
       ...parts.passwordProof,
@@ -89,10 +89,10 @@ const CONSOLE_FILES: ConsoleFiles = Object.freeze({
   script: readConsoleFile('console.js'),
 })
 
-export const createControlDeps = (liveConfig: LiveConfig, directory: Directory): ControlDeps => ({
+export const createOperationDeps = (liveConfig: LiveConfig, directory: Directory): OperationDeps => ({
   directory,
   events: liveConfig.events,
-  settings: createControlSettings(liveConfig),
+  settings: createSettingsEditor(liveConfig),
   health: () => ({
     product: PRODUCT.name,
     version: PRODUCT.version,
@@ -102,7 +102,7 @@ export const createControlDeps = (liveConfig: LiveConfig, directory: Directory):
   }),
 })
 
-function createControlSettings(liveConfig: LiveConfig): ControlSettings {
+function createSettingsEditor(liveConfig: LiveConfig): SettingsEditor {
   const service = createSettingsService(liveConfig)
   const change = async (section: string, key: string, work: () => Promise<string>): Promise<SettingChange> => {
     const earlierWarnings = liveConfig.get().warnings
@@ -118,7 +118,7 @@ function createControlSettings(liveConfig: LiveConfig): ControlSettings {
   }
   return {
     list: () => describeSettings(liveConfig.get().configured),
-    set: (section, key, text, options) => change(section, key, () => service.set(section, key, text, options)),
+    set: ({ section, key, text }, options) => change(section, key, () => service.set(section, key, text, options)),
     unset: (section, key) => change(section, key, () => service.unset(section, key, { isStrict: true })),
   }
 }
@@ -132,7 +132,7 @@ const OWNER: Authenticated = Object.freeze({
 const OWNER_ONLY = 0o600
 
 export interface ControlSocketOptions {
-  readonly control: ControlDeps
+  readonly operations: OperationDeps
   /** The folder of the configuration. */
   readonly folder: string | undefined
   readonly log: Log
@@ -141,14 +141,14 @@ export interface ControlSocketOptions {
 /** A server without the socket still works, but its commands need `--url`: so a failure is only logged. */
 export async function openControlSocket(
   liveConfig: LiveConfig,
-  { control, folder, log }: ControlSocketOptions,
+  { operations, folder, log }: ControlSocketOptions,
 ): Promise<Listener | undefined> {
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const seed = { storeUrl: config.get().store.url, folder }
   const path = findSocketPath(seed)
   if (path === undefined) return undefined
   const door = createDoor({
-    dialect: createControlDialect({ ...control, authenticate: async () => OWNER, requirePassword: async () => {} }),
+    dialect: createAdminApiDialect({ ...operations, authenticate: async () => OWNER, requirePassword: async () => {} }),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,

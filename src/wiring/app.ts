@@ -21,7 +21,7 @@ import {
 } from '../live-config/live-config.ts'
 import { openTokenSecrets } from '../live-config/secret-rings.ts'
 import { StartError } from '../live-config/start-error.ts'
-import { createAdminDoor, createControlDeps, openControlSocket } from './admin-door.ts'
+import { createAdminDoor, createOperationDeps, openControlSocket } from './admin-door.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { openGateway } from './gateway.ts'
 import { createMultiModelDoor, describeOpenServices } from './multi-model-door.ts'
@@ -162,13 +162,13 @@ class RunningApp implements App {
   }
 
   async #openListeners(): Promise<Addresses> {
-    const { liveConfig, control } = this.#parts
+    const { liveConfig, operations } = this.#parts
     const { values } = liveConfig.get().settings
     const document = await this.#openAll(this.#doors.document, toDocumentEndpoints(values))
     const multiModel = await this.#openAll(this.#doors['multi-model'], toMultiModelEndpoints(values))
     const admin = await this.#openAll(this.#doors.admin, toAdminEndpoints(values))
     const { folder, log } = this.#options
-    const socket = await openControlSocket(liveConfig, { control, folder, log })
+    const socket = await openControlSocket(liveConfig, { operations, folder, log })
     if (socket) this.#listeners.push(socket)
     return { document, multiModel, admin }
   }
@@ -230,8 +230,8 @@ async function openParts(liveConfig: LiveConfig, log: Log): Promise<ClosablePart
     closers.push(() => gateway.close())
     const limits = openLimits(liveConfig, log)
     closers.push(() => limits.close())
-    const control = createControlDeps(liveConfig, directory)
-    return { liveConfig, directory, tokenSecrets, gateway, guesses: limits.guesses, control, log, close }
+    const operations = createOperationDeps(liveConfig, directory)
+    return { liveConfig, directory, tokenSecrets, gateway, guesses: limits.guesses, operations, log, close }
   } catch (error) {
     await close()
     throw error

@@ -20,6 +20,7 @@ import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
+import type { Config } from '../config/options.ts'
 import { findNearestSection } from '../config/problems.ts'
 import type { DocumentDeps } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
@@ -49,27 +50,18 @@ import {
 import { createDocumentUpstream } from './upstream.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
-  const { liveConfig, directory, log, gateway } = parts
+  const { liveConfig, gateway } = parts
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
-  const { name, version } = config.get().document
   const credentials = createCredentials(parts)
   const authenticateRequest = gateway.note(credentials.identify)
   const judgement = { identify: credentials.identifyAgain, isAsked: credentials.isAsked, dialect: () => dialect }
-  const users = createUsersDeps(parts)
   const dialect: Dialect = createDocumentDialect({
-    name,
-    version,
-    product: PRODUCT,
+    ...createDialectOptions(parts, config.get()),
     settings: settings.get,
-    isServing: directory.isFresh,
     authenticate: authenticateRequest,
     ...credentials.session,
-    clock: SYSTEM_CLOCK,
-    node: createNodeDeps(parts, users),
-    users,
     upstream: createDocumentUpstream(parts, config, judgement),
-    isElsewhere: isMounted,
   })
   const requireEntry = createRequireEntry(settings.get, authenticateRequest)
   return createDoor({
@@ -87,8 +79,22 @@ export function createDocumentDoor(parts: DoorParts): Door {
     ],
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
     trust: deriveLive(config, toTrustRules),
-    log,
+    log: parts.log,
   })
+}
+
+function createDialectOptions(parts: DoorParts, { document }: Config) {
+  const users = createUsersDeps(parts)
+  return {
+    name: document.name,
+    version: document.version,
+    product: PRODUCT,
+    isServing: parts.directory.isFresh,
+    clock: SYSTEM_CLOCK,
+    node: createNodeDeps(parts, users),
+    users,
+    isElsewhere: isMounted,
+  }
 }
 
 function createUsersDeps(parts: DoorParts): UsersDeps {

@@ -4,7 +4,7 @@ import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import { GATE_AUDIENCE } from '../config/open-sections.ts'
-import { CONTROL_ERRORS } from '../dialects/admin-api/errors.ts'
+import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
 import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
@@ -85,7 +85,7 @@ function toForwardAuth(key: ServiceKey): Gateway['forwardAuth'] {
   return {
     keys: () => [key.jwk],
     introduce: (authenticated) => toPairs(toHeaders(authenticated).headers),
-    statusOf: (code) => CONTROL_ERRORS[code].status,
+    statusOf: (code) => ADMIN_API_ERRORS[code].status,
   }
 }
 

@@ -12,7 +12,7 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { createBrowserSessions } from '../dialects/admin-api/browser-sessions.ts'
-import type { ControlDeps } from '../dialects/admin-api/operation.ts'
+import type { OperationDeps } from '../dialects/admin-api/operation.ts'
 import type { AdminSessions } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
 import { createDirectory } from '../directory/create-directory.ts'
@@ -44,7 +44,7 @@ export interface OpenedParts {
   readonly liveConfig: LiveConfig
   readonly directory: Directory
   readonly guesses: PasswordLimits
-  readonly control: ControlDeps
+  readonly operations: OperationDeps
   readonly tokenSecrets: TokenSecrets
   readonly gateway: Gateway
   readonly log: Log

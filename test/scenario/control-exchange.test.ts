@@ -84,7 +84,11 @@ const ROWS: readonly Row[] = [
   refused('an import without users', {}, 'users is missing.'),
   refused('users that are no list', { users: {} }, 'users must be a list.'),
   refused('a word for yes', { users: [], replace: 'yes' }, 'replace must be true or false.'),
-  refused('more than the store should wait for', { users: Array(1001).fill(7) }, 'users must be 1000 at most.'),
+  refused(
+    'more than the store should wait for',
+    { users: Array(1001).fill(7) },
+    'users must have at most 1000 entries.',
+  ),
   {
     name: 'an export of a form nobody knows',
     path: `${USERS}?format=ldap`,

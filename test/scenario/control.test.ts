@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
     expect: {
       status: 403,
       headers: { 'access-control-allow-origin': undefined },
-      json: { error: 'forbidden', reason: 'A request of a browser needs the header X-Cardea-Control.' },
+      json: { error: 'forbidden', reason: 'A request from a browser needs the header X-Cardea-Control.' },
     },
   },
   {
@@ -115,10 +115,10 @@ const ROWS: readonly Row[] = [
   refused('a member twice', '{"name":"a","name":"b"}', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
   refused('no object', [], 400, 'bad_request', 'The body must be an object.'),
   refused('no name', {}, 400, 'bad_request', 'name is missing.'),
-  refused('a name that is none', { name: 1 }, 400, 'bad_request', 'name must be a text.'),
+  refused('a name that is none', { name: 1 }, 400, 'bad_request', 'name must be a string.'),
   refused('an inherited name of a member', { name: 'x', constructor: 1 }, 400, 'bad_request'),
   refused('a member nobody knows', { name: 'x', rols: [] }, 400, 'bad_request'),
-  refused('roles that are none', { name: 'x', roles: [1] }, 400, 'bad_request', 'roles must be a list of texts.'),
+  refused('roles that are none', { name: 'x', roles: [1] }, 400, 'bad_request', 'roles must be a list of strings.'),
   refused('a level nobody knows', { name: 'x', grants: [{ database: 'd', level: 'all' }] }, 400, 'bad_request'),
   {
     name: 'a body of another type',

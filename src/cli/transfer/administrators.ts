@@ -46,7 +46,7 @@ export function createAdministratorImport(
 }
 
 async function loadKnown(control: Control): Promise<Map<string, string>> {
-  const { administrators } = await control.call('exchange.administrators')
+  const { administrators } = await control.call('transfer.administrators')
   return new Map(administrators.map(({ name, text }) => [name, text]))
 }
 

@@ -11,7 +11,7 @@ export interface ImportRules {
   readonly isTrial: boolean
 }
 
-export type Outcome = OperationResult<'exchange.import'>['outcomes'][number]
+export type Outcome = OperationResult<'transfer.import'>['outcomes'][number]
 
 export type OutcomeKind = 'created' | 'replaced' | 'kept' | 'refused'
 

@@ -95,7 +95,7 @@ async function sendBatch(
   const users = batch.map(({ reading }) => toDraftJson(reading.draft))
   try {
     const body = { users, replace: rules.replaces, trial: rules.isTrial }
-    return (await control.call('exchange.import', { body })).outcomes
+    return (await control.call('transfer.import', { body })).outcomes
   } catch (error) {
     if (!(error instanceof ControlFailure) || error.code !== 'body_too_large') throw error
     if (batch.length === 1) return [{ kind: 'refused', reason: error.message }]

@@ -68,8 +68,8 @@ const PAGE = 200
 
 async function exportUsers(control: Control, output: Output, work: Work): Promise<ExportSummary> {
   const { options, idPrefix, progress } = work
-  const { users: total } = await control.call('exchange.count')
-  const { administrators } = await control.call('exchange.administrators')
+  const { users: total } = await control.call('transfer.count')
+  const { administrators } = await control.call('transfer.administrators')
   const writer = FORMATS[options.to].createWriter({ idPrefix, administrators })
   const losses = new Map<Loss, number>()
   let records = 0
@@ -98,18 +98,18 @@ async function* readPages(
   control: Control,
   format: FormatName,
   idPrefix: string,
-): AsyncGenerator<OperationResult<'exchange.export'>> {
+): AsyncGenerator<OperationResult<'transfer.export'>> {
   const query = { format, 'id-prefix': idPrefix, limit: String(PAGE) }
   let after: string | undefined
   do {
-    const page = await control.call('exchange.export', { query: after === undefined ? query : { ...query, after } })
+    const page = await control.call('transfer.export', { query: after === undefined ? query : { ...query, after } })
     yield page
     after = page.next
   } while (after !== undefined)
 }
 
 async function exportAdmins(control: Control, output: Output, { report }: Work): Promise<void> {
-  const { administrators } = await control.call('exchange.administrators')
+  const { administrators } = await control.call('transfer.administrators')
   const { text, lost } = renderAdministrators(administrators)
   await writeWhole(output, () => output.write(text))
   for (const id of lost) report.tell({ kind: 'note', id, reason: 'This administrator cannot stand in such a file.' })

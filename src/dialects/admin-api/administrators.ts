@@ -2,11 +2,11 @@ import { Refusal } from '../../base/errors.ts'
 import type { Administrator, NewAdministratorPassword } from '../../directory/directory.ts'
 import { readAdminPassword } from '../../passwords/admin-password.ts'
 import { describePassword } from '../../passwords/schemes.ts'
-import { findText, readMembers, requireText } from './arguments.ts'
+import { findText, readMembers, requireText } from './json.ts'
 import { CURRENT_PASSWORD, type Operation, requireOwnPassword } from './operation.ts'
 import { findCurrentPassword, nameOf } from './users.ts'
 
-/** The hash stays out: nothing that manages administrators needs it. */
+/** Without the hash. */
 export interface ShownAdministrator {
   readonly name: string
   readonly password: string | null

@@ -1,5 +1,5 @@
 /**
- * How a browser is told from a program, and a page that the user opened from everything else. Browsers send
+ * Distinguishes browsers from programs, and pages that the user opened from other requests of a browser. Browsers send
  * `Sec-Fetch-*` over TLS and to loopback addresses, and no script can set them.
  */
 import type { HeaderPair, RequestContext } from '../../http/request-context.ts'
@@ -11,7 +11,7 @@ export const PAGE_TOKEN_HEADER = 'x-cardea-page-token'
 
 type Sent = Pick<RequestContext, 'header'>
 
-/** Whether a browser sent the request. Then Basic may be a password it remembered, and proxy headers another's session. */
+/** Whether a browser sent the request. It may add a remembered Basic password to the request of any page. */
 export const isFromBrowser = (sent: Sent): boolean =>
   sent.header('sec-fetch-site') !== undefined || sent.header('origin') !== undefined
 
@@ -28,7 +28,7 @@ export const isTrustworthy = ({ client }: Pick<RequestContext, 'client'>): boole
 
 const LOOPBACK_HOST = /^(?:localhost|[\w-]+(?:\.[\w-]+)*\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 
-/** Never sent by a page of another site, never to a path of a database, never read by script. */
+/** Not sent with requests of other sites nor to paths of a database, and not readable by scripts. */
 export const renderAdminCookie = (value: string, { client }: Pick<RequestContext, 'client'>): HeaderPair => [
   'Set-Cookie',
   `${ADMIN_COOKIE}=${value}; Path=/_cardea/; HttpOnly; SameSite=Strict${client.scheme === 'https' ? '; Secure' : ''}`,

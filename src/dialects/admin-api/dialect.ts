@@ -1,72 +1,84 @@
 /**
- * The control API: what a command line or console asks of a running Cardea. What enters: JSON requests of
- * administrators. What leaves: JSON. Nobody else gets past its steps, and no answer holds a password; its hash is in none
- * but those of `exchange`.
+ * The admin API: JSON requests of administrators, from the command line and the console. No reply contains a password,
+ * and only the operations in `transfer.ts` return password hashes.
  */
-
+import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Authenticated } from '../../directory/identity.ts'
-import type { Dialect, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
-import { CONTROL_ERRORS, toControlWords } from './errors.ts'
+import { ADMIN_API_ERRORS, toErrorBody } from './errors.ts'
+import { toJsonReply } from './json.ts'
+import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
-import { readControlPath } from './path.ts'
-import { type ApiDeps, controlRoutes } from './routes.ts'
 import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
-import { controlSteps, INTENT_HEADER } from './steps.ts'
-import { toJsonReply } from './wire.ts'
+import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 
-export interface ControlDialectOptions extends ApiDeps {
-  /** The identity of a program, by what it sends itself: never by a cookie of the doors. */
+export interface AdminApiOptions extends OperationRoutesDeps {
+  /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
   authenticate(context: RequestContext): MaybePromise<Authenticated>
-  /** Throws where the rules of a door close even what is open here. */
+  /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run']
-  /** What a browser needs; left out where none can come. */
+  /** For browsers; left out where none can connect. */
   readonly console?: ConsoleOptions
 }
 
 export interface ConsoleOptions extends PageOptions, SessionRouteOptions {}
 
-export function createControlDialect(options: ControlDialectOptions): Dialect {
+export function createAdminApiDialect(options: AdminApiOptions): Dialect {
   const { console: pages, authenticate, requireEntry } = options
   return {
     name: 'control',
     requestIdHeader: REQUEST_ID,
-    readPath: readControlPath,
-    steps: controlSteps({ authenticate, requireEntry, sessions: pages?.sessions, events: options.events }),
-    routes: [...controlRoutes(options), ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : [])],
+    readPath: readAdminApiPath,
+    steps: adminApiSteps({ authenticate, requireEntry, sessions: pages?.sessions, events: options.events }),
+    routes: [...operationRoutes(options), ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : [])],
     fallback: () => {
       throw new Refusal('not_found')
     },
     renderError: (refusal, context) => {
-      const { status } = CONTROL_ERRORS[refusal.code]
-      return toJsonReply(status, toControlWords(refusal), [
+      const { status } = ADMIN_API_ERRORS[refusal.code]
+      return toJsonReply(status, toErrorBody(refusal), [
         ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
         ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.about ?? ''] as const] : []),
       ])
     },
     defaultHeaders: (context, reply) => [
-      ...STANDING,
+      ...SECURITY_HEADERS,
       ...(reply.headers.some(([name]) => name === POLICY) ? [] : [NO_CONTENT]),
       ...(context ? [[REQUEST_ID, context.id] as const, ...renewingHeaders(context, reply)] : []),
     ],
   }
 }
 
+/** Decodes each segment once: a name may contain `/`, written `%2F`. */
+function readAdminApiPath(raw: string): Path {
+  const parts = raw.split('/').slice(1)
+  if (parts.at(-1) === '') parts.pop()
+  return { raw, segments: parts.map(readSegment) }
+}
+
+function readSegment(part: string): string {
+  const text = decodePercent(part)
+  if (text === undefined) throw new Refusal('invalid_url_encoding')
+  // encoded dots are a name: this path is never forwarded
+  if (text === '' || part === '.' || part === '..') throw new Refusal('invalid_target')
+  return text
+}
+
 const REQUEST_ID = 'X-Request-Id'
 
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
 
-/** Programs that ask for it, and browsers, which would remember the password, are not challenged. */
+/** Browsers would remember the password, and programs that send the intent header ask for no challenge. */
 const isChallenged = (context: RequestContext | undefined): boolean =>
   context === undefined || (context.header(INTENT_HEADER) === undefined && !isFromBrowser(context))
 
 const POLICY = 'Content-Security-Policy'
 const NO_CONTENT: HeaderPair = [POLICY, "default-src 'none'; frame-ancestors 'none'"]
 
-/** Nothing of these paths is kept, guessed, framed, or held on to by a page that opened it. */
-const STANDING: readonly HeaderPair[] = [
+const SECURITY_HEADERS: readonly HeaderPair[] = [
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],
   ['X-Frame-Options', 'DENY'],
@@ -75,7 +87,7 @@ const STANDING: readonly HeaderPair[] = [
   ['Referrer-Policy', 'same-origin'],
 ]
 
-/** A session in use is carried on. */
+/** Renews the cookie of a session that is in use. */
 function renewingHeaders(context: RequestContext, reply: Reply): readonly HeaderPair[] {
   const { authenticated } = context
   if (authenticated?.by !== ADMIN_SESSION || reply.headers.some(([name]) => name === 'Set-Cookie')) return []

@@ -1,13 +1,13 @@
 import { ERRORS, type ErrorCode, type Refusal } from '../../base/errors.ts'
 
-/** `speaks`: what the refusal is about is a whole sentence, and says more than the table. */
-type Row = { readonly status: number; readonly speaks?: true }
+/** `isExplained`: the refusal's `about` is a whole sentence, more precise than the table. */
+type Row = { readonly status: number; readonly isExplained?: true }
 
 const row = (status: number): Row => ({ status })
-const speaking = (status: number): Row => ({ status, speaks: true })
+const explained = (status: number): Row => ({ status, isExplained: true })
 
-/** Every error under its own code. */
-export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
+/** The status of every error. The body names its code. */
+export const ADMIN_API_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   malformed_request: row(400),
   ambiguous_header: row(400),
   invalid_host: row(400),
@@ -23,32 +23,32 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   client_gone: row(400),
   too_many_connections: row(503),
   shutting_down: row(503),
-  not_found: speaking(404),
+  not_found: explained(404),
   database_not_found: row(404),
   node_not_found: row(404),
   option_not_found: row(404),
-  option_unknown: speaking(400),
-  option_refused: speaking(400),
+  option_unknown: explained(400),
+  option_refused: explained(400),
   section_protected: row(403),
-  bad_request: speaking(400),
+  bad_request: explained(400),
   invalid_json: row(400),
   missing_body: row(400),
   unsupported_media_type: row(415),
   unsupported_encoding: row(415),
-  conflict: speaking(409),
+  conflict: explained(409),
   database_exists: row(409),
   deleted: row(404),
-  query_invalid: speaking(400),
-  document_invalid: speaking(400),
-  document_id_invalid: speaking(400),
+  query_invalid: explained(400),
+  document_invalid: explained(400),
+  document_id_invalid: explained(400),
   document_too_large: row(413),
-  bad_parameter: speaking(400),
+  bad_parameter: explained(400),
   user_not_found: row(404),
   user_exists: row(409),
   user_name_refused: row(400),
   name_taken: row(409),
   system_database_only: row(403),
-  secret_unreadable: speaking(400),
+  secret_unreadable: explained(400),
   authentication_required: row(401),
   login_required: row(401),
   credential_refused: row(401),
@@ -61,13 +61,13 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   admin_required: row(403),
   user_required: row(403),
   metrics_required: row(403),
-  forbidden: speaking(403),
-  password_required: speaking(403),
+  forbidden: explained(403),
+  password_required: explained(403),
   page_token_required: row(403),
   cross_origin: row(403),
   iterations_too_low: row(401),
   iterations_too_high: row(401),
-  password_refused: speaking(400),
+  password_refused: explained(400),
   account_locked: row(403),
   too_many_requests: row(429),
   overloaded: row(503),
@@ -82,13 +82,13 @@ export const CONTROL_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   internal: row(500),
 }
 
-export interface ControlWords {
+export interface ErrorBody {
   readonly error: ErrorCode
   readonly reason: string
 }
 
-/** The body of an error, the same over HTTP and without. */
-export function toControlWords({ code, about }: Refusal): ControlWords {
-  const reason = CONTROL_ERRORS[code].speaks ? (about ?? ERRORS[code]) : ERRORS[code]
+/** The body of an error, the same over HTTP and for a command that has opened the store itself. */
+export function toErrorBody({ code, about }: Refusal): ErrorBody {
+  const reason = ADMIN_API_ERRORS[code].isExplained ? (about ?? ERRORS[code]) : ERRORS[code]
   return { error: code, reason }
 }

@@ -1,10 +1,26 @@
 import type { AdministratorDirectory, UserEditor, UserImporter, UserReader } from '../../directory/directory.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 
-/** What one call brings: what stood in its path, its query, and its body as it was read from JSON. */
+/** One operation of the admin API, for a request or for a command that has opened the store itself. */
+export interface Operation<R> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below `/_cardea/api`. */
+  readonly path: string
+  run(deps: OperationDeps, call: Call): R | Promise<R>
+}
+
+export interface OperationDeps {
+  readonly directory: UserReader & UserEditor & UserImporter & AdministratorDirectory
+  readonly events: SecurityEvents
+  readonly settings: SettingsEditor
+  health(): Health
+}
+
 export interface Call {
+  /** The values of `{name}` in the path. */
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
+  /** Parsed JSON, not checked yet. */
   readonly body: unknown
   /** Aborted when the caller no longer waits. */
   readonly signal?: AbortSignal
@@ -15,27 +31,19 @@ export interface Call {
 export interface Caller {
   /** `null`: the owner of the process, at its socket. */
   readonly name: string | null
-  /** Throws unless the credential has proved the password, or this is it. */
+  /** Throws unless the credential has proved the password, or `current` is that password. */
   requirePassword(current: string | undefined): Promise<void>
 }
 
-/** The member by which the current password is sent beside a session that is too old to count alone. */
+/** The member of a body that holds the current password, for sessions that have not proved it recently. */
 export const CURRENT_PASSWORD = 'current_password'
 
-/** For changes of an account. Those of others may be made with any credential of an administrator. */
+/** For changes of the caller's own account. Other accounts may be changed with any credential of an administrator. */
 export async function requireOwnPassword({ caller }: Call, name: string, current: string | undefined): Promise<void> {
   if (caller?.name === name) await caller.requirePassword(current)
 }
 
-/** One thing that can be asked of Cardea, whoever asks: a request, or a command that has opened the store itself. */
-export interface Operation<R> {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below `/_cardea/api`. */
-  readonly path: string
-  run(deps: ControlDeps, call: Call): R | Promise<R>
-}
-
-/** One setting as it may be shown. */
+/** One setting in replies; secrets are masked. */
 export interface ShownSetting {
   readonly name: string
   readonly value: string
@@ -44,43 +52,42 @@ export interface ShownSetting {
   readonly note?: string
 }
 
-export interface ControlSettings {
-  /** Everything in force, defaults too; secrets masked. */
+export interface SettingsEditor {
+  /** All current settings, including defaults. */
   list(): readonly ShownSetting[]
-  /** Throws a `Refusal` for what cannot be set. When it has answered, the setting is in force, or waits for a restart. */
-  set(section: string, key: string, text: string, options: SetOptions): Promise<SettingChange>
-  /** Back to what files, environment and defaults say. */
+  /** Resolves when the setting is in effect or waits for a restart. Throws a `Refusal` if it cannot be set. */
+  set(setting: NewSetting, options: SetOptions): Promise<SettingChange>
+  /** Removes the stored value, so that files, environment and defaults apply again. */
   unset(section: string, key: string): Promise<SettingChange>
 }
 
+export interface NewSetting {
+  readonly section: string
+  readonly key: string
+  readonly text: string
+}
+
 export interface SetOptions {
-  /** Of the cookie secret: what was made with earlier ones is refused at once. */
+  /** For the cookie secret: cookies signed with earlier secrets are rejected at once. */
   readonly isImmediate: boolean
 }
 
 export interface SettingChange {
   readonly name: string
-  /** As it may be shown; empty for nothing. */
+  /** Secrets are masked; empty: there was none. */
   readonly previous: string
   readonly value: string
   readonly needsRestart: boolean
-  /** What is to be said of the new value. */
+  /** Warnings about the new value. */
   readonly warnings: readonly string[]
 }
 
-/** Of this node. */
+/** The state of this node. */
 export interface Health {
   readonly product: string
   readonly version: string
   readonly pid: number
   readonly store: string
-  /** Age of what is known of changes made elsewhere. */
+  /** The age of the last known change that another node made. */
   readonly stalenessMs: number
-}
-
-export interface ControlDeps {
-  readonly directory: UserReader & UserEditor & UserImporter & AdministratorDirectory
-  readonly events: SecurityEvents
-  readonly settings: ControlSettings
-  health(): Health
 }

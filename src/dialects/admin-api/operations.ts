@@ -1,20 +1,87 @@
 /**
- * Everything that can be asked of Cardea by who manages it, as one table: the routes of the control API, and what the
- * command line calls when it has opened the store itself, are both read from here, so that they cannot differ.
+ * Every operation of the admin API, as one table. The routes of the API are read from it, and the command line calls the
+ * same rows when it has opened the store itself, so the two cannot differ.
  */
+import { Refusal } from '../../base/errors.ts'
+import type { Handler, RequestContext, Route } from '../../http/request-context.ts'
 import { ADMINISTRATOR_OPERATIONS } from './administrators.ts'
-import { EXCHANGE_OPERATIONS } from './exchange.ts'
-import type { Operation } from './operation.ts'
-import { SETTING_OPERATIONS } from './settings.ts'
+import { FLAG, findArgument, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
+import type { Call, Caller, Operation, OperationDeps } from './operation.ts'
+import { TRANSFER_OPERATIONS } from './transfer.ts'
 import { USER_OPERATIONS } from './users.ts'
+
+const SETTING_OPERATIONS = {
+  'setting.list': {
+    method: 'GET',
+    path: '/settings',
+    run: ({ settings }) => ({ settings: settings.list() }),
+  },
+  'setting.set': {
+    method: 'PUT',
+    path: '/settings/{section}/{key}',
+    async run({ settings }, call) {
+      const { section, key } = readOption(call)
+      const members = readMembers(call.body, ['value', 'now'])
+      const isImmediate = findArgument(members, 'now', FLAG) ?? false
+      return settings.set({ section, key, text: requireText(members, 'value') }, { isImmediate })
+    },
+  },
+  'setting.unset': {
+    method: 'DELETE',
+    path: '/settings/{section}/{key}',
+    async run({ settings }, call) {
+      const { section, key } = readOption(call)
+      return settings.unset(section, key)
+    },
+  },
+} as const satisfies Record<string, Operation<unknown>>
+
+/** Administrators have operations of their own, which store a hash instead of the password. */
+function readOption({ params }: Call): { readonly section: string; readonly key: string } {
+  const { section = '', key = '' } = params
+  if (section === 'admins')
+    throw new Refusal('forbidden', { about: 'Administrators are not settings: use /administrators.' })
+  return { section, key }
+}
 
 export const OPERATIONS = {
   health: { method: 'GET', path: '/health', run: ({ health }) => health() },
   ...USER_OPERATIONS,
   ...ADMINISTRATOR_OPERATIONS,
-  ...EXCHANGE_OPERATIONS,
+  ...TRANSFER_OPERATIONS,
   ...SETTING_OPERATIONS,
 } as const satisfies Record<string, Operation<unknown>>
 
 export type OperationName = keyof typeof OPERATIONS
 export type OperationResult<N extends OperationName> = Awaited<ReturnType<(typeof OPERATIONS)[N]['run']>>
+
+/** The first segment of all paths of Cardea itself. */
+export const OWN_SEGMENT = '_cardea'
+export const API_PREFIX = `/${OWN_SEGMENT}/api`
+
+export interface OperationRoutesDeps extends OperationDeps {
+  /** Throws unless the credential of the request has proved the password of its user, or `current` is that password. */
+  requirePassword(context: RequestContext, current: string | undefined): Promise<void>
+}
+
+export function operationRoutes(deps: OperationRoutesDeps): readonly Route[] {
+  const operations: readonly Operation<unknown>[] = Object.values(OPERATIONS)
+  return [...Map.groupBy(operations, ({ path }) => path)].map(([path, rows]) => ({
+    path: `${API_PREFIX}${path}`,
+    methods: Object.fromEntries(rows.map((operation) => [operation.method, toHandler(operation, deps)])),
+  }))
+}
+
+const toHandler =
+  (operation: Operation<unknown>, deps: OperationRoutesDeps): Handler =>
+  async (context, params) => {
+    const body = operation.method === 'GET' ? undefined : await readJsonBody(context)
+    const { query, signal } = context
+    const caller = toCaller(context, deps)
+    return toJsonReply(200, await operation.run(deps, { params, query, body, signal, caller }))
+  }
+
+const toCaller = (context: RequestContext, { requirePassword }: OperationRoutesDeps): Caller => ({
+  name: context.authenticated?.identity.name ?? null,
+  requirePassword: (current) => requirePassword(context, current),
+})

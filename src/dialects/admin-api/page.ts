@@ -6,7 +6,7 @@ import type { AdminSessions } from './session.ts'
 
 /** The texts of the console's files. */
 export interface ConsoleFiles {
-  /** With the places `{{token}}`, `{{signIn}}` and `{{nonce}}`. */
+  /** Contains the placeholders `{{token}}`, `{{signIn}}` and `{{nonce}}`. */
   readonly page: string
   readonly style: string
   readonly script: string
@@ -19,22 +19,22 @@ export interface PageOptions {
   readonly isOwnOrigin: boolean
 }
 
-const READING: readonly string[] = ['GET', 'HEAD']
+const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export const pageRoutes = (options: PageOptions): readonly Route[] => [
-  { path: '/_cardea', allow: READING, methods: { GET: (context) => givePage(context, options) } },
+  { path: '/_cardea', allow: READ_METHODS, methods: { GET: (context) => showPage(context, options) } },
   fileRoute('/_cardea/console.css', 'text/css; charset=utf-8', options.files.style),
   fileRoute('/_cardea/console.js', 'text/javascript; charset=utf-8', options.files.script),
 ]
 
 const fileRoute = (path: string, type: string, body: string): Route => ({
   path,
-  allow: READING,
+  allow: READ_METHODS,
   methods: { GET: () => ({ status: 200, headers: [['Content-Type', type]], body }) },
 })
 
-/** A path without the slash is outside the path of the cookie. */
-async function givePage(context: RequestContext, options: PageOptions): Promise<Reply> {
+/** The cookie is not sent to the path without the slash at its end. */
+async function showPage(context: RequestContext, options: PageOptions): Promise<Reply> {
   if (!context.path.raw.endsWith('/')) return { status: 308, headers: [['Location', '/_cardea/']] }
   const nonce = randomBytes(16).toString('base64url')
   const values = {
@@ -56,17 +56,18 @@ async function givePage(context: RequestContext, options: PageOptions): Promise<
 const isOpen = (context: RequestContext, { isOwnOrigin }: PageOptions): boolean => isOwnOrigin || isTrustworthy(context)
 
 /**
- * Empty for a request that is no navigation: a script of this origin could have sent it, and would read the response.
- * Empty for a prefetch too: another page may have asked for it.
+ * The page token for a navigation of the user; otherwise empty. A script of this origin could read the response to its
+ * own request, and another page could have caused a prefetch.
  */
 async function findToken(context: RequestContext, { sessions, isOwnOrigin }: PageOptions): Promise<string> {
-  const isAlone = isOwnOrigin && context.header('sec-fetch-dest') === undefined
-  if ((!isTopLevelNavigation(context) && !isAlone) || isPrefetch(context)) return ''
+  // over plain HTTP browsers send no Sec-Fetch headers; here no other page shares the origin
+  const isUnlabelled = isOwnOrigin && context.header('sec-fetch-dest') === undefined
+  if ((!isTopLevelNavigation(context) && !isUnlabelled) || isPrefetch(context)) return ''
   const found = await sessions.find(context)
   return (found && sessions.pageTokenOf(found)) ?? ''
 }
 
-/** Nothing but the two files, by nonce: `'self'` would allow attachments of a database. */
+/** Allows the two files by nonce only: `'self'` would also allow attachments of a database. */
 const toPolicy = (nonce: string): HeaderPair => [
   'Content-Security-Policy',
   [
@@ -82,6 +83,6 @@ const toPolicy = (nonce: string): HeaderPair => [
   ].join('; '),
 ]
 
-/** The values are base64url or words of ours: nothing in them has a meaning in HTML. */
+/** The values are base64url or fixed words, so they need no escaping in HTML. */
 const fill = (page: string, values: Readonly<Record<string, string>>): string =>
-  page.replace(/\{\{(\w+)\}\}/g, (_place, name: string) => values[name] ?? '')
+  page.replace(/\{\{(\w+)\}\}/g, (_match, name: string) => values[name] ?? '')

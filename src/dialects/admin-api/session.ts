@@ -1,14 +1,13 @@
-// The session of a browser at /_cardea/: who is signed in, signing in, signing out.
+// The session of a browser at /_cardea/: shows who is signed in, signs in and signs out.
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
-import { findText, readMembers, requireText } from './arguments.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
-import { readJsonBody, toJsonReply } from './wire.ts'
+import { findText, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
 
-/** The handler name of an identity that the admin cookie vouches for. */
+/** The handler name of an identity that comes from the admin cookie. */
 export const ADMIN_SESSION = 'admin-session'
 
 export interface Credentials {
@@ -19,12 +18,12 @@ export interface Credentials {
 }
 
 export interface AdminSessions {
-  /** The identity of the admin cookie; `undefined` where there is none, or none that is live. */
+  /** The identity of the admin cookie; `undefined`: there is no valid cookie. */
   find(context: RequestContext): MaybePromise<Authenticated | undefined>
-  /** Opens a session and gives the value of its cookie; `undefined`: wrong name, password or code. */
+  /** Opens a session and returns the value of its cookie; `undefined`: wrong name, password or code. */
   open(credentials: Credentials, context: RequestContext): Promise<{ identity: Identity; value: string } | undefined>
   end(authenticated: Authenticated): Promise<void>
-  /** What a page of this session sends with every request. */
+  /** The token that a page of this session sends with every request. */
   pageTokenOf(authenticated: Authenticated): string | undefined
 }
 
@@ -62,7 +61,7 @@ async function signIn(context: RequestContext, options: SessionRouteOptions): Pr
   if (!options.isOwnOrigin && !isTrustworthy(context)) throw new Refusal('forbidden', { about: NEEDS_OWN_LISTENER })
   const opened = await options.sessions.open(await readCredentials(context), context)
   if (!opened) throw new Refusal('credential_refused')
-  await endCarried(context, options.sessions)
+  await endPresented(context, options.sessions)
   return toJsonReply(200, describe(opened, options), [renderAdminCookie(opened.value, context)])
 }
 
@@ -75,12 +74,12 @@ async function readCredentials(context: RequestContext): Promise<Credentials> {
   }
 }
 
-/** Who signs in again leaves no second session behind. */
-async function endCarried({ authenticated }: RequestContext, sessions: AdminSessions): Promise<void> {
+/** A new sign-in ends the session that the request was sent with. */
+async function endPresented({ authenticated }: RequestContext, sessions: AdminSessions): Promise<void> {
   if (authenticated?.by === ADMIN_SESSION) await sessions.end(authenticated)
 }
 
 async function signOut(context: RequestContext, { sessions }: SessionRouteOptions): Promise<Reply> {
-  await endCarried(context, sessions)
+  await endPresented(context, sessions)
   return toJsonReply(200, { name: null }, [renderClearedCookie(context)])
 }

@@ -8,21 +8,21 @@ import type { SecurityEvents } from '../../observe/security-events.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 
-/** Tells a program from a page: a page of another origin cannot set it without a preflight, which is refused. */
+/** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */
 export const INTENT_HEADER = 'x-cardea-control'
 
 export interface StepsDeps {
-  /** The identity of a program, by what it sends itself: never by a cookie of the doors. */
+  /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
   authenticate(context: RequestContext): MaybePromise<Authenticated>
-  /** Throws where the rules of a door close even what is open here. */
+  /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run'] | undefined
-  /** Left out where no browser signs in. */
+  /** Left out where no browser can sign in. */
   readonly sessions?: AdminSessions | undefined
   readonly events: SecurityEvents
 }
 
-/** The ordered checks of a request. What a browser may send unasked is refused before any password is checked. */
-export const controlSteps = (deps: StepsDeps): readonly Step[] => [
+/** The ordered checks of a request. A forged request of a browser is rejected before any password is checked. */
+export const adminApiSteps = (deps: StepsDeps): readonly Step[] => [
   { name: 'path', run: (context) => void context.path },
   { name: 'entry', run: (context) => (isOpen(context) ? deps.requireEntry?.(context) : undefined) },
   { name: 'intent', run: (context) => (isApi(context) ? requireIntent(context) : undefined) },
@@ -37,20 +37,20 @@ const isApi = ({ path: { segments } }: RequestContext): boolean => segments[1] =
 const isSession = ({ path: { segments } }: RequestContext): boolean =>
   segments.length === 3 && segments[1] === 'api' && segments[2] === 'session'
 
-/** The page, its files, and the session are for everyone; they hold nothing of the directory. */
+/** The page, its files and the session path need no credential. They show no data of the directory. */
 const isOpen = (context: RequestContext): boolean => !isApi(context) || isSession(context)
 
 function requireIntent(context: RequestContext): undefined {
   if (!isFromBrowser(context) && context.header('cookie') === undefined) return
   if (context.header(INTENT_HEADER) !== undefined) return
-  throw new Refusal('forbidden', { about: 'A request of a browser needs the header X-Cardea-Control.' })
+  throw new Refusal('forbidden', { about: 'A request from a browser needs the header X-Cardea-Control.' })
 }
 
 const BASIC = /^basic\b/i
 
 /**
- * What a program sends wins over the cookie. A browser adds remembered Basic passwords to the requests of every script of
- * the origin, and a proxy adds its headers: both count for programs only.
+ * An `Authorization` header is used instead of the cookie. A browser adds a remembered Basic password to the requests of
+ * every script of the origin, and a proxy adds its headers: both count for programs only.
  */
 async function authenticate(
   context: RequestContext,
@@ -66,20 +66,20 @@ async function authenticate(
   return undefined
 }
 
-/** A change by the cookie is refused from a page of another origin, even if it came to know the page token. */
+/** Rejects changes by the cookie from pages of other origins, even with the right page token. */
 function requireOwnOrigin(context: RequestContext): undefined {
   if (context.authenticated?.by !== ADMIN_SESSION || context.method === 'GET' || context.method === 'HEAD') return
   if (isCrossOrigin(context)) throw new Refusal('cross_origin')
 }
 
-/** Every request with the session, except the question who is signed in, and a sign-in, which brings its own password. */
+/** For every request with the session, except showing it, and sign-in, which has its own password. */
 function requirePageToken(context: RequestContext, { sessions, events }: StepsDeps): undefined {
   const { authenticated, method } = context
   if (authenticated?.by !== ADMIN_SESSION || (isSession(context) && method !== 'DELETE')) return
   const expected = sessions?.pageTokenOf(authenticated)
   const sent = context.header(PAGE_TOKEN_HEADER)
   if (expected !== undefined && sent !== undefined && isSameSecret(sent, expected)) return
-  // a missing one may be a page that was loaded before the sign-in
+  // a missing one is not recorded: the page may have been loaded before the sign-in
   if (sent !== undefined) events.record('sign-in.refused', { reason: 'wrong page token', handler: ADMIN_SESSION })
   throw new Refusal('page_token_required')
 }

@@ -1,29 +1,16 @@
 import { Refusal } from '../../base/errors.ts'
-import type { UserDraft } from '../../directory/directory.ts'
-import { withGrant } from '../../directory/grants.ts'
+import type { UserReader } from '../../directory/directory.ts'
 import type { Grant, GrantLevel, User } from '../../directory/user.ts'
-import {
-  findArgument,
-  findText,
-  isFlag,
-  isList,
-  isTextList,
-  type Members,
-  readCount,
-  readMembers,
-  requireArgument,
-  requireText,
-} from './arguments.ts'
+import { describePassword } from '../../passwords/schemes.ts'
+import { FLAG, findText, readCount, readMembers, requireArgument, requireText } from './json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, requireOwnPassword } from './operation.ts'
-import { type ShownUser, showUser } from './shown-user.ts'
+import { readDraft, readGrant, readRoleChange } from './user-input.ts'
 
 export interface UserPage {
   readonly users: readonly ShownUser[]
-  /** To be sent as `after` for the page that follows; absent on the last. */
+  /** The value of `after` for the next page; absent on the last one. */
   readonly next?: string
 }
-
-const PAGE = 1000
 
 export const USER_OPERATIONS = {
   'user.list': {
@@ -88,7 +75,7 @@ export const USER_OPERATIONS = {
     path: '/users/{name}/active',
     async run({ directory }, call) {
       const members = readMembers(call.body, ['active', CURRENT_PASSWORD])
-      const isActive = requireArgument(members, 'active', isFlag, 'true or false')
+      const isActive = requireArgument(members, 'active', FLAG)
       if (!isActive) await requireOwnPassword(call, nameOf(call), findText(members, CURRENT_PASSWORD))
       return showUser(await directory.setActive(nameOf(call), isActive))
     },
@@ -100,18 +87,20 @@ export const USER_OPERATIONS = {
   },
 } as const satisfies Record<string, Operation<unknown>>
 
-/** Of a request that may have no body at all. */
+/** For a request that may have no body. */
 export const findCurrentPassword = ({ body }: Call): string | undefined =>
   body === undefined ? undefined : findText(readMembers(body, [CURRENT_PASSWORD]), CURRENT_PASSWORD)
 
 export const nameOf = ({ params }: Call): string => params['name'] ?? ''
 
-/** One page in the order of names, and where the next begins. */
+const MAX_PAGE = 1000
+
+/** One page in the order of names, and the name after which the next one begins. */
 export async function readPage(
-  directory: { listUsers(range: Parameters<UserLister>[0]): ReturnType<UserLister> },
+  directory: Pick<UserReader, 'listUsers'>,
   query: URLSearchParams,
 ): Promise<{ readonly page: readonly User[]; readonly next: string | undefined }> {
-  const limit = readCount(query, 'limit', PAGE, PAGE)
+  const limit = readCount(query, 'limit', MAX_PAGE)
   const after = query.get('after')
   const page = await directory.listUsers({
     limit,
@@ -120,68 +109,34 @@ export async function readPage(
   return { page, next: page.length < limit ? undefined : page.at(-1)?.name }
 }
 
-type UserLister = (range: {
-  readonly limit: number
-  readonly from?: { readonly name: string; readonly isInclusive: boolean }
-}) => Promise<readonly User[]>
-
-function readDraft(body: unknown): UserDraft {
-  const members = readMembers(body, ['name', 'password', 'active', 'roles', 'grants'])
-  const password = findText(members, 'password')
-  const isActive = findArgument(members, 'active', isFlag, 'true or false')
-  const roles = findArgument(members, 'roles', isTextList, 'a list of texts')
-  return {
-    name: requireText(members, 'name'),
-    ...(password !== undefined && { password: { password } }),
-    ...(isActive !== undefined && { isActive }),
-    ...(roles && { roles }),
-    multiModel: { grants: readGrants(findArgument(members, 'grants', isList, 'a list') ?? []) },
-  }
+/** A user in replies: nothing that could be used to sign in as that user. */
+export interface ShownUser {
+  readonly name: string
+  readonly active: boolean
+  readonly roles: readonly string[]
+  readonly grants: Readonly<Record<string, ShownGrant>>
+  /** The scheme of the stored password, in words; `null`: there is none. */
+  readonly password: string | null
+  readonly revision: string
+  readonly accessTokens: number
 }
 
-const readGrants = (list: readonly unknown[]): ReadonlyMap<string, Grant> =>
-  list
-    .map((item) => readGrant(item, 'A grant'))
-    .reduce<ReadonlyMap<string, Grant>>(
-      (grants, { level, database, collection }) => withGrant(grants, level, { database, collection }),
-      new Map(),
-    )
-
-interface GrantArguments {
-  readonly database: string
-  /** `undefined`: taken away. */
-  readonly level: GrantLevel | undefined
-  readonly collection: string | undefined
+interface ShownGrant {
+  readonly level?: GrantLevel
+  readonly collections?: Readonly<Record<string, GrantLevel>>
 }
 
-const LEVELS: ReadonlyMap<unknown, GrantLevel | undefined> = new Map<unknown, GrantLevel | undefined>([
-  ['rw', 'rw'],
-  ['ro', 'ro'],
-  ['none', 'none'],
-  [null, undefined],
-])
+const showUser = (user: User): ShownUser => ({
+  name: user.name,
+  active: user.isActive,
+  roles: user.document.roles,
+  grants: Object.fromEntries([...user.multiModel.grants].map(([database, grant]) => [database, showGrant(grant)])),
+  password: describePassword(user.password),
+  revision: user.document.revision,
+  accessTokens: user.multiModel.tokens.length,
+})
 
-function readGrant(value: unknown, what: string): GrantArguments {
-  const members = readMembers(value, ['database', 'level', 'collection'], what)
-  if (!LEVELS.has(members['level'])) throw new Refusal('bad_request', { about: 'level must be rw, ro, none or null.' })
-  return {
-    database: requireText(members, 'database'),
-    level: LEVELS.get(members['level']),
-    collection: findText(members, 'collection'),
-  }
-}
-
-/** `roles` replaces them; `add` and `remove` leave the others as they are. */
-function readRoleChange(body: unknown): (user: User) => User {
-  const members = readMembers(body, ['roles', 'add', 'remove'])
-  const roles = findRoles(members, 'roles')
-  const added = findRoles(members, 'add') ?? []
-  const removed = findRoles(members, 'remove') ?? []
-  return (user) => {
-    const kept = (roles ?? user.document.roles).filter((role) => !removed.includes(role))
-    return { ...user, document: { ...user.document, roles: [...new Set([...kept, ...added])] } }
-  }
-}
-
-const findRoles = (members: Members, name: string): readonly string[] | undefined =>
-  findArgument(members, name, isTextList, 'a list of texts')
+const showGrant = ({ level, collections }: Grant): ShownGrant => ({
+  ...(level && { level }),
+  ...(collections.size > 0 && { collections: Object.fromEntries(collections) }),
+})

@@ -1,31 +1,28 @@
-/**
- * What stands beside the doors for other programs: the keys that verify what Cardea signs, and the question a proxy asks
- * before it lets a request pass. Plain HTTP, in neither database's words.
- */
+// Plain HTTP for other programs: the key set, and the endpoint that a proxy asks before it forwards a request.
 import { ERRORS, type ErrorCode, Refusal } from '../../base/errors.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Route, Step } from '../../http/request-context.ts'
 
-export interface WaysideOptions {
+export interface ForwardAuthDialectOptions {
   readonly name: string
   readonly steps?: readonly Step[]
   readonly routes: readonly Route[]
   statusOf(code: ErrorCode): number
-  /** What the door beside adds to every reply that is told who is asking. */
+  /** What the door adds to every reply of an authenticated request. */
   readonly furtherHeaders?: FurtherHeaders | undefined
-  /** As `Dialect` has it. */
+  /** See `Dialect`. */
   readonly ignoresMethodOverride?: true
 }
 
 export type FurtherHeaders = (context: RequestContext, reply: Reply) => readonly HeaderPair[]
 
-export const createWaysideDialect = ({
+export const createForwardAuthDialect = ({
   name,
   steps = [],
   routes,
   statusOf,
   furtherHeaders,
   ...rest
-}: WaysideOptions): Dialect => ({
+}: ForwardAuthDialectOptions): Dialect => ({
   ...rest,
   name,
   requestIdHeader: REQUEST_ID,
@@ -54,7 +51,7 @@ const REQUEST_ID = 'X-Request-Id'
 const NO_SNIFFING: HeaderPair = ['X-Content-Type-Options', 'nosniff']
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
 
-/** Spelled plainly or not at all: nothing here needs an encoding. A slash at the end is harmless. */
+/** No path here needs percent-encoding, so an encoded one is not found. A slash at the end is ignored. */
 function readPlainPath(raw: string): Path {
   const segments = raw.split('/').slice(1)
   if (segments.at(-1) === '') segments.pop()

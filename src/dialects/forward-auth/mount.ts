@@ -4,7 +4,7 @@ import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { HeaderPair, RequestContext, Step } from '../../http/request-context.ts'
-import { createWaysideDialect, type FurtherHeaders } from './dialect.ts'
+import { createForwardAuthDialect, type FurtherHeaders } from './dialect.ts'
 import { GATE, gateRoute, KEYS, keysRoute, WELL_KNOWN } from './routes.ts'
 
 export interface KeySetDeps {
@@ -28,7 +28,7 @@ export function mountForwardAuth(deps: ForwardAuthDeps): readonly Mount[] {
     mountKeySet(deps, [{ name: 'entry', run: requireEntry }]),
     {
       segment: GATE,
-      dialect: createWaysideDialect({
+      dialect: createForwardAuthDialect({
         name: 'gate',
         routes: [gateRoute({ authenticate, introduce })],
         statusOf,
@@ -43,5 +43,5 @@ export function mountForwardAuth(deps: ForwardAuthDeps): readonly Mount[] {
 /** Mounts only `jwks.json`: other paths under `.well-known` belong to the upstream. */
 export const mountKeySet = ({ keys, statusOf }: KeySetDeps, steps: readonly Step[] = []): Mount => ({
   segment: `${WELL_KNOWN}/${KEYS}`,
-  dialect: createWaysideDialect({ name: 'keys', steps, routes: [keysRoute(keys)], statusOf }),
+  dialect: createForwardAuthDialect({ name: 'keys', steps, routes: [keysRoute(keys)], statusOf }),
 })

@@ -7,18 +7,18 @@ export const WELL_KNOWN = '.well-known'
 export const KEYS = 'jwks.json'
 export const GATE = '_gate'
 
-const READING: readonly string[] = ['GET', 'HEAD']
+const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
-/** The public halves of the keys that sign for services. */
+/** The public keys that verify what Cardea signs for services. */
 export const keysRoute = (keys: () => readonly object[]): Route => ({
   path: `/${WELL_KNOWN}/${KEYS}`,
-  allow: READING,
+  allow: READ_METHODS,
   methods: {
     GET: ({ authenticated }) => ({
       status: 200,
       headers: [
         ['Content-Type', 'application/jwk-set+json'],
-        // where a credential was needed, no shared cache serves the keys to others
+        // where a credential is required, a shared cache must not serve the keys to other clients
         ['Cache-Control', authenticated === undefined ? 'public, max-age=300' : 'private, max-age=300'],
       ],
       body: JSON.stringify({ keys: keys() }),
@@ -28,30 +28,30 @@ export const keysRoute = (keys: () => readonly object[]): Route => ({
 
 export interface GateDeps {
   authenticate(context: RequestContext): MaybePromise<Authenticated>
-  /** The headers that tell an application who is asking. */
+  /** The headers that name the user to an application. */
   introduce(authenticated: Authenticated): readonly HeaderPair[]
 }
 
 /**
- * Whether a request may pass, for a proxy that asks with its client's headers: 204 and who it is, or 401. With
- * `?role=` only who has one of these roles, or is an administrator; else 403. Any other parameter is 400: one that is
- * misspelt would let everybody pass.
+ * Decides for a proxy, which sends its client's headers, whether a request may pass: 204 with the identity, or 401. With
+ * `?role=`, 403 unless the user has one of these roles or is an administrator. Any other parameter is 400: ignoring a
+ * misspelt one would let every user pass.
  */
 export const gateRoute = (deps: GateDeps): Route => ({
   path: `/${GATE}`,
-  allow: READING,
-  methods: { GET: (context) => answerGate(context, deps) },
+  allow: READ_METHODS,
+  methods: { GET: (context) => decide(context, deps) },
 })
 
-async function answerGate(context: RequestContext, { authenticate, introduce }: GateDeps): Promise<Reply> {
+async function decide(context: RequestContext, { authenticate, introduce }: GateDeps): Promise<Reply> {
   if (context.rawQuery !== '') checkParameters(context.query)
-  const authenticated = await identify(context, authenticate)
+  const authenticated = await authenticateOrAnonymous(context, authenticate)
   context.authenticated = authenticated
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
   const wanted = context.query.getAll(ROLE).flatMap((list) => list.split(','))
   const { roles, isAdmin, isSuperuser } = authenticated.identity
-  const isWelcome = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
-  if (!isWelcome) throw new Refusal('forbidden')
+  const isAllowed = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
+  if (!isAllowed) throw new Refusal('forbidden')
   return { status: 204, headers: [['Cache-Control', 'no-store'], ...introduce(authenticated)] }
 }
 
@@ -62,8 +62,11 @@ function checkParameters(query: URLSearchParams): void {
     if (name !== ROLE) throw new Refusal('bad_request', { about: `/${GATE} takes no parameter but ${ROLE}` })
 }
 
-/** A proxy knows yes, no and broken: a credential that is wrong in whatever way is no. */
-async function identify(context: RequestContext, authenticate: GateDeps['authenticate']): Promise<Authenticated> {
+/** A proxy expects 2xx, 401 or 5xx: any wrong credential is 401. */
+async function authenticateOrAnonymous(
+  context: RequestContext,
+  authenticate: GateDeps['authenticate'],
+): Promise<Authenticated> {
   try {
     return await authenticate(context)
   } catch (error) {

@@ -1,4 +1,4 @@
-// Many users at once, in and out. The one place of this API that shows stored passwords: who moves users needs them.
+// Import and export of many users. Only these operations return stored password hashes.
 
 import { Refusal } from '../../base/errors.ts'
 import type { ImportOutcome, UserDraft } from '../../directory/directory.ts'
@@ -6,8 +6,8 @@ import { FORMAT_NAMES } from '../../transfer/format-names.ts'
 import { FORMATS } from '../../transfer/formats.ts'
 import { readDraft } from '../../transfer/read-draft.ts'
 import { type RecordWriter, toReason, type Written } from '../../transfer/records.ts'
-import { findArgument, findText, isFlag, isList, readMembers, requireArgument } from './arguments.ts'
-import { type Call, type ControlDeps, CURRENT_PASSWORD, type Operation } from './operation.ts'
+import { FLAG, findArgument, findText, LIST, readMembers, requireArgument } from './json.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps } from './operation.ts'
 import { readPage } from './users.ts'
 
 export type ShownOutcome =
@@ -16,7 +16,7 @@ export type ShownOutcome =
 
 export interface ExportPage {
   readonly users: readonly ExportedUser[]
-  /** To be sent as `after` for the page that follows; absent on the last. */
+  /** The value of `after` for the next page; absent on the last one. */
   readonly next?: string
 }
 
@@ -24,22 +24,23 @@ export interface ExportedUser extends Written {
   readonly name: string
 }
 
-export const EXCHANGE_OPERATIONS = {
-  'exchange.import': {
+export const TRANSFER_OPERATIONS = {
+  'transfer.import': {
     method: 'POST',
     path: '/exchange/users',
     async run({ directory }, call) {
       const members = readMembers(call.body, ['users', 'replace', 'trial', CURRENT_PASSWORD])
-      const list = requireArgument(members, 'users', isList, 'a list')
-      const replaces = findArgument(members, 'replace', isFlag, 'true or false') ?? false
-      const isTrial = findArgument(members, 'trial', isFlag, 'true or false') ?? false
-      if (list.length > MAX_USERS) throw new Refusal('bad_request', { about: `users must be ${MAX_USERS} at most.` })
+      const list = requireArgument(members, 'users', LIST)
+      const replaces = findArgument(members, 'replace', FLAG) ?? false
+      const isTrial = findArgument(members, 'trial', FLAG) ?? false
+      if (list.length > MAX_USERS)
+        throw new Refusal('bad_request', { about: `users must have at most ${MAX_USERS} entries.` })
       const current = findText(members, CURRENT_PASSWORD)
       const readings = replaces ? await guardOwn(list.map(readOne), call, current) : list.map(readOne)
       return { outcomes: await importAll(directory, readings, { onTaken: replaces ? 'replace' : 'keep', isTrial }) }
     },
   },
-  'exchange.export': {
+  'transfer.export': {
     method: 'GET',
     path: '/exchange/users',
     async run({ directory, events }, { query }): Promise<ExportPage> {
@@ -50,7 +51,7 @@ export const EXCHANGE_OPERATIONS = {
       return { users, ...(next !== undefined && { next }) }
     },
   },
-  'exchange.administrators': {
+  'transfer.administrators': {
     method: 'GET',
     path: '/exchange/administrators',
     run({ directory, events }) {
@@ -59,21 +60,21 @@ export const EXCHANGE_OPERATIONS = {
       return { administrators }
     },
   },
-  'exchange.count': {
+  'transfer.count': {
     method: 'GET',
     path: '/exchange/count',
     run: async ({ directory }) => ({ users: await directory.countUsers() }),
   },
 } as const satisfies Record<string, Operation<unknown>>
 
-/** How the records are to be written. What stands around them is for who asks. */
+/** Writes single records. The client adds what a whole file of that format needs around them. */
 function readWriter(query: URLSearchParams): RecordWriter {
   const format = FORMAT_NAMES.find((name) => name === query.get('format'))
   if (!format) throw new Refusal('bad_request', { about: `format must be one of ${FORMAT_NAMES.join(', ')}.` })
   return FORMATS[format].createWriter({ idPrefix: query.get('id-prefix') ?? '', administrators: [] })
 }
 
-/** The store is busy with all of them at once. */
+/** All of them occupy the store at once. */
 const MAX_USERS = 1000
 
 interface ImportRules {
@@ -81,9 +82,9 @@ interface ImportRules {
   readonly isTrial: boolean
 }
 
-/** A record that cannot be read has its own outcome, and the others theirs. */
+/** Returns one outcome for each record, also for those that cannot be read. */
 async function importAll(
-  directory: ControlDeps['directory'],
+  directory: OperationDeps['directory'],
   readings: readonly Reading[],
   { onTaken, isTrial }: ImportRules,
 ): Promise<readonly ShownOutcome[]> {
@@ -94,7 +95,7 @@ async function importAll(
 
 type Reading = { readonly draft: UserDraft } | (ShownOutcome & { readonly kind: 'refused' })
 
-/** A record that replaces the user who sends it changes the own password: it is refused without a proof of that one. */
+/** A record that replaces the caller's own account changes its password: it is rejected without a proof of the current one. */
 async function guardOwn(
   readings: readonly Reading[],
   call: Call,
@@ -121,6 +122,6 @@ function readOne(value: unknown): Reading {
 }
 
 function show(outcome: ImportOutcome | undefined): ShownOutcome {
-  if (!outcome) throw new TypeError('A draft had no outcome')
+  if (!outcome) throw new TypeError('The directory returned too few outcomes')
   return outcome.kind === 'refused' ? { kind: 'refused', reason: toReason(outcome.error) } : { kind: outcome.kind }
 }
