@@ -2,7 +2,8 @@
 // the stale files, and exits with 1 if there are any.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { renderDefaultIni, renderOptionsPage } from '../src/config/render.ts'
+import { renderDefaultIni } from '../src/config/render.ts'
+import { renderOptionsPage } from '../src/config/render-page.ts'
 import { renderEventsPage } from '../src/observe/render-events.ts'
 
 const root = dirname(import.meta.dirname)

@@ -14,13 +14,13 @@ import type { Config } from './config/options.ts'
 import type { Authenticated } from './directory/identity.ts'
 import { type RequestLike, toIncoming } from './http/identify.ts'
 import type { HeaderPair } from './http/request-context.ts'
-import type { ReloadReport } from './live-config/live-config.ts'
+import type { ReloadReport } from './live-config/reload.ts'
 import { ConfigError, StartError } from './live-config/start-error.ts'
 import type { Addresses, DoorName } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
-export type { ReloadReport } from './live-config/live-config.ts'
+export type { ReloadReport } from './live-config/reload.ts'
 export type { Addresses, DoorName } from './wiring/app.ts'
 export { ConfigError, StartError }
 

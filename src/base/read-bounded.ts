@@ -1,10 +1,10 @@
-// Files somebody else named: whatever stands there, reading it neither blocks nor grows without end.
+// Reads files whose path is configured: never blocks, and never reads more than a limit.
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
 
 export interface BoundedFile {
   readonly bytes: Buffer
   readonly mode: number
-  /** A pipe gives what is in it once. */
+  /** A pipe can be read only once. */
   readonly isPipe: boolean
 }
 
@@ -14,9 +14,9 @@ export interface ReadBounds {
   readonly mayBePipe?: boolean
 }
 
-/** Throws a system error, or one that says what is wrong with the file. */
+/** Throws a system error, or an error that describes the problem. */
 export function readBounded(path: string, { maxBytes, mayBePipe = false }: ReadBounds): BoundedFile {
-  // a pipe nobody writes to would keep the opening waiting for ever
+  // opening a pipe without a writer would block
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const found = fstatSync(file)
@@ -48,7 +48,7 @@ function readWhole(file: number, maxBytes: number): Buffer {
 const WAIT_MS = 10
 const MAX_WAITS = 1000
 
-/** Waits a while for who has a pipe open and has not written yet. */
+/** Waits for a writer that has opened the pipe and not written yet. */
 function readPatiently(file: number, into: Buffer): number {
   const never = new Int32Array(new SharedArrayBuffer(4))
   for (let waits = 0; waits < MAX_WAITS; waits += 1) {

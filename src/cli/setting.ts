@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { soundsSecret } from '../config/compatibility.ts'
+import { hasSecretName } from '../config/compatibility.ts'
 import { findOption, splitName } from '../config/options.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -42,7 +42,7 @@ const nameOf = ({ section, key }: Place): string => `${section}.${key}`
 
 const isSecret = ({ section, key }: Place): boolean => {
   const row = findOption(section, key)
-  return section === 'jwt_keys' || (row ? row.option.secret === true : soundsSecret(key))
+  return section === 'jwt_keys' || (row ? row.option.secret === true : hasSecretName(key))
 }
 
 const usage = (message: string): ExitError => new ExitError(EXIT.usage, message)

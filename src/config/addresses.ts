@@ -25,7 +25,7 @@ function readHost(value: string, expects: string): string {
   return HOST_NAME.test(value) && !ALL_DIGITS.test(value) ? value.toLowerCase() : refuse(expects)
 }
 
-/** Where a door listens. A name could be set at run time that no start finds. */
+/** Where a door listens. Other host names are rejected: one that does not resolve would prevent the next start. */
 export const bindAddress: Codec<string> = {
   expects: 'an IP address, localhost, or any',
   parse: (value) => {
@@ -99,23 +99,22 @@ function readPeer(item: string): string {
     : refuse(PEERS)
 }
 
-/** Peers that are believed, as words; `expandPeers` gives the ranges. */
+/** Trusted peers as configured; `expandPeers` converts them to ranges. */
 export const peers: Codec<readonly string[]> = {
   expects: PEERS,
   parse: (value) => Object.freeze(isNone(itemsOf(value)) ? [] : itemsOf(value).map(readPeer)),
   print: (list) => (list.length === 0 ? 'none' : list.join(', ')),
   isList: true,
-  warn: (list) =>
-    list.some((item) => item.endsWith('/0')) ? 'every peer of a whole address family is believed' : undefined,
+  warn: (list) => (list.some((item) => item.endsWith('/0')) ? 'this trusts every address' : undefined),
 }
 
 export interface PeerRanges {
   readonly ranges: readonly { readonly family: 'ipv4' | 'ipv6'; readonly address: string; readonly prefix: number }[]
-  /** Whether peers on a Unix socket are among them: they are where `loopback` is. */
+  /** Whether peers on a Unix socket are trusted: `loopback` includes them. */
   readonly hasUnix: boolean
 }
 
-/** The ranges a list of peers stands for. */
+/** The address ranges of a list of peers. */
 export function expandPeers(list: readonly string[]): PeerRanges {
   const ranges = list
     .flatMap((item) => (item === 'loopback' ? LOOPBACK : [item]))
@@ -128,7 +127,7 @@ export function expandPeers(list: readonly string[]): PeerRanges {
 
 const URLS = 'http or https URLs without path, user or query, separated by commas'
 
-/** `scheme://host:port` of servers behind Cardea. What is more in a URL would be dropped silently, so it is refused. */
+/** `scheme://host:port` of upstream servers. A path or query would be ignored, so it is rejected. */
 export const serverUrls: Codec<readonly string[]> = listOf(URLS, (item) => {
   const url = URL.canParse(item) ? new URL(item) : undefined
   const isPlain =
@@ -141,7 +140,7 @@ const ORIGIN = /^(?:\*|null|[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@\\,]+)$/
 
 export const origins: Codec<readonly string[]> = listOf(ORIGINS, (item) => (ORIGIN.test(item) ? item : refuse(ORIGINS)))
 
-/** As the multi-model database reads them: one trailing slash dropped, `all` is `*`, `none` alone is nobody. */
+/** As ArangoDB reads them: one trailing slash is removed, `all` means `*`, `none` alone means no origin. */
 export const trustedOrigins: Codec<readonly string[]> = {
   expects: `${ORIGINS}, all, or none`,
   parse: (value) => {
@@ -154,7 +153,7 @@ export const trustedOrigins: Codec<readonly string[]> = {
   isList: true,
 }
 
-/** Domain of a cookie: nothing that could begin another attribute. */
+/** Domain of a cookie. No character that could begin another attribute. */
 export const cookieDomain = matching('a domain name, or nothing', /^(?:\.?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)?$/)
 
 const STORE = 'sqlite:path, sqlite::memory: or postgres://…'

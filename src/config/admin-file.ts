@@ -7,19 +7,19 @@ import { isFileReference } from './secrets.ts'
 import type { AdminEntry } from './settings.ts'
 
 /**
- * Puts the stored form of an administrator's password where the clear text stood, unless the line says something else
- * by now. Gives the reason where it was left alone, else nothing.
+ * Replaces the plain-text password of an administrator by its hash, unless the line has changed since it was read.
+ * Returns the reason if the file was not changed.
  */
 export function rewriteAdmin({ name, text, source }: AdminEntry, stored: string): string | undefined {
-  if (source.kind !== 'file') return 'it was not given in a file'
+  if (source.kind !== 'file') return 'it is not set in a file'
   const { path, line } = source
   try {
     const content = readUtf8(readFileSync(path))
     if (content === undefined) return 'the file is not UTF-8 any more'
     const entry = readIni(content).entries.find((candidate) => candidate.line === line && candidate.key === name)
-    if (entry?.section !== 'admins') return 'the line has changed meanwhile'
-    if (isFileReference(entry.text)) return 'the line names a file, which is left alone'
-    if (!isSameSecret(entry.text, text)) return 'the line has changed meanwhile'
+    if (entry?.section !== 'admins') return 'the line has changed since it was read'
+    if (isFileReference(entry.text)) return 'the line names a file, which is never rewritten'
+    if (!isSameSecret(entry.text, text)) return 'the line has changed since it was read'
     replaceFile(path, setIniValue(content, { line, key: name }, stored))
     return undefined
   } catch (error) {
@@ -27,15 +27,15 @@ export function rewriteAdmin({ name, text, source }: AdminEntry, stored: string)
   }
 }
 
-/** An existing line of a file: its number, and the key that stands there. */
+/** An existing line of a file, and the key it sets. */
 export interface IniPlace {
   readonly line: number
   readonly key: string
 }
 
 /**
- * Changes one value of one existing line; every other byte stays as it was. Throws `RangeError` where there is no such
- * line, or where the new value would not read back.
+ * Changes the value of one existing line and no other byte. Throws `RangeError` if there is no such line, or if the new
+ * value would not be read back unchanged.
  */
 export function setIniValue(text: string, { line, key }: IniPlace, value: string): string {
   const before = readIni(text)
@@ -50,8 +50,8 @@ export function setIniValue(text: string, { line, key }: IniPlace, value: string
   return after
 }
 
-/** Everything a text says, apart from where in it the values stand. */
-function meaningOf({ entries, sections, remarks }: Ini): string {
+/** The parsed contents without the positions of values. */
+function meaningOf({ entries, sections, unparsable }: Ini): string {
   const pairs = entries.map(({ section, key, text, line, sectionLine }) => [section, key, text, line, sectionLine])
-  return JSON.stringify([pairs, sections, remarks])
+  return JSON.stringify([pairs, sections, unparsable])
 }

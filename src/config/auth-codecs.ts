@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Codec, itemsOf, refuse } from './codecs.ts'
 
-/** A claim every token must have; with a value, one that must be equal to it. */
+/** A claim every token must have, with this value if one is given. */
 export interface RequiredClaim {
   readonly name: string
   readonly value?: string
@@ -29,12 +29,12 @@ export const requiredClaims: Codec<readonly RequiredClaim[]> = {
 const HANDLERS = ['jwt', 'proxy', 'cookie', 'default'] as const
 export type HandlerName = (typeof HANDLERS)[number]
 
-const HANDLER_LIST = `${HANDLERS.join(', ')}, each at most once, in the order they are asked`
+const HANDLER_LIST = `${HANDLERS.join(', ')}, each at most once, in order`
 const TUPLE = /\{\s*\w+\s*,\s*([a-z]+)_authentication_handler\s*\}/g
 
 /**
- * Names in order, or the tuples the document database writes. `null_authentication_handler`, which makes everyone an
- * administrator there, is not among them.
+ * Names in order, or the tuples of CouchDB. `null_authentication_handler`, which makes every client an administrator
+ * there, is not accepted.
  */
 export const handlers: Codec<readonly HandlerName[]> = {
   expects: HANDLER_LIST,
@@ -48,7 +48,7 @@ export const handlers: Codec<readonly HandlerName[]> = {
   print: (names) => names.join(', '),
 }
 
-/** Digest names as the document database knows them, with the names `node:crypto` has for them. */
+/** Digest names of CouchDB, with those of `node:crypto`. */
 const DIGESTS: ReadonlyMap<string, string> = new Map([
   ['sha', 'sha1'],
   ...['sha224', 'sha256', 'sha384', 'sha512', 'ripemd160', 'md5', 'md4'].map((name) => [name, name] as const),
@@ -60,7 +60,7 @@ const DIGESTS: ReadonlyMap<string, string> = new Map([
 const WEAK: ReadonlySet<string> = new Set(['md4', 'md5'])
 const DIGEST_LIST = `names of hash algorithms separated by commas, out of ${[...DIGESTS.keys()].join(', ')}`
 
-/** Tried, not looked up: a cryptographic library may list what it does not offer. */
+/** Tries it: OpenSSL may list digests that it does not provide. */
 function tryDigest(name: string): boolean {
   try {
     createHmac(name, 'key').digest()
@@ -73,12 +73,12 @@ function tryDigest(name: string): boolean {
 const AVAILABLE: ReadonlySet<string> = new Set([...DIGESTS].filter(([, name]) => tryDigest(name)).map(([name]) => name))
 const isAvailable = (name: string): boolean => AVAILABLE.has(name)
 
-/** The first signs, so the machine must offer it. Others that it does not offer are left out. */
+/** The first signs, so it must be available. Others that are not available are skipped. */
 function readDigests(value: string): readonly string[] {
   const names = itemsOf(value)
   const [first] = names
   if (first === undefined || !names.every((name) => DIGESTS.has(name))) return refuse(DIGEST_LIST)
-  if (!isAvailable(first)) refuse(`a first algorithm, which signs, that this machine offers; ${first} is not offered`)
+  if (!isAvailable(first)) refuse(`a first algorithm (it signs) that is available on this machine; ${first} is not`)
   return Object.freeze(names)
 }
 
@@ -86,7 +86,7 @@ function warnAboutDigests(names: readonly string[]): string | undefined {
   const missing = names.filter((name) => !isAvailable(name))
   const weak = names.filter((name) => WEAK.has(name) && isAvailable(name))
   const warnings = [
-    ...(missing.length > 0 ? [`${missing.join(' and ')}: this machine does not offer it, and it is left out`] : []),
+    ...(missing.length > 0 ? [`${missing.join(' and ')}: not available on this machine; skipped`] : []),
     ...(weak.length > 0 ? [`${weak.join(' and ')}: weak`] : []),
   ]
   return warnings.length > 0 ? warnings.join('; ') : undefined
@@ -100,11 +100,11 @@ export const digests: Codec<readonly string[]> = {
   warn: warnAboutDigests,
 }
 
-/** The names `node:crypto` has for digests of the table, those this machine offers, in order; never an empty list. */
+/** The available digests of a list under their names of `node:crypto`, in order; never an empty list. */
 export function toDigests(names: readonly string[]): readonly string[] {
   const usable = names.filter(isAvailable).map((name) => DIGESTS.get(name) ?? name)
   return usable.length > 0 ? usable : ['sha256']
 }
 
-/** The digests of the table that this machine offers. */
+/** The digests that are available on this machine. */
 export const listDigests = (): readonly string[] => [...DIGESTS.keys()].filter(isAvailable)

@@ -18,19 +18,19 @@ export interface ChangeProblem {
     | 'masked'
     | 'pinned'
     | 'not-settable'
-  /** What is wrong; no secret stands in it. */
+  /** What is wrong. Contains no secret. */
   readonly message: string
   readonly nearest?: string
 }
 
 const BAD_NAME = /[\x00-\x08\x0a-\x1f\x7f[\]]/
-/** As much as a command takes from standard input. */
+/** The limit for values that a command reads from standard input. */
 const MAX_VALUE_BYTES = 65_536
 const BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
 
 /**
- * Whether `[section] key` may be given `text` over HTTP, or be deleted where that is `undefined`. An unknown section may
- * hold anything, because it has no effect, unless its name is nearly that of one which has.
+ * Checks whether `[section] key` can be set to `text` at run time, or deleted if `text` is `undefined`. An unknown section
+ * accepts any key, because it has no effect, unless its name is similar to a section that has.
  */
 export function checkChange(
   settings: Settings,
@@ -48,7 +48,7 @@ export function checkChange(
   )
 }
 
-// quirk: reference document 10.3. The order and the sentences are those clients know.
+// quirk: the order of checks and the messages are those of CouchDB.
 function checkForm(section: string, key: string, text: string | undefined): ChangeProblem | undefined {
   if (section === '' || BAD_NAME.test(section))
     return { kind: 'invalid-section', message: 'Invalid configuration section' }
@@ -70,18 +70,18 @@ function checkReach(target: Target, section: string, key: string): ChangeProblem
   return { kind: 'unknown-option', message: `unknown option [${section}] ${key}`, ...(nearest && { nearest }) }
 }
 
-/** What is set there would not protect what it was meant to. Deleting what an earlier version let in stays possible. */
+/** A setting in a misspelt section would have no effect. Deleting one that an earlier version accepted stays possible. */
 function checkNearMiss(section: string): ChangeProblem | undefined {
   const nearest = findNearestSection(section)
   if (nearest === undefined) return undefined
   return { kind: 'unknown-option', message: `unknown section [${section}]`, nearest: `[${nearest}]` }
 }
 
-/** What environment or a flag says cannot be overruled from below. Administrators given there only seed. */
+/** Environment and flags have precedence over run-time settings. Administrators given there can still be changed. */
 function checkPin(settings: Settings, target: Target, key: string): ChangeProblem | undefined {
   const source = findSource(settings, target, key)
   if (source?.kind !== 'environment' && source?.kind !== 'flag') return undefined
-  return { kind: 'pinned', message: `${renderSource(source)} sets this, and cannot be overruled at run time` }
+  return { kind: 'pinned', message: `${renderSource(source)} sets this and has precedence over run-time settings` }
 }
 
 function findSource(settings: Settings, target: Target, key: string): Settings['admins'][number]['source'] | undefined {
@@ -113,11 +113,13 @@ function checkText(settings: Settings, target: Target, change: Change): ChangePr
   }
 }
 
-/** The mask is what a reader was shown, not a secret; and no file can be named over HTTP. */
+/** The mask is not the secret, and no file can be named at run time. */
 function checkSecret(text: string): ChangeProblem | undefined {
   if (text === MASK)
-    return { kind: 'masked', message: `${MASK} stands for a secret that is not shown; send the secret itself` }
-  return isFileReference(text) ? { kind: 'bad-value', message: 'no file can be named over HTTP' } : undefined
+    return { kind: 'masked', message: `${MASK} is the mask of a hidden secret; send the secret itself` }
+  return isFileReference(text)
+    ? { kind: 'bad-value', message: 'a file cannot be named at run time; send the secret itself' }
+    : undefined
 }
 
 function checkKey(settings: Settings, { key, text }: Change): ChangeProblem | undefined {
@@ -130,7 +132,7 @@ function checkKey(settings: Settings, { key, text }: Change): ChangeProblem | un
   return checkSecret(text) ?? checkRules(settings, { values: settings.values, open }, undefined)
 }
 
-/** Rules that speak of this option; of keys, those about secrets. */
+/** Checks the rules about this option; for a key, those about secrets. */
 function checkRules({ rules }: Settings, given: Given, row: OptionRow | undefined): ChangeProblem | undefined {
   const name = row?.name ?? 'chttpd_auth.secret'
   for (const { about, kind = 'conflict', check } of rules) {

@@ -1,19 +1,19 @@
 import { findTarget, type Target } from './compatibility.ts'
 import { variableOf } from './environment.ts'
-import { spellFlag } from './flags.ts'
+import { renderFlag } from './flags.ts'
 import type { OpenSection } from './option-table.ts'
 import type { OptionName } from './options.ts'
 import { findNearestOption, findNearestSection, type Report, warn } from './problems.ts'
 import { type Assignment, renderSource, type Source } from './settings.ts'
 
-/** Everything given, by what it means here; lowest layer first. */
+/** All assignments by kind, lowest layer first. */
 export interface Classified {
   readonly own: ReadonlyMap<OptionName, readonly Assignment[]>
-  /** Given in an earlier section, which counts where its own says nothing. */
+  /** Set in an earlier section, which is used if the current section does not set the option. */
   readonly fallback: ReadonlyMap<OptionName, readonly Assignment[]>
   readonly open: Readonly<Record<OpenSection, readonly Assignment[]>>
   readonly ignored: readonly Assignment[]
-  /** What counts for an option of another name. */
+  /** Assignments under an old name. */
   readonly foreign: readonly Assignment[]
 }
 
@@ -53,10 +53,10 @@ function classifyOne(assignment: Assignment, drawers: Buckets, report: Report): 
   } else classifyUnknown(target, assignment, drawers, report)
 }
 
-/** What the table keeps from run time stays out, however it came into that layer. */
+/** Whether an option cannot be set at run time, however it got into that layer. */
 export function isBarredFromRuntime(target: Target, { key, source }: Pick<Assignment, 'key' | 'source'>): boolean {
   if (source.kind !== 'run time') return false
-  // A key set is named by its file, and no file can be named over HTTP.
+  // A key set is named by its file, and no file can be named at run time.
   if (target.kind === 'open') return target.section === 'services' || key.startsWith('jwks:')
   return (target.kind === 'option' || target.kind === 'fallback') && !target.row.option.http
 }
@@ -70,7 +70,7 @@ function classifyOption(target: OptionTarget, assignment: Assignment, drawers: B
   warn(report, assignment, `this is the old name of ${target.row.name}`)
 }
 
-/** An unknown section of a file has been reported with its header. */
+/** An unknown section of a file was reported with its header. */
 function classifyUnknown(target: Target, assignment: Assignment, drawers: Buckets, report: Report): void {
   const { section, key, source } = assignment
   if (source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')) {
@@ -78,15 +78,15 @@ function classifyUnknown(target: Target, assignment: Assignment, drawers: Bucket
     if (target.kind === 'unknown option') warn(report, assignment, 'this is not an option of this version; ignored')
     return
   }
-  const nearest = spellNearest(section, key, source)
+  const nearest = renderNearest(section, key, source)
   const message = source.kind === 'file' ? `unknown option [${section}] ${key}` : 'unknown option'
   report.problems.push({ kind: 'unknown-option', place: renderSource(source), message, ...(nearest && { nearest }) })
 }
 
-function spellNearest(section: string, key: string, source: Source): string | undefined {
+function renderNearest(section: string, key: string, source: Source): string | undefined {
   const near = findNearestOption(findNearestSection(section) ?? section, key)
   if (!near) return undefined
-  if (source.kind === 'flag') return spellFlag(source, near.section, near.key)
+  if (source.kind === 'flag') return renderFlag(source, near.section, near.key)
   if (source.kind === 'environment') return variableOf(near.section, near.key)
   return near.section === section ? near.key : `[${near.section}] ${near.key}`
 }

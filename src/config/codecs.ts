@@ -1,25 +1,25 @@
 import { isAbsolute, resolve } from 'node:path'
 
-/** How the text of an option becomes a value and back. `print(parse(text))` reads back as the same value. */
+/** Converts the text of an option to a value and back. `parse(print(value))` is the same value. */
 export interface Codec<T> {
-  /** What a text must be, for help and for "expected …". */
+  /** What is accepted, for help and for "expected …". */
   readonly expects: string
-  /** Throws `RangeError('what was expected')`; the text itself never stands in the message. */
+  /** Throws `RangeError('what was expected')`. The message never contains the text. */
   parse(text: string): T
   print(value: T): string
   /** A flag without a value means `true`. */
   readonly isBoolean?: true
   /** A repeated flag adds to the list. */
   readonly isList?: true
-  /** Makes what is relative in the text absolute. */
+  /** Makes a relative path in the text absolute. */
   resolve?(text: string, folder: string): string
-  /** Something legal that deserves a sentence at start. */
+  /** A warning about a valid value. */
   warn?(value: T): string | undefined
-  /** For secret options whose value is not always one, as a URL that may hold a password. */
+  /** For secret options whose value is not always secret, such as a URL that can contain a password. */
   carriesSecret?(text: string): boolean
 }
 
-/** Fails with what the codec expects. */
+/** Throws what the codec expects. */
 export function refuse(expects: string): never {
   throw new RangeError(expects)
 }
@@ -34,13 +34,13 @@ export const text: Codec<string> = {
   print: same,
 }
 
-/** The same, with a warning wherever it is given. */
+/** The same codec, with a warning if the option is set. */
 export const deprecated = (codec: Codec<string>, advice: string): Codec<string> => ({
   ...codec,
   warn: (value) => (value === '' ? undefined : advice),
 })
 
-/** Text that fits a pattern, or nothing at all. */
+/** Text that matches a pattern. */
 export const matching = (expects: string, pattern: RegExp): Codec<string> => ({
   expects,
   parse: (value) => (pattern.test(value) ? value : refuse(expects)),
@@ -55,12 +55,12 @@ export const secretText = (maxBytes: number): Codec<string> => ({
 
 const SHORT_SECRET_CHARACTERS = 16
 
-/** A secret of which clients see what it signs. */
+/** A secret that signs values which clients see. */
 export const signingSecret = (maxBytes: number): Codec<string> => ({
   ...secretText(maxBytes),
   warn: (value) =>
     value !== '' && value.length < SHORT_SECRET_CHARACTERS
-      ? `this secret is shorter than ${SHORT_SECRET_CHARACTERS} characters and can be guessed from what it signs`
+      ? `this secret is shorter than ${SHORT_SECRET_CHARACTERS} characters and can be guessed from a signed cookie`
       : undefined,
 })
 
@@ -78,7 +78,7 @@ export const boolean: Codec<boolean> = {
   isBoolean: true,
 }
 
-/** One of a few words, told apart without regard to case; `aliases` maps other spellings to them. */
+/** One of a few words, in any case; `aliases` maps other spellings to them. */
 export function oneOf<const W extends string>(
   words: readonly W[],
   aliases: Readonly<Record<string, W>> = {},
@@ -102,7 +102,7 @@ export function whole(min: number, max: number = Number.MAX_SAFE_INTEGER): Codec
 
 const FRACTION = /^\+?(?:\d{1,12}(?:\.\d{0,9})?|\.\d{1,9})$/
 
-/** Seconds with a fraction, strictly above `above`; `zero` lets 0 stand for "never". */
+/** Seconds with a fraction, greater than `above`; with `zero`, 0 is accepted too. */
 export function seconds(above: number, zero: 'zero' | undefined = undefined, most = Infinity): Codec<number> {
   const bound = most === Infinity ? '' : `, at most ${most}`
   const expects = `a number of seconds greater than ${above}${bound}${zero ? ', or 0' : ''}`
@@ -113,7 +113,7 @@ export function seconds(above: number, zero: 'zero' | undefined = undefined, mos
   return { expects, parse, print: String }
 }
 
-/** A timer of the runtime counts milliseconds in 31 bits, and takes what is longer for no time at all. */
+/** Node.js counts milliseconds of a timer in 31 bits, and fires longer ones at once. */
 const MAX_TIMER_SECONDS = 2_147_483
 
 /** Seconds that a timer waits. */
@@ -142,28 +142,28 @@ export function size(min: number, max = Number.MAX_SAFE_INTEGER): Codec<number> 
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-/** Headers that mean something to HTTP itself, or to browsers: nothing else can be told in them. */
+/** Headers with a meaning in HTTP or for browsers. They cannot carry anything else. */
 const OF_HTTP =
   /^(?:accept.*|access-control-.*|authorization|cache-control|connection|content-.*|cookie2?|date|destination|expect|host|if-.*|keep-alive|origin|pragma|proxy-.*|range|referer|sec-.*|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via)$/i
 
-/** A name a header of one's own may have (RFC 9110, section 5.1); `optional` allows none. */
+/** The name of a custom header (RFC 9110, section 5.1); with `optional`, it may be empty. */
 export function headerName(optional: 'optional' | undefined = undefined): Codec<string> {
-  const expects = `a header name that is not HTTP's own${optional ? ', or nothing' : ''}`
+  const expects = `a header name that is not a standard HTTP header${optional ? ', or nothing' : ''}`
   const isName = (value: string) => (TOKEN.test(value) && !OF_HTTP.test(value)) || (optional && value === '')
   return { expects, parse: (value) => (isName(value) ? value : refuse(expects)), print: same }
 }
 
-/** What may stand in a header's value: visible ASCII and blanks, so that nothing can end the line. */
+/** A header value: printable ASCII, so that it cannot end the line. */
 export const headerValue = matching('visible ASCII characters', /^[\x20-\x7e]*$/)
 
-/** Items between commas, white space around them dropped, as are empty ones. */
+/** Comma-separated items, trimmed, without empty ones. */
 export const itemsOf = (value: string): string[] =>
   value
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-/** A comma-separated list whose items each pass `read` (which gives the item in normal form, or refuses). */
+/** A comma-separated list. `read` normalises an item or throws. */
 export const listOf = (expects: string, read: (item: string) => string): Codec<readonly string[]> => ({
   expects,
   parse: (value) => Object.freeze(itemsOf(value).map(read)),
@@ -181,7 +181,7 @@ export const headerNames: Codec<readonly string[]> = listOf(HEADER_LIST, (item) 
 
 export const methods: Codec<readonly string[]> = words('HTTP methods separated by commas', TOKEN)
 
-/** A file or folder. Relative ones belong to the folder of the file that names them, else to the working directory. */
+/** A file or folder. A relative path is relative to the file that contains it, otherwise to the working directory. */
 export const path: Codec<string> = {
   expects: 'a path',
   parse: (value) => (CONTROL.test(value) ? refuse(path.expects) : value),

@@ -2,10 +2,10 @@
 // and those of earlier sections.
 import type { OptionName } from './options.ts'
 
-/** Names between blanks. */
+/** Names separated by white space. */
 const listWords = (text: string): readonly string[] => text.trim().split(/\s+/)
 
-/** Of the document database. One that stands behind Cardea may well use them. */
+/** Options of CouchDB in sections that Cardea has too. A CouchDB server behind Cardea may use them. */
 export const DOCUMENT_UNUSED: Readonly<Record<string, readonly string[]>> = {
   chttpd: listWords(`
     allow_jsonp backlog buffer_response bulk_get_use_batches changes_timeout chunked_response_buffer config_whitelist
@@ -65,7 +65,7 @@ export const MULTI_MODEL_UNUSED: Readonly<Record<string, readonly string[]>> = {
   tls: listWords('cafile cipher-list ecdh-curve options protocol server-name-indication'),
 }
 
-/** The same that are switches, so that as a flag they may stand alone. */
+/** Boolean options of ArangoDB: as a flag they need no value. */
 export const MULTI_MODEL_SWITCHES: Readonly<Record<string, readonly string[]>> = {
   http: listWords(`
     allow-method-override handle-content-encoding-for-unauthenticated-requests hide-product-header
@@ -86,7 +86,7 @@ export const MULTI_MODEL_SWITCHES: Readonly<Record<string, readonly string[]>> =
   tls: listWords('prefer-http1-in-alpn require-peer-certificate session-cache'),
 }
 
-/** What somebody who set this must know, because the effect they wanted is one of safety. */
+/** Warnings for options whose missing effect concerns security. */
 export const NOTES: ReadonlyMap<string, string> = new Map([
   ['server.disable-authentication', 'AUTHENTICATION STAYS ON: only server.authentication switches it off'],
   [
@@ -101,7 +101,7 @@ export const NOTES: ReadonlyMap<string, string> = new Map([
   ['tls.cafile', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
   ['tls.require-peer-certificate', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
   ['jwt_auth.allowed_algorithms', 'the kind of each key in [jwt_keys] decides which algorithms it verifies'],
-  ['database.password', 'no user is made from it; administrators stand in [admins]'],
+  ['database.password', 'no user is created from it; list administrators in [admins]'],
 ])
 
 export const RENAMED: ReadonlyMap<string, OptionName> = new Map([
@@ -111,7 +111,7 @@ export const RENAMED: ReadonlyMap<string, OptionName> = new Map([
 
 const CLOSING = ['require_valid_user', 'require_valid_user_except_for_up'] as const
 
-/** Keys of the earlier sections that count where the section that replaced them says nothing. */
+/** Options of earlier sections, used if the section that replaced them does not set the option. */
 export const FALLBACKS: ReadonlyMap<string, OptionName> = new Map([
   ...(
     [
@@ -152,7 +152,7 @@ export const FALLBACKS: ReadonlyMap<string, OptionName> = new Map([
       'x_auth_username',
     ] as const
   ).map((key) => [`couch_httpd_auth.${key}`, `chttpd_auth.${key}`] as const),
-  // Before it moved to [chttpd] this stood in [couch_httpd_auth]: an old file that closed the door must still do so.
+  // These were in [couch_httpd_auth] before: an old file that rejects anonymous requests must still do so.
   ...CLOSING.map((key) => [`couch_httpd_auth.${key}`, `chttpd.${key}`] as const),
 ])
 
@@ -168,7 +168,7 @@ const COUCHDB_SECTIONS = listWords(`
   view_compaction view_updater view_upgrade x_frame_options
 `)
 
-/** Families of CouchDB sections whose names go on, such as `smoosh.ratio_dbs`. */
+/** Prefixes of CouchDB section names, such as `smoosh.ratio_dbs`. */
 const COUCHDB_PREFIXES = listWords('cors: couch_scanner_plugin_ ioq. replicator. smoosh.')
 
 /** ArangoDB 3.10 to 4. */

@@ -1,5 +1,4 @@
-// What files and flags written for the emulated servers may hold beside Cardea's own options: settings that have no
-// effect here, old names, and the earlier sections that still count where the newer ones say nothing.
+// What a name in a file or flag written for CouchDB or ArangoDB means to Cardea.
 import {
   DOCUMENT_UNUSED,
   FALLBACKS,
@@ -12,7 +11,7 @@ import {
 import { OPEN_SECTIONS, type OpenSection } from './option-table.ts'
 import { findOption, isOpenSection, isSection, type OptionName, type OptionRow, ROWS, splitName } from './options.ts'
 
-/** What an earlier section may not loosen: its value counts only where this holds. */
+/** Options that an earlier section must not make less strict: its value is used only if this holds. */
 const STRICT_ENOUGH: ReadonlyMap<OptionName, (value: unknown) => boolean> = new Map([
   ['chttpd.require_valid_user', (value) => value === true],
   ['chttpd.require_valid_user_except_for_up', (value) => value === true],
@@ -41,15 +40,15 @@ const UNUSED_NAMES: ReadonlySet<string> = new Set([
   ...SWITCHES,
 ])
 
-/** Sections of other names in which options of ours may stand. */
+/** Earlier names of Cardea's sections. */
 const EARLIER_SECTIONS: ReadonlySet<string> = new Set(
   [...RENAMED.keys(), ...FALLBACKS.keys()].map((name) => splitName(name).section),
 )
 
-/** Every name that is understood although it is no row of the table. */
+/** Every accepted name that is not in the table of options. */
 export const FOREIGN_NAMES: readonly string[] = [...UNUSED_NAMES, ...RENAMED.keys(), ...FALLBACKS.keys()]
 
-/** What `[section] key` means here. */
+/** What `[section] key` means to Cardea. */
 export type Target =
   | { readonly kind: 'option'; readonly row: OptionRow; readonly isOldName?: true }
   | { readonly kind: 'fallback'; readonly row: OptionRow }
@@ -72,22 +71,21 @@ export function findTarget(section: string, key: string): Target {
   return { kind: isOwnSection(section) ? 'unknown option' : 'unknown section' }
 }
 
-/** Sections in which a key that is not known is a mistake: those of the table, and those they replaced. */
+/** Sections in which an unknown key is an error: those of the table, and their earlier names. */
 const isOwnSection = (section: string): boolean => isSection(section) || EARLIER_SECTIONS.has(section)
 
-/** Whether Cardea or one of the databases knows a section. */
+/** Whether Cardea, CouchDB or ArangoDB has this section. */
 export const isKnownSection = (section: string): boolean =>
   isOwnSection(section) || isOpenSection(section) || isForeignSection(section)
 
-/** Names of the sections that can have an effect here. */
+/** Names of the sections that have an effect. */
 export const EFFECTIVE_SECTIONS: readonly string[] = [
   ...new Set([...OPEN_SECTIONS, ...ROWS.map((row) => row.section), ...EARLIER_SECTIONS]),
 ]
 
 /**
- * Whether a section, or a key in it, is for Cardea to answer, whatever database is behind. An option of the document
- * database that has no effect here belongs to that database wherever it is; an unknown one is a mistake in a section of
- * Cardea's.
+ * Whether Cardea itself answers requests for a section or key, instead of the upstream CouchDB. An option of CouchDB
+ * without effect in Cardea belongs to CouchDB, in every section. An unknown option is Cardea's in a section of Cardea.
  */
 export function isOwnSetting(section: string, key?: string): boolean {
   const isOwn = isOwnSection(section) || isOpenSection(section)
@@ -104,7 +102,7 @@ function rowOf(name: OptionName | undefined): OptionRow | undefined {
   return findOption(section, key)
 }
 
-const TELLING_NAME = /passw|secret/i
+const SECRET_NAME = /passw|secret/i
 
-/** Whether the value of a setting that has no row is better not shown. */
-export const soundsSecret = (key: string): boolean => TELLING_NAME.test(key)
+/** Whether the value of an unknown setting is hidden, judged by its name. */
+export const hasSecretName = (key: string): boolean => SECRET_NAME.test(key)

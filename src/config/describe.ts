@@ -1,19 +1,19 @@
-import { soundsSecret } from './compatibility.ts'
+import { hasSecretName } from './compatibility.ts'
 import { findOption, findValue, isConcealed, MASK, ROWS } from './options.ts'
 import { isFileReference } from './secrets.ts'
 import { type Assignment, renderSource, type Settings } from './settings.ts'
 
-/** One setting as it may be shown. */
+/** One setting without secrets. */
 export interface ShownSetting {
   readonly name: string
-  /** The value in force, or the mask of a secret. */
+  /** The current value, or the mask of a secret. */
   readonly value: string
   readonly source: string
   readonly isDefault: boolean
   readonly note?: 'ignored'
 }
 
-/** Everything in force, options in the order of the table, then the open sections, then what is ignored. */
+/** All settings: options in the order of the table, then the open sections, then ignored ones. */
 export function describeSettings(settings: Settings): readonly ShownSetting[] {
   return [...describeOptions(settings), ...describeOpen(settings), ...settings.ignored.map(describeIgnored)]
 }
@@ -50,19 +50,29 @@ function describeIgnored(entry: Assignment): ShownSetting {
   return { name, value: toShownText(entry), source: renderSource(entry.source), isDefault: false, note: 'ignored' }
 }
 
-/** The text of a setting as it was given, or the mask where it is a secret or sounds like one. */
+/** The configured text of a setting, or the mask if it is a secret or its name suggests one. */
 export function toShownText({ section, key, text }: Pick<Assignment, 'section' | 'key' | 'text'>): string {
   if (section === 'jwt_keys' || section === 'admins') return MASK
   const row = findOption(section, key)
-  // the place of a secret is hidden like the secret itself
+  // the path of a secret file is hidden too
   const isHidden = row
     ? isConcealed(row.option, text) || (row.option.secret && isFileReference(text))
-    : soundsSecret(key)
+    : hasSecretName(key)
   return isHidden ? MASK : text
 }
 
-/** Sentences for the log of a start: what was given and has no effect. */
+/** Messages for the log at start: settings without effect. */
 export function renderNotices({ ignored }: Settings): readonly string[] {
   const names = [...new Set(ignored.map(({ section, key }) => `[${section}] ${key}`))]
   return names.length > 0 ? [`ignored, because Cardea does not use it: ${names.join(', ')}`] : []
+}
+
+/** The current settings with their sources, secrets masked; defaults only with `all`. */
+export function renderSettings(settings: Settings, { all = false }: { readonly all?: boolean } = {}): string {
+  const shown = describeSettings(settings).filter((setting) => all || !setting.isDefault)
+  return shown.map((setting) => `${renderShown(setting)}\n`).join('')
+}
+
+function renderShown({ name, value, source, note }: ShownSetting): string {
+  return `${name} =${value === '' ? '' : ` ${value}`}  (${note === undefined ? source : `${source}; ${note}`})`
 }

@@ -8,7 +8,7 @@ import type { Assignment } from './settings.ts'
 
 const PREFIX = 'CARDEA_'
 const FILE_SUFFIX = '_FILE'
-/** Variables that are no option. */
+/** Variables that are not options. */
 const OWN = new Set(['CARDEA_CONFIG'])
 
 const spell = (word: string): string => word.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()
@@ -21,7 +21,7 @@ interface Place {
   readonly key: string
 }
 
-// Rows of the table come last, so that none of them can be hidden by a foreign name that is spelled alike.
+// Rows of the table come last, so that a foreign name with the same spelling cannot hide one.
 const PLACES: ReadonlyMap<string, Place> = new Map(
   [...FOREIGN_NAMES.map(splitName), ...ROWS].map(
     ({ section, key }) => [variableOf(section, key), { section, key }] as const,
@@ -41,7 +41,7 @@ export interface EnvironmentReading {
   readonly problems: readonly Problem[]
 }
 
-/** Options given in the environment. `…_FILE` gives a secret by the file that holds it. */
+/** Options set in the environment. `…_FILE` names the file that contains a secret. */
 export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): EnvironmentReading {
   const assignments: Assignment[] = []
   const problems: Problem[] = []
@@ -52,12 +52,12 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
     if (found) assignments.push(toAssignment(found, name, value))
     else problems.push(...checkUnknown(name, value))
   }
-  return { assignments, problems: [...problems, ...findTwice(assignments)] }
+  return { assignments, problems: [...problems, ...findDuplicates(assignments)] }
 }
 
 /**
- * A misspelt variable would have no effect: `CARDEA_CHTTPD_REQUIRE_VALID_USER` would leave the door open. So every name
- * with this prefix that is not known is a problem.
+ * A misspelt variable has no effect: `CARDEA_CHTTPD_REQUIRE_VALID_USER` would leave the door open. So every unknown name
+ * with this prefix is a problem.
  */
 function checkUnknown(name: string, value: string): readonly Problem[] {
   if (isForeignVariable(name) || isOfKubernetes(name, value)) return []
@@ -76,7 +76,7 @@ const isOfKubernetes = (name: string, value: string): boolean =>
 
 const FOREIGN_PREFIXES = [...FOREIGN_SECTIONS].map((section) => variableOf(section, ''))
 
-/** An option of a section that only the databases know. It has no effect here, however it is spelled. */
+/** An option in a section of CouchDB or ArangoDB that Cardea does not have. It has no effect. */
 const isForeignVariable = (name: string): boolean => FOREIGN_PREFIXES.some((prefix) => name.startsWith(prefix))
 
 interface Found extends Place {
@@ -91,7 +91,7 @@ function findPlace(name: string): Found | undefined {
   const open = OPEN_PREFIXES.find(({ prefix }) => name.startsWith(prefix) && name.length > prefix.length)
   if (!open) return undefined
   const key = name.slice(open.prefix.length)
-  // A name that ends so is far rarer than a mounted secret, and a path must never become a password.
+  // Names with this ending are rarer than mounted secrets, and a path must never become a password.
   const isFile = key.endsWith(FILE_SUFFIX) && key.length > FILE_SUFFIX.length
   return { section: open.section, key: isFile ? key.slice(0, -FILE_SUFFIX.length) : key, isFile }
 }
@@ -100,7 +100,7 @@ function toAssignment({ section, key, isFile }: Found, name: string, value: stri
   return { section, key, text: isFile ? toFileReference(value) : value, source: { kind: 'environment', name } }
 }
 
-function findTwice(assignments: readonly Assignment[]): Problem[] {
+function findDuplicates(assignments: readonly Assignment[]): Problem[] {
   const seen = new Map<string, string>()
   return assignments.flatMap(({ section, key, source }) => {
     const name = source.kind === 'environment' ? source.name : ''
@@ -108,6 +108,6 @@ function findTwice(assignments: readonly Assignment[]): Problem[] {
     seen.set(`${section}.${key}`, name)
     return earlier === undefined
       ? []
-      : [{ kind: 'conflict' as const, place: name, message: `${earlier} gives the same; keep one of them` }]
+      : [{ kind: 'conflict' as const, place: name, message: `${earlier} sets the same option; remove one of them` }]
   })
 }

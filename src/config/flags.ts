@@ -3,7 +3,7 @@ import { findTarget, type Target } from './compatibility.ts'
 import type { Problem } from './problems.ts'
 import type { Assignment, Source } from './settings.ts'
 
-/** A command line, taken apart. */
+/** A command line, split into configuration and the rest. */
 export interface Flags {
   /** `--config` and `-c`, in order. */
   readonly configs: readonly string[]
@@ -11,7 +11,7 @@ export interface Flags {
   readonly flags: readonly Assignment[]
   /** Everything else, for the command. */
   readonly rest: readonly string[]
-  /** Flags that lack their value. */
+  /** Flags without their value. */
   readonly problems: readonly Problem[]
 }
 
@@ -19,7 +19,7 @@ const OPTION_FLAG = /^--([^.=]+)\.([^=]+)(?:=(.*))?$/s
 /** Also `-cFILE`: short options may have their value attached. */
 const CONFIG_FLAG = /^(?:--config(?:=(?<long>.*))?|-c(?:=(?<after>.*)|(?<attached>.+))?)$/s
 
-/** Takes the flags that are configuration out of a command line. What stands after `--` is left alone. */
+/** Splits configuration flags from a command line. Words after `--` are never flags. */
 export function splitFlags(argv: readonly string[]): Flags {
   const configs: string[] = []
   const flags: Assignment[] = []
@@ -56,7 +56,7 @@ const takeValue = (words: string[]): string | undefined => (isFlag(words[0]) ? u
 
 function takeFlagValue(target: Target, words: string[]): string | undefined {
   if (target.kind === 'unused') return takeUnusedValue(target.isSwitch, words)
-  // An unknown flag is a problem of its own; whether it lacks a value is not the point.
+  // An unknown flag is reported as such, not for its missing value.
   if (target.kind === 'unknown option' || target.kind === 'unknown section') return takeValue(words) ?? ''
   const isBoolean = target.kind !== 'open' && target.row.option.codec.isBoolean
   return takeValue(words) ?? (isBoolean ? 'true' : undefined)
@@ -67,10 +67,10 @@ function takeUnusedValue(isSwitch: boolean, words: string[]): string {
   return isValue ? (words.shift() ?? '') : 'true'
 }
 
-/** Where a program gives an option. */
+/** Prefix of options that a program passes. */
 const PROGRAM = 'options.'
 
-/** Options a program gives, as if they stood on its command line. A `TypeError` names what cannot be one. */
+/** Options that a program passes, as if they were flags. Throws `TypeError` for a value that cannot be an option. */
 export function toFlags(options: Readonly<Record<string, unknown>>): readonly Assignment[] {
   return Object.entries(options).flatMap(([section, values]) => {
     if (values === undefined) return []
@@ -88,13 +88,13 @@ function toFlag(section: string, key: string, value: unknown): readonly Assignme
 
 const WRITTEN: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])
 
-/** An object of names and values: no list, and nothing else that is an object only to the language. */
+/** Whether a value is an object that is not an array. */
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether it stands on a command line, which others can read, and not in a program. */
+/** Whether a source is a command line, which other users of the machine can read. */
 export const isOnCommandLine = (source: Source): boolean => source.kind === 'flag' && !source.name.startsWith(PROGRAM)
 
-/** An option as it is spelled where another was given by flag. */
-export const spellFlag = (source: Source, section: string, key: string): string =>
+/** An option, spelled like the flag it replaces. */
+export const renderFlag = (source: Source, section: string, key: string): string =>
   `${isOnCommandLine(source) ? '--' : PROGRAM}${section}.${key}`

@@ -1,13 +1,12 @@
-// quirk: reference document 11.2. The whole syntax stands here: no continuation lines, quotes, escapes or
-// interpolation. A line that is neither a section, nor a pair, nor a
-// comment is reported: what it was meant to set would be missing.
+// quirk: the syntax of CouchDB's files: no continuation lines, quotes, escapes or interpolation. Unlike CouchDB, a line
+// that cannot be parsed is reported, because its option would silently keep the default.
 
 export interface IniFile {
   readonly path: string
   readonly text: string
   /** Permission bits, where they are known. */
   readonly mode?: number
-  /** What it holds by now: passwords of administrators are hashed in it. */
+  /** The current contents: passwords of administrators may have been hashed since. */
   reread?(): string
 }
 
@@ -16,9 +15,9 @@ export interface IniEntry {
   readonly key: string
   readonly text: string
   readonly line: number
-  /** Line of the `[section]` above, which tells a section from its second occurrence. */
+  /** Line of the `[section]` above. It distinguishes two sections of the same name. */
   readonly sectionLine: number
-  /** Where `text` stands in the whole. */
+  /** Position of `text` in the file. */
   readonly start: number
   readonly end: number
 }
@@ -34,7 +33,7 @@ export interface Ini {
   /** Lines without a value (`option =`). They set nothing. */
   readonly empty: readonly { readonly section: string; readonly key: string; readonly line: number }[]
   /** Lines that cannot be parsed. */
-  readonly remarks: readonly { readonly line: number; readonly message: string }[]
+  readonly unparsable: readonly { readonly line: number; readonly message: string }[]
 }
 
 const LINE_END = /\r\n|[\n\r\x1a]/g
@@ -46,25 +45,26 @@ export function readIni(text: string): Ini {
   const entries: IniEntry[] = []
   const sections: IniSection[] = []
   const empty: { section: string; key: string; line: number }[] = []
-  const remarks: { line: number; message: string }[] = []
+  const unparsable: { line: number; message: string }[] = []
   let line = 0
   for (const [from, to] of linesOf(text)) {
     line += 1
     const [start, end] = contentOf(text, from, to)
-    const said = readLine(text.slice(start, end))
+    const parsed = readLine(text.slice(start, end))
     const section = sections.at(-1)
-    if (said.kind === 'section') sections.push({ name: said.name, line })
-    else if (said.kind === 'mistake') remarks.push({ line, message: said.message })
-    else if (said.kind === 'empty' && section) empty.push({ section: section.name, key: said.key, line })
-    else if (said.kind === 'pair' && !section) remarks.push({ line, message: 'this line is not inside a [section]' })
-    else if (said.kind === 'pair' && section) {
-      const { key, value, offset } = said
+    if (parsed.kind === 'section') sections.push({ name: parsed.name, line })
+    else if (parsed.kind === 'mistake') unparsable.push({ line, message: parsed.message })
+    else if (parsed.kind === 'empty' && section) empty.push({ section: section.name, key: parsed.key, line })
+    else if (parsed.kind === 'pair' && !section)
+      unparsable.push({ line, message: 'this line is not inside a [section]' })
+    else if (parsed.kind === 'pair' && section) {
+      const { key, value, offset } = parsed
       const valueStart = start + offset
       const place = { line, sectionLine: section.line, start: valueStart, end: valueStart + value.length }
       entries.push({ section: section.name, key, text: value, ...place })
     }
   }
-  return { entries, sections, empty, remarks }
+  return { entries, sections, empty, unparsable }
 }
 
 function* linesOf(text: string): Generator<readonly [from: number, to: number]> {
@@ -76,7 +76,7 @@ function* linesOf(text: string): Generator<readonly [from: number, to: number]> 
   yield [from, text.length]
 }
 
-/** The part of a line without comment and without blanks around it. */
+/** A line without comment and surrounding blanks. */
 function contentOf(text: string, from: number, to: number): readonly [start: number, end: number] {
   const comment = COMMENT.exec(text.slice(from, to))
   return trimmed(text, from, comment ? from + comment.index : to)
@@ -89,33 +89,33 @@ function trimmed(text: string, from: number, to: number): readonly [start: numbe
   return [start, end]
 }
 
-type Said =
+type ParsedLine =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'mistake'; readonly message: string }
   | { readonly kind: 'section'; readonly name: string }
   | { readonly kind: 'empty'; readonly key: string }
   | { readonly kind: 'pair'; readonly key: string; readonly value: string; readonly offset: number }
 
-function readLine(content: string): Said {
+function readLine(content: string): ParsedLine {
   if (content === '') return { kind: 'nothing' }
   return content.startsWith('[') ? readSection(content) : readPair(content)
 }
 
-function readSection(content: string): Said {
+function readSection(content: string): ParsedLine {
   const close = content.indexOf(']')
   const isWhole = close > 1 && close === content.length - 1
   if (isWhole) return { kind: 'section', name: content.slice(1, close) }
   return { kind: 'mistake', message: 'expected [section] and nothing after it' }
 }
 
-function readPair(content: string): Said {
+function readPair(content: string): ParsedLine {
   const spaced = content.indexOf(' = ')
   const separator = spaced >= 0 ? spaced : content.indexOf('=')
   if (separator < 0) return { kind: 'mistake', message: 'expected "option = value"; a comment begins with ;' }
   const [keyStart, keyEnd] = trimmed(content, 0, separator)
   const [start, end] = trimmed(content, separator + (spaced >= 0 ? 3 : 1), content.length)
   if (keyStart === keyEnd) return { kind: 'mistake', message: 'expected the name of an option before =' }
-  // `key =` neither sets nor deletes: what an earlier file says stays.
+  // `key =` changes nothing: the value of an earlier file stays.
   if (start === end) return { kind: 'empty', key: content.slice(keyStart, keyEnd) }
   return { kind: 'pair', key: content.slice(keyStart, keyEnd), value: content.slice(start, end), offset: start }
 }

@@ -4,10 +4,7 @@ import { type Ini, type IniEntry, type IniFile, readIni } from './ini.ts'
 import { findNearestSection, type Problem, type Report, renderAt } from './problems.ts'
 import type { Assignment } from './settings.ts'
 
-/**
- * One setting made at run time. `text` is `undefined` for an administrator who was deleted and stays so, and for what
- * was deleted for a while only.
- */
+/** A setting made at run time. `text` is `undefined` for a deletion that hides lower layers. */
 export interface RuntimeEntry {
   readonly section: string
   readonly key: string
@@ -23,10 +20,10 @@ export interface LayerInput {
 }
 
 export interface Layers {
-  /** Everything given, lowest layer first. */
+  /** All assignments, lowest layer first. */
   readonly assignments: readonly Assignment[]
   readonly deletedAdmins: readonly string[]
-  /** Lines of earlier `[admins]` sections, which do not count. */
+  /** Lines of earlier `[admins]` sections, which are ignored. */
   readonly overruledAdmins: readonly Assignment[]
 }
 
@@ -79,12 +76,12 @@ const toAssignment = ({ path }: ReadFile, { section, key, text, line }: IniEntry
   source: { kind: 'file', path, line },
 })
 
-const findUnparsable = ({ path, remarks }: ReadFile): readonly Problem[] =>
-  remarks.map(({ line, message }) => ({ kind: 'bad-file', place: `${path}:${line}`, message }))
+const findUnparsable = ({ path, unparsable }: ReadFile): readonly Problem[] =>
+  unparsable.map(({ line, message }) => ({ kind: 'bad-file', place: `${path}:${line}`, message }))
 
 /**
- * `require_valid_user =` sets nothing, and the server would be less protected than its file seems to say. It is accepted
- * for options that may be empty, as CouchDB's own files have them (`secret =`).
+ * `require_valid_user =` sets nothing, so the server would be less protected than its file suggests. It is accepted for
+ * options that may be empty, as in CouchDB's own files (`secret =`).
  */
 function findEmpty({ path, empty }: ReadFile): readonly Problem[] {
   return empty.flatMap(({ section, key, line }) => {
@@ -94,7 +91,7 @@ function findEmpty({ path, empty }: ReadFile): readonly Problem[] {
   })
 }
 
-/** What the option expects. `undefined`: it may be empty, or is none of Cardea's. */
+/** What the option expects; `undefined` if it may be empty or is not an option of Cardea. */
 function findExpected(section: string, key: string): string | undefined {
   const target = findTarget(section, key)
   if (target.kind !== 'option' && target.kind !== 'fallback') return undefined
@@ -107,7 +104,7 @@ function findExpected(section: string, key: string): string | undefined {
   }
 }
 
-/** What is set in a misspelt section would have no effect, and the server would be less protected than its file says. */
+/** Settings in a misspelt section have no effect, so the server would be less protected than its file suggests. */
 function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {
   return sections
     .filter(({ name }) => !isKnownSection(name))
@@ -119,7 +116,7 @@ function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {
     })
 }
 
-/** The last `[admins]` section found while loading applies, alone: earlier ones do not add to it. */
+/** Only the last `[admins]` section of all files is used; earlier ones do not add to it. */
 function pickAdmins(files: readonly ReadFile[], report: Report): (file: ReadFile, entry: IniEntry) => boolean {
   const found = files.flatMap((file) =>
     file.sections.filter(({ name }) => name === 'admins').map(({ line }) => ({ file, line })),
@@ -128,7 +125,7 @@ function pickAdmins(files: readonly ReadFile[], report: Report): (file: ReadFile
   for (const { file, line } of found.slice(0, -1)) {
     const hasEntries = file.entries.some((entry) => entry.section === 'admins' && entry.sectionLine === line)
     if (!hasEntries || !last) continue
-    const message = `this [admins] section does not count: the last one does, at ${last.file.path}:${last.line}`
+    const message = `this [admins] section is ignored: only the last one is used, at ${last.file.path}:${last.line}`
     report.warnings.push(renderAt(`${file.path}:${line}`, message))
   }
   return (file, entry) => file === last?.file && entry.sectionLine === last.line

@@ -13,19 +13,16 @@ export interface LoadInput {
   readonly flags: Pick<Flags, 'configs' | 'flags' | 'problems'>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Beside those of the table. */
+  /** In addition to those of the table. */
   readonly rules?: readonly Rule[]
-  /** What came out of pipes, for who loads more than once. */
+  /** Contents of pipes, which can be read only once. */
   readonly pipes?: Map<string, IniFile>
 }
 
-/** Everything that is set, with what the store holds; with nothing before it is open. */
+/** Combines files, environment and flags with the run-time settings of the store. */
 export type SettingsReader = (runtime: readonly RuntimeEntry[]) => Reading
 
-/**
- * Reads every file that was named, once: however often it is asked with another run-time layer, it sees no later edit of
- * a file. `--config` stands in place of `CARDEA_CONFIG`.
- */
+/** Reads every file once: later calls of the reader see no later edit of a file. `--config` replaces `CARDEA_CONFIG`. */
 export function openSettings({ flags, env, cwd, rules = [], pipes = new Map() }: LoadInput): SettingsReader {
   const report: Report = { problems: [...flags.problems], warnings: [] }
   const named =
@@ -44,7 +41,7 @@ export function openSettings({ flags, env, cwd, rules = [], pipes = new Map() }:
   }
 }
 
-/** The same text for the same path, whatever becomes of the file. A failure is not kept. */
+/** Remembers the text of each path. A failure is not remembered. */
 function once(read: (path: string) => string): (path: string) => string {
   const known = new Map<string, string>()
   return (path) => {
@@ -75,7 +72,7 @@ interface Loading {
   readonly cwd: string
   readonly report: Report
   readonly pipes: Map<string, IniFile>
-  /** Named itself, and not found in a folder. */
+  /** Whether it was named itself, not found in a folder. */
   readonly isNamed: boolean
 }
 
@@ -87,7 +84,6 @@ function loadFile(path: string, { cwd, report, pipes, isNamed }: Loading): reado
     const { bytes, mode, isPipe } = readBounded(place, { maxBytes: MAX_INI_BYTES, mayBePipe: isNamed })
     const text = readUtf8(bytes)
     if (text !== undefined && isPipe) pipes.set(path, { path, text })
-    // what is no file can be read once
     if (text !== undefined)
       return [isPipe ? { path, text } : { path, text, mode, reread: () => rereadFile(place) ?? text }]
     report.problems.push({
@@ -111,7 +107,7 @@ function rereadFile(place: string): string | undefined {
 
 const LINE_ENDS = new Set([0x0a, 0x0d, 0x1a])
 
-/** Number of the first line that is not UTF-8. A line end is never a part of a longer character, so lines can be cut. */
+/** Number of the first line that is not UTF-8. A line end is never part of a longer character. */
 function findBadLine(bytes: Uint8Array): number {
   let line = 1
   let from = 0

@@ -1,7 +1,7 @@
 import { serverUrls } from './addresses.ts'
 import { path as pathCodec } from './codecs.ts'
-import { complain, findNearest, type Problem, type Report, renderProblem, warn } from './problems.ts'
-import { expandSecret, folderOf, isFileReference, STORED_FORM, type Surroundings } from './secrets.ts'
+import { addProblem, findNearest, type Problem, type Report, renderProblem, warn } from './problems.ts'
+import { expandSecret, folderOf, isFileReference, type ReadDeps, STORED_FORM } from './secrets.ts'
 import { type AdminEntry, type Assignment, joinNames, type OpenEntry, renderSource } from './settings.ts'
 
 /** Kinds of key in `[jwt_keys]`: the part of a name before its first colon. */
@@ -11,14 +11,14 @@ const KEY_KINDS = ['hmac', 'rsa', 'ec', 'eddsa', 'jwks'] as const
 export function resolveOpen(
   section: 'jwt_keys' | 'services',
   given: readonly Assignment[],
-  around: Surroundings,
+  around: ReadDeps,
   report: Report,
 ): readonly OpenEntry[] {
   const last = new Map<string, OpenEntry>()
   for (const assignment of given) {
     const { key, source } = assignment
     const problem = section === 'jwt_keys' ? checkKeyName(assignment) : undefined
-    // Nobody can mend the run-time layer of a server that does not start.
+    // A problem would prevent the start, and run-time settings can be changed only while the server runs.
     if (problem && source.kind === 'run time') report.warnings.push(`ignored: ${renderProblem(problem)}`)
     else if (problem) report.problems.push(problem)
     else if (key.startsWith('jwks:')) last.set(key, { key, text: resolvePath(assignment, around), source })
@@ -30,13 +30,13 @@ export function resolveOpen(
   return [...last.values()]
 }
 
-/** A key set is named by its file, which stays a file: it is read anew when the keys are. */
-function resolvePath({ text, source }: Assignment, { cwd }: Surroundings): string {
+/** A key set is named by its file, which is read whenever keys are loaded. */
+function resolvePath({ text, source }: Assignment, { cwd }: ReadDeps): string {
   const path = text.replace(/^@file:/, '')
   return pathCodec.resolve?.(path, folderOf(source, cwd)) ?? path
 }
 
-/** Whether a name in `[jwt_keys]` says what kind of key it is. */
+/** Checks that a name in `[jwt_keys]` begins with a kind of key. */
 export function checkKeyName(assignment: Assignment): Problem | undefined {
   const { key, source } = assignment
   const [kind = '', ...rest] = key.split(':')
@@ -50,31 +50,29 @@ export function checkKeyName(assignment: Assignment): Problem | undefined {
   }
 }
 
-/** Administrators of all layers, in order; within one layer the last of a name counts. */
-export function resolveAdmins(
-  given: readonly Assignment[],
-  around: Surroundings,
-  report: Report,
-): readonly AdminEntry[] {
+/** Administrators of all layers, in order; within a layer, the last line of each name. */
+export function resolveAdmins(given: readonly Assignment[], around: ReadDeps, report: Report): readonly AdminEntry[] {
   const last = new Map<string, AdminEntry>()
-  warnAboutTwice(given, report)
+  warnAboutDuplicates(given, report)
   for (const assignment of given) {
     const text = expandSecret(assignment, around, report)
     const { key: name, source } = assignment
-    if (text === '') complain(report, 'bad-value', assignment, 'a password must not be empty')
+    if (text === '') addProblem(report, 'bad-value', assignment, 'a password must not be empty')
     else if (text !== undefined) last.set(joinNames(source.kind, name), { name, text, source })
   }
   return [...last.values()]
 }
 
-function warnAboutTwice(given: readonly Assignment[], report: Report): void {
-  for (const { line, last } of findTwice(given)) {
-    warn(report, line, `this does not count: the line at ${renderSource(last.source)} does`)
+function warnAboutDuplicates(given: readonly Assignment[], report: Report): void {
+  for (const { line, last } of findDuplicates(given)) {
+    warn(report, line, `this line is ignored: the one at ${renderSource(last.source)} is used`)
   }
 }
 
 /** Lines of files that a later line of the same name overrules. */
-function findTwice(given: readonly Assignment[]): readonly { readonly line: Assignment; readonly last: Assignment }[] {
+function findDuplicates(
+  given: readonly Assignment[],
+): readonly { readonly line: Assignment; readonly last: Assignment }[] {
   const inFiles = given.filter(({ source }) => source.kind === 'file')
   return [...Map.groupBy(inFiles, ({ key }) => key).values()].flatMap((lines) =>
     lines.slice(0, -1).map((line) => ({ line, last: lines.at(-1) ?? line })),
@@ -86,7 +84,7 @@ export function findOverruledPasswords(
   given: readonly Assignment[],
   overruled: readonly Assignment[],
 ): readonly AdminEntry[] {
-  return [...overruled, ...findTwice(given).map(({ line }) => line)]
+  return [...overruled, ...findDuplicates(given).map(({ line }) => line)]
     .filter(({ text }) => text !== '' && !isFileReference(text) && !STORED_FORM.test(text))
     .map(({ key: name, text, source }) => ({ name, text, source }))
 }
@@ -97,16 +95,13 @@ export interface Service {
   /** The path it is mounted at, segment by segment. */
   readonly mount: readonly string[]
   readonly url: string
-  /** Whether it asks for a credential whatever the mode. */
+  /** Whether it rejects anonymous requests in every mode. */
   readonly isRequired: boolean
   /** Whether it answers CORS preflights itself. */
   readonly ownsPreflights: boolean
 }
 
-/**
- * Whom the tokens of `/_gate` are for: whatever application stands behind the proxy that asked. A service of that name
- * would take them for its own.
- */
+/** Audience of the tokens of `/_gate`. A service of this name would accept them as its own. */
 export const GATE_AUDIENCE = 'gate'
 
 const FORM = /^(\/\S+)\s+(\S+)((?:\s+(?:required|preflight))*)$/
@@ -114,14 +109,14 @@ const SEGMENT = /^[A-Za-z0-9.~-][A-Za-z0-9._~-]*$/
 const EXPECTED =
   'expected /mount http://host:port, then required, preflight, both or nothing; no part of the mount begins with _'
 
-/** Those that are sound, longest mount first: the nearest counts. */
+/** The valid services, longest mount first, so that the most specific one is found first. */
 export const readServices = (entries: readonly OpenEntry[]): readonly Service[] =>
   entries
     .map(readService)
     .filter((service) => typeof service !== 'string')
     .toSorted((a, b) => b.mount.length - a.mount.length)
 
-/** All that is wrong with them, each with its place. */
+/** All problems of these entries. */
 export function checkServices(entries: readonly OpenEntry[]): readonly Problem[] {
   const mounted = new Map<string, string>()
   return entries.flatMap((entry) => {
@@ -141,9 +136,9 @@ const toProblem = ({ key, source }: OpenEntry, why: string): Problem => ({
   message: `[services] ${key}: ${why}`,
 })
 
-/** Or what is wrong with it. */
+/** The service, or what is wrong with the entry. */
 function readService({ key: name, text }: OpenEntry): Service | string {
-  if (name === GATE_AUDIENCE) return 'this name is taken by the tokens of /_gate'
+  if (name === GATE_AUDIENCE) return 'this name is reserved for the tokens of /_gate'
   const [, path = '', address = '', rest = ''] = FORM.exec(text.trim()) ?? []
   const words = rest.split(/\s+/)
   const mount = path.split('/').slice(1)

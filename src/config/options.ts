@@ -22,7 +22,7 @@ export interface OptionRow {
 /** The table row by row, in its order. */
 export const ROWS: readonly OptionRow[] = Object.entries(OPTIONS).flatMap(([section, rows]) =>
   Object.entries(rows).map(([key, row]) => ({
-    // `Object.entries` forgets the literal names of the table it was given.
+    // `Object.entries` loses the literal names of the table.
     section: section as Section,
     key,
     name: `${section}.${key}` as OptionName,
@@ -40,12 +40,12 @@ export function findValue(values: Config, { section, key }: OptionRow): unknown 
   return rows[key]
 }
 
-/** The same values but one, which must come from the codec of that row. */
+/** The same values with one replaced, which must come from the codec of that row. */
 export function withValue(values: Config, { section, key }: OptionRow, value: unknown): Config {
   return { ...values, [section]: { ...values[section], [key]: value } }
 }
 
-/** `section.key` taken apart. A section of the table has no dot; a key may have one. */
+/** Splits `section.key`. A section of the table has no dot; a key may have one. */
 export function splitName(name: string): { readonly section: string; readonly key: string } {
   const dot = name.indexOf('.')
   return { section: name.slice(0, dot), key: name.slice(dot + 1) }
@@ -56,16 +56,16 @@ export const isSection = (section: string): section is Section => Object.hasOwn(
 const OPEN: ReadonlySet<string> = new Set(OPEN_SECTIONS)
 export const isOpenSection = (section: string): section is OpenSection => OPEN.has(section)
 
-/** What stands in place of a secret wherever one would be shown. */
+/** Shown instead of a secret. */
 export const MASK = '***'
 
-/** Whether this text of this option must not be shown. An empty secret is no secret, and worth seeing. */
+/** Whether this text of this option must not be shown. That a secret is empty may be shown. */
 export function isConcealed(row: Option<unknown>, text: string): boolean {
   if (!row.secret || text === '') return false
   return row.codec.carriesSecret?.(text) ?? true
 }
 
-/** Names on the wire that follow from `document.name` and `multi-model.name` where no option gives them. */
+/** Names in requests and responses, derived from `document.name` and `multi-model.name` if no option sets them. */
 export interface WireNames {
   readonly userNameHeader: string
   readonly rolesHeader: string

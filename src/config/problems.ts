@@ -2,21 +2,21 @@ import { EFFECTIVE_SECTIONS, isKnownSection } from './compatibility.ts'
 import { ROWS } from './options.ts'
 import { type Assignment, renderSource } from './settings.ts'
 
-/** Something that keeps Cardea from starting, or a change from being made. */
+/** Something that prevents a start or a change. */
 export interface Problem {
   readonly kind: 'unknown-option' | 'bad-value' | 'bad-file' | 'conflict'
   /** `path:line`, `--flag`, the name of a variable. */
   readonly place: string
   /** What is wrong, without the place and without any secret. */
   readonly message: string
-  /** What was probably meant, spelled as it belongs there. */
+  /** The probable spelling. */
   readonly nearest?: string
 }
 
 export const renderProblem = ({ place, message, nearest }: Problem): string =>
   renderAt(place, withSuggestion(message, nearest))
 
-/** A sentence of a problem or a warning, and where it belongs. */
+/** A message with its place. */
 export const renderAt = (place: string, message: string): string => `${message} (${place})`
 
 export const withSuggestion = (message: string, nearest: string | undefined): string =>
@@ -29,21 +29,21 @@ const EXIT_CODES: readonly (readonly [Problem['kind'], number])[] = [
   ['conflict', 1],
 ]
 
-/** How a command ends that met these problems; 0 where there are none. */
+/** The exit code of a command with these problems; 0 if there are none. */
 export function exitCodeOf(problems: readonly Problem[]): number {
   return EXIT_CODES.find(([kind]) => problems.some((problem) => problem.kind === kind))?.[1] ?? 0
 }
 
 const SHOWN_CHARACTERS = 60
 
-/** A value in a message: on one line, and not endless. */
+/** A value in a message: on one line, and shortened. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text)
 }
 
 const MAX_COMPARED = 64
 
-/** Edit distance in which two neighbours that changed places count once. */
+/** Edit distance; swapping two neighbours counts as one edit. */
 function distance(left: string, right: string): number {
   const [a, b] = [left.slice(0, MAX_COMPARED), right.slice(0, MAX_COMPARED)]
   let beforeLast: number[] = []
@@ -68,7 +68,7 @@ function distance(left: string, right: string): number {
 
 const at = (numbers: readonly number[], index: number): number => numbers[index] ?? Number.POSITIVE_INFINITY
 
-/** The word closest to what was written, unless all are far from it. */
+/** The most similar word, unless none is similar enough. */
 export function findNearest(
   written: string,
   known: Iterable<string>,
@@ -95,8 +95,8 @@ export function findNearestOption(section: string, key: string): { section: stri
 }
 
 /**
- * The section of Cardea's that a section of another name was probably meant to be: at most two edits away, or one where
- * the section has fewer than six letters. Case and surrounding blanks do not count.
+ * The section that a misspelt name probably means: at most two edits away, or one if the section has fewer than six
+ * letters. Case and surrounding blanks are ignored.
  */
 export function findNearestSection(written: string): string | undefined {
   if (isKnownSection(written)) return undefined
@@ -107,14 +107,14 @@ export function findNearestSection(written: string): string | undefined {
 
 const isShort = (name: string): boolean => name.length < 6
 
-/** What was met while reading. */
+/** Problems and warnings collected while reading. */
 export interface Report {
   readonly problems: Problem[]
-  /** Sentences with their place, about what keeps nothing from starting. */
+  /** Messages with their place. They do not prevent a start. */
   readonly warnings: string[]
 }
 
-/** `[section] key: what`, or only what where the place names the option already. */
+/** `[section] key: what`, or only `what` if the place names the option already. */
 function describe({ section, key, source }: Assignment, what: string): string {
   return source.kind === 'flag' || source.kind === 'environment' ? what : `[${section}] ${key}: ${what}`
 }
@@ -123,6 +123,6 @@ export function warn(report: Report, assignment: Assignment, what: string): void
   report.warnings.push(renderAt(renderSource(assignment.source), describe(assignment, what)))
 }
 
-export function complain(report: Report, kind: Problem['kind'], assignment: Assignment, what: string): void {
+export function addProblem(report: Report, kind: Problem['kind'], assignment: Assignment, what: string): void {
   report.problems.push({ kind, place: renderSource(assignment.source), message: describe(assignment, what) })
 }

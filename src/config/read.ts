@@ -1,5 +1,5 @@
-// What files, run time, environment and flags say enters; settings that are complete, checked and frozen leave, with
-// every problem met on the way. No secret may stand in a problem or a warning, and nothing is touched outside.
+// Combines files, run-time settings, environment and flags into complete, checked, frozen settings, and collects all
+// problems. Problems and warnings never contain a secret.
 
 import { type Classified, classify } from './classify.ts'
 import { type LayerInput, readLayers } from './layers.ts'
@@ -8,7 +8,7 @@ import { type OptionName, splitName } from './options.ts'
 import { type Problem, type Report, renderAt } from './problems.ts'
 import { type Resolution, resolveOptions } from './resolve.ts'
 import { RULES } from './rules.ts'
-import { checkFileModes, type Surroundings } from './secrets.ts'
+import { checkFileModes, type ReadDeps } from './secrets.ts'
 import {
   type Assignment,
   createSettings,
@@ -20,16 +20,16 @@ import {
   type Settings,
 } from './settings.ts'
 
-export interface ReadInput extends LayerInput, Surroundings {
-  /** Beside those of the table. */
+export interface ReadInput extends LayerInput, ReadDeps {
+  /** In addition to those of the table. */
   readonly rules?: readonly Rule[]
 }
 
 export interface Reading {
-  /** Usable only where there are no problems: a bad value is replaced by its default. */
+  /** Usable only if there are no problems: a bad value is replaced by its default. */
   readonly settings: Settings
   readonly problems: readonly Problem[]
-  /** Sentences with their place, about what keeps nothing from starting. */
+  /** Messages with their place. They do not prevent a start. */
   readonly warnings: readonly string[]
 }
 
@@ -52,7 +52,7 @@ export function readSettings(input: ReadInput): Reading {
     overruledPasswords: findOverruledPasswords(sorted.open.admins, layers.overruledAdmins),
     deletedAdmins: layers.deletedAdmins,
     open,
-    ignored: [...sorted.ignored, ...options.passedOver],
+    ignored: [...sorted.ignored, ...options.tooLoose],
     entries: collectEntries(sorted, options),
     rules,
   })
@@ -61,7 +61,7 @@ export function readSettings(input: ReadInput): Reading {
 
 function checkRules(rules: readonly Rule[], given: Given, options: Resolution, report: Report): void {
   for (const rule of rules) {
-    // What follows from a value that is wrong itself is no news.
+    // a bad value was reported already
     if (rule.about.some((name) => options.wrong.has(name))) continue
     const { about, kind = 'conflict', check } = rule
     const found = check(given)

@@ -3,26 +3,26 @@ import { isStrictEnough } from './compatibility.ts'
 import { isOnCommandLine } from './flags.ts'
 import { OPTIONS } from './option-table.ts'
 import { type Config, isConcealed, type OptionName, type OptionRow, ROWS } from './options.ts'
-import { complain, quote, type Report, warn } from './problems.ts'
-import { expandSecret, folderOf, isFileReference, type Surroundings } from './secrets.ts'
+import { addProblem, quote, type Report, warn } from './problems.ts'
+import { expandSecret, folderOf, isFileReference, type ReadDeps } from './secrets.ts'
 import type { Assignment } from './settings.ts'
 
 export interface Resolution {
   readonly values: Config
-  /** What was given and won. */
+  /** The assignments that are used. */
   readonly snapshot: ReadonlyMap<OptionName, Assignment>
   /** Options with a value that cannot be read. */
   readonly wrong: ReadonlySet<OptionName>
-  /** Values of earlier sections that would have loosened something. */
-  readonly passedOver: readonly Assignment[]
+  /** Values of earlier sections that would make an option less strict. */
+  readonly tooLoose: readonly Assignment[]
 }
 
 interface Work {
-  readonly around: Surroundings
+  readonly around: ReadDeps
   readonly report: Report
   readonly snapshot: Map<OptionName, Assignment>
   readonly wrong: Set<OptionName>
-  readonly passedOver: Assignment[]
+  readonly tooLoose: Assignment[]
 }
 
 interface ReadValue {
@@ -30,15 +30,15 @@ interface ReadValue {
   readonly assignment: Assignment
 }
 
-/** One value for every row of the table: the last that was given, of an earlier section, or the default. */
-export function resolveOptions(sorted: Classified, around: Surroundings, report: Report): Resolution {
-  const work: Work = { around, report, snapshot: new Map(), wrong: new Set(), passedOver: [] }
+/** One value for every row of the table: the last assignment, that of an earlier section, or the default. */
+export function resolveOptions(sorted: Classified, around: ReadDeps, report: Report): Resolution {
+  const work: Work = { around, report, snapshot: new Map(), wrong: new Set(), tooLoose: [] }
   const values = Object.fromEntries(
     Object.keys(OPTIONS).map((section) => [section, resolveSection(section, sorted, work)]),
   )
-  const { snapshot, wrong, passedOver } = work
-  // Built from the table's own rows, one value each, so it has the table's shape.
-  return { values: values as unknown as Config, snapshot, wrong, passedOver }
+  const { snapshot, wrong, tooLoose } = work
+  // has the shape of the table, because it has one value for each row
+  return { values: values as unknown as Config, snapshot, wrong, tooLoose }
 }
 
 function resolveSection(section: string, sorted: Classified, work: Work): Readonly<Record<string, unknown>> {
@@ -57,13 +57,13 @@ function resolveRow(row: OptionRow, sorted: Classified, work: Work): unknown {
   return chosen.value
 }
 
-/** Nobody can mend the run-time layer of a server that does not start, so what a flag overrules there is not looked at. */
+/** A flag or variable hides a bad run-time value, which could not be repaired while the server does not start. */
 function dropOverruled(own: readonly Assignment[]): readonly Assignment[] {
   const isPinned = own.some(({ source }) => source.kind === 'flag' || source.kind === 'environment')
   return isPinned ? own.filter(({ source }) => source.kind !== 'run time') : own
 }
 
-/** Flags of a list add up; of anything else the last one counts. */
+/** Repeated flags of a list are joined; of another option, the last one is used. */
 function mergeFlags(row: OptionRow, own: readonly Assignment[]): readonly Assignment[] {
   const flags = own.filter(({ source }) => source.kind === 'flag')
   const last = flags.at(-1)
@@ -85,25 +85,25 @@ function readValue(row: OptionRow, assignment: Assignment, work: Work): ReadValu
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     const got = isConcealed(row.option, text) ? '' : `, got ${quote(text)}`
-    complain(work.report, 'bad-value', assignment, `expected ${error.message}${got}`)
+    addProblem(work.report, 'bad-value', assignment, `expected ${error.message}${got}`)
     work.wrong.add(row.name)
     return undefined
   }
 }
 
-/** The last value of each earlier section stands for it; of those, one that loosens nothing. */
+/** Chooses among the last values of each earlier section one that does not make the option less strict. */
 function chooseEarlier(row: OptionRow, earlier: readonly ReadValue[], work: Work): ReadValue | undefined {
   const bySection = new Map(earlier.map((read) => [read.assignment.section, read]))
   const { true: strict = [], false: loose = [] } = Object.groupBy(bySection.values(), (read) =>
     isStrictEnough(row.name, read.value) ? 'true' : 'false',
   )
   for (const { value, assignment } of loose) {
-    work.passedOver.push(assignment)
+    work.tooLoose.push(assignment)
     if (!isDefault(row, value)) {
       warn(
         work.report,
         assignment,
-        `this is ignored, because it would loosen ${row.name}; write it there if you want it`,
+        `this is ignored, because it would make ${row.name} less strict; write it there if you want it`,
       )
     }
   }
@@ -126,6 +126,10 @@ function warnAboutValue(row: OptionRow, { value, assignment }: ReadValue, report
   const warning = row.option.codec.warn?.(value)
   if (warning) warn(report, assignment, warning)
   if (isOnCommandLine(source) && isConcealed(row.option, text) && !isFileReference(text)) {
-    warn(report, assignment, 'others on this machine can read a command line; @file:path and the environment are safer')
+    warn(
+      report,
+      assignment,
+      'other users of this machine can read a command line; @file:path and the environment are safer',
+    )
   }
 }

@@ -32,14 +32,14 @@ export const RULES: readonly Rule[] = [
   ...orderRules,
   {
     about: ['chttpd_auth.iterations', 'chttpd_auth.min_iterations', 'chttpd_auth.max_iterations'],
-    // quirk: the document database lets the bounds move past it. New passwords are hashed within them all the same
+    // quirk: CouchDB accepts it. New passwords are hashed within the limits all the same.
     kind: 'warning',
     check: ({ values: { chttpd_auth: auth } }) => {
       const { iterations, min_iterations: min, max_iterations: max } = auth
       const isWithin = (iterations >= min && iterations <= max) || auth.password_scheme === 'simple'
       return isWithin
         ? undefined
-        : `chttpd_auth.iterations does not lie between min_iterations and max_iterations: the nearest of ${min} to ${max} is taken`
+        : `chttpd_auth.iterations is not between min_iterations and max_iterations: the nearest value from ${min} to ${max} is used`
     },
   },
   {
@@ -71,7 +71,7 @@ export const RULES: readonly Rule[] = [
     about: ['upstream.document', 'upstream.document-secret'],
     check: ({ values: { upstream } }) =>
       upstream.document.length > 0 && upstream['document-secret'] === ''
-        ? 'upstream.document needs upstream.document-secret, by which that database knows who is asking'
+        ? 'upstream.document needs upstream.document-secret, with which CouchDB verifies the identity of the user'
         : undefined,
   },
   {
@@ -85,7 +85,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     about: ['cors.origins', 'cors.credentials'],
-    // `null` is what every sandboxed frame calls itself: as open as `*`.
+    // Every sandboxed frame has the origin `null`, so it is as open as `*`.
     check: ({ values: { cors } }) =>
       cors.credentials && cors.origins.some((origin) => origin === '*' || origin === 'null')
         ? 'cors.credentials = true needs origins by name, neither * nor null'
@@ -172,7 +172,7 @@ function toPlace(name: string): readonly [section: string, key: string] {
   return [section, key]
 }
 
-/** Two keys of one kind may be alike (an old name kept for a while); secrets of different use may not. */
+/** Two keys of `[jwt_keys]` may be equal (an old name kept for a while); secrets with different uses must differ. */
 function findEqual(secrets: readonly NamedSecret[]): readonly [string, string] | undefined {
   const isKey = (name: string) => name.startsWith('[')
   for (const [index, [name, secret]] of secrets.entries()) {

@@ -1,37 +1,37 @@
 import { dirname, resolve } from 'node:path'
 import { type IniEntry, type IniFile, readIni } from './ini.ts'
 import { findOption, isConcealed } from './options.ts'
-import { complain, quote, type Report, renderAt } from './problems.ts'
+import { addProblem, quote, type Report, renderAt } from './problems.ts'
 import type { Assignment, Source } from './settings.ts'
 
-/** What reading needs of the world outside. */
-export interface Surroundings {
-  /** What relative paths from flags and environment belong to. */
+/** What reading the configuration needs from outside. */
+export interface ReadDeps {
+  /** Folder of relative paths from flags and environment. */
   readonly cwd: string
-  /** Text of a file that holds a secret. Throws an error whose message says why there is none. */
+  /** Text of a file that contains a secret. Throws an error whose message gives the reason. */
   readSecret(path: string): string
 }
 
-/** The folder relative paths belong to: that of the file which names them, else the working directory. */
+/** The folder of relative paths: that of the file which contains them, otherwise the working directory. */
 export const folderOf = (source: Source, cwd: string): string =>
   source.kind === 'file' ? resolve(cwd, dirname(source.path)) : cwd
 
 const FILE_PREFIX = '@file:'
 
-/** Whether a text names the file that holds a secret, instead of being one. */
+/** Whether a text names the file that contains a secret. */
 export const isFileReference = (text: string): boolean => text.startsWith(FILE_PREFIX)
 
-/** The password of an administrator that is a hash already. */
+/** A hashed password of an administrator. */
 export const STORED_FORM = /^-(?:hashed-|pbkdf2[-:])/
 
 export const toFileReference = (path: string): string => `${FILE_PREFIX}${path}`
 
-/** The secret itself, read from its file where `@file:path` stands for it. */
-export function expandSecret(assignment: Assignment, around: Surroundings, report: Report): string | undefined {
+/** The secret itself, read from its file if the text is `@file:path`. */
+export function expandSecret(assignment: Assignment, around: ReadDeps, report: Report): string | undefined {
   const { text, source } = assignment
   if (!isFileReference(text)) return text
   if (source.kind === 'run time') {
-    complain(report, 'bad-value', assignment, 'no file can be named at run time')
+    addProblem(report, 'bad-value', assignment, 'a file cannot be named at run time')
     return undefined
   }
   const path = text.slice(FILE_PREFIX.length)
@@ -39,12 +39,10 @@ export function expandSecret(assignment: Assignment, around: Surroundings, repor
     return around.readSecret(resolve(folderOf(source, around.cwd), path))
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    complain(report, 'bad-file', assignment, `cannot read ${quote(path)}: ${why}`)
+    addProblem(report, 'bad-file', assignment, `cannot read ${quote(path)}: ${why}`)
     return undefined
   }
 }
-
-// Warns about files with administrators or secrets that others than their owner may read or write.
 
 /** The contents of a file decide which permissions are too wide. The group may read hashes: the server may be in it. */
 interface Kind {

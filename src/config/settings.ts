@@ -1,6 +1,6 @@
 import { type Config, findOption, findValue, type OptionName, type OptionRow, ROWS, withValue } from './options.ts'
 
-/** Where a setting was given. */
+/** Where a setting comes from. */
 export type Source =
   | { readonly kind: 'default' }
   | { readonly kind: 'file'; readonly path: string; readonly line: number }
@@ -8,7 +8,7 @@ export type Source =
   | { readonly kind: 'environment'; readonly name: string }
   | { readonly kind: 'flag'; readonly name: string }
 
-/** A text given for `[section] key`, as it was written. */
+/** A text for `[section] key`, as it was written. */
 export interface Assignment {
   readonly section: string
   readonly key: string
@@ -18,14 +18,14 @@ export interface Assignment {
 
 export interface AdminEntry {
   readonly name: string
-  /** A stored form, or a password in clear. Never to be shown. */
+  /** A hash or a plain-text password. Never shown. */
   readonly text: string
   readonly source: Source
 }
 
 export interface OpenEntry {
   readonly key: string
-  /** The value; where it was given as a file, what the file says. Never to be shown. */
+  /** The value, or the contents of its file. Never shown. */
   readonly text: string
   readonly source: Source
 }
@@ -33,53 +33,53 @@ export interface OpenEntry {
 export interface SettingsParts {
   readonly values: Config
   /**
-   * Administrators as given, in the order of layers (files, run time, environment, flags), so that a name can stand
-   * here more than once. Files count by the last `[admins]` section alone.
+   * Administrators in the order of layers (files, run time, environment, flags). A name can occur once in each layer.
+   * Of the files, only the last `[admins]` section is used.
    */
   readonly admins: readonly AdminEntry[]
-  /** Passwords in clear in lines of `[admins]` that do not count. */
+  /** Plain-text passwords in ignored lines of `[admins]`. */
   readonly overruledPasswords: readonly AdminEntry[]
   /** Names deleted at run time. */
   readonly deletedAdmins: readonly string[]
   readonly open: { readonly jwt_keys: readonly OpenEntry[]; readonly services: readonly OpenEntry[] }
-  /** Settings of the emulated servers, and of nobody, which have no effect here. */
+  /** Settings of CouchDB and ArangoDB, and unknown ones, without effect. */
   readonly ignored: readonly Assignment[]
   /**
-   * The last text given for each setting, ignored ones too; defaults and administrators are not among it. An option
-   * given under an earlier name stands here under both.
+   * The last text of each setting, including ignored ones, without defaults and administrators. An option set under an
+   * earlier name is listed under both names.
    */
   readonly entries: readonly Assignment[]
-  /** What has been asked of them, and will be of every change. */
+  /** The rules that these settings fulfil, checked again for every change. */
   readonly rules: readonly Rule[]
 }
 
-/** What rules look at. */
+/** What rules check. */
 export type Given = Pick<SettingsParts, 'values' | 'open'>
 
-/** What is wrong, and with which of the settings a rule is about. */
+/** What is wrong, and with which settings. */
 export interface Finding {
   readonly message: string
   readonly about: readonly (readonly [section: string, key: string])[]
 }
 
-/** Something several options must agree on, or that only those who use an option can judge. */
+/** A condition on several options, or one that only the code which uses an option can check. */
 export interface Rule {
   readonly about: readonly OptionName[]
-  /** Left out: options that do not go together. `bad-value`: what is wrong is the value of one. `warning`: it works. */
+  /** By default options that contradict each other. `bad-value`: one value is wrong. `warning`: not an error. */
   readonly kind?: 'bad-value' | 'warning'
-  /** What is wrong, or nothing. A sentence alone is about all of `about`. */
+  /** What is wrong, if anything. A plain message concerns all of `about`. */
   check(given: Given): Finding | string | undefined
 }
 
-/** What is in force: checked, complete, frozen. */
+/** Settings: checked, complete, frozen. */
 export interface Settings extends SettingsParts {
-  /** The text in force and where it came from: of an option also its default, `undefined` for what nobody gave. */
+  /** The current text and its source, which may be the default; `undefined` for an unknown setting. */
   find(section: string, key: string): Pick<Assignment, 'text' | 'source'> | undefined
 }
 
 const DEFAULT: Source = Object.freeze({ kind: 'default' })
 
-/** Two names as one, such that no other two give the same. */
+/** Joins two names without ambiguity. */
 export const joinNames = (section: string, key: string): string => JSON.stringify([section, key])
 
 export function createSettings(parts: SettingsParts): Settings {
@@ -106,9 +106,9 @@ export function renderSource(source: Source): string {
 }
 
 export interface Comparison {
-  /** Names that changed and are in force with `settings`: options, and entries of the open sections. */
+  /** Names of changed options and entries of open sections that are applied with `settings`. */
   readonly applied: readonly string[]
-  /** Options and services that changed and keep the old value until the next start. */
+  /** Changed options and services that keep the old value until the next start. */
   readonly needRestart: readonly string[]
   /** The new settings, with the old value of everything that needs a restart. */
   readonly settings: Settings
@@ -137,7 +137,7 @@ function keepOld(before: Settings, after: Settings, late: readonly OptionRow[]):
   return createSettings({ ...after, values, open, entries })
 }
 
-/** A name, and a text that changes whenever what it names does. */
+/** A name, and a text that changes with it. */
 type Entry = readonly [name: string, text: string]
 
 function changedEntries(before: readonly Entry[], after: readonly Entry[]): readonly string[] {
@@ -147,7 +147,7 @@ function changedEntries(before: readonly Entry[], after: readonly Entry[]): read
   return [...names].filter((name) => old.get(name) !== now.get(name))
 }
 
-/** Entries of the open sections that are followed as they change. */
+/** Entries of the open sections that take effect at once. */
 function openEntries({ admins, deletedAdmins, open }: Settings): readonly Entry[] {
   const byName = Map.groupBy(admins, ({ name }) => name)
   return [

@@ -14,10 +14,11 @@ import { readAdminPassword, renderAdminPassword } from '../passwords/admin-passw
 import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import { checkPassword, type PasswordRules } from '../passwords/password-rules.ts'
 import type { HashParameters } from '../passwords/schemes/scheme.ts'
-import type { RuntimeReading, StoredLayer } from './stored-layer.ts'
+import type { RuntimeReading } from './setting-records.ts'
+import type { AdministratorRecords } from './stored-layer.ts'
 
 export interface HashingDeps {
-  readonly runtime: Pick<StoredLayer, 'seedAdministrator' | 'setSeen'>
+  readonly records: Pick<AdministratorRecords, 'seedAdministrator' | 'setSeen'>
   readonly hasher: Hasher
   readonly parameters: HashParameters
   readonly rules: PasswordRules
@@ -30,11 +31,11 @@ type Administrators = Pick<Settings, 'admins' | 'deletedAdmins'>
 
 type GivenAdministrators = Administrators & Pick<Settings, 'overruledPasswords'>
 
-/** What counts instead of what files, environment and flags have for administrators. */
+/** Hashes that replace the passwords of administrators in files, environment and flags. */
 export interface FileHashes {
   /** By name, the hash of the plain text in a file. */
   readonly clear: ReadonlyMap<string, string>
-  /** By stored form, the stronger one that a sign-in has put in its place. */
+  /** By hash, the stronger one that replaced it at a sign-in. */
   readonly upgraded: ReadonlyMap<string, string>
 }
 
@@ -45,7 +46,7 @@ export interface Hashed {
   readonly isWritten: boolean
 }
 
-/** Hashes every password in clear that is not hashed yet, and puts the hash where every node finds it. */
+/** Hashes every plain-text password that is not hashed yet, and stores the hash for every node. */
 export async function hashAdministrators(
   { admins, deletedAdmins, overruledPasswords }: GivenAdministrators,
   { seen, upgraded, sequence }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'sequence'>,
@@ -67,7 +68,7 @@ export async function hashAdministrators(
   return { hashes: { ...known, clear }, isWritten: plain.length > 0 }
 }
 
-/** A line that does not count keeps no password in clear either. Its hash is written to the file alone. */
+/** Plain-text passwords in ignored lines are hashed too. The hash is written to the file only. */
 async function hashOverruled(entries: readonly Entry[], { hasher, parameters, log }: HashingDeps): Promise<void> {
   for (const entry of entries.filter(isClearInFile)) {
     writeBack(entry, renderAdminPassword(await hasher.hash(entry.text, parameters)), log)
@@ -97,7 +98,7 @@ export async function findHashes(
   return { clear, upgraded: await findUpgraded(stored, upgraded, before.upgraded, deps) }
 }
 
-/** Which stored forms were replaced. Each is compared once, as if it were a password. */
+/** Which hashes were replaced. The old hash is compared like a password, because only its hash is stored. */
 async function findUpgraded(
   entries: readonly Entry[],
   upgraded: RuntimeReading['upgraded'],
@@ -120,12 +121,12 @@ interface Around {
   readonly log: Log
 }
 
-/** Of clear text that was seen before: whether it counts, and whether it can leave the file now. */
+/** Logs whether known plain text is ignored, and tries again to hash it in the file. */
 function reportSeen(entry: Entry, hash: string | undefined, { layered, deletedAdmins, log }: Around): void {
   if (hash === undefined || !isClearInFile(entry)) return
   if (findKept(entry, layered) || deletedAdmins.includes(entry.name)) {
     const fields = { name: entry.name, place: renderSource(entry.source) }
-    log.warn('password of an administrator does not count: changed or deleted at run time since', fields)
+    log.warn('password of an administrator in a file is ignored: changed or deleted at run time since', fields)
   }
   writeBack(entry, hash, log)
 }
@@ -133,7 +134,7 @@ function reportSeen(entry: Entry, hash: string | undefined, { layered, deletedAd
 const findKept = (entry: Entry, all: readonly Entry[]): Entry | undefined =>
   all.find(({ name, layer }) => name === entry.name && layer === 'run time')
 
-/** Who is an administrator now. What is in clear in a file counts as the hash that was made of it. */
+/** The current administrators. Plain text in a file is replaced by its hash. */
 export function findAdministrators(
   { admins, deletedAdmins }: Administrators,
   changes: AdministratorChanges,
@@ -165,33 +166,33 @@ function withHash(entry: Entry, { clear, upgraded }: FileHashes): Entry {
   return { ...entry, text: upgraded.get(text) ?? text }
 }
 
-/** What has not been hashed is no intent yet. */
+/** Plain text that was not hashed yet does not override changes made at run time. */
 const toSeed = (entry: Entry): Entry => (isClearInFile(entry) ? { ...entry, layer: 'environment' } : entry)
 
 export interface Upgrade {
   readonly name: string
-  /** The stored form that is in force. */
+  /** The current hash. */
   readonly from: string
   readonly to: string
 }
 
 type UpgradeDeps = Pick<HashingDeps, 'hasher' | 'parameters' | 'log'> & {
-  readonly runtime: Pick<StoredLayer, 'replaceHash' | 'setUpgraded'>
+  readonly records: Pick<AdministratorRecords, 'replaceHash' | 'setUpgraded'>
 }
 
-/** Puts a stronger stored form in the place of one, in the layer that has it. Nothing happens where it has changed. */
+/** Replaces a hash by a stronger one in the layer that contains it, unless it has changed. */
 export async function upgradeAdministrator(
   { admins, deletedAdmins }: Administrators,
   { fileHashes, sequence }: { readonly fileHashes: FileHashes; readonly sequence: number },
   { name, from, to }: Upgrade,
-  { runtime, hasher, parameters, log }: UpgradeDeps,
+  { records, hasher, parameters, log }: UpgradeDeps,
 ): Promise<void> {
   const entries = admins.map(toLayered).map((entry) => toSeed(withHash(entry, fileHashes)))
   const entry = chooseAdministrators(entries, deletedAdmins).find((candidate) => candidate.name === name)
   if (entry?.text !== from) return
-  if (entry.layer === 'run time') return runtime.replaceHash(name, to, sequence)
-  await runtime.setUpgraded(name, { proof: renderAdminPassword(await hasher.hash(from, parameters)), text: to })
-  // what cannot be rewritten keeps the weaker form in its place, but does not count any more
+  if (entry.layer === 'run time') return records.replaceHash(name, to, sequence)
+  await records.setUpgraded(name, { proof: renderAdminPassword(await hasher.hash(from, parameters)), text: to })
+  // a file that cannot be rewritten keeps the weaker hash, which is no longer used
   const problem = rewriteAdmin({ ...entry, text: from }, to)
   log.info('stored password of an administrator replaced by a stronger one', {
     name,
@@ -214,11 +215,11 @@ async function hashEntry(
   const kept = findKept(entry, all)
   const isKept = kept !== undefined && (await isSamePassword(kept.text, entry.text, deps))
   const text = isKept ? kept.text : await hash(entry, deps)
-  // writing it again would end the sessions of that name
-  const sequence = isKept ? unchangedSince : await deps.runtime.seedAdministrator(entry.name, text, unchangedSince)
+  // writing it again would revoke the sessions of that administrator
+  const sequence = isKept ? unchangedSince : await deps.records.seedAdministrator(entry.name, text, unchangedSince)
   if (entry.layer === 'file') {
-    // after it, or it would still be a change made at run time
-    await deps.runtime.setSeen(entry.name, text)
+    // afterwards, otherwise the hash would be a change made at run time
+    await deps.records.setSeen(entry.name, text)
     writeBack(entry, text, deps.log)
   }
   return { text, sequence }

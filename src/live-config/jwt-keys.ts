@@ -42,9 +42,9 @@ export function followKeys(liveConfig: LiveConfig, log: Log): Live<JwtKeys> {
 function createKeyWarnings(log: Log) {
   let last = ''
   const warn = ({ problems }: JwtKeys, { open }: Settings) => {
-    const said = JSON.stringify(problems)
-    if (said === last) return
-    last = said
+    const current = JSON.stringify(problems)
+    if (current === last) return
+    last = current
     for (const { name, reason } of problems) {
       const source = open.jwt_keys.find(({ key }) => key === name)?.source
       log.warn('a key for tokens cannot be used', { name, ...(source && { place: renderSource(source) }), reason })

@@ -14,7 +14,7 @@ type Open = Everything['open']
 /** Texts of the files that hold key sets, by their path. */
 type KeySets = ReadonlyMap<string, string>
 
-/** What is wrong with the files of key sets these settings name. */
+/** Problems of the key set files that these settings name. */
 export const checkKeySetFiles = (settings: Given): readonly Problem[] => checkKeySets(settings, loadKeySets(settings))
 
 export interface LoadedKeySets {
@@ -35,7 +35,7 @@ export function loadKeySets({ open }: Given): LoadedKeySets {
   return { sets, problems }
 }
 
-/** A file that holds no set at all is as good as none: half written, perhaps. Single keys of a set may be unusable. */
+/** A file that is not a key set is a problem; it may be half written. Single keys of a set may be unusable. */
 export function checkKeySets({ open }: Given, { sets, problems }: LoadedKeySets): readonly Problem[] {
   const flaws = open.jwt_keys.flatMap(({ key, text: path, source }) => {
     const text = isSet({ key }) ? sets.get(path) : undefined
@@ -56,7 +56,7 @@ const isSet = ({ key }: Pick<OpenEntry, 'key'>): boolean => key.startsWith('jwks
 export const readKeys = (open: Open, sets: KeySets): JwtKeys =>
   readJwtKeys(open.jwt_keys.flatMap((entry) => toKeyEntry(entry, sets)))
 
-/** The keys as lines and files have them this moment. What cannot be read is left out. */
+/** The keys that lines and files contain now. Unreadable ones are skipped. */
 export const readConfiguredKeys = (given: Given): JwtKeys => readKeys(given.open, loadKeySets(given).sets)
 
 function toKeyEntry(entry: OpenEntry, sets: KeySets): readonly JwtKeyEntry[] {

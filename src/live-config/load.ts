@@ -9,7 +9,7 @@ import type { Rule } from '../config/settings.ts'
 import { readPasswordRules } from '../passwords/password-rules.ts'
 import { openStore } from '../store/create-store.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import { toEntries } from './stored-layer.ts'
+import { toEntries } from './setting-records.ts'
 
 /** Rules for options that only the folder which uses them can check. */
 const USER_RULES: readonly Rule[] = [

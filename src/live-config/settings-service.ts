@@ -4,17 +4,17 @@ import { toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
-import type { LiveConfig, ReloadReport } from './live-config.ts'
+import type { LiveConfig } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
-import type { RuntimeLayer } from './runtime-layer.ts'
-import { noteDrop } from './stored-layer.ts'
+import type { ReloadReport } from './reload.ts'
+import { noteDrop, type RuntimeLayer } from './stored-layer.ts'
 
 export interface ChangeOptions {
   /** For this process only, until it ends or reloads its configuration. */
   readonly isVolatile?: boolean
-  /** Of the cookie secret: what was made with earlier ones is refused at once, on every node. */
+  /** For the cookie secret: every node rejects cookies of earlier secrets at once. */
   readonly isImmediate?: boolean
-  /** To unset what was not set at run time is `option_not_found`, whatever the layers below say. */
+  /** Unsetting an option that was not set at run time is `option_not_found`, even if a lower layer sets it. */
   readonly isStrict?: boolean
 }
 
@@ -25,65 +25,68 @@ export interface ChangeOptions {
 export interface SettingsService {
   /** By section, then key: what was set, in files, at run time, in the environment or by flags. */
   list(): Readonly<Record<string, Readonly<Record<string, string>>>>
-  /** Gives what was there before, as it may be shown; `''` for nothing. */
+  /** Returns the previous value, secrets masked; `''` if there was none. */
   set(section: string, key: string, text: string, options?: ChangeOptions): Promise<string>
-  /** Back to the layers below. Throws `option_not_found` where nothing is set. */
+  /** Returns to the value of the layers below. Throws `option_not_found` if nothing is set. */
   unset(section: string, key: string, options?: ChangeOptions): Promise<string>
   /** Reloads all layers. */
   reload(): Promise<void>
 }
 
 export function createSettingsService(liveConfig: LiveConfig): SettingsService {
-  const shown = (section: string, key: string): string | undefined => {
-    const { entries } = liveConfig.get().configured
-    const entry = entries.find((candidate) => candidate.section === section && candidate.key === key)
-    return entry && toShownText(entry)
-  }
-  const check = (section: string, key: string, text: string | undefined) => {
-    const { configured } = liveConfig.get()
-    const rules = [...configured.rules, { about: ['chttpd_auth.secret'], check: liveConfig.secrets.check } as const]
-    const problem = checkChange({ ...configured, rules }, section, key, text)
-    if (problem) throw toRefusal(problem)
-  }
-  const layer = ({ isVolatile = false }: ChangeOptions = {}) =>
+  const layerOf = ({ isVolatile = false }: ChangeOptions = {}) =>
     isVolatile ? liveConfig.runtime.volatile : liveConfig.runtime
-  /** What cannot be applied is taken back: left in the store, it would keep every node from its next start. */
-  const change = async (into: RuntimeLayer, section: string, key: string, text: string | undefined) => {
-    const before = await findIn(into, section, key)
-    const { configured } = liveConfig.get()
-    await put(into, section, key, text)
-    const report = await liveConfig.refresh()
-    if (report.isApplied) {
-      const name = findOption(section, key)?.name ?? `${section}.${key}`
-      recordOptionChanges(liveConfig.events, [name], configured, liveConfig.get().configured)
-      return
-    }
-    await (before ? put(into, section, key, before.text) : into.forget(section, key))
-    await liveConfig.refresh()
-    requireApplied(report)
-  }
-
   return {
     list: () => listShown(liveConfig),
     async set(section, key, text, options) {
-      check(section, key, text)
-      const before = shown(section, key) ?? ''
-      if (options?.isImmediate) await dropEarlier(layer(options), section, key, text)
-      await change(layer(options), section, key, text)
+      requireValid(liveConfig, { section, key, text })
+      const before = findShown(liveConfig, section, key) ?? ''
+      if (options?.isImmediate) await dropEarlier(layerOf(options), section, key, text)
+      await applyChange(liveConfig, layerOf(options), { section, key, text })
       return before
     },
     async unset(section, key, options) {
-      check(section, key, undefined)
-      const before = shown(section, key)
-      const isThere = !options?.isStrict || (await findIn(layer(options), section, key)) !== undefined
+      requireValid(liveConfig, { section, key, text: undefined })
+      const before = findShown(liveConfig, section, key)
+      const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined
       if (before === undefined || !isThere) throw new Refusal('option_not_found')
-      await change(layer(options), section, key, undefined)
+      await applyChange(liveConfig, layerOf(options), { section, key, text: undefined })
       return before
     },
     async reload() {
       requireApplied(await liveConfig.reload())
     },
   }
+}
+
+function findShown(liveConfig: LiveConfig, section: string, key: string): string | undefined {
+  const { entries } = liveConfig.get().configured
+  const entry = entries.find((candidate) => candidate.section === section && candidate.key === key)
+  return entry && toShownText(entry)
+}
+
+function requireValid(liveConfig: LiveConfig, { section, key, text }: RuntimeEntry): void {
+  const { configured } = liveConfig.get()
+  const rules = [...configured.rules, { about: ['chttpd_auth.secret'], check: liveConfig.secrets.check } as const]
+  const problem = checkChange({ ...configured, rules }, section, key, text)
+  if (problem) throw toRefusal(problem)
+}
+
+/** A change that cannot be applied is undone: in the store, it would prevent the next start of every node. */
+async function applyChange(liveConfig: LiveConfig, into: RuntimeLayer, entry: RuntimeEntry): Promise<void> {
+  const { section, key } = entry
+  const before = await findIn(into, section, key)
+  const { configured } = liveConfig.get()
+  await put(into, entry)
+  const report = await liveConfig.refresh()
+  if (report.isApplied) {
+    const name = findOption(section, key)?.name ?? `${section}.${key}`
+    recordOptionChanges(liveConfig.events, [name], configured, liveConfig.get().configured)
+    return
+  }
+  await (before ? put(into, before) : into.forget(section, key))
+  await liveConfig.refresh()
+  requireApplied(report)
 }
 
 function dropEarlier(into: RuntimeLayer, section: string, key: string, text: string): Promise<void> {
@@ -94,7 +97,7 @@ function dropEarlier(into: RuntimeLayer, section: string, key: string, text: str
 const findIn = async (into: RuntimeLayer, section: string, key: string): Promise<RuntimeEntry | undefined> =>
   (await into.list()).find((entry) => entry.section === section && entry.key === key)
 
-const put = (into: RuntimeLayer, section: string, key: string, text: string | undefined): Promise<void> =>
+const put = (into: RuntimeLayer, { section, key, text }: RuntimeEntry): Promise<void> =>
   text === undefined ? into.unset(section, key) : into.set(section, key, text)
 
 function listShown(liveConfig: LiveConfig): Record<string, Record<string, string>> {

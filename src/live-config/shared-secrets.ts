@@ -12,7 +12,7 @@ export const USES = {
   tokens: 'a secret of tokens',
   upstream: 'a secret of upstream.multi-model-secret-*',
   services: 'the key of upstream.service-keyfile',
-  cookies: 'a secret of cookies that still counts',
+  cookies: 'an earlier cookie secret that is still accepted',
 } as const
 export type Use = (typeof USES)[keyof typeof USES]
 
@@ -25,7 +25,7 @@ export interface SharedPair {
   readonly message: string
 }
 
-/** The secrets a process uses that stand in files, beside those of its settings. */
+/** The secrets from files that a process uses, in addition to those of its settings. */
 export interface SharedSecrets {
   /** Registers the secrets of one use. */
   register(use: Use, keys: () => Keys): void

@@ -17,9 +17,10 @@ import {
   reportMalformed,
 } from './administrators.ts'
 import { toHashParameters, toPasswordRules } from './password-options.ts'
+import type { RuntimeReading } from './setting-records.ts'
 import type { SharedSecrets } from './shared-secrets.ts'
 import { ConfigError, StartError } from './start-error.ts'
-import { isDroppedFor, type RuntimeReading, type StoredLayer } from './stored-layer.ts'
+import { isDroppedFor, type StoredLayer } from './stored-layer.ts'
 
 /** Settings and administrators, as of one moment. */
 export interface ConfigSnapshot {
@@ -200,7 +201,13 @@ async function createMissing(seen: LayersReading, deps: SnapshotDeps, isFirst: b
   const isKeyCreated = seen.ownKey === undefined
   if (isKeyCreated) await runtime.setOwnKey(randomBytes(32).toString('hex'))
   const [parameters, rules] = [toHashParameters(values), toPasswordRules(values)]
-  const { hashes, isWritten } = await hashAdministrators(settings, seen, { runtime, hasher, parameters, rules, log })
+  const { hashes, isWritten } = await hashAdministrators(settings, seen, {
+    records: runtime.administrators,
+    hasher,
+    parameters,
+    rules,
+    log,
+  })
   return { hashes, isWritten: isWritten || needsUuid || isSecretCreated || isKeyCreated }
 }
 

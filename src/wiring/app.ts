@@ -13,12 +13,8 @@ import type { Directory } from '../directory/directory.ts'
 import type { Door } from '../http/door.ts'
 import type { Identified } from '../http/identify.ts'
 import { type Endpoint, type Listener, listen } from '../http/server.ts'
-import {
-  createLiveConfig,
-  type LiveConfig,
-  type LiveConfigOptions,
-  type ReloadReport,
-} from '../live-config/live-config.ts'
+import { createLiveConfig, type LiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
+import type { ReloadReport } from '../live-config/reload.ts'
 import { openTokenSecrets } from '../live-config/secret-rings.ts'
 import { StartError } from '../live-config/start-error.ts'
 import { createAdminDoor, createOperationDeps, openControlSocket } from './admin-door.ts'

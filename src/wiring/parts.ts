@@ -162,11 +162,12 @@ const toAdministration = (liveConfig: LiveConfig, log: Log): Administration => (
     const snapshot = liveConfig.get()
     const { runtime, hasher } = liveConfig
     const parameters = toHashParameters(snapshot.settings.values)
-    await upgradeAdministrator(snapshot.settings, snapshot, { name, from, to }, { runtime, hasher, parameters, log })
+    const deps = { records: runtime.administrators, hasher, parameters, log }
+    await upgradeAdministrator(snapshot.settings, snapshot, { name, from, to }, deps)
     await liveConfig.refresh()
   },
   endSessions: async (name) => {
-    await liveConfig.runtime.endAdministratorSessions(name)
+    await liveConfig.runtime.administrators.endAdministratorSessions(name)
     await liveConfig.refresh()
   },
   refresh: async () => {

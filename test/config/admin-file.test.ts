@@ -24,7 +24,7 @@ function writeIni(text: string): string {
 const adminsOf = (path: string) =>
   openSettings({ flags: splitFlags(['-c', path]), env: {}, cwd: folder })([]).settings.admins
 
-test('the password is replaced, every other byte and the mode stay', () => {
+test('replaces the password and keeps every other byte and the mode', () => {
   const path = writeIni('\uFEFF; mine\r\n[admins]\r\nann = pw ; why\r\nbob=p w\r\n\r\n')
   for (const admin of adminsOf(path)) assert.equal(rewriteAdmin(admin, STORED), undefined)
   assert.equal(readFileSync(path, 'utf8'), `\uFEFF; mine\r\n[admins]\r\nann = ${STORED} ; why\r\nbob=${STORED}\r\n\r\n`)
@@ -39,15 +39,15 @@ test('the password is replaced, every other byte and the mode stay', () => {
 })
 
 const CHANGED: Readonly<Record<string, readonly [text: string, reason: RegExp]>> = {
-  'another password': ['[admins]\nann = other', /changed meanwhile/],
-  'another line': ['\n[admins]\nann = pw', /changed meanwhile/],
-  'another section': ['[mine]\nann = pw', /changed meanwhile/],
-  'nothing any more': ['', /changed meanwhile/],
+  'another password': ['[admins]\nann = other', /changed since it was read/],
+  'another line': ['\n[admins]\nann = pw', /changed since it was read/],
+  'another section': ['[mine]\nann = pw', /changed since it was read/],
+  nothing: ['', /changed since it was read/],
   'a file reference': ['[admins]\nann = @file:x', /names a file/],
 }
 
 for (const [name, [text, reason]] of Object.entries(CHANGED)) {
-  test(`a line that says ${name} by now is left alone`, () => {
+  test(`leaves the file unchanged if the line now contains ${name}`, () => {
     const path = writeIni('[admins]\nann = pw')
     const [admin] = adminsOf(path)
     assert.ok(admin)
@@ -57,7 +57,7 @@ for (const [name, [text, reason]] of Object.entries(CHANGED)) {
   })
 }
 
-test('a file that is gone, or no file at all, is told of and nothing thrown', () => {
+test('returns a reason for a missing file and for a flag', () => {
   const path = writeIni('[admins]\nann = pw')
   const [admin] = adminsOf(path)
   assert.ok(admin)
@@ -65,11 +65,11 @@ test('a file that is gone, or no file at all, is told of and nothing thrown', ()
   assert.match(rewriteAdmin(admin, STORED) ?? '', /ENOENT/)
   assert.match(
     rewriteAdmin({ ...admin, source: { kind: 'flag', name: '--admins.ann' } }, STORED) ?? '',
-    /not given in a file/,
+    /not set in a file/,
   )
 })
 
-test('a stored form that would not read back is refused', () => {
+test('rejects a hash that would not be read back unchanged', () => {
   const path = writeIni('[admins]\nann = pw')
   const [admin] = adminsOf(path)
   assert.ok(admin)

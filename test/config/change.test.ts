@@ -38,8 +38,7 @@ const ALLOWED: readonly (readonly [section: string, key: string, text: string | 
 ]
 
 for (const [section, key, text] of ALLOWED) {
-  test(`allowed: [${section}] ${key} = ${text}`, () =>
-    assert.equal(checkChange(settings, section, key, text), undefined))
+  test(`allows [${section}] ${key} = ${text}`, () => assert.equal(checkChange(settings, section, key, text), undefined))
 }
 
 const REFUSED: readonly (readonly [section: string, key: string, text: string | undefined, kind: string])[] = [
@@ -76,24 +75,24 @@ const REFUSED: readonly (readonly [section: string, key: string, text: string | 
 ]
 
 for (const [section, key, text, kind] of REFUSED) {
-  test(`refused as ${kind}: ${JSON.stringify([section, key, text])}`, () => {
+  test(`rejects as ${kind}: ${JSON.stringify([section, key, text])}`, () => {
     const problem = checkChange(settings, section, key, text)
     assert.equal(problem?.kind, kind)
     assert.doesNotMatch(problem?.message ?? '', /hush|aHVzaA/)
   })
 }
 
-test('what pins an option is named', () => {
+test('names the flag or variable that has precedence', () => {
   assert.match(checkChange(settings, 'log', 'level', 'info')?.message ?? '', /^CARDEA_LOG__LEVEL /)
   assert.match(checkChange(settings, 'chttpd', 'enable_cors', 'true')?.message ?? '', /^--chttpd\.enable_cors /)
 })
 
-test('the nearest option is named', () => {
+test('suggests the nearest option', () => {
   assert.equal(checkChange(settings, 'chttpd_auth', 'timout', '1')?.nearest, 'timeout')
   assert.equal(checkChange(settings, 'jwt_keys', 'hmca:a', 'x')?.nearest, 'hmac:a')
 })
 
-test('every row that is not for HTTP is refused there, however it is spelled', () => {
+test('rejects every option that cannot be changed at run time, under each of its names', () => {
   const bare = read({}).settings
   for (const { section, key, name, option } of ROWS.filter((row) => !row.option.http)) {
     const text = option.codec.print(option.initial)

@@ -307,7 +307,7 @@ for (const [name, { codec, good, bad }] of Object.entries(CODECS)) {
   })
 }
 
-test('lists are frozen', () => {
+test('freezes lists', () => {
   const lists: readonly (readonly [Codec<readonly unknown[]>, string])[] = [
     [digests, 'sha'],
     [endpoints, 'tcp://a:1'],
@@ -320,7 +320,7 @@ test('lists are frozen', () => {
   for (const [codec, text] of lists) assert.ok(Object.isFrozen(codec.parse(text)), text)
 })
 
-test('paths and store URLs are made absolute, and only once', () => {
+test('makes paths and store URLs absolute, once', () => {
   assert.equal(path.resolve?.('keys/a', '/etc/cardea'), '/etc/cardea/keys/a')
   assert.equal(path.resolve?.('/keys/a', '/etc/cardea'), '/keys/a')
   assert.equal(path.resolve?.('', '/etc/cardea'), '')
@@ -329,29 +329,26 @@ test('paths and store URLs are made absolute, and only once', () => {
   assert.equal(storeUrl.resolve?.('postgres://h/db', '/srv'), 'postgres://h/db')
 })
 
-test('weak hashes and open ranges are told of', () => {
+test('warns about weak hashes and ranges that trust every address', () => {
   assert.match(digests.warn?.(['sha256', 'md5']) ?? '', /md5/)
-  assert.equal(
-    digests.warn?.(['sha256', 'md4', 'md5']),
-    'md4: this machine does not offer it, and it is left out; md5: weak',
-  )
+  assert.equal(digests.warn?.(['sha256', 'md4', 'md5']), 'md4: not available on this machine; skipped; md5: weak')
   assert.equal(digests.warn?.(['sha256']), undefined)
-  assert.match(peers.warn?.(['0.0.0.0/0']) ?? '', /believed/)
+  assert.match(peers.warn?.(['0.0.0.0/0']) ?? '', /trusts every address/)
   assert.equal(peers.warn?.(['10.0.0.0/8']), undefined)
 })
 
-test('an algorithm this machine does not offer cannot be the one that signs', () => {
-  assert.throws(() => digests.parse('md4, sha256'), /a first algorithm, which signs, .*; md4 is not offered/)
+test('rejects an unavailable algorithm in first place, which signs', () => {
+  assert.throws(() => digests.parse('md4, sha256'), /a first algorithm \(it signs\) .*; md4 is not/)
   assert.deepEqual(toDigests(digests.parse('sha256, md4, sha')), ['sha256', 'sha1'])
   assert.ok(!listDigests().includes('md4') && listDigests().includes('sha3_256'))
 })
 
-test('digests get the names the machine knows, and never none', () => {
+test('maps digests to the names of node:crypto, and never to an empty list', () => {
   assert.deepEqual(toDigests(['sha', 'sha3_256']), ['sha1', 'sha3-256'])
   assert.deepEqual(toDigests(['no-such-hash']), ['sha256'])
 })
 
-test('loopback stands for its ranges and for Unix sockets', () => {
+test('expands loopback to its ranges and Unix sockets', () => {
   assert.deepEqual(expandPeers(['loopback', '10.0.0.0/8']), {
     hasUnix: true,
     ranges: [

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compareSettings } from '../../src/config/settings.ts'
-import { createMemoryLayer } from '../../src/live-config/runtime-layer.ts'
+import { createMemoryLayer } from '../../src/live-config/stored-layer.ts'
 import { read } from './given.ts'
 
 const settingsOf = (ini: string) => read({ ini }).settings
 
-test('live options change, those that need a restart keep their value', () => {
+test('applies live options and keeps the value of those that need a restart', () => {
   const before = settingsOf('[chttpd]\nport = 1\n[log]\nlevel = info')
   const after = settingsOf('[log]\nlevel = warn\n[chttpd]\nport = 2\n')
   const { applied, needRestart, settings } = compareSettings(before, after)
@@ -17,7 +17,7 @@ test('live options change, those that need a restart keep their value', () => {
   assert.ok(Object.isFrozen(settings.values.chttpd))
 })
 
-test('an option that is no longer given needs a restart as well, and is told each time', () => {
+test('reports a removed option that needs a restart, each time', () => {
   const before = settingsOf('[chttpd]\nport = 1')
   const once = compareSettings(before, settingsOf(''))
   const twice = compareSettings(once.settings, settingsOf(''))
@@ -28,12 +28,12 @@ test('an option that is no longer given needs a restart as well, and is told eac
   }
 })
 
-test('a given option that goes back to its default has no old text', () => {
+test('has no old text for an option that returns to its default', () => {
   const { settings } = compareSettings(settingsOf(''), settingsOf('[chttpd]\nport = 2'))
   assert.deepEqual(settings.find('chttpd', 'port'), { text: '5984', source: { kind: 'default' } })
 })
 
-test('another spelling of the same value is no change', () => {
+test('does not report another spelling of the same value', () => {
   const { applied, needRestart } = compareSettings(
     settingsOf('[server]\nharden = true'),
     settingsOf('[server]\nharden = on'),
@@ -41,7 +41,7 @@ test('another spelling of the same value is no change', () => {
   assert.deepEqual([applied, needRestart], [[], []])
 })
 
-test('entries of the open sections that came, went or changed are named', () => {
+test('names added, removed and changed entries of the open sections', () => {
   const before = settingsOf('[admins]\nann = 1\nbob = 2\n[jwt_keys]\nhmac:a = YQ==')
   const after = settingsOf('[admins]\nann = 1\nbob = 3\ncarl = 4')
   assert.deepEqual(
@@ -50,7 +50,7 @@ test('entries of the open sections that came, went or changed are named', () => 
   )
 })
 
-test('services that came, went or changed wait for a restart, and are told each time', () => {
+test('reports added, removed and changed services as waiting for a restart, each time', () => {
   const before = settingsOf('[services]\nshop = /shop http://a\nold = /old http://b')
   const after = settingsOf('[services]\nshop = /shop http://a required\nnew = /new http://c\n[log]\nlevel = warn')
   const once = compareSettings(before, after)
@@ -65,7 +65,7 @@ test('services that came, went or changed wait for a restart, and are told each 
   }
 })
 
-test('an administrator deleted at run time is a change', () => {
+test('reports an administrator deleted at run time', () => {
   const before = read({ ini: '[admins]\nann = 1' }).settings
   const after = read({
     ini: '[admins]\nann = 1',
@@ -74,7 +74,7 @@ test('an administrator deleted at run time is a change', () => {
   assert.deepEqual(compareSettings(before, after).applied, ['admins.ann'])
 })
 
-test('the layer in memory keeps a mark of what was deleted, until it is told to forget', async () => {
+test('the memory layer keeps the mark of a deletion until it is forgotten', async () => {
   const layer = createMemoryLayer()
   await layer.set('admins', 'ann', 'x')
   await layer.set('log', 'level', 'warn')

@@ -10,7 +10,7 @@ const ignoredOf = (given: Parameters<typeof read>[0]) => {
   return settings.ignored.map(({ section, key }) => `${section}.${key}`)
 }
 
-test('options of the databases that have no use here are ignored, wherever they are given', () => {
+test('ignores options of CouchDB and ArangoDB that Cardea does not use, in every layer', () => {
   assert.deepEqual(
     ignoredOf({ ini: '[chttpd]\nserver_options = [{recbuf, undefined}]\n[couchdb]\nmax_document_size = 1' }),
     ['chttpd.server_options', 'couchdb.max_document_size'],
@@ -22,14 +22,14 @@ test('options of the databases that have no use here are ignored, wherever they 
   assert.deepEqual(ignoredOf({ env: { CARDEA_DATABASE__PASSWORD: 'x' } }), ['database.password'])
 })
 
-test('unknown sections made at run time are ignored and kept', () => {
+test('ignores and keeps unknown sections set at run time', () => {
   const given = { runtime: [runtime('other', 'a', '1')] }
   assert.deepEqual(ignoredOf(given), ['other.a'])
   assert.deepEqual(read(given).settings.find('other', 'a'), { text: '1', source: { kind: 'run time' } })
   assert.equal(read(given).settings.find('other', 'b'), undefined)
 })
 
-test('an unknown section of a file is a problem at its header, with the section that was probably meant', () => {
+test('reports an unknown section of a file at its header and suggests the nearest section', () => {
   const rows: readonly (readonly [section: string, meant: string | undefined])[] = [
     ['chtpd', 'chttpd'],
     ['chtppd', 'chttpd'],
@@ -53,14 +53,14 @@ test('an unknown section of a file is a problem at its header, with the section 
   }
 })
 
-test('sections of the databases are accepted with any key, in files and as flags', () => {
+test('accepts sections of CouchDB and ArangoDB with any key, in files and as flags', () => {
   const ini =
     '[vendor]\nname = x\n[cluster]\nq = 2\n[smoosh.mine]\na = 1\n[cors:example.com]\norigins = *\n[ioq]\nb = 1\n[rocksdb]\nc = 1'
   const { problems, warnings } = read({ ini, argv: ['--cache.size', '1', '--foxx.queues', 'false'] })
   assert.deepEqual([problems, warnings], [[], []])
 })
 
-test('options of the databases in sections that Cardea has too are accepted; others there are problems', () => {
+test('accepts options of CouchDB and ArangoDB in shared sections and rejects unknown ones', () => {
   const ini = '[server]\nstorage-engine = auto\nstatistics = true\n[log]\nuse-microtime = true\n[ssl]\nprotocol = 5'
   assert.deepEqual(problemsOf({ ini, argv: ['--server.statistics', '--server.maximal-threads', '4'] }), [])
   assert.deepEqual(problemsOf({ ini: '[server]\nstorage-engin = auto' }), [
@@ -68,13 +68,13 @@ test('options of the databases in sections that Cardea has too are accepted; oth
   ])
 })
 
-test('switching authentication off by its old name is told loudly', () => {
+test('warns that the old option to disable authentication has no effect', () => {
   const { settings, warnings } = read({ argv: ['--server.disable-authentication'] })
   assert.equal(settings.values.server.authentication, true)
   assert.match(warnings.join(), /AUTHENTICATION STAYS ON/)
 })
 
-test('old names count, with a warning', () => {
+test('accepts old names with a warning', () => {
   const { settings, warnings } = read({
     argv: ['--server.authenticate-system-only', 'false', '--tls.keyfile', '/k.pem'],
   })
@@ -83,12 +83,12 @@ test('old names count, with a warning', () => {
   assert.equal(warnings.length, 2)
 })
 
-test('an old name and the new one follow the order of layers', () => {
+test('applies the order of layers to an old name and the new one', () => {
   const { settings } = read({ ini: '[server]\nauthentication-system-only = false\nauthenticate-system-only = true' })
   assert.equal(settings.values.server['authentication-system-only'], true)
 })
 
-test('earlier sections count where the newer ones say nothing, each use with a warning', () => {
+test('uses earlier sections for options that the newer ones do not set, with a warning each', () => {
   const { settings, warnings } = read({
     ini: '[httpd]\nmax_uri_length = 9\n[couch_httpd_auth]\ntimeout = 7\nsecret = hush-hush-hush-hush',
   })
@@ -103,7 +103,7 @@ test('earlier sections count where the newer ones say nothing, each use with a w
   })
 })
 
-test('what the newer section says wins, whatever the layer', () => {
+test('prefers the newer section, in every layer', () => {
   const { settings, warnings } = read({ ini: '[chttpd_auth]\ntimeout = 5', argv: ['--couch_httpd_auth.timeout', '7'] })
   assert.equal(settings.values.chttpd_auth.timeout, 5)
   assert.deepEqual(warnings, [])
@@ -116,16 +116,16 @@ const CLOSED: Readonly<Record<string, string>> = {
 }
 
 for (const [name, ini] of Object.entries(CLOSED)) {
-  test(`a door closed in ${name} is closed`, () =>
+  test(`rejects anonymous requests if set in ${name}`, () =>
     assert.equal(read({ ini }).settings.values.chttpd.require_valid_user, true))
 }
 
-test('a door closed in both and opened in one stays closed', () => {
+test('rejects anonymous requests if both earlier sections say so and a third allows them', () => {
   const ini = '[httpd]\nrequire_valid_user = true\n[couch_httpd_auth]\nrequire_valid_user = false'
   assert.equal(read({ ini }).settings.values.chttpd.require_valid_user, true)
 })
 
-test('an earlier section loosens nothing', () => {
+test('never makes an option less strict because of an earlier section', () => {
   const ini = `[couch_httpd_auth]
 proxy_use_secret = false
 users_db_public = true
@@ -153,7 +153,7 @@ peer_header = X-Peer`
   assert.equal(settings.ignored.length, 9)
 })
 
-test('options of our own have no earlier section', () => {
+test('has no earlier section for options of Cardea', () => {
   const { problems } = read({ ini: '[httpd]\ntrusted_proxies = 0.0.0.0/0\n[couch_httpd_auth]\nallow_sign_up = true' })
   assert.deepEqual(
     problems.map(({ kind }) => kind),
@@ -161,7 +161,7 @@ test('options of our own have no earlier section', () => {
   )
 })
 
-test('the run-time layer cannot hold what is not settable there', () => {
+test('ignores run-time values of options that cannot be set at run time', () => {
   const given = [
     runtime('store', 'url', 'sqlite:/elsewhere'),
     runtime('services', 'shop', '/shop http://a'),
@@ -175,19 +175,19 @@ test('the run-time layer cannot hold what is not settable there', () => {
   assert.deepEqual(settings.open, { jwt_keys: [], services: [] })
 })
 
-test('an option at run time that this version does not know stops nothing', () => {
+test('ignores unknown options set at run time', () => {
   const { problems, warnings } = read({ runtime: [runtime('chttpd', 'of_tomorrow', '1')] })
   assert.deepEqual(problems, [])
   assert.match(warnings.join(), /of_tomorrow/)
 })
 
-test('a flag mends a bad value at run time', () => {
+test('a flag hides a bad run-time value', () => {
   const { problems, settings } = read({ runtime: [runtime('log', 'level', 'loud')], argv: ['--log.level', 'warn'] })
   assert.deepEqual(problems, [])
   assert.equal(settings.values.log.level, 'warn')
 })
 
-test('the last [admins] section counts, alone', () => {
+test('uses only the last [admins] section', () => {
   const files = [
     { path: 'a.ini', text: '[admins]\nann = 1\n[log]\nlevel = info\n[admins]\nbob = 2' },
     { path: 'b.ini', text: '[admins]\ncarl = 3\ncarl = 4\ndora = 5' },
@@ -201,19 +201,19 @@ test('the last [admins] section counts, alone', () => {
     ],
   )
   assert.deepEqual(warnings, [
-    'this [admins] section does not count: the last one does, at b.ini:1 (a.ini:1)',
-    'this [admins] section does not count: the last one does, at b.ini:1 (a.ini:5)',
-    '[admins] carl: this does not count: the line at b.ini:3 does (b.ini:2)',
+    'this [admins] section is ignored: only the last one is used, at b.ini:1 (a.ini:1)',
+    'this [admins] section is ignored: only the last one is used, at b.ini:1 (a.ini:5)',
+    '[admins] carl: this line is ignored: the one at b.ini:3 is used (b.ini:2)',
   ])
 })
 
-test('an empty [admins] section counts too', () => {
+test('uses an empty last [admins] section', () => {
   const { settings, warnings } = read({ ini: '[admins]\nann = 1\n[admins]\n;bob = 2' })
   assert.deepEqual(settings.admins, [])
   assert.equal(warnings.length, 1)
 })
 
-test('administrators of every layer are listed, lowest first', () => {
+test('lists administrators of every layer, lowest first', () => {
   const { settings } = read({
     ini: '[admins]\nann = file',
     runtime: [runtime('admins', 'ann', '-pbkdf2-x'), runtime('admins', 'gone', undefined)],
@@ -227,7 +227,7 @@ test('administrators of every layer are listed, lowest first', () => {
   assert.deepEqual(settings.deletedAdmins, ['gone'])
 })
 
-test('roles_claim_name is deprecated, and ignored where roles_claim_path is set: each with a warning', () => {
+test('warns that roles_claim_name is deprecated, and that it is ignored if roles_claim_path is set', () => {
   const name = '[jwt_auth]\nroles_claim_name = my.roles\n'
   assert.deepEqual(read({ ini: name }).warnings, [
     '[jwt_auth] roles_claim_name: deprecated since CouchDB 3.3; use roles_claim_path, with \\. for a dot in a name (/etc/cardea/local.ini:2)',
@@ -277,7 +277,7 @@ const MODES: readonly (readonly [name: string, text: string, mode: number, warni
 ]
 
 for (const [name, text, mode, warning] of MODES)
-  test(`rights to a file: ${name}`, () => {
+  test(`file permissions: ${name}`, () => {
     const files = [{ path: 'a.ini', text, mode }]
     const warnings = read({ files, secrets: { '/srv/pw': 'pw' } }).warnings.filter((line) => line.includes('chmod'))
     assert.equal(warnings.length, warning ? 1 : 0, warnings.join())

@@ -6,7 +6,7 @@ import { renderProblem } from '../../src/config/problems.ts'
 const given = (environment: Record<string, string>) =>
   readEnvironment(environment).assignments.map(({ section, key, text }) => `${section}.${key}=${text}`)
 
-test('names are spelled in capitals', () => {
+test('spells names in capitals', () => {
   assert.equal(variableOf('server', 'jwt-secret-keyfile'), 'CARDEA_SERVER__JWT_SECRET_KEYFILE')
   assert.equal(variableOf('multi-model', 'name'), 'CARDEA_MULTI_MODEL__NAME')
   assert.equal(variableOf('chttpd', 'WWW-Authenticate'), 'CARDEA_CHTTPD__WWW_AUTHENTICATE')
@@ -32,7 +32,7 @@ for (const [name, [variable, value, assignment]] of Object.entries(READ)) {
   test(name, () => assert.deepEqual(given({ [variable]: value }), [assignment]))
 }
 
-test('what is not ours, or no option, is left alone', () => {
+test('ignores variables of other programs and CARDEA_CONFIG', () => {
   const environment = {
     PATH: '/bin',
     CARDEA_CONFIG: 'a',
@@ -48,7 +48,7 @@ test('what is not ours, or no option, is left alone', () => {
   assert.deepEqual(readEnvironment(environment), { assignments: [], problems: [] })
 })
 
-test('an unknown name is a problem, with the nearest one', () => {
+test('reports an unknown name and suggests the nearest one', () => {
   const { problems } = readEnvironment({
     CARDEA_SERVER__SESION_TIMEOUT: '1',
     CARDEA_FOO__BAR: '1',
@@ -63,7 +63,7 @@ test('an unknown name is a problem, with the nearest one', () => {
   ])
 })
 
-test('a variable that is nearly one of ours is a problem: what it should protect would stay open', () => {
+test('reports a misspelt variable, which would protect nothing', () => {
   for (const name of ['CARDEA_CHTTPD_REQUIRE_VALID_USER', 'cardea_chttpd__require_valid_user']) {
     const { problems } = readEnvironment({ [name]: 'true' })
     assert.deepEqual(problems.map(renderProblem), [
@@ -72,7 +72,7 @@ test('a variable that is nearly one of ours is a problem: what it should protect
   }
 })
 
-test('every other variable with the prefix is a problem', () => {
+test('reports every other variable with the prefix', () => {
   const { problems } = readEnvironment({
     CARDEA_CONFG: 'a',
     CARDEA_LOG_LEVEL: 'debug',
@@ -91,17 +91,17 @@ test('every other variable with the prefix is a problem', () => {
   ])
 })
 
-test('an option of a section that only the databases know is accepted', () => {
+test('accepts an option in a section of CouchDB or ArangoDB', () => {
   assert.deepEqual(readEnvironment({ CARDEA_ROCKSDB__CACHE: '1', CARDEA_COUCH_PERUSER__ENABLE: 'true' }).problems, [])
 })
 
-test('a secret given twice is a problem', () => {
+test('reports a secret that is set twice', () => {
   const { problems } = readEnvironment({ CARDEA_SERVER__JWT_SECRET: 'x', CARDEA_SERVER__JWT_SECRET_FILE: '/run/s' })
   assert.deepEqual(problems, [
     {
       kind: 'conflict',
       place: 'CARDEA_SERVER__JWT_SECRET_FILE',
-      message: 'CARDEA_SERVER__JWT_SECRET gives the same; keep one of them',
+      message: 'CARDEA_SERVER__JWT_SECRET sets the same option; remove one of them',
     },
   ])
 })

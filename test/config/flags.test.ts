@@ -88,6 +88,6 @@ for (const [name, row] of Object.entries(ROWS)) {
   })
 }
 
-test('a flag knows its own name', () => {
+test('records the name of a flag', () => {
   assert.deepEqual(splitFlags(['--chttpd.port=0']).flags[0]?.source, { kind: 'flag', name: '--chttpd.port' })
 })

@@ -57,9 +57,9 @@ const meaningOf = (text: string) =>
   }))
 
 const readingNeverFails = fc.property(iniText, (text) => {
-  const { entries, sections, remarks } = readIni(text)
+  const { entries, sections, unparsable } = readIni(text)
   const lines = text.split(/\r\n|[\n\r\x1a]/).length
-  for (const { line } of [...entries, ...sections, ...remarks]) assert.ok(line >= 1 && line <= lines)
+  for (const { line } of [...entries, ...sections, ...unparsable]) assert.ok(line >= 1 && line <= lines)
 })
 
 const entriesStandWhereTheySay = fc.property(iniText, (text) => {

@@ -9,7 +9,7 @@ const pairs = (text: string) =>
 const READ: Readonly<Record<string, readonly [text: string, entries: unknown]>> = {
   'spaces around = are not needed': ['[a]\nk=v\n', [['a', 'k', 'v', 2]]],
   'the first " = " separates': ['[a]\na= = b', [['a', 'a=', 'b', 2]]],
-  'without one the first = does': ['[a]\nk=v=w', [['a', 'k', 'v=w', 2]]],
+  'the first = separates if there is no " = "': ['[a]\nk=v=w', [['a', 'k', 'v=w', 2]]],
   'a value keeps later " = "': ['[a]\nk = v = w', [['a', 'k', 'v = w', 2]]],
   'both sides are trimmed': ['[a]\n\t k \t=\t v w \t', [['a', 'k', 'v w', 2]]],
   'lines end at CRLF, LF, CR and 0x1A': [
@@ -22,7 +22,7 @@ const READ: Readonly<Record<string, readonly [text: string, entries: unknown]>> 
     ],
   ],
   'a line that begins with ; is a comment': ['[a]\n ;k = v\n;\n', []],
-  'so is the rest after a blank and ;': [
+  'a comment begins after a blank and ;': [
     '[a] ; section\nk = v ;comment\nl = v\t; comment',
     [
       ['a', 'k', 'v', 2],
@@ -30,7 +30,7 @@ const READ: Readonly<Record<string, readonly [text: string, entries: unknown]>> 
     ],
   ],
   '; without a blank before it belongs to the value': ['[a]\nk = a;b', [['a', 'k', 'a;b', 2]]],
-  '# is no comment': ['[a]\nk = v # x', [['a', 'k', 'v # x', 2]]],
+  '# does not begin a comment': ['[a]\nk = v # x', [['a', 'k', 'v # x', 2]]],
   'an empty value sets nothing': ['[a]\nk = \nk =\nk=;x\nk = ;x', [['a', 'k', ';x', 4]]],
   'inner blanks of a section are kept': ['[ a b ]\nk=v', [[' a b ', 'k', 'v', 2]]],
   'a section can be opened again': [
@@ -41,9 +41,9 @@ const READ: Readonly<Record<string, readonly [text: string, entries: unknown]>> 
       ['a', 'k', '3', 6],
     ],
   ],
-  'a void section line leaves the section above open': ['[a]\n[]\n[b\n[b]x\nk=v', [['a', 'k', 'v', 5]]],
-  'a byte order mark is passed over': ['\uFEFF[a]\nk=v', [['a', 'k', 'v', 2]]],
-  'names keep their case and may look odd': [
+  'an invalid section line keeps the section above': ['[a]\n[]\n[b\n[b]x\nk=v', [['a', 'k', 'v', 5]]],
+  'a byte order mark is skipped': ['\uFEFF[a]\nk=v', [['a', 'k', 'v', 2]]],
+  'names keep their case and may contain special characters': [
     '[a]\n__proto__ = 1\nK:x.y = 2',
     [
       ['a', '__proto__', '1', 2],
@@ -58,10 +58,10 @@ for (const [name, [text, entries]] of Object.entries(READ)) {
   test(name, () => assert.deepEqual(pairs(text), entries))
 }
 
-test('lines that cannot be parsed are reported', () => {
-  const { remarks } = readIni('k = v\n[a\nno equals\n= v\n[a]\nk =\n; fine\n')
+test('reports lines that cannot be parsed', () => {
+  const { unparsable } = readIni('k = v\n[a\nno equals\n= v\n[a]\nk =\n; fine\n')
   assert.deepEqual(
-    remarks.map(({ line, message }) => [line, message.split(' ').slice(0, 4).join(' ')]),
+    unparsable.map(({ line, message }) => [line, message.split(' ').slice(0, 4).join(' ')]),
     [
       [1, 'this line is not'],
       [2, 'expected [section] and nothing'],
@@ -71,7 +71,7 @@ test('lines that cannot be parsed are reported', () => {
   )
 })
 
-test('each occurrence of a section is listed, and entries say to which they belong', () => {
+test('lists each occurrence of a section, and the section line of each entry', () => {
   const { sections, entries } = readIni('[a]\nk=1\n[a]\nk=2')
   assert.deepEqual(sections, [
     { name: 'a', line: 1 },
@@ -102,7 +102,7 @@ for (const [name, [before, line, value, after]] of Object.entries(EDITED)) {
 const REFUSED: Readonly<Record<string, readonly [text: string, value: string]>> = {
   'a line end': ['[a]\nk = x', 'y\nz = 1'],
   'another line end': ['[a]\nk = x', 'y\x1az'],
-  'what begins a comment': ['[a]\nk = x', 'y ;z'],
+  'the beginning of a comment': ['[a]\nk = x', 'y ;z'],
   'blanks at the ends': ['[a]\nk = x', ' y'],
   nothing: ['[a]\nk = x', ''],
   'a separator that would move the key': ['[a]\nk=x', 'y = z'],
@@ -110,10 +110,10 @@ const REFUSED: Readonly<Record<string, readonly [text: string, value: string]>> 
 }
 
 for (const [name, [text, value]] of Object.entries(REFUSED)) {
-  test(`edit refuses ${name}`, () => assert.throws(() => setIniValue(text, { line: 2, key: 'k' }, value), RangeError))
+  test(`edit rejects ${name}`, () => assert.throws(() => setIniValue(text, { line: 2, key: 'k' }, value), RangeError))
 }
 
-test('edit refuses a line that does not set the key', () => {
+test('edit rejects a line that does not set the key', () => {
   for (const place of [
     { line: 1, key: 'k' },
     { line: 2, key: 'x' },

@@ -28,7 +28,7 @@ const load = (cwd: string, argv: readonly string[], env: Record<string, string> 
 
 const problemsOf = (cwd: string, argv: readonly string[], env = {}) => load(cwd, argv, env).problems.map(renderProblem)
 
-test('files apply in order, a folder by the byte order of its names', () => {
+test('applies files in order, those of a folder in byte order of their names', () => {
   const cwd = folderWith({
     'd/10-b.ini': '[log]\nlevel = warn',
     'd/9-a.ini': '[log]\nlevel = error',
@@ -45,7 +45,7 @@ test('files apply in order, a folder by the byte order of its names', () => {
   assert.deepEqual(settings.find('log', 'level')?.source, { kind: 'file', path: 'd/9-a.ini', line: 2 })
 })
 
-test('the environment names files too, unless a flag does', () => {
+test('reads files named in the environment unless a flag names files', () => {
   const cwd = folderWith({
     'a.ini': '[log]\nlevel = warn',
     'b.ini': '[log]\nformat = json',
@@ -61,13 +61,13 @@ test('the environment names files too, unless a flag does', () => {
   })
 })
 
-test('links are followed, as mounted secrets need', () => {
+test('follows links, as mounted secrets need', () => {
   const cwd = folderWith({ 'real/a.ini': '[log]\nlevel = warn', 'd/none.txt': '' })
   symlinkSync(join(cwd, 'real/a.ini'), join(cwd, 'd/a.ini'))
   assert.equal(load(cwd, ['-c', 'd']).settings.values.log.level, 'warn')
 })
 
-test('a file that cannot be read is a bad file, and the others are still read', () => {
+test('reports a file that cannot be read and reads the others', () => {
   const cwd = folderWith({
     'latin.ini': Buffer.from('[log]\r\nlevel = info\r\n; caf\xe9\r\n', 'latin1'),
     'good.ini': '[chttpd]\nprot = 1',
@@ -84,17 +84,17 @@ test('a file that cannot be read is a bad file, and the others are still read', 
   assert.equal(exitCodeOf(load(cwd, argv).problems), 6)
 })
 
-test('an endless file is refused', () => {
+test('rejects an endless file', () => {
   const cwd = folderWith({ 'big.ini': Buffer.alloc(4 * 1024 * 1024 + 1, '; x\n') })
   assert.match(problemsOf(cwd, ['-c', 'big.ini']).join(), /larger than/)
 })
 
-test('an empty folder is told of', () => {
+test('warns about a folder without files', () => {
   const cwd = folderWith({ 'd/x.txt': '' })
   assert.deepEqual(load(cwd, ['-c', 'd']).warnings, ['there is no *.ini file in this folder (d)'])
 })
 
-test('a secret file loses its last line end only', () => {
+test('removes only the last line end of a secret file', () => {
   const cwd = folderWith({ s: ' hush \n\n', t: 'hush\r\n' })
   const secretOf = (name: string) =>
     load(cwd, ['--chttpd_auth.secret', `@file:${name}`]).settings.values.chttpd_auth.secret
@@ -110,7 +110,7 @@ const BAD_SECRETS: Readonly<Record<string, readonly [content: string | Uint8Arra
 }
 
 for (const [name, [content, reason]] of Object.entries(BAD_SECRETS)) {
-  test(`a secret file that is ${name} is a bad file`, () => {
+  test(`reports a secret file that is ${name}`, () => {
     const cwd = folderWith(content === undefined ? {} : { s: content })
     const { problems } = load(cwd, [], { CARDEA_ADMINS__root_FILE: 's' })
     assert.deepEqual(
@@ -121,22 +121,22 @@ for (const [name, [content, reason]] of Object.entries(BAD_SECRETS)) {
   })
 }
 
-test('a folder is no secret', () => {
+test('reports a folder named as a secret file', () => {
   const cwd = folderWith({ 'd/x': '' })
   assert.match(problemsOf(cwd, ['--chttpd_auth.secret', '@file:d']).join(), /it is a folder/)
 })
 
-test('the mode of a file is looked at', () => {
+test('warns about the mode of a file', () => {
   const cwd = folderWith({ 'a.ini': '[admins]\nroot = pw' })
   chmodSync(join(cwd, 'a.ini'), 0o640)
   assert.match(load(cwd, ['-c', 'a.ini']).warnings.join(), /chmod 600 a\.ini/)
 })
 
-test('flags without a value are problems here too', () => {
+test('reports flags without a value', () => {
   assert.deepEqual(problemsOf('/', ['--config']), ['needs a value (--config)'])
 })
 
-test('only files are read, and pipes that were named: nothing blocks, and nothing grows', () => {
+test('reads only files and named pipes, and never blocks', () => {
   const cwd = folderWith({ 'd/a.ini': '[log]\nlevel = warn' })
   for (const name of ['d/b.ini', 'pipe', 'secret']) execFileSync('mkfifo', [join(cwd, name)])
   const argv = ['-c', '/dev/zero', '-c', 'd', '-c', 'pipe', '--chttpd_auth.secret', '@file:secret']
@@ -147,10 +147,10 @@ test('only files are read, and pipes that were named: nothing blocks, and nothin
   ])
 })
 
-test('an administrator twice in one section: the line that does not count is named', () => {
+test('warns about the first of two lines for an administrator', () => {
   const cwd = folderWith({ 'a.ini': '[admins]\nada = one\nbob = -hashed-ab,s\nada = two\nbob = three\n' })
   assert.deepEqual(load(cwd, ['-c', 'a.ini']).warnings, [
-    '[admins] ada: this does not count: the line at a.ini:4 does (a.ini:2)',
-    '[admins] bob: this does not count: the line at a.ini:5 does (a.ini:3)',
+    '[admins] ada: this line is ignored: the one at a.ini:4 is used (a.ini:2)',
+    '[admins] bob: this line is ignored: the one at a.ini:5 is used (a.ini:3)',
   ])
 })

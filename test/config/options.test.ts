@@ -7,14 +7,14 @@ import { OPEN_SECTIONS, OPTIONS, option, SECTIONS } from '../../src/config/optio
 import { type Config, findOption, isConcealed, ROWS, splitName, toWireNames } from '../../src/config/options.ts'
 import { read } from './given.ts'
 
-test('every default reads back as itself', () => {
+test('every default can be printed and parsed again', () => {
   for (const { name, option: row } of ROWS) {
     const text = row.codec.print(row.initial)
     assert.deepEqual(row.codec.parse(text), row.initial, name)
   }
 })
 
-test('every default survives the syntax of a file', () => {
+test('every default can be written to a file', () => {
   for (const { section, key, name, option: row } of ROWS) {
     const text = row.codec.print(row.initial)
     const { settings, problems } = read({ ini: `[${section}]\n${key} = ${text}\n` })
@@ -23,17 +23,20 @@ test('every default survives the syntax of a file', () => {
   }
 })
 
-test('every row has a help that is a sentence', () => {
-  for (const { name, option: row } of ROWS) assert.match(row.help, /^[A-Za-z].*[.\]]$/, name)
+test('every option has a help text of one sentence', () => {
+  for (const { name, option: row } of ROWS) {
+    assert.match(row.help, /^[A-Z](?!.*\. [A-Z]).{5,110}\.$/, name)
+    assert.match(row.details ?? 'None.', /\.$/, name)
+  }
 })
 
-test('no two names share a variable', () => {
+test('no two names have the same variable', () => {
   const names = [...ROWS.map((row) => row.name), ...FOREIGN_NAMES]
   const variables = names.map((name) => variableOf(splitName(name).section, splitName(name).key))
   assert.equal(new Set(variables).size, variables.length)
 })
 
-test('no foreign name hides a row of the table', () => {
+test('no name of CouchDB or ArangoDB hides an option', () => {
   for (const name of FOREIGN_NAMES) {
     const { section, key } = splitName(name)
     assert.equal(findOption(section, key), undefined, name)
@@ -41,11 +44,11 @@ test('no foreign name hides a row of the table', () => {
   }
 })
 
-test('every section has its sentence', () => {
+test('every section has a description', () => {
   assert.deepEqual(new Set(Object.keys(SECTIONS)), new Set([...Object.keys(OPTIONS), ...OPEN_SECTIONS]))
 })
 
-test('what holds files, stores, certificates, upstreams or signing secrets cannot be set over HTTP', () => {
+test('options about files, stores, certificates, upstreams and signing secrets cannot be set at run time', () => {
   const closed = ROWS.filter(
     ({ section, name, option: row }) =>
       ['store', 'ssl', 'upstream'].includes(section) || name.startsWith('server.jwt-secret') || row.codec.resolve,
@@ -54,7 +57,7 @@ test('what holds files, stores, certificates, upstreams or signing secrets canno
   for (const { name, option: row } of closed) assert.equal(row.http, false, name)
 })
 
-test('names that lie on the prototype of objects are no options', () => {
+test('names of object prototypes are not options', () => {
   for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
     assert.equal(findOption('chttpd', name), undefined)
     assert.equal(findOption(name, name), undefined)
@@ -63,7 +66,7 @@ test('names that lie on the prototype of objects are no options', () => {
   }
 })
 
-test('the types of the table are those of its codecs', () => {
+test('the types of values are those of their codecs', () => {
   const { settings } = read({})
   const port: number | 'none' = settings.values.chttpd.port
   const sameSite: '' | 'none' | 'lax' | 'strict' = settings.values.chttpd_auth.same_site
@@ -75,7 +78,7 @@ test('the types of the table are those of its codecs', () => {
   option({ codec: whole(1), initial: 'one', reload: 'live', help: '' })
 })
 
-test('a URL is concealed only where it may hold a password, an empty secret never', () => {
+test('hides a URL only if it can contain a password, and never an empty secret', () => {
   const url = OPTIONS.store.url
   assert.equal(isConcealed(url, 'sqlite:data/cardea.db'), false)
   assert.equal(isConcealed(url, 'postgres://u:p@h/db'), true)
@@ -84,7 +87,7 @@ test('a URL is concealed only where it may hold a password, an empty secret neve
   assert.equal(isConcealed(OPTIONS.chttpd.port, '1'), false)
 })
 
-test('names on the wire follow from the names of the databases, unless an option gives them', () => {
+test('derives header and claim names from the product names unless an option sets them', () => {
   assert.deepEqual(toWireNames(read({}).settings.values), {
     userNameHeader: 'X-Auth-CouchDB-UserName',
     rolesHeader: 'X-Auth-CouchDB-Roles',

@@ -6,7 +6,7 @@ import { problemsOf, read } from './given.ts'
 
 const runtime = (section: string, key: string, text: string) => ({ section, key, text })
 
-test('a later layer wins, and says so', () => {
+test('a later layer wins and is the source', () => {
   const files = [
     { path: 'a.ini', text: '[log]\nlevel = debug\nformat = json\n' },
     { path: 'b.ini', text: '\n[log]\nlevel = warn\n' },
@@ -29,7 +29,7 @@ test('a later layer wins, and says so', () => {
   assert.equal(read({ files }).settings.values.log.format, 'json')
 })
 
-test('of a repeated flag the last counts, of a list all do', () => {
+test('uses the last of repeated flags, and all for a list', () => {
   const { settings } = read({
     ini: '[cors]\norigins = http://file\n',
     argv: ['--chttpd.port', '1', '--cors.origins', 'http://a', '--chttpd.port', '2', '--cors.origins', 'http://b'],
@@ -144,7 +144,7 @@ for (const [name, [given, problems]] of Object.entries(PROBLEMS)) {
   test(name, () => assert.deepEqual(problemsOf(given), problems))
 }
 
-test('all problems are told at once, and the gravest gives the exit code', () => {
+test('reports all problems at once; the gravest decides the exit code', () => {
   const { problems } = read({ ini: '[chttpd]\nport = x\nprot = 1\n', argv: ['--log.level', 'x', '--ssl.enable'] })
   assert.deepEqual(
     problems.map(({ kind }) => kind),
@@ -158,7 +158,7 @@ test('all problems are told at once, and the gravest gives the exit code', () =>
   assert.equal(exitCodeOf([]), 0)
 })
 
-test('a bad value leaves the default, and rules do not speak of it', () => {
+test('keeps the default for a bad value and checks no rules about it', () => {
   const { settings, problems } = read({ argv: ['--server.endpoint', 'ssl://a:1', '--ssl.keyfile', 'a\nb'] })
   assert.equal(settings.values.ssl.keyfile, '')
   assert.deepEqual(
@@ -167,7 +167,7 @@ test('a bad value leaves the default, and rules do not speak of it', () => {
   )
 })
 
-test('relative paths belong to the file that names them, else to the working directory', () => {
+test('resolves relative paths against the file that contains them, otherwise the working directory', () => {
   const { settings } = read({ ini: '[server]\njwt-secret-keyfile = keys/a\n[store]\nurl = sqlite:x.db' })
   assert.equal(settings.values.server['jwt-secret-keyfile'], '/etc/cardea/keys/a')
   assert.equal(settings.values.store.url, 'sqlite:/etc/cardea/x.db')
@@ -179,7 +179,7 @@ test('relative paths belong to the file that names them, else to the working dir
   assert.equal(read({}).settings.values.store.url, 'sqlite:/srv/data/cardea.db')
 })
 
-test('a secret can be a file, from files, flags and environment', () => {
+test('reads secrets from files named in files, flags and environment', () => {
   const secrets = { '/etc/cardea/s': 'from file', '/srv/s': 'from cwd' }
   const ini = '[chttpd_auth]\nsecret = @file:s\n[admins]\nroot = @file:s\n[jwt_keys]\nhmac:a = @file:s\n'
   const { settings, problems } = read({ ini, secrets })
@@ -198,7 +198,7 @@ test('a secret can be a file, from files, flags and environment', () => {
   )
 })
 
-test('a secret file that is missing is a bad file', () => {
+test('reports a missing secret file', () => {
   const { problems } = read({ ini: '[chttpd_auth]\nsecret = @file:nowhere' })
   assert.deepEqual(problems, [
     {
@@ -209,7 +209,7 @@ test('a secret file that is missing is a bad file', () => {
   ])
 })
 
-test('no file is read for run time, nor for what is no secret', () => {
+test('reads no file for run-time values and options that are not secret', () => {
   const secrets = { '/srv/s': 'hush' }
   const late = read({
     runtime: [runtime('chttpd_auth', 'secret', '@file:s'), runtime('admins', 'a', '@file:s')],
@@ -226,14 +226,14 @@ test('no file is read for run time, nor for what is no secret', () => {
   )
 })
 
-test('a password in a flag is a matter for a warning, one in a file is not', () => {
+test('warns about a secret in a flag, not in a file', () => {
   const { warnings } = read({ argv: ['--chttpd_auth.secret', 'hush'] })
-  assert.match(warnings.join(), /others on this machine can read .*\(--chttpd_auth.secret\)/)
+  assert.match(warnings.join(), /other users of this machine can read .*\(--chttpd_auth.secret\)/)
   assert.ok(!warnings.join().includes('hush'))
   assert.deepEqual(read({ ini: '[chttpd_auth]\nsecret = hush-hush-hush-hush' }).warnings, [])
 })
 
-test('a secret of cookies that can be guessed is a matter for a warning, wherever it stands', () => {
+test('warns about a short cookie secret, in every layer', () => {
   for (const given of [
     { ini: '[chttpd_auth]\nsecret = hush' },
     { runtime: [{ section: 'chttpd_auth', key: 'secret', text: 'hush' }] },
@@ -245,7 +245,7 @@ test('a secret of cookies that can be guessed is a matter for a warning, whereve
   }
 })
 
-test('settings are frozen through and through', () => {
+test('freezes settings deeply', () => {
   const { settings } = read({ ini: '[admins]\nroot = pw\n[mine]\na = 1' })
   const walk = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return

@@ -18,11 +18,11 @@ const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem
     / \(--cors.origins, --cors.credentials\)$/,
   ],
   'credentials for sandboxed frames': [['--cors.origins', 'null', '--cors.credentials'], /origins by name/],
-  'lifetimes that leave nothing': [
+  'a minimum lifetime above the maximum': [
     ['--auth.minimal-jwt-expiry-time', '3601'],
     /^.*greater.* \(--auth.minimal-jwt-expiry-time\)$/,
   ],
-  'iterations that leave nothing': [
+  'minimum iterations above the maximum': [
     ['--chttpd_auth.min_iterations', '2', '--chttpd_auth.max_iterations', '1'],
     /greater/,
   ],
@@ -52,7 +52,7 @@ const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem
 }
 
 for (const [name, [argv, problem]] of Object.entries(BROKEN)) {
-  test(`refused: ${name}`, () => {
+  test(`rejects ${name}`, () => {
     const problems = problemsOf({ argv })
     assert.equal(problems.length, 1, problems.join('\n'))
     assert.match(problems[0] ?? '', problem)
@@ -75,13 +75,13 @@ const SOUND: Readonly<Record<string, readonly string[]>> = {
 }
 
 for (const [name, argv] of Object.entries(SOUND)) {
-  test(`sound: ${name}`, () => assert.deepEqual(problemsOf({ argv }), []))
+  test(`accepts ${name}`, () => assert.deepEqual(problemsOf({ argv }), []))
 }
 
 const ITERATIONS: Readonly<Record<string, readonly [argv: readonly string[], warned: boolean]>> = {
   'fewer than users must have': [['--chttpd_auth.iterations', '10', '--chttpd_auth.min_iterations', '100'], true],
   'more than users may have': [['--chttpd_auth.max_iterations', '1000'], true],
-  'none at all': [['--chttpd_auth.max_iterations', '1000', '--chttpd_auth.password_scheme', 'simple'], false],
+  'no iterations': [['--chttpd_auth.max_iterations', '1000', '--chttpd_auth.password_scheme', 'simple'], false],
   'just as many': [['--chttpd_auth.max_iterations', '600000', '--chttpd_auth.min_iterations', '600000'], false],
 }
 
@@ -89,13 +89,13 @@ for (const [name, [argv, warned]] of Object.entries(ITERATIONS)) {
   test(`iterations: ${name}`, () => {
     const { warnings } = read({ argv })
     assert.equal(
-      warnings.some((warning) => warning.includes('does not lie between')),
+      warnings.some((warning) => warning.includes('is not between')),
       warned,
     )
   })
 }
 
-test('rules speak of options that exist', () => {
+test('every rule is about existing options', () => {
   for (const name of RULES.flatMap((rule) => rule.about)) {
     assert.ok(findOption(splitName(name).section, splitName(name).key), name)
   }

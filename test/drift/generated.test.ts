@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { OPTIONS } from '../../src/config/option-table.ts'
-import { renderDefaultIni, renderOptionsPage } from '../../src/config/render.ts'
+import { renderDefaultIni } from '../../src/config/render.ts'
+import { renderOptionsPage } from '../../src/config/render-page.ts'
 import { renderEventsPage } from '../../src/observe/render-events.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

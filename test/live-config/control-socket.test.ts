@@ -20,19 +20,19 @@ function makeFolder(t: TestContext): string {
 
 const find = (storeUrl: string, folder?: string) => findSocketPath({ storeUrl, folder })
 
-test('the socket stands beside the file of the store', (t) => {
+test('puts the socket beside the file of the store', (t) => {
   const folder = makeFolder(t)
   assert.equal(find(`sqlite:${folder}/cardea.db`), `${folder}/cardea.db.sock`)
   assert.equal(find(`sqlite:${folder}/cardea.db`, '/etc'), `${folder}/cardea.db.sock`)
 })
 
-test('a store in memory has none; a server as store has one where the configuration is', () => {
+test('has no socket for a store in memory, and one in the configuration folder for PostgreSQL', () => {
   assert.equal(find('sqlite::memory:', '/etc/cardea'), undefined)
   assert.equal(find('postgres://localhost/x'), undefined)
   assert.equal(find('postgres://localhost/x', '/etc/cardea'), '/etc/cardea/cardea.sock')
 })
 
-test('too long a path goes to a private folder, one name for one store', (t) => {
+test('uses a private folder for a path that is too long, with one name for each store', (t) => {
   const long = join(makeFolder(t), 'x'.repeat(100))
   mkdirSync(long)
   const seed = { storeUrl: `sqlite:${long}/cardea.db`, folder: undefined }
@@ -57,7 +57,7 @@ const UNSAFE: readonly { readonly name: string; readonly make: (folder: string, 
 ]
 
 for (const { name, make } of UNSAFE) {
-  test(`${name} in its place is not used`, (t) => {
+  test(`does not use ${name} in its place`, (t) => {
     const own = makeFolder(t)
     const long = join(own, 'x'.repeat(100))
     mkdirSync(long, { mode: 0o700 })

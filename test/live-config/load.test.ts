@@ -14,7 +14,7 @@ const inputOf = (url: string) => ({
   cwd: tmpdir(),
 })
 
-test('what was set at run time is read with its source, also while the server runs', async (t) => {
+test('reads run-time settings with their source, also while a server is running', async (t) => {
   const url = `sqlite:${join(mkdtempSync(join(tmpdir(), 'cardea-')), 'cardea.db')}`
   const cardea = await createTestCardea({ options: { store: { url } } })
   t.after(() => cardea.close())
@@ -29,14 +29,14 @@ test('what was set at run time is read with its source, also while the server ru
   assert.deepEqual(settings.find('chttpd_auth', 'timeout'), { text: '900', source: { kind: 'run time' } })
 })
 
-test('no store is made by looking', async () => {
+test('does not create a store', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'cardea-')), 'cardea.db')
   const { problems, warnings } = await loadStoredConfiguration(inputOf(`sqlite:${file}`))
   assert.deepEqual([problems, warnings], [[], []])
   assert.ok(!existsSync(file))
 })
 
-test('a store that cannot be read is a warning', async () => {
+test('warns about a store that cannot be read', async () => {
   const { warnings } = await loadStoredConfiguration(inputOf('postgres://nobody@127.0.0.1:1/none'))
   assert.match(warnings.join(), /could not be read/)
 })

@@ -26,7 +26,7 @@ async function openService(t: TestContext, log: Log = SILENT_LOG) {
   return { liveConfig, service: createSettingsService(liveConfig) }
 }
 
-test('an option that waits for a restart is told, changed and taken back as it is configured', async (t) => {
+test('lists, changes and unsets the configured value of an option that needs a restart', async (t) => {
   const { liveConfig, service } = await openService(t)
   assert.equal(await service.set('node', 'name', 'one@127.0.0.1'), '')
   assert.deepEqual({ ...service.list()['node'] }, { name: 'one@127.0.0.1' })
@@ -37,7 +37,7 @@ test('an option that waits for a restart is told, changed and taken back as it i
   await assert.rejects(service.unset('node', 'name'), { code: 'option_not_found' })
 })
 
-test('a setting holds when it is answered, and what was there before is told', async (t) => {
+test('applies a setting before it returns the previous value', async (t) => {
   const { liveConfig, service } = await openService(t)
   assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '')
   assert.equal(liveConfig.get().settings.values.chttpd_auth.timeout, 99)
@@ -46,7 +46,7 @@ test('a setting holds when it is answered, and what was there before is told', a
   assert.equal(liveConfig.get().settings.values.chttpd_auth.timeout, 600)
 })
 
-test('what is to be said of a value is said when it is set, once', async (t) => {
+test('logs the warning about a value once, when it is set', async (t) => {
   const warnings: string[] = []
   const { service } = await openService(t, { ...SILENT_LOG, warn: (message) => void warnings.push(message) })
   await service.set('chttpd_auth', 'hash_algorithms', 'sha256, md5')
@@ -60,7 +60,7 @@ test('what is to be said of a value is said when it is set, once', async (t) => 
   await assert.rejects(service.set('chttpd_auth', 'hash_algorithms', 'md4'), { code: 'option_refused' })
 })
 
-test('one that cannot be applied is taken back, and what was there before is there again', async (t) => {
+test('restores the previous value of a setting that cannot be applied', async (t) => {
   const { liveConfig, service } = await openService(t)
   await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request', about: /too sour/ })
   assert.equal(liveConfig.get().settings.find('mine', 'taste'), undefined)
@@ -71,14 +71,14 @@ test('one that cannot be applied is taken back, and what was there before is the
   assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '', 'others can be set as before')
 })
 
-test('one for this process alone that cannot be applied leaves nothing behind', async (t) => {
+test('removes a volatile setting that cannot be applied', async (t) => {
   const { liveConfig, service } = await openService(t)
   await service.set('mine', 'taste', 'sweet')
   await assert.rejects(service.set('mine', 'taste', 'sour', { isVolatile: true }), { code: 'bad_request' })
   assert.equal(liveConfig.get().settings.find('mine', 'taste')?.text, 'sweet')
 })
 
-test('the secret of cookies taken away from this process alone is made up for it alone', async (t) => {
+test('creates a cookie secret for this process only if it was unset for this process only', async (t) => {
   const { liveConfig, service } = await openService(t)
   const secret = () => liveConfig.get().settings.values.chttpd_auth.secret
   const before = secret()
@@ -98,7 +98,7 @@ const REFUSED = [
 ]
 
 for (const { row, section, key, text, code } of REFUSED) {
-  test(`${row} is refused with ${code}, and nothing is written`, async (t) => {
+  test(`rejects ${row} with ${code} and writes nothing`, async (t) => {
     const { liveConfig, service } = await openService(t)
     const before = await liveConfig.runtime.list()
     await assert.rejects(service.set(section, key, text), { code })

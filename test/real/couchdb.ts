@@ -49,8 +49,8 @@ type Requests = Pick<Couchdb, 'fetch' | 'request'>
 const PLACES = new Set(['chttpd/port', 'chttpd/bind_address'])
 
 async function configure(couchdb: Requests, ini: string): Promise<() => Promise<void>> {
-  const { entries, remarks } = readIni(ini)
-  assert.deepEqual(remarks, [])
+  const { entries, unparsable } = readIni(ini)
+  assert.deepEqual(unparsable, [])
   const undo: (() => Promise<unknown>)[] = []
   for (const { section, key, text } of entries) {
     if (PLACES.has(`${section}/${key}`)) continue

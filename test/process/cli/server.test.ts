@@ -139,7 +139,7 @@ describe('nothing works behind a running server', { concurrency: true }, () => {
     assert.equal(command.code, 1)
     assert.match(command.stderr, /Another process holds the store/)
     assert.equal(server.code, 1)
-    assert.match(server.stderr, /Another Cardea works on this store/)
+    assert.match(server.stderr, /Another Cardea process is using this store/)
     lock.release()
     assert.equal((await cardea(['user', 'list'])).code, 0)
   })

@@ -121,7 +121,7 @@ test('a secret of cookies that was replaced is one for as long as it verifies', 
   const { cardea, put } = await open(t, makeFiles(t), `[chttpd_auth]\nsecret = ${SECRET}`)
   assert.equal((await put('chttpd_auth/secret', OTHER)).status, 200)
   const { status, body } = await put('jwt_keys/hmac:x', BASE64)
-  assert.deepEqual([status, /a secret of cookies that still counts/.test(body)], [400, true])
+  assert.deepEqual([status, /an earlier cookie secret that is still accepted/.test(body)], [400, true])
   assert.equal((await put('chttpd_auth/secret', SECRET)).status, 200, 'it may come back')
   assert.equal((await cardea.reload()).isApplied, true)
 })

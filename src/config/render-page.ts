@@ -1,0 +1,113 @@
+// The reference page of all options, from the table of options.
+import { OPEN_SECTIONS, SECTIONS, type Section } from './option-table.ts'
+import type { OptionRow } from './options.ts'
+import { defaultOf, OPEN_SAMPLES, rowsOf, SECTION_NAMES } from './render.ts'
+
+const HEAD = `# Options
+
+This page is generated from the table of options (\`src/config/option-table.ts\`). \`cardea --help-all\` prints the options too.
+
+## How to set an option
+
+| where | how | example |
+|---|---|---|
+| file | \`[section]\`, then \`option = value\` | \`[chttpd_auth]\` \`timeout = 1200\` |
+| run time | \`cardea config set\`, or \`PUT /_node/_local/_config/section/option\` | \`cardea config set chttpd_auth.timeout 1200\` |
+| environment | \`CARDEA_SECTION__OPTION\`: capitals, every other character becomes \`_\` | \`CARDEA_CHTTPD_AUTH__TIMEOUT=1200\` |
+| flag | \`--section.option\` | \`--chttpd_auth.timeout 1200\` |
+
+A later row wins over an earlier one; without any, the default applies.
+
+- **Files** are named by \`--config\`, which can be repeated, or by \`CARDEA_CONFIG\` with colons between them. Later files
+  win. A folder means its \`*.ini\` files in the order of their names.
+- **Run-time settings** are kept in the store and apply to every node.
+- **Flags** of a list can be repeated. A flag of a boolean option needs no value.
+- **Relative paths**, also in \`sqlite:\`, are relative to the file that contains them; from flags and environment, to the
+  working directory.
+- **Secrets** can be read from a file: \`option = @file:path\`, or \`CARDEA_SECTION__OPTION_FILE\`. They are never shown.
+- **Empty values**: \`option =\` in a file changes nothing. It is a bad value for an option that cannot be empty.
+
+In the tables, *live* options take effect on reload or at once when changed at run time; *restart* options at the next
+start.
+
+## Mistakes
+
+Mistakes prevent the start; \`cardea config check\` finds them beforehand. Every message names the place and the nearest
+known name.
+
+| mistake | exit code |
+|---|---|
+| unknown section, option or \`CARDEA_\` variable | 3 |
+| bad value | 4 |
+| missing file, or a line that cannot be parsed | 6 |
+| anything else, such as options that contradict each other | 1 |
+
+- Variables that Kubernetes sets for a Service named \`cardea\` or \`cardea-…\` (\`CARDEA_SERVICE_HOST\`,
+  \`CARDEA_PORT=tcp://…\`) are ignored.
+- At run time, an unknown section is accepted and has no effect, as in CouchDB. A name that is at most two edits away
+  from a section of Cardea (one edit for fewer than six letters) is rejected with 400 and the name of that section.
+
+## Files of CouchDB and ArangoDB
+
+Options and sections of CouchDB and ArangoDB that Cardea does not use are accepted and listed at start. The earlier
+sections \`[httpd]\` and \`[couch_httpd_auth]\` are used if \`[chttpd]\` and \`[chttpd_auth]\` do not set an option, unless that
+would make it less strict.
+`
+
+/** The page of all options. */
+export function renderOptionsPage(): string {
+  return HEAD + [...SECTION_NAMES.map(renderSection), ...OPEN_SECTIONS.map(renderOpenSection)].join('')
+}
+
+const TABLE_HEAD = '| option | default | meaning | change |\n|---|---|---|---|'
+
+function renderSection(section: Section): string {
+  const rows = rowsOf(section)
+  const details = rows.flatMap(renderDetails)
+  const parts = [
+    `## ${section}`,
+    escapeText(SECTIONS[section]),
+    [TABLE_HEAD, ...rows.map(renderRow)].join('\n'),
+    ...(details.length > 0 ? [details.join('\n')] : []),
+    ...renderFixed(rows),
+  ]
+  return `\n${parts.join('\n\n')}\n`
+}
+
+function renderRow(row: OptionRow): string {
+  const value = defaultOf(row)
+  const cells = [
+    `\`${row.key}\``,
+    value.length > MAX_DEFAULT ? 'see below' : value === '' ? '' : `\`${value}\``,
+    escapeText(row.option.help),
+    row.option.reload,
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+const MAX_DEFAULT = 40
+
+/** What does not fit into the table: accepted values, a long default, further sentences. */
+function renderDetails(row: OptionRow): readonly string[] {
+  const { codec, details, secret } = row.option
+  const value = defaultOf(row)
+  const sentences = [
+    ...(codec.isBoolean ? [] : [`expects ${escapeText(codec.expects)}.`]),
+    ...(details === undefined ? [] : [escapeText(details)]),
+    ...(value.length > MAX_DEFAULT ? [`Default: \`${value}\`.`] : []),
+    ...(secret ? ['Secret.'] : []),
+  ]
+  return sentences.length === 0 ? [] : [`- \`${row.key}\`: ${sentences.join(' ')}`]
+}
+
+function renderFixed(rows: readonly OptionRow[]): readonly string[] {
+  const fixed = rows.filter(({ option }) => !option.http).map(({ key }) => `\`${key}\``)
+  if (fixed.length === 0) return []
+  const names = fixed.length === rows.length ? 'these options' : fixed.join(', ')
+  return [`Cannot be changed at run time: ${names}.`]
+}
+
+const renderOpenSection = (section: (typeof OPEN_SECTIONS)[number]): string =>
+  `\n## ${section}\n\n${escapeText(SECTIONS[section])}\n\n    [${section}]\n    ${OPEN_SAMPLES[section]}\n`
+
+const escapeText = (text: string): string => text.replace(/[\\|<>*_[\]]/g, '\\$&')

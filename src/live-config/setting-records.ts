@@ -1,0 +1,88 @@
+// What the records of the store's table of settings mean.
+import type { RuntimeEntry } from '../config/layers.ts'
+import type { AdministratorChange, AdministratorChanges } from '../directory/administrators.ts'
+import type { Setting } from '../directory/store-port.ts'
+
+export interface RuntimeReading {
+  readonly entries: readonly RuntimeEntry[]
+  /** The change up to which the entries are complete. */
+  readonly sequence: number
+  /** When each administrator was last created, changed or deleted. */
+  readonly changes: AdministratorChanges
+  /** The hash of the plain text last read in a file, by the name of the administrator. */
+  readonly seen: ReadonlyMap<string, string>
+  /** The stronger hash that replaced one outside this layer at a sign-in, by the name of the administrator. */
+  readonly upgraded: ReadonlyMap<string, UpgradedHash>
+  /** Cardea's own key in hexadecimal; `undefined` until one is created. */
+  readonly ownKey: string | undefined
+  /** Digest of the cookie secret whose predecessors are rejected. */
+  readonly droppedFor: string | undefined
+}
+
+/** A stronger hash of a password that is given in a file, the environment or a flag. */
+export interface UpgradedHash {
+  /** The hash it replaces, hashed like a password: the store must not contain the weak hash itself. */
+  readonly proof: string
+  readonly text: string
+}
+
+export const ADMINS = 'admins'
+
+/** Internal records. No setting can be in a section of these names, so they are never read, shown or set as one. */
+export const SEEN = '[admins]'
+export const KEYS = '[keys]'
+export const OWN = 'own'
+export const DROPS = '[chttpd_auth]'
+/** When the sessions of each administrator were last revoked without a change of its entry. */
+export const EPOCHS = '[admins] sessions'
+export const UPGRADED = '[admins] upgraded'
+const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS, EPOCHS, UPGRADED])
+
+/** Settings made at run time. The hash of a plain text in a file belongs to that file and is not among them. */
+export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {
+  const seen = new Map(settings.filter(({ section }) => section === SEEN).map((setting) => [setting.key, setting]))
+  return settings.filter((setting) => !HIDDEN.has(setting.section) && !isOfFile(setting, seen.get(setting.key)))
+}
+
+/** The same text with a later sequence was written at run time, by a client that had read it. */
+const isOfFile = ({ section, text, sequence }: Setting, seen: Setting | undefined): boolean =>
+  section === ADMINS && seen !== undefined && text === seen.text && sequence < seen.sequence
+
+const toUpgraded = (settings: readonly Setting[]): ReadonlyMap<string, UpgradedHash> =>
+  new Map(
+    settings.flatMap(({ section, key, text = '' }) => {
+      const [proof = '', replacement = ''] = text.split('\n')
+      return section === UPGRADED ? [[key, { proof, text: replacement }]] : []
+    }),
+  )
+
+export function toChanges(settings: readonly Setting[]): AdministratorChanges {
+  const changes = new Map<string, AdministratorChange>()
+  for (const { section, key, sequence, changedAt } of settings) {
+    if (section !== ADMINS && section !== EPOCHS) continue
+    const { sequence: before = 0, seconds = 0 } = changes.get(key) ?? {}
+    changes.set(key, { sequence: Math.max(before, sequence), seconds: Math.max(seconds, changedAt) })
+  }
+  return changes
+}
+
+/** Combines the records of the store with the settings of this process only, which hide them. */
+export function readRecords(
+  { settings, sequence }: { readonly settings: readonly Setting[]; readonly sequence: number },
+  own: readonly RuntimeEntry[],
+): RuntimeReading {
+  const hiding = own.filter(({ section }) => section !== DROPS)
+  return {
+    entries: [...withoutThose(toEntries(settings), hiding), ...hiding],
+    sequence,
+    changes: toChanges(settings),
+    seen: new Map(settings.flatMap(({ section, key, text }) => (section === SEEN && text ? [[key, text]] : []))),
+    upgraded: toUpgraded(settings),
+    ownKey: settings.find(({ section, key }) => section === KEYS && key === OWN)?.text ?? undefined,
+    droppedFor: [...own, ...settings].find(({ section }) => section === DROPS)?.text,
+  }
+}
+
+function withoutThose(entries: readonly RuntimeEntry[], others: readonly RuntimeEntry[]): readonly RuntimeEntry[] {
+  return entries.filter(({ section, key }) => !others.some((other) => other.section === section && other.key === key))
+}
