@@ -41,7 +41,7 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'standing headers',
+    name: 'default headers',
     path: '/_up',
     expect: {
       status: 200,
@@ -58,13 +58,13 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'a server that tells no versions',
+    name: 'a server that hides its versions',
     options: { chttpd: { server_header_versions: false } },
     path: '/_up',
     expect: { status: 200, headers: { server: 'CouchDB' } },
   },
   {
-    name: 'another name on the wire',
+    name: 'another service name',
     options: { document: { name: 'OtherDB' } },
     path: '/_up',
     expect: { status: 200, headers: { server: /^OtherDB\//, 'x-otherdb-body-time': '0' } },
@@ -76,13 +76,13 @@ const ROWS: Row[] = [
     expect: { status: 200, headers: { 'x-couch-request-id': 'my_own-ID' } },
   },
   {
-    name: 'a request id with foreign characters is not taken',
+    name: 'a request id with invalid characters is ignored',
     path: '/_up',
     headers: { 'X-Couch-Request-ID': 'a b' },
     expect: { status: 200, headers: { 'x-couch-request-id': /^[0-9a-f]{10}$/ } },
   },
   {
-    name: 'a request id that is too long is not taken',
+    name: 'a request id that is too long is ignored',
     path: '/_up',
     headers: { 'X-Couch-Request-ID': 'a'.repeat(37) },
     expect: { status: 200, headers: { 'x-couch-request-id': /^[0-9a-f]{10}$/ } },
@@ -100,7 +100,7 @@ const ROWS: Row[] = [
     expect: { status: 404, json: { status: 'nolb' } },
   },
   {
-    name: '405 says what is allowed',
+    name: '405 lists the allowed methods',
     method: 'PUT',
     path: '/_up',
     expect: {
@@ -129,53 +129,53 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'a database that is not there',
+    name: 'a missing database',
     path: '/nothing',
     expect: { status: 404, json: { error: 'not_found', reason: 'Database does not exist.' } },
   },
   {
-    name: 'a path of an administrator, for one',
+    name: 'a path for administrators, as an administrator',
     path: '/_nothing',
     as: AS_ADMIN,
     expect: { status: 404, json: { error: 'not_found', reason: 'missing' } },
   },
   {
-    name: 'a path of an administrator, for nobody',
+    name: 'a path for administrators, anonymous',
     path: '/_nothing',
     expect: { status: 401, headers: { 'www-authenticate': undefined }, json: NOT_ADMIN },
   },
-  { name: 'the list of databases is for administrators', path: '/_all_dbs', expect: { status: 401, json: NOT_ADMIN } },
-  { name: 'what follows /_up is not open', path: '/_up/x', expect: { status: 401, json: NOT_ADMIN } },
+  { name: 'only administrators may list databases', path: '/_all_dbs', expect: { status: 401, json: NOT_ADMIN } },
+  { name: 'paths below /_up are not open', path: '/_up/x', expect: { status: 401, json: NOT_ADMIN } },
   { name: 'a query does not open a path', path: '/_nothing?x=/_up', expect: { status: 401, json: NOT_ADMIN } },
   {
-    name: 'replicating is for who is signed in',
+    name: '_replicate requires a user',
     method: 'POST',
     path: '/_replicate',
     expect: { status: 401, json: { error: 'unauthorized', reason: 'You are not an authenticated user' } },
   },
   {
-    name: 'metrics are for administrators and who reads metrics',
+    name: 'metrics require an administrator or the role _metrics',
     path: '/_node/_local/_stats',
     expect: {
       status: 401,
       json: { error: 'unauthorized', reason: 'You are not a server admin or read-only metrics user' },
     },
   },
-  { name: 'the console of the database has no rule', path: '/_utils/', expect: { status: 404 } },
-  { name: 'the console is for reading', method: 'PUT', path: '/_utils/x', expect: { status: 401, json: NOT_ADMIN } },
+  { name: '_utils is open', path: '/_utils/', expect: { status: 404 } },
+  { name: '_utils is open for GET only', method: 'PUT', path: '/_utils/x', expect: { status: 401, json: NOT_ADMIN } },
   {
-    name: 'making a database is for administrators',
+    name: 'only administrators may create a database',
     method: 'PUT',
     path: '/db',
     expect: { status: 401, json: NOT_ADMIN },
   },
   {
-    name: 'bad encoding in the path',
+    name: 'invalid percent-encoding in the path',
     path: '/db/%zz',
     expect: { status: 400, json: { error: 'bad_request', reason: 'invalid_url_encoding' } },
   },
   {
-    name: 'bad encoding in the query',
+    name: 'invalid percent-encoding in the query',
     path: '/_up?x=%',
     expect: { status: 400, json: { error: 'bad_request', reason: 'invalid_url_encoding' } },
   },
@@ -186,7 +186,7 @@ const ROWS: Row[] = [
     expect: { status: 414, json: { error: 'too_long', reason: 'the request uri is too long' } },
   },
   {
-    name: 'a host that is not valid',
+    name: 'a host that is not in valid_hosts',
     options: { chttpd: { validate_host: true, valid_hosts: 'db.example' } },
     path: '/_up',
     headers: { Host: 'evil.example' },
@@ -200,7 +200,7 @@ const ROWS: Row[] = [
     expect: { status: 200 },
   },
 
-  { name: 'nobody is signed in', path: '/_session', expect: { status: 200, json: ANONYMOUS } },
+  { name: 'an anonymous session', path: '/_session', expect: { status: 200, json: ANONYMOUS } },
   {
     name: 'Basic signs in',
     path: '/_session',
@@ -210,9 +210,9 @@ const ROWS: Row[] = [
   { name: 'a wrong password', path: '/_session', as: 'admin:wrong', expect: { status: 401, json: WRONG } },
   { name: 'a wrong password at an open path', path: '/_up', as: 'admin:wrong', expect: { status: 401, json: WRONG } },
   {
-    name: 'an unknown user looks the same',
+    name: 'an unknown user gets the same reply as a wrong password',
     path: '/_session',
-    as: 'nobody:wrong',
+    as: 'unknown:wrong',
     expect: { status: 401, json: WRONG },
   },
   {
@@ -222,19 +222,19 @@ const ROWS: Row[] = [
     expect: { status: 401, json: WRONG },
   },
   {
-    name: 'the scheme in another spelling is no credential',
+    name: 'Basic in another case is ignored',
     path: '/_session',
     headers: { Authorization: basic('admin', 'wrong').replace('Basic', 'basic') },
     expect: { status: 200, json: ANONYMOUS },
   },
   {
-    name: 'no colon is no credential',
+    name: 'a value without a colon is ignored',
     path: '/_session',
     headers: { Authorization: 'Basic YWRtaW4=' },
     expect: { status: 200, json: ANONYMOUS },
   },
   {
-    name: '_:_ means nobody',
+    name: '_:_ is anonymous',
     path: '/_session',
     headers: { Authorization: 'Basic Xzpf' },
     expect: { status: 200, json: ANONYMOUS },
@@ -259,23 +259,23 @@ const ROWS: Row[] = [
     expect: { status: 200 },
   },
   {
-    name: 'a name every object has is nobody',
+    name: 'a property of Object.prototype is not a user',
     path: '/_session',
     as: 'constructor:x',
     expect: { status: 401, json: WRONG },
   },
   {
-    name: 'basic=true asks nobody to sign in',
+    name: 'basic=true rejects an anonymous request',
     path: '/_session?basic=true',
     expect: { status: 401, json: { error: 'unauthorized', reason: 'Please login.' } },
   },
   {
-    name: 'basic=true with a name',
+    name: 'basic=true with a user',
     path: '/_session?basic=true',
     as: AS_ADMIN,
     expect: { status: 200, json: SIGNED_IN },
   },
-  { name: 'basic=1 is nothing', path: '/_session?basic=1', expect: { status: 200, json: ANONYMOUS } },
+  { name: 'basic=1 is ignored', path: '/_session?basic=1', expect: { status: 200, json: ANONYMOUS } },
   {
     name: 'the client chooses the challenge',
     path: '/_nothing',
@@ -291,29 +291,34 @@ const ROWS: Row[] = [
 
   ...(['/', '/_up', '/_session', '/_users', '/db', '/_nothing', '/_up?x=/_session', '/_up/', '/%5Fup'] as const).map(
     (path) => ({
-      name: `require_valid_user closes ${path}`,
+      name: `require_valid_user rejects an anonymous ${path}`,
       options: REQUIRED,
       path,
       expect: { status: 401, headers: { 'www-authenticate': 'Basic realm="server"' }, json: REQUIRED_BODY },
     }),
   ),
-  { name: 'require_valid_user opens to a user', options: REQUIRED, path: '/', as: AS_ADMIN, expect: { status: 200 } },
+  { name: 'require_valid_user accepts a user', options: REQUIRED, path: '/', as: AS_ADMIN, expect: { status: 200 } },
   {
-    name: 'require_valid_user leaves signing in open',
+    name: 'require_valid_user allows an anonymous sign-in',
     options: REQUIRED,
     method: 'POST',
     path: '/_session',
     expect: { status: 415 },
   },
   ...(['/', '/_session', '/_users', '/db', '/_up/x', '/_uuids', '/x?y=/_up'] as const).map((path) => ({
-    name: `except_for_up closes ${path}`,
+    name: `require_valid_user_except_for_up rejects an anonymous ${path}`,
     options: EXCEPT_UP,
     path,
     expect: { status: 401, headers: { 'www-authenticate': undefined }, json: REQUIRED_BODY },
   })),
-  { name: 'except_for_up opens /_up', options: EXCEPT_UP, path: '/_up', expect: { status: 200 } },
   {
-    name: 'the earlier section closes too',
+    name: 'require_valid_user_except_for_up allows an anonymous /_up',
+    options: EXCEPT_UP,
+    path: '/_up',
+    expect: { status: 200 },
+  },
+  {
+    name: 'require_valid_user in the earlier section',
     options: { httpd: { require_valid_user: true } },
     path: '/',
     expect: { status: 401 },
@@ -336,14 +341,14 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'CORS: errors carry it too',
+    name: 'CORS: headers on errors',
     options: CORS,
     path: '/_nothing',
     headers: origin,
     expect: { status: 401, headers: { 'access-control-allow-origin': 'https://app.example' } },
   },
   {
-    name: 'CORS: another origin gets nothing',
+    name: 'CORS: no headers for another origin',
     options: CORS,
     path: '/_session',
     headers: { Origin: 'https://evil.example' },
@@ -400,7 +405,7 @@ const ROWS: Row[] = [
     expect: { status: 204 },
   },
   {
-    name: 'CORS: a preflight for a method nobody allows',
+    name: 'CORS: a preflight for a method that is not allowed',
     options: CORS,
     method: 'OPTIONS',
     path: '/_session',
@@ -408,7 +413,7 @@ const ROWS: Row[] = [
     expect: { status: 405 },
   },
   {
-    name: 'CORS: a preflight for a header nobody allows',
+    name: 'CORS: a preflight for a header that is not allowed',
     options: CORS,
     method: 'OPTIONS',
     path: '/_session',

@@ -1,4 +1,4 @@
-// Two nodes over one PostgreSQL: a replaced cookie secret is replaced on both, with its grace or without.
+// Two nodes on one PostgreSQL: a new cookie secret applies to both, with or without a grace period.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -62,7 +62,7 @@ const replaceSecret = (secret: string, query = '') =>
     body: JSON.stringify(secret),
   })
 
-/** Until the other node has learned the secret. */
+/** Waits until the other node has loaded the secret. */
 async function untilKnown(secret: string): Promise<void> {
   const deadline = Date.now() + 10_000
   while ((await nameOf(1, prove(secret))) !== 'thief') assert.ok(Date.now() < deadline, 'the node has not learned it')
@@ -70,7 +70,7 @@ async function untilKnown(secret: string): Promise<void> {
 
 const SECRETS = ['the-first-secret-of-cookies', 'the-second-secret-of-cookies', 'the-third-secret-of-cookies'] as const
 
-test('a replaced secret verifies cookies for a while and proxy tokens never, on every node', async () => {
+test('on every node a replaced secret still verifies cookies for a while, but no proxy tokens', async () => {
   await replaceSecret(SECRETS[0])
   await untilKnown(SECRETS[0])
   const cookie = await signIn(0)
@@ -80,7 +80,7 @@ test('a replaced secret verifies cookies for a while and proxy tokens never, on 
     assert.deepEqual([await nameOf(node, cookie), await nameOf(node, prove(SECRETS[0]))], ['admin', null])
 })
 
-test('a secret replaced with immediate effect ends every earlier cookie, on every node, also after a restart', async () => {
+test('replacing a secret with grace=0 revokes earlier cookies on every node, also after a restart', async () => {
   const older = await signIn(1)
   const { status, body } = await replaceSecret(SECRETS[2], '?grace=0')
   assert.deepEqual([status, body], [200, '"***"\n'])
@@ -93,7 +93,7 @@ test('a secret replaced with immediate effect ends every earlier cookie, on ever
     assert.deepEqual([await nameOf(node, older), await nameOf(node, fresh)], [null, 'admin'], `node ${node}`)
 })
 
-test('a later secret has its grace again, and a restart ends it', async () => {
+test('the next secret has a grace period again, and a restart ends it', async () => {
   const cookie = await signIn(0)
   await replaceSecret('the-fourth-secret-of-cookies')
   await untilKnown('the-fourth-secret-of-cookies')

@@ -9,7 +9,7 @@ import { ADMIN, send } from '../../support/request.ts'
 const folder = await mkdtemp(join(tmpdir(), 'cardea-secret-'))
 after(() => rm(folder, { recursive: true }))
 
-/** Started without any secret, over a file that outlives it. */
+/** Starts without a secret, on a store file that survives restarts. */
 async function start(file: string) {
   const cardea = await createCardea({
     options: {
@@ -55,7 +55,7 @@ async function withServer(file: string, work: (server: Awaited<ReturnType<typeof
 
 const close = (cardea: Cardea) => cardea.close()
 
-test('a secret nobody gave is made, kept over a restart, and never shown', async () => {
+test('a generated secret survives a restart and is never shown', async () => {
   let cookie = ''
   await withServer('kept.db', async ({ begin, config }) => {
     cookie = await begin()
@@ -73,7 +73,7 @@ test('a session ended before a restart stays ended', async () => {
   await withServer('ended.db', async ({ askName }) => assert.equal(await askName(cookie), null))
 })
 
-test('another secret signs from now on, and what the old one signed lives on', async () => {
+test('a new secret signs from now on, and cookies signed with the old one still work', async () => {
   await withServer('rotated.db', async ({ begin, askName, config }) => {
     const before = await begin()
     assert.equal((await config('PUT', 'chttpd_auth/secret', '"another-secret-altogether"')).status, 200)
@@ -82,7 +82,7 @@ test('another secret signs from now on, and what the old one signed lives on', a
   })
 })
 
-test('a secret replaced with ?grace=0 ends cookies at once, and a second time those of the one before', async () => {
+test('replacing the secret with ?grace=0 revokes earlier cookies at once, also a second time', async () => {
   await withServer('leaked.db', async ({ begin, askName, config }) => {
     const first = await begin()
     await config('PUT', 'chttpd_auth/secret', '"another-secret-altogether"')
@@ -96,7 +96,7 @@ test('a secret replaced with ?grace=0 ends cookies at once, and a second time th
   })
 })
 
-test('grace is 0 or nothing, and for the secret alone', async () => {
+test('grace accepts only 0, and only for the secret', async () => {
   await withServer('grace.db', async ({ config }) => {
     for (const path of ['chttpd_auth/secret?grace=60', 'chttpd_auth/secret?grace=', 'chttpd_auth/timeout?grace=0'])
       assert.equal((await config('PUT', path, '"700-and-some-more-characters"')).status, 400, path)
@@ -104,7 +104,7 @@ test('grace is 0 or nothing, and for the secret alone', async () => {
   })
 })
 
-test('a secret that is taken away is replaced by one made up', async () => {
+test('a deleted secret is replaced by a generated one', async () => {
   await withServer('gone.db', async ({ begin, askName, config }) => {
     await config('PUT', 'chttpd_auth/secret', '"another-secret-altogether"')
     const before = await begin()
@@ -115,7 +115,7 @@ test('a secret that is taken away is replaced by one made up', async () => {
   })
 })
 
-test('another timeout, or another first algorithm, ends no session', async () => {
+test('changing the timeout or the first algorithm ends no session', async () => {
   await withServer('options.db', async ({ begin, askName, config }) => {
     const first = await begin()
     await config('PUT', 'chttpd_auth/timeout', '"3600"')
@@ -129,7 +129,7 @@ test('another timeout, or another first algorithm, ends no session', async () =>
   })
 })
 
-test('another password of an administrator ends its sessions, the same again does not', async () => {
+test('changing the password of an administrator ends its sessions, setting the same one does not', async () => {
   await withServer('admins.db', async ({ begin, askName, config }) => {
     const cookie = await begin()
     assert.equal((await config('PUT', 'admins/admin', '"adminpw"')).status, 200)

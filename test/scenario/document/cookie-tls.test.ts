@@ -18,7 +18,7 @@ const signOut = (url: string): Promise<string> =>
       .end()
   })
 
-test('Secure stands on a cookie that goes out over TLS', async (t) => {
+test('a cookie sent over TLS is Secure', async (t) => {
   const ssl = { enable: true, port: 0, cert_file: fixture('cert.pem'), key_file: fixture('key.pem') }
   const cardea = await createTestCardea({ options: { ssl } })
   t.after(() => cardea.close())

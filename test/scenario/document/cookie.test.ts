@@ -3,11 +3,11 @@ import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { createCardea } from '../../../src/index.ts'
 import { send } from '../../support/request.ts'
-import { cookieOf, createSessionServer, lineOf, mintClassic, NOBODY, nowSeconds } from './session-server.ts'
+import { cookieOf, createSessionServer, lineOf, mintClassic, NO_USER, nowSeconds } from './session-server.ts'
 
 const SECRET = 'a-cookie-secret-for-these-tests'
 const server = createSessionServer({ chttpd_auth: { secret: SECRET, hash_algorithms: 'sha256, sha' } })
-const { ask, add, get, askCookie, begin, end } = server
+const { ask, add, get, identifyCookie, begin, end } = server
 
 before(() => add('ada', { roles: ['math'] }))
 
@@ -21,7 +21,7 @@ const MEMORY = {
 const saltOf = async (name: string): Promise<string> => (await get(name)).json.salt
 const ADA = { name: 'ada', roles: ['math'], by: 'cookie' }
 
-/** What the value says before its id and MAC. */
+/** The parts of the value before the session id and the MAC. */
 const textOf = (cookie: string): string => Buffer.from(cookie, 'base64url').toString('latin1')
 
 test('the value is the name, the time in hexadecimal, 16 bytes of a session id and the MAC of the first algorithm', async () => {
@@ -32,39 +32,39 @@ test('the value is the name, the time in hexadecimal, 16 bytes of a session id a
   assert.equal(bytes.length, `ada:${time}:`.length + 16 + 32)
 })
 
-test('two sign-ins are two sessions', async () => {
+test('two sign-ins open two sessions', async () => {
   const [one, other] = [await begin('ada'), await begin('ada')]
   assert.notEqual(textOf(one).slice(-48, -32), textOf(other).slice(-48, -32))
 })
 
 for (const alg of ['sha256', 'sha1']) {
-  test(`the classic form is read, signed with ${alg}: all listed algorithms can decode cookies`, async () => {
+  test(`a CouchDB cookie signed with ${alg} is accepted: all listed algorithms verify`, async () => {
     const cookie = mintClassic('ada', nowSeconds(), { secret: SECRET, salt: await saltOf('ada'), alg })
-    assert.deepEqual(await askCookie(cookie), ADA)
+    assert.deepEqual(await identifyCookie(cookie), ADA)
   })
 }
 
-test('the classic form of an administrator is read', async () => {
+test('a CouchDB cookie of an administrator is accepted', async () => {
   const { json } = await ask('GET', '/_node/_local/_config/admins/admin')
   const salt = json.split(',')[1]
   const cookie = mintClassic('admin', nowSeconds() + 2, { secret: SECRET, salt })
-  assert.deepEqual(await askCookie(cookie), { name: 'admin', roles: ['_admin'], by: 'cookie' })
+  assert.deepEqual(await identifyCookie(cookie), { name: 'admin', roles: ['_admin'], by: 'cookie' })
 })
 
-test('a classic cookie can be ended: its session is what it says', async () => {
+test('signing out revokes a CouchDB cookie', async () => {
   const cookie = mintClassic('ada', nowSeconds() - 1, { secret: SECRET, salt: await saltOf('ada') })
-  assert.deepEqual(await askCookie(cookie), ADA)
+  assert.deepEqual(await identifyCookie(cookie), ADA)
   await end(cookie)
-  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
 })
 
-test('a classic cookie from before the last sign-out of everything is not accepted', async () => {
+test('a CouchDB cookie from before all sessions were revoked is rejected', async () => {
   await add('out')
   const cookie = mintClassic('out', nowSeconds() - 5, { secret: SECRET, salt: await saltOf('out') })
-  assert.equal((await askCookie(cookie)).name, 'out')
+  assert.equal((await identifyCookie(cookie)).name, 'out')
   const answer = await ask('POST', '/_cardea/api/users/out/sign-out')
   assert.equal(answer.status, 200, answer.body)
-  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
 })
 
 const old = async (seconds: number): Promise<string> =>
@@ -73,41 +73,41 @@ const old = async (seconds: number): Promise<string> =>
 const askWith = (cookie: string, path = '/_session') =>
   ask('GET', path, { as: '', headers: { Cookie: `AuthSession=${cookie}` } })
 
-test('a session is over when its timeout has passed since the last request', async () => {
-  assert.deepEqual(await askCookie(await old(600)), NOBODY)
-  assert.deepEqual(await askCookie(await old(580)), ADA)
+test('a session expires after the timeout without a request', async () => {
+  assert.deepEqual(await identifyCookie(await old(600)), NO_USER)
+  assert.deepEqual(await identifyCookie(await old(580)), ADA)
 })
 
-test('a request with more than a tenth of the timeout gone renews the cookie, and a fresh one does not', async () => {
+test('a request renews a cookie that is older than a tenth of the timeout, not a fresh one', async () => {
   const renewed = await askWith(await old(70))
   assert.match(lineOf(renewed), /^AuthSession=[\w-]+; Version=1; Expires=[^;]+; Max-Age=600; Path=\/; HttpOnly$/)
-  assert.deepEqual(await askCookie(cookieOf(renewed)), ADA)
+  assert.deepEqual(await identifyCookie(cookieOf(renewed)), ADA)
   assert.equal((await askWith(await old(50))).headers['set-cookie'], undefined)
 })
 
-test('the question of a proxy renews, because it is the only one that Cardea is asked', async () => {
+test('a forward-auth request renews the cookie', async () => {
   for (const [path, status] of [
     ['/_gate', 204],
     ['/_gate?role=other', 403],
   ] as const) {
     const answer = await askWith(await old(70), path)
     assert.equal(answer.status, status)
-    assert.deepEqual(await askCookie(cookieOf(answer)), ADA)
+    assert.deepEqual(await identifyCookie(cookieOf(answer)), ADA)
     assert.equal((await askWith(await old(50), path)).headers['set-cookie'], undefined)
   }
 })
 
-test('an error that comes after the credential renews as well', async () => {
+test('an error after authentication renews the cookie too', async () => {
   const answer = await askWith(await old(70), '/_all_dbs')
   assert.equal(answer.status, 401)
   assert.match(lineOf(answer), /^AuthSession=[\w-]+;/)
 })
 
-test('renewal keeps the session: ending one copy ends all', async () => {
+test('a renewed cookie belongs to the same session: ending it revokes all copies', async () => {
   const first = await old(71)
   const second = cookieOf(await askWith(first))
   await end(second)
-  assert.deepEqual([await askCookie(first), await askCookie(second)], [NOBODY, NOBODY])
+  assert.deepEqual([await identifyCookie(first), await identifyCookie(second)], [NO_USER, NO_USER])
 })
 
 test('signing in or out with an old cookie sets one cookie, not two', async () => {
@@ -116,7 +116,7 @@ test('signing in or out with an old cookie sets one cookie, not two', async () =
   lineOf(await ask('DELETE', '/_session', { as: '', headers }))
 })
 
-test('what is no cookie of ours is 400', async () => {
+test('a value that is not a session cookie is 400', async () => {
   for (const value of ['garbage', 'YWRh', '====', 'a+b/', `${await begin('ada')}=`, 'x'.repeat(5000)]) {
     const { status, json } = await askWith(value)
     assert.equal(status, 400, value)
@@ -124,9 +124,9 @@ test('what is no cookie of ours is 400', async () => {
   }
 })
 
-test('an empty cookie is none', async () => assert.deepEqual(await askCookie(''), NOBODY))
+test('an empty cookie is ignored', async () => assert.deepEqual(await identifyCookie(''), NO_USER))
 
-test('a cookie that does not verify is as good as none', async () => {
+test('a cookie that does not verify is ignored', async () => {
   const good = Buffer.from(await begin('ada'), 'base64url')
   const salt = await saltOf('ada')
   const other = (at: number) => {
@@ -143,7 +143,7 @@ test('a cookie that does not verify is as good as none', async () => {
     mintClassic('ada', nowSeconds(), { secret: 'another', salt }),
     mintClassic('ada', nowSeconds(), { secret: SECRET, salt: 'another' }),
     mintClassic('ada', nowSeconds(), { secret: SECRET, salt, alg: 'sha512' }),
-    mintClassic('nobody-here', nowSeconds(), { secret: SECRET, salt: '' }),
+    mintClassic('unknown-user', nowSeconds(), { secret: SECRET, salt: '' }),
     mintClassic('ada', nowSeconds(), { secret: '', salt }),
     Buffer.from('ada:zz:0123456789').toString('base64url'),
     Buffer.from('::').toString('base64url'),
@@ -151,20 +151,20 @@ test('a cookie that does not verify is as good as none', async () => {
     Buffer.from('ada:FFFFFFFFFFFFFFFFFFFFFFFF:x').toString('base64url'),
     Buffer.from('ada:66000000~:0123456789012345678901234567890123456789012345678901234567').toString('base64url'),
   ]
-  for (const cookie of forged) assert.deepEqual(await askCookie(cookie), NOBODY, textOf(cookie))
+  for (const cookie of forged) assert.deepEqual(await identifyCookie(cookie), NO_USER, textOf(cookie))
 })
 
-test('the token a proxy has for some name is no cookie of a user without a salt', async () => {
+test('a proxy token is not accepted as the cookie of a user without a salt', async () => {
   await add('bare', { password: null })
   const head = `bare:${nowSeconds().toString(16).toUpperCase()}`
   const mac = createHmac('sha256', SECRET).update(head).digest()
   const cookie = Buffer.concat([Buffer.from(`${head}:`), mac]).toString('base64url')
-  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
 })
 
-test('a cookie beats Basic, even a wrong one', async () => {
+test('a valid cookie wins over Basic, even a wrong one', async () => {
   const headers = { Cookie: `AuthSession=${await begin('ada')}` }
-  assert.equal((await server.askWho({ as: 'ada:wrong', headers })).by, 'cookie')
+  assert.equal((await server.fetchIdentity({ as: 'ada:wrong', headers })).by, 'cookie')
 })
 
 for (const [what, options, pattern] of [
@@ -214,7 +214,7 @@ for (const [what, options, pattern] of [
   })
 }
 
-test('Secure stands on a cookie when a trusted proxy says TLS, and not when anybody else does', async () => {
+test('a cookie is Secure if a trusted proxy reports TLS, not if another peer does', async () => {
   const headers = { 'X-Forwarded-Proto': 'https' }
   assert.match(
     lineOf(await server.post({ name: 'ada', password: 'ada-pw' }, { headers })),

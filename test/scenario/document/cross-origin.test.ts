@@ -1,4 +1,4 @@
-// Changes a page of another origin could make with the credentials of a browser.
+// Changes that a page of another origin could make with the credentials of the browser.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
@@ -44,7 +44,7 @@ runRows('document', [
 
 const RELOAD = '/_node/_local/_config/_reload'
 
-test('a change with a cookie or a remembered password is refused from another origin, whatever it changes', async (t) => {
+test('a change from another origin with a cookie or a remembered password is rejected, on any path', async (t) => {
   const cardea = await createTestCardea()
   t.after(() => cardea.close())
   const [door = ''] = (await cardea.listen()).document

@@ -1,4 +1,4 @@
-// Content codings: undone wherever this door reads JSON, within the bounds of what may be sent plain.
+// Content encodings: decoded wherever this door reads JSON, up to the limit for plain bodies.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'

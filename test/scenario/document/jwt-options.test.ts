@@ -7,7 +7,7 @@ const jwt_keys = { 'hmac:_default': Buffer.from(SECRET).toString('base64') }
 
 type Row = readonly [what: string, claims: Record<string, unknown>, expected: readonly string[] | string]
 
-/** Rows that share options: with roles they are accepted, with a text refused with that status and reason. */
+/** Rows with the same options. Roles: the token is accepted. A string: it is rejected with that status and reason. */
 function testRows(jwt_auth: Record<string, string>, rows: readonly Row[]): void {
   const { ask } = createSessionServer({ jwt_keys, jwt_auth })
   for (const [what, more, expected] of rows) {
@@ -21,13 +21,13 @@ function testRows(jwt_auth: Record<string, string>, rows: readonly Row[]): void 
 }
 
 testRows({ required_claims: 'exp, iss, {aud, "cardea"}' }, [
-  ['all there', { iss: 'me', aud: 'cardea' }, []],
-  ['one audience of several', { iss: 'me', aud: ['x', 'cardea'] }, []],
-  ['a bare name means present, whatever its value', { iss: null, aud: 'cardea' }, []],
+  ['all claims are present', { iss: 'me', aud: 'cardea' }, []],
+  ['a list of audiences that contains the required one', { iss: 'me', aud: ['x', 'cardea'] }, []],
+  ['a claim that is required without a value may have any value', { iss: null, aud: 'cardea' }, []],
   ['a missing claim gives 404 Not Found', { aud: 'cardea' }, '404 not_found: Missing iss claim'],
-  ['a missing claim with a value', { iss: 'me' }, '404 not_found: Missing aud claim'],
+  ['a missing claim that is required with a value', { iss: 'me' }, '404 not_found: Missing aud claim'],
   ['another audience', { iss: 'me', aud: 'other' }, '400 bad_request: Invalid aud claim'],
-  ['no audience of several', { iss: 'me', aud: ['x'] }, '400 bad_request: Invalid aud claim'],
+  ['a list of audiences without the required one', { iss: 'me', aud: ['x'] }, '400 bad_request: Invalid aud claim'],
 ])
 
 testRows({ required_claims: '{iss, "https://issuer.example"}' }, [
@@ -35,17 +35,17 @@ testRows({ required_claims: '{iss, "https://issuer.example"}' }, [
   ['different', { iss: 'https://other.example' }, '400 bad_request: Invalid iss claim'],
   ['a list for a claim that is not aud', { iss: ['https://issuer.example'] }, '400 bad_request: Invalid iss claim'],
   [
-    'exp is not asked for, and if there is one it counts',
+    'exp is not required, but checked if present',
     { iss: 'https://issuer.example', exp: 1 },
     '401 unauthorized: exp not in future',
   ],
-  ['exp is not asked for', { iss: 'https://issuer.example', exp: undefined }, []],
+  ['exp is not required', { iss: 'https://issuer.example', exp: undefined }, []],
 ])
 
 testRows({ roles_claim_name: 'groups' }, [
-  ['the claim named', { groups: ['g'], '_couchdb.roles': ['no'] }, ['g']],
-  ['no such claim means no roles', { '_couchdb.roles': ['no'] }, []],
-  ['a name of the prototype is no claim', { toString: undefined }, []],
+  ['roles in the configured claim', { groups: ['g'], '_couchdb.roles': ['no'] }, ['g']],
+  ['a missing claim means no roles', { '_couchdb.roles': ['no'] }, []],
+  ['a property of Object.prototype is not a claim', { toString: undefined }, []],
 ])
 
 testRows({ roles_claim_path: 'resource_access.security\\.settings.account.roles', roles_claim_name: 'groups' }, [
@@ -54,11 +54,11 @@ testRows({ roles_claim_path: 'resource_access.security\\.settings.account.roles'
     { groups: ['no'], resource_access: { 'security.settings': { account: { roles: ['deep'] } } } },
     ['deep'],
   ],
-  ['a text', { resource_access: { 'security.settings': { account: { roles: 'a,b' } } } }, ['a', 'b']],
-  ['a level that is missing', { resource_access: {} }, '404 not_found: missing json key: security.settings'],
-  ['a level that is no object', { resource_access: { 'security.settings': 7 } }, '404 not_found: json_mismatch'],
+  ['a string', { resource_access: { 'security.settings': { account: { roles: 'a,b' } } } }, ['a', 'b']],
+  ['a missing level', { resource_access: {} }, '404 not_found: missing json key: security.settings'],
+  ['a level that is not an object', { resource_access: { 'security.settings': 7 } }, '404 not_found: json_mismatch'],
   [
-    'roles that are none',
+    'invalid roles',
     { resource_access: { 'security.settings': { account: { roles: 7 } } } },
     '400 bad_request: Malformed token',
   ],
@@ -69,5 +69,5 @@ testRows({ roles_claim_path: 'my\\.roles' }, [
 ])
 
 testRows({ roles_claim_path: 'constructor.name' }, [
-  ['nothing of a prototype is found', {}, '404 not_found: missing json key: constructor'],
+  ['properties of Object.prototype are not found', {}, '404 not_found: missing json key: constructor'],
 ])

@@ -29,7 +29,7 @@ async function fail(server: Server, way: keyof typeof WAYS, name: string, times:
 }
 
 for (const way of ['Basic', 'POST /_session'] as const) {
-  test(`${way}: from the threshold on the account is locked, for the right password too`, async () => {
+  test(`${way}: at the threshold the account is locked, for the right password too`, async () => {
     const name = way === 'Basic' ? 'bea' : 'pat'
     await enforcing.add(name)
     assert.deepEqual(await fail(enforcing, way, name, 4), [401, 401, 401, 403])
@@ -37,23 +37,23 @@ for (const way of ['Basic', 'POST /_session'] as const) {
     assert.deepEqual([status, json], [403, LOCKED])
   })
 
-  test(`${way}: a name nobody has is locked like any other`, async () => {
-    assert.deepEqual(await fail(enforcing, way, `nobody-${way.length}`, 4), [401, 401, 401, 403])
+  test(`${way}: an unknown name is locked too`, async () => {
+    assert.deepEqual(await fail(enforcing, way, `unknown-${way.length}`, 4), [401, 401, 401, 403])
   })
 
-  test(`${way}: an administrator is locked like any other`, async () => {
+  test(`${way}: an administrator is locked too`, async () => {
     const headers = { 'X-Forwarded-For': `203.0.113.${way.length}` }
     assert.deepEqual(await fail(enforcing, way, 'admin', 4, headers), [401, 401, 401, 403])
   })
 }
 
-test('both ways count together', async () => {
+test('failures by Basic and by POST /_session are counted together', async () => {
   await enforcing.add('both')
   await fail(enforcing, 'Basic', 'both', 2)
   assert.deepEqual(await fail(enforcing, 'POST /_session', 'both', 2), [401, 403])
 })
 
-test('threshold is 5 unless set', async () => {
+test('the default threshold is 5', async () => {
   await standard.add('five')
   assert.deepEqual(await fail(standard, 'Basic', 'five', 6), [401, 401, 401, 401, 401, 403])
 })
@@ -65,35 +65,35 @@ test('a success does not reset the count', async () => {
   assert.deepEqual(await fail(enforcing, 'Basic', 'mixed', 2), [401, 403])
 })
 
-test('a new password starts afresh', async () => {
+test('a new password resets the count', async () => {
   await enforcing.add('fresh')
   await fail(enforcing, 'Basic', 'fresh', 4)
   await enforcing.change('fresh', { password: 'new' })
   assert.equal((await WAYS.Basic(enforcing, 'fresh', 'new')).status, 200)
 })
 
-test('a session goes on while its account is locked', async () => {
+test('a session continues while its account is locked', async () => {
   await enforcing.add('on')
   const cookie = await enforcing.begin('on')
   assert.deepEqual(await fail(enforcing, 'Basic', 'on', 4), [401, 401, 401, 403])
-  assert.equal((await enforcing.askCookie(cookie)).name, 'on')
+  assert.equal((await enforcing.identifyCookie(cookie)).name, 'on')
 })
 
-test('one peer does not lock out another, as a trusted proxy tells them apart', async () => {
+test('failures of one client do not lock out another behind the same trusted proxy', async () => {
   await enforcing.add('peers')
   const [here, there] = [{ 'X-Forwarded-For': '203.0.113.7' }, { 'X-Forwarded-For': '203.0.113.8' }]
   assert.deepEqual(await fail(enforcing, 'Basic', 'peers', 4, here), [401, 401, 401, 403])
   assert.equal((await WAYS.Basic(enforcing, 'peers', 'peers-pw', there)).status, 200)
 })
 
-test('a locked account sets and clears no cookie', async () => {
+test('a reply about a locked account neither sets nor clears a cookie', async () => {
   await enforcing.add('bare')
   await fail(enforcing, 'POST /_session', 'bare', 3)
   const answer = await enforcing.post({ name: 'bare', password: 'bare-pw' }, { query: '?fail=/denied' })
   assert.deepEqual([answer.status, answer.headers['set-cookie'], answer.headers.location], [403, undefined, undefined])
 })
 
-test('guesses side by side are counted too', async () => {
+test('concurrent failures are counted', async () => {
   await enforcing.add('burst')
   const statuses = await Promise.all(
     Array.from({ length: 20 }, () => WAYS['POST /_session'](enforcing, 'burst', 'wrong')),
@@ -105,7 +105,7 @@ for (const [what, server] of [
   ['mode warn', warning],
   ['mode off', off],
 ] as const) {
-  test(`${what} locks nobody`, async () => {
+  test(`${what} locks no account`, async () => {
     await server.add('free')
     assert.deepEqual(await fail(server, 'Basic', 'free', 4), [401, 401, 401, 401])
     assert.equal((await WAYS.Basic(server, 'free', 'free-pw')).status, 200)

@@ -11,7 +11,7 @@ interface Scope {
   after(work: () => unknown): void
 }
 
-/** A server of the test's own, and a way to speak to its configuration as an administrator. */
+/** Starts a server for one test, with requests to its configuration as an administrator. */
 async function open(scope: Scope, options: AnyOptions = {}, files: readonly string[] = []) {
   const cardea = await createTestCardea({ options: options as CardeaOptions, files })
   scope.after(() => cardea.close())
@@ -30,12 +30,12 @@ async function open(scope: Scope, options: AnyOptions = {}, files: readonly stri
 const json = ({ body }: Reply) => JSON.parse(body)
 const refusal = (answer: Reply) => [answer.status, json(answer).error, json(answer).reason]
 
-test('GET admins maps each name to its stored hashed password', async (t) => {
+test('GET admins maps each name to the stored hash of the password', async (t) => {
   const { config } = await open(t)
   assert.match(json(await config('GET', '/admins')).admin, /^-pbkdf2-[0-9a-f]{64},[0-9a-f]{32},1$/)
 })
 
-test('PUT admins hashes the password, answers the stored value, and it signs in at once', async (t) => {
+test('PUT admins hashes the password and returns the hash, and the password works at once', async (t) => {
   const { ask, config } = await open(t)
   const answer = await config('PUT', '/admins/carol', 'christmas')
   assert.equal(answer.status, 200)
@@ -50,7 +50,7 @@ test('PUT admins with raw=true stores a hashed string as given', async (t) => {
   assert.equal((await ask({ path: '/_session', headers: { Authorization: basic('old', 'apple') } })).status, 200)
 })
 
-test('raw=true with another string is refused, and without raw the same string is a password', async (t) => {
+test('raw=true rejects a string that is not a hash; without raw the same string is a password', async (t) => {
   const { ask, config } = await open(t)
   const stored = '-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,1112283cf988a34f124200a050d308a1'
   assert.equal((await config('PUT', '/admins/x?raw=true', 'not stored')).status, 400)
@@ -61,7 +61,7 @@ test('raw=true with another string is refused, and without raw the same string i
   assert.equal((await ask({ path: '/_session', headers: { Authorization: basic('x', stored) } })).status, 200)
 })
 
-test('DELETE admins answers the removed value and ends the administrator at once', async (t) => {
+test('DELETE admins returns the removed value, and the administrator is gone at once', async (t) => {
   const { ask, config } = await open(t)
   const stored = json(await config('PUT', '/admins/carol', 'christmas'))
   assert.equal(json(await config('DELETE', '/admins/carol')), stored)
@@ -69,13 +69,13 @@ test('DELETE admins answers the removed value and ends the administrator at once
   assert.deepEqual(refusal(await config('DELETE', '/admins/carol')), [404, 'not_found', 'unknown_config_value'])
 })
 
-test('the last administrator stays', async (t) => {
+test('the last administrator cannot be deleted', async (t) => {
   const { config } = await open(t)
   assert.equal((await config('DELETE', '/admins/admin')).status, 403)
   assert.equal((await config('GET', '/admins')).status, 200)
 })
 
-test('an administrator who was deleted stays so after a restart, though a file still has one', async (t) => {
+test('a deleted administrator stays deleted after a restart, even if a file still lists it', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-'))
   const file = join(folder, 'local.ini')
   const options = { store: { url: `sqlite:${join(folder, 'cardea.db')}` } }
@@ -88,7 +88,7 @@ test('an administrator who was deleted stays so after a restart, though a file s
   assert.deepEqual(Object.keys(json(await second.config('GET', '/admins'))), ['admin'])
 })
 
-test('a change holds at once, answers the previous value, and survives a restart', async (t) => {
+test('a change takes effect at once, returns the previous value, and survives a restart', async (t) => {
   const url = `sqlite:${join(mkdtempSync(join(tmpdir(), 'cardea-')), 'cardea.db')}`
   const first = await open(t, { store: { url } })
   assert.equal(json(await first.config('PUT', '/chttpd/require_valid_user', 'true')), '')
@@ -103,7 +103,7 @@ test('a change holds at once, answers the previous value, and survives a restart
   assert.equal((await second.ask({ path: '/' })).status, 200)
 })
 
-test('X-Couch-Persist: false holds in this process until the configuration is read anew', async (t) => {
+test('a change with X-Couch-Persist: false lasts until the configuration is reloaded', async (t) => {
   const { ask, config } = await open(t)
   await config('PUT', '/couchdb/maintenance_mode', 'true', { 'X-Couch-Persist': 'false' })
   assert.equal((await ask({ path: '/_up' })).status, 404)
@@ -111,7 +111,7 @@ test('X-Couch-Persist: false holds in this process until the configuration is re
   assert.equal((await ask({ path: '/_up' })).status, 200)
 })
 
-test('a DELETE with X-Couch-Persist: false hides what is stored until the configuration is read anew', async (t) => {
+test('a DELETE with X-Couch-Persist: false hides the stored value until the configuration is reloaded', async (t) => {
   const { ask, config } = await open(t)
   const passing = { 'X-Couch-Persist': 'false' }
   await config('PUT', '/couchdb/maintenance_mode', 'true')
@@ -126,7 +126,7 @@ test('a DELETE with X-Couch-Persist: false hides what is stored until the config
   assert.equal(json(await config('GET', '/couchdb/maintenance_mode')), 'nolb')
 })
 
-test('no administrator is made or deleted for a while only', async (t) => {
+test('X-Couch-Persist: false is rejected for administrators', async (t) => {
   const { config } = await open(t)
   const passing = { 'X-Couch-Persist': 'false' }
   await config('PUT', '/admins/carol', 'christmas')
@@ -140,7 +140,7 @@ test('no administrator is made or deleted for a while only', async (t) => {
   assert.deepEqual(Object.keys(json(await config('GET', '/admins'))), ['admin', 'carol'])
 })
 
-test('secrets are masked everywhere, and the mask is not taken for one', async (t) => {
+test('secrets are masked everywhere, and the mask is rejected as a secret', async (t) => {
   const { config } = await open(t)
   await config('PUT', '/jwt_keys/hmac:_default', 'c2VjcmV0LXRoYXQtbm9ib2R5LXNob3VsZC1zZWU=')
   assert.equal(json(await config('GET', '/chttpd_auth/secret')), '***')
@@ -149,7 +149,7 @@ test('secrets are masked everywhere, and the mask is not taken for one', async (
   assert.equal((await config('PUT', '/jwt_keys/hmac:_default', '***')).status, 400)
 })
 
-test('a change of a secret answers *** in place of the previous one, wherever that came from', async (t) => {
+test('a change of a secret returns *** as the previous value, from any source', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-secrets-'))
   writeFileSync(join(folder, 'cookie'), 'a-secret-in-a-file-of-its-own')
   writeFileSync(join(folder, 'local.ini'), '[chttpd_auth]\nsecret = @file:cookie\n', { mode: 0o600 })
@@ -169,7 +169,7 @@ test('a change of a secret answers *** in place of the previous one, wherever th
   }
 })
 
-test('an option that a flag pins says so', async (t) => {
+test('an option that is set by a flag cannot be changed, and the error says why', async (t) => {
   const { config } = await open(t, { chttpd: { enable_cors: false } })
   const answer = await config('PUT', '/chttpd/enable_cors', 'true')
   assert.equal(answer.status, 400)
@@ -186,42 +186,42 @@ interface Row {
 
 const ROWS: Row[] = [
   {
-    name: 'an unknown option names the nearest',
+    name: 'an unknown option: the error suggests the nearest name',
     method: 'PUT',
     path: '/_node/_local/_config/chttpd_auth/timout',
     body: '"5"',
     expect: [400, 'bad_request', /did you mean timeout\?/],
   },
   {
-    name: 'a misspelt section names the one that was probably meant',
+    name: 'a misspelt section: the error suggests the nearest name',
     method: 'PUT',
     path: '/_node/_local/_config/chtpd/require_valid_user',
     body: '"true"',
     expect: [400, 'bad_request', /^unknown section \[chtpd\]; did you mean \[chttpd\]\?$/],
   },
   {
-    name: 'a misspelt section of administrators stores no password',
+    name: 'a misspelt section of administrators: no password is stored',
     method: 'PUT',
     path: '/_node/_local/_config/Admins/bob',
     body: '"pw"',
     expect: [400, 'bad_request', /did you mean \[admins\]\?/],
   },
   {
-    name: 'a bad value says what was expected',
+    name: 'an invalid value: the error says what is expected',
     method: 'PUT',
     path: '/_node/_local/_config/chttpd_auth/timeout',
     body: '"soon"',
     expect: [400, 'bad_request', /expected .*got "soon"/],
   },
   {
-    name: 'a location of files',
+    name: 'an option that names a folder',
     method: 'PUT',
     path: '/_node/_local/_config/server/jwt-secret-keyfile',
     body: '"/etc/passwd"',
     expect: [403, 'forbidden', /cannot be set over HTTP/],
   },
   {
-    name: 'the store',
+    name: 'the URL of the store',
     method: 'PUT',
     path: '/_node/_local/_config/store/url',
     body: '"sqlite:/tmp/x"',
@@ -235,7 +235,7 @@ const ROWS: Row[] = [
     expect: [403, 'forbidden', /cannot be set over HTTP/],
   },
   {
-    name: 'what stands behind a door',
+    name: 'the upstream of a door',
     method: 'PUT',
     path: '/_node/_local/_config/upstream/document',
     body: '"http://10.0.0.1"',
@@ -249,7 +249,7 @@ const ROWS: Row[] = [
     expect: [403, 'forbidden', /cannot be set over HTTP/],
   },
   {
-    name: 'a file for a secret',
+    name: 'the file of a secret',
     method: 'PUT',
     path: '/_node/_local/_config/jwt_keys/hmac:x',
     body: '"@file:/etc/passwd"',
@@ -263,7 +263,7 @@ const ROWS: Row[] = [
     expect: [403, 'forbidden', 'Config section blacklisted for modification over HTTP API.'],
   },
   {
-    name: 'a protected section cannot be deleted from either',
+    name: 'DELETE in a protected section',
     method: 'DELETE',
     path: '/_node/_local/_config/query_servers/x',
     expect: [403, 'forbidden', /blacklisted/],
@@ -317,14 +317,14 @@ const ROWS: Row[] = [
     expect: [400, 'bad_request', /must not be empty/],
   },
   {
-    name: 'a time no timer can wait',
+    name: 'a duration that is too long for a timer',
     method: 'PUT',
     path: '/_node/_local/_config/door/body-timeout',
     body: '"3000000"',
     expect: [400, 'bad_request', /at most 2147483/],
   },
   {
-    name: 'a name that cannot be one',
+    name: 'an invalid name',
     method: 'PUT',
     path: '/_node/_local/_config/admins/_x',
     body: '"pw"',
@@ -337,7 +337,7 @@ const ROWS: Row[] = [
     expect: [404, 'not_found', 'unknown_config_value'],
   },
   {
-    name: 'a key every object has',
+    name: 'a property of Object.prototype as a key',
     method: 'GET',
     path: '/_node/_local/_config/admins/constructor',
     expect: [404, 'not_found', 'unknown_config_value'],
@@ -355,7 +355,7 @@ const ROWS: Row[] = [
     expect: [404, 'not_found', 'no such node: nowhere@127.0.0.1'],
   },
   {
-    name: 'half a path',
+    name: 'an incomplete path',
     method: 'GET',
     path: '/_node',
     expect: [400, 'bad_request', 'Incomplete path to _node request'],
@@ -376,14 +376,14 @@ const ROWS: Row[] = [
     expect: [405, 'method_not_allowed', 'Only GET,PUT,DELETE allowed'],
   },
   {
-    name: 'reloading is for POST',
+    name: '_reload with GET',
     method: 'GET',
     path: '/_node/_local/_config/_reload',
     expect: [405, 'method_not_allowed', 'Only POST allowed'],
   },
 ]
 
-test('what cannot be changed, and how it is said', async (t) => {
+test('changes that are rejected', async (t) => {
   const { ask } = await open(t)
   for (const { name, method, path, body, expect } of ROWS) {
     await t.test(name, async () => {
@@ -397,7 +397,7 @@ test('what cannot be changed, and how it is said', async (t) => {
   }
 })
 
-test('the configuration is for administrators', async (t) => {
+test('only administrators may read the configuration', async (t) => {
   const { ask } = await open(t)
   for (const path of [
     '/_node/_local/_config',
@@ -410,14 +410,14 @@ test('the configuration is for administrators', async (t) => {
   }
 })
 
-test('the node says its name, under _local and its own', async (t) => {
+test('the node returns its name, under _local and under its own name', async (t) => {
   const { ask } = await open(t, { node: { name: 'one@127.0.0.1' } })
   for (const name of ['_local', 'one@127.0.0.1']) {
     assert.deepEqual(json(await ask({ path: `/_node/${name}`, headers: ADMIN })), { name: 'one@127.0.0.1' })
   }
 })
 
-test('_versions tells the hash algorithms this installation supports', async (t) => {
+test('_versions lists the supported hash algorithms', async (t) => {
   const { ask, config } = await open(t)
   const { erlang } = json(await ask({ path: '/_node/_local/_versions', headers: ADMIN }))
   assert.ok(erlang.supported_hashes.includes('sha256'))
@@ -426,7 +426,7 @@ test('_versions tells the hash algorithms this installation supports', async (t)
   }
 })
 
-test('small answers of a server without databases', async (t) => {
+test('endpoints of a server without databases', async (t) => {
   const { ask } = await open(t)
   const get = async (path: string) => json(await ask({ path, headers: ADMIN }))
   assert.deepEqual(await get('/_all_dbs'), ['_users'])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { request } from 'node:http'
 import { test } from 'node:test'
-import { createSessionServer, NOBODY, type Who } from './session-server.ts'
+import { createSessionServer, NO_USER, type Who } from './session-server.ts'
 
 const SECRET = 'the_secret'
 const tokenOf = (name: string, alg = 'sha256', secret = SECRET): string =>
@@ -32,62 +32,67 @@ type Row = readonly [what: string, server: typeof strict, headers: Headers, who:
 
 const ROWS: readonly Row[] = [
   [
-    'the vector of the reference, sha256',
+    'the example of the reference, sha256',
     strict,
     headersOf('foo', '3f0786e96b20b0102b77f1a49c041be6977cfb3bf78c41a12adc121cd9b4e68a'),
     FOO,
   ],
   [
-    'all listed algorithms decode the token: sha',
+    'a token made with another listed algorithm: sha',
     strict,
     headersOf('foo', '22047ebd7c4ec67dfbcbad7213a693249dbfbf86'),
     FOO,
   ],
-  ['the token in capitals', strict, headersOf('foo', tokenOf('foo').toUpperCase()), FOO],
+  ['an upper-case token', strict, headersOf('foo', tokenOf('foo').toUpperCase()), FOO],
   [
     'roles separated by commas',
     strict,
     headersOf('foo', tokenOf('foo'), 'r1, r2 ,r3'),
     { ...FOO, roles: ['r1', 'r2', 'r3'] },
   ],
-  ['empty roles are none', strict, headersOf('foo', tokenOf('foo'), ',r1,,'), { ...FOO, roles: ['r1'] }],
-  ['an empty header of roles', strict, headersOf('foo', tokenOf('foo'), ''), FOO],
+  ['empty roles are ignored', strict, headersOf('foo', tokenOf('foo'), ',r1,,'), { ...FOO, roles: ['r1'] }],
+  ['an empty roles header', strict, headersOf('foo', tokenOf('foo'), ''), FOO],
   [
     'a name in UTF-8',
     strict,
     headersOf(Buffer.from('zoë').toString('latin1'), tokenOf('zoë')),
     { ...FOO, name: 'zoë' },
   ],
-  ['an algorithm that is not listed', strict, headersOf('foo', tokenOf('foo', 'sha512')), NOBODY],
-  ['a wrong token', strict, headersOf('foo', tokenOf('bar')), NOBODY],
-  ['a token of another secret', strict, headersOf('foo', tokenOf('foo', 'sha256', 'x')), NOBODY],
-  ['a token of no secret', strict, headersOf('foo', tokenOf('foo', 'sha256', '')), NOBODY],
-  ['a token that is no hexadecimal', strict, headersOf('foo', 'zz'), NOBODY],
-  ['an empty token', strict, headersOf('foo', ''), NOBODY],
-  ['proxy_use_secret asks for a token', strict, headersOf('foo', undefined, '_admin'), NOBODY],
-  ['no name', strict, { 'X-Auth-CouchDB-Roles': '_admin', 'X-Auth-CouchDB-Token': tokenOf('') }, NOBODY],
-  ['an empty name', strict, headersOf('', tokenOf('')), NOBODY],
-  ['a name that cannot be one', strict, headersOf('a:b', tokenOf('a:b')), NOBODY],
-  ['a name that is not UTF-8', strict, headersOf('\xff', tokenOf('\xff')), NOBODY],
-  ['underscores for hyphens', trusting, { x_auth_couchdb_username: 'foo' }, NOBODY],
+  ['an algorithm that is not listed', strict, headersOf('foo', tokenOf('foo', 'sha512')), NO_USER],
+  ['a wrong token', strict, headersOf('foo', tokenOf('bar')), NO_USER],
+  ['a token made with another secret', strict, headersOf('foo', tokenOf('foo', 'sha256', 'x')), NO_USER],
+  ['a token made with an empty secret', strict, headersOf('foo', tokenOf('foo', 'sha256', '')), NO_USER],
+  ['a token that is not hexadecimal', strict, headersOf('foo', 'zz'), NO_USER],
+  ['an empty token', strict, headersOf('foo', ''), NO_USER],
+  ['proxy_use_secret requires a token', strict, headersOf('foo', undefined, '_admin'), NO_USER],
+  ['no name', strict, { 'X-Auth-CouchDB-Roles': '_admin', 'X-Auth-CouchDB-Token': tokenOf('') }, NO_USER],
+  ['an empty name', strict, headersOf('', tokenOf('')), NO_USER],
+  ['an invalid name', strict, headersOf('a:b', tokenOf('a:b')), NO_USER],
+  ['a name that is not UTF-8', strict, headersOf('\xff', tokenOf('\xff')), NO_USER],
+  ['header names with underscores', trusting, { x_auth_couchdb_username: 'foo' }, NO_USER],
   [
-    'without proxy_use_secret a trusted proxy is believed',
+    'without proxy_use_secret a trusted proxy needs no token',
     trusting,
     headersOf('foo', undefined, 'r1'),
     { ...FOO, roles: ['r1'] },
   ],
-  ['without it the token is optional, and not looked at', trusting, headersOf('foo', 'zz'), FOO],
-  ['without it nobody else is believed', distrusting, headersOf('foo', undefined, '_admin'), NOBODY],
-  ['a name of a user gives none of its roles', strict, headersOf('admin', tokenOf('admin')), { ...FOO, name: 'admin' }],
+  ['without proxy_use_secret the token is ignored', trusting, headersOf('foo', 'zz'), FOO],
+  ['without proxy_use_secret other peers are ignored', distrusting, headersOf('foo', undefined, '_admin'), NO_USER],
   [
-    'other header names',
+    'the roles of a user in the directory are not added',
+    strict,
+    headersOf('admin', tokenOf('admin')),
+    { ...FOO, name: 'admin' },
+  ],
+  [
+    'configured header names',
     renamed,
     { 'X-Who': 'foo', 'X-What': 'r1', 'X-Why': tokenOf('foo') },
     { ...FOO, roles: ['r1'] },
   ],
-  ['the usual names where others were chosen', renamed, headersOf('foo', tokenOf('foo')), NOBODY],
+  ['the default names if others are configured', renamed, headersOf('foo', tokenOf('foo')), NO_USER],
   [
-    'the names follow the name of the service',
+    'the default names contain the name of the service',
     otherName,
     { 'X-Auth-Elsewhere-UserName': 'foo', 'X-Auth-Elsewhere-Token': tokenOf('foo') },
     FOO,
@@ -95,15 +100,15 @@ const ROWS: readonly Row[] = [
 ]
 
 for (const [what, server, headers, who] of ROWS) {
-  test(what, async () => assert.deepEqual(await server.askWho({ headers }), who))
+  test(what, async () => assert.deepEqual(await server.fetchIdentity({ headers }), who))
 }
 
-test('the role _admin makes an administrator', async () => {
+test('a proxy can assert the role _admin', async () => {
   const headers = headersOf('boss', tokenOf('boss'), '_admin')
   assert.equal((await strict.ask('GET', '/_all_dbs', { as: '', headers })).status, 200)
 })
 
-/** Sends headers line by line, as an object cannot. */
+/** Sends raw header lines, because an object cannot repeat a name. */
 const sendLines = (url: string, lines: readonly string[]): Promise<string> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url)
@@ -121,22 +126,22 @@ for (const lines of [
   ['X-Auth-CouchDB-UserName', 'foo', 'X-Auth-CouchDB-Roles', '_admin', 'X-Auth-CouchDB-Roles', 'r1'],
   ['X-Auth-CouchDB-UserName', 'foo', 'x-auth-couchdb-username', 'bar'],
 ]) {
-  test(`a header that stands twice says nothing: ${lines.join(' ')}`, async () => {
+  test(`a repeated header is ignored: ${lines.join(' ')}`, async () => {
     const { url } = await trusting.started
     assert.equal(JSON.parse(await sendLines(url, lines)).userCtx.name, null)
   })
 }
 
-test('a proxy that does not prove itself leaves the next handler its turn', async () => {
+test('without a valid proxy token the next handler decides', async () => {
   const headers = headersOf('foo', 'zz')
-  assert.equal((await strict.askWho({ as: 'admin:adminpw', headers })).by, 'default')
+  assert.equal((await strict.fetchIdentity({ as: 'admin:adminpw', headers })).by, 'default')
 })
 
-test('nobody who was deactivated comes in through a proxy', async () => {
+test('a proxy cannot assert a deactivated user', async () => {
   await strict.add('gone')
   const headers = headersOf('gone', tokenOf('gone'))
-  assert.equal((await strict.askWho({ headers })).name, 'gone')
+  assert.equal((await strict.fetchIdentity({ headers })).name, 'gone')
   const answer = await strict.ask('PUT', '/_cardea/api/users/gone/active', { body: { active: false } })
   assert.equal(answer.status, 200, answer.body)
-  assert.deepEqual(await strict.askWho({ headers }), NOBODY)
+  assert.deepEqual(await strict.fetchIdentity({ headers }), NO_USER)
 })

@@ -11,30 +11,30 @@ before(() => Promise.all([plain.add('ada'), leading.add('ada')]))
 const RIGHT = { name: 'ada', password: 'ada-pw' }
 const WRONG = { name: 'ada', password: 'wrong' }
 
-test('next leads a sign-in on, with the body and the cookie', async () => {
+test('next redirects a sign-in, with body and cookie', async () => {
   const answer = await plain.post(RIGHT, { query: '?next=/blog/_design/x' })
   assert.deepEqual([answer.status, answer.headers.location], [302, '/blog/_design/x'])
   assert.deepEqual(answer.json, { ok: true, name: 'ada', roles: [] })
   assert.match(lineOf(answer), /^AuthSession=[\w-]+;/)
 })
 
-test('next does not lead a failure anywhere', async () => {
+test('next does not redirect a failed sign-in', async () => {
   const answer = await plain.post(WRONG, { query: '?next=/blog' })
   assert.deepEqual([answer.status, answer.headers.location], [401, undefined])
 })
 
-test('fail leads a failure on, with the error and a cleared cookie', async () => {
+test('fail redirects a failed sign-in, with the error and a cleared cookie', async () => {
   const answer = await plain.post(WRONG, { query: '?fail=/denied' })
   assert.deepEqual([answer.status, answer.headers.location], [302, '/denied'])
   assert.deepEqual(answer.json, { error: 'unauthorized', reason: 'Name or password is incorrect.' })
   assert.match(lineOf(answer), /^AuthSession=;/)
 })
 
-test('fail does not lead a sign-in anywhere', async () => {
+test('fail does not redirect a sign-in', async () => {
   assert.equal((await plain.post(RIGHT, { query: '?fail=/denied' })).status, 200)
 })
 
-test('next leads a sign-out on', async () => {
+test('next redirects a sign-out', async () => {
   const answer = await plain.ask('DELETE', '/_session?next=/bye', { as: '' })
   assert.deepEqual([answer.status, answer.headers.location, answer.json], [302, '/bye', { ok: true }])
 })
@@ -50,7 +50,7 @@ for (const [next, location] of [
   ['/%252F%252Fevil', '/%2F%2Fevil'],
   ['/a:b@c', '/a:b@c'],
 ]) {
-  test(`next=${next} leads to ${location}`, async () => {
+  test(`next=${next} redirects to ${location}`, async () => {
     const answer = await plain.post(RIGHT, { query: `?next=${next}` })
     assert.deepEqual([answer.status, answer.headers.location], [302, location])
   })
@@ -59,7 +59,7 @@ for (const [next, location] of [
 const HOSTILE = readFileSync(new URL('../../fixtures/hostile-redirects.txt', import.meta.url), 'utf8').split('\n')
 
 for (const path of HOSTILE.slice(0, -1)) {
-  test(`nobody is led to ${JSON.stringify(path)}`, async () => {
+  test(`a redirect to ${JSON.stringify(path)} is rejected`, async () => {
     const query = path.replaceAll('\\', '%5C').replaceAll('#', '%23')
     for (const [method, name, body] of [
       ['POST', 'next', RIGHT],
@@ -74,7 +74,7 @@ for (const path of HOSTILE.slice(0, -1)) {
   })
 }
 
-for (const [accept, isLed] of [
+for (const [accept, isRedirected] of [
   ['text/html', true],
   ['text/html,application/xhtml+xml,*/*;q=0.8', true],
   ['application/json, TEXT/HTML;q=0.5', true],
@@ -86,9 +86,9 @@ for (const [accept, isLed] of [
   ['text/htmlx', false],
   ['', false],
 ] as const) {
-  test(`authentication_redirect ${isLed ? 'leads on' : 'does not lead'} whoever accepts ${accept || 'nothing'}`, async () => {
+  test(`authentication_redirect ${isRedirected ? 'redirects' : 'does not redirect'} with Accept: ${accept || '(none)'}`, async () => {
     const answer = await leading.post(RIGHT, { headers: { Accept: accept } })
-    assert.deepEqual([answer.status, answer.headers.location], isLed ? [302, '/landing.html'] : [200, undefined])
+    assert.deepEqual([answer.status, answer.headers.location], isRedirected ? [302, '/landing.html'] : [200, undefined])
   })
 }
 
@@ -97,16 +97,16 @@ test('next wins over authentication_redirect', async () => {
   assert.equal(answer.headers.location, '/mine')
 })
 
-test('authentication_redirect is for a successful authentication', async () => {
+test('authentication_redirect does not redirect a failed sign-in', async () => {
   const answer = await leading.post(WRONG, { headers: { Accept: 'text/html' } })
   assert.deepEqual([answer.status, answer.headers.location], [401, undefined])
 })
 
-test('without authentication_redirect a page leads nowhere', async () => {
+test('without authentication_redirect a browser is not redirected', async () => {
   assert.equal((await plain.post(RIGHT, { headers: { Accept: 'text/html' } })).status, 200)
 })
 
-test('whoever is denied a page is not led anywhere', async () => {
+test('a rejected request for a page is not redirected', async () => {
   const answer = await leading.ask('GET', '/_all_dbs', { as: '', headers: { Accept: 'text/html' } })
   assert.deepEqual([answer.status, answer.headers.location], [401, undefined])
 })

@@ -1,4 +1,4 @@
-// What the server promises about administrators, passwords and user documents, sentence by sentence.
+// The contract about administrators, passwords and user documents, sentence by sentence.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What the server promises about sessions and credentials, sentence by sentence. The details are in the tests beside.
+// The contract about sessions and credentials, sentence by sentence. Other tests in this folder cover the details.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { before, test } from 'node:test'
@@ -41,7 +41,7 @@ const bearer = (claims: Record<string, unknown>) => ({
 })
 const hmac = (text: string, alg = 'sha256') => createHmac(alg, SECRET).update(text).digest('hex')
 const rolesOf = async (server: Server, claims: Record<string, unknown>) =>
-  (await server.askWho({ headers: bearer(claims) })).roles
+  (await server.fetchIdentity({ headers: bearer(claims) })).roles
 
 const PROMISES: Readonly<Record<string, () => Promise<void>>> = {
   'GET /_session: authentication by header, for example `Authorization: Bearer <JWT>`': async () => {
@@ -60,7 +60,7 @@ const PROMISES: Readonly<Record<string, () => Promise<void>>> = {
     },
   'session information: info.authenticated is the handler that authenticated the request (for example jwt)':
     async () => {
-      assert.equal((await standard.askWho({ headers: bearer({}) })).by, 'jwt')
+      assert.equal((await standard.fetchIdentity({ headers: bearer({}) })).by, 'jwt')
     },
   'cookie: its name is AuthSession': async () => {
     assert.match(lineOf(await signIn(standard)), /^AuthSession=/)
@@ -98,9 +98,9 @@ const PROMISES: Readonly<Record<string, () => Promise<void>>> = {
     const { salt } = (await chosen.get('ada')).json
     for (const alg of ['sha512', 'sha256', 'sha1']) {
       const cookie = mintClassic('ada', nowSeconds(), { secret: SECRET, salt, alg })
-      assert.equal((await chosen.askCookie(cookie)).name, 'ada', alg)
+      assert.equal((await chosen.identifyCookie(cookie)).name, 'ada', alg)
       assert.equal(
-        (await chosen.askWho({ headers: { 'X-Name': 'foo', 'X-Token': hmac('foo', alg) } })).name,
+        (await chosen.fetchIdentity({ headers: { 'X-Name': 'foo', 'X-Token': hmac('foo', alg) } })).name,
         'foo',
         alg,
       )
@@ -109,26 +109,26 @@ const PROMISES: Readonly<Record<string, () => Promise<void>>> = {
   'secret: used for proxy and cookie authentication': async () => {
     const { salt } = (await standard.get('ada')).json
     const cookie = mintClassic('ada', nowSeconds(), { secret: SECRET, salt })
-    assert.equal((await standard.askCookie(cookie)).name, 'ada')
+    assert.equal((await standard.identifyCookie(cookie)).name, 'ada')
     const headers = { 'X-Auth-CouchDB-UserName': 'foo', 'X-Auth-CouchDB-Token': hmac('foo') }
-    assert.equal((await standard.askWho({ headers })).name, 'foo')
+    assert.equal((await standard.fetchIdentity({ headers })).name, 'foo')
   },
   'timeout: a session expires after the configured number of seconds without a request': async () => {
     const { salt } = (await chosen.get('ada')).json
     const cookieOfAge = (age: number) => mintClassic('ada', nowSeconds() - age, { secret: SECRET, salt })
-    assert.equal((await chosen.askCookie(cookieOfAge(35))).name, 'ada')
-    assert.equal((await chosen.askCookie(cookieOfAge(50))).name, null)
+    assert.equal((await chosen.identifyCookie(cookieOfAge(35))).name, 'ada')
+    assert.equal((await chosen.identifyCookie(cookieOfAge(50))).name, null)
   },
   'proxy_use_secret: when true, secret is required for proxy authentication': async () => {
-    assert.equal((await standard.askWho({ headers: { 'X-Auth-CouchDB-UserName': 'foo' } })).name, null)
+    assert.equal((await standard.fetchIdentity({ headers: { 'X-Auth-CouchDB-UserName': 'foo' } })).name, null)
   },
   'the proxy token is an HMAC of secret and the value of the user-name header': async () => {
     const headersOf = (name: string) => ({ 'X-Auth-CouchDB-UserName': name, 'X-Auth-CouchDB-Token': hmac('foo') })
-    assert.equal((await standard.askWho({ headers: headersOf('foo') })).name, 'foo')
-    assert.equal((await standard.askWho({ headers: headersOf('bar') })).name, null)
+    assert.equal((await standard.fetchIdentity({ headers: headersOf('foo') })).name, 'foo')
+    assert.equal((await standard.fetchIdentity({ headers: headersOf('bar') })).name, null)
   },
   'the token is optional when proxy_use_secret is not true': async () => {
-    assert.equal((await believing.askWho({ headers: { 'X-Auth-CouchDB-UserName': 'foo' } })).name, 'foo')
+    assert.equal((await believing.fetchIdentity({ headers: { 'X-Auth-CouchDB-UserName': 'foo' } })).name, 'foo')
   },
   'x_auth_username, x_auth_roles, x_auth_token: defaults `X-Auth-<svc>-UserName`, `-Roles`, `-Token`, roles separated by commas':
     async () => {
@@ -137,11 +137,11 @@ const PROMISES: Readonly<Record<string, () => Promise<void>>> = {
         'X-Auth-CouchDB-Roles': 'a,b',
         'X-Auth-CouchDB-Token': hmac('foo'),
       }
-      assert.deepEqual(await standard.askWho({ headers }), { name: 'foo', roles: ['a', 'b'], by: 'proxy' })
+      assert.deepEqual(await standard.fetchIdentity({ headers }), { name: 'foo', roles: ['a', 'b'], by: 'proxy' })
     },
   'x_auth_username, x_auth_roles, x_auth_token: the headers carrying name, roles and token': async () => {
     const headers = { 'X-Name': 'foo', 'X-Roles': 'a', 'X-Token': hmac('foo') }
-    assert.deepEqual(await chosen.askWho({ headers }), { name: 'foo', roles: ['a'], by: 'proxy' })
+    assert.deepEqual(await chosen.fetchIdentity({ headers }), { name: 'foo', roles: ['a'], by: 'proxy' })
   },
   'require_valid_user: when true, anonymous requests are not allowed': async () => {
     for (const path of ['/', '/_up', '/_session', '/_users']) {

@@ -17,8 +17,8 @@ type Mode = keyof typeof SERVERS
 
 before(() => Promise.all(Object.values(SERVERS).map((server) => server.add('ada'))))
 
-/** By mode: what anybody gets. */
-const ANYBODY: readonly (readonly [request: string, statuses: Readonly<Record<Mode, number>>])[] = [
+/** By mode: the status of an anonymous request. */
+const ANONYMOUS: readonly (readonly [request: string, statuses: Readonly<Record<Mode, number>>])[] = [
   ['GET /_up', { neither: 200, except: 200, required: 401, both: 200 }],
   ['HEAD /_up', { neither: 200, except: 200, required: 401, both: 200 }],
   ['GET /', { neither: 200, except: 401, required: 401, both: 401 }],
@@ -32,9 +32,9 @@ const ANYBODY: readonly (readonly [request: string, statuses: Readonly<Record<Mo
   ['OPTIONS /', { neither: 405, except: 401, required: 401, both: 401 }],
 ]
 
-for (const [request, statuses] of ANYBODY) {
+for (const [request, statuses] of ANONYMOUS) {
   for (const [mode, server] of Object.entries(SERVERS) as [Mode, (typeof SERVERS)[Mode]][]) {
-    test(`${mode}: ${request} is ${statuses[mode]} for anybody`, async () => {
+    test(`${mode}: an anonymous ${request} is ${statuses[mode]}`, async () => {
       const [method = '', path = ''] = request.split(' ')
       const answer = await server.ask(method, path, { as: '' })
       assert.equal(answer.status, statuses[mode], answer.body)
@@ -43,19 +43,19 @@ for (const [request, statuses] of ANYBODY) {
 }
 
 for (const mode of ['except', 'required', 'both'] as const) {
-  test(`${mode}: somebody known comes in, by password, cookie or sign-in`, async () => {
+  test(`${mode}: a password, a cookie and a sign-in are accepted`, async () => {
     const server = SERVERS[mode]
     assert.equal((await server.ask('GET', '/', { as: 'ada:ada-pw' })).status, 200)
-    assert.equal((await server.askCookie(await server.begin('ada'))).name, 'ada')
+    assert.equal((await server.identifyCookie(await server.begin('ada'))).name, 'ada')
   })
 
-  test(`${mode}: the reason is that a credential is needed`, async () => {
+  test(`${mode}: the error asks for authentication`, async () => {
     const { json, headers } = await SERVERS[mode].ask('GET', '/', { as: '' })
     assert.deepEqual(json, { error: 'unauthorized', reason: 'Authentication required.' })
     assert.equal(headers['www-authenticate'], mode === 'except' ? undefined : 'Basic realm="server"')
   })
 
-  test(`${mode}: a cookie that is over is no credential`, async () => {
+  test(`${mode}: an expired cookie is not accepted`, async () => {
     const server = SERVERS[mode]
     const { salt } = (await server.get('ada')).json
     const cookie = mintClassic('ada', nowSeconds() - 700, { secret: SECRET, salt })
@@ -63,12 +63,12 @@ for (const mode of ['except', 'required', 'both'] as const) {
   })
 }
 
-test('a failed sign-in challenges nobody, even where every other 401 does', async () => {
+test('a failed sign-in sends no challenge, even if every other 401 does', async () => {
   const answer = await SERVERS.required.post({ name: 'ada', password: 'wrong' })
   assert.deepEqual([answer.status, answer.headers['www-authenticate']], [401, undefined])
 })
 
-test('whoever asks for a challenge gets it, whatever the options say', async () => {
+test('a client can request a challenge, with any options', async () => {
   for (const server of [SERVERS.neither, SERVERS.required]) {
     const headers = { 'X-CouchDB-WWW-Authenticate': 'Cookie' }
     const answer = await server.ask('GET', '/_all_dbs', { as: '', headers })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { CardeaOptions } from '../../../src/index.ts'
-import { type Asked, createUsersServer, type Told } from './users-server.ts'
+import { createUsersServer, type JsonResponse, type RequestOptions } from './users-server.ts'
 
 export interface Credentials {
   readonly name?: string
@@ -10,55 +10,59 @@ export interface Credentials {
   readonly token?: string
 }
 
-/** Who the server says is asking. */
+/** The identity in a reply of GET /_session. */
 export interface Who {
   readonly name: string | null
   readonly roles: readonly string[]
   readonly by: string | undefined
 }
 
-export const NOBODY: Who = { name: null, roles: [], by: undefined }
+export const NO_USER: Who = { name: null, roles: [], by: undefined }
 export const HANDLERS = ['jwt', 'proxy', 'cookie', 'default']
 
-/** A server of users with what sessions need: signing in, and asking as the holder of a cookie. */
+/** A server, with functions to sign in and to send requests with a cookie. */
 export function createSessionServer(options: CardeaOptions = {}) {
   const server = createUsersServer(options)
   const { ask } = server
-  const post = (body: unknown, asked: Asked & { readonly query?: string } = {}): Promise<Told> =>
-    ask('POST', `/_session${asked.query ?? ''}`, { as: '', body, ...asked })
-  const askWho = async (asked: Asked = {}): Promise<Who> => {
-    const { status, json, body } = await ask('GET', '/_session', { as: '', ...asked })
+  const post = (body: unknown, options: RequestOptions & { readonly query?: string } = {}): Promise<JsonResponse> =>
+    ask('POST', `/_session${options.query ?? ''}`, { as: '', body, ...options })
+  const fetchIdentity = async (options: RequestOptions = {}): Promise<Who> => {
+    const { status, json, body } = await ask('GET', '/_session', { as: '', ...options })
     assert.equal(status, 200, body)
     return { ...json.userCtx, by: json.info.authenticated }
   }
   return {
     ...server,
     post,
-    askWho,
-    askCookie: (cookie: string) => askWho({ headers: { Cookie: `AuthSession=${cookie}` } }),
+    fetchIdentity,
+    identifyCookie: (cookie: string) => fetchIdentity({ headers: { Cookie: `AuthSession=${cookie}` } }),
     /** The cookie of a new session. */
     async begin(name: string, password = `${name}-pw`, more: Credentials = {}): Promise<string> {
       const answer = await post({ name, password, ...more })
       assert.equal(answer.status, 200, answer.body)
       return cookieOf(answer)
     },
-    end: (cookie: string, asked: Asked = {}) =>
-      ask('DELETE', '/_session', { as: '', ...asked, headers: { ...asked.headers, Cookie: `AuthSession=${cookie}` } }),
+    end: (cookie: string, options: RequestOptions = {}) =>
+      ask('DELETE', '/_session', {
+        as: '',
+        ...options,
+        headers: { ...options.headers, Cookie: `AuthSession=${cookie}` },
+      }),
   }
 }
 
-/** The one line that sets a cookie. */
-export function lineOf(answer: Told): string {
+/** The only Set-Cookie header. */
+export function lineOf(answer: JsonResponse): string {
   const lines = answer.lines['set-cookie'] ?? []
   assert.equal(lines.length, 1, `${answer.status} ${answer.body}`)
   return lines[0] ?? ''
 }
 
-export const cookieOf = (answer: Told): string => /^AuthSession=([^;]*)/.exec(lineOf(answer))?.[1] ?? ''
+export const cookieOf = (answer: JsonResponse): string => /^AuthSession=([^;]*)/.exec(lineOf(answer))?.[1] ?? ''
 
 export const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
-/** A cookie without a session, as the document database itself makes it. */
+/** A cookie without a session id, as CouchDB makes it. */
 export function mintClassic(
   name: string,
   seconds: number,
@@ -73,7 +77,7 @@ export function mintClassic(
 
 const toPart = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token signed with a shared secret; `null` takes a member of the header out. */
+/** A token signed with a shared secret. `null` removes a member of the header. */
 export function mintJwt(claims: unknown, secret: string, header: Record<string, unknown> = {}): string {
   const members = Object.entries({ alg: 'HS256', typ: 'JWT', ...header }).filter(([, value]) => value !== null)
   const signed = `${toPart(Object.fromEntries(members))}.${toPart(claims)}`

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { createCardea } from '../../../src/index.ts'
 import { ADMIN, send } from '../../support/request.ts'
-import { cookieOf, createSessionServer, lineOf, mintJwt, NOBODY, nowSeconds } from './session-server.ts'
+import { cookieOf, createSessionServer, lineOf, mintJwt, NO_USER, nowSeconds } from './session-server.ts'
 
 const SECRET = 'a-shared-secret-of-enough-bytes-for-hs256'
 const jwt_keys = { 'hmac:_default': Buffer.from(SECRET).toString('base64') }
 const server = createSessionServer({ jwt_keys })
-const { ask, askCookie, end } = server
+const { ask, identifyCookie, end } = server
 
 before(() => server.add('ada', { roles: ['math'] }))
 
@@ -27,11 +27,11 @@ for (const [what, body] of [
   test(`a valid token and ${what} give a cookie for it`, async () => {
     const answer = await open(token(), body)
     assert.deepEqual([answer.status, answer.json], [200, { ok: true, name: 'jo', roles: ['r'] }])
-    assert.deepEqual(await askCookie(cookieOf(answer)), { name: 'jo', roles: ['r'], by: 'cookie' })
+    assert.deepEqual(await identifyCookie(cookieOf(answer)), { name: 'jo', roles: ['r'], by: 'cookie' })
   })
 }
 
-test('with a name it is the password that counts', async () => {
+test('a name in the body means a password sign-in', async () => {
   const answer = await open(token(), { name: 'ada', password: 'ada-pw' })
   assert.deepEqual([answer.status, answer.json], [200, { ok: true, name: 'ada', roles: ['math'] }])
   assert.equal((await open(token(), { name: 'ada', password: 'wrong' })).status, 401)
@@ -43,34 +43,34 @@ test('the cookie never outlives the token', async () => {
   assert.ok(maxAge <= 30 && maxAge >= 15, line)
 })
 
-test('roles stay those of the token, whoever has its name in the directory', async () => {
+test('the roles are those of the token, not those of a user with that name', async () => {
   const cookie = cookieOf(await open(token({ sub: 'ada' })))
-  assert.deepEqual(await askCookie(cookie), { name: 'ada', roles: ['r'], by: 'cookie' })
+  assert.deepEqual(await identifyCookie(cookie), { name: 'ada', roles: ['r'], by: 'cookie' })
   const admin = cookieOf(await open(token({ sub: 'admin' })))
   const headers = { Cookie: `AuthSession=${admin}` }
   assert.equal((await ask('GET', '/_node/_local/_config/admins', { as: '', headers })).status, 401)
 })
 
-test('such a session can be ended', async () => {
+test('signing out revokes the session', async () => {
   const cookie = cookieOf(await open(token()))
   await end(cookie)
-  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
 })
 
-test('it ends with the sessions of a user of that name', async () => {
+test('revoking the sessions of a user with that name revokes it too', async () => {
   await server.add('both')
   const cookie = cookieOf(await open(token({ sub: 'both', iat: nowSeconds() - 5 })))
-  assert.equal((await askCookie(cookie)).name, 'both')
+  assert.equal((await identifyCookie(cookie)).name, 'both')
   await server.change('both', { password: 'new' })
-  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
 })
 
-test('a token that is refused gives none', async () => {
+test('a rejected token opens no session', async () => {
   const answer = await open(token({ exp: 1 }))
   assert.deepEqual([answer.status, answer.headers['set-cookie']], [401, undefined])
 })
 
-test('other credentials do not stand in for a name', async () => {
+test('other credentials do not replace a name in the body', async () => {
   const answer = await ask('POST', '/_session', { as: 'admin:adminpw', body: {} })
   assert.deepEqual([answer.status, answer.json.reason], [400, 'request body must contain a username'])
   const cookie = cookieOf(await open(token()))
@@ -84,7 +84,7 @@ test('more roles than a cookie can hold are 400', async () => {
   assert.deepEqual([answer.status, answer.json.reason], [400, 'The token has too many roles.'])
 })
 
-test('it ends when the key that verified the token is taken away or replaced', async (t) => {
+test('the session ends when the key that verified the token is removed or replaced', async (t) => {
   const cardea = await createCardea({
     options: {
       store: { url: 'sqlite::memory:' },

@@ -1,4 +1,4 @@
-// One-time codes are used up for every node, for good, and never accepted unchecked.
+// A one-time code works once for all nodes, also after restarts and outages.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readTotp, renderCode } from '../../../src/directory/totp.ts'
@@ -62,7 +62,7 @@ async function openAuth({ multiModel }: Node, username: string, token: string): 
   return (await send(multiModel, { method: 'POST', path: '/_open/auth', headers: JSON_BODY, body })).status
 }
 
-test('a code used at one node is refused at the other, at both doors', async () => {
+test('a code used at one node is rejected at the other, at both doors', async () => {
   const code = codeOf()
   assert.equal(await signIn(first, 'ada', code), 200)
   assert.equal(await signIn(second, 'ada', code), 401)
@@ -70,13 +70,13 @@ test('a code used at one node is refused at the other, at both doors', async () 
   assert.equal(await signIn(second, 'ada', codeOf(1)), 200)
 })
 
-test('of the same code sent to both nodes at once one is accepted', async () => {
+test('the same code sent to both nodes at once is accepted once', async () => {
   const code = codeOf()
   const statuses = await Promise.all([signIn(first, 'bob', code), signIn(second, 'bob', code)])
   assert.deepEqual(statuses.sort(), [200, 401])
 })
 
-test('a code used before a restart is refused after it', async () => {
+test('a code used before a restart is rejected after it', async () => {
   const code = codeOf()
   assert.equal(await signIn(first, 'eve', code), 200)
   await first.cardea.close()
@@ -84,7 +84,7 @@ test('a code used before a restart is refused after it', async () => {
   assert.equal(await signIn(first, 'eve', code), 401)
 })
 
-test('while the store cannot be reached, a code is refused with 503, and is still good afterwards', async () => {
+test('while the store cannot be reached, a code is rejected with 503 and stays unused', async () => {
   assert.equal(await signIn(first, 'zoe', codeOf()), 200)
   const next = codeOf(1)
   await postgres.crash()

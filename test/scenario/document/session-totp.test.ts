@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { readTotp, renderCode } from '../../../src/directory/totp.ts'
-import { createSessionServer, NOBODY } from './session-server.ts'
+import { createSessionServer, NO_USER } from './session-server.ts'
 
 const MEMBER = { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', algorithm: 'sha', length: 6 }
-const { add, post, ask, askCookie, begin } = createSessionServer({ chttpd_auth_lockout: { threshold: 4 } })
+const { add, post, ask, identifyCookie, begin } = createSessionServer({ chttpd_auth_lockout: { threshold: 4 } })
 
 const stepNow = () => Math.floor(Date.now() / 30_000)
 const codeOf = (step: number): string => renderCode(readTotp(MEMBER) ?? assert.fail(), step)
@@ -17,17 +17,17 @@ before(async () => {
 
 test('a user with a second factor signs in with password and code', async () => {
   const cookie = await begin('ada', 'ada-pw', { token: codeOf(stepNow()) })
-  assert.deepEqual(await askCookie(cookie), { name: 'ada', roles: [], by: 'cookie' })
+  assert.deepEqual(await identifyCookie(cookie), { name: 'ada', roles: [], by: 'cookie' })
 })
 
-test('a code is good once', async () => {
+test('a code works once', async () => {
   const credentials = { name: 'once', password: 'once-pw', token: codeOf(stepNow()) }
   assert.equal((await post(credentials)).status, 200)
   assert.equal((await post(credentials)).status, 401)
   assert.equal((await post({ ...credentials, token: codeOf(stepNow() + 1) })).status, 200)
 })
 
-test('a missing or wrong code looks like a wrong password', async () => {
+test('a missing or wrong code gets the reply of a wrong password', async () => {
   const answers = [
     await post({ name: 'word', password: 'word-pw' }),
     await post({ name: 'word', password: 'word-pw', token: '000000x' }),
@@ -37,12 +37,12 @@ test('a missing or wrong code looks like a wrong password', async () => {
   assert.deepEqual(seen, Array(3).fill({ status: 401, json: WRONG, cleared: 1 }))
 })
 
-test('Basic is refused for such users', async () => {
+test('Basic is rejected for users with a second factor', async () => {
   const answer = await ask('GET', '/_session', { as: 'basic:basic-pw' })
   assert.deepEqual([answer.status, answer.json], [401, WRONG])
 })
 
-test('codes cannot be guessed without end', async () => {
+test('wrong codes lock the account', async () => {
   const guess = () => post({ name: 'guess', password: 'guess-pw', token: '000000x' })
   const statuses = []
   for (let i = 0; i < 5; i += 1) statuses.push((await guess()).status)
@@ -50,7 +50,7 @@ test('codes cannot be guessed without end', async () => {
   assert.equal((await post({ name: 'guess', password: 'guess-pw', token: codeOf(stepNow()) })).status, 403)
 })
 
-test('nor side by side', async () => {
+test('concurrent wrong codes lock the account', async () => {
   await add('burst', { totp: MEMBER })
   await begin('burst', 'burst-pw', { token: codeOf(stepNow()) })
   const guesses = Array.from({ length: 30 }, () => post({ name: 'burst', password: 'burst-pw', token: '999999x' }))
@@ -58,16 +58,16 @@ test('nor side by side', async () => {
   assert.equal(statuses.filter((status) => status === 401).length, 4)
 })
 
-test('a second factor that cannot be read lets nobody in', async () => {
+test('a malformed second factor rejects every sign-in', async () => {
   for (const token of ['', '000000'])
     assert.equal((await post({ name: 'broken', password: 'broken-pw', token })).status, 401)
 })
 
-test('an administrator has no second factor, whatever a document of that name says', async () => {
+test('an administrator has no second factor, even if a user document with that name has one', async () => {
   assert.equal((await post({ name: 'admin', password: 'adminpw' })).status, 200)
 })
 
-test('a code too many does not matter where there is no second factor', async () => {
+test('a code is ignored for a user without a second factor', async () => {
   await add('plain')
-  assert.notDeepEqual(await askCookie(await begin('plain', 'plain-pw', { token: '123456' })), NOBODY)
+  assert.notDeepEqual(await identifyCookie(await begin('plain', 'plain-pw', { token: '123456' })), NO_USER)
 })

@@ -82,7 +82,7 @@ const request = fc.record({
   body,
 })
 
-test('whatever is sent to /_session, the answer is whole and no failure of ours', async () => {
+test('every request to /_session gets a complete response that is not a 500', async () => {
   await fc.assert(
     fc.asyncProperty(request, async ({ method, query, type, headers, body }) => {
       const lines = [

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { createSessionServer, HANDLERS, lineOf, NOBODY } from './session-server.ts'
+import { createSessionServer, HANDLERS, lineOf, NO_USER } from './session-server.ts'
 import { ADMIN } from './users-server.ts'
 
-const { ask, add, change, post, askWho, askCookie, begin, end, started } = createSessionServer()
+const { ask, add, change, post, fetchIdentity, identifyCookie, begin, end, started } = createSessionServer()
 const NAMED = createSessionServer({ chttpd_auth: { authentication_db: '_users' } })
 
 before(async () => {
@@ -16,7 +16,7 @@ const CLEARING = /^AuthSession=; Version=1; Expires=[^;]*GMT; Max-Age=600; Path=
 const SETTING = /^AuthSession=[\w-]+; Version=1; Expires=[^;]*GMT; Max-Age=600; Path=\/; HttpOnly$/
 const WRONG = { error: 'unauthorized', reason: 'Name or password is incorrect.' }
 
-test('GET /_session tells success, who is asking, the handlers in order and which of them authenticated', async () => {
+test('GET /_session returns the user, the handlers in order and the one that authenticated', async () => {
   const { status, json } = await ask('GET', '/_session')
   assert.equal(status, 200)
   assert.deepEqual(json, {
@@ -26,38 +26,38 @@ test('GET /_session tells success, who is asking, the handlers in order and whic
   })
 })
 
-test('info.authenticated is absent when nobody is signed in', async () => {
+test('info.authenticated is absent for an anonymous request', async () => {
   const { json } = await ask('GET', '/_session', { as: '' })
   assert.deepEqual(json.info, { authentication_handlers: HANDLERS })
 })
 
-test('info.authentication_db is told last where the option was set', async () => {
+test('info.authentication_db is present, and last, if the option is set', async () => {
   const { body } = await NAMED.ask('GET', '/_session')
   assert.match(body, /"authenticated":"default","authentication_db":"_users"\}\}\n$/)
 })
 
-test('HEAD /_session is GET without its body', async () => {
+test('HEAD /_session is GET without the body', async () => {
   const answer = await ask('HEAD', '/_session')
   assert.deepEqual([answer.status, answer.body], [200, ''])
   assert.equal(answer.headers['content-type'], 'application/json')
 })
 
-test('basic=true asks nobody to sign in, and somebody nothing', async () => {
+test('basic=true rejects an anonymous request and accepts a user', async () => {
   const { status, json } = await ask('GET', '/_session?basic=true', { as: '' })
   assert.deepEqual([status, json], [401, { error: 'unauthorized', reason: 'Please login.' }])
   assert.equal((await ask('GET', '/_session?basic=true')).status, 200)
   assert.equal((await ask('GET', '/_session?basic=1', { as: '' })).status, 200)
 })
 
-test('a sign-in sets the cookie and tells name and roles', async () => {
+test('a sign-in sets the cookie and returns name and roles', async () => {
   const answer = await post({ name: 'ada', password: 'ada-pw' })
   assert.deepEqual([answer.status, answer.json], [200, { ok: true, name: 'ada', roles: ['math'] }])
   assert.match(lineOf(answer), SETTING)
 })
 
-test('an administrator has sessions too', async () => {
+test('an administrator can open a session', async () => {
   const cookie = await begin('admin', 'adminpw')
-  assert.deepEqual(await askCookie(cookie), { name: 'admin', roles: ['_admin'], by: 'cookie' })
+  assert.deepEqual(await identifyCookie(cookie), { name: 'admin', roles: ['_admin'], by: 'cookie' })
 })
 
 interface Sent {
@@ -72,13 +72,13 @@ const ACCEPTED: readonly Sent[] = [
   { what: 'a form with a charset', type: `${FORM}; charset=utf-8`, body: 'name=bob&password=bob-pw' },
   { what: 'a form with username', type: FORM, body: 'username=bob&password=bob-pw' },
   { what: 'a form split at semicolons', type: FORM, body: 'name=bob;password=bob-pw' },
-  { what: 'a form that is encoded', type: FORM, body: 'n%61me=b%6Fb&password=bob%2Dpw' },
-  { what: 'a form of which the first of two counts', type: FORM, body: 'name=bob&password=bob-pw&password=x' },
+  { what: 'a percent-encoded form', type: FORM, body: 'n%61me=b%6Fb&password=bob%2Dpw' },
+  { what: 'a form with a repeated field: the first counts', type: FORM, body: 'name=bob&password=bob-pw&password=x' },
   { what: 'JSON with name', body: '{"name":"bob","password":"bob-pw"}' },
   { what: 'JSON with username', body: '{"username":"bob","password":"bob-pw"}' },
-  { what: 'JSON with both alike', body: '{"name":"bob","username":"bob","password":"bob-pw"}' },
+  { what: 'JSON with name and username alike', body: '{"name":"bob","username":"bob","password":"bob-pw"}' },
   { what: 'JSON with another member', body: '{"name":"bob","password":"bob-pw","remember":"me"}' },
-  { what: 'a type in capitals', type: 'Application/JSON', body: '{"name":"bob","password":"bob-pw"}' },
+  { what: 'a content type in another case', type: 'Application/JSON', body: '{"name":"bob","password":"bob-pw"}' },
 ]
 
 for (const { what, type, body } of ACCEPTED) {
@@ -98,10 +98,15 @@ const REFUSED: readonly (Sent & { readonly reason: string })[] = [
   { what: 'an empty body', body: '', reason: 'invalid UTF-8 JSON' },
   { what: 'a list', body: '[]', reason: 'Request body must be a JSON object' },
   { what: 'null', body: 'null', reason: 'Request body must be a JSON object' },
-  { what: 'a number for a code', body: '{"name":"bob","token":123456}', reason: MUST_BE_STRINGS },
-  { what: 'a number nobody asked for', body: '{"name":"bob","x":1}', reason: MUST_BE_STRINGS },
-  { what: 'a member twice', body: '{"name":"a","name":"b"}', reason: 'request body names a member twice' },
-  { what: 'a form that is not encoded', type: FORM, body: 'name=%zz', reason: 'the form is not percent-encoded UTF-8' },
+  { what: 'a number as code', body: '{"name":"bob","token":123456}', reason: MUST_BE_STRINGS },
+  { what: 'an unknown member that is a number', body: '{"name":"bob","x":1}', reason: MUST_BE_STRINGS },
+  { what: 'a repeated member', body: '{"name":"a","name":"b"}', reason: 'request body names a member twice' },
+  {
+    what: 'a form with invalid percent-encoding',
+    type: FORM,
+    body: 'name=%zz',
+    reason: 'the form is not percent-encoded UTF-8',
+  },
   { what: 'a form that is not UTF-8', type: FORM, body: 'name=%ff', reason: 'the form is not percent-encoded UTF-8' },
 ]
 
@@ -116,7 +121,7 @@ for (const { what, type, body, reason } of REFUSED) {
 }
 
 for (const type of ['text/plain', 'multipart/form-data; boundary=x', 'application/json5', '']) {
-  test(`a sign-in of type ${type || 'nothing'} is 415`, async () => {
+  test(`a sign-in with content type ${type || '(none)'} is 415`, async () => {
     const { status, json } = await post('name=bob', { headers: { 'Content-Type': type } })
     const reason = "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'"
     assert.deepEqual([status, json], [415, { error: 'bad_content_type', reason }])
@@ -141,7 +146,7 @@ test('a body over 1 MiB is 413', async () => {
   )
 })
 
-test('a zipped body is read, and one that swells past the limit is 413', async () => {
+test('a gzipped body is read, and one that decodes to more than the limit is 413', async () => {
   await add('zip')
   const zipped = gzipSync(JSON.stringify({ name: 'zip', password: 'zip-pw' }))
   assert.equal((await postBytes(zipped, { 'Content-Encoding': 'gzip' })).status, 200)
@@ -149,7 +154,7 @@ test('a zipped body is read, and one that swells past the limit is 413', async (
   assert.equal((await postBytes(bomb, { 'Content-Encoding': 'gzip' })).status, 413)
 })
 
-test('a form is not unzipped', async () => {
+test('the content encoding of a form is ignored', async () => {
   await add('form')
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' }
   const form = 'name=form&password=form-pw'
@@ -157,7 +162,7 @@ test('a form is not unzipped', async () => {
   assert.equal((await postBytes(gzipSync(form), headers)).status, 400)
 })
 
-test('a zip that is none is 400, another encoding 415', async () => {
+test('an invalid gzip body is 400, another encoding 415', async () => {
   const broken = await postBytes(Buffer.from('{}'), { 'Content-Encoding': 'gzip' })
   assert.deepEqual(
     [broken.status, await broken.json()],
@@ -173,12 +178,12 @@ test('a zip that is none is 400, another encoding 415', async () => {
 for (const [what, credentials] of [
   ['a wrong password', { name: 'ada', password: 'nope' }],
   ['no password', { name: 'ada' }],
-  ['an unknown name', { name: 'nobody-here', password: 'x' }],
+  ['an unknown name', { name: 'unknown-user', password: 'x' }],
   ['an empty name', { name: '', password: '' }],
-  ['a name that cannot be one', { name: 'a:b\u0000', password: 'x' }],
+  ['an invalid name', { name: 'a:b\u0000', password: 'x' }],
   ['half a surrogate pair', { name: '\ud800', password: '\ud800' }],
 ] as const) {
-  test(`${what} is 401, clears the cookie and challenges nobody`, async () => {
+  test(`${what} is 401, clears the cookie and sends no challenge`, async () => {
     const answer = await post(credentials)
     assert.deepEqual([answer.status, answer.json], [401, WRONG])
     assert.match(lineOf(answer), CLEARING)
@@ -192,54 +197,54 @@ test('DELETE /_session always succeeds and clears the cookie', async () => {
   assert.match(lineOf(answer), CLEARING)
 })
 
-test('DELETE /_session ends the session, in every copy', async () => {
+test('DELETE /_session revokes all copies of the cookie', async () => {
   await add('eve')
   const [cookie, other] = [await begin('eve'), await begin('eve')]
-  assert.equal((await askCookie(cookie)).name, 'eve')
+  assert.equal((await identifyCookie(cookie)).name, 'eve')
   await end(cookie)
-  assert.deepEqual(await askCookie(cookie), NOBODY)
-  assert.equal((await askCookie(other)).name, 'eve', 'another session of the same user goes on')
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
+  assert.equal((await identifyCookie(other)).name, 'eve', 'another session of the same user goes on')
 })
 
-test('DELETE /_session ends the session also when another credential came with it', async () => {
+test('DELETE /_session revokes the cookie even if another credential decided the identity', async () => {
   const cookie = await begin('ada')
   const answer = await end(cookie, { as: ADMIN })
   assert.equal(answer.status, 200)
-  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
 })
 
-test('a password change ends all sessions, one’s own included', async () => {
+test('a password change ends all sessions, that of the request included', async () => {
   await add('chg')
   const cookies = [await begin('chg'), await begin('chg')]
   await change('chg', { password: 'new' })
-  for (const cookie of cookies) assert.deepEqual(await askCookie(cookie), NOBODY)
-  assert.equal((await askCookie(await begin('chg', 'new'))).name, 'chg', 'in the same second a new one begins')
+  for (const cookie of cookies) assert.deepEqual(await identifyCookie(cookie), NO_USER)
+  assert.equal((await identifyCookie(await begin('chg', 'new'))).name, 'chg', 'in the same second a new one begins')
 })
 
 test('a password change that keeps the salt ends all sessions too', async () => {
   await add('salty')
   const cookie = await begin('salty')
   await change('salty', { password: 'new', preserve_salt: true })
-  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
 })
 
-test('whoever is deactivated has no session left, and begins none', async () => {
+test('deactivating a user ends its sessions and rejects sign-ins', async () => {
   await add('idle')
   const cookie = await begin('idle')
   const answer = await ask('PUT', '/_cardea/api/users/idle/active', { body: { active: false } })
   assert.equal(answer.status, 200, answer.body)
-  assert.deepEqual(await askCookie(cookie), NOBODY)
+  assert.deepEqual(await identifyCookie(cookie), NO_USER)
   assert.deepEqual((await post({ name: 'idle', password: 'idle-pw' })).json, WRONG)
 })
 
-test('roles are those of now, not those of the sign-in', async () => {
+test('roles are the current ones, not those at the sign-in', async () => {
   await add('rose')
   const cookie = await begin('rose')
   await change('rose', { roles: ['new'] })
-  assert.deepEqual((await askCookie(cookie)).roles, ['new'])
+  assert.deepEqual((await identifyCookie(cookie)).roles, ['new'])
 })
 
-test('methods nobody knows here are 405', async () => {
+test('other methods are 405', async () => {
   for (const method of ['PUT', 'PATCH', 'OPTIONS']) {
     const answer = await ask(method, '/_session', { as: '' })
     assert.deepEqual([answer.status, answer.headers.allow], [405, 'GET,HEAD,POST,DELETE'])
@@ -247,11 +252,11 @@ test('methods nobody knows here are 405', async () => {
   }
 })
 
-test('what stands below /_session is for administrators', async () => {
+test('paths below /_session require an administrator', async () => {
   assert.equal((await ask('GET', '/_session/x', { as: '' })).status, 401)
 })
 
 test('a Basic request sets no cookie', async () => {
   assert.equal((await ask('GET', '/_session', { as: 'ada:ada-pw' })).headers['set-cookie'], undefined)
-  assert.equal((await askWho({ as: 'ada:ada-pw' })).by, 'default')
+  assert.equal((await fetchIdentity({ as: 'ada:ada-pw' })).by, 'default')
 })

@@ -6,7 +6,7 @@ import { ADMIN, assertRefused, createUsersServer, idOf, pathOf } from './users-s
 
 type Server = ReturnType<typeof createUsersServer>
 
-/** One feed, read line by line as it comes. */
+/** Reads a feed line by line. */
 async function openFeed({ started }: Server, query: string, as = ADMIN) {
   const [name = '', password = ''] = as.split(':')
   const headers = { Authorization: basic(name, password) }
@@ -40,7 +40,7 @@ const idsOf = (json: { results: { id: string }[] }): string[] => json.results.ma
 suite('normal feeds', () => {
   const { ask, add, change } = createUsersServer()
 
-  test('each user stands once, where it changed last, with deletions', async () => {
+  test('each user is listed once, at its latest change, deletions included', async () => {
     await add('a')
     const rev = await add('b')
     await add('c')
@@ -53,7 +53,7 @@ suite('normal feeds', () => {
     assert.deepEqual([json.last_seq, json.pending], [json.results[2].seq, 0])
   })
 
-  test('since, limit and pending walk through them', async () => {
+  test('since, limit and pending page through the changes', async () => {
     const first = (await ask('GET', '/_users/_changes?limit=1')).json
     assert.deepEqual(idsOf(first), [idOf('c')])
     assert.ok(first.pending >= 2)
@@ -66,19 +66,19 @@ suite('normal feeds', () => {
     assert.deepEqual([none.results, none.last_seq, none.pending >= 2], [[], first.last_seq, true])
   })
 
-  test('a sequence of another server, or of a later time, begins anew', async () => {
+  test('a sequence of another server, or from the future, starts from the beginning', async () => {
     for (const since of [`2-${'f'.repeat(32)}`, '999999999']) {
       assert.equal((await ask('GET', `/_users/_changes?since=${since}`)).json.results.length, 3)
     }
   })
 
-  test('backwards', async () => {
+  test('descending', async () => {
     const { json } = await ask('GET', '/_users/_changes?descending=true')
     assert.deepEqual(idsOf(json), [idOf('b'), idOf('a'), idOf('c')])
     assert.deepEqual(idsOf((await ask('GET', '/_users/_changes?descending=true&limit=1')).json), [idOf('b')])
   })
 
-  test('with documents', async () => {
+  test('include_docs', async () => {
     const { json } = await ask('GET', '/_users/_changes?include_docs=true')
     assert.equal(json.results[1].doc.nick, 'A')
     assert.deepEqual(Object.keys(json.results[2].doc), ['_id', '_rev', '_deleted'])
@@ -110,7 +110,7 @@ suite('normal feeds', () => {
     'timeout=x',
     'include_docs=1',
   ]) {
-    test(`refused: ${query}`, async () => {
+    test(`rejected: ${query}`, async () => {
       assertRefused(await ask('GET', `/_users/_changes?${query}`), 400, 'query_parse_error')
     })
   }
@@ -120,7 +120,7 @@ suite('feeds that wait', () => {
   const server = createUsersServer()
   const { ask, add, change } = server
 
-  test('a long poll answers with the first change that comes', async () => {
+  test('a long poll returns the next change', async () => {
     await add('early')
     const feed = await openFeed(server, 'feed=longpoll&since=now')
     assert.equal(await feed.next(), '{"results":[')
@@ -131,13 +131,13 @@ suite('feeds that wait', () => {
     assert.equal(await feed.next(), undefined)
   })
 
-  test('a long poll with something to tell does not wait, one with nothing ends in time', async () => {
+  test('a long poll returns existing changes at once, and ends at the timeout without any', async () => {
     assert.equal((await ask('GET', '/_users/_changes?feed=longpoll')).json.results.length, 2)
     const { json } = await ask('GET', '/_users/_changes?feed=longpoll&since=now&timeout=1')
     assert.deepEqual(json.results, [])
   })
 
-  test('a continuous feed tells one change after the other, with signs of life between', async () => {
+  test('a continuous feed sends each change, and heartbeats in between', async () => {
     const feed = await openFeed(server, 'feed=continuous&since=now&heartbeat=100')
     assert.equal(await feed.next(), '')
     await add('one')
@@ -147,14 +147,14 @@ suite('feeds that wait', () => {
     feed.close()
   })
 
-  test('a continuous feed ends with its limit, or after a time without news', async () => {
+  test('a continuous feed ends at its limit, or after the timeout without changes', async () => {
     const limited = await ask('GET', '/_users/_changes?feed=continuous&limit=1')
     assert.equal(limited.body.trim().split('\n').length, 2)
     const silent = await ask('GET', '/_users/_changes?feed=continuous&since=now&timeout=1')
     assert.match(silent.body, /^\{"last_seq":"\d+-0+","pending":0\}\n$/)
   })
 
-  test('an event source speaks in events, and goes on where it was', async () => {
+  test('an eventsource feed sends events and resumes at Last-Event-ID', async () => {
     const feed = await openFeed(server, 'feed=eventsource&heartbeat=100')
     assert.equal(feed.response.headers['content-type'], 'text/event-stream')
     const [data, id] = [await feed.next(), await feed.next()]
@@ -167,7 +167,7 @@ suite('feeds that wait', () => {
     assert.equal(rest.json.results.length, all.json.results.length - 1)
   })
 
-  test('a feed ends when the account that opened it changes, and its break is seen', async () => {
+  test('a feed is cut when its account changes, and the client sees an incomplete response', async () => {
     const boss = { body: '"secret"' }
     assert.equal((await ask('PUT', '/_node/_local/_config/admins/boss', boss)).status, 200)
     const feed = await openFeed(server, 'feed=continuous&since=now&heartbeat=60000', 'boss:secret')

@@ -1,11 +1,18 @@
-// The same name, shown in different ways: what each may do to the document of that name.
+// What each kind of credential may change in the user document of its name.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { request } from 'node:http'
 import { test } from 'node:test'
-import { ANYBODY, type Asked, assertRefused, createUsersServer, pathOf, type Told } from './users-server.ts'
+import {
+  ANONYMOUS,
+  assertRefused,
+  createUsersServer,
+  type JsonResponse,
+  pathOf,
+  type RequestOptions,
+} from './users-server.ts'
 
-const SECRET = 'a secret of somebody who issues tokens'
+const SECRET = 'the secret of a token issuer'
 const server = createUsersServer({
   jwt_keys: { 'hmac:_default': Buffer.from(SECRET).toString('base64') },
   chttpd_auth: { allow_sign_up: true },
@@ -19,30 +26,30 @@ function toToken(claims: object): string {
   return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
 }
 
-const byToken = (claims: object): Asked => ({
-  as: ANYBODY,
+const byToken = (claims: object): RequestOptions => ({
+  as: ANONYMOUS,
   headers: { Authorization: `Bearer ${toToken(claims)}` },
 })
 
-async function openSession(asked: Asked): Promise<Asked> {
-  const answer = await ask('POST', '/_session', asked)
+async function openSession(options: RequestOptions): Promise<RequestOptions> {
+  const answer = await ask('POST', '/_session', options)
   assert.equal(answer.status, 200, answer.body)
   const [cookie = ''] = (answer.lines['set-cookie']?.[0] ?? '').split(';')
-  return { as: ANYBODY, headers: { Cookie: cookie } }
+  return { as: ANONYMOUS, headers: { Cookie: cookie } }
 }
 
-const openByPassword = (name: string): Promise<Asked> =>
-  openSession({ as: ANYBODY, body: { name, password: `${name}-pw` } })
+const openByPassword = (name: string): Promise<RequestOptions> =>
+  openSession({ as: ANONYMOUS, body: { name, password: `${name}-pw` } })
 
-async function change(name: string, members: object, asked: Asked): Promise<Told> {
+async function change(name: string, members: object, options: RequestOptions): Promise<JsonResponse> {
   const { json } = await get(name)
-  return ask('PUT', pathOf(name), { ...asked, body: { ...json, ...members } })
+  return ask('PUT', pathOf(name), { ...options, body: { ...json, ...members } })
 }
 
 const NEEDS_PASSWORD =
   'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.'
 
-test('a token of the name reads and changes the document, but neither password nor second factor', async () => {
+test('a token can change the document of its user, but not password or second factor', async () => {
   await add('ada')
   const token = byToken({ sub: 'ada' })
   assert.ok('derived_key' in (await get('ada', token)).json)
@@ -55,7 +62,7 @@ test('a token of the name reads and changes the document, but neither password n
   assert.equal(await signIn('ada', 'ada-pw'), 200)
 })
 
-test('a session that began with the password may do both, and ends with the password', async () => {
+test('a session opened with the password can change both, and ends with the password', async () => {
   await add('eve')
   const session = await openByPassword('eve')
   assert.equal((await change('eve', { password: 'new' }, session)).status, 201)
@@ -63,23 +70,23 @@ test('a session that began with the password may do both, and ends with the pass
   assert.deepEqual([await signIn('eve', 'eve-pw'), await signIn('eve', 'new')], [401, 200])
 })
 
-test('a token for a name without a document signs up for profile, not for a password', async () => {
+test('a token for a new name can create its document, but not a password', async () => {
   const token = byToken({ sub: 'zed' })
   const body = { name: 'zed', type: 'user', roles: [], password: 'x' }
   assertRefused(await ask('PUT', pathOf('zed'), { ...token, body }), 403, 'forbidden', NEEDS_PASSWORD)
   assert.equal((await ask('PUT', pathOf('zed'), { ...token, body: { ...body, password: undefined } })).status, 201)
 })
 
-test('a token that gives the role of an administrator is one here', async () => {
+test('a token with the role _admin acts as an administrator', async () => {
   const token = byToken({ sub: 'ops', '_couchdb.roles': ['_admin'] })
   assert.equal((await ask('GET', '/_users/_all_docs', token)).status, 200)
   assert.equal((await change('ada', { roles: ['x'] }, token)).status, 201)
 })
 
-test('a token of an administrator sets passwords of others, not the one of its own name', async () => {
+test('an administrator token can set the passwords of other users, not that of its own name', async () => {
   const token = byToken({ sub: 'admin', '_couchdb.roles': ['_admin'] })
-  const put = (name: string, asked: Asked) =>
-    ask('PUT', `/_node/_local/_config/admins/${name}`, { ...asked, body: '"another-pw"' })
+  const put = (name: string, options: RequestOptions) =>
+    ask('PUT', `/_node/_local/_config/admins/${name}`, { ...options, body: '"another-pw"' })
   assertRefused(await put('admin', token), 403, 'forbidden', NEEDS_PASSWORD)
   assertRefused(await ask('DELETE', '/_node/_local/_config/admins/admin', token), 403, 'forbidden', NEEDS_PASSWORD)
   assert.equal((await put('second', token)).status, 200)
@@ -88,7 +95,7 @@ test('a token of an administrator sets passwords of others, not the one of its o
   assert.equal(await signIn('max', 'new'), 200)
 })
 
-test('a token that makes its user an administrator changes no part of the own stored password', async () => {
+test('an administrator token cannot change the stored password of its own name', async () => {
   await add('kim')
   const token = byToken({ sub: 'kim', '_couchdb.roles': ['_admin'] })
   const hash = 'ab'.repeat(32)
@@ -115,7 +122,7 @@ test('a token that makes its user an administrator changes no part of the own st
   assert.equal((await change('ned', { derived_key: hash }, token)).status, 201, 'that of another user')
 })
 
-test('a token that makes its user an administrator neither imports nor deactivates the own account', async () => {
+test('an administrator token can neither import nor deactivate the account of its own name', async () => {
   await add('lou')
   const token = byToken({ sub: 'lou', '_couchdb.roles': ['_admin'] })
   const API = '/_cardea/api'
@@ -133,7 +140,7 @@ test('a token that makes its user an administrator neither imports nor deactivat
   assert.equal(byPassword.json.outcomes[0].kind, 'replaced', 'the record of another user')
 })
 
-test('a session older than auth.reauthenticate-after needs the current password as Basic beside it', async () => {
+test('a session older than auth.reauthenticate-after also needs the current password as Basic', async () => {
   await add('fay')
   const session = await openByPassword('fay')
   const setAge = (text: string) =>
@@ -150,7 +157,7 @@ test('a session older than auth.reauthenticate-after needs the current password 
   const again = await change('fay', { password: 'new' }, session)
   assert.deepEqual([again.status, again.json.error], [403, 'forbidden'])
   assert.match(again.json.reason, /send the current password as well/)
-  const withPassword = (password: string): Asked => ({
+  const withPassword = (password: string): RequestOptions => ({
     ...session,
     headers: { ...session.headers, Authorization: `Basic ${Buffer.from(`fay:${password}`).toString('base64')}` },
   })
@@ -159,8 +166,8 @@ test('a session older than auth.reauthenticate-after needs the current password 
   assert.equal((await setAge('0')).status, 200)
 })
 
-/** Resolves when the feed has begun; then tells how it ended. */
-async function openFeed({ headers = {} }: Asked): Promise<{ ended: Promise<string> }> {
+/** Resolves when the feed has started. `ended` resolves with how it ended. */
+async function openFeed({ headers = {} }: RequestOptions): Promise<{ ended: Promise<string> }> {
   const { url } = await server.started
   return new Promise((resolve, reject) => {
     const path = '/_users/_changes?feed=continuous&since=now&heartbeat=60000'
@@ -179,9 +186,9 @@ async function openFeed({ headers = {} }: Asked): Promise<{ ended: Promise<strin
   })
 }
 
-test('a feed is cut when its session is ended, and one of another session of that name goes on', async () => {
-  const first = await openSession({ as: ANYBODY, body: { name: 'admin', password: 'adminpw' } })
-  const second = await openSession({ as: ANYBODY, body: { name: 'admin', password: 'adminpw' } })
+test('a feed is cut when its session ends, and a feed of another session of that user continues', async () => {
+  const first = await openSession({ as: ANONYMOUS, body: { name: 'admin', password: 'adminpw' } })
+  const second = await openSession({ as: ANONYMOUS, body: { name: 'admin', password: 'adminpw' } })
   const [one, other] = [await openFeed(first), await openFeed(second)]
   assert.equal((await ask('DELETE', '/_session', first)).status, 200)
   assert.equal(await one.ended, 'cut')
@@ -189,7 +196,7 @@ test('a feed is cut when its session is ended, and one of another session of tha
   assert.equal(await Promise.race([other.ended, Promise.resolve(still)]), still)
 })
 
-test('a feed is cut when the token that opened it is over', async () => {
+test('a feed is cut when its token expires', async () => {
   const exp = Math.ceil(Date.now() / 1000) + 1
   const feed = await openFeed(byToken({ sub: 'ops', '_couchdb.roles': ['_admin'], exp }))
   assert.equal(await feed.ended, 'cut')

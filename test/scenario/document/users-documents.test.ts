@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ANYBODY, assertRefused, createUsersServer, idOf, pathOf } from './users-server.ts'
+import { ANONYMOUS, assertRefused, createUsersServer, idOf, pathOf } from './users-server.ts'
 
 const { ask, add, get, change, signIn } = createUsersServer()
 
 const HASH = ['password_scheme', 'pbkdf2_prf', 'salt', 'iterations', 'derived_key']
 
-test('a document shows id, revision and stored password first, then what was written, in its order', async () => {
+test('a document lists id, revision and stored password first, then the members in their order', async () => {
   await add('ada', { roles: ['math'], nick: 'A', shoe: { size: 38 }, list: [1, null] })
   const { json, headers } = await get('ada')
   assert.deepEqual(Object.keys(json), ['_id', '_rev', ...HASH, 'name', 'type', 'roles', 'nick', 'shoe', 'list'])
@@ -16,7 +16,7 @@ test('a document shows id, revision and stored password first, then what was wri
   assert.equal('password' in json, false)
 })
 
-test('members that are dangerous names elsewhere are only names here', async () => {
+test('names such as __proto__ are ordinary members', async () => {
   const body = `{"name":"proto","type":"user","roles":[],"constructor":1,"toString":2,"x":{"__proto__":{"isAdmin":true}}}`
   assert.equal((await ask('PUT', pathOf('proto'), { body })).status, 201)
   const { body: text, json } = await get('proto')
@@ -24,7 +24,7 @@ test('members that are dangerous names elsewhere are only names here', async () 
   assert.equal(json.x.isAdmin, undefined)
 })
 
-test('a number is kept as it is or refused, one by one, in lists and in notes', async () => {
+test('a number is kept exactly or rejected: in documents, bulk writes and local documents', async () => {
   const member = (number: string) => `{"name":"numb","type":"user","roles":[],"x":${number}}`
   const [id, note] = [idOf('numb'), '/_users/_local/numb']
   for (const number of ['9007199254740993', '0.1000000000000000000001', '-1e400', '1e-400']) {
@@ -41,7 +41,7 @@ test('a number is kept as it is or refused, one by one, in lists and in notes', 
   assert.equal((await ask('PUT', note, { body: member('[1.0,1E2,-0.0,0.1,9007199254740992]') })).status, 201)
 })
 
-test('a new revision follows the one it names, in the body, the query or If-Match', async () => {
+test('an update names the current revision in the body, the query or If-Match', async () => {
   const first = await add('rev')
   const { json } = await get('rev')
   const { _rev, ...rest } = json
@@ -57,7 +57,7 @@ test('a new revision follows the one it names, in the body, the query or If-Matc
   assert.match(inHeader.json.rev, /^4-/)
 })
 
-test('revisions that are missing, old, contradictory or none are refused', async () => {
+test('missing, old, contradictory and malformed revisions are rejected', async () => {
   const rev = await add('conflict')
   const body = { name: 'conflict', type: 'user', roles: [] }
   const other = `1-${'0'.repeat(32)}`
@@ -80,10 +80,14 @@ test('revisions that are missing, old, contradictory or none are refused', async
   for (const bad of ['x', '1', '-1', 'a-b', '', `1-${'z'.repeat(32)}`]) {
     assertRefused(await put(`?rev=${bad}`, body), 400, 'bad_request', 'Invalid rev format')
   }
-  assertRefused(await ask('PUT', pathOf('nobody'), { body: { ...body, name: 'nobody', _rev: other } }), 409, 'conflict')
+  assertRefused(
+    await ask('PUT', pathOf('missing'), { body: { ...body, name: 'missing', _rev: other } }),
+    409,
+    'conflict',
+  )
 })
 
-test('a revision no server of this kind would make is only one that is not here', async () => {
+test('an unusual but well-formed revision is a conflict, not an error', async () => {
   const rev = await add('short')
   const body = { name: 'short', type: 'user', roles: [] }
   for (const short of ['1-abc', '2-XYZ', '1-', '0-1', `1-${'f'.repeat(40)}`]) {
@@ -109,7 +113,7 @@ test('a revision no server of this kind would make is only one that is not here'
   )
 })
 
-test('a document that did not change is not sent again', async () => {
+test('If-None-Match with the current revision is 304', async () => {
   const rev = await add('etag')
   const headers = { 'If-None-Match': `W/"x", "${rev}"` }
   const answer = await get('etag', { headers })
@@ -119,20 +123,20 @@ test('a document that did not change is not sent again', async () => {
   assert.equal((await get('etag', { headers: { 'If-None-Match': '"1-x"' } })).status, 200)
 })
 
-test('HEAD tells the revision without the document', async () => {
+test('HEAD returns the revision without the document', async () => {
   const rev = await add('head')
   const answer = await ask('HEAD', pathOf('head'))
   assert.deepEqual([answer.status, answer.headers.etag, answer.body], [200, `"${rev}"`, ''])
 })
 
-test('what is deleted leaves its revision, and the name can be used again', async () => {
+test('a deleted document keeps its revision, and the name can be used again', async () => {
   const rev = await add('gone')
   const deleted = await ask('DELETE', `${pathOf('gone')}?rev=${rev}`)
   assert.equal(deleted.status, 200)
   assert.match(deleted.json.rev, /^2-/)
   assert.equal(await signIn('gone', 'gone-pw'), 401)
   assertRefused(await get('gone'), 404, 'not_found', 'deleted')
-  assertRefused(await get('gone', { as: ANYBODY }), 404, 'not_found', 'missing')
+  assertRefused(await get('gone', { as: ANONYMOUS }), 404, 'not_found', 'missing')
   assertRefused(await ask('DELETE', `${pathOf('gone')}?rev=${rev}`), 404, 'not_found', 'deleted')
   const old = await ask('GET', `${pathOf('gone')}?rev=${deleted.json.rev}`)
   assert.deepEqual(old.json, { _id: idOf('gone'), _rev: deleted.json.rev, _deleted: true })
@@ -140,7 +144,7 @@ test('what is deleted leaves its revision, and the name can be used again', asyn
   assert.match(await add('gone'), /^3-/)
 })
 
-test('a document can be deleted by writing that it is', async () => {
+test('writing a document with _deleted deletes it', async () => {
   await add('flagged')
   assert.equal((await change('flagged', { _deleted: true })).status, 200)
   assertRefused(await get('flagged'), 404, 'not_found', 'deleted')
@@ -148,7 +152,7 @@ test('a document can be deleted by writing that it is', async () => {
   assertRefused(await ask('PUT', pathOf('never-there'), { body }), 404, 'not_found', 'missing')
 })
 
-test('POST to the database takes the id from the document', async () => {
+test('POST to the database uses the id in the document', async () => {
   const body = { _id: idOf('posted'), name: 'posted', type: 'user', roles: [], password: 'x' }
   const answer = await ask('POST', '/_users', { body })
   assert.equal(answer.status, 201)
@@ -164,14 +168,14 @@ const MALFORMED: readonly { name: string; body: string; status: number; error: s
   { name: 'empty', body: '', status: 400, error: 'bad_request', reason: 'invalid UTF-8 JSON' },
   { name: 'a list', body: '[]', status: 400, error: 'bad_request', reason: 'Document must be a JSON object' },
   {
-    name: 'a member twice',
+    name: 'a repeated member',
     body: '{"name":"bad","type":"user","roles":[],"roles":["x"]}',
     status: 400,
     error: 'bad_request',
     reason: 'An object in the body contains the same member twice.',
   },
   {
-    name: 'a member twice, deep inside, spelled otherwise',
+    name: 'a repeated member in a nested object, spelled with an escape',
     body: '{"name":"bad","type":"user","roles":[],"x":[{"a":1,"\\u0061":2}]}',
     status: 400,
     error: 'bad_request',
@@ -192,21 +196,21 @@ const MALFORMED: readonly { name: string; body: string; status: number; error: s
     reason: 'Documents of this database cannot have attachments.',
   },
   {
-    name: 'a number that is a password',
+    name: 'a number as password',
     body: '{"name":"bad","type":"user","roles":[],"password":123}',
     status: 403,
     error: 'forbidden',
     reason: "Password value of '123' is invalid.",
   },
   {
-    name: 'too deep',
+    name: 'nested too deeply',
     body: `{"name":"bad","type":"user","roles":[],"x":${'['.repeat(5000)}${']'.repeat(5000)}}`,
     status: 400,
     error: 'bad_request',
     reason: 'The body is nested too deeply.',
   },
   {
-    name: 'a number beyond all bounds',
+    name: 'a number that is too large',
     body: '{"name":"bad","type":"user","roles":[],"x":1e999}',
     status: 400,
     error: 'bad_request',
@@ -222,14 +226,14 @@ const MALFORMED: readonly { name: string; body: string; status: number; error: s
 ]
 
 for (const { name, body, status, error, reason } of MALFORMED) {
-  test(`refused: ${name}`, async () => {
+  test(`rejected: ${name}`, async () => {
     const headers = { 'Content-Type': 'application/json' }
     assertRefused(await ask('PUT', pathOf('bad'), body === '' ? { headers } : { body }), status, error, reason)
     assertRefused(await get('bad'), 404, 'not_found', 'missing')
   })
 }
 
-test('ids that are none of a user', async () => {
+test('ids that are not of a user', async () => {
   const body = { name: 'x', type: 'user', roles: [] }
   assertRefused(await ask('PUT', '/_users/odd', { body }), 403, 'forbidden')
   assertRefused(await ask('GET', '/_users/odd'), 404, 'not_found', 'missing')
@@ -237,7 +241,7 @@ test('ids that are none of a user', async () => {
   assertRefused(await ask('PUT', pathOf('x\u0000y'), { body }), 400, 'bad_request')
 })
 
-test('what begins with an underscore and is nothing here is missing, whatever the method', async () => {
+test('an unknown path that begins with an underscore is 404 for every method', async () => {
   const nowhere = ['_find', '_compact', '_index', '_odd', '_design', '_local', '_design/_auth/_view/x', 'a/b', '_odd/x']
   for (const path of nowhere) {
     for (const method of ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH', 'COPY']) {
@@ -250,13 +254,13 @@ test('what begins with an underscore and is nothing here is missing, whatever th
   assert.equal((await ask('POST', '/_users/_design/_auth', { body: {} })).status, 405)
 })
 
-test('Allow names what the database does', async () => {
+test('Allow lists the methods of the database', async () => {
   const { status, headers } = await ask('PATCH', '/_users')
   assert.deepEqual([status, headers.allow], [405, 'DELETE,GET,HEAD,POST'])
   assertRefused(await ask('PUT', '/_users'), 412, 'file_exists')
 })
 
-test('names with every legal oddity come back as they were', async () => {
+test('unusual valid names are returned unchanged', async () => {
   for (const name of ['a b', 'ä/ö', '名前', "o'neill", '%41', 'a+b', '😀', '..a', 'toString']) {
     await add(name)
     const { json, status } = await get(name)

@@ -11,32 +11,32 @@ before(async () => {
 
 const key = (name: string): string => encodeURIComponent(JSON.stringify(idOf(name)))
 
-/** What is asked for, and the names that come, in their order. */
+/** A query, and the names in the result, in order. */
 const LISTS: readonly { name: string; query: string; names: readonly string[]; offset?: number | null }[] = [
-  { name: 'everything, by bytes', query: '', names: NAMES, offset: 0 },
-  { name: 'backwards', query: 'descending=true', names: NAMES.toReversed() },
+  { name: 'all, in byte order', query: '', names: NAMES, offset: 0 },
+  { name: 'descending', query: 'descending=true', names: NAMES.toReversed() },
   { name: 'a limit', query: 'limit=2', names: ['B', 'a'] },
-  { name: 'a limit of nothing', query: 'limit=0', names: [] },
-  { name: 'some skipped', query: 'skip=1&limit=2', names: ['a', 'b'], offset: 1 },
-  { name: 'more skipped than there are', query: 'skip=99', names: [], offset: 6 },
+  { name: 'a limit of 0', query: 'limit=0', names: [] },
+  { name: 'skip', query: 'skip=1&limit=2', names: ['a', 'b'], offset: 1 },
+  { name: 'skip of more than all', query: 'skip=99', names: [], offset: 6 },
   { name: 'from a key', query: `startkey=${key('b')}`, names: ['b', 'c', 'ä', '😀'], offset: null },
-  { name: 'from a key, by its other name', query: `start_key=${key('c')}`, names: ['c', 'ä', '😀'] },
+  { name: 'from a key, with start_key', query: `start_key=${key('c')}`, names: ['c', 'ä', '😀'] },
   { name: 'to a key', query: `endkey=${key('b')}`, names: ['B', 'a', 'b'] },
-  { name: 'to a key, without it', query: `end_key=${key('b')}&inclusive_end=false`, names: ['B', 'a'] },
+  { name: 'to a key, exclusive', query: `end_key=${key('b')}&inclusive_end=false`, names: ['B', 'a'] },
   { name: 'between keys', query: `startkey=${key('a')}&endkey=${key('bb')}`, names: ['a', 'b'] },
   {
-    name: 'between keys, backwards',
+    name: 'between keys, descending',
     query: `descending=true&startkey=${key('bb')}&endkey=${key('a')}`,
     names: ['b', 'a'],
   },
-  { name: 'keys the wrong way round', query: `startkey=${key('c')}&endkey=${key('a')}`, names: [] },
+  { name: 'start key after the end key', query: `startkey=${key('c')}&endkey=${key('a')}`, names: [] },
   { name: 'one key', query: `key=${key('c')}`, names: ['c'] },
-  { name: 'one key that is not there', query: `key=${key('zz')}`, names: [] },
-  { name: 'from below all', query: 'startkey="a"', names: NAMES },
-  { name: 'from above all', query: 'startkey="z"', names: [] },
-  { name: 'to below all', query: 'endkey="a"', names: [] },
-  { name: 'to above all', query: 'endkey="z"', names: NAMES },
-  { name: 'from above all, backwards', query: 'startkey="z"&descending=true', names: NAMES.toReversed() },
+  { name: 'a missing key', query: `key=${key('zz')}`, names: [] },
+  { name: 'from a key before all ids', query: 'startkey="a"', names: NAMES },
+  { name: 'from a key after all ids', query: 'startkey="z"', names: [] },
+  { name: 'to a key before all ids', query: 'endkey="a"', names: [] },
+  { name: 'to a key after all ids', query: 'endkey="z"', names: NAMES },
+  { name: 'from a key after all ids, descending', query: 'startkey="z"&descending=true', names: NAMES.toReversed() },
   { name: 'a number comes before all ids', query: 'startkey=1', names: NAMES },
   { name: 'an object comes after all ids', query: 'endkey={}', names: NAMES },
   { name: 'a list comes after all ids', query: 'startkey=[]', names: [] },
@@ -55,7 +55,7 @@ for (const { name, query, names, offset } of LISTS) {
   })
 }
 
-test('rows hold key, revision and, if asked for, the document', async () => {
+test('rows contain key, revision and, with include_docs, the document', async () => {
   const { json: document } = await ask('GET', pathOf('a'))
   const plain = await ask('GET', `/_users/_all_docs?key=${key('a')}`)
   assert.deepEqual(plain.json.rows, [{ id: idOf('a'), key: idOf('a'), value: { rev: document._rev } }])
@@ -64,17 +64,17 @@ test('rows hold key, revision and, if asked for, the document', async () => {
   assert.match(whole.json.update_seq, /^\d+-0{32}$/)
 })
 
-test('keys come in their order, each once for each time it is asked for', async () => {
+test('keys are listed in their order, repeated ones too', async () => {
   const rev = await add('late')
   await ask('DELETE', `${pathOf('late')}?rev=${rev}`)
-  const keys = [idOf('b'), 'nobody', idOf('late'), 7, idOf('b'), '_design/_auth']
+  const keys = [idOf('b'), 'missing', idOf('late'), 7, idOf('b'), '_design/_auth']
   const { rows } = (await ask('POST', '/_users/_all_docs?include_docs=true', { body: { keys } })).json
   assert.deepEqual(
     rows.map((row: { key: unknown }) => row.key),
     keys,
   )
   assert.equal(rows[0].doc.name, 'b')
-  assert.deepEqual(rows[1], { key: 'nobody', error: 'not_found' })
+  assert.deepEqual(rows[1], { key: 'missing', error: 'not_found' })
   assert.deepEqual([rows[2].value.deleted, rows[2].doc], [true, null])
   assert.deepEqual(rows[3], { key: 7, error: 'not_found' })
   assert.equal(rows[5].doc.language, 'javascript')
@@ -88,7 +88,7 @@ test('keys come in their order, each once for each time it is asked for', async 
 const REFUSED = ['limit=x', 'limit=-1', 'skip=1.5', 'startkey=a', 'keys={}', 'keys=[', 'descending=yes', 'limit=1e3']
 
 for (const query of REFUSED) {
-  test(`refused: ${query}`, async () => {
+  test(`rejected: ${query}`, async () => {
     const answer = await ask('GET', `/_users/_all_docs?${query}`)
     assertRefused(answer, 400, query === 'keys={}' ? 'bad_request' : 'query_parse_error')
   })

@@ -1,4 +1,4 @@
-// A client of the document database, unchanged.
+// nano, an unmodified CouchDB client.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import nano from 'nano'
@@ -27,7 +27,7 @@ async function open(user: string, password: string): Promise<nano.DocumentScope<
   return nano(url.href.replace(/\/$/, '')).use<UserDocument>('_users')
 }
 
-test('nano makes, reads, lists, changes and deletes users', async () => {
+test('nano creates, reads, lists, changes and deletes users', async () => {
   const users = await open('admin', 'adminpw')
   const made = await users.insert(toUser('ada'))
   assert.equal(made.ok, true)
@@ -58,7 +58,7 @@ test('nano makes, reads, lists, changes and deletes users', async () => {
   assert.equal((await users.info()).doc_count, 2)
 })
 
-test('nano as a user: the own document and a new password, of others nothing', async () => {
+test('nano as a user: reads its own document and sets a password, sees no other documents', async () => {
   const users = await open('bob', 'bob-pw')
   const own = await users.get(idOf('bob'))
   await assert.rejects(users.get(idOf('cleo')), { statusCode: 404 })
@@ -78,7 +78,7 @@ test('nano follows changes', async () => {
     })
     reader.on('error', reject)
   })
-  // the reader asks from "now" on its own time: changes go on until it has seen one
+  // the reader starts at "now" at an unknown moment, so changes are made until it has seen one
   const writer = (async () => {
     for (let turn = 0; ; turn += 1) {
       const done = await Promise.race([seen, users.insert(toUser(`later${turn}`)).then(() => undefined)])

@@ -1,4 +1,4 @@
-// Two nodes over one PostgreSQL: what one writes, the other shows.
+// Two nodes on one PostgreSQL: each sees what the other writes.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
@@ -34,7 +34,7 @@ const put = (index: number, name: string, members: object = {}) =>
     body: JSON.stringify({ name, type: 'user', roles: [], ...members }),
   })
 
-/** The first piece of a continuous feed. */
+/** The first chunk of a continuous feed. */
 function firstOf(index: number, whenOpen: () => void): Promise<string> {
   return new Promise((resolve, reject) => {
     const path = '/_users/_changes?feed=continuous&since=now&heartbeat=60000'
@@ -58,15 +58,15 @@ test('a document written at one node is read, and conflicts, at the other', asyn
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), [201, 409])
 })
 
-test('a feed at one node tells what the other writes', async () => {
+test('a feed at one node shows the changes made at the other', async () => {
   const { promise: isOpen, resolve: open } = Promise.withResolvers<void>()
-  const told = firstOf(1, open)
+  const found = firstOf(1, open)
   await isOpen
   await put(0, 'bob')
-  assert.match(await told, new RegExp(idOf('bob')))
+  assert.match(await found, new RegExp(idOf('bob')))
 })
 
-test('both nodes tell the same changes under the same sequences', async () => {
+test('both nodes list the same changes with the same sequences', async () => {
   const [first, second] = await Promise.all(
     [0, 1].map((index) => send(urlOf(index), { path: '/_users/_changes', headers: ADMIN })),
   )

@@ -5,7 +5,7 @@ import { ADMIN, assertRefused, createUsersServer, pathOf } from './users-server.
 const RULES = '[{".{4,}", "Four characters at least."}]'
 const { ask, add, get, change, signIn } = createUsersServer({ chttpd_auth: { password_regexp: RULES } })
 
-test('a password is hashed, never kept, and holds at once', async () => {
+test('a password is hashed, never stored in plain text, and works at once', async () => {
   await add('ada', { password: 'analytical' })
   assert.equal(await signIn('ada', 'analytical'), 200)
   const { json } = await change('ada', { password: 'engine' })
@@ -13,7 +13,7 @@ test('a password is hashed, never kept, and holds at once', async () => {
   assert.deepEqual([await signIn('ada', 'analytical'), await signIn('ada', 'engine')], [401, 200])
 })
 
-test('a document written back as it was read changes nothing, the password included', async () => {
+test('writing a document back unchanged keeps its revision and its password', async () => {
   await add('same')
   const { json } = await get('same')
   const answer = await ask('PUT', pathOf('same'), { body: json })
@@ -21,7 +21,7 @@ test('a document written back as it was read changes nothing, the password inclu
   assert.equal(await signIn('same', 'same-pw'), 200)
 })
 
-test('a stored password can be brought along, and is kept as it was sent', async () => {
+test('a stored password of another server can be written, and is kept unchanged', async () => {
   const members = {
     password: undefined,
     password_scheme: 'pbkdf2',
@@ -36,7 +36,7 @@ test('a stored password can be brought along, and is kept as it was sent', async
   assert.equal(await signIn('brought', 'apple'), 200)
 })
 
-test('a stored password that cannot be verified is refused like an unknown name', async () => {
+test('a stored password that cannot be verified gets the reply of an unknown name', async () => {
   const members = { password: undefined, password_scheme: 'pbkdf2', iterations: 10, salt: 'aa', derived_key: '00' }
   await add('odd', { ...members, pbkdf2_prf: 'md5' })
   await add('zero', { ...members, iterations: 0 })
@@ -50,7 +50,7 @@ test('a stored password that cannot be verified is refused like an unknown name'
   }
 })
 
-test('a clear text wins over the stored form beside it', async () => {
+test('a plain-text password replaces a stored one in the same document', async () => {
   await add('both')
   const { json: before } = await get('both')
   await change('both', { password: 'fresh' })
@@ -59,7 +59,7 @@ test('a clear text wins over the stored form beside it', async () => {
   assert.deepEqual([await signIn('both', 'both-pw'), await signIn('both', 'fresh')], [401, 200])
 })
 
-test('preserve_salt keeps the salt and is not kept itself', async () => {
+test('preserve_salt keeps the salt and is not stored', async () => {
   await add('salty')
   const { json: before } = await get('salty')
   await change('salty', { password: 'fresh', preserve_salt: true })
@@ -70,7 +70,7 @@ test('preserve_salt keeps the salt and is not kept itself', async () => {
   assert.equal(await signIn('salty', 'fresh'), 200)
 })
 
-test('password null is no password, and stays as it is', async () => {
+test('password: null is an ordinary member, not a password', async () => {
   await add('none', { password: null })
   const { json } = await get('none')
   assert.equal(json.password, null)
@@ -78,7 +78,7 @@ test('password null is no password, and stays as it is', async () => {
   assert.equal(await signIn('none', ''), 401)
 })
 
-test('an administrator can take a password away by leaving it out', async () => {
+test('an administrator can remove a password by leaving it out', async () => {
   await add('bare')
   const { json } = await get('bare')
   const body = { _rev: json._rev, name: 'bare', type: 'user', roles: [] }
@@ -86,14 +86,14 @@ test('an administrator can take a password away by leaving it out', async () => 
   assert.equal(await signIn('bare', 'bare-pw'), 401)
 })
 
-test('rules for passwords bind administrators who set them, and not what is stored already', async () => {
+test('password rules apply to administrators too, and not to stored passwords', async () => {
   const reason = 'Password does not conform to requirements. Four characters at least.'
   const body = { name: 'short', type: 'user', roles: [], password: 'abc' }
   assertRefused(await ask('PUT', pathOf('short'), { body, as: ADMIN }), 400, 'bad_request', reason)
   await add('prehashed', { password: undefined, password_sha: 'd4b5d8403f6c1d1c7975fb19cbbacf260cebecdf', salt: 'x' })
 })
 
-test('half of a surrogate pair is no password, and signs nobody in', async () => {
+test('a password with a lone surrogate is rejected', async () => {
   const reason = 'Password does not conform to requirements. It holds half of a surrogate pair, which is no character.'
   const body = { name: 'half', type: 'user', roles: [], password: 'long\ud800' }
   assertRefused(await ask('PUT', pathOf('half'), { body, as: ADMIN }), 400, 'bad_request', reason)
@@ -107,7 +107,7 @@ test('half of a surrogate pair is no password, and signs nobody in', async () =>
   }
 })
 
-test('nothing with NUL in it is a password, and signs nobody in', async () => {
+test('a password with NUL is rejected', async () => {
   const reason = 'Password does not conform to requirements. It holds the character NUL.'
   const body = { name: 'nil', type: 'user', roles: [], password: 'long enough\0' }
   assertRefused(await ask('PUT', pathOf('nil'), { body, as: ADMIN }), 400, 'bad_request', reason)
@@ -115,7 +115,7 @@ test('nothing with NUL in it is a password, and signs nobody in', async () => {
   assert.deepEqual([await signIn('short', 'long enough'), await signIn('short', 'long enough\0')], [200, 401])
 })
 
-test('a name of an administrator cannot be taken', async () => {
+test('a user cannot have the name of an administrator', async () => {
   const body = { name: 'admin', type: 'user', roles: [], password: 'long enough' }
   assertRefused(await ask('PUT', pathOf('admin'), { body }), 409, 'conflict')
 })

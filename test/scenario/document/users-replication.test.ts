@@ -1,11 +1,11 @@
-// What replicators send, in their order: a client that keeps a copy, and another server that pulls one.
+// The requests of replicators, in their order.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertRefused, createUsersServer, idOf, pathOf } from './users-server.ts'
 
 const { ask, add, change } = createUsersServer()
 
-test('a copy can be kept: notes, changes, documents with their revisions, notes again', async () => {
+test('a pull replication: checkpoint, changes, documents with revisions, checkpoint', async () => {
   await add('ada', { nick: 'A' })
   const rev = await add('bob')
   await ask('DELETE', `${pathOf('bob')}?rev=${rev}`)
@@ -44,7 +44,7 @@ test('a copy can be kept: notes, changes, documents with their revisions, notes 
   assert.equal((await ask('DELETE', note)).json.rev, '0-0')
 })
 
-test('a replicator that is behind gets the latest of what it asks for', async () => {
+test('a replicator that is behind gets the latest revision', async () => {
   const old = await add('moving')
   const { json: now } = await change('moving', { nick: 'M' })
   const body = { docs: [{ id: idOf('moving'), rev: old }] }
@@ -66,7 +66,7 @@ test('a replicator that is behind gets the latest of what it asks for', async ()
   )
 })
 
-test('revisions come as a list, or in parts for who accepts those', async () => {
+test('open_revs returns a list, or multipart if the client accepts it', async () => {
   const rev = await add('parts')
   const other = `7-${'0'.repeat(32)}`
   const path = `${pathOf('parts')}?revs=true&open_revs=${encodeURIComponent(JSON.stringify([rev, other]))}`
@@ -79,11 +79,11 @@ test('revisions come as a list, or in parts for who accepts those', async () => 
   assert.equal(second, `\r\nContent-Type: application/json; error="true"\r\n\r\n{"missing":"${other}"}\r\n`)
   assert.equal(end, '--')
   assert.equal((await ask('GET', `${pathOf('parts')}?open_revs=all`)).json[0].ok._rev, rev)
-  assert.deepEqual((await ask('GET', `${pathOf('nobody')}?open_revs=all`)).json, [])
+  assert.deepEqual((await ask('GET', `${pathOf('missing')}?open_revs=all`)).json, [])
   assertRefused(await ask('GET', `${pathOf('parts')}?open_revs=x`), 400, 'query_parse_error')
 })
 
-test('what somebody has is compared with what is here', async () => {
+test('_revs_diff lists the revisions that are missing here', async () => {
   const rev = await add('compared')
   const newer = `2-${'0'.repeat(32)}`
   const body = { [idOf('compared')]: [rev, newer], [idOf('unknown')]: [newer] }
@@ -96,14 +96,14 @@ test('what somebody has is compared with what is here', async () => {
   })
 })
 
-test('nothing is replicated in', async () => {
+test('replicating into the database is rejected', async () => {
   const docs = [{ _id: idOf('in'), _rev: `5-${'a'.repeat(32)}`, name: 'in', type: 'user', roles: [] }]
   assertRefused(await ask('POST', '/_users/_bulk_docs', { body: { docs, new_edits: false } }), 403, 'forbidden')
   assertRefused(await ask('PUT', `${pathOf('in')}?new_edits=false`, { body: docs[0] }), 403, 'forbidden')
   assertRefused(await ask('GET', pathOf('in')), 404, 'not_found', 'missing')
 })
 
-test('many documents at once, each with its own outcome', async () => {
+test('_bulk_docs returns a result for each document', async () => {
   const rev = await add('known')
   const user = (name: string, members = {}) => ({ _id: idOf(name), name, type: 'user', roles: [], ...members })
   const docs = [
@@ -142,13 +142,13 @@ const MALFORMED: readonly { path: string; body: unknown }[] = [
 ]
 
 for (const { path, body } of MALFORMED) {
-  test(`refused: ${path} with ${JSON.stringify(body)}`, async () => {
+  test(`rejected: ${path} with ${JSON.stringify(body)}`, async () => {
     assertRefused(await ask('POST', `/_users/${path}`, { body }), 400, 'bad_request')
   })
 }
 
 for (const path of ['_bulk_docs', '_bulk_get', '_revs_diff', '_missing_revs', '_all_docs', '_ensure_full_commit']) {
-  test(`refused: ${path} as a form of another site would send it`, async () => {
+  test(`rejected: ${path} with the content type of a form`, async () => {
     const headers = { 'Content-Type': 'text/plain' }
     assertRefused(await ask('POST', `/_users/${path}`, { body: '{}', headers }), 415, 'bad_content_type')
     if (path !== '_all_docs') assertRefused(await ask('GET', `/_users/${path}`), 405, 'method_not_allowed')

@@ -10,7 +10,7 @@ const chain = async (name: string): Promise<string[]> => {
   return ids.map((id: string, index: number) => `${start - index}-${id}`)
 }
 
-test('a revision tells those it comes from, over deletion and return', async () => {
+test('a revision lists its ancestors, across deletion and recreation', async () => {
   const revisions = [await add('ada')]
   for (const nick of ['a', 'b', 'b']) revisions.unshift((await change('ada', { nick })).json.rev)
   revisions.splice(0, 1)
@@ -24,7 +24,7 @@ test('a revision tells those it comes from, over deletion and return', async () 
   assert.deepEqual(diff.json, {})
 })
 
-test('not without end', async () => {
+test('the list of ancestors is bounded', async () => {
   await add('busy')
   for (let turn = 0; turn < 60; turn += 1) await change('busy', { turn })
   assert.equal((await chain('busy')).length, 51)

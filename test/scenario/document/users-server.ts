@@ -3,24 +3,24 @@ import { after } from 'node:test'
 import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
 import { basic, type Reply, send } from '../../support/request.ts'
 
-export const ANYBODY = ''
+export const ANONYMOUS = ''
 export const ADMIN = 'admin:adminpw'
 const PREFIX = 'org.couchdb.user:'
 
-export interface Asked {
-  /** `name:password`, or nobody. */
+export interface RequestOptions {
+  /** `name:password`. Empty: anonymous. */
   readonly as?: string
-  /** JSON; text is sent as it is. */
+  /** Sent as JSON. A string is sent unchanged. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface Told extends Reply {
+export interface JsonResponse extends Reply {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of any shape
   readonly json: any
 }
 
-/** A server of one's own, and short words to speak with it. Closed after the file's tests. */
+/** Starts a server for the tests of a file, with functions to send requests. */
 export function createUsersServer(options: CardeaOptions = {}) {
   const started = createTestCardea({ options }).then(async (cardea) => {
     const { document } = await cardea.listen()
@@ -28,7 +28,11 @@ export function createUsersServer(options: CardeaOptions = {}) {
   })
   after(async () => (await started).cardea.close())
 
-  const ask = async (method: string, path: string, { as = ADMIN, body, headers = {} }: Asked = {}): Promise<Told> => {
+  const ask = async (
+    method: string,
+    path: string,
+    { as = ADMIN, body, headers = {} }: RequestOptions = {},
+  ): Promise<JsonResponse> => {
     const answer = await send((await started).url, {
       method,
       path,
@@ -40,16 +44,16 @@ export function createUsersServer(options: CardeaOptions = {}) {
   return {
     started,
     ask,
-    /** Puts a user document; answers with its revision. */
+    /** Puts a user document and returns its revision. */
     async add(name: string, members: Record<string, unknown> = {}): Promise<string> {
       const body = { name, type: 'user', roles: [], password: `${name}-pw`, ...members }
       const answer = await ask('PUT', pathOf(name), { body })
       assert.equal(answer.status, 201, answer.body)
       return answer.json.rev
     },
-    get: (name: string, asked: Asked = {}) => ask('GET', pathOf(name), asked),
-    /** Adds these members to the document there is and puts it back. */
-    async change(name: string, members: Record<string, unknown>, as = ADMIN): Promise<Told> {
+    get: (name: string, options: RequestOptions = {}) => ask('GET', pathOf(name), options),
+    /** Adds members to the stored document. */
+    async change(name: string, members: Record<string, unknown>, as = ADMIN): Promise<JsonResponse> {
       const { json } = await ask('GET', pathOf(name), { as: ADMIN })
       return ask('PUT', pathOf(name), { as, body: { ...json, ...members } })
     },
@@ -78,7 +82,7 @@ function readBody(text: string): unknown {
   }
 }
 
-export function assertRefused(answer: Told, status: number, error: string, reason?: string): void {
+export function assertRefused(answer: JsonResponse, status: number, error: string, reason?: string): void {
   const expected = reason === undefined ? { error, reason: answer.json?.reason } : { error, reason }
   assert.deepEqual({ status: answer.status, ...answer.json }, { status, ...expected }, answer.body)
 }

@@ -33,14 +33,14 @@ const PATHS: readonly [method: string, path: string, closed: string, listed: str
 ]
 
 for (const [method, path, closed, listed] of PATHS) {
-  test(`${method} ${path || 'of the database'} asks for ${closed}, with public fields for ${listed}`, () => {
+  test(`${method} ${path || 'of the database'} is ${closed}, with public fields ${listed}`, () => {
     const rest = path.split('/').filter((part) => part !== '')
     assert.deepEqual([usersRule(method, rest, CLOSED), usersRule(method, rest, LISTED)], [closed, listed])
     assert.equal(usersRule(method, path === '' ? [] : [path], CLOSED), closed)
   })
 }
 
-test('who sees how much', () => {
+test('the view depends on the reader and the public fields', () => {
   const ada = as('ada')
   assert.equal(viewOf(ada, 'ada', CLOSED), 'whole')
   assert.equal(viewOf(ada, 'bob', CLOSED), 'none')
@@ -58,7 +58,7 @@ const ROWS: readonly { name: string; who: Identity; change: Partial<OwnChange>; 
   { name: 'the password', who: ADA, change: { setsPassword: true }, isAllowed: true },
   { name: 'deletion', who: ADA, change: { isDeletion: true, keepsPassword: false }, isAllowed: true },
   { name: 'the stored password', who: ADA, change: { keepsPassword: false }, isAllowed: false },
-  { name: 'a document that is not there', who: ADA, change: { old: undefined }, isAllowed: false },
+  { name: 'a missing document', who: ADA, change: { old: undefined }, isAllowed: false },
   {
     name: 'anything, by an administrator',
     who: as('root', true),
@@ -75,7 +75,7 @@ for (const { name, who, change, isAllowed } of ROWS) {
   })
 }
 
-test('signing up is open to anonymous requests where it is open', () => {
+test('sign-up is open to anonymous requests only if it is enabled', () => {
   const change = { ...CHANGE, old: undefined, setsPassword: true }
   assert.doesNotThrow(() => requireOwnChange(ANONYMOUS.identity, change, OPEN))
   assert.throws(() => requireOwnChange(ANONYMOUS.identity, change, CLOSED), { code: 'forbidden' })
@@ -102,7 +102,7 @@ const PASSWORD_ROWS: readonly { name: string; who: Identity; change: Partial<Own
 ]
 
 for (const { name, who, change, isNeeded } of PASSWORD_ROWS) {
-  test(`the password ${isNeeded ? 'must be proved' : 'need not be proved'} for: ${name}`, () => {
+  test(`the password ${isNeeded ? 'must' : 'need not'} be proved for: ${name}`, () => {
     assert.equal(needsPassword(who, { ...CHANGE, ...change }), isNeeded)
   })
 }

@@ -63,7 +63,7 @@ const REFUSED: readonly unknown[] = [
 ]
 
 for (const selector of REFUSED) {
-  test(`${JSON.stringify(selector)} is refused`, () => {
+  test(`${JSON.stringify(selector)} is rejected`, () => {
     assert.throws(() => readSelector(selector), { code: 'bad_request' })
   })
 }
