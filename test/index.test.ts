@@ -14,7 +14,8 @@ import {
   StartError,
   TEST_ADMINISTRATOR,
 } from '../src/index.ts'
-import { get, makeFolder, signsIn } from './support/process.ts'
+import { get, signsIn } from './support/process.ts'
+import { makeFolder } from './support/scope.ts'
 
 const ADMIN = [TEST_ADMINISTRATOR.name, TEST_ADMINISTRATOR.password] as const
 

@@ -5,10 +5,7 @@ import { createCookieSecrets, createCookieTimeouts } from '../../src/auth/sessio
 import type { SigningSettings } from '../../src/auth/session/set-cookie.ts'
 import { createTokenSessions } from '../../src/auth/session/token-session.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
-
-interface Scope {
-  after(work: () => unknown): void
-}
+import type { Scope } from '../support/scope.ts'
 
 /** Where nothing but a cookie comes from. */
 export const sourceOf = (cookie: string): CredentialSource => ({

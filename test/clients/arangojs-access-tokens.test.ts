@@ -5,10 +5,7 @@ import { Database } from 'arangojs'
 import { isArangoError } from 'arangojs/errors'
 import { createTestCardea } from '../../src/index.ts'
 import { now } from '../support/multi-model.ts'
-
-interface Scope {
-  after(work: () => unknown): void
-}
+import type { Scope } from '../support/scope.ts'
 
 const PASSWORD = 'testpass123'
 

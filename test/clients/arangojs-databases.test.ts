@@ -2,11 +2,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Database } from 'arangojs'
-import { beforeMultiModel, openBackend, openFront } from '../support/gateway.ts'
-
-interface Scope {
-  after(work: () => unknown): void
-}
+import type { Scope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+import { beforeMultiModel, openBackend } from '../support/upstream.ts'
 
 /** As much of a database as the driver asks for here. */
 async function open(t: Scope) {
@@ -23,7 +21,7 @@ async function open(t: Scope) {
     const [, name = '_system'] = /^\/_db\/([^/]+)/.exec(request.url ?? '') ?? []
     return request.url?.endsWith('/current') ? wrap(200, { name }) : wrap(200, [...names])
   })
-  const { multiModel: url } = await openFront(t, beforeMultiModel(t, backend.url))
+  const { multiModel: url } = await startServer(t, beforeMultiModel(t, backend.url))
   const connect = (databaseName = '_system'): Database => {
     const db = new Database({ url, databaseName })
     t.after(() => db.close())

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { type Cardea, createTestCardea } from '../../src/index.ts'
-import { beforeDocument, openFront } from '../support/gateway.ts'
+import { startServer } from '../support/server.ts'
+import { beforeDocument } from '../support/upstream.ts'
 
 const run = promisify(execFile)
 /** Whatever the user of this machine has set up for it. */
@@ -101,7 +102,7 @@ async function openCouchdb(scope: { after(work: () => unknown): void }) {
 
 test('curl -T uploads a file of 3 MB through the gateway, with the 100 it waits for', async (t) => {
   const backend = await openCouchdb(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const file = join(folder, 'upload')
   writeFileSync(file, Buffer.alloc(UPLOAD_BYTES, 'a'))
   const args = [...PLAIN, '-v', '-u', 'admin:adminpw', '-T', file, `${front.document}/db/doc/file`]

@@ -7,12 +7,9 @@ import authentication from 'pouchdb-authentication'
 import PouchDB from 'pouchdb-core'
 import replication from 'pouchdb-replication'
 import { createTestCardea } from '../../src/index.ts'
+import type { Scope } from '../support/scope.ts'
 
 PouchDB.plugin(http).plugin(memory).plugin(replication).plugin(authentication)
-
-interface Scope {
-  after(work: () => unknown): void
-}
 
 async function open(scope: Scope) {
   const cardea = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })

@@ -3,17 +3,8 @@ import { createHash, pbkdf2Sync } from 'node:crypto'
 import { chmodSync, closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import {
-  FREE_PORTS,
-  get,
-  IN_MEMORY,
-  makeFolder,
-  type Scope,
-  type Started,
-  signsIn,
-  start,
-  stop,
-} from '../support/process.ts'
+import { FREE_PORTS, get, IN_MEMORY, type Started, signsIn, start, stop } from '../support/process.ts'
+import { makeFolder, type Scope } from '../support/scope.ts'
 
 const derive = (digest: string, bytes: number) => pbkdf2Sync('pw', 'salt', 10, bytes, digest).toString('hex')
 

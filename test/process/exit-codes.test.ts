@@ -3,7 +3,8 @@ import { cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { CARDEA, FREE_PORTS, IN_MEMORY, makeFolder, run, start } from '../support/process.ts'
+import { CARDEA, FREE_PORTS, IN_MEMORY, run, start } from '../support/process.ts'
+import { makeFolder } from '../support/scope.ts'
 
 interface Row {
   readonly row: string

@@ -3,7 +3,8 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { NEEDED, OLDER } from '../support/older-node.ts'
-import { CARDEA, get, IN_MEMORY, makeFolder, ROOT, run, type Scope, type Started, start } from '../support/process.ts'
+import { CARDEA, get, IN_MEMORY, ROOT, run, type Started, start } from '../support/process.ts'
+import { makeFolder, type Scope } from '../support/scope.ts'
 
 const startOlder = (scope: Scope, args: readonly string[], bin = CARDEA): Started =>
   start(scope, args, { command: [...OLDER.command, bin] })

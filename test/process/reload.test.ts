@@ -3,17 +3,8 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
-import {
-  CARDEA,
-  get,
-  IN_MEMORY,
-  makeFolder,
-  type Started,
-  signalWhileLoading,
-  signsIn,
-  start,
-  stop,
-} from '../support/process.ts'
+import { CARDEA, get, IN_MEMORY, type Started, signalWhileLoading, signsIn, start, stop } from '../support/process.ts'
+import { makeFolder } from '../support/scope.ts'
 
 const BEFORE = '[chttpd]\nrequire_valid_user = false\n[document]\nname = CouchDB\n[admins]\nada = one\n'
 

@@ -3,10 +3,11 @@ import { createHmac } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openServer } from '../support/gateway.ts'
 import { makeManaged, type Serving } from '../support/managed.ts'
-import { type Scope, start } from '../support/process.ts'
+import { start } from '../support/process.ts'
 import { basic, type Reply, type Request, send } from '../support/request.ts'
+import type { Scope } from '../support/scope.ts'
+import { openServer } from '../support/upstream.ts'
 
 /** Everything that must not appear in the output, by what it is. */
 class Secrets {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { FREE_PORTS, IN_MEMORY, makeFolder, run, start } from '../support/process.ts'
+import { FREE_PORTS, IN_MEMORY, run, start } from '../support/process.ts'
+import { makeFolder } from '../support/scope.ts'
 
 const SERVE = ['serve', ...IN_MEMORY, '--admins.admin', 'pw', '--services.shop', '/shop http://127.0.0.1:1']
 

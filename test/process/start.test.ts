@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { FREE_PORTS, get, makeFolder, ROOT, run, signsIn, start, stop } from '../support/process.ts'
+import { FREE_PORTS, get, ROOT, run, signsIn, start, stop } from '../support/process.ts'
+import { makeFolder } from '../support/scope.ts'
 
 const readPassword = (text: string): string => /^ {2}password {2}(\S+)$/m.exec(text)?.[1] ?? ''
 

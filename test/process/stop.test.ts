@@ -5,18 +5,9 @@ import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
-import {
-  FREE_PORTS,
-  IN_MEMORY,
-  makeFolder,
-  ROOT,
-  run,
-  type Started,
-  signalWhileLoading,
-  start,
-  stop,
-} from '../support/process.ts'
+import { FREE_PORTS, IN_MEMORY, ROOT, run, type Started, signalWhileLoading, start, stop } from '../support/process.ts'
 import { request, sendRaw } from '../support/raw.ts'
+import { makeFolder } from '../support/scope.ts'
 
 const basic = (name: string, password: string) =>
   `Authorization: Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`

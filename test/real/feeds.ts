@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { openStream } from '../support/gateway.ts'
 import { ADMIN, send } from '../support/request.ts'
+import { openStream } from '../support/upstream.ts'
 import type { Credentials, Scene } from './in-front.ts'
 
 const FEEDS = ['continuous', 'eventsource', 'longpoll'] as const

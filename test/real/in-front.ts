@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import { readIni } from '../../src/config/ini.ts'
-import { makeFolder, openFront } from '../support/gateway.ts'
 import { basic } from '../support/request.ts'
+import { makeFolder, type Scope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 import type { Couchdb } from './couchdb.ts'
 import { findBlock } from './guide.ts'
 
@@ -17,10 +18,6 @@ export interface Scene {
   createDatabase(scope: Scope, security?: object): Promise<string>
   /** A user of Cardea, with a random password. */
   createUser(name: string, roles?: readonly string[]): Promise<Credentials>
-}
-
-export interface Scope {
-  after(work: () => unknown): void
 }
 
 export interface Credentials {
@@ -46,7 +43,7 @@ export function testInFront(couchdb: Couchdb, identity: keyof typeof BLOCKS, tes
       writeFileSync(join(folder, 'document-secret'), `${secret}\n`, { mode: 0o600 })
       scope.after(await couchdb.configure(fillSecret(findBlock(BLOCKS[identity].couchdb), secret)))
       const block = findBlock(BLOCKS[identity].cardea).replace('127.0.0.1:15984', couchdb.host)
-      url = (await openFront(scope, toOptions(block.replace('@file:', `@file:${folder}/`)))).document
+      url = (await startServer(scope, toOptions(block.replace('@file:', `@file:${folder}/`)))).document
     })
     after(async () => {
       for (const clear of clearing) await clear()

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { ADMIN } from '../support/request.ts'
+import type { Scope } from '../support/scope.ts'
 import type { Couchdb } from './couchdb.ts'
-import type { Scene, Scope } from './in-front.ts'
+import type { Scene } from './in-front.ts'
 
 export function testReplicator({ url, couchdb, createDatabase, createUser }: Scene): void {
   test('a job copies from Cardea, as one of its users, into CouchDB itself', async (t) => {

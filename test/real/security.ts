@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ADMIN, basic } from '../support/request.ts'
+import type { Scope } from '../support/scope.ts'
 import type { Couchdb } from './couchdb.ts'
-import type { Scene, Scope } from './in-front.ts'
+import type { Scene } from './in-front.ts'
 
 const NONE = { names: [], roles: [] }
 const SECURITY: Readonly<Record<string, object>> = {

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../support/scope.ts'
 import type { Scene } from './in-front.ts'
 
 const run = promisify(execFile)

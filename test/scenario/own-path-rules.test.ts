@@ -1,11 +1,12 @@
 // Paths of Cardea that are in neither database's dialect follow the rules of the door they are asked at.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { makeFolder, openBackend, openFront } from '../support/gateway.ts'
 import { superuser } from '../support/multi-model.ts'
 import { request, sendRaw } from '../support/raw.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
-import type { AnyOptions, DoorName } from '../support/server.ts'
+import { makeFolder } from '../support/scope.ts'
+import { type AnyOptions, type DoorName, startServer } from '../support/server.ts'
+import { openBackend } from '../support/upstream.ts'
 
 const KEYS = '/.well-known/jwks.json'
 /** Beside the control API: as open as the console's files. */
@@ -87,7 +88,7 @@ for (const { door, name, options, expected } of MODES)
     let base = ''
     const closing: (() => unknown)[] = []
     before(async () => {
-      const front = await openFront({ after: (work) => void closing.push(work) }, options)
+      const front = await startServer({ after: (work) => void closing.push(work) }, options)
       base = front[door]
       const body = JSON.stringify({ user: 'ann', passwd: 'apple' })
       await send(front.multiModel, { method: 'POST', path: '/_api/user', headers: { ...ADMIN, ...JSON_TYPE }, body })
@@ -106,8 +107,8 @@ for (const { door, name, options, expected } of MODES)
   })
 
 test('no shared cache keeps a key set that needed a credential', async (t) => {
-  const open = await openFront(t)
-  const closed = await openFront(t, { chttpd: { require_valid_user: true } })
+  const open = await startServer(t)
+  const closed = await startServer(t, { chttpd: { require_valid_user: true } })
   const cacheOf = async (base: string) => (await send(base, { path: KEYS, headers: ADMIN })).headers['cache-control']
   assert.deepEqual(
     [await cacheOf(open.document), await cacheOf(closed.document)],
@@ -116,7 +117,7 @@ test('no shared cache keeps a key set that needed a credential', async (t) => {
 })
 
 test('the rule of a door holds at once when an option changes', async (t) => {
-  const front = await openFront(t)
+  const front = await startServer(t)
   const anonymous = async () => (await send(front.document, { path: KEYS })).status
   assert.equal(await anonymous(), 200)
   const path = '/_node/_local/_config/chttpd/require_valid_user'
@@ -125,7 +126,7 @@ test('the rule of a door holds at once when an option changes', async (t) => {
 })
 
 test('a token for some paths opens the key set only where that is one of them', async (t) => {
-  const front = await openFront(t, { server: { 'authentication-system-only': false } })
+  const front = await startServer(t, { server: { 'authentication-system-only': false } })
   const ask = async (...allowed_paths: string[]) =>
     (await send(front.multiModel, { path: KEYS, headers: { Authorization: superuser({ allowed_paths }) } })).status
   assert.deepEqual([await ask(KEYS), await ask('/_api/version')], [200, 401])
@@ -138,7 +139,7 @@ test('a Unix socket without authentication needs no credential for the key set',
     'authentication-unix-sockets': false,
     'authentication-system-only': false,
   }
-  await openFront(t, { server })
+  await startServer(t, { server })
   assert.equal((await sendRaw({ path }, request(KEYS))).status, 200)
 })
 
@@ -160,7 +161,7 @@ describe('paths that are answered without identity examine no credential', () =>
   ]
   for (const [method, path, status] of ROWS)
     test(`${method} ${path} does not count for the lockout`, async (t) => {
-      const front = await openFront(t, lockout)
+      const front = await startServer(t, lockout)
       for (let i = 0; i < 5; i += 1)
         assert.equal((await send(front.multiModel, { method, path, headers: WRONG })).status, status)
       assert.equal((await send(front.multiModel, { path: '/_api/version', headers: ADMIN })).status, 200)
@@ -168,7 +169,7 @@ describe('paths that are answered without identity examine no credential', () =>
 
   test('on an open service they are examined and count', async (t) => {
     const backend = await openBackend(t)
-    const front = await openFront(t, lockout, { services: { shop: `/shop ${backend.url}` } })
+    const front = await startServer(t, lockout, { services: { shop: `/shop ${backend.url}` } })
     for (let i = 0; i < 5; i += 1)
       assert.equal((await send(front.multiModel, { path: '/shop', headers: WRONG })).status, 200)
     assert.equal((await send(front.multiModel, { path: '/_api/version', headers: ADMIN })).status, 401)

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { createBrowser } from '../support/browser.ts'
-import { type Observed, observe, type RecordedEvent } from '../support/events.ts'
 import { ADMIN, basic, type Reply, type Request, send } from '../support/request.ts'
+import { type RecordedEvent, renderLogLine, type Server, startServer } from '../support/server.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const SECRET = 'a-secret-of-proxies-and-cookies'
@@ -31,10 +31,10 @@ const put = (path: string, body: unknown, headers: Record<string, string> = ADMI
 
 const userDocument = (name: string, password: string) => ({ name, password, roles: ['reader'], type: 'user' })
 
-async function createUser({ document, take }: Observed, name: string, password: string): Promise<void> {
+async function createUser({ document, takeEvents }: Server, name: string, password: string): Promise<void> {
   const path = `/_users/org.couchdb.user:${name}`
   assert.equal((await send(document, put(path, userDocument(name, password)))).status, 201)
-  take()
+  takeEvents()
 }
 
 function mintJwt(claims: object): string {
@@ -55,8 +55,8 @@ const isAdministratorSignIn = ({ event, subject }: RecordedEvent) => event === '
 /** What a row expects of each event, in order; fields that are not named may be anything. */
 type Expected = readonly (readonly [event: string, fields: Readonly<Record<string, unknown>>])[]
 
-function assertEvents(observed: Observed, expected: Expected): void {
-  const events = observed.take().filter((event) => !isAdministratorSignIn(event))
+function assertEvents(server: Server, expected: Expected): void {
+  const events = server.takeEvents().filter((event) => !isAdministratorSignIn(event))
   assert.deepEqual(
     events.map(({ event }) => event),
     expected.map(([event]) => event),
@@ -267,22 +267,22 @@ const ROWS: readonly Row[] = [
 
 for (const row of ROWS) {
   test(`records ${row.name}`, async (t) => {
-    const observed = await observe(t, OPTIONS)
-    await createUser(observed, 'jo', 'right')
-    const answer = await send(observed[row.door ?? 'document'], row.send)
+    const server = await startServer(t, OPTIONS)
+    await createUser(server, 'jo', 'right')
+    const answer = await send(server[row.door ?? 'document'], row.send)
     assert.equal(answer.status, row.status, answer.body)
-    assertEvents(observed, row.events)
+    assertEvents(server, row.events)
   })
 }
 
 test('records no text that a client typed into the name', async (t) => {
-  const observed = await observe(t, OPTIONS)
-  const { document, multiModel, lines, take } = observed
-  await createUser(observed, 'jo', 'right')
+  const server = await startServer(t, OPTIONS)
+  const { document, multiModel, log, takeEvents } = server
+  await createUser(server, 'jo', 'right')
   const until = Math.floor(Date.now() / 1000) + 600
   const made = await send(multiModel, post('/_api/token/jo', { name: 'x', valid_until: until }, ADMIN))
   const secrets = [String(JSON.parse(made.body).token), mintJwt({ sub: 'jo', exp })]
-  take()
+  takeEvents()
   for (const secret of secrets) {
     // the last ones reach the limits, whose events name accounts too
     for (let turn = 0; turn < 25; turn += 1) {
@@ -290,19 +290,20 @@ test('records no text that a client typed into the name', async (t) => {
       await send(multiModel, { path: '/_api/version', headers: { Authorization: basic(secret, 'wrong') } })
     }
   }
-  await observed.cardea.close()
-  assert.ok(take().some(({ event, subject }) => event === 'limit.started' && subject === '(unknown name)'))
-  for (const secret of secrets) assert.ok(!lines.some((line) => line.includes(secret.slice(0, 20))), 'in the log')
+  await server.cardea.close()
+  assert.ok(takeEvents().some(({ event, subject }) => event === 'limit.started' && subject === '(unknown name)'))
+  for (const secret of secrets)
+    assert.ok(!log.some((line) => renderLogLine(line).includes(secret.slice(0, 20))), 'in the log')
 })
 
 test('records the name of a deactivated user', async (t) => {
-  const observed = await observe(t, OPTIONS)
-  await createUser(observed, 'jo', 'right')
+  const server = await startServer(t, OPTIONS)
+  await createUser(server, 'jo', 'right')
   const off = { ...post('/_api/user/jo', { active: false }, ADMIN), method: 'PATCH' }
-  assert.equal((await send(observed.multiModel, off)).status, 200)
-  observed.take()
-  await send(observed.document, post('/_session', { name: 'jo', password: 'right' }))
-  assertEvents(observed, [['sign-in.refused', { subject: 'jo', reason: 'no active user of this name' }]])
+  assert.equal((await send(server.multiModel, off)).status, 200)
+  server.takeEvents()
+  await send(server.document, post('/_session', { name: 'jo', password: 'right' }))
+  assertEvents(server, [['sign-in.refused', { subject: 'jo', reason: 'no active user of this name' }]])
 })
 
 /** The cookie with its last byte changed: that is a byte of the signature. */
@@ -331,109 +332,107 @@ test('records a session cookie with a wrong signature, in every form', async (t)
     async () => classic,
   ]
   for (const [at, create] of FORMS.entries()) {
-    const observed = await observe(t, OPTIONS)
-    await createUser(observed, 'jo', 'right')
-    const Cookie = await create(observed.document)
-    observed.take()
-    const answer = await send(observed.document, { path: '/_session', headers: { Cookie } })
+    const server = await startServer(t, OPTIONS)
+    await createUser(server, 'jo', 'right')
+    const Cookie = await create(server.document)
+    server.takeEvents()
+    const answer = await send(server.document, { path: '/_session', headers: { Cookie } })
     assert.equal(JSON.parse(answer.body).userCtx.name, null, `form ${at}`)
-    assertEvents(observed, [['sign-in.refused', { reason: FORGED, handler: 'cookie', subject: undefined }]])
+    assertEvents(server, [['sign-in.refused', { reason: FORGED, handler: 'cookie', subject: undefined }]])
   }
 })
 
 test('does not record a session cookie that is revoked or expired', async (t) => {
-  const observed = await observe(t, OPTIONS)
-  const { document } = observed
-  await createUser(observed, 'jo', 'right')
+  const server = await startServer(t, OPTIONS)
+  const { document } = server
+  await createUser(server, 'jo', 'right')
   const open = async () => cookieOf(await send(document, post('/_session', { name: 'jo', password: 'right' })))
   const [ended, replaced] = [await open(), await open()]
   await send(document, { method: 'DELETE', path: '/_session', headers: { Cookie: ended } })
   const change = { ...post('/_api/user/jo', { passwd: 'new' }, ADMIN), method: 'PATCH' }
-  assert.equal((await send(observed.multiModel, change)).status, 200)
+  assert.equal((await send(server.multiModel, change)).status, 200)
   const expired = `AuthSession=${Buffer.from(`jo:5F000000:${'x'.repeat(32)}`).toString('base64url')}`
-  observed.take()
+  server.takeEvents()
   for (const Cookie of [ended, replaced, expired]) await send(document, { path: '/_session', headers: { Cookie } })
-  assertEvents(observed, [])
+  assertEvents(server, [])
 })
 
 test('records a tampered admin cookie and a wrong page token', async (t) => {
-  const observed = await observe(t, OPTIONS)
-  const { document, take } = observed
+  const server = await startServer(t, OPTIONS)
+  const { document, takeEvents } = server
   const browser = createBrowser(document)
   assert.equal((await browser.signIn('admin', 'adminpw')).status, 200)
   const right = browser.cookie
-  take()
+  takeEvents()
   await browser.ask('/users', { headers: { 'X-Cardea-Page-Token': 'wrong' } })
-  assertEvents(observed, [
-    ['sign-in.refused', { reason: 'wrong page token', handler: 'admin-session', actor: 'admin' }],
-  ])
-  const other = await observe(t, OPTIONS)
+  assertEvents(server, [['sign-in.refused', { reason: 'wrong page token', handler: 'admin-session', actor: 'admin' }]])
+  const other = await startServer(t, OPTIONS)
   for (const cookie of [tamper(right), 'CardeaAdmin=%%%']) {
     const anyone = createBrowser(other.document)
     anyone.cookie = cookie
     await anyone.ask('/users')
   }
-  const [first] = other.take()
+  const [first] = other.takeEvents()
   assert.equal(first?.event, 'sign-in.refused')
   assert.match(String(first?.['reason']), /^admin cookie ignored/)
 })
 
 test('records one sign-in for many requests with the same Basic credential', async (t) => {
-  const observed = await observe(t, OPTIONS)
-  await createUser(observed, 'jo', 'right')
+  const server = await startServer(t, OPTIONS)
+  await createUser(server, 'jo', 'right')
   const request = { path: '/', headers: { Authorization: basic('jo', 'right') } }
-  for (let requests = 0; requests < 5; requests += 1) await send(observed.document, request)
-  assertEvents(observed, [['sign-in.accepted', { subject: 'jo', opened: 'first use', handler: 'default' }]])
+  for (let requests = 0; requests < 5; requests += 1) await send(server.document, request)
+  assertEvents(server, [['sign-in.accepted', { subject: 'jo', opened: 'first use', handler: 'default' }]])
 })
 
 test('records a sign-in again after the password changed', async (t) => {
-  const observed = await observe(t, OPTIONS)
-  await createUser(observed, 'jo', 'right')
+  const server = await startServer(t, OPTIONS)
+  await createUser(server, 'jo', 'right')
   const signIn = (password: string) =>
-    send(observed.document, { path: '/', headers: { Authorization: basic('jo', password) } })
+    send(server.document, { path: '/', headers: { Authorization: basic('jo', password) } })
   await signIn('right')
   const change = { ...post('/_api/user/jo', { passwd: 'another' }, ADMIN), method: 'PATCH' }
-  await send(observed.multiModel, change)
-  observed.take()
+  await send(server.multiModel, change)
+  server.takeEvents()
   await signIn('another')
-  assertEvents(observed, [['sign-in.accepted', { subject: 'jo', opened: 'first use' }]])
+  assertEvents(server, [['sign-in.accepted', { subject: 'jo', opened: 'first use' }]])
 })
 
 test('records a sign-out at either door', async (t) => {
-  const observed = await observe(t, OPTIONS)
-  await createUser(observed, 'jo', 'right')
-  const session = await send(observed.document, post('/_session', { name: 'jo', password: 'right' }))
+  const server = await startServer(t, OPTIONS)
+  await createUser(server, 'jo', 'right')
+  const session = await send(server.document, post('/_session', { name: 'jo', password: 'right' }))
   const Cookie = session.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
-  const issued = await send(observed.multiModel, post('/_open/auth', { username: 'jo', password: 'right' }))
+  const issued = await send(server.multiModel, post('/_open/auth', { username: 'jo', password: 'right' }))
   const Authorization = `bearer ${JSON.parse(issued.body).jwt}`
-  observed.take()
-  await send(observed.document, { method: 'DELETE', path: '/_session', headers: { Cookie } })
-  await send(observed.multiModel, { method: 'DELETE', path: '/_open/auth', headers: { Authorization } })
-  assertEvents(observed, [
+  server.takeEvents()
+  await send(server.document, { method: 'DELETE', path: '/_session', headers: { Cookie } })
+  await send(server.multiModel, { method: 'DELETE', path: '/_open/auth', headers: { Authorization } })
+  assertEvents(server, [
     ['sign-out', { ...FROM, subject: 'jo', actor: 'jo', handler: 'cookie', door: 'document' }],
     ['sign-out', { ...FROM, subject: 'jo', actor: 'jo', handler: 'bearer', door: 'multi-model' }],
   ])
 })
 
 test('records repeated refusals of one peer once, and their count at the end', async (t) => {
-  const observed = await observe(t)
+  const server = await startServer(t)
   for (let guess = 0; guess < 20; guess += 1)
-    await send(observed.multiModel, post('/_open/auth', { username: `user${guess}`, password: 'guess' }))
-  assertEvents(observed, [['sign-in.refused', { subject: '(unknown name)' }]])
-  await observed.cardea.close()
-  assertEvents(observed, [['sign-in.refused', { subject: '(unknown name)', count: 19 }]])
+    await send(server.multiModel, post('/_open/auth', { username: `user${guess}`, password: 'guess' }))
+  assertEvents(server, [['sign-in.refused', { subject: '(unknown name)' }]])
+  await server.cardea.close()
+  assertEvents(server, [['sign-in.refused', { subject: '(unknown name)', count: 19 }]])
 })
 
 test('the name of a client cannot forge a line of the log', async (t) => {
-  const observed = await observe(t)
+  const server = await startServer(t)
   const name = 'jo\n{"event":"sign-in.accepted"}'
-  await send(observed.document, post('/_session', { name, password: 'x' }))
-  assertEvents(observed, [['sign-in.refused', { subject: '(unknown name)' }]])
+  await send(server.document, post('/_session', { name, password: 'x' }))
+  assertEvents(server, [['sign-in.refused', { subject: '(unknown name)' }]])
 })
 
 test('clients that disconnect while their password waits to be hashed are no errors', async (t) => {
-  const observed = await observe(t, { chttpd_auth: { iterations: 300_000 } })
-  const { hostname, port } = new URL(observed.document)
+  const server = await startServer(t, { chttpd_auth: { iterations: 300_000 } })
+  const { hostname, port } = new URL(server.document)
   const sockets = Array.from({ length: 40 }, (_, number) => {
     const request = `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(`user${number}`, 'guess')}\r\n\r\n`
     return connect({ host: hostname, port: Number(port) }).on('connect', function (this: Socket) {
@@ -442,11 +441,11 @@ test('clients that disconnect while their password waits to be hashed are no err
   })
   await Promise.all(sockets.map((socket) => once(socket, 'finish')))
   // arrives after all of them, and is hashed after those that stayed
-  const later = send(observed.document, { path: '/', headers: ADMIN })
+  const later = send(server.document, { path: '/', headers: ADMIN })
   for (const socket of sockets) socket.destroy()
   assert.equal((await later).status, 200)
   assert.deepEqual(
-    observed.lines.filter((line) => line.includes('"level":"error"')),
+    server.log.filter(({ level }) => level === 'error'),
     [],
   )
 })

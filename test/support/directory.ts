@@ -11,6 +11,7 @@ import type { SecurityEvents } from '../../src/observe/security-events.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { followChanges } from '../../src/store/feed.ts'
+import type { Scope } from './scope.ts'
 
 export const setRoles = (directory: UserEditor, name: string, roles: readonly string[]): Promise<User> =>
   directory.changeUser(name, 'any', (user) => ({ ...user, document: { ...user.document, roles } }))
@@ -71,10 +72,6 @@ const SETTINGS: DirectorySettings = {
 }
 
 const OWN_KEY = Buffer.from('the own key of every node of a test')
-
-interface Scope {
-  after(work: () => unknown): void
-}
 
 /** A directory over a store of its own or a shared one, with the administrators the store holds. */
 export async function openTestNode(scope: Scope, options: TestNodeOptions = {}): Promise<TestNode> {

@@ -14,6 +14,7 @@ import type { Mount } from '../../src/http/dispatch.ts'
 import { createDoor, type DoorLimits } from '../../src/http/door.ts'
 import type { Dialect, Route } from '../../src/http/request-context.ts'
 import { type Endpoint, type ListenerLimits, listen } from '../../src/http/server.ts'
+import type { Scope } from './scope.ts'
 
 const DOCUMENT: DocumentSettings = {
   requireValidUser: false,
@@ -182,11 +183,6 @@ function createDialect({
           },
         })
   return { ...base, routes: [...base.routes, ...routes] }
-}
-
-/** What a test or a suite gives to clean up after itself. */
-interface Scope {
-  after(work: () => unknown): void
 }
 
 /** A door of its own on any free port of the loopback, with small limits and one more route; closed with its scope. */

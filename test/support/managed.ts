@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolder, run, type Scope, type Started, start } from './process.ts'
+import { run, type Started, start } from './process.ts'
+import { makeFolder, type Scope } from './scope.ts'
 
 export const ADMIN_PASSWORD = 'the-password-of-admin'
 

@@ -1,7 +1,8 @@
 // Users for scenarios of the multi-model door, and rows of requests against them.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { AS_ADMIN, basic, type MultiModel, openMultiModel, type Scope } from './multi-model.ts'
+import { AS_ADMIN, basic, type MultiModel, openMultiModel } from './multi-model.ts'
+import type { Scope } from './scope.ts'
 
 export const refusal = (code: number, errorNum: number, errorMessage: string) => ({
   error: true,

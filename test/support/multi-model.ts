@@ -1,11 +1,7 @@
 import { createHmac, type KeyObject, sign } from 'node:crypto'
 import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
 import { ADMIN, basic, send } from './request.ts'
-
-/** What a test or a suite gives to clean up after itself. */
-export interface Scope {
-  after(work: () => unknown): void
-}
+import type { Scope } from './scope.ts'
 
 export interface Asked {
   /** The whole value of `Authorization`. */

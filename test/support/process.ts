@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Scope } from './scope.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const CARDEA = join(ROOT, 'bin', 'cardea')
@@ -13,17 +13,6 @@ export const CARDEA = join(ROOT, 'bin', 'cardea')
 export const FREE_PORTS = ['--chttpd.port', '0', '--server.endpoint', 'tcp://127.0.0.1:0']
 /** Nothing on disk, and hashes that cost nothing. */
 export const IN_MEMORY = [...FREE_PORTS, '--store.url', 'sqlite::memory:', '--chttpd_auth.iterations', '1']
-
-/** What a test or a suite gives to clean up after itself. */
-export interface Scope {
-  after(work: () => unknown): void
-}
-
-export function makeFolder(scope: Scope): string {
-  const folder = mkdtempSync(join(tmpdir(), 'cardea-process-'))
-  scope.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 export interface StartOptions {
   /** The program and its first arguments; by default this Node with the command of the checkout. */

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { type Reply, type Request, send } from './request.ts'
-import { type AnyOptions, type DoorName, type Scope, type Server, startServer } from './server.ts'
+import type { Scope } from './scope.ts'
+import { type AnyOptions, type DoorName, type Server, startServer } from './server.ts'
 
 export interface Row extends Request {
   readonly name: string

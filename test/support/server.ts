@@ -1,14 +1,22 @@
 /** The server of a test: real, in this process, on free ports. */
+import type { Log, LogFields } from '../../src/base/log.ts'
 import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
+import type { Scope } from './scope.ts'
 
 export type DoorName = 'document' | 'multiModel'
 
 /** Options of the emulated servers too, which the types of the library leave out. */
 export type AnyOptions = Readonly<Record<string, Readonly<Record<string, string | number | boolean | undefined>>>>
 
-/** What a test or a suite gives to clean up after itself. */
-export interface Scope {
-  after(work: () => unknown): void
+export interface LogLine {
+  readonly level: keyof Log
+  readonly message: string
+  readonly fields: LogFields
+}
+
+export interface RecordedEvent extends LogFields {
+  readonly event: string
+  readonly level: string
 }
 
 export interface Server {
@@ -16,15 +24,49 @@ export interface Server {
   /** The URL of each door. */
   readonly document: string
   readonly multiModel: string
+  readonly log: readonly LogLine[]
+  /** The security events since the last call that a request caused. */
+  takeEvents(): readonly RecordedEvent[]
 }
 
 /** Closed with its scope. Options are merged section by section. */
 export async function startServer(scope: Scope, ...given: readonly (AnyOptions | CardeaOptions)[]): Promise<Server> {
+  const { log, lines, takeEvents } = recordLog()
+  const cardea = await createTestCardea({ options: mergeOptions(given), log })
+  scope.after(() => cardea.close())
+  const { document, multiModel } = await cardea.listen()
+  return { cardea, document: document[0] ?? '', multiModel: multiModel[0] ?? '', log: lines, takeEvents }
+}
+
+function mergeOptions(given: readonly (AnyOptions | CardeaOptions)[]): CardeaOptions {
   const options: Record<string, object> = {}
   for (const sections of given)
     for (const [section, values] of Object.entries(sections)) options[section] = { ...options[section], ...values }
-  const cardea = await createTestCardea({ options })
-  scope.after(() => cardea.close())
-  const { document, multiModel } = await cardea.listen()
-  return { cardea, document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
+  return options
+}
+
+function recordLog() {
+  const lines: LogLine[] = []
+  let taken = 0
+  const write =
+    (level: keyof Log) =>
+    (message: string, fields: LogFields = {}) =>
+      void lines.push({ level, message, fields })
+  const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+  const takeEvents = () => {
+    const fresh = lines.slice(taken)
+    taken = lines.length
+    return fresh.flatMap(({ level, fields }) => {
+      const { event } = fields
+      return typeof event === 'string' && !event.startsWith('server.') ? [{ ...fields, event, level }] : []
+    })
+  }
+  return { log, lines, takeEvents }
+}
+
+/** A line of the log with everything a reader could find in it. */
+export function renderLogLine({ level, message, fields }: LogLine): string {
+  const { error } = fields
+  const detail = error instanceof Error ? `${error.stack} ${JSON.stringify(error)} ${String(error.cause)}` : undefined
+  return JSON.stringify({ level, message, ...fields, error: detail })
 }

@@ -5,7 +5,8 @@ import { describe, it, type TestContext } from 'node:test'
 import type { Log } from '../../src/base/log.ts'
 import { createTestCardea } from '../../src/index.ts'
 import { superuser } from '../support/multi-model.ts'
-import { get, makeFolder } from '../support/process.ts'
+import { get } from '../support/process.ts'
+import { makeFolder } from '../support/scope.ts'
 
 const FIRST = 'one-secret-that-is-long-enough-for-all'
 const KEY = { kty: 'oct', kid: 'a', alg: 'HS256', k: Buffer.alloc(32, 'k').toString('base64url') }

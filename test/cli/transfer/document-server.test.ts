@@ -4,13 +4,10 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import { loadAdministrators, openServerSource, readServerUrl } from '../../../src/cli/transfer/document-server.ts'
+import type { Scope } from '../../support/scope.ts'
 
 const PREFIX = 'org.couchdb.user:'
 const AUTHORIZATION = 'Basic YWRtaW46c2VjcmV0'
-
-interface Scope {
-  after(work: () => unknown): void
-}
 
 async function listen(scope: Scope, answer: RequestListener): Promise<URL> {
   const server: Server = createServer(answer).listen(0, '127.0.0.1')

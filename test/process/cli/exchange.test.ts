@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ADMIN_PASSWORD, type Managed, makeManaged } from '../../support/managed.ts'
-import { CARDEA, type Scope, signsIn, start, stop } from '../../support/process.ts'
+import { CARDEA, signsIn, start, stop } from '../../support/process.ts'
+import type { Scope } from '../../support/scope.ts'
 
 const derive = (password: string) => pbkdf2Sync(password, 'salt', 10, 32, 'sha256').toString('hex')
 

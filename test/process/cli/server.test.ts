@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { lockStore } from '../../../src/store/lock.ts'
 import { ADMIN_PASSWORD, makeManaged } from '../../support/managed.ts'
-import { get, makeFolder, run, signsIn, start, stop } from '../../support/process.ts'
+import { get, run, signsIn, start, stop } from '../../support/process.ts'
+import { makeFolder } from '../../support/scope.ts'
 
 it('what a command changes through a running server holds at both doors when it has ended', async (t) => {
   const { cardea, serve } = makeManaged(t)

@@ -5,11 +5,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
 import { ADMIN, basic, type Reply, type Request, send } from '../../support/request.ts'
+import type { Scope } from '../../support/scope.ts'
 import type { AnyOptions } from '../../support/server.ts'
-
-interface Scope {
-  after(work: () => unknown): void
-}
 
 /** Starts a server for one test, with requests to its configuration as an administrator. */
 async function open(scope: Scope, options: AnyOptions = {}, files: readonly string[] = []) {

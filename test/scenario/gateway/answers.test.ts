@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
-import { beforeDocument, openFront } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument } from '../../support/upstream.ts'
 
 /** What the server behind does with each request. */
 let respond: (socket: Socket) => void = () => {}
@@ -19,7 +20,7 @@ after(() => {
   for (const socket of sockets) socket.destroy()
   server.close()
 })
-const front = await openFront({ after }, beforeDocument(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+const front = await startServer({ after }, beforeDocument(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 const port = Number(new URL(front.document).port)
 
 /** All the client receives for an answer of these bytes, one character a byte. */

@@ -1,13 +1,14 @@
 // The API version prefix of the multi-model database: what it means to each kind of path at the door.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
 import { superuser, userToken } from '../../support/multi-model.ts'
 import { ADMIN, basic, type Reply, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
 const backend = await openBackend({ after })
 const services = { services: { shop: `/shop ${backend.url}` } }
-const front = await openFront({ after }, beforeMultiModel({ after }, backend.url), services)
+const front = await startServer({ after }, beforeMultiModel({ after }, backend.url), services)
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const ANN = { Authorization: basic('ann', 'apple') }
 

@@ -4,18 +4,11 @@ import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import {
-  beforeDocument,
-  beforeMultiModel,
-  type Front,
-  makeFolder,
-  openBackend,
-  openFront,
-  openToken,
-  UPSTREAM_SECRET,
-} from '../../support/gateway.ts'
 import { makeToken, now } from '../../support/multi-model.ts'
 import { ADMIN, basic, type Request, send } from '../../support/request.ts'
+import { makeFolder } from '../../support/scope.ts'
+import { type Server, startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend, openToken, UPSTREAM_SECRET } from '../../support/upstream.ts'
 
 const AS_ADMIN = { ...ADMIN, 'Content-Type': 'application/json' }
 
@@ -25,7 +18,7 @@ const both = {
 }
 
 /** Asks, and gives the status with how much reached the server behind. */
-async function attempt(door: 'document' | 'multiModel', sent: Request, of: Front): Promise<[number, number]> {
+async function attempt(door: 'document' | 'multiModel', sent: Request, of: Server): Promise<[number, number]> {
   const before = backend.seen.length
   const { status } = await send(of[door], sent)
   return [status, backend.seen.length - before]
@@ -34,7 +27,7 @@ async function attempt(door: 'document' | 'multiModel', sent: Request, of: Front
 test('CVE-2026-33496, CVE-2021-32701: what one door verified is nothing to the other', async (t) => {
   const key = 'a-key-of-the-document-door-alone-here'
   const jwt_keys = { 'hmac:_default': Buffer.from(key).toString('base64') }
-  const own = await openFront(t, both, { jwt_keys })
+  const own = await startServer(t, both, { jwt_keys })
   const claims = { sub: 'admin', preferred_username: 'admin', iss: 'arangodb', exp: now() + 60 }
   const [document, multiModel] = [makeToken(claims, { secret: key }), makeToken(claims)].map((text) => ({
     Authorization: `Bearer ${text}`,
@@ -48,7 +41,7 @@ test('CVE-2026-33496, CVE-2021-32701: what one door verified is nothing to the o
 })
 
 test('CVE-2026-35039: a token that is used again is never somebody else’s', async (t) => {
-  const own = await openFront(t, both)
+  const own = await startServer(t, both)
   const users = [
     ['a', ['b', 'c']],
     ['a b', ['c']],
@@ -98,10 +91,10 @@ async function openWithKeys(t: TestContext) {
     pem.replaceAll('PUBLIC KEY', 'RSA PUBLIC KEY'),
     pem.replaceAll('\n', '\\n'),
   ]
-  return { own: await openFront(t, both, { jwt_keys }), texts, jwk, privateKey: curve.privateKey }
+  return { own: await startServer(t, both, { jwt_keys }), texts, jwk, privateKey: curve.privateKey }
 }
 
-async function refuse(own: Front, token: string, name: string): Promise<void> {
+async function refuse(own: Server, token: string, name: string): Promise<void> {
   const headers = { Authorization: `Bearer ${token}` }
   const [document, reached] = await attempt('document', { path: '/db', headers }, own)
   assert.ok(document >= 400 && document < 500 && reached === 0, `${name}: ${document}, ${reached} reached`)
@@ -121,7 +114,7 @@ test('CVE-2023-48223, CVE-2026-34950: no text of a public key is a secret', asyn
 
 test('CVE-2026-107723: what is signed and is no object claims nothing', async (t) => {
   const key = 'a-key-of-the-document-door-alone-here'
-  const own = await openFront(t, both, { jwt_keys: { 'hmac:_default': Buffer.from(key).toString('base64') } })
+  const own = await startServer(t, both, { jwt_keys: { 'hmac:_default': Buffer.from(key).toString('base64') } })
   for (const claims of [[CLAIMS], [], 'admin', 1, null, true])
     for (const secret of [key, undefined])
       await refuse(own, makeToken(claims, secret === undefined ? {} : { secret }), JSON.stringify(claims))

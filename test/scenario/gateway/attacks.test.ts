@@ -5,9 +5,10 @@ import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { OPTIONS } from '../../../src/config/option-table.ts'
 import { createTestCardea } from '../../../src/index.ts'
-import { beforeDocument, beforeMultiModel, type Front, openBackend, openFront } from '../../support/gateway.ts'
 import { request, sendRaw } from '../../support/raw.ts'
 import { ADMIN, basic, type Request, send } from '../../support/request.ts'
+import { type Server, startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const AS_ADMIN = { ...ADMIN, ...JSON_TYPE }
@@ -74,16 +75,16 @@ const both = {
   upstream: { ...beforeDocument(backend.url)['upstream'], ...beforeMultiModel({ after }, backend.url)['upstream'] },
   services: { shop: `/shop ${service.url}` },
 }
-const front = await openFront({ after }, both)
+const front = await startServer({ after }, both)
 
 /** Asks, and gives the status with how much reached the servers behind. */
-async function attempt(door: 'document' | 'multiModel', sent: Request, of: Front = front): Promise<[number, number]> {
+async function attempt(door: 'document' | 'multiModel', sent: Request, of: Server = front): Promise<[number, number]> {
   const before = backend.seen.length + service.seen.length
   const { status } = await send(of[door], sent)
   return [status, backend.seen.length + service.seen.length - before]
 }
 
-const addUser = (of: Front, name: string, roles: readonly string[]) =>
+const addUser = (of: Server, name: string, roles: readonly string[]) =>
   send(of.document, {
     method: 'PUT',
     path: `/_users/org.couchdb.user:${name}`,
@@ -117,7 +118,7 @@ const spell = (name: string): readonly string[] => {
 }
 
 test('CVE-2017-12636, CVE-2018-8007, CVE-2018-11769, CVE-2018-17188: no spelling sets what HTTP may not set', async (t) => {
-  const plain = await openFront(t)
+  const plain = await startServer(t)
   const ask = (method: string, path: string, body?: string) =>
     send(plain.document, {
       method,
@@ -154,7 +155,7 @@ const CLOSED = [
 
 for (const option of ['require_valid_user', 'require_valid_user_except_for_up'])
   test(`CVE-2020-1955: ${option} leaves nothing open`, async (t) => {
-    const strict = await openFront(t, both, { chttpd: { [option]: true } })
+    const strict = await startServer(t, both, { chttpd: { [option]: true } })
     for (const path of CLOSED)
       for (const method of ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'])
         assert.deepEqual(await attempt('document', { method, path }, strict), [401, 0], `${method} ${path}`)
@@ -177,7 +178,7 @@ test('CVE-2022-24706: no secret is known beforehand, none is missing, and doors 
 })
 
 test('CVE-2021-25940: nothing of before a new password passes', async (t) => {
-  const own = await openFront(t, both)
+  const own = await startServer(t, both)
   const made = await addUser(own, 'ada', [])
   const body = JSON.stringify({ name: 'ada', password: 'pw' })
   const session = await send(own.document, { method: 'POST', path: '/_session', headers: JSON_TYPE, body })
@@ -216,7 +217,7 @@ test('ArangoDB 2026-03: server-side programs are for nobody without a credential
 
 test('CVE-2026-76835: who is trusted unless told is this machine, not the Internet', async (t) => {
   assert.deepEqual(OPTIONS.chttpd.trusted_proxies.initial, ['loopback'])
-  const strict = await openFront(t, both, { chttpd: { require_valid_user: true } })
+  const strict = await startServer(t, both, { chttpd: { require_valid_user: true } })
   // nor does one that is trusted say which path is meant
   const headers = { 'X-Forwarded-Uri': '/_up', 'X-Forwarded-Prefix': '/_up', 'X-Original-URI': '/_up' }
   assert.deepEqual(await attempt('document', { path: '/db', headers }, strict), [401, 0])
@@ -236,7 +237,7 @@ test('GHSA-pxq7-h93f-9jrg: a fragment is no part of a target', async () => {
 test('Oathkeeper 26.2: X-Forwarded-Proto of a stranger changes nothing', async (t) => {
   const body = JSON.stringify({ name: 'admin', password: 'adminpw' })
   const headers = { ...JSON_TYPE, 'X-Forwarded-Proto': 'https', 'X-Forwarded-Ssl': 'on' }
-  const stranger = await openFront(t, both, { chttpd: { trusted_proxies: 'none' } })
+  const stranger = await startServer(t, both, { chttpd: { trusted_proxies: 'none' } })
   const answer = await send(stranger.document, { method: 'POST', path: '/_session', headers, body })
   assert.doesNotMatch(answer.headers['set-cookie']?.[0] ?? '', /secure/i)
   assert.match(answer.headers['set-cookie']?.[0] ?? '', /^AuthSession=/)

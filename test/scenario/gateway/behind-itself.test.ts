@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { makeFolder, openFront } from '../../support/gateway.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
+import { makeFolder } from '../../support/scope.ts'
+import { startServer } from '../../support/server.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const SHARED = 'the-secret-only-the-inner-one-trusts'
@@ -24,8 +25,8 @@ const makeUser = async (base: string, name: string, password: string, database: 
 test('a door behind a door believes who the outer one says is asking, and nobody else', async (t) => {
   const folder = makeFolder(t)
   writeFileSync(join(folder, 'secret'), SHARED)
-  const inner = await openFront(t, { server: { 'jwt-secret': SHARED } })
-  const outer = await openFront(t, {
+  const inner = await startServer(t, { server: { 'jwt-secret': SHARED } })
+  const outer = await startServer(t, {
     upstream: {
       'multi-model': inner.multiModel,
       'multi-model-secret-keyfile': join(folder, 'secret'),

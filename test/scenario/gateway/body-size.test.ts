@@ -1,13 +1,14 @@
 // The largest body the document door passes on: as large as the database takes, unless the option is given.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { beforeDocument, openBackend, openFront } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, openBackend } from '../../support/upstream.ts'
 
 const backend = await openBackend({ after })
-const limited = await openFront({ after }, beforeDocument(backend.url), { chttpd: { max_http_request_size: 10 } })
-const open = await openFront({ after }, beforeDocument(backend.url))
+const limited = await startServer({ after }, beforeDocument(backend.url), { chttpd: { max_http_request_size: 10 } })
+const open = await startServer({ after }, beforeDocument(backend.url))
 
 const HEAD = `POST /db HTTP/1.1\r\nHost: a\r\nAuthorization: ${ADMIN.Authorization}\r\n`
 const byLength = (bytes: number) => `${HEAD}Content-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { beforeDocument, openBackend, openFront } from '../../support/gateway.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, openBackend } from '../../support/upstream.ts'
 
 const HEADERS = { ...ADMIN, 'Content-Type': 'application/json' }
 
 const backend = await openBackend({ after })
-const front = await openFront({ after }, beforeDocument(backend.url))
+const front = await startServer({ after }, beforeDocument(backend.url))
 
 /** The status, and whether the database behind was asked. */
 async function ask(method: string, path: string): Promise<readonly [number, boolean]> {
@@ -135,7 +136,7 @@ test('the options that administrators change over HTTP are forwarded, on every n
 })
 
 test('without a database behind, a section that could start programs is protected in every spelling', async (t) => {
-  const alone = await openFront(t)
+  const alone = await startServer(t)
   for (const section of ['query_servers', 'Query_Servers', 'query_servers%20', 'OS_DAEMONS']) {
     const path = `/_node/_local/_config/${section}/x`
     for (const method of ['PUT', 'DELETE'])
@@ -184,7 +185,7 @@ const openDatabase = (scope: { after(work: () => unknown): void }) =>
 
 test('no secret of the database is shown, on any node, as a whole, by section or by key', async (t) => {
   const database = await openDatabase(t)
-  const { document } = await openFront(t, beforeDocument(database.url))
+  const { document } = await startServer(t, beforeDocument(database.url))
   const keys = Object.entries(CONFIGURATION).flatMap(([section, values]) =>
     Object.keys(values).map((key) => `/${section}/${encodeURIComponent(key)}`),
   )
@@ -229,7 +230,7 @@ const UNREADABLE: readonly (readonly [name: string, answer: (response: ServerRes
 for (const [name, answer] of UNREADABLE)
   test(`a configuration that ${name} is 502, and nothing of it is shown`, async (t) => {
     const database = await openBackend(t, (_request, response) => answer(response))
-    const { document } = await openFront(t, beforeDocument(database.url))
+    const { document } = await startServer(t, beforeDocument(database.url))
     const { status, body } = await send(document, { path: '/_node/other@host/_config', headers: ADMIN })
     assert.equal(status, 502)
     assert.ok(!body.includes('shared-secret-text'))
@@ -270,7 +271,7 @@ for (const [name, method, setting, expected] of ROWS)
   })
 
 test('without a database behind an option it would use is kept, and has no effect', async (t) => {
-  const alone = await openFront(t)
+  const alone = await startServer(t)
   const path = '/_node/_local/_config/couchdb/max_document_size'
   assert.equal((await send(alone.document, { method: 'PUT', path, headers: HEADERS, body: '"1"' })).status, 200)
   assert.equal((await send(alone.document, { path, headers: ADMIN })).body.trim(), '"1"')

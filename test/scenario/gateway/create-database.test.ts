@@ -1,12 +1,10 @@
 // A database is created by the upstream, its users by Cardea: no password leaves.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Backend, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
-
-interface Scope {
-  after(work: () => unknown): void
-}
+import type { Scope } from '../../support/scope.ts'
+import { startServer } from '../../support/server.ts'
+import { type Backend, beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const MAX = { Authorization: basic('max', 'm') }
@@ -15,7 +13,7 @@ async function open(t: Scope, status = 201) {
   const backend = await openBackend(t, (_request, response) => {
     response.writeHead(status, JSON_TYPE).end(JSON.stringify({ error: status !== 201, code: status, result: true }))
   })
-  const { multiModel } = await openFront(t, beforeMultiModel(t, backend.url))
+  const { multiModel } = await startServer(t, beforeMultiModel(t, backend.url))
   const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = ADMIN) => {
     const payload = body === undefined ? {} : { body: JSON.stringify(body) }
     return send(multiModel, { method, path, headers: { ...headers, ...JSON_TYPE }, ...payload })

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import {
-  beforeDocument,
-  beforeMultiModel,
-  type Front,
-  openStream as open,
-  openFeeds,
-  openFront,
-  openServer,
-} from '../../support/gateway.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
+import { type Server, startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openStream as open, openFeeds, openServer } from '../../support/upstream.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const FEED = '/db/_changes?feed=continuous'
 
-const writeUser = (front: Front, name: string, more: object = {}, rev?: string) =>
+const writeUser = (front: Server, name: string, more: object = {}, rev?: string) =>
   send(front.document, {
     method: 'PUT',
     path: `/_users/org.couchdb.user:${name}${rev ? `?rev=${rev}` : ''}`,
@@ -23,14 +16,14 @@ const writeUser = (front: Front, name: string, more: object = {}, rev?: string) 
     body: JSON.stringify({ name, password: 'pw', roles: [], type: 'user', ...more }),
   })
 
-async function signIn(front: Front, name: string): Promise<Record<string, string>> {
+async function signIn(front: Server, name: string): Promise<Record<string, string>> {
   const body = JSON.stringify({ name, password: 'pw' })
   const answer = await send(front.document, { method: 'POST', path: '/_session', headers: JSON_TYPE, body })
   return { Cookie: answer.headers['set-cookie']?.[0]?.split(';')[0] ?? '' }
 }
 
 test('signing out cuts the feeds of that session, and no other', async (t) => {
-  const front = await openFront(t, beforeDocument((await openFeeds(t)).url))
+  const front = await startServer(t, beforeDocument((await openFeeds(t)).url))
   await writeUser(front, 'ada')
   const [mine, other] = [await signIn(front, 'ada'), await signIn(front, 'ada')]
   const feeds = [await open(front.document, FEED, mine), await open(front.document, FEED, other)] as const
@@ -42,7 +35,7 @@ test('signing out cuts the feeds of that session, and no other', async (t) => {
 
 for (const kind of ['cookie', 'Basic'] as const) {
   test(`a password change cuts feeds opened with a ${kind}, a change of somebody else does not`, async (t) => {
-    const front = await openFront(t, beforeDocument((await openFeeds(t)).url))
+    const front = await startServer(t, beforeDocument((await openFeeds(t)).url))
     const [ada, bob] = await Promise.all([writeUser(front, 'ada'), writeUser(front, 'bob')])
     const headers = kind === 'cookie' ? await signIn(front, 'ada') : { Authorization: basic('ada', 'pw') }
     const feed = await open(front.document, FEED, headers)
@@ -53,7 +46,7 @@ for (const kind of ['cookie', 'Basic'] as const) {
   })
 
   test(`another role cuts feeds opened with a ${kind}, because they were opened without it`, async (t) => {
-    const front = await openFront(t, beforeDocument((await openFeeds(t)).url))
+    const front = await startServer(t, beforeDocument((await openFeeds(t)).url))
     const { body } = await writeUser(front, 'ada', { roles: ['a'] })
     const headers = kind === 'cookie' ? await signIn(front, 'ada') : { Authorization: basic('ada', 'pw') }
     const feed = await open(front.document, FEED, headers)
@@ -68,7 +61,7 @@ for (const kind of ['cookie', 'Basic'] as const) {
 }
 
 test('deletion cuts, and so does the end of an administrator', async (t) => {
-  const front = await openFront(t, beforeDocument((await openFeeds(t)).url))
+  const front = await startServer(t, beforeDocument((await openFeeds(t)).url))
   const { body } = await writeUser(front, 'ada')
   const feed = await open(front.document, FEED, await signIn(front, 'ada'))
   await send(front.document, {
@@ -86,7 +79,7 @@ test('deletion cuts, and so does the end of an administrator', async (t) => {
 
 test('a token that was ended, a deactivated user and a token that ran out cut streams at the multi-model door', async (t) => {
   const backend = await openFeeds(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url), { auth: { 'minimal-jwt-expiry-time': 1.5 } })
+  const front = await startServer(t, beforeMultiModel(t, backend.url), { auth: { 'minimal-jwt-expiry-time': 1.5 } })
   const manage = (method: string, path: string, value: object) =>
     send(front.multiModel, { method, path, headers: { ...ADMIN, ...JSON_TYPE }, body: JSON.stringify(value) })
   await manage('POST', '/_api/user', { user: 'ada', passwd: 'pw' })
@@ -110,7 +103,7 @@ test('a token that was ended, a deactivated user and a token that ran out cut st
 async function openWithAda(t: TestContext) {
   const backend = await openFeeds(t)
   const services = { services: { ledger: `/ledger ${backend.url} required` } }
-  const front = await openFront(t, beforeMultiModel(t, backend.url), services)
+  const front = await startServer(t, beforeMultiModel(t, backend.url), services)
   const manage = (method: string, path: string, value: object = {}, headers: Record<string, string> = ADMIN) =>
     send(front.multiModel, { method, path, headers: { ...headers, ...JSON_TYPE }, body: JSON.stringify(value) })
   await manage('POST', '/_api/user', { user: 'ada', passwd: 'pw' })
@@ -151,7 +144,7 @@ test('an access token that runs out cuts what it opened in place of a password',
 
 test('a second factor cuts what was opened with a password alone, at both doors', async (t) => {
   const backend = await openFeeds(t)
-  const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
+  const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
   await writeUser(front, 'ada')
   const path = '/_users/org.couchdb.user:ada'
   const ada = { Authorization: basic('ada', 'pw') }
@@ -172,7 +165,7 @@ test('a second factor cuts what was opened with a password alone, at both doors'
 test('a user who ends within an upload is answered 401, and nothing more is taken', { timeout: 10_000 }, async (t) => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const backend = await openServer(t, (request) => void request.on('error', () => {}).once('data', () => begin()))
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const { body } = await writeUser(front, 'ada')
   const socket = connect(Number(new URL(front.document).port), '127.0.0.1').on('error', () => {})
   t.after(() => socket.destroy())

@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { beforeDocument, openFront } from '../../support/gateway.ts'
 import { ADMIN } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument } from '../../support/upstream.ts'
 
 const EARLY = [
   'HTTP/1.1 409 Conflict',
@@ -52,7 +53,7 @@ for (const [name, headers] of FRAMINGS)
   for (const closeAfterMs of [0, 20])
     test(`a response to the head of an upload with ${name} reaches the client, closed after ${closeAfterMs} ms`, async (t) => {
       const hasty = await openHasty(t, closeAfterMs)
-      const front = await openFront(t, beforeDocument(hasty.url))
+      const front = await startServer(t, beforeDocument(hasty.url))
       for (let i = 1; i <= 10; i += 1) {
         const before = hasty.connections()
         assert.deepEqual(await upload(front.document, headers, BYTES), [409, '{"error":"conflict"}'], `upload ${i}`)

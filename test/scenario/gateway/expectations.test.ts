@@ -3,21 +3,18 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
+import { sendRaw } from '../../support/raw.ts'
+import { ADMIN } from '../../support/request.ts'
+import type { Scope } from '../../support/scope.ts'
+import { startServer } from '../../support/server.ts'
 import {
   beforeDocument,
   beforeMultiModel,
   openBackend,
-  openFront,
   openServer,
   openToken,
   UPSTREAM_SECRET,
-} from '../../support/gateway.ts'
-import { sendRaw } from '../../support/raw.ts'
-import { ADMIN } from '../../support/request.ts'
-
-interface Scope {
-  after(work: () => unknown): void
-}
+} from '../../support/upstream.ts'
 
 interface Told {
   readonly url: string
@@ -124,7 +121,7 @@ function speakCouchdb(socket: Socket, text: string): void {
 
 test('the door sends 100 Continue itself, and the upstream gets the body without Expect', async (t) => {
   const backend = await openTold(t, speakCouchdb)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
   await client.has('100 Continue\r\n\r\n')
   client.socket.write('abc')
@@ -136,7 +133,7 @@ test('the door sends 100 Continue itself, and the upstream gets the body without
 
 test('a request the door refuses gets no 100', async (t) => {
   const backend = await openTold(t, speakCouchdb)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const bytes = 'PUT /newdb HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
   const answer = await sendRaw(portOf(front.document), bytes, { untilClosed: true })
   assert.equal(answer.status, 401)
@@ -145,7 +142,7 @@ test('a request the door refuses gets no 100', async (t) => {
 
 test('no 100 is sent for an upstream that cannot be reached', async (t) => {
   const gone = await openBackend(t)
-  const front = await openFront(t, beforeDocument(gone.url))
+  const front = await startServer(t, beforeDocument(gone.url))
   await gone.close()
   const client = openClient(t, front.document, ...EXPECTING)
   await client.closed()
@@ -157,7 +154,7 @@ test('a response that comes before the whole body goes to the client, and ends t
     const status = text.split('/db/').at(-1)?.slice(0, 3)
     socket.write(`HTTP/1.1 ${status} No\r\nContent-Length: 2\r\n\r\nno`)
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const look = async (status: number) => {
     const [, ...lines] = EXPECTING
     const client = openClient(t, front.document, `PUT /db/${status} HTTP/1.1`, ...lines)
@@ -173,7 +170,7 @@ test('a response that comes before the whole body goes to the client, and ends t
 
 test('a client that sends its body with the head gets no 100', async (t) => {
   const backend = await openTold(t, speakCouchdb)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const bytes = [...EXPECTING, `Authorization: ${ADMIN.Authorization}`, 'Connection: close', '', 'abc'].join('\r\n')
   const answer = await sendRaw(portOf(front.document), bytes, { untilClosed: true })
   assert.equal(answer.status, 201)
@@ -198,7 +195,7 @@ for (const [name, says, gets] of SPOILED)
     const backend = await openTold(t, (socket, text) => {
       if (text.endsWith('X-Sum: 6\r\n\r\n')) socket.write(says)
     })
-    const front = await openFront(t, beforeDocument(backend.url))
+    const front = await startServer(t, beforeDocument(backend.url))
     const lines = ['PUT /db/doc HTTP/1.1', 'Host: front.example', 'Transfer-Encoding: chunked', 'Trailer: X-Sum']
     const client = openClient(t, front.document, ...lines, 'Connection: close')
     client.socket.write('3\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n')
@@ -211,7 +208,7 @@ test('the head is sent as it came: names, bytes, one host, one length, identity 
   const backend = await openTold(t, (socket, text) => {
     if (text.endsWith('abc')) socket.write(OK)
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const lines = [...EXPECTING, 'x-MiXed: caf\xe9', 'X-Auth-User: evil', 'Cookie: a=1', 'TE: trailers']
   const client = openClient(t, front.document, ...lines)
   await client.has('100 Continue')
@@ -238,7 +235,7 @@ test('trailers of a request follow its body, without those that tell who somebod
       response.end('{}')
     })
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const trailers = [
     ['X-Sum', 'caf\xe9'],
     ['X-Auth-User', 'evil'],
@@ -279,7 +276,7 @@ test('trailers and an expectation go together, and the upstream connection is us
       response.end('{}')
     })
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   for (const sum of ['1', '2']) {
     const headers = { ...ADMIN, Expect: '100-continue', Trailer: 'X-Sum' }
     const request = httpRequest(`${front.document}/db/doc`, { method: 'PUT', headers, agent: false })
@@ -304,7 +301,7 @@ test('trailers and an expectation go together, and the upstream connection is us
 
 test('what the multi-model database is sent in one piece has no trailers', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url))
+  const front = await startServer(t, beforeMultiModel(t, backend.url))
   const head = `POST /_api/cursor HTTP/1.1\r\nHost: a\r\nAuthorization: ${ADMIN.Authorization}\r\nTrailer: X-Sum\r\n`
   const body = 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n'
   assert.equal((await sendRaw(portOf(front.multiModel), head + body)).status, 200)
@@ -318,7 +315,7 @@ test('what the multi-model database is sent in one piece has no trailers', async
 test('the next server is asked where one refuses connections', async (t) => {
   const gone = await openBackend(t)
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(gone.url, backend.url))
+  const front = await startServer(t, beforeDocument(gone.url, backend.url))
   await gone.close()
   const client = openClient(t, front.document, ...EXPECTING)
   await client.has('100 Continue')
@@ -340,7 +337,7 @@ for (const [name, says, limits, status] of SILENT)
     const backend = await openTold(t, (socket) => {
       if (socket.bytesWritten === 0) socket.write(says)
     })
-    const front = await openFront(t, beforeDocument(backend.url), { upstream: limits })
+    const front = await startServer(t, beforeDocument(backend.url), { upstream: limits })
     const client = openClient(t, front.document, ...EXPECTING)
     client.socket.write('abc')
     await client.has(`HTTP/1.1 ${status} `)
@@ -348,7 +345,7 @@ for (const [name, says, limits, status] of SILENT)
 
 test('a client that goes away while the upstream thinks aborts its request', async (t) => {
   const backend = await openTold(t, () => {})
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
   client.socket.write('abc')
   await backend.has('\r\n\r\n')
@@ -361,7 +358,7 @@ test('an upstream that dies within its answer breaks the connection', async (t) 
   const backend = await openTold(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
   client.socket.write('abc')
   await client.closed()
@@ -372,7 +369,7 @@ test('an upstream whose connection is reset does not end a body that ends with i
   const backend = await openTold(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc')
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
   client.socket.write('xyz')
   await client.has('abc')
@@ -387,7 +384,7 @@ test('a feed has no time limit, and is cut when Cardea closes', async (t) => {
       setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'), 500)
   })
   const limits = { upstream: { 'first-byte-timeout': 0.1, 'idle-timeout': 0.1 } }
-  const front = await openFront(t, beforeDocument(backend.url), limits)
+  const front = await startServer(t, beforeDocument(backend.url), limits)
   const lines = EXPECTING.map((line) => line.replace('/db/doc', '/db/_changes?feed=continuous'))
   const client = openClient(t, front.document, ...lines)
   client.socket.write('xyz')
@@ -405,7 +402,7 @@ test('16 MiB go up as the upstream takes them', async (t) => {
     })
     request.on('end', () => response.end('{}'))
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const headers = { ...ADMIN, Expect: '100-continue', 'Content-Length': String(16 << 20) }
   const request = httpRequest(`${front.document}/db/doc/file`, { method: 'PUT', headers, agent: false })
   request.flushHeaders()

@@ -5,20 +5,11 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import {
-  beforeDocument,
-  beforeMultiModel,
-  makeFolder,
-  openBackend,
-  openFront,
-  openServer,
-} from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
 import { ADMIN, send } from '../../support/request.ts'
-
-interface Scope {
-  after(work: () => unknown): void
-}
+import { makeFolder, type Scope } from '../../support/scope.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend, openServer } from '../../support/upstream.ts'
 
 /** A server that writes what it likes to every connection. */
 async function openRaw(scope: Scope, onConnection: (socket: Socket) => void): Promise<string> {
@@ -62,7 +53,7 @@ const GARBAGE: readonly (readonly [name: string, bytes: string])[] = [
 for (const [name, bytes] of GARBAGE)
   test(`an upstream that answers with ${name} is 502`, async (t) => {
     const url = await openRaw(t, (socket) => socket.once('data', () => socket.end(Buffer.from(bytes, 'latin1'))))
-    const front = await openFront(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
+    const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
     const document = await send(front.document, { path: '/db', headers: ADMIN })
     assert.deepEqual([document.status, JSON.parse(document.body).error], [502, 'bad_gateway'])
     const multiModel = await send(front.multiModel, { path: '/_api/x', headers: ADMIN })
@@ -71,7 +62,7 @@ for (const [name, bytes] of GARBAGE)
 
 test('an upstream nobody can connect to is 503, and says when to try again', async (t) => {
   const url = await findClosed()
-  const front = await openFront(t, beforeDocument(url), beforeMultiModel(t, url))
+  const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url))
   for (const answer of [
     await send(front.document, { path: '/db' }),
     await send(front.document, { path: '/db' }),
@@ -85,7 +76,7 @@ test('an upstream nobody can connect to is 503, and says when to try again', asy
 
 test('health fails with the upstream, and comes back with it', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
+  const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
   const look = async () => {
     const answers = [
       await send(front.document, { path: '/_up' }),
@@ -109,7 +100,7 @@ test('health fails with the upstream, and comes back with it', async (t) => {
 
 test('an upstream that accepts and never answers is 504', async (t) => {
   const url = await openRaw(t, () => {})
-  const front = await openFront(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
+  const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
   const document = await send(front.document, { path: '/db' })
   assert.deepEqual([document.status, JSON.parse(document.body).error], [504, 'gateway_timeout'])
   assert.equal((await send(front.multiModel, { path: '/app' })).status, 504)
@@ -126,7 +117,7 @@ for (const [method, body] of [
         socket.on('close', () => clearInterval(early))
       }),
     )
-    const front = await openFront(t, beforeDocument(url), SHORT)
+    const front = await startServer(t, beforeDocument(url), SHORT)
     const answer = await send(front.document, { path: '/db/doc', method, headers: ADMIN, ...(body ? { body } : {}) })
     assert.equal(answer.status, 504)
   })
@@ -151,20 +142,20 @@ for (const [how, headers] of [
       setTimeout(() => request.resume(), 600)
       request.on('end', () => response.end('{}'))
     })
-    const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 0.2 } })
+    const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 0.2 } })
     assert.equal(await upload(front.document, headers), 200)
   })
 
   test(`an upstream that takes nothing of an upload for idle-timeout is 504 (${how})`, async (t) => {
     const backend = await openServer(t, (request) => void request.on('error', () => {}))
     const limits = { upstream: { 'first-byte-timeout': 0, 'idle-timeout': 0.3 } }
-    const front = await openFront(t, beforeDocument(backend.url), limits)
+    const front = await startServer(t, beforeDocument(backend.url), limits)
     assert.equal(await upload(front.document, headers).catch((error) => error.code), 504)
   })
 
   test(`an upstream that has all of an upload and does not answer is 504 (${how})`, async (t) => {
     const backend = await openServer(t, (request) => void request.resume())
-    const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 0.3 } })
+    const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 0.3 } })
     assert.equal(await upload(front.document, headers), 504)
   })
 }
@@ -172,7 +163,7 @@ for (const [how, headers] of [
 test('a client that pauses within its body is not the upstream taking its time', async (t) => {
   const backend = await openBackend(t)
   const limits = { upstream: { 'first-byte-timeout': 0.2, 'idle-timeout': 0.2 } }
-  const front = await openFront(t, beforeDocument(backend.url), limits)
+  const front = await startServer(t, beforeDocument(backend.url), limits)
   const { hostname, port } = new URL(front.document)
   const headers = { ...ADMIN, 'Content-Length': '6' }
   const request = httpRequest({ hostname, port, path: '/db/doc', method: 'PUT', agent: false, headers })
@@ -186,7 +177,7 @@ test('a client that pauses within its body is not the upstream taking its time',
 test('a connection that does not come about is 504 when its time is over, and not later', async (t) => {
   const url = await openRaw(t, () => {})
   const limits = { upstream: { 'connect-timeout': 1.1 } }
-  const front = await openFront(t, beforeDocument(url.replace('http:', 'https:')), limits)
+  const front = await startServer(t, beforeDocument(url.replace('http:', 'https:')), limits)
   const start = performance.now()
   assert.equal((await send(front.document, { path: '/db', headers: ADMIN })).status, 504)
   const ms = performance.now() - start
@@ -217,21 +208,21 @@ const HALVES: readonly (readonly [name: string, bytes: string])[] = [
 for (const [name, bytes] of HALVES)
   test(`an upstream that dies within a body with ${name} breaks the connection`, async (t) => {
     const url = await openRaw(t, (socket) => socket.once('data', () => socket.write(bytes, () => socket.destroy())))
-    const front = await openFront(t, beforeDocument(url))
+    const front = await startServer(t, beforeDocument(url))
     const answer = await readUntilBroken(front.document, '/db').catch((error) => ({ isBroken: true, text: error.code }))
     assert.ok(answer.isBroken, answer.text)
   })
 
 test('an upstream that falls silent within a body breaks it too', async (t) => {
   const url = await openRaw(t, (socket) => socket.once('data', () => socket.write(HALVES[0]?.[1] ?? '')))
-  const front = await openFront(t, beforeDocument(url), SHORT)
+  const front = await startServer(t, beforeDocument(url), SHORT)
   assert.deepEqual(await readUntilBroken(front.document, '/db'), { text: 'half', isBroken: true })
 })
 
 test('a client that stalls within its body is 408, and the request behind is aborted', async (t) => {
   const { promise: closed, resolve: tell } = Promise.withResolvers<void>()
   const url = await openRaw(t, (socket) => socket.on('data', () => {}).on('close', () => tell()))
-  const front = await openFront(t, beforeDocument(url), { door: { 'body-timeout': 0.2 } })
+  const front = await startServer(t, beforeDocument(url), { door: { 'body-timeout': 0.2 } })
   const bytes = 'PUT /db/doc HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc'
   const answer = await sendRaw(Number(new URL(front.document).port), bytes)
   assert.equal(answer.status, 408)
@@ -241,7 +232,7 @@ test('a client that stalls within its body is 408, and the request behind is abo
 test('the next server is asked where one refuses connections, and the first again when it is back', async (t) => {
   const first = await openBackend(t)
   const second = await openBackend(t)
-  const front = await openFront(t, beforeDocument(first.url, second.url))
+  const front = await startServer(t, beforeDocument(first.url, second.url))
   await first.close()
   for (let i = 0; i < 5; i += 1) {
     const answer = await send(front.document, { path: '/db', method: 'POST', body: '{}', headers: ADMIN })
@@ -278,7 +269,7 @@ test('an idempotent request whose connection broke before a byte is sent to the 
     }),
   )
   const good = await openBackend(t)
-  const front = await openFront(t, beforeDocument(bad, good.url))
+  const front = await startServer(t, beforeDocument(bad, good.url))
   const get = await send(front.document, { path: '/db', headers: ADMIN })
   assert.deepEqual([get.status, broken, good.seen.length], [200, 1, 1])
   const answers = await Promise.all(
@@ -291,7 +282,7 @@ test('an idempotent request whose connection broke before a byte is sent to the 
 test('one that breaks connections without a byte costs two requests, and others are asked in its place', async (t) => {
   const bad = await openRaw(t, (socket) => socket.once('data', () => socket.resetAndDestroy()))
   const [good, better] = [await openBackend(t), await openBackend(t)]
-  const front = await openFront(t, beforeDocument(bad, good.url, better.url))
+  const front = await startServer(t, beforeDocument(bad, good.url, better.url))
   const statuses: number[] = []
   for (let i = 0; i < 9; i += 1)
     statuses.push((await send(front.document, { path: '/db', method: 'POST', headers: ADMIN, body: '{}' })).status)
@@ -304,7 +295,7 @@ test('slow requests keep nobody else from servers that answer', async (t) => {
       if (request.url !== '/db/slow') response.end('{}')
     })
   const [one, other] = [await open(), await open()]
-  const front = await openFront(t, beforeDocument(one.url, other.url), SHORT)
+  const front = await startServer(t, beforeDocument(one.url, other.url), SHORT)
   const ask = async (path: string) => (await send(front.document, { path, headers: ADMIN })).status
   const slow = Promise.all(Array.from({ length: 12 }, () => ask('/db/slow')))
   let isOver = false
@@ -321,7 +312,7 @@ test('slow requests keep nobody else from servers that answer', async (t) => {
 test('of several servers one that hangs costs one request, and is avoided', async (t) => {
   const hanging = await openRaw(t, () => {})
   const [good, better] = [await openBackend(t), await openBackend(t)]
-  const front = await openFront(t, beforeDocument(hanging, good.url, better.url), SHORT)
+  const front = await startServer(t, beforeDocument(hanging, good.url, better.url), SHORT)
   const statuses: number[] = []
   for (let i = 0; i < 6; i += 1) statuses.push((await send(front.document, { path: '/db', headers: ADMIN })).status)
   assert.deepEqual(statuses, [504, 200, 200, 200, 200, 200])
@@ -330,7 +321,7 @@ test('of several servers one that hangs costs one request, and is avoided', asyn
 
 test('a server that is back is asked at once, however long it would rest', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   await backend.close()
   const look = async () => (await send(front.document, { path: '/db', headers: ADMIN })).status
   assert.deepEqual([await look(), await look()], [503, 503])
@@ -342,7 +333,7 @@ test('a request goes to the server with the fewest under way', async (t) => {
   const waiting: (() => void)[] = []
   const slow = await openBackend(t, (_request, response) => void waiting.push(() => response.end('{}')))
   const other = await openBackend(t)
-  const front = await openFront(t, beforeDocument(slow.url, other.url))
+  const front = await startServer(t, beforeDocument(slow.url, other.url))
   const first = send(front.document, { path: '/db/1' })
   while (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve))
   for (let i = 0; i < 3; i += 1) await send(front.document, { path: '/db/2' })
@@ -353,7 +344,7 @@ test('a request goes to the server with the fewest under way', async (t) => {
 
 test('an upstream killed and started again under load: every answer is one of those promised', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const statuses = new Map<number, number>()
   let isOver = false
   const client = async () => {
@@ -384,14 +375,14 @@ test('the certificate of the upstream is verified, whatever host is asked for (C
   t.after(() => server.close())
   const { port } = server.address() as AddressInfo
   const url = `https://localhost:${port}`
-  const stranger = await openFront(t, beforeDocument(url))
+  const stranger = await startServer(t, beforeDocument(url))
   assert.equal((await send(stranger.document, { path: '/db', headers: ADMIN })).status, 502)
   const file = `${makeFolder(t)}/ca.pem`
   writeFileSync(file, cert)
-  const known = await openFront(t, beforeDocument(url), { upstream: { 'ca-file': file } })
+  const known = await startServer(t, beforeDocument(url), { upstream: { 'ca-file': file } })
   const headers = { ...ADMIN, Host: 'evil.example' }
   assert.equal((await send(known.document, { path: '/db', headers })).status, 200, 'a host of the client’s own')
-  const wrong = await openFront(t, beforeDocument(`https://127.0.0.1:${port}`), { upstream: { 'ca-file': file } })
+  const wrong = await startServer(t, beforeDocument(`https://127.0.0.1:${port}`), { upstream: { 'ca-file': file } })
   const claimed = { ...ADMIN, Host: 'localhost' }
   assert.equal(
     (await send(wrong.document, { path: '/db', headers: claimed })).status,

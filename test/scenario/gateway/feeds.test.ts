@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { beforeDocument, beforeMultiModel, openFront, openServer } from '../../support/gateway.ts'
 import { ADMIN } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openServer } from '../../support/upstream.ts'
 
 const EVENTS = { Accept: 'text/event-stream' }
 
@@ -32,7 +33,7 @@ for (const { name, door, path, headers } of ROWS)
       }, SILENCE_MS)
     })
     const services = { services: { shop: `/shop ${backend.url}` } }
-    const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url), services, SHORT)
+    const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url), services, SHORT)
     const { hostname, port } = new URL(front[door])
     const request = httpRequest({ hostname, port, path, headers: { ...ADMIN, ...headers }, agent: false })
     request.on('error', () => {}).end()

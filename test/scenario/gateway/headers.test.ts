@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import {
-  beforeDocument,
-  beforeMultiModel,
-  openBackend,
-  openFront,
-  openToken,
-  UPSTREAM_SECRET,
-} from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend, openToken, UPSTREAM_SECRET } from '../../support/upstream.ts'
 
 const backend = await openBackend({ after }, (request, response) => {
   if (request.url?.startsWith('/db/answer')) {
@@ -35,7 +29,7 @@ const backend = await openBackend({ after }, (request, response) => {
 const options = {
   upstream: { ...beforeDocument(backend.url)['upstream'], ...beforeMultiModel({ after }, backend.url)['upstream'] },
 }
-const front = await openFront({ after }, options)
+const front = await startServer({ after }, options)
 const port = Number(new URL(front.document).port)
 
 const SPELLINGS = [
@@ -182,7 +176,7 @@ test('who asks from where is told by the trust decision', async () => {
 })
 
 test('nobody believes a peer that is not trusted', async (t) => {
-  const other = await openFront(t, options, { chttpd: { trusted_proxies: 'none' } })
+  const other = await startServer(t, options, { chttpd: { trusted_proxies: 'none' } })
   const before = backend.seen.length
   const headers = { 'X-Forwarded-For': '203.0.113.7', Forwarded: 'for=1.2.3.4', 'X-Forwarded-Proto': 'https' }
   await send(other.document, { path: '/db/doc', headers })
@@ -248,7 +242,7 @@ test('an answer keeps its own headers, and loses those of its connection', async
 
 test('cross-origin headers are Cardea’s where it was told to give them', async (t) => {
   const cors = { chttpd: { enable_cors: true }, cors: { origins: 'https://app.example' } }
-  const other = await openFront(t, options, cors)
+  const other = await startServer(t, options, cors)
   const answer = await send(other.document, { path: '/db/answer', headers: { Origin: 'https://app.example' } })
   assert.deepEqual(answer.lines['access-control-allow-origin'], ['https://app.example'])
 })
@@ -287,7 +281,7 @@ for (const path of [
   })
 
 test('open paths are told by the path alone, never by query, fragment or header (CVE-2025-54576, CVE-2026-40575, CVE-2026-34457)', async (t) => {
-  const other = await openFront(t, options, { chttpd: { require_valid_user_except_for_up: true } })
+  const other = await startServer(t, options, { chttpd: { require_valid_user_except_for_up: true } })
   const before = backend.seen.length
   for (const sent of [
     { path: '/db?x=/_up' },

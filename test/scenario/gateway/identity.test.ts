@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
+import { makeToken, now, readClaims, superuser } from '../../support/multi-model.ts'
+import { ADMIN, basic, type Request, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
 import {
   beforeDocument,
   beforeMultiModel,
   MULTI_MODEL_SECRET,
   openBackend,
-  openFront,
   openToken,
   UPSTREAM_SECRET,
-} from '../../support/gateway.ts'
-import { makeToken, now, readClaims, superuser } from '../../support/multi-model.ts'
-import { ADMIN, basic, type Request, send } from '../../support/request.ts'
+} from '../../support/upstream.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
@@ -25,7 +25,7 @@ const addUser = (document: string, name: string, roles: readonly string[] = []):
 
 test('the document database is told name and roles in a short-lived token of its own secret', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   await addUser(front.document, 'ada', ['reader', 'writer'])
   await send(front.document, { path: '/db/doc', headers: { Authorization: basic('ada', 'pw') } })
   const claims = openToken(backend.seen[0]?.header('authorization'), UPSTREAM_SECRET)
@@ -38,7 +38,7 @@ test('the document database is told name and roles in a short-lived token of its
 
 test('the same token is used again, another user has another', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   await addUser(front.document, 'ada')
   for (const name of ['admin', 'ada', 'admin'])
     await send(front.document, {
@@ -53,7 +53,7 @@ test('the same token is used again, another user has another', async (t) => {
 test('what the servers behind and /_gate are told ends with the credential it rests on', async (t) => {
   const backend = await openBackend(t)
   const secret = 'a-key-of-the-document-door-s-tokens'
-  const front = await openFront(t, beforeDocument(backend.url), {
+  const front = await startServer(t, beforeDocument(backend.url), {
     jwt_keys: { 'hmac:_default': Buffer.from(secret).toString('base64') },
   })
   const ends = [now() + 3600, now() + 30, now() + 40, now() + 3600]
@@ -74,7 +74,7 @@ test('what the servers behind and /_gate are told ends with the credential it re
 
 test('an administrator is one there too', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   await send(front.document, { path: '/db/doc', headers: ADMIN })
   const claims = openToken(backend.seen[0]?.header('authorization'), UPSTREAM_SECRET)
   assert.deepEqual([claims['sub'], claims['_couchdb.roles']], ['admin', ['_admin']])
@@ -82,7 +82,7 @@ test('an administrator is one there too', async (t) => {
 
 test('anonymous stays anonymous, whatever it claims', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const headers = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin', Authorization: 'Digest x' }
   await send(front.document, { path: '/db/doc', headers })
   const names = backend.seen[0]?.raw.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()) ?? []
@@ -95,7 +95,7 @@ test('anonymous stays anonymous, whatever it claims', async (t) => {
 
 test('proxy headers: a user without roles has no roles header', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'document-identity': 'proxy' } })
+  const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'document-identity': 'proxy' } })
   await addUser(front.document, 'ada')
   const headers = { Authorization: basic('ada', 'pw'), 'X-Auth-CouchDB-Roles': '_admin' }
   await send(front.document, { path: '/db/doc', headers })
@@ -105,7 +105,7 @@ test('proxy headers: a user without roles has no roles header', async (t) => {
 
 test('proxy headers, proven under the shared secret', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url), { upstream: { 'document-identity': 'proxy' } })
+  const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'document-identity': 'proxy' } })
   await addUser(front.document, 'åda', ['reader'])
   await send(front.document, { path: '/db/doc', headers: { Authorization: basic('åda', 'pw') } })
   const seen = backend.seen[0]
@@ -118,7 +118,7 @@ test('proxy headers, proven under the shared secret', async (t) => {
 
 test('the multi-model database is told the same name under its own secret', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url))
+  const front = await startServer(t, beforeMultiModel(t, backend.url))
   await send(front.multiModel, {
     method: 'POST',
     path: '/_api/user',
@@ -139,7 +139,7 @@ test('the multi-model database is told the same name under its own secret', asyn
 test('an administrator becomes the administrator of the multi-model database', async (t) => {
   const backend = await openBackend(t)
   const options = { upstream: { 'multi-model-admin': 'boss' } }
-  const front = await openFront(t, beforeMultiModel(t, backend.url), options)
+  const front = await startServer(t, beforeMultiModel(t, backend.url), options)
   await send(front.multiModel, { path: '/_api/version', headers: ADMIN })
   const claims = openToken(backend.seen[0]?.header('authorization'), MULTI_MODEL_SECRET)
   assert.equal(claims['preferred_username'], 'boss')
@@ -149,7 +149,7 @@ for (const how of ['user', 'client'])
   test(`nobody else is ever given that name: ${how}`, async (t) => {
     const backend = await openBackend(t)
     const before = how === 'user' ? beforeMultiModel(t, backend.url) : { upstream: { 'multi-model': backend.url } }
-    const front = await openFront(t, before, { upstream: { 'multi-model-identity': how } })
+    const front = await startServer(t, before, { upstream: { 'multi-model-identity': how } })
     const manage = (given: Partial<Request>) =>
       send(front.multiModel, { method: 'PUT', path: '', headers: { ...ADMIN, ...JSON_TYPE }, ...given })
     await manage({ method: 'POST', path: '/_api/user', body: JSON.stringify({ user: 'root', passwd: 'pw' }) })
@@ -163,7 +163,7 @@ for (const how of ['user', 'client'])
 
 test('a superuser token stays one, and becomes nobody’s', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url))
+  const front = await startServer(t, beforeMultiModel(t, backend.url))
   const told = superuser({ server_id: 'of-the-client', allowed_paths: ['/_api/version'] })
   for (const path of ['/_api/version', '/_api/cursor'])
     await send(front.multiModel, { path, headers: { Authorization: told } })
@@ -175,7 +175,7 @@ test('a superuser token stays one, and becomes nobody’s', async (t) => {
 
 test("the client's own credential passes where that is asked for, once it was accepted", async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, {
+  const front = await startServer(t, {
     upstream: { 'multi-model': backend.url, 'multi-model-identity': 'client' },
   })
   await send(front.multiModel, { path: '/_api/version', headers: ADMIN })
@@ -188,7 +188,7 @@ test("the client's own credential passes where that is asked for, once it was ac
 
 test('naming Authorization in Connection does not make somebody nobody', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, {
+  const front = await startServer(t, {
     upstream: { 'multi-model': backend.url, 'multi-model-identity': 'client' },
   })
   await send(front.multiModel, { path: '/_api/version', headers: { ...ADMIN, Connection: 'close, authorization' } })

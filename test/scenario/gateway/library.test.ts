@@ -10,19 +10,15 @@ import {
   requireRole as requireFastifyRole,
   requireUser as requireFastifyUser,
 } from '../../../src/fastify.ts'
-import { openFront } from '../../support/gateway.ts'
 import { makeToken, now } from '../../support/multi-model.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
-import type { AnyOptions } from '../../support/server.ts'
+import type { Scope } from '../../support/scope.ts'
+import { type AnyOptions, startServer } from '../../support/server.ts'
 
 const ADA = { Authorization: basic('ada', 'pw') }
 
-interface Scope {
-  after(work: () => unknown): void
-}
-
 async function openWithAda(t: Scope, options: AnyOptions = {}) {
-  const front = await openFront(t, options)
+  const front = await startServer(t, options)
   await send(front.document, {
     method: 'PUT',
     path: '/_users/org.couchdb.user:ada',
@@ -88,7 +84,7 @@ for (const [kind, authorization] of [
   })
 
 test('a request without a connection is no trusted proxy', async (t) => {
-  const { cardea } = await openFront(t, { chttpd_auth: { proxy_use_secret: false } })
+  const { cardea } = await startServer(t, { chttpd_auth: { proxy_use_secret: false } })
   const headers = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin' }
   assert.equal(await cardea.authenticate(new Request('http://a/', { headers })), undefined)
 })

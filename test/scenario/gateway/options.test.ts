@@ -1,18 +1,11 @@
 // Options set over HTTP while requests and streams go on.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import {
-  beforeDocument,
-  beforeMultiModel,
-  type Front,
-  openBackend,
-  openFeeds,
-  openFront,
-  openStream,
-} from '../../support/gateway.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
+import { type Server, startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend, openFeeds, openStream } from '../../support/upstream.ts'
 
-async function setOption(front: Front, name: string, value: string): Promise<void> {
+async function setOption(front: Server, name: string, value: string): Promise<void> {
   const path = `/_node/_local/_config/${name}`
   const answer = await send(front.document, { method: 'PUT', path, headers: ADMIN, body: JSON.stringify(value) })
   assert.equal(answer.status, 200, answer.body)
@@ -21,7 +14,7 @@ async function setOption(front: Front, name: string, value: string): Promise<voi
 test('a header that tells who somebody is passes nowhere from the moment it is named', async (t) => {
   const backend = await openBackend(t)
   const services = { services: { shop: `/shop ${backend.url}` } }
-  const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url), services)
+  const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url), services)
   const headers = { 'Foo-User': 'evil', foo_user: 'evil', 'X-Other': 'kept' }
   const places = [
     { base: front.document, path: '/db/doc' },
@@ -41,10 +34,10 @@ test('a header that tells who somebody is passes nowhere from the moment it is n
 const FEED = '/db/_changes?feed=continuous'
 const ADA = { Authorization: basic('ada', 'pw') }
 
-async function openWithAda(t: TestContext): Promise<Front> {
+async function openWithAda(t: TestContext): Promise<Server> {
   const backend = await openFeeds(t)
   const services = { services: { shop: `/shop ${backend.url}` } }
-  const front = await openFront(t, beforeDocument(backend.url), services)
+  const front = await startServer(t, beforeDocument(backend.url), services)
   await send(front.document, {
     method: 'PUT',
     path: '/_users/org.couchdb.user:ada',

@@ -1,12 +1,13 @@
 // What is Cardea's own never reaches a server behind it, however it is spelled; what only stands beside it does.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { beforeDocument, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
 const backend = await openBackend({ after })
-const front = await openFront({ after }, beforeDocument(backend.url), beforeMultiModel({ after }, backend.url))
-const alone = await openFront({ after })
+const front = await startServer({ after }, beforeDocument(backend.url), beforeMultiModel({ after }, backend.url))
+const alone = await startServer({ after })
 
 const ROWS: readonly (readonly [
   door: 'document' | 'multiModel',

@@ -6,8 +6,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
-import { beforeDocument, type Front, makeFolder, openFront, openToken, UPSTREAM_SECRET } from '../../support/gateway.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { makeFolder, type Scope } from '../../support/scope.ts'
+import { type Server, startServer } from '../../support/server.ts'
+import { beforeDocument, openToken, UPSTREAM_SECRET } from '../../support/upstream.ts'
 
 // none of these have types
 const load = createRequire(import.meta.url)
@@ -18,10 +20,6 @@ const Pouch = load('pouchdb-core')
   .plugin(load('pouchdb-replication'))
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
-
-interface Scope {
-  after(work: () => unknown): void
-}
 
 interface Database {
   readonly url: string
@@ -58,7 +56,7 @@ async function openDatabase(scope: Scope): Promise<Database> {
 
 const database = await openDatabase({ after })
 
-const makeUser = (front: Front, name: string) =>
+const makeUser = (front: Server, name: string) =>
   send(front.document, {
     method: 'PUT',
     path: `/_users/org.couchdb.user:${name}`,
@@ -66,7 +64,7 @@ const makeUser = (front: Front, name: string) =>
     body: JSON.stringify({ name, password: 'pw', roles: [], type: 'user' }),
   })
 
-async function signIn(front: Front, name: string): Promise<string> {
+async function signIn(front: Server, name: string): Promise<string> {
   const body = JSON.stringify({ name, password: 'pw' })
   const answer = await send(front.document, { method: 'POST', path: '/_session', headers: JSON_TYPE, body })
   return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
@@ -76,7 +74,7 @@ interface Change {
   readonly id: string
 }
 
-function openRemote(front: Front, cookie: string) {
+function openRemote(front: Server, cookie: string) {
   const fetch = (url: string, given: RequestInit = {}) => {
     const headers = new Headers(given.headers)
     headers.set('Cookie', cookie)
@@ -91,7 +89,7 @@ const nextName = (() => {
 })()
 
 test('PouchDB syncs both ways through Cardea, live, until the user is disabled', { timeout: 60_000 }, async (t) => {
-  const front = await openFront(t, beforeDocument(database.url), { chttpd: { require_valid_user: true } })
+  const front = await startServer(t, beforeDocument(database.url), { chttpd: { require_valid_user: true } })
   assert.equal((await send(front.document, { method: 'PUT', path: '/books', headers: ADMIN })).status, 201)
   await Promise.all(['ada', 'bob'].map((name) => makeUser(front, name)))
   const open = async (name: string) => {
@@ -140,7 +138,7 @@ test('PouchDB syncs both ways through Cardea, live, until the user is disabled',
 })
 
 test('ids with %2F and attachments of 100 MiB arrive as they were sent', { timeout: 60_000 }, async (t) => {
-  const front = await openFront(t, beforeDocument(database.url))
+  const front = await startServer(t, beforeDocument(database.url))
   const made = await send(front.document, { method: 'PUT', path: '/files', headers: ADMIN })
   assert.equal(made.status, 201, made.body)
   const put = await send(front.document, {

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
-import { beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
 const behind = await openBackend({ after }, (_request, response) =>
   response.writeHead(204, { 'Access-Control-Allow-Origin': 'https://behind.example', Allow: 'GET' }).end(),
@@ -21,10 +22,10 @@ const services = {
   },
 }
 const trusting = { http: { 'trusted-origin': 'https://app.example' } }
-const front = await openFront({ after }, beforeMultiModel({ after }, behind.url), services)
-const owning = await openFront({ after }, beforeMultiModel({ after }, behind.url), services, trusting)
-const closed = await openFront({ after }, services, { server: { 'authentication-system-only': false } })
-const down = await openFront({ after }, beforeMultiModel({ after }, gone.url), {
+const front = await startServer({ after }, beforeMultiModel({ after }, behind.url), services)
+const owning = await startServer({ after }, beforeMultiModel({ after }, behind.url), services, trusting)
+const closed = await startServer({ after }, services, { server: { 'authentication-system-only': false } })
+const down = await startServer({ after }, beforeMultiModel({ after }, gone.url), {
   services: { shop: `/shop ${gone.url}` },
 })
 

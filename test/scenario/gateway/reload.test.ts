@@ -5,19 +5,19 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type CardeaOptions, createTestCardea } from '../../../src/index.ts'
+import { makeToken, now, superuser } from '../../support/multi-model.ts'
+import { ADMIN, send } from '../../support/request.ts'
+import { makeFolder } from '../../support/scope.ts'
+import type { AnyOptions } from '../../support/server.ts'
 import {
   type Backend,
   MULTI_MODEL_SECRET,
-  makeFolder,
   openBackend,
   openFeeds,
   openStream,
   openToken,
   UPSTREAM_SECRET,
-} from '../../support/gateway.ts'
-import { makeToken, now, superuser } from '../../support/multi-model.ts'
-import { ADMIN, send } from '../../support/request.ts'
-import type { AnyOptions } from '../../support/server.ts'
+} from '../../support/upstream.ts'
 
 const FEED = '/db/_changes?feed=continuous'
 const FIRST_KEY = 'a-key-that-will-be-taken-away-from-it'

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { beforeDocument, beforeMultiModel, openBackend, openFront, type Seen } from '../../support/gateway.ts'
 import { request, sendRaw } from '../../support/raw.ts'
 import { ADMIN, basic, type Reply, type Request, send } from '../../support/request.ts'
-import type { DoorName } from '../../support/server.ts'
+import { type DoorName, startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend, type Seen } from '../../support/upstream.ts'
 
 const backend = await openBackend({ after }, (incoming, response) => {
   if (incoming.url === '/') response.writeHead(301, { Location: '/_db/_system/_admin/aardvark/index.html' }).end()
@@ -14,8 +14,8 @@ const backend = await openBackend({ after }, (incoming, response) => {
 const upstream = {
   upstream: { ...beforeDocument(backend.url)['upstream'], ...beforeMultiModel({ after }, backend.url)['upstream'] },
 }
-const front = await openFront({ after }, upstream)
-const guarded = await openFront({ after }, upstream, {
+const front = await startServer({ after }, upstream)
+const guarded = await startServer({ after }, upstream, {
   upstream: { 'document-rewrites': false },
   chttpd: { validate_host: true, valid_hosts: '127.0.0.1, app.example' },
 })

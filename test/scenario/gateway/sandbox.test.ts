@@ -1,9 +1,9 @@
 // Pages of the databases share the origin of /_cardea/: they must not run script there.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { beforeDocument, beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
 import { ADMIN, send } from '../../support/request.ts'
-import type { AnyOptions } from '../../support/server.ts'
+import { type AnyOptions, startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
 const scope = { after }
 const backend = await openBackend(scope, (_request, response) => {
@@ -11,7 +11,7 @@ const backend = await openBackend(scope, (_request, response) => {
 })
 const BOTH: readonly AnyOptions[] = [beforeDocument(backend.url), beforeMultiModel(scope, backend.url)]
 const service = { services: { app: `/app ${backend.url}` } }
-const front = await openFront(scope, ...BOTH, service)
+const front = await startServer(scope, ...BOTH, service)
 
 const policyOf = async (url: string, path: string): Promise<string | undefined> => {
   const answer = await send(url, { path, headers: ADMIN })
@@ -36,7 +36,7 @@ for (const [door, path, policy] of ROWS)
     assert.equal(await policyOf(front[door], path), policy))
 
 test('upstream.sandbox = false passes every page as it is', async (t) => {
-  const open = await openFront(t, ...BOTH, { upstream: { sandbox: false } })
+  const open = await startServer(t, ...BOTH, { upstream: { sandbox: false } })
   assert.equal(await policyOf(open.document, '/db/doc/page.html'), undefined)
   assert.equal(await policyOf(open.multiModel, '/_db/_system/some/foxx'), undefined)
 })

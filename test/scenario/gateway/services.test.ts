@@ -3,9 +3,10 @@ import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
 import { createAccessToken } from '../../../src/directory/access-token.ts'
 import { createTestCardea } from '../../../src/index.ts'
-import { type Front, openBackend, openFront, type Seen } from '../../support/gateway.ts'
 import { makeToken, now, SECRET, superuser } from '../../support/multi-model.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
+import { type Server, startServer } from '../../support/server.ts'
+import { openBackend, type Seen } from '../../support/upstream.ts'
 
 const beforeService = (url: string, more = '') => ({ services: { shop: `/shop ${url} ${more}`.trim() } })
 
@@ -31,7 +32,7 @@ const MODES = [
 for (const { name, server, more, statuses } of MODES)
   test(`services, ${name}`, async (t) => {
     const backend = await openBackend(t)
-    const front = await openFront(t, beforeService(backend.url, more), { server })
+    const front = await startServer(t, beforeService(backend.url, more), { server })
     const wrong = { Authorization: basic('admin', 'wrong') }
     for (const path of ['/shop', '/shop/cart?x=1', '/sh%6Fp/cart']) {
       const answers = []
@@ -72,7 +73,7 @@ test('what an option opens while Cardea runs is said in the log', async (t) => {
 
 test('a mount is whole segments, and no database’s', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeService(backend.url))
+  const front = await startServer(t, beforeService(backend.url))
   for (const path of ['/shopping', '/_db/_system/shop', '/other/shop', '/SHOP'])
     assert.equal((await send(front.multiModel, { path, headers: ADMIN })).status, 404, path)
   assert.equal(backend.seen.length, 0)
@@ -91,7 +92,7 @@ async function verifyToken(seen: Seen | undefined, base: string): Promise<Record
 
 test('a service can verify who is asking at either door’s key set', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeService(backend.url), { chttpd: { require_valid_user: true } })
+  const front = await startServer(t, beforeService(backend.url), { chttpd: { require_valid_user: true } })
   await send(front.multiModel, { path: '/shop', headers: { ...ADMIN, 'X-Auth-User': 'evil', x_auth_user: 'evil' } })
   const [seen] = backend.seen
   for (const base of [front.document, front.multiModel]) {
@@ -105,7 +106,7 @@ test('a service can verify who is asking at either door’s key set', async (t) 
 
 test('nobody has no headers, and keeps a credential that is the application’s own', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeService(backend.url))
+  const front = await startServer(t, beforeService(backend.url))
   await send(front.multiModel, { path: '/shop', headers: { Authorization: 'ApiKey 1', 'X-Auth-User': 'admin' } })
   const [seen] = backend.seen
   assert.deepEqual(seen?.all('authorization'), ['ApiKey 1'])
@@ -130,7 +131,7 @@ for (const text of [
 
 for (const door of ['document', 'multiModel'] as const) {
   test(`${door}: /_gate says who is asking, or 401`, async (t) => {
-    const front = await openFront(t)
+    const front = await startServer(t)
     const ask = (headers: Record<string, string>, query = '') => send(front[door], { path: `/_gate${query}`, headers })
     const yes = await ask(ADMIN)
     assert.deepEqual([yes.status, yes.headers['x-auth-user'], yes.headers['x-auth-roles']], [204, 'admin', '_admin'])
@@ -152,14 +153,14 @@ for (const door of ['document', 'multiModel'] as const) {
 for (const door of ['document', 'multiModel'] as const)
   for (const path of ['/_gate', '/.well-known/jwks.json'])
     test(`${door}: ${path} says which methods it knows`, async (t) => {
-      const front = await openFront(t)
+      const front = await startServer(t)
       const answer = await send(front[door], { method: 'POST', path, headers: ADMIN })
       assert.deepEqual([answer.status, answer.headers['allow']], [405, 'GET, HEAD'])
       assert.equal((await send(front[door], { method: 'HEAD', path, headers: ADMIN })).headers['allow'], undefined)
     })
 
 test('/_gate asks for a role', async (t) => {
-  const front = await openFront(t)
+  const front = await startServer(t)
   await send(front.document, {
     method: 'PUT',
     path: '/_users/org.couchdb.user:ada',
@@ -180,7 +181,7 @@ test('/_gate asks for a role', async (t) => {
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const DOCUMENT_KEY = 'a-key-of-the-document-door-s-tokens'
 
-const addUser = (front: Front, value: object) =>
+const addUser = (front: Server, value: object) =>
   send(front.multiModel, {
     method: 'POST',
     path: '/_api/user',
@@ -231,7 +232,7 @@ const STRANGERS = [
 test('an open service sees no credential that could be somebody’s here', async (t) => {
   const backend = await openBackend(t)
   const jwt_keys = { 'hmac:_default': Buffer.from(DOCUMENT_KEY).toString('base64') }
-  const front = await openFront(t, beforeService(backend.url), { jwt_keys })
+  const front = await startServer(t, beforeService(backend.url), { jwt_keys })
   await addUser(front, { user: 'ada', passwd: 'pw', active: false })
   for (const { name, authorization, passes } of STRANGERS) {
     const answer = await send(front.multiModel, { path: '/shop', headers: { Authorization: authorization } })
@@ -244,7 +245,7 @@ test('an open service sees no credential that could be somebody’s here', async
 test('a password that is right and locked out is not shown to an open service', async (t) => {
   const backend = await openBackend(t)
   const lockout = { chttpd_auth_lockout: { mode: 'enforce', threshold: 2 } }
-  const front = await openFront(t, beforeService(backend.url), lockout)
+  const front = await startServer(t, beforeService(backend.url), lockout)
   for (const password of ['1', '2', '3', 'adminpw'])
     await send(front.multiModel, { path: '/shop', headers: { Authorization: basic('admin', password) } })
   assert.deepEqual(
@@ -255,7 +256,7 @@ test('a password that is right and locked out is not shown to an open service', 
 
 test('a superuser token is for the database: services and /_gate refuse it', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, {
+  const front = await startServer(t, {
     services: { shop: `/shop ${backend.url}`, ledger: `/ledger ${backend.url} required` },
   })
   for (const path of ['/shop', '/ledger', '/_gate', '/_gate?role=anything'])
@@ -266,7 +267,7 @@ test('a superuser token is for the database: services and /_gate refuse it', asy
 for (const server of [{}, { authentication: false }])
   test(`who has no grants reaches no required service: ${JSON.stringify(server)}`, async (t) => {
     const backend = await openBackend(t)
-    const front = await openFront(t, beforeService(backend.url, 'required'), { server })
+    const front = await startServer(t, beforeService(backend.url, 'required'), { server })
     await addUser(front, { user: 'ada', passwd: 'pw' })
     const ask = async () =>
       (await send(front.multiModel, { path: '/shop', headers: { Authorization: basic('ada', 'pw') } })).status

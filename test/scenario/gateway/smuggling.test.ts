@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { beforeDocument, beforeMultiModel, openBackend, openFront, openServer } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend, openServer } from '../../support/upstream.ts'
 
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
 
@@ -76,7 +77,7 @@ const REFUSED: readonly (readonly [name: string, bytes: string])[] = [
 ]
 
 const backend = await openBackend({ after })
-const front = await openFront({ after }, beforeDocument(backend.url), beforeMultiModelOf(backend.url))
+const front = await startServer({ after }, beforeDocument(backend.url), beforeMultiModelOf(backend.url))
 
 function beforeMultiModelOf(url: string) {
   return { upstream: { ...beforeDocument(url)['upstream'], ...beforeMultiModel({ after }, url)['upstream'] } }
@@ -176,7 +177,7 @@ test('pipelined requests are executed one after the other', async (t) => {
     if (request.url === '/db/first') await first.promise
     response.end(request.url)
   })
-  const { document } = await openFront(t, beforeDocument(slow.url))
+  const { document } = await startServer(t, beforeDocument(slow.url))
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n`
   const both = `${get('/db/first')}\r\n${get('/db/second')}Connection: close\r\n\r\n`
   const reply = sendRaw(Number(new URL(document).port), both, { untilClosed: true })

@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { beforeDocument, beforeMultiModel, openBackend, openFront, openServer } from '../../support/gateway.ts'
 import { sendRaw } from '../../support/raw.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend, openServer } from '../../support/upstream.ts'
 
 interface Ask {
   readonly method?: string
@@ -36,7 +37,7 @@ test('64 MiB go up and come down as they are', async (t) => {
     response.writeHead(200, { 'X-Length': request.headers['content-length'] ?? 'none' })
     request.pipe(response)
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const request = ask(front.document, {
     method: 'PUT',
     path: '/db/doc/file',
@@ -70,7 +71,7 @@ test('a client that does not read holds the upstream back', async (t) => {
     response.on('drain', more)
     more()
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const request = ask(front.document, { path: '/db/huge' })
   request.on('error', () => {})
   const response = await answerOf(request.end())
@@ -90,7 +91,7 @@ async function settle(read: () => number): Promise<void> {
 
 test('a body in pieces stays one at the document database', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const request = ask(front.document, { method: 'PUT', path: '/db/doc' })
   request.write('{"a":')
   request.end('1}')
@@ -103,7 +104,7 @@ test('a body in pieces stays one at the document database', async (t) => {
 
 test('the multi-model database is given a length', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url))
+  const front = await startServer(t, beforeMultiModel(t, backend.url))
   const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' })
   request.write('{"query":')
   request.end('"RETURN 1"}')
@@ -117,7 +118,7 @@ test('the multi-model database is given a length', async (t) => {
 
 test('more than is spooled is 413', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url), { upstream: { 'spool-bytes': 1000 } })
+  const front = await startServer(t, beforeMultiModel(t, backend.url), { upstream: { 'spool-bytes': 1000 } })
   const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' })
   request.on('error', () => {})
   request.end(Buffer.alloc(1001))
@@ -133,7 +134,7 @@ test('more than is spooled is 413', async (t) => {
 
 test('a body larger than Cardea itself would read is spooled all the same', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url), { door: { 'max-body-bytes': 1024 } })
+  const front = await startServer(t, beforeMultiModel(t, backend.url), { door: { 'max-body-bytes': 1024 } })
   const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' })
   request.write(Buffer.alloc(5000))
   request.end(Buffer.alloc(5000))
@@ -145,7 +146,7 @@ for (const how of ['is sent', 'breaks off'] as const)
   test(`more than all spools together hold is 503, until what holds the room ${how}`, async (t) => {
     const backend = await openBackend(t)
     const limits = { upstream: { 'spool-bytes': 800, 'spool-total-bytes': 1000 } }
-    const front = await openFront(t, beforeMultiModel(t, backend.url), limits)
+    const front = await startServer(t, beforeMultiModel(t, backend.url), limits)
     const holding = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' }).on('error', () => {})
     holding.write(Buffer.alloc(700))
     const again = async () => {
@@ -172,7 +173,7 @@ for (const how of ['is sent', 'breaks off'] as const)
 
 test('a body that would not fit alone is 413, not 503 for ever', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeMultiModel(t, backend.url), { upstream: { 'spool-total-bytes': 1000 } })
+  const front = await startServer(t, beforeMultiModel(t, backend.url), { upstream: { 'spool-total-bytes': 1000 } })
   const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' }).on('error', () => {})
   request.write(Buffer.alloc(600))
   request.end(Buffer.alloc(600))
@@ -181,7 +182,7 @@ test('a body that would not fit alone is 413, not 503 for ever', async (t) => {
 
 test('Expect: 100-continue is answered when the body is wanted', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const headers = { Expect: '100-continue', 'Content-Length': '3' }
   const request = ask(front.document, { method: 'PUT', path: '/db/doc', headers })
   request.flushHeaders()
@@ -193,7 +194,7 @@ test('Expect: 100-continue is answered when the body is wanted', async (t) => {
 
 test('and not where the door refuses', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url), { chttpd: { require_valid_user: true } })
+  const front = await startServer(t, beforeDocument(backend.url), { chttpd: { require_valid_user: true } })
   const port = Number(new URL(front.document).port)
   const bytes = 'PUT /db/doc HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
   const answer = await sendRaw(port, bytes)
@@ -208,7 +209,7 @@ test('ranges, conditions, HEAD and packed bodies pass as they are', async (t) =>
     else if (request.headers.range) response.writeHead(206, { 'Content-Range': 'bytes 1-2/5' }).end('el')
     else response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Length': packed.length }).end(packed)
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const get = async (given: Ask) => {
     const response = await answerOf(ask(front.document, given).end())
     return { status: response.statusCode, headers: response.headers, body: await read(response) }
@@ -227,7 +228,7 @@ test('HEAD leaves the connection to the server behind as it is', async (t) => {
   const backend = await openServer(t, (_request, response) =>
     response.writeHead(200, { 'Content-Length': 2 }).end('ok'),
   )
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   let connections = 0
   backend.server.on('connection', () => {
     connections += 1
@@ -244,7 +245,7 @@ test('trailers of an answer arrive', async (t) => {
     response.addTrailers({ 'X-Sum': '6' })
     response.end()
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const response = await answerOf(ask(front.document, { path: '/db/doc' }).end())
   await read(response)
   assert.equal(response.trailers['x-sum'], '6')
@@ -256,7 +257,7 @@ test('a feed arrives line by line, as it is written', async (t) => {
     response.writeHead(200).flushHeaders()
     open(response)
   })
-  const front = await openFront(t, beforeDocument(backend.url), {
+  const front = await startServer(t, beforeDocument(backend.url), {
     upstream: { 'idle-timeout': 0.05, 'first-byte-timeout': 0.05 },
   })
   const request = ask(front.document, { path: '/db/_changes?feed=continuous&heartbeat=5000' })
@@ -275,7 +276,7 @@ test('a feed arrives line by line, as it is written', async (t) => {
 test('a client that goes away aborts the request behind', async (t) => {
   const { promise: asked, resolve: tell } = Promise.withResolvers<IncomingMessage>()
   const backend = await openServer(t, tell)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const request = ask(front.document, { path: '/db/slow' })
   request.on('error', () => {})
   request.end()
@@ -291,7 +292,7 @@ test('a client that stops sending aborts it too', async (t) => {
     request.on('error', () => {}).resume()
     tell(request)
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const request = ask(front.document, { method: 'PUT', path: '/db/doc', headers: { 'Content-Length': '10' } })
   request.on('error', () => {})
   request.write('abc')
@@ -305,7 +306,7 @@ test('an answer before the whole body was sent reaches the client', async (t) =>
   const backend = await openServer(t, (_request, response) => {
     response.writeHead(413, { 'Content-Type': 'application/json', Connection: 'close' }).end('{"error":"too_large"}')
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const headers = { 'Content-Length': `${8 << 20}` }
   const request = ask(front.document, { method: 'PUT', path: '/db/doc', headers })
   request.on('error', () => {})
@@ -317,7 +318,7 @@ test('an answer before the whole body was sent reaches the client', async (t) =>
 
 test('stand-ins step back, and what is Cardea’s own stays', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
+  const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
   for (const path of ['/', '/_all_dbs', '/_uuids', '/_active_tasks', '/_membership', '/db', '/_node/other/_config'])
     await send(front.document, { path, headers: ADMIN })
   for (const path of ['/_node/_local/_config/nobody/knows', '/_node/_local/_stats'])
@@ -339,7 +340,7 @@ test('stand-ins step back, and what is Cardea’s own stays', async (t) => {
 
 test('sections of others are an administrator’s', async (t) => {
   const backend = await openBackend(t)
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   for (const path of ['/_node/other/_config', '/_node/_local/_config/nobody/knows', '/_all_dbs'])
     assert.equal((await send(front.document, { path })).status, 401)
   assert.equal(backend.seen.length, 0)
@@ -351,7 +352,7 @@ test('stopping closes a connection with the answer that was under way on it', { 
     response.writeHead(200).write('first,')
     tell(response)
   })
-  const front = await openFront(t, beforeDocument(backend.url), { door: { 'stop-timeout': 60 } })
+  const front = await startServer(t, beforeDocument(backend.url), { door: { 'stop-timeout': 60 } })
   const agent = new Agent({ keepAlive: true })
   t.after(() => agent.destroy())
   const request = httpRequest(`${front.document}/db/doc`, { headers: ADMIN, agent })
@@ -370,7 +371,7 @@ test('stopping lets an answer under way finish, and cuts a feed', async (t) => {
     response.writeHead(200).write('first,')
     if (request.url === '/db/doc') tell(response)
   })
-  const front = await openFront(t, beforeDocument(backend.url))
+  const front = await startServer(t, beforeDocument(backend.url))
   const feed = await answerOf(ask(front.document, { path: '/db/_changes?feed=continuous' }).end())
   const feedEnded = new Promise((resolve) => feed.on('error', resolve).on('close', resolve).resume())
   const response = await answerOf(ask(front.document, { path: '/db/doc' }).end())

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { type Observed, observe } from '../../support/events.ts'
+import { ADMIN, send } from '../../support/request.ts'
+import type { Scope } from '../../support/scope.ts'
+import { type AnyOptions, type Server, startServer } from '../../support/server.ts'
 import {
   type Backend,
   beforeDocument,
@@ -12,12 +14,7 @@ import {
   openServer,
   openToken,
   UPSTREAM_SECRET,
-} from '../../support/gateway.ts'
-import { ADMIN, send } from '../../support/request.ts'
-
-interface Scope {
-  after(work: () => unknown): void
-}
+} from '../../support/upstream.ts'
 
 const reply = (response: ServerResponse, status: number, body: unknown) =>
   void response.writeHead(status, { 'Content-Type': 'application/json' }).end(`${JSON.stringify(body)}\n`)
@@ -81,7 +78,7 @@ function merge(...all: readonly Readonly<Record<string, object>>[]) {
   return merged
 }
 
-const takeUpstream = (observed: Observed) => observed.take().filter(({ event }) => event.startsWith('upstream.'))
+const takeUpstream = (server: Server) => server.takeEvents().filter(({ event }) => event.startsWith('upstream.'))
 
 interface Row {
   readonly name: string
@@ -150,10 +147,10 @@ const ROWS: readonly Row[] = [
 for (const { name, identify, options = {}, path, status, reason, logged } of ROWS)
   test(name, async (t) => {
     const couch = await openCouch(t, identify)
-    const observed = await observe(t, merge(beforeDocument(couch.url), options))
-    const answer = await send(observed.document, { path, headers: ADMIN })
+    const server = await startServer(t, merge(beforeDocument(couch.url), options))
+    const answer = await send(server.document, { path, headers: ADMIN })
     assert.deepEqual([answer.status, JSON.parse(answer.body).reason], [status, reason])
-    const events = takeUpstream(observed)
+    const events = takeUpstream(server)
     assert.deepEqual(
       events.map(({ event, level, upstream }) => [event, level, upstream]),
       logged ? [['upstream.token-rejected', 'error', couch.url]] : [],
@@ -164,8 +161,8 @@ for (const { name, identify, options = {}, path, status, reason, logged } of ROW
 
 test('an anonymous request that CouchDB refuses passes unchanged, and is not examined', async (t) => {
   const couch = await openCouch(t, byToken('another secret'))
-  const observed = await observe(t, beforeDocument(couch.url))
-  const answer = await send(observed.document, { path: '/private' })
+  const server = await startServer(t, beforeDocument(couch.url))
+  const answer = await send(server.document, { path: '/private' })
   assert.deepEqual([answer.status, JSON.parse(answer.body).reason], [401, 'not allowed here'])
   assert.deepEqual(
     couch.seen.map(({ url }) => url),
@@ -176,7 +173,7 @@ test('an anonymous request that CouchDB refuses passes unchanged, and is not exa
 test('a token ArangoDB rejects is 502; a missing right passes unchanged', async (t) => {
   const wrong = await openArango(t, 'another secret')
   const right = await openArango(t, MULTI_MODEL_SECRET)
-  const before = await observe(t, beforeMultiModel(t, wrong.url))
+  const before = await startServer(t, beforeMultiModel(t, wrong.url))
   const rejected = await send(before.multiModel, { path: '/_api/denied', headers: ADMIN })
   assert.equal(rejected.status, 502)
   assert.deepEqual(JSON.parse(rejected.body), {
@@ -188,7 +185,7 @@ test('a token ArangoDB rejects is 502; a missing right passes unchanged', async 
   const [event] = takeUpstream(before)
   assert.equal(event?.event, 'upstream.token-rejected')
   assert.match(String(event?.['check']), /multi-model-secret-keyfile.*--server\.jwt-secret-keyfile/)
-  const after = await observe(t, beforeMultiModel(t, right.url))
+  const after = await startServer(t, beforeMultiModel(t, right.url))
   const denied = await send(after.multiModel, { path: '/_api/denied', headers: ADMIN })
   assert.deepEqual([denied.status, JSON.parse(denied.body).errorNum], [401, 11])
   assert.deepEqual(takeUpstream(after), [])
@@ -196,16 +193,16 @@ test('a token ArangoDB rejects is 502; a missing right passes unchanged', async 
 
 test('many refusals cost one question to the database, and one line with a count', async (t) => {
   const couch = await openCouch(t, byToken('another secret'))
-  const observed = await observe(t, beforeDocument(couch.url))
+  const server = await startServer(t, beforeDocument(couch.url))
   const answers = await Promise.all(
-    Array.from({ length: 20 }, () => send(observed.document, { path: '/db', headers: ADMIN })),
+    Array.from({ length: 20 }, () => send(server.document, { path: '/db', headers: ADMIN })),
   )
   assert.ok(answers.every(({ status }) => status === 502))
   assert.equal(couch.seen.filter(({ url }) => url === '/_session').length, 1)
-  assert.equal(takeUpstream(observed).length, 1)
-  await observed.cardea.close()
+  assert.equal(takeUpstream(server).length, 1)
+  await server.cardea.close()
   assert.deepEqual(
-    takeUpstream(observed).map(({ event, count }) => [event, count]),
+    takeUpstream(server).map(({ event, count }) => [event, count]),
     [['upstream.token-rejected', 19]],
   )
 })
@@ -213,8 +210,8 @@ test('many refusals cost one question to the database, and one line with a count
 test('a rejected token is noticed again once the database accepts it', async (t) => {
   let secret = UPSTREAM_SECRET
   const couch = await openCouch(t, (request) => byToken(secret)(request))
-  const observed = await observe(t, beforeDocument(couch.url))
-  const ask = async () => (await send(observed.document, { path: '/db', headers: ADMIN })).status
+  const server = await startServer(t, beforeDocument(couch.url))
+  const ask = async () => (await send(server.document, { path: '/db', headers: ADMIN })).status
   assert.equal(await ask(), 200)
   secret = 'another secret'
   assert.equal(await ask(), 502)
@@ -225,27 +222,27 @@ test('a rejected token is noticed again once the database accepts it', async (t)
 test('an upstream that cannot be reached is logged once, and that it is back', async (t) => {
   const first = await openBackend(t)
   await first.close()
-  const observed = await observe(t, beforeDocument(first.url))
+  const server = await startServer(t, beforeDocument(first.url))
   for (let requests = 0; requests < 3; requests += 1)
-    assert.equal((await send(observed.document, { path: '/db' })).status, 503)
-  const [down, ...more] = takeUpstream(observed)
+    assert.equal((await send(server.document, { path: '/db' })).status, 503)
+  const [down, ...more] = takeUpstream(server)
   assert.deepEqual([down?.event, down?.['upstream'], down?.['reason']], ['upstream.down', first.url, 'ECONNREFUSED'])
   assert.match(String(down?.['check']), /upstream\.document/)
   assert.deepEqual(more, [])
   await openServer(t, (_request, response) => void response.end('{}'), [], first.port)
-  assert.equal((await send(observed.document, { path: '/db' })).status, 200)
+  assert.equal((await send(server.document, { path: '/db' })).status, 200)
   assert.deepEqual(
-    takeUpstream(observed).map(({ event }) => event),
+    takeUpstream(server).map(({ event }) => event),
     ['upstream.up'],
   )
 })
 
 test('a response that is not HTTP is 502, and logged', async (t) => {
   const backend = await openServer(t, ({ socket }) => void socket.end('rubbish\r\n\r\n'))
-  const observed = await observe(t, beforeDocument(backend.url))
-  assert.equal((await send(observed.document, { path: '/db' })).status, 502)
+  const server = await startServer(t, beforeDocument(backend.url))
+  assert.equal((await send(server.document, { path: '/db' })).status, 502)
   assert.deepEqual(
-    takeUpstream(observed).map(({ event, upstream }) => [event, upstream]),
+    takeUpstream(server).map(({ event, upstream }) => [event, upstream]),
     [['upstream.failed', backend.url]],
   )
 })
@@ -253,16 +250,16 @@ test('a response that is not HTTP is 502, and logged', async (t) => {
 test('a client that goes away is no failure of the upstream', async (t) => {
   const asked = Promise.withResolvers<void>()
   const backend = await openServer(t, () => asked.resolve())
-  const observed = await observe(t, beforeDocument(backend.url))
+  const server = await startServer(t, beforeDocument(backend.url))
   const controller = new AbortController()
-  const request = fetch(`${observed.document}/db`, { signal: controller.signal })
+  const request = fetch(`${server.document}/db`, { signal: controller.signal })
   await asked.promise
   const closed = new Promise((resolve) => backend.server.once('connection', resolve))
   controller.abort()
   await assert.rejects(request)
-  void fetch(`${observed.document}/db`).catch(() => {})
+  void fetch(`${server.document}/db`).catch(() => {})
   await closed
-  assert.deepEqual(takeUpstream(observed), [])
+  assert.deepEqual(takeUpstream(server), [])
 })
 
 const MODES: readonly (readonly [status: number, body: object, expected: number])[] = [
@@ -276,8 +273,8 @@ const MODES: readonly (readonly [status: number, body: object, expected: number]
 for (const [status, body, expected] of MODES)
   test(`/_up is ${expected} where that of the database is ${status} ${JSON.stringify(body)}`, async (t) => {
     const couch = await openBackend(t, (_request, response) => reply(response, status, body))
-    const observed = await observe(t, beforeDocument(couch.url))
-    const answer = await send(observed.document, { path: '/_up' })
+    const server = await startServer(t, beforeDocument(couch.url))
+    const answer = await send(server.document, { path: '/_up' })
     assert.equal(answer.status, expected)
     if (expected === 404) assert.deepEqual(JSON.parse(answer.body), body)
   })
@@ -285,18 +282,18 @@ for (const [status, body, expected] of MODES)
 test('one of two databases in maintenance does not take the door out', async (t) => {
   const busy = await openBackend(t, (_request, response) => reply(response, 404, { status: 'maintenance_mode' }))
   const free = await openBackend(t, (_request, response) => reply(response, 200, { status: 'ok' }))
-  const observed = await observe(t, beforeDocument(busy.url, free.url))
-  assert.equal((await send(observed.document, { path: '/_up' })).status, 200)
+  const server = await startServer(t, beforeDocument(busy.url, free.url))
+  assert.equal((await send(server.document, { path: '/_up' })).status, 200)
 })
 
 test('the health of each door follows its own database only', async (t) => {
   const up = await openBackend(t)
   const down = await openBackend(t)
   await down.close()
-  const ask = async (options: Parameters<typeof observe>[1]) => {
-    const observed = await observe(t, options)
-    const document = await send(observed.document, { path: '/_up' })
-    const multiModel = await send(observed.multiModel, { path: '/_admin/server/availability' })
+  const ask = async (options: AnyOptions) => {
+    const server = await startServer(t, options)
+    const document = await send(server.document, { path: '/_up' })
+    const multiModel = await send(server.multiModel, { path: '/_admin/server/availability' })
     return [document.status, multiModel.status]
   }
   assert.deepEqual(await ask(merge(beforeDocument(up.url), beforeMultiModel(t, down.url))), [200, 503])

@@ -1,18 +1,19 @@
 // The files of the multi-model database's web interface before its login.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { beforeMultiModel, openBackend, openFront } from '../../support/gateway.ts'
 import { superuser } from '../../support/multi-model.ts'
 import { ADMIN, basic, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeMultiModel, openBackend } from '../../support/upstream.ts'
 
 const backend = await openBackend({ after })
 const on = { 'multi-model': { 'web-ui-before-login': true } }
-const front = await openFront({ after }, beforeMultiModel({ after }, backend.url), on)
-const strict = await openFront({ after }, beforeMultiModel({ after }, backend.url), on, {
+const front = await startServer({ after }, beforeMultiModel({ after }, backend.url), on)
+const strict = await startServer({ after }, beforeMultiModel({ after }, backend.url), on, {
   server: { 'authentication-system-only': false },
   upstream: { 'multi-model-identity': 'client' },
 })
-const off = await openFront({ after }, beforeMultiModel({ after }, backend.url))
+const off = await startServer({ after }, beforeMultiModel({ after }, backend.url))
 
 const FILE = '/_admin/aardvark/index.html'
 const WRONG = { Authorization: basic('admin', 'wrong') }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Cardea, DoorName } from '../../../src/index.ts'
 import { send } from '../../support/request.ts'
-import { express, openCardea, type Scope, serve } from './server.ts'
+import type { Scope } from '../../support/scope.ts'
+import { express, openCardea, serve } from './server.ts'
 
 const SIGN_IN = {
   method: 'POST',

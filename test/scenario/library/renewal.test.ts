@@ -5,7 +5,8 @@ import { authenticate } from '../../../src/express.ts'
 import { registerCardea } from '../../../src/fastify.ts'
 import type { Cardea } from '../../../src/index.ts'
 import { send } from '../../support/request.ts'
-import { express, makeCookie, openCardea, type Scope, serve } from './server.ts'
+import type { Scope } from '../../support/scope.ts'
+import { express, makeCookie, openCardea, serve } from './server.ts'
 
 type Serve = (scope: Scope, cardea: Cardea) => Promise<string>
 

@@ -4,11 +4,8 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { type Cardea, type CardeaOptions, createTestCardea } from '../../../src/index.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import type { Scope } from '../../support/scope.ts'
 import { mintClassic, nowSeconds } from '../document/session-server.ts'
-
-export interface Scope {
-  after(work: () => unknown): void
-}
 
 export interface LibraryServer {
   readonly cardea: Cardea

@@ -1,7 +1,6 @@
 // Answers of the real server in small matters that tools look at.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { openBackend, openFront } from '../../support/gateway.ts'
 import { AS_ADMIN, member, openMultiModel, superuser } from '../../support/multi-model.ts'
 import {
   ANN,
@@ -14,6 +13,8 @@ import {
   runRows,
 } from '../../support/multi-model-users.ts'
 import { ADMIN, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { openBackend } from '../../support/upstream.ts'
 
 const auth = AS_ADMIN
 const wrapped = (result: unknown) => ({ error: false, code: 200, result })
@@ -69,7 +70,7 @@ describe('/_admin/auth/reload', () => {
 
   it('is never forwarded', async (t) => {
     const backend = await openBackend(t)
-    const { multiModel } = await openFront(t, {
+    const { multiModel } = await startServer(t, {
       upstream: { 'multi-model': backend.url, 'multi-model-identity': 'client' },
     })
     const { status } = await send(multiModel, { method: 'POST', path: '/_admin/auth/reload', headers: ADMIN })

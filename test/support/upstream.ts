@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import {
   createServer,
   request as httpRequest,
@@ -11,17 +11,12 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
+import { makeFolder, type Scope } from './scope.ts'
 import type { AnyOptions } from './server.ts'
 
 export const UPSTREAM_SECRET = 'a-secret-the-document-upstream-shares'
 export const MULTI_MODEL_SECRET = 'a-secret-of-the-multi-model-upstream'
-
-interface Scope {
-  after(work: () => unknown): void
-}
 
 /** A request as a server behind Cardea saw it. */
 export interface Seen {
@@ -93,23 +88,6 @@ function toSeen(request: IncomingMessage, body: Buffer): Seen {
   return { method: request.method ?? '', url: request.url ?? '', raw, body, all, header: (name) => all(name)[0] }
 }
 
-export interface Front {
-  readonly cardea: Cardea
-  readonly document: string
-  readonly multiModel: string
-}
-
-/** Cardea before servers. Options are merged section by section. */
-export async function openFront(scope: Scope, ...given: AnyOptions[]): Promise<Front> {
-  const merged: Record<string, object> = {}
-  for (const options of given)
-    for (const [section, values] of Object.entries(options)) merged[section] = { ...merged[section], ...values }
-  const cardea = await createTestCardea({ options: merged as CardeaOptions })
-  scope.after(() => cardea.close())
-  const { document, multiModel } = await cardea.listen()
-  return { cardea, document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
-}
-
 export const beforeDocument = (...urls: readonly string[]): AnyOptions => ({
   upstream: { document: urls.join(', '), 'document-secret': UPSTREAM_SECRET },
 })
@@ -120,12 +98,6 @@ export function beforeMultiModel(scope: Scope, ...urls: readonly string[]): AnyO
   return {
     upstream: { 'multi-model': urls.join(', '), 'multi-model-secret-keyfile': join(folder, 'secret') },
   }
-}
-
-export function makeFolder(scope: Scope): string {
-  const folder = mkdtempSync(join(tmpdir(), 'cardea-gateway-'))
-  scope.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** The claims of a token signed under this secret; throws where it is not. */
