@@ -5,10 +5,11 @@ import type { Session } from '../directory/session.ts'
 import type { UserClaims } from '../keys/multi-model-claims.ts'
 import type { Claims } from '../keys/verify.ts'
 
-/** Cardea's own claims: session epoch of the user, end of renewal, and mark of the access token it was issued for. */
+/** Cardea's own claims: session epoch of the user, end of renewal, and mark of the token it was issued for. */
 const GENERATION = 'cdg'
 const RENEWABLE_UNTIL = 'cdu'
 const ACCESS_TOKEN = 'cdt'
+const FOREIGN_TOKEN = 'cdf'
 
 export interface IssuedToken {
   readonly session: Session
@@ -31,6 +32,7 @@ export const toIssuedClaims = (token: IssuedToken): Claims => ({
   [GENERATION]: token.session.generation,
   ...(token.renewableUntil === undefined ? {} : { [RENEWABLE_UNTIL]: token.renewableUntil }),
   ...(token.accessToken === undefined ? {} : { [ACCESS_TOKEN]: token.accessToken }),
+  ...(token.session.foreignToken === undefined ? {} : { [FOREIGN_TOKEN]: token.session.foreignToken }),
 })
 
 /** A token without all claims of a session was issued by another party. */
@@ -38,9 +40,12 @@ export function readBearerToken(claims: Claims, { name, exp, iat, jti, allowedPa
   const generation = findMember(claims, GENERATION)
   const until = findMember(claims, RENEWABLE_UNTIL)
   const accessToken = findMember(claims, ACCESS_TOKEN)
+  const mark = findMember(claims, FOREIGN_TOKEN)
+  const foreignToken = typeof mark === 'string' ? mark : undefined
   const isIssued = jti !== undefined && iat !== undefined && typeof generation === 'number'
   return {
-    session: isIssued ? { id: jti, name, generation, issuedAt: iat } : undefined,
+    session: isIssued ? { id: jti, name, generation, issuedAt: iat, foreignToken } : undefined,
+    issuedAt: iat,
     expiresAt: exp,
     renewableUntil: typeof until === 'number' ? until : undefined,
     accessToken: typeof accessToken === 'string' ? accessToken : undefined,

@@ -112,8 +112,8 @@ async function applyChanges(changes: readonly Change[], deps: DirectoryDeps, par
   const { user = [], session = [], admin = [] } = Object.groupBy(changes, ({ kind }) => kind)
   for (const { key, sequence } of user) cache.forget(key, sequence)
   for (const { key } of user) revocations.notify({ kind: 'account', name: key })
-  const newlyEnded = session.length > 0 ? await ended.pull() : []
-  for (const { id, name } of newlyEnded) revocations.notify({ kind: 'session', id, name })
+  const revokedSessions = session.length > 0 ? await ended.pull() : []
+  for (const revocation of revokedSessions) revocations.notify(revocation)
   const hasNewSetting = changes.some((change) => isNewSetting(change, deps))
   const revokedAdministrators = hasNewSetting ? await refreshAdministrators(deps) : []
   const administrators = new Set([...admin.map(({ key }) => key), ...revokedAdministrators])

@@ -137,8 +137,9 @@ export interface AdministratorDirectory {
 /** A token that another issuer signed. `issuedAt` is its `iat`; `now` for a source that confirms every request. */
 export interface ForeignToken {
   readonly name: string
-  /** The id of a session opened with it. */
+  /** The id of a session opened with it, and the mark of the token. */
   readonly id?: string
+  readonly mark?: string
   readonly issuedAt: number | 'now' | undefined
 }
 
@@ -150,6 +151,8 @@ export interface SessionOpening {
 export interface EndingSession extends EndedSession {
   /** The mark of the access token the session was opened with. */
   readonly accessToken?: string | undefined
+  /** The mark of the token of another issuer that the session was opened with. */
+  readonly foreignToken?: string | undefined
 }
 
 export interface SessionDirectory {
@@ -159,7 +162,7 @@ export interface SessionDirectory {
   findPasswordTime(id: string, owner: SessionOwner): number | undefined
   /** Also for a renewed session. A removed or inactive account has no live session. */
   isSessionLive(session: Session): Promise<boolean>
-  /** Whether this node knows that this session was ended. */
+  /** Whether this node knows that this session, or all sessions of the token with this mark, were ended. */
   isSessionEnded(id: string): boolean
   /** Whether the session epoch of the name allows the token. An unknown name has no epoch and allows all. */
   isForeignTokenLive(token: ForeignToken): Promise<boolean>

@@ -4,7 +4,7 @@ import { toTokenMark } from './access-token.ts'
 import { applyUpdate } from './apply-update.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type { EndingSession, Revocation } from './directory.ts'
-import { type EndedSessions, MAX_ENDED_OF_ACCESS_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
+import { type EndedSessions, MAX_ENDED_OF_TOKEN, MAX_ENDED_SESSIONS, toTokenCounter } from './ended-sessions.ts'
 import type { Stored } from './store-port.ts'
 import { endSessions, NO_SESSIONS_ENDED, nextRevision, type User, type UserRecord } from './user.ts'
 import { recordUserChange } from './user-events.ts'
@@ -17,31 +17,38 @@ export interface EndSessionParts extends Pick<DirectoryDeps, 'administration' | 
 }
 
 const TOO_MANY = `more than ${MAX_ENDED_SESSIONS} sessions were ended one by one`
+const TOO_MANY_OF_TOKEN = `more than ${MAX_ENDED_OF_TOKEN} sessions of one token were ended one by one`
 
-export async function endSession(parts: EndSessionParts, { accessToken, ...session }: EndingSession): Promise<void> {
-  const { ended, revocations } = parts
-  const { id, name } = session
-  const counter = accessToken === undefined ? name : toTokenCounter(name, accessToken)
-  const { sequence, count } = await ended.end({ ...session, name: counter })
-  revocations.notify({ kind: 'session', id, name })
-  if (accessToken !== undefined) {
-    // a client with the access token must not be able to end the owner's other sessions
-    if (count > MAX_ENDED_OF_ACCESS_TOKEN) await removeAccessToken(parts, name, accessToken)
-    return
-  }
-  if (count <= MAX_ENDED_SESSIONS) return
-  await raiseSessionEpoch(parts, name, TOO_MANY)
-  // only now: until the new epoch is stored, the records are what keeps the sessions ended
-  await ended.forget(name, sequence)
+export async function endSession(parts: EndSessionParts, session: EndingSession): Promise<void> {
+  const { id, name, expiresAt, accessToken, foreignToken } = session
+  const mark = accessToken ?? foreignToken
+  const counter = mark === undefined ? name : toTokenCounter(name, mark)
+  const { sequence, count } = await parts.ended.end({ id, name: counter, expiresAt })
+  parts.revocations.notify({ kind: 'session', id, name })
+  // a client with a token must not be able to end the owner's other sessions
+  if (count <= (mark === undefined ? MAX_ENDED_SESSIONS : MAX_ENDED_OF_TOKEN)) return
+  if (accessToken !== undefined) return removeAccessToken(parts, name, accessToken)
+  if (foreignToken === undefined) await raiseSessionEpoch(parts, name)
+  else await endForeignToken(parts, session, foreignToken)
+  // only now: until then, the records are what keeps the sessions ended
+  await parts.ended.forget(counter, sequence)
+}
+
+/** Ends all sessions that were opened with a token of another issuer, by one record with its mark. */
+async function endForeignToken(parts: EndSessionParts, session: EndingSession, mark: string): Promise<void> {
+  const { name, expiresAt } = session
+  await parts.ended.end({ id: mark, name: toTokenCounter(name, mark), expiresAt })
+  parts.revocations.notify({ kind: 'account', name })
+  parts.events.record('session.revoked', { subject: name, reason: TOO_MANY_OF_TOKEN })
 }
 
 /** Revokes all sessions and tokens of a user, of an administrator or of a name in tokens of other issuers. */
-async function raiseSessionEpoch(parts: EndSessionParts, name: string, reason: string): Promise<void> {
+async function raiseSessionEpoch(parts: EndSessionParts, name: string): Promise<void> {
   const { administration, clock, writer, revocations, events } = parts
   if (administration.accounts().has(name)) await administration.endSessions(name)
   else await writer.write(name, (stored) => withRaisedEpoch(name, stored, nowSeconds(clock)))
   revocations.notify({ kind: 'account', name })
-  events.record('session.revoked', { subject: name, reason })
+  events.record('session.revoked', { subject: name, reason: TOO_MANY })
 }
 
 function withRaisedEpoch(name: string, stored: Stored | undefined, now: number): UserRecord {

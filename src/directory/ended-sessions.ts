@@ -1,4 +1,5 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import type { Revocation } from './directory.ts'
 import type { EndedCount, EndedSession, SessionStore } from './store-port.ts'
 
 /** Sessions that were ended before they expired, kept in memory until then. */
@@ -6,8 +7,8 @@ export interface EndedSessions {
   has(id: string): boolean
   /** Ends one on every node. */
   end(session: EndedSession): Promise<EndedCount>
-  /** Loads the sessions that other nodes have ended since the last call. Returns them, each with the name of its owner. */
-  pull(): Promise<readonly EndedSession[]>
+  /** Loads the sessions that other nodes have ended since the last call. Returns what that revoked. */
+  pull(): Promise<readonly Revocation[]>
   /** Loads all of them again, because the store was replaced. Known ones stay ended. */
   reset(): Promise<void>
   /** Forgets a name's sessions that ended up to this sequence. The session epoch must have revoked them already. */
@@ -19,16 +20,25 @@ export interface EndedSessions {
 /** Beyond this many records of one name, its session epoch is raised instead and the records are forgotten. */
 export const MAX_ENDED_SESSIONS = 1000
 
-/** Beyond this many records of sessions opened with one access token, that token is removed. The records expire. */
-export const MAX_ENDED_OF_ACCESS_TOKEN = 100
+/**
+ * Beyond this many records of sessions opened with one access token, that token is removed. With one token of another
+ * issuer, all its sessions end.
+ */
+export const MAX_ENDED_OF_TOKEN = 100
 
 const MARK_SEPARATOR = ':'
 
-/** The name under which the sessions of one access token are counted. A user's name has no colon, so they differ. */
+/** The name under which the sessions of one token are counted. A user's name has no colon, so they differ. */
 export const toTokenCounter = (name: string, mark: string): string => `${name}${MARK_SEPARATOR}${mark}`
 
-/** The owner of a session, whether it is counted for the owner or for an access token. */
+/** The owner of a session, whether it is counted for the owner or for a token. */
 const toSessionOwner = (counter: string): string => counter.split(MARK_SEPARATOR, 1)[0] ?? counter
+
+/** A record whose id is the mark of its counter ends all sessions of that token. */
+function toRevocation({ id, name: counter }: EndedSession): Revocation {
+  const name = toSessionOwner(counter)
+  return counter === toTokenCounter(name, id) ? { kind: 'account', name } : { kind: 'session', id, name }
+}
 
 const PAGE_SIZE = 1000
 const SECONDS_BETWEEN_PURGES = 60
@@ -48,13 +58,13 @@ export function createEndedSessions(store: SessionStore, clock: Clock): EndedSes
   }
 
   const pull = async () => {
-    const loaded: EndedSession[] = []
+    const revoked: Revocation[] = []
     for (;;) {
       const page = await store.listEndedSessions(position, PAGE_SIZE)
       for (const session of page) memory.add(session)
-      loaded.push(...page.map((session) => ({ ...session, name: toSessionOwner(session.name) })))
+      revoked.push(...page.map(toRevocation))
       position = page.at(-1)?.sequence ?? position
-      if (page.length < PAGE_SIZE) return loaded
+      if (page.length < PAGE_SIZE) return revoked
     }
   }
 

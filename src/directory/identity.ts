@@ -42,7 +42,8 @@ export interface UsedAccessToken {
 export interface BearerToken {
   /** The session of a token that Cardea issued. */
   readonly session: Session | undefined
-  /** Seconds since the epoch. */
+  /** Its `iat` and `exp`, in seconds. */
+  readonly issuedAt?: number | undefined
   readonly expiresAt: number | undefined
   /** It cannot be renewed beyond this time, because the credential it was issued for expires then. */
   readonly renewableUntil: number | undefined

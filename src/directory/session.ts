@@ -9,6 +9,7 @@
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
+import { digestHex } from '../passwords/password-digest.ts'
 
 /** One sign-in, carried by a cookie or a token. */
 export interface Session {
@@ -18,6 +19,8 @@ export interface Session {
   readonly generation: number
   /** Seconds since the epoch. */
   readonly issuedAt: number
+  /** The mark of the token of another issuer that it was opened with. */
+  readonly foreignToken?: string | undefined
 }
 
 /** Whose session it is. A new session epoch invalidates the proof in every earlier id. */
@@ -32,6 +35,8 @@ export interface PresentedSession {
   readonly name: string
   /** Seconds since the epoch; from then on no copy made so far is accepted. */
   readonly expiresAt: number
+  /** The mark of the token of another issuer that it was opened with. */
+  readonly foreignToken?: string
   /** The renewed session with the full lifetime; `undefined` while renewal is not due. */
   renew?(): RenewedSession | undefined
 }
@@ -51,6 +56,12 @@ const HEAD_BYTES = 8
 const TIME_BYTES = 4
 /** The largest time in four bytes: the year 2106. */
 const MAX_TIME = 0xffff_ffff
+
+const MARK_DIGITS = 32
+
+/** The mark of a token of another issuer. Tokens of one name with the same `facts` (times and key) share it. */
+export const toForeignMark = (name: string, facts: readonly unknown[]): string =>
+  digestHex('sha256', JSON.stringify([name, ...facts])).slice(0, MARK_DIGITS)
 
 /** An id without a proof. */
 export const createPlainId = (): string => randomBytes(ID_BYTES).toString('base64url')

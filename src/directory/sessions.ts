@@ -3,6 +3,7 @@ import type { ChangeTracker } from './change-tracker.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type { AccountDirectory, ForeignToken, RevocationFeed, SessionDirectory } from './directory.ts'
 import { type EndSessionParts, endSession } from './end-session.ts'
+import type { EndedSessions } from './ended-sessions.ts'
 import { createPasswordId, createPlainId, findPasswordTime, type Session } from './session.ts'
 import type { CachedUser, UserCache } from './user-cache.ts'
 
@@ -31,7 +32,7 @@ export function createSessions(parts: SessionParts): SessionDirectory & Revocati
 /** A session opened on another node a moment ago may depend on a change that is not known here yet. */
 async function isSessionLive(parts: SessionParts, session: Session): Promise<boolean> {
   if (await isLiveAsKnown(parts, session)) return true
-  if (parts.ended.has(session.id) || !isNewerThanKnown(parts, session)) return false
+  if (isEnded(parts.ended, session.id, session.foreignToken) || !isNewerThanKnown(parts, session)) return false
   try {
     await parts.tracker.catchUp()
   } catch {
@@ -43,8 +44,11 @@ async function isSessionLive(parts: SessionParts, session: Session): Promise<boo
 async function isLiveAsKnown({ ended, findAccount }: SessionParts, session: Session): Promise<boolean> {
   // the account first: finding it may load newly ended sessions
   const account = await findAccount(session.name)
-  return !ended.has(session.id) && account?.sessionEpoch.generation === session.generation
+  return !isEnded(ended, session.id, session.foreignToken) && account?.sessionEpoch.generation === session.generation
 }
+
+const isEnded = (ended: EndedSessions, ...ids: readonly (string | undefined)[]): boolean =>
+  ids.some((id) => id !== undefined && ended.has(id))
 
 function isNewerThanKnown({ clock, tracker }: SessionParts, { issuedAt }: Session): boolean {
   const knownSeconds = Math.floor((clock.nowMs() - tracker.stalenessMs()) / 1000)
@@ -57,9 +61,13 @@ async function isForeignTokenLive(parts: SessionParts, token: ForeignToken): Pro
 }
 
 /** A token of another issuer has no generation, so its time is compared with the time of the session epoch. */
-function isAfterEpoch(parts: SessionParts, { name, issuedAt, id }: ForeignToken, { record }: CachedUser): boolean {
+function isAfterEpoch(
+  parts: SessionParts,
+  { name, issuedAt, id, mark }: ForeignToken,
+  { record }: CachedUser,
+): boolean {
   const { administration, ended, clock } = parts
-  if (id !== undefined && ended.has(id)) return false
+  if (isEnded(ended, id, mark)) return false
   const isAdministrator = administration.accounts().has(name)
   if (record?.kind === 'user' && !record.isActive && !isAdministrator) return false
   const epochSeconds = Math.max(administration.changedAt(name) ?? 0, record?.sessionEpoch.seconds ?? 0)

@@ -149,6 +149,40 @@ describe('ended sessions that rest on an access token', () => {
   })
 })
 
+describe('ended sessions that were opened with a token of another issuer', () => {
+  const endOne = (directory: Directory, id: string) =>
+    directory.endSession({ id, name: 'ada', expiresAt: EXPIRES_AT, foreignToken: 'mark' })
+  const endTooMany = async (directory: Directory) => {
+    for (let number = 0; number <= TOKEN_LIMIT; number += 1) await endOne(directory, `session ${number}`)
+  }
+
+  it('end all sessions of that token beyond its limit by one record, and nothing else of the name', async (t) => {
+    const { directory, store } = await openWithAccounts(t)
+    const own = await createSession(directory, 'ada')
+    const ofToken = { name: 'ada', issuedAt: START_SECONDS, id: 'kept', mark: 'mark' }
+    for (let number = 0; number < TOKEN_LIMIT; number += 1) await endOne(directory, `session ${number}`)
+    assert.equal(await directory.isForeignTokenLive(ofToken), true)
+    await endOne(directory, 'one more')
+    assert.equal(await directory.isForeignTokenLive(ofToken), false)
+    assert.equal(await directory.isForeignTokenLive({ ...ofToken, mark: 'other' }), true)
+    assert.equal(await directory.isSessionLive(own), true)
+    assert.equal(await directory.isSessionLive({ ...own, foreignToken: 'mark' }), false)
+    assert.deepEqual([await store.listEndedIds('ada'), await store.listEndedIds('ada:mark')], [[], ['mark']])
+  })
+
+  it('make other nodes check all credentials of the name', async (t) => {
+    const url = createPlace(t)
+    const { directory: one } = await openWithAccounts(t, url)
+    const { directory: other } = await openTestNode(t, { url, clock: createTestClock() })
+    const heard: unknown[] = []
+    other.onRevoked((revocation) => heard.push(revocation))
+    await endTooMany(one)
+    await other.catchUp()
+    assert.deepEqual(heard.at(-1), { kind: 'account', name: 'ada' })
+    assert.equal(await other.isForeignTokenLive({ name: 'ada', issuedAt: START_SECONDS, mark: 'mark' }), false)
+  })
+})
+
 it('raising the epoch because of too many records leaves an event', async (t) => {
   const records: SecurityRecord[] = []
   const events = createSecurityEvents({ node: () => 'n', sinks: [(record) => records.push(record)] })

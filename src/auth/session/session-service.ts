@@ -50,8 +50,8 @@ export const createSessionService = (deps: SessionServiceDeps): SessionService =
     events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })
     return { identity: account, cookie }
   },
-  async end({ id, name, expiresAt }) {
-    await deps.directory.endSession({ id, name, expiresAt })
+  async end({ id, name, expiresAt, foreignToken }) {
+    await deps.directory.endSession({ id, name, expiresAt, foreignToken })
     deps.events.record('sign-out', { subject: name })
   },
 })

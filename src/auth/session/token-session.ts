@@ -7,7 +7,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { TokenOrigin } from '../../directory/identity.ts'
-import type { OpenedCookie, RenewedSession } from '../../directory/session.ts'
+import { type OpenedCookie, type RenewedSession, toForeignMark } from '../../directory/session.ts'
 import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
 import { isRenewalDue, isTimeCurrent, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
@@ -18,7 +18,7 @@ export interface TokenSessionDeps {
   readonly secrets: CookieSecrets
   settings(): SigningSettings
   readonly timeouts: Pick<CookieTimeouts, 'accepted'>
-  readonly directory: Pick<Directory, 'isForeignTokenLive'>
+  readonly directory: Pick<Directory, 'isForeignTokenLive' | 'isSessionEnded'>
   /** The version of the current key for this algorithm and `kid`. */
   findKeyVersion(algorithm: string, kid: string | undefined): string | undefined
   readonly clock: Clock
@@ -40,6 +40,7 @@ export interface TokenSessions {
 
 export const createTokenSessions = (deps: TokenSessionDeps): TokenSessions => ({
   open(subject) {
+    if (deps.directory.isSessionEnded(markOf(subject))) throw new Refusal('token_refused', { about: TOO_MANY_ENDED })
     const id = randomBytes(SESSION_ID_BYTES)
     return { id: id.toString('base64url'), ...issue(subject, id, deps) }
   },
@@ -67,7 +68,15 @@ function isExpired({ issuedAt, timeoutSeconds, origin }: TokenSession, { setting
 async function isRevoked(session: TokenSession, { directory, findKeyVersion }: TokenSessionDeps): Promise<boolean> {
   const { name, origin } = session
   if (findKeyVersion(origin.algorithm, origin.kid) !== origin.keyVersion) return true
-  return !(await directory.isForeignTokenLive({ name, issuedAt: origin.issuedAt, id: idOf(session) }))
+  const token = { name, issuedAt: origin.issuedAt, id: idOf(session), mark: markOf(session) }
+  return !(await directory.isForeignTokenLive(token))
+}
+
+const TOO_MANY_ENDED = 'Too many sessions of this token were ended. Use another token.'
+
+function markOf({ name, origin }: TokenSubject): string {
+  const { issuedAt, expiresAt, algorithm, kid, keyVersion } = origin
+  return toForeignMark(name, [issuedAt, expiresAt, algorithm, kid, keyVersion])
 }
 
 const idOf = ({ id }: TokenSession): string => Buffer.from(id).toString('base64url')
@@ -80,7 +89,13 @@ function toCredential(session: TokenSession, deps: TokenSessionDeps): AcceptedCr
     kind: 'accepted',
     identity: toExternalIdentity(name, roles),
     origin,
-    session: { id: idOf(session), name, expiresAt, renew: () => renew(session, deps) },
+    session: {
+      id: idOf(session),
+      name,
+      expiresAt,
+      foreignToken: markOf(session),
+      renew: () => renew(session, deps),
+    },
   }
 }
 

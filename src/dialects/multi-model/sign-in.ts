@@ -10,7 +10,7 @@ import { findActiveToken, findTokenUser, toTokenMark } from '../../directory/acc
 import type { Account } from '../../directory/account.ts'
 import type { AccountDirectory, SessionDirectory } from '../../directory/directory.ts'
 import type { BearerToken } from '../../directory/identity.ts'
-import type { Session } from '../../directory/session.ts'
+import { type Session, toForeignMark } from '../../directory/session.ts'
 import { type AccessToken, checkName } from '../../directory/user.ts'
 import { type KeyRing, signWithRing } from '../../keys/ring.ts'
 import type { OriginFields } from '../../observe/security-event-table.ts'
@@ -79,7 +79,7 @@ export const createSignInService = (deps: SignInDeps): SignInService => ({
   },
   async renew(name, bearer, lifetimeSeconds) {
     // a token that another program has signed has no session yet
-    const session = bearer.session ?? (await createSession(deps, name))
+    const session = bearer.session ?? (await createForeignSession(deps, name, bearer))
     const { renewableUntil, accessToken, allowedPaths } = bearer
     const jwt = issueToken(deps, { session, lifetimeSeconds, renewableUntil, accessToken, allowedPaths })
     if (!bearer.session) recordToken(deps, name)
@@ -182,10 +182,13 @@ function issueToken(deps: SignInDeps, { lifetimeSeconds, ...token }: NewToken): 
   return signWithRing(deps.ring(), claims)
 }
 
-async function createSession({ directory }: SignInDeps, name: string): Promise<Session> {
+/** A session for a token that another program has signed. */
+async function createForeignSession({ directory }: SignInDeps, name: string, token: BearerToken): Promise<Session> {
   const account = await directory.findAccount(name)
   if (!account) throw new Refusal('user_not_found')
-  return directory.createSession(account)
+  const foreignToken = toForeignMark(name, [token.issuedAt, token.expiresAt])
+  if (directory.isSessionEnded(foreignToken)) throw new Refusal('token_refused', { detail: 'too many sessions ended' })
+  return { ...directory.createSession(account), foreignToken }
 }
 
 /** The session is revoked until the last of its tokens has expired, even one that was renewed just now. */
@@ -193,5 +196,6 @@ async function endSession(deps: SignInDeps, { session, expiresAt, accessToken }:
   const { sessionTimeoutSeconds, maximalExpirySeconds } = deps.settings()
   const renewed = nowSeconds(deps.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
   const last = Math.ceil(Math.max(expiresAt ?? 0, renewed))
-  await deps.directory.endSession({ id: session.id, name: session.name, expiresAt: last, accessToken })
+  const { id, name, foreignToken } = session
+  await deps.directory.endSession({ id, name, expiresAt: last, accessToken, foreignToken })
 }

@@ -65,6 +65,21 @@ test('revoking the sessions of a user with that name revokes it too', async () =
   assert.deepEqual(await identifyCookie(cookie), NO_USER)
 })
 
+test('signing in with a token and out again, many times, ends the sessions of that token and nothing else', async () => {
+  await server.add('mia')
+  const own = cookieOf(await ask('POST', '/_session', { as: '', body: { name: 'mia', password: 'mia-pw' } }))
+  const [used, other] = [token({ sub: 'mia', iat: nowSeconds() - 5 }), token({ sub: 'mia', iat: nowSeconds() - 4 })]
+  const [kept, ofOther] = [cookieOf(await open(used)), cookieOf(await open(other))]
+  for (let turn = 0; turn <= 100; turn += 1) await end(cookieOf(await open(used)))
+  const refused = await open(used)
+  assert.deepEqual(
+    [refused.status, refused.json.reason],
+    [401, 'Too many sessions of this token were ended. Use another token.'],
+  )
+  assert.deepEqual(await identifyCookie(kept), NO_USER)
+  for (const cookie of [own, ofOther]) assert.equal((await identifyCookie(cookie)).name, 'mia')
+})
+
 test('a rejected token opens no session', async () => {
   const answer = await open(token({ exp: 1 }))
   assert.deepEqual([answer.status, answer.headers['set-cookie']], [401, undefined])

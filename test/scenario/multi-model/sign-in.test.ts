@@ -329,6 +329,17 @@ describe('renewal', () => {
     assert.equal((await ask('DELETE', AUTH, { auth })).status, 200)
     assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 401)
   })
+  it('of a token signed elsewhere, ended many times, ends its sessions and nothing else of the user', async (t) => {
+    const { ask, signIn } = await openWithAnn(t)
+    const own = await signIn('ann', 'apple')
+    const foreign = userToken('ann', { exp: now() + 60 })
+    const renew = async () => `Bearer ${member((await ask('POST', RENEW, { auth: foreign })).json, 'jwt')}`
+    const kept = await renew()
+    for (let turn = 0; turn <= 100; turn += 1) await ask('DELETE', AUTH, { auth: await renew() })
+    assert.equal((await ask('POST', RENEW, { auth: foreign })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: kept })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { auth: own })).status, 200)
+  })
   it('keeps the paths a token is good for', async (t) => {
     const { ask } = await openWithAnn(t)
     const auth = userToken('ann', { exp: now() + 60, allowed_paths: [RENEW] })
