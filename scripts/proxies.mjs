@@ -1,5 +1,5 @@
-// Runs proxies with the very configuration docs/reference/gateway.md gives, before a small application, and checks who gets
-// through and what the application is told.
+// Runs proxies with the configuration of docs/guides/protect-an-application.md in front of a small application, and
+// checks which requests pass and which headers the application receives.
 //   node scripts/proxies.mjs nginx | caddy
 import { createServer, request } from 'node:http'
 import { text } from 'node:stream/consumers'

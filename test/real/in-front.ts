@@ -4,11 +4,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import { readIni } from '../../src/config/ini.ts'
+import { findBlock } from '../docs/page.ts'
 import { basic } from '../support/request.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 import type { Couchdb } from './couchdb.ts'
-import { findBlock } from './guide.ts'
 
 export interface Scene {
   readonly couchdb: Couchdb
@@ -26,9 +26,11 @@ export interface Credentials {
   readonly headers: { readonly Authorization: string }
 }
 
+export const GUIDE = 'docs/guides/couchdb.md'
+
 const BLOCKS = {
-  jwt: { couchdb: 'ini couchdb', cardea: 'ini cardea' },
-  proxy: { couchdb: 'ini couchdb-proxy', cardea: 'ini cardea-proxy' },
+  jwt: { couchdb: 'ini couchdb', cardea: 'ini local.ini' },
+  proxy: { couchdb: 'ini example-couchdb-proxy', cardea: 'ini example-cardea-proxy' },
 } as const
 
 export function testInFront(couchdb: Couchdb, identity: keyof typeof BLOCKS, tests: (scene: Scene) => void): void {
@@ -41,8 +43,8 @@ export function testInFront(couchdb: Couchdb, identity: keyof typeof BLOCKS, tes
       const folder = makeFolder(scope)
       // as an editor or `openssl rand` leaves it: with a newline at its end
       writeFileSync(join(folder, 'document-secret'), `${secret}\n`, { mode: 0o600 })
-      scope.after(await couchdb.configure(fillSecret(findBlock(BLOCKS[identity].couchdb), secret)))
-      const block = findBlock(BLOCKS[identity].cardea).replace('127.0.0.1:15984', couchdb.host)
+      scope.after(await couchdb.configure(fillSecret(findBlock(GUIDE, BLOCKS[identity].couchdb), secret)))
+      const block = findBlock(GUIDE, BLOCKS[identity].cardea).replace('127.0.0.1:15984', couchdb.host)
       url = (await startServer(scope, toOptions(block.replace('@file:', `@file:${folder}/`)))).document
     })
     after(async () => {

@@ -7,7 +7,7 @@ const { listPresent, runProxy } = await load('proxies.mjs')
 const { PROXIES } = await load('proxies/programs.mjs')
 const { listExamples } = await load('proxies/page.mjs')
 
-const page = readFileSync(new URL('../../docs/reference/gateway.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/guides/protect-an-application.md', import.meta.url), 'utf8')
 const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 const ADDRESSES = { folder: '/f', port: 8080, gate: '127.0.0.1:1111', application: '127.0.0.1:2222' }
@@ -19,7 +19,7 @@ describe('the examples of proxies', () => {
       for (const address of ['127.0.0.1:8080', ADDRESSES.gate, ADDRESSES.application])
         assert.ok(text.includes(address), address)
       assert.equal(scripts[name], `node scripts/proxies.mjs ${name}`)
-      assert.ok(page.includes(`\`npm run ${name}\` runs this very text`))
+      assert.ok(page.includes(`\`npm run ${name}\` runs this text`))
     })
   }
 

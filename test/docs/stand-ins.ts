@@ -1,0 +1,75 @@
+/**
+ * Databases for pages whose reader has one: each verifies the token that Cardea signs, as the real one does, and has the
+ * few endpoints the pages use. The pages about CouchDB run in front of a real one as well: see test/real/.
+ */
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import type { Scope } from '../support/scope.ts'
+import { openToken } from '../support/upstream.ts'
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+function reply(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, JSON_TYPE).end(`${JSON.stringify(body)}\n`)
+}
+
+/** The claims of a valid token. The page creates the file with the secret while it is followed. */
+function readClaims(request: IncomingMessage, file: string): Record<string, unknown> | undefined {
+  try {
+    return openToken(request.headers.authorization, readFileSync(file, 'utf8').trim())
+  } catch {
+    return undefined
+  }
+}
+
+// without types
+const load = createRequire(import.meta.url)
+
+export function openCouchdb(scope: Scope, folder: string): Promise<number> {
+  const app = load('express')()
+  app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
+    const claims = readClaims(request, join(folder, 'document-secret'))
+    delete request.headers.authorization
+    if (claims) next()
+    else reply(response, 401, { error: 'unauthorized', reason: 'not signed by Cardea' })
+  })
+  const Pouch = load('pouchdb-core').plugin(load('pouchdb-adapter-memory')).defaults({ adapter: 'memory' })
+  const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: join(folder, 'couchdb.log') }
+  app.use('/', load('express-pouchdb')(Pouch, options))
+  return listen(scope, createServer(app))
+}
+
+const VERSION = { server: 'arango', license: 'community', version: '3.12.5' }
+
+export function openArangodb(scope: Scope, folder: string): Promise<number> {
+  const server = createServer((request, response) => {
+    const claims = readClaims(request, join(folder, 'arangodb-secret'))
+    if (claims) void answer(request, response, claims)
+    else reply(response, 401, { error: true, code: 401, errorNum: 11 })
+  })
+  return listen(scope, server)
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, claims: Record<string, unknown>) {
+  const path = (request.url ?? '').replace(/^\/_db\/[^/]+/, '')
+  if (path === '/_api/version') return reply(response, 200, VERSION)
+  if (path === '/_api/cursor' && request.method === 'POST') {
+    const { query } = (await json(request)) as { query: string }
+    const result = query === 'RETURN CURRENT_USER()' ? [claims['preferred_username']] : []
+    return reply(response, 201, { error: false, code: 201, hasMore: false, result })
+  }
+  reply(response, 404, { error: true, code: 404, errorNum: 404, errorMessage: `unknown path '${path}'` })
+}
+
+async function listen(scope: Scope, server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  scope.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}

@@ -1,0 +1,100 @@
+/** The folder in which a page is followed, and what differs there from the text of the page. */
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { findFreePort, startPostgres } from '../store/postgres-server.ts'
+import { CARDEA, ROOT, type Started } from '../support/process.ts'
+import { makeFolder, type Scope } from '../support/scope.ts'
+import { listBlocks } from './page.ts'
+import { openArangodb, openCouchdb } from './stand-ins.ts'
+
+export interface Walk {
+  readonly page: string
+  /** A file of the page sets where the multi-model door listens. */
+  readonly setsEndpoint: boolean
+  readonly scope: Scope
+  readonly folder: string
+  /** By the port that the page speaks of: the port in this run. */
+  readonly ports: ReadonlyMap<string, number>
+  /** By the text of the page: what it is in this run. */
+  readonly replaced: Map<string, string>
+  readonly servers: Map<string, Started>
+  /** What the last command printed; `undefined` once it was compared, or when nothing was run. */
+  printed: (() => string) | undefined
+}
+
+export interface RealCouchdb {
+  readonly port: number
+  readonly username: string
+  readonly password: string
+}
+
+const DOORS: readonly string[] = ['5984', '8529']
+const PORTS: readonly string[] = [...DOORS, '15984', '8530', '3000', '5985', '8539', '6984']
+const POSTGRES = 'postgres://cardea:secret@127.0.0.1:5432/cardea'
+
+export async function createWalk(scope: Scope, page: string, couchdb?: RealCouchdb): Promise<Walk> {
+  const folder = makeFolder(scope)
+  prepareFolder(folder)
+  const ports = new Map<string, number>()
+  for (const port of PORTS) if (DOORS.includes(port) || page.includes(port)) ports.set(port, await findFreePort())
+  if (couchdb) ports.set('15984', couchdb.port)
+  else if (page.includes('15984')) ports.set('15984', await openCouchdb(scope, folder))
+  if (page.includes('8530')) ports.set('8530', await openArangodb(scope, folder))
+  const replaced = new Map(couchdb ? [['PASSWORD', couchdb.password]] : [])
+  if (couchdb) writeFileSync(join(folder, 'couchdb-admin'), `${couchdb.username}:${couchdb.password}`, { mode: 0o600 })
+  if (page.includes(POSTGRES)) replaced.set(POSTGRES, await openPostgres(scope))
+  const setsEndpoint = listBlocks(page).some(({ notRun, text }) => !notRun && text.includes('endpoint = '))
+  return { page, setsEndpoint, scope, folder, ports, replaced, servers: new Map(), printed: undefined }
+}
+
+async function openPostgres(scope: Scope): Promise<string> {
+  const server = await startPostgres()
+  scope.after(() => server.stop())
+  return server.createPlace()
+}
+
+/** `cardea` as a command and as a package, and the packages a reader would install. */
+function prepareFolder(folder: string): void {
+  mkdirSync(join(folder, 'bin'))
+  symlinkSync(CARDEA, join(folder, 'bin', 'cardea'))
+  const own = join(folder, 'node_modules', 'cardea')
+  mkdirSync(own, { recursive: true })
+  const modules = ['index', 'express', 'fastify']
+  const exports = Object.fromEntries(modules.map((name) => [name === 'index' ? '.' : `./${name}`, `./${name}.js`]))
+  writeFileSync(join(own, 'package.json'), JSON.stringify({ name: 'cardea', type: 'module', exports }))
+  for (const name of modules)
+    writeFileSync(join(own, `${name}.js`), `export * from '${pathToFileURL(join(ROOT, 'src', `${name}.ts`)).href}'\n`)
+  const packages = ['express', 'fastify', 'nano', 'arangojs', 'pouchdb-core', 'pouchdb-adapter-http', 'jose', 'pg']
+  for (const name of [...packages, 'pouchdb-adapter-memory', 'pouchdb-replication', 'pouchdb-authentication'])
+    symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+}
+
+export function toStart({ setsEndpoint, folder, ports }: Walk, command: readonly string[]) {
+  const path = [join(folder, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter)
+  const [document, multiModel] = DOORS.map((port) => ports.get(port))
+  const env: Record<string, string> = { PATH: path, HOME: folder, CARDEA_CHTTPD__PORT: String(document) }
+  // the environment would win over the file
+  if (!setsEndpoint) env['CARDEA_SERVER__ENDPOINT'] = `tcp://127.0.0.1:${multiModel}`
+  return { command, cwd: folder, env }
+}
+
+/** The page's text with the ports, addresses and passwords of this run. */
+export function fill({ ports, replaced }: Walk, text: string): string {
+  let filled = text
+  for (const [said, meant] of replaced) filled = filled.replaceAll(said, meant)
+  return filled.replaceAll(/(?<=[:(]|port[ =]+)\d{4,5}\b/g, (port) => String(ports.get(port) ?? port))
+}
+
+export function unfill({ ports, replaced }: Walk, text: string): string {
+  let shown = text
+  for (const [said, meant] of ports) shown = shown.replaceAll(`:${meant}`, `:${said}`)
+  for (const [said, meant] of replaced) shown = shown.replaceAll(meant, said)
+  return shown
+}
+
+/** The password that a first start prints is PASSWORD in the rest of the page. */
+export function notePassword({ replaced }: Walk, printed: string): void {
+  const password = /^ {2}password {2}(\S+)$/m.exec(printed)?.[1]
+  if (password !== undefined) replaced.set('PASSWORD', password)
+}
