@@ -11,7 +11,7 @@ export const refusal = (code: number, errorNum: number, errorMessage: string) =>
   errorMessage,
 })
 export const FORBIDDEN = refusal(403, 11, 'forbidden')
-export const SOMEBODY_ELSES = refusal(403, 403, 'forbidden')
+export const NOT_OWNER = refusal(403, 403, 'forbidden')
 export const NOT_FOUND = refusal(404, 1703, 'user not found')
 export const shown = (user: string, members: object = {}, code = 200) => ({
   user,

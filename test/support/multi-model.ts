@@ -91,7 +91,7 @@ export interface Signing {
 
 const toPart = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token as somebody who knows the secret makes one. */
+/** A token signed by another program that knows the secret. */
 export function makeToken(claims: unknown, { secret = SECRET, header, es256 }: Signing = {}): string {
   const head = header ?? { alg: es256 ? 'ES256' : 'HS256', typ: 'JWT' }
   const input = `${toPart(head)}.${toPart(claims)}`

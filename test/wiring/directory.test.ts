@@ -57,7 +57,7 @@ async function askDoors(app: App): Promise<(credential: string) => Promise<reado
 }
 
 describe('a user', () => {
-  it('signs in at both doors, and reaches at the second what was granted', async (t) => {
+  it('signs in at both doors, and enters only granted databases at the multi-model door', async (t) => {
     const app = await openApp(t)
     const ask = await askDoors(app)
     await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
@@ -70,7 +70,7 @@ describe('a user', () => {
     assert.deepEqual(await ask('root:secret'), [200, 200])
   })
 
-  it('is out with the answer to the change', async (t) => {
+  it('a changed password and a deactivation take effect at once', async (t) => {
     const app = await openApp(t)
     const ask = await askDoors(app)
     await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
@@ -82,7 +82,7 @@ describe('a user', () => {
     assert.equal((await ask('ada:engine'))[0], 401)
   })
 
-  it('beyond the limits of iterations is forbidden', async (t) => {
+  it('is rejected if its hash is outside the iteration limits', async (t) => {
     const app = await openApp(t, { chttpd_auth: { min_iterations: 2 } })
     const ask = await askDoors(app)
     const stored: StoredPassword = { scheme: 'pbkdf2', prf: 'sha', iterations: 1, salt: 'aa', hash: '00' }
@@ -93,7 +93,7 @@ describe('a user', () => {
     assert.deepEqual(await ask('root:secret'), [200, 200])
   })
 
-  it('with an old hash gets the configured one at sign-in, unless the option says no', async (t) => {
+  it('has an old hash upgraded at sign-in, unless the option is off', async (t) => {
     const hash = 'd4b5d8403f6c1d1c7975fb19cbbacf260cebecdf'
     const old: StoredPassword = { scheme: 'simple', salt: '1112283cf988a34f124200a050d308a1', hash }
     for (const upgrade_hash_on_auth of [false, true]) {
@@ -124,7 +124,7 @@ async function readPassword(url: string, name: string): Promise<StoredPassword> 
 }
 
 describe('health', () => {
-  it('fails at both doors where what is known of users is too old to let anybody in', async (t) => {
+  it('fails at both doors while the user data is stale', async (t) => {
     const app = await openApp(t, { store: { 'max-staleness': 0.001 }, chttpd: { require_valid_user: false } })
     const { document, multiModel } = await app.listen()
     const ask = async (url: string) => {
@@ -133,7 +133,7 @@ describe('health', () => {
     }
     const paths = [`${document[0]}/_up`, `${multiModel[0]}/_admin/server/availability`] as const
     assert.deepEqual(await Promise.all(paths.map(async (path) => (await ask(path))[0])), [200, 200])
-    // nobody follows the changes of the store any longer
+    // from now on the changes of the store are not followed
     await app.directory.close()
     const reason = 'The user directory cannot be reached.'
     assert.deepEqual(await ask(paths[0]), [503, { error: 'service unavailable', reason }])
@@ -142,8 +142,8 @@ describe('health', () => {
   })
 })
 
-describe('rules for passwords', () => {
-  it('that cannot be read keep Cardea from starting, and say where', async () => {
+describe('password rules', () => {
+  it('that are invalid prevent a start, with the place of the error', async () => {
     const broken = { chttpd_auth: { password_regexp: '["(", 5]' } }
     await assert.rejects(createApp(toOptions(broken)), (error) => {
       assert.ok(error instanceof ConfigError)
@@ -155,7 +155,7 @@ describe('rules for passwords', () => {
     })
   })
 
-  it('cannot be set so that they cannot be read', async (t) => {
+  it('cannot be set to an invalid value', async (t) => {
     const liveConfig = await createLiveConfig(toOptions({}))
     t.after(() => liveConfig.store.close())
     const settings = createSettingsService(liveConfig)
@@ -165,7 +165,7 @@ describe('rules for passwords', () => {
     assert.equal(liveConfig.get().settings.values.chttpd_auth.password_regexp, '["[0-9]"]')
   })
 
-  it('hold for users and administrators; one in a file is let be, with a warning', async (t) => {
+  it('apply to users and administrators; a password in a file gets only a warning', async (t) => {
     const warnings: string[] = []
     const options = toOptions({ chttpd_auth: { password_regexp: '["[0-9]"]' } })
     const app = await createApp({ ...options, log: { ...SILENT_LOG, warn: (text) => warnings.push(text) } })
@@ -178,7 +178,7 @@ describe('rules for passwords', () => {
 })
 
 describe('administrators', () => {
-  it('stay as they were made or deleted at run time, over a restart, whatever the flags say', async (t) => {
+  it('changed at run time stay so after a restart, whatever the flags are', async (t) => {
     const options = { store: { url: `sqlite:${createFolder(t)}/cardea.db` }, admins: { root: 'secret', ada: 'x' } }
     const first = await openApp(t, options)
     const text = await first.directory.setAdministrator('root', { password: 'other' })
@@ -188,7 +188,7 @@ describe('administrators', () => {
     assert.deepEqual(second.directory.listAdministrators(), [{ name: 'root', text }])
   })
 
-  it('keep their sessions over a restart, and lose them with another password', async (t) => {
+  it('keep their sessions over a restart and lose them with another password', async (t) => {
     const options = { store: { url: `sqlite:${createFolder(t)}/cardea.db` } }
     const first = await openApp(t, options)
     const account = (await first.directory.findAccount('root')) ?? assert.fail('root cannot sign in')
@@ -200,7 +200,7 @@ describe('administrators', () => {
     assert.equal(await second.directory.isSessionLive(session), false)
   })
 
-  it('of a file lose their sessions when the hash in it is another', async (t) => {
+  it('in a file lose their sessions when the hash changes', async (t) => {
     const folder = createFolder(t)
     const file = join(folder, 'local.ini')
     const hash = (digit: string) => `-pbkdf2-${digit.repeat(64)},salt,1`
@@ -215,7 +215,7 @@ describe('administrators', () => {
     assert.equal(await app.directory.isSessionLive(session), false)
   })
 
-  it('in clear in a file are hashed once; a later change at run time is not undone', async (t) => {
+  it('in plain text in a file are hashed once; a later change at run time is kept', async (t) => {
     const file = join(createFolder(t), 'local.ini')
     writeFileSync(file, '[admins]\nada = analytical ; her own\n', { mode: 0o600 })
     const app = await openApp(t, {}, [file])
@@ -226,13 +226,13 @@ describe('administrators', () => {
     assert.equal(app.directory.listAdministrators().find(({ name }) => name === 'ada')?.text, text)
   })
 
-  it('the last one stays', async (t) => {
+  it('cannot all be removed', async (t) => {
     const { directory } = await openApp(t)
     await assert.rejects(directory.removeAdministrator('root'), isRefused('forbidden'))
   })
 })
 
-describe('what another node has written', () => {
+describe('a change by another node', () => {
   async function openWithNeighbour(t: TestContext, files: readonly string[] = []) {
     const url = `sqlite:${createFolder(t)}/cardea.db`
     const app = await openApp(t, { store: { url } }, files)
@@ -249,7 +249,7 @@ describe('what another node has written', () => {
     return { app, set, unset, values: () => app.settings.get().values }
   }
 
-  it('is in force here: settings and administrators', async (t) => {
+  it('takes effect here: settings and administrators', async (t) => {
     const { app, set, unset, values } = await openWithNeighbour(t)
     await set('chttpd_auth', 'min_iterations', '7')
     assert.equal(values().chttpd_auth.min_iterations, 7)
@@ -261,7 +261,7 @@ describe('what another node has written', () => {
     assert.equal(app.directory.isAdministrator('root'), false)
   })
 
-  it('that cannot be used here keeps the settings, but no administrator', async (t) => {
+  it('with an invalid setting keeps the old settings, but removes administrators', async (t) => {
     const { app, set, unset, values } = await openWithNeighbour(t)
     await set('admins', 'ada', `-pbkdf2-${'a'.repeat(64)},salt,1`)
     await set('chttpd_auth', 'timeout', 'a form of the next version')
@@ -273,7 +273,7 @@ describe('what another node has written', () => {
     assert.equal(values().chttpd_auth.min_iterations, 7)
   })
 
-  it('is in force whatever has become of a file here', async (t) => {
+  it('takes effect even if a file here has become invalid', async (t) => {
     const file = join(createFolder(t), 'local.ini')
     writeFileSync(file, '[chttpd_auth]\nmax_iterations = 100\n')
     const { app, set, values } = await openWithNeighbour(t, [file])

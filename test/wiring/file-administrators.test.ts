@@ -56,7 +56,7 @@ async function open(t: TestContext) {
   }
 }
 
-test('the hash of a clear text counts while the line has either, and it is the same one', async (t) => {
+test('a plain-text line is hashed once, and either form in the file gives the same hash', async (t) => {
   const { write, line, read } = await open(t)
   const hash = line()
   assert.match(hash, /^-pbkdf2-/)
@@ -66,7 +66,7 @@ test('the hash of a clear text counts while the line has either, and it is the s
   assert.equal(line(), hash)
 })
 
-test('when the line is gone the administrator is gone, and back with it', async (t) => {
+test('the administrator is removed with the line, and returns with it', async (t) => {
   const { write, line, read } = await open(t)
   const hash = line()
   write(ROOT)
@@ -75,7 +75,7 @@ test('when the line is gone the administrator is gone, and back with it', async 
   assert.equal(await read(), hash)
 })
 
-test('another stored form in the line counts, and another clear text', async (t) => {
+test('another hash or another password in the line takes effect', async (t) => {
   const { write, line, read } = await open(t)
   write(ROOT, `ada = ${stored('other')}`)
   assert.equal(await read(), stored('other'))
@@ -87,13 +87,13 @@ test('another stored form in the line counts, and another clear text', async (t)
   assert.equal(await read(), undefined)
 })
 
-test('a section that does not count any more gives nobody rights', async (t) => {
+test('a section that no longer counts creates no administrator', async (t) => {
   const { folder, read } = await open(t)
   writeFileSync(join(folder, 'b.ini'), `[admins]\n${ROOT}\n`, { mode: 0o600 })
   assert.equal(await read(), undefined)
 })
 
-test('a change made at run time wins over the line, and stays when it is gone', async (t) => {
+test('a change at run time overrides the line, and stays without it', async (t) => {
   const { write, directory, read } = await open(t)
   const changed = await directory().setAdministrator('ada', { password: 'changed' })
   assert.equal(await read(), changed)
@@ -105,7 +105,7 @@ test('a change made at run time wins over the line, and stays when it is gone', 
   assert.equal(await read(), changed)
 })
 
-test('the very hash set at run time is no longer the line’s', async (t) => {
+test('a hash set at run time is kept when the line with the same hash is removed', async (t) => {
   const { write, line, directory, read } = await open(t)
   const hash = line()
   await directory().setAdministrator('ada', { stored: hash })
@@ -113,7 +113,7 @@ test('the very hash set at run time is no longer the line’s', async (t) => {
   assert.equal(await read(), hash)
 })
 
-test('who was deleted at run time stays so, until a file says something new', async (t) => {
+test('an administrator deleted at run time stays deleted until the line changes', async (t) => {
   const { write, directory, read } = await open(t)
   await directory().removeAdministrator('ada')
   assert.equal(await read(), undefined)
@@ -125,7 +125,7 @@ test('who was deleted at run time stays so, until a file says something new', as
   assert.match((await read()) ?? '', /^-pbkdf2-/)
 })
 
-test('nodes that start at once make one hash of one text, and know it for the line’s', async (t) => {
+test('nodes that start at the same time agree on one hash of a line', async (t) => {
   const store = await openStore('sqlite::memory:', { log: SILENT_LOG })
   t.after(() => store.close())
   const folder = mkdtempSync(join(tmpdir(), 'cardea-'))
@@ -162,7 +162,7 @@ test('nodes that start at once make one hash of one text, and know it for the li
   assert.deepEqual([...next.administrators.keys()], ['eve'])
 })
 
-test('clear text in lines that do not count is hashed too, and gives nobody rights', async (t) => {
+test('plain text in lines that do not count is hashed too, and creates no administrator', async (t) => {
   const { folder, write, directory, read } = await open(t)
   const earlier = join(folder, '0.ini')
   writeFileSync(earlier, '[admins]\nbob = old password of bob\n', { mode: 0o600 })

@@ -58,7 +58,7 @@ async function open(t: TestContext, text = CALM) {
 const NEXT = 'another-secret-that-is-long-enough-too'
 
 describe('a reload', () => {
-  it('says which changes wait for a restart, services among them', async (t) => {
+  it('reports which changes wait for a restart, including services', async (t) => {
     const { cardea, lines, write } = await open(t)
     write(`${CALM}[services]\nshop = /shop http://127.0.0.1:1\n`)
     const { isApplied, changed, needRestart } = await cardea.reload()
@@ -66,7 +66,7 @@ describe('a reload', () => {
     assert.deepEqual(lines.at(-1), ['these changes take effect after a restart', '{"options":["services.shop"]}'])
   })
 
-  it('with a bad configuration leaves the secrets of tokens as they are, and names all that is wrong', async (t) => {
+  it('with an invalid configuration keeps the token secrets and reports every problem', async (t) => {
     const { cardea, secret, set, write, isSigning } = await open(t)
     write('[chttpd]\nprot = 1\n')
     writeFileSync(secret, NEXT)
@@ -86,17 +86,13 @@ describe('a reload', () => {
   })
 
   const rows: readonly [row: string, break_: (scene: Awaited<ReturnType<typeof open>>) => void, says: RegExp][] = [
-    ['a bad secret of tokens', ({ secret }) => writeFileSync(secret, ''), /jwt-secret-keyfile: .*empty/],
-    ['no file with the secret of tokens', ({ secret }) => rmSync(secret), /jwt-secret-keyfile: .*unable to read/],
-    ['no file with the key set', ({ set }) => rmSync(set), /^\[jwt_keys\] jwks:set: .*a\.ini:4\)$/],
-    [
-      'a key set half written',
-      ({ set }) => writeFileSync(set, SET.slice(0, 20)),
-      /^\[jwt_keys\] jwks:set: .*a\.ini:4\)$/,
-    ],
+    ['an invalid token secret', ({ secret }) => writeFileSync(secret, ''), /jwt-secret-keyfile: .*empty/],
+    ['a missing file of the token secret', ({ secret }) => rmSync(secret), /jwt-secret-keyfile: .*unable to read/],
+    ['a missing file of the key set', ({ set }) => rmSync(set), /^\[jwt_keys\] jwks:set: .*a\.ini:4\)$/],
+    ['a truncated key set', ({ set }) => writeFileSync(set, SET.slice(0, 20)), /^\[jwt_keys\] jwks:set: .*a\.ini:4\)$/],
   ]
   for (const [row, breakIt, says] of rows) {
-    it(`with ${row} leaves the configuration as it is`, async (t) => {
+    it(`with ${row} keeps the configuration`, async (t) => {
       const scene = await open(t)
       scene.write(STRICT)
       breakIt(scene)
@@ -112,7 +108,7 @@ describe('a reload', () => {
     })
   }
 
-  it('takes a secret that leaves its old use in the same moment', async (t) => {
+  it('accepts a secret that changes its use in the same reload', async (t) => {
     const { cardea, secret, write, isSigning } = await open(t, '[upstream]\ndocument-secret = was-for-the-upstream\n')
     writeFileSync(secret, 'was-for-the-upstream')
     assert.equal((await cardea.reload()).isApplied, false)
@@ -121,7 +117,7 @@ describe('a reload', () => {
     assert.equal(await isSigning('was-for-the-upstream'), true)
   })
 
-  it('names a key that cannot be used, each time', async (t) => {
+  it('reports an unusable key each time', async (t) => {
     const { cardea, lines, write } = await open(t)
     const named = () =>
       lines.filter(
@@ -134,7 +130,7 @@ describe('a reload', () => {
       assert.equal(named().length, times)
     }
   })
-  it('speaks of a short secret once, and of another one anew', async (t) => {
+  it('warns of a short secret once, and again of another one', async (t) => {
     const { cardea, lines, secret } = await open(t)
     const warned = () => lines.filter(([message]) => message.includes('can be guessed from a token')).length
     const counts: number[] = []

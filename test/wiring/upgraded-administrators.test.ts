@@ -48,7 +48,7 @@ async function open(t: TestContext) {
   return { file, start, put, read, signIn, ask }
 }
 
-test('one set at run time is replaced at sign-in, the new session lives, and a restart keeps it', async (t) => {
+test('a hash set at run time is upgraded at sign-in; the new session stays valid, also after a restart', async (t) => {
   const { start, put, read, signIn, ask } = await open(t)
   await start()
   assert.equal((await put('admins/ops?raw=true', hashed('apple'))).status, 200)
@@ -63,7 +63,7 @@ test('one set at run time is replaced at sign-in, the new session lives, and a r
   assert.equal(await ask({ Cookie: cookie }), 'ops')
 })
 
-test('Basic replaces it too, but not one that was just set', async (t) => {
+test('Basic upgrades it too, but not a hash that was set meanwhile', async (t) => {
   const { start, put, read, ask } = await open(t)
   await start({ ops: hashed('apple') })
   assert.equal(await ask({ Authorization: basic('ops', 'apple') }), 'ops')
@@ -73,7 +73,7 @@ test('Basic replaces it too, but not one that was just set', async (t) => {
   assert.equal(await read('fresh'), hashed('apple'))
 })
 
-test('one of a file is replaced there, and goes with its line', async (t) => {
+test('a hash in a file is upgraded there, and removed with its line', async (t) => {
   const { start, read, signIn, file } = await open(t)
   await start({}, [`ops = ${hashed('apple')}`])
   assert.equal((await signIn('ops', 'apple')).status, 200)
@@ -86,7 +86,7 @@ test('one of a file is replaced there, and goes with its line', async (t) => {
   assert.equal((await signIn('ops', 'apple')).status, 401)
 })
 
-test('a file that has the weak form again after a restart stands for the strong one', async (t) => {
+test('the weak hash in a file counts as the upgraded one after a restart', async (t) => {
   const { start, read, signIn } = await open(t)
   const lines = [`ops = ${hashed('apple')}`]
   await start({}, lines)
@@ -97,7 +97,7 @@ test('a file that has the weak form again after a restart stands for the strong 
   assert.equal((await signIn('ops', 'apple')).status, 200)
 })
 
-test('another stored form in the file counts', async (t) => {
+test('another hash in the file takes effect', async (t) => {
   const { start, read, signIn } = await open(t)
   await start({}, [`ops = ${hashed('apple')}`])
   await signIn('ops', 'apple')
@@ -106,7 +106,7 @@ test('another stored form in the file counts', async (t) => {
   assert.deepEqual([(await signIn('ops', 'apple')).status, (await signIn('ops', 'pear')).status], [401, 200])
 })
 
-test('one of a flag is replaced in the store, as long as the flag says the same', async (t) => {
+test('a hash of a flag is upgraded in the store, until the flag changes', async (t) => {
   const { start, read, signIn } = await open(t)
   await start({ ops: hashed('apple') })
   await signIn('ops', 'apple')
@@ -118,7 +118,7 @@ test('one of a flag is replaced in the store, as long as the flag says the same'
   assert.equal((await signIn('ops', 'pear')).status, 200)
 })
 
-test('a stronger form, or upgrade_hash_on_auth = false, leaves it as it is', async (t) => {
+test('a stronger hash, or upgrade_hash_on_auth = false, prevents the upgrade', async (t) => {
   const { start, put, read, signIn } = await open(t)
   await start()
   const strong = '-pbkdf2-15a4b9e1b9a6c87ef6a1b9d3d14c2f0b6df36ae21ac8ae4fa4e95e9e1e0f6e8c,salt,11'

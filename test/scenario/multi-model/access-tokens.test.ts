@@ -1,4 +1,4 @@
-// /_api/token: extra passwords that users give to their programs.
+// /_api/token: access tokens, which users give to their programs instead of the password.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
@@ -16,10 +16,10 @@ import {
   ANN,
   FORBIDDEN,
   NOT_FOUND,
+  NOT_OWNER,
   openWithUsers,
   refusal,
   runRows,
-  SOMEBODY_ELSES,
 } from '../../support/multi-model-users.ts'
 
 const auth = AS_ADMIN
@@ -39,8 +39,8 @@ async function create({ ask }: Pick<MultiModel, 'ask'>, name: string, validUntil
   return Object(answer.json)
 }
 
-describe('making, listing, deleting', () => {
-  it('shows the text once', async (t) => {
+describe('creating, listing and deleting', () => {
+  it('shows the text of a token once', async (t) => {
     const door = await openWithUsers(t)
     const made = await create(door, 'first', 4102444800)
     const { token, ...rest } = made
@@ -60,20 +60,20 @@ describe('making, listing, deleting', () => {
     assert.deepEqual(json, { tokens: [rest] })
     assert.ok(!body.includes(token))
   })
-  it('numbers go on from the highest', async (t) => {
+  it('numbers continue from the highest', async (t) => {
     const door = await openWithUsers(t)
     assert.equal((await create(door, 'a')).id, 1)
     assert.equal((await create(door, 'b')).id, 2)
     await door.ask('DELETE', `${TOKENS}/1`, { auth: ANN })
     assert.equal((await create(door, 'c')).id, 3)
   })
-  it('what ended is shown as such', async (t) => {
+  it('shows expired tokens as inactive', async (t) => {
     const door = await openWithUsers(t)
     for (const json of [{ name: 'a' }, { name: 'b', valid_until: 'x' }, { name: 'c', valid_until: 1 }]) {
       assert.equal(member((await door.ask('POST', TOKENS, { auth: ANN, json })).json, 'active'), false)
     }
   })
-  it('there is an end to their number', async (t) => {
+  it('limits the number of tokens', async (t) => {
     const door = await openWithUsers(t)
     for (let i = 0; i < 100; i += 1) await create(door, `token ${i}`)
     const answer = await door.ask('POST', TOKENS, { auth: ANN, json: { name: 'one more' } })
@@ -88,7 +88,7 @@ describe('making, listing, deleting', () => {
     ['an empty name', 'POST', TOKENS, make({ name: '' }), 400, EMPTY],
     ['a name that is a number', 'POST', TOKENS, make({ name: 7 }), 400, refusal(400, 10, "invalid 'name': not text")],
     [
-      'a name without end',
+      'a name that is too long',
       'POST',
       TOKENS,
       make({ name: 'x'.repeat(300) }),
@@ -96,7 +96,7 @@ describe('making, listing, deleting', () => {
       refusal(400, 10, "invalid 'name': too long"),
     ],
     [
-      'an end that never comes',
+      'an infinite valid_until',
       'POST',
       TOKENS,
       { auth: ANN, text: '{"name":"x","valid_until":1e999}' },
@@ -105,27 +105,34 @@ describe('making, listing, deleting', () => {
     ],
     ['a list', 'POST', TOKENS, make([]), 400, BODY],
     ['no body', 'POST', TOKENS, { auth: ANN }, 400, BODY],
-    ['for nobody', 'POST', '/_api/token/nobody', { auth, json: { name: 'x' } }, 404, NOT_FOUND],
-    ['for somebody else', 'POST', '/_api/token/rob', make({ name: 'x' }), 403, SOMEBODY_ELSES],
-    ['of somebody else', 'GET', '/_api/token/rob', { auth: ANN }, 403, SOMEBODY_ELSES],
-    ['deleting somebody else’s', 'DELETE', '/_api/token/rob/1', { auth: ANN }, 403, SOMEBODY_ELSES],
-    ['of nobody', 'GET', '/_api/token/nobody', { auth }, 404, NOT_FOUND],
+    ['for an unknown user', 'POST', '/_api/token/unknown', { auth, json: { name: 'x' } }, 404, NOT_FOUND],
+    ['for another user', 'POST', '/_api/token/rob', make({ name: 'x' }), 403, NOT_OWNER],
+    ['of another user', 'GET', '/_api/token/rob', { auth: ANN }, 403, NOT_OWNER],
+    ['deleting that of another user', 'DELETE', '/_api/token/rob/1', { auth: ANN }, 403, NOT_OWNER],
+    ['of an unknown user', 'GET', '/_api/token/unknown', { auth }, 404, NOT_FOUND],
     ['for an administrator', 'POST', '/_api/token/admin', { auth, json: { name: 'x' } }, 403, FORBIDDEN],
     ['of an administrator', 'GET', '/_api/token/admin', { auth }, 200, { tokens: [] }],
     ['as a superuser', 'GET', TOKENS, { auth: superuser() }, 200, { tokens: [] }],
     ['without a credential', 'GET', TOKENS, {}, 401, GATE],
-    ['of whom', 'GET', '/_api/token', { auth }, 400, refusal(400, 400, "path parameter 'user' is missing")],
-    ['deleting which', 'DELETE', TOKENS, { auth: ANN }, 400, refusal(400, 400, "path parameter 'id' is missing")],
+    ['without a user', 'GET', '/_api/token', { auth }, 400, refusal(400, 400, "path parameter 'user' is missing")],
     [
-      'deleting what is no number',
+      'deleting without an id',
+      'DELETE',
+      TOKENS,
+      { auth: ANN },
+      400,
+      refusal(400, 400, "path parameter 'id' is missing"),
+    ],
+    [
+      'deleting with an id that is not a number',
       'DELETE',
       `${TOKENS}/x`,
       { auth: ANN },
       400,
       refusal(400, 400, "path parameter 'id' is not a number"),
     ],
-    ['deleting one that is not there', 'DELETE', `${TOKENS}/7`, { auth: ANN }, 200, undefined],
-    ['a method it does not know', 'PUT', TOKENS, { auth: ANN }, 400, refusal(400, 405, 'method not supported')],
+    ['deleting an unknown id', 'DELETE', `${TOKENS}/7`, { auth: ANN }, 200, undefined],
+    ['an unsupported method', 'PUT', TOKENS, { auth: ANN }, 400, refusal(400, 405, 'method not supported')],
     [
       'too many parts',
       'GET',
@@ -135,13 +142,13 @@ describe('making, listing, deleting', () => {
       refusal(400, 10, 'the path has too many or too few parts'),
     ],
   ])
-  it('a name twice', async (t) => {
+  it('rejects a duplicate name', async (t) => {
     const door = await openWithUsers(t)
     await create(door, 'first')
     const answer = await door.ask('POST', TOKENS, { auth: ANN, json: { name: 'first' } })
     assert.deepEqual(answer.json, refusal(409, 1207, 'duplicate name'))
   })
-  it('deleting answers with nothing', async (t) => {
+  it('deleting returns an empty body', async (t) => {
     const door = await openWithUsers(t)
     await create(door, 'first')
     const answer = await door.ask('DELETE', `${TOKENS}/1`, { auth: ANN })
@@ -149,7 +156,7 @@ describe('making, listing, deleting', () => {
   })
 })
 
-describe('using', () => {
+describe('a token is accepted', () => {
   const ME = '/_api/user/ann'
   const open = async ({ ask }: MultiModel, by: string) => (await ask('GET', ME, { auth: by })).status
 
@@ -160,7 +167,7 @@ describe('using', () => {
     assert.equal(await open(door, basic('', token)), 200)
     for (const name of ['rob', 'admin', 'Ann']) assert.equal(await open(door, basic(name, token)), 401, name)
   })
-  it('to sign in, for no longer than it lives', async (t) => {
+  it('to sign in, for no longer than it is valid', async (t) => {
     const door = await openWithUsers(t)
     const until = now() + 100
     const { token } = await create(door, 'x', until)
@@ -176,7 +183,7 @@ describe('using', () => {
     const wrong = await door.ask('POST', '/_open/auth', { json: { username: 'rob', password: token } })
     assert.equal(wrong.status, 401)
   })
-  it('until it ends', async (t) => {
+  it('until it expires', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x', now() - 1)
     assert.equal(await open(door, basic('ann', token)), 401)
@@ -189,7 +196,7 @@ describe('using', () => {
     await door.ask('DELETE', `${TOKENS}/${id}`, { auth: ANN })
     assert.equal(await open(door, basic('ann', token)), 401)
   })
-  it('and what was got with it, until it is deleted', async (t) => {
+  it('as are the JWTs issued for it, until it is deleted', async (t) => {
     const door = await openWithUsers(t)
     const { token, id } = await create(door, 'x')
     const { token: other } = await create(door, 'y')
@@ -201,7 +208,7 @@ describe('using', () => {
     for (const auth of [first, renewable, renewed]) assert.equal(await open(door, auth), 401)
     assert.equal(await open(door, second), 200)
   })
-  it('and what was got with it, even where its number is given again', async (t) => {
+  it('but not a JWT issued for a deleted one, even if the number is used again', async (t) => {
     const door = await openWithUsers(t)
     const { token, id } = await create(door, 'x')
     const got = await door.signIn('ann', token)
@@ -241,14 +248,14 @@ describe('using', () => {
     const { token: other, active } = await create(door, 'y')
     assert.deepEqual([active, await open(door, basic('ann', other))], [true, 200])
   })
-  it('whatever else of the user changes', async (t) => {
+  it('after other changes of the user', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x')
     await door.ask('PATCH', ME, { auth, json: { active: true, extra: { a: 1 } } })
     await door.ask('PUT', `${ME}/database/db`, { auth, json: { grant: 'ro' } })
     assert.equal(await open(door, basic('ann', token)), 200)
   })
-  it('what only looks like one', async (t) => {
+  it('but not a text that only looks like a token', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x')
     const hex = (text: string) => `v1.${Buffer.from(text).toString('hex')}`
@@ -273,8 +280,8 @@ describe('using', () => {
   })
 })
 
-describe('signing in with an access token and out again, many times', () => {
-  it('removes the access token, and ends nothing else of its owner', async (t) => {
+describe('signing in and out with an access token many times', () => {
+  it('removes the access token and revokes nothing else of its owner', async (t) => {
     const door = await openWithUsers(t)
     const own = await door.signIn('ann', 'apple')
     const { token } = await create(door, 'a program')

@@ -6,7 +6,7 @@ import { ANN, openWithUsers } from '../../support/multi-model-users.ts'
 
 const encode = (text: string): string => Buffer.from(text).toString('base64')
 
-describe('the header', () => {
+describe('the Basic header', () => {
   const open = [
     ['in lower case', AS_ADMIN.replace('Basic', 'basic')],
     ['in capitals', AS_ADMIN.replace('Basic', 'BASIC')],
@@ -31,20 +31,20 @@ describe('the header', () => {
     ['the credential in the query only', ''],
   ] as const
   for (const [name, auth] of open) {
-    it(`opens: ${name}`, async (t) => {
+    it(`accepts it: ${name}`, async (t) => {
       const { ask } = await openMultiModel(t)
       assert.equal((await ask('GET', '/_api/version', { auth })).status, 200)
     })
   }
   for (const [name, auth] of closed) {
-    it(`opens nothing: ${name}`, async (t) => {
+    it(`rejects it: ${name}`, async (t) => {
       const { ask } = await openMultiModel(t)
       const answer = await ask('GET', '/_api/version?user=admin&password=adminpw', { auth })
       assert.deepEqual([answer.status, answer.json], [401, GATE])
       assert.equal((await ask('GET', '/_admin/server/availability', { auth })).status, 200)
     })
   }
-  it('the password may hold colons and may be empty', async (t) => {
+  it('the password may contain colons and may be empty', async (t) => {
     const { ask } = await openMultiModel(t)
     for (const [user, passwd] of [
       ['one', 'a:b:c'],
@@ -55,15 +55,15 @@ describe('the header', () => {
       assert.equal((await ask('GET', `/_api/user/${user}`, { auth: basic(user, passwd) })).status, 200)
     }
   })
-  it('no cookie of the other door opens this one', async (t) => {
+  it('ignores cookies and proxy headers of the document door', async (t) => {
     const { ask } = await openMultiModel(t)
     const headers = { Cookie: 'AuthSession=x', 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin' }
     assert.deepEqual((await ask('GET', '/_api/version', { headers })).json, GATE)
   })
 })
 
-describe('a remembered password', () => {
-  it('counts until the user changes', async (t) => {
+describe('a cached password check', () => {
+  it('is used until the user changes', async (t) => {
     const { ask } = await openWithUsers(t)
     for (let i = 0; i < 3; i += 1) assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 200)
     await ask('PATCH', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'pear' } })
@@ -71,7 +71,7 @@ describe('a remembered password', () => {
     await ask('PATCH', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'apple', active: false } })
     assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
   })
-  it('--server.authentication-timeout: after that it is computed again', async (t) => {
+  it('is computed again after --server.authentication-timeout', async (t) => {
     const { ask } = await openWithUsers(t, { server: { 'authentication-timeout': 0.001 } })
     for (let i = 0; i < 3; i += 1) assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 200)
   })

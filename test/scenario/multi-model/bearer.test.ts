@@ -27,11 +27,11 @@ const OPEN: readonly (readonly [string, string])[] = [
   ['the scheme in lower case', superuser().replace('Bearer', 'bearer')],
   ['the scheme in capitals', superuser().replace('Bearer', 'BEARER')],
   ['more blanks after the scheme', superuser().replace(' ', '    ')],
-  ['no exp: it never ends', bearer({ ...ISS, server_id: 'x' })],
+  ['no exp: it never expires', bearer({ ...ISS, server_id: 'x' })],
   ['exp with a fraction', bearer({ ...ISS, server_id: 'x', exp: now() + 5.5 })],
-  ['nbf in the future is not looked at', superuser({ nbf: now() + 1000 })],
-  ['aud, sub and jti are not looked at', superuser({ aud: 'x', sub: 7, jti: [] })],
-  ['kid is not looked at', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256', typ: 'JWT', kid: '../../x' })],
+  ['nbf in the future is ignored', superuser({ nbf: now() + 1000 })],
+  ['aud, sub and jti are ignored', superuser({ aud: 'x', sub: 7, jti: [] })],
+  ['kid is ignored', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256', typ: 'JWT', kid: '../../x' })],
   ['a long one', superuser({ groups: 'x'.repeat(45_000) })],
   ['a user token with server_id', userToken('admin', { server_id: 7 })],
   ['the vector of a superuser', `Bearer ${makeToken({ server_id: 'ABCD', iss: 'arangodb', exp: 4102444800 })}`],
@@ -57,17 +57,17 @@ const CLOSED: readonly (readonly [string, string])[] = [
   ['alg ES256 without such a key', bearer({ ...ISS, server_id: 'x' }, { alg: 'ES256', typ: 'JWT' })],
   ['crit', bearer({ ...ISS, server_id: 'x' }, { alg: 'HS256', typ: 'JWT', crit: ['exp'] })],
   ['claims that are an array', bearer([ISS])],
-  ['claims that are a text', bearer('x')],
+  ['claims that are a string', bearer('x')],
   ['claims that are null', bearer(null)],
   ['neither name nor server_id', bearer(ISS)],
-  ['a name that is null beats server_id', userToken('x', { preferred_username: null, server_id: 'x' })],
-  ['an empty name beats server_id', userToken('', { server_id: 'x' })],
+  ['a null name, even with server_id', userToken('x', { preferred_username: null, server_id: 'x' })],
+  ['an empty name, even with server_id', userToken('', { server_id: 'x' })],
   ['a name that is a number', userToken('x', { preferred_username: 7 })],
-  ['a name nobody has', userToken('nobody')],
-  ['a name that cannot be one', userToken('a:b\u0000')],
-  ['a name as long as it can be', userToken('x'.repeat(5000))],
+  ['an unknown name', userToken('unknown')],
+  ['an impossible name', userToken('a:b\u0000')],
+  ['a very long name', userToken('x'.repeat(5000))],
   ['exp null', superuser({ exp: null })],
-  ['exp as text', superuser({ exp: '4102444800' })],
+  ['exp as a string', superuser({ exp: '4102444800' })],
   ['exp 0', superuser({ exp: 0 })],
   ['exp now', superuser({ exp: now() })],
   ['exp long ago', superuser({ exp: 1 })],
@@ -77,10 +77,10 @@ const CLOSED: readonly (readonly [string, string])[] = [
   ['allowed_paths with a number', superuser({ allowed_paths: [VERSION, 7] })],
   ['allowed_paths null', superuser({ allowed_paths: null })],
   ['the secret with a newline', superuser({}, { secret: `${SECRET}\n` })],
-  ['a member twice', `Bearer ${makeTwice()}`],
+  ['a duplicate member', `Bearer ${makeTwice()}`],
 ]
 
-/** A token whose payload names a member twice, rightly signed. */
+/** A correctly signed token whose payload has a duplicate member. */
 function makeTwice(): string {
   const payload = Buffer.from('{"iss":"arangodb","server_id":"x","iss":"arangodb"}').toString('base64url')
   const input = `${makeToken({}).split('.')[0]}.${payload}`
@@ -100,19 +100,19 @@ describe('tokens', () => {
   after(() => close())
 
   for (const [name, auth] of OPEN) {
-    it(`open: ${name}`, async () => assert.equal((await door.ask('GET', VERSION, { auth })).status, 200))
+    it(`accepts it: ${name}`, async () => assert.equal((await door.ask('GET', VERSION, { auth })).status, 200))
   }
   for (const [name, auth] of CLOSED) {
-    it(`open nothing: ${name}`, async () => {
+    it(`rejects it: ${name}`, async () => {
       const answer = await door.ask('GET', VERSION, { auth })
       assert.deepEqual([answer.status, answer.json], [401, GATE])
     })
   }
-  it('a wrong one leaves open paths open', async () => {
+  it('a wrong one is ignored on an open path', async () => {
     const answer = await door.ask('GET', '/_admin/server/availability', { auth: 'Bearer x.y.z' })
     assert.equal(answer.status, 200)
   })
-  it('an access token is no bearer token', async () => {
+  it('an access token is not accepted as Bearer', async () => {
     await door.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user: 'tom' } })
     const json = { name: 'x', valid_until: now() + 100 }
     const made = await door.ask('POST', '/_api/token/tom', { auth: AS_ADMIN, json })
@@ -122,23 +122,23 @@ describe('tokens', () => {
   })
 })
 
-describe('paths a token is good for', () => {
+describe('allowed_paths', () => {
   const paths = (...allowed_paths: string[]) => superuser({ allowed_paths })
   const rows: readonly (readonly [string, string, string, number])[] = [
-    ['the very path', paths(VERSION), VERSION, 200],
-    ['one of several', paths('/x', VERSION), VERSION, 200],
-    ['in a database', paths(VERSION), '/_db/_system/_api/version', 200],
-    ['with a query', paths(VERSION), '/_api/version?details=true', 200],
-    ['another path', paths(VERSION), '/_admin/version', 401],
-    ['no prefix', paths('/_api'), VERSION, 401],
-    ['no wildcard', paths('/_api/*', '*', '/'), VERSION, 401],
-    ['a slash more', paths(VERSION), '/_api/version/', 401],
-    ['another spelling', paths(VERSION), '/_api/versio%6e', 401],
-    ['a path where no credential is examined', paths(VERSION), '/_admin/server/availability', 200],
-    ['renewing examines the token', paths(VERSION), '/_open/auth/renew', 401],
-    ['the root is locked too', paths(VERSION), '/', 401],
-    ['an application is locked too', paths(VERSION), '/my-app', 401],
-    ['the control interface is another dialect', paths('/_cardea/api/users'), '/_cardea/api/users', 401],
+    ['accepts the path itself', paths(VERSION), VERSION, 200],
+    ['accepts one of several paths', paths('/x', VERSION), VERSION, 200],
+    ['accepts the path in a database', paths(VERSION), '/_db/_system/_api/version', 200],
+    ['accepts the path with a query', paths(VERSION), '/_api/version?details=true', 200],
+    ['rejects another path', paths(VERSION), '/_admin/version', 401],
+    ['is not a prefix', paths('/_api'), VERSION, 401],
+    ['has no wildcards', paths('/_api/*', '*', '/'), VERSION, 401],
+    ['rejects a slash at the end', paths(VERSION), '/_api/version/', 401],
+    ['rejects another spelling', paths(VERSION), '/_api/versio%6e', 401],
+    ['does not count on a path where no credential is checked', paths(VERSION), '/_admin/server/availability', 200],
+    ['counts for renewal', paths(VERSION), '/_open/auth/renew', 401],
+    ['counts on the root', paths(VERSION), '/', 401],
+    ['counts on an application path', paths(VERSION), '/my-app', 401],
+    ['a limited token is not accepted by the admin API', paths('/_cardea/api/users'), '/_cardea/api/users', 401],
   ]
   for (const [name, auth, path, status] of rows) {
     it(name, async (t) => {
@@ -149,7 +149,7 @@ describe('paths a token is good for', () => {
   }
 })
 
-describe('keys of two kinds', () => {
+describe('secrets and EC keys', () => {
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const privatePem = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -172,7 +172,7 @@ describe('keys of two kinds', () => {
     assert.equal((await ask('GET', VERSION, { auth: superuser({}, { es256: pair.privateKey }) })).status, 200)
     assert.equal((await ask('GET', VERSION, { auth: superuser({}, { es256: other.privateKey }) })).status, 401)
   })
-  it('beside secrets, each for its own algorithm', async (t) => {
+  it('EC keys and secrets verify only their own algorithm', async (t) => {
     const secret = randomBytes(24).toString('hex')
     const { ask } = await openWith(t, { '1.key': secret, '2.pem': otherPublicPem, '3.pem': privatePem })
     for (const es256 of [pair.privateKey, other.privateKey]) {
@@ -180,7 +180,7 @@ describe('keys of two kinds', () => {
     }
     assert.equal((await ask('GET', VERSION, { auth: superuser({}, { secret }) })).status, 200)
   })
-  it('the text of a public key is never a secret', async (t) => {
+  it('the text of a key is not accepted as a secret', async (t) => {
     const { ask } = await openWith(t, { '1.pem': privatePem, '2.pem': otherPublicPem })
     const texts = [publicPem, otherPublicPem, privatePem].flatMap((pem) => [
       pem,

@@ -1,4 +1,4 @@
-// Every sentence of the contract's tables, by name.
+// Every row of the contract's tables, by name.
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -49,7 +49,7 @@ describe('user credentials, the request body of the token endpoint', () => {
     assert.equal((await ask('POST', '/_open/auth', { json: { username: 'ann', password: 'apple' } })).status, 200)
     assert.equal((await ask('POST', '/_open/auth', { json: { password: 'apple' } })).status, 400)
     assert.equal((await ask('POST', '/_open/auth', { json: { username: 7, password: 'apple' } })).status, 400)
-    assert.equal((await ask('POST', '/_open/auth', { json: { username: 'nobody', password: 'apple' } })).status, 401)
+    assert.equal((await ask('POST', '/_open/auth', { json: { username: 'unknown', password: 'apple' } })).status, 401)
   })
   it('password | string | yes | Password of that user account', async (t) => {
     const { ask } = await openWithAnn(t)
@@ -104,7 +104,7 @@ describe('JWT superuser token, claims in the payload', () => {
   })
   it('iss | string | Must equal the issuer', async (t) => {
     const { ask } = await openMultiModel(t)
-    assert.equal((await ask('GET', VERSION, { auth: superuser({ iss: 'somebody' }) })).status, 401)
+    assert.equal((await ask('GET', VERSION, { auth: superuser({ iss: 'other' }) })).status, 401)
   })
   it('server_id | string | Arbitrary string identifier of the client', async (t) => {
     const { ask } = await openMultiModel(t)

@@ -7,11 +7,11 @@ import {
   FORBIDDEN,
   MAX,
   NOT_FOUND,
+  NOT_OWNER,
   openWithUsers,
   ROB,
   refusal,
   runRows,
-  SOMEBODY_ELSES,
 } from '../../support/multi-model-users.ts'
 
 const auth = AS_ADMIN
@@ -24,13 +24,34 @@ const on = (place: string, user = 'ann') => `/_api/user/${user}/database/${place
 const grant = ({ ask }: Pick<MultiModel, 'ask'>, place: string, level: string, user = 'ann') =>
   ask('PUT', on(place, user), { auth, json: { grant: level } })
 
-describe('giving', () => {
+describe('setting and removing grants', () => {
   runRows([
-    ['a database', 'PUT', on('shop'), { auth, json: { grant: 'rw' } }, 200, { shop: 'rw', error: false, code: 200 }],
-    ['all databases', 'PUT', on('*'), { auth, json: { grant: 'ro' } }, 200, { '*': 'ro', error: false, code: 200 }],
-    ['nothing', 'PUT', on('shop'), { auth, json: { grant: '' } }, 200, { shop: 'none', error: false, code: 200 }],
     [
-      'a collection',
+      'sets the level of a database',
+      'PUT',
+      on('shop'),
+      { auth, json: { grant: 'rw' } },
+      200,
+      { shop: 'rw', error: false, code: 200 },
+    ],
+    [
+      'sets the level of all databases',
+      'PUT',
+      on('*'),
+      { auth, json: { grant: 'ro' } },
+      200,
+      { '*': 'ro', error: false, code: 200 },
+    ],
+    [
+      'reads an empty level as none',
+      'PUT',
+      on('shop'),
+      { auth, json: { grant: '' } },
+      200,
+      { shop: 'none', error: false, code: 200 },
+    ],
+    [
+      'sets the level of a collection',
       'PUT',
       on('_system/c'),
       { auth, json: { grant: 'ro' } },
@@ -38,18 +59,39 @@ describe('giving', () => {
       { '_system/c': 'ro', error: false, code: 200 },
     ],
     [
-      'all collections',
+      'sets the level of all collections',
       'PUT',
       on('_system/*'),
       { auth, json: { grant: 'ro' } },
       200,
       { '_system/*': 'ro', error: false, code: 200 },
     ],
-    ['everything', 'PUT', on('*/*'), { auth, json: { grant: 'rw' } }, 200, { '*/*': 'rw', error: false, code: 200 }],
-    ['a database called error', 'PUT', on('error'), { auth, json: { grant: 'rw' } }, 200, { error: false, code: 200 }],
-    ['a collection of a database nobody has', 'PUT', on('shop/c'), { auth, json: { grant: 'ro' } }, 404, NO_DATABASE],
     [
-      'a collection of the server',
+      'sets the level of all collections of all databases',
+      'PUT',
+      on('*/*'),
+      { auth, json: { grant: 'rw' } },
+      200,
+      { '*/*': 'rw', error: false, code: 200 },
+    ],
+    [
+      'sets the level of a database called error',
+      'PUT',
+      on('error'),
+      { auth, json: { grant: 'rw' } },
+      200,
+      { error: false, code: 200 },
+    ],
+    [
+      'rejects a collection of an unknown database',
+      'PUT',
+      on('shop/c'),
+      { auth, json: { grant: 'ro' } },
+      404,
+      NO_DATABASE,
+    ],
+    [
+      'rejects a system collection',
       'PUT',
       on('_system/_users'),
       { auth, json: { grant: 'ro' } },
@@ -57,23 +99,37 @@ describe('giving', () => {
       refusal(400, 10, 'Cannot set rights for system collections'),
     ],
     [
-      'one collection of all databases',
+      'rejects one collection of all databases',
       'PUT',
       on('*/c'),
       { auth, json: { grant: 'ro' } },
       400,
       refusal(400, 10, 'Only all collections can be granted on all databases'),
     ],
-    ['a level nobody knows', 'PUT', on('shop'), { auth, json: { grant: 'admin' } }, 400, LEVEL],
-    ['a level that is a number', 'PUT', on('shop'), { auth, json: { grant: 1 } }, 400, LEVEL],
-    ['no level', 'PUT', on('shop'), { auth, json: {} }, 400, LEVEL],
-    ['a level of the prototype', 'PUT', on('shop'), { auth, text: '{"__proto__":{"grant":"rw"}}' }, 400, LEVEL],
-    ['to nobody', 'PUT', on('shop', 'nobody'), { auth, json: { grant: 'rw' } }, 404, NOT_FOUND],
-    ['to an administrator', 'PUT', on('shop', 'admin'), { auth, json: { grant: 'ro' } }, 403, FORBIDDEN],
-    ['to oneself', 'PUT', on('shop'), { auth: ANN, json: { grant: 'rw' } }, 403, FORBIDDEN],
-    ['as who may read the system database', 'PUT', on('shop'), { auth: ROB, json: { grant: 'rw' } }, 403, FORBIDDEN],
+    ['rejects an unknown level', 'PUT', on('shop'), { auth, json: { grant: 'admin' } }, 400, LEVEL],
+    ['rejects a level that is a number', 'PUT', on('shop'), { auth, json: { grant: 1 } }, 400, LEVEL],
+    ['rejects a missing level', 'PUT', on('shop'), { auth, json: {} }, 400, LEVEL],
+    ['rejects a level in __proto__', 'PUT', on('shop'), { auth, text: '{"__proto__":{"grant":"rw"}}' }, 400, LEVEL],
+    ['rejects an unknown user', 'PUT', on('shop', 'unknown'), { auth, json: { grant: 'rw' } }, 404, NOT_FOUND],
     [
-      'as who may write the system database',
+      'rejects a grant for an administrator',
+      'PUT',
+      on('shop', 'admin'),
+      { auth, json: { grant: 'ro' } },
+      403,
+      FORBIDDEN,
+    ],
+    ['a user cannot grant itself a database', 'PUT', on('shop'), { auth: ANN, json: { grant: 'rw' } }, 403, FORBIDDEN],
+    [
+      'a user who may read the system database cannot grant',
+      'PUT',
+      on('shop'),
+      { auth: ROB, json: { grant: 'rw' } },
+      403,
+      FORBIDDEN,
+    ],
+    [
+      'a user who may write the system database can grant',
       'PUT',
       on('shop'),
       { auth: MAX, json: { grant: 'rw' } },
@@ -81,7 +137,7 @@ describe('giving', () => {
       { shop: 'rw', error: false, code: 200 },
     ],
     [
-      'lowering root',
+      'rejects a lower level of root on _system',
       'PUT',
       on('_system', 'root'),
       { auth, json: { grant: 'ro' } },
@@ -89,19 +145,19 @@ describe('giving', () => {
       refusal(403, 11, "Cannot lower access level of 'root' to _system"),
     ],
     [
-      'taking it from root',
+      'rejects removing the grant of root on _system',
       'DELETE',
       on('_system', 'root'),
       { auth },
       403,
       refusal(403, 11, "Cannot lower access level of 'root' to _system"),
     ],
-    ['taking what nobody has', 'DELETE', on('shop'), { auth }, 202, DONE],
-    ['taking from nobody', 'DELETE', on('shop', 'nobody'), { auth }, 404, NOT_FOUND],
-    ['taking from an administrator', 'DELETE', on('shop', 'admin'), { auth }, 403, FORBIDDEN],
-    ['taking from oneself', 'DELETE', on('shop'), { auth: ANN }, 403, FORBIDDEN],
+    ['removes a grant that does not exist', 'DELETE', on('shop'), { auth }, 202, DONE],
+    ['rejects removing a grant of an unknown user', 'DELETE', on('shop', 'unknown'), { auth }, 404, NOT_FOUND],
+    ['rejects removing a grant of an administrator', 'DELETE', on('shop', 'admin'), { auth }, 403, FORBIDDEN],
+    ['a user cannot remove its own grant', 'DELETE', on('shop'), { auth: ANN }, 403, FORBIDDEN],
     [
-      'a database with a name without end',
+      'rejects a database name that is too long',
       'PUT',
       on('x'.repeat(300)),
       { auth, json: { grant: 'rw' } },
@@ -111,29 +167,29 @@ describe('giving', () => {
   ])
 })
 
-describe('asking', () => {
+describe('reading grants', () => {
   runRows([
-    ['for a level, of oneself', 'GET', on('shop'), { auth: ANN }, 200, wrapped('none')],
-    ['for a level, of nobody', 'GET', on('shop', 'nobody'), { auth }, 200, wrapped('none')],
-    ['for a level, of an administrator', 'GET', on('shop', 'admin'), { auth }, 200, wrapped('rw')],
-    ['for a level, of somebody else', 'GET', on('shop', 'rob'), { auth: ANN }, 403, SOMEBODY_ELSES],
-    ['for a collection', 'GET', on('_system/c', 'rob'), { auth: ROB }, 200, wrapped('ro')],
-    ['for a collection of the server', 'GET', on('_system/_users', 'admin'), { auth }, 200, wrapped('none')],
-    ['for a collection of an unknown database', 'GET', on('shop/c'), { auth: ANN }, 200, wrapped('none')],
-    ['for all databases', 'GET', '/_api/user/rob/database', { auth: ROB }, 200, wrapped({ _system: 'ro' })],
+    ['shows a user its own level', 'GET', on('shop'), { auth: ANN }, 200, wrapped('none')],
+    ['shows none for an unknown user', 'GET', on('shop', 'unknown'), { auth }, 200, wrapped('none')],
+    ['shows rw for an administrator', 'GET', on('shop', 'admin'), { auth }, 200, wrapped('rw')],
+    ['does not show a user the level of another', 'GET', on('shop', 'rob'), { auth: ANN }, 403, NOT_OWNER],
+    ['shows the level of a collection', 'GET', on('_system/c', 'rob'), { auth: ROB }, 200, wrapped('ro')],
+    ['shows none for a system collection', 'GET', on('_system/_users', 'admin'), { auth }, 200, wrapped('none')],
+    ['shows none for a collection of an unknown database', 'GET', on('shop/c'), { auth: ANN }, 200, wrapped('none')],
+    ['lists the databases of a user', 'GET', '/_api/user/rob/database', { auth: ROB }, 200, wrapped({ _system: 'ro' })],
     [
-      'for what was granted, of an administrator',
+      'shows the configured grants of an administrator',
       'GET',
       '/_api/user/admin/database?full=true',
       { auth },
       200,
       wrapped({ _system: { permission: 'rw', collections: { '*': 'rw' } }, '*': { permission: 'rw' } }),
     ],
-    ['for all databases, of nobody', 'GET', '/_api/user/nobody/database', { auth }, 404, NOT_FOUND],
-    ['for all databases, of somebody else', 'GET', '/_api/user/rob/database', { auth: ANN }, 403, SOMEBODY_ELSES],
+    ['rejects the list of an unknown user', 'GET', '/_api/user/unknown/database', { auth }, 404, NOT_FOUND],
+    ['does not list the databases of another user', 'GET', '/_api/user/rob/database', { auth: ANN }, 403, NOT_OWNER],
   ])
 
-  it('levels follow from what is more general', async (t) => {
+  it('levels default to those of more general grants', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, 'shop', 'ro')
     await grant(door, 'store', 'none')
@@ -156,7 +212,7 @@ describe('asking', () => {
       ...wrapped({ _system: 'ro', shop: 'ro' }),
     })
   })
-  it('what was granted, in full', async (t) => {
+  it('full=true shows the configured grants', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, 'shop', 'none')
     await grant(door, 'shop/c', 'rw')
@@ -170,7 +226,7 @@ describe('asking', () => {
       }),
     })
   })
-  it('an administrator may everything', async (t) => {
+  it('an administrator has rw on every database', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, 'shop', 'ro')
     const { json } = await door.ask('GET', '/_api/user/admin/database', { auth })
@@ -178,17 +234,17 @@ describe('asking', () => {
   })
 })
 
-describe('what grants open', () => {
+describe('what grants allow', () => {
   const VERSION = '/_api/version'
 
-  it('a user without any reaches nothing but itself', async (t) => {
+  it('a user without grants reaches only its own data', async (t) => {
     const { ask } = await openWithUsers(t)
     for (const path of [VERSION, '/_admin/status', '/_api/database/user', '/_api/anything']) {
       assert.deepEqual((await ask('GET', path, { auth: ANN })).json, GATE, path)
     }
     assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 200)
   })
-  it('none, ro, rw and nothing again hold at once', async (t) => {
+  it('a changed grant takes effect at once', async (t) => {
     const door = await openWithUsers(t)
     const status = async () => (await door.ask('GET', `/_db/shop${VERSION}`, { auth: ANN })).status
     assert.equal(await status(), 401)
@@ -203,7 +259,7 @@ describe('what grants open', () => {
     await door.ask('DELETE', on('shop'), { auth })
     assert.equal(await status(), 401)
   })
-  it('a name that does not exist looks like one that was not granted', async (t) => {
+  it('an unknown database looks like one that was not granted', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, 'shop', 'ro', 'rob')
     for (const name of ['shop', 'none', '_system', 'x%20y']) {
@@ -211,7 +267,7 @@ describe('what grants open', () => {
       assert.deepEqual((await door.ask('GET', `/_db/${name}${VERSION}`)).json, GATE, name)
     }
   })
-  it('who may enter all databases is told which there are', async (t) => {
+  it('a user who may enter all databases gets 404 for an unknown one', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, '*', 'ro')
     await grant(door, 'shop', 'ro', 'rob')
@@ -220,7 +276,7 @@ describe('what grants open', () => {
       assert.deepEqual((await door.ask('GET', `/_db/none${VERSION}`, { auth: by })).json, NO_DATABASE)
     }
   })
-  it('databases, as drivers ask for them', async (t) => {
+  it('lists databases as drivers expect', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, 'shop', 'ro')
     await grant(door, 'store', 'ro', 'rob')
@@ -237,7 +293,7 @@ describe('what grants open', () => {
     const system = { name: '_system', id: '1', path: '', isSystem: true }
     assert.deepEqual(await ask('/_api/database/current', auth), wrapped(system))
   })
-  it('an upstream knows which databases there are', async (t) => {
+  it('with an upstream every database name is accepted', async (t) => {
     const { ask } = await openMultiModel(t, {
       upstream: { 'multi-model': 'http://127.0.0.1:1', 'multi-model-identity': 'client' },
     })

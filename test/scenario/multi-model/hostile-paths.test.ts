@@ -27,7 +27,7 @@ const HARMLESS: readonly (readonly [string, number])[] = [
   ['/_admin/server/jwt?/_open/auth', 401],
 ]
 
-describe('paths with more than one meaning', () => {
+describe('ambiguous paths', () => {
   let port = 0
   let close: () => unknown = () => {}
   before(async () => {
@@ -43,7 +43,7 @@ describe('paths with more than one meaning', () => {
   it('there are enough of them', () => assert.ok(PATHS.length >= 60, String(PATHS.length)))
 
   for (const path of PATHS) {
-    it(`${path} is refused`, async () => {
+    it(`rejects ${path}`, async () => {
       for (const headers of [[], [`Authorization: ${AS_ADMIN}`], [`Authorization: ${superuser()}`]]) {
         const answer = await sendRaw(port, request(path, ...headers))
         assert.equal(answer.status, 400, answer.text)
@@ -51,7 +51,7 @@ describe('paths with more than one meaning', () => {
     })
   }
   for (const [path, status] of HARMLESS) {
-    it(`${path} means one thing: ${status}`, async () => {
+    it(`${path} is not ambiguous: ${status}`, async () => {
       assert.equal((await sendRaw(port, request(path))).status, status)
     })
   }

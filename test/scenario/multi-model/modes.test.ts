@@ -11,8 +11,8 @@ import { request, sendRaw } from '../../support/raw.ts'
 
 const OFF = { server: { authentication: false } }
 
-describe('authentication off: not required is not authorised', () => {
-  it('everything can be read without a credential, or with a wrong one', async (t) => {
+describe('authentication off', () => {
+  it('allows every read without a credential or with a wrong one', async (t) => {
     const { ask } = await openWithUsers(t, OFF)
     for (const path of [
       '/_api/version',
@@ -30,7 +30,7 @@ describe('authentication off: not required is not authorised', () => {
       assert.equal((await ask('GET', path, { auth: 'Basic x' })).status, 200, path)
     }
   })
-  it('nothing can be changed without an administrator or a superuser', async (t) => {
+  it('allows changes only to administrators and superusers', async (t) => {
     const { ask } = await openWithUsers(t, OFF)
     const changes: readonly (readonly [string, string, object?])[] = [
       ['POST', '/_api/user', { user: 'new' }],
@@ -58,11 +58,11 @@ describe('authentication off: not required is not authorised', () => {
     assert.equal((await ask('DELETE', '/_api/user/new', { auth: superuser() })).status, 202)
     assert.equal((await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { passwd: 'pear' } })).status, 200)
   })
-  it('a database nobody has is told', async (t) => {
+  it('reports an unknown database', async (t) => {
     const { ask } = await openMultiModel(t, OFF)
     assert.equal(member((await ask('GET', '/_db/none/_api/version')).json, 'errorNum'), 1228)
   })
-  it('paths of a token do not count where nothing is required', async (t) => {
+  it('ignores the allowed_paths of a token', async (t) => {
     const { ask } = await openMultiModel(t, OFF)
     assert.equal((await ask('GET', '/_api/version', { auth: superuser({ allowed_paths: ['/x'] }) })).status, 200)
   })
@@ -89,7 +89,7 @@ describe('Unix sockets', () => {
     assert.equal((await ask('GET', '/_api/version')).status, 401)
     assert.equal((await ask('GET', '/_api/version', `Authorization: ${AS_ADMIN}`)).status, 200)
   })
-  it('--server.authentication-unix-sockets false: none is needed, and nobody is authorised by that', async (t) => {
+  it('--server.authentication-unix-sockets false: no credential is needed for reads, but for changes', async (t) => {
     const ask = await openSocket(t, false)
     assert.equal((await ask('GET', '/_api/version')).status, 200)
     assert.equal((await ask('GET', '/_api/user')).status, 200)
@@ -121,7 +121,7 @@ describe('--server.role', () => {
   }
 })
 
-describe('small answers', () => {
+describe('paths about the server', () => {
   const UUID = '0'.repeat(32)
   const rows: readonly (readonly [string, object])[] = [
     ['/_api/version', { server: 'arango', license: 'community', version: '3.12.5' }],
@@ -148,7 +148,7 @@ describe('small answers', () => {
     const { json } = await ask('GET', '/_admin/status', { auth: AS_ADMIN })
     assert.deepEqual([member(json, 'server'), member(json, 'mode')], ['arango', 'server'])
   })
-  it('what nobody knows below /_admin/server', async (t) => {
+  it('unknown path below /_admin/server', async (t) => {
     const { ask } = await openMultiModel(t)
     const { json } = await ask('GET', '/_admin/server/nothing', { auth: AS_ADMIN })
     assert.deepEqual(json, refusal(404, 404, "unknown path '/_admin/server/nothing'"))
@@ -157,7 +157,7 @@ describe('small answers', () => {
 
 describe('--server.harden', () => {
   const HARDENED = { server: { harden: true } }
-  it('versions and status are for who manages the server', async (t) => {
+  it('shows versions and status only to managers of the server', async (t) => {
     const { ask } = await openWithUsers(t, HARDENED)
     for (const path of ['/_api/version', '/_admin/version', '/_api/version?details=true']) {
       assert.deepEqual((await ask('GET', path, { auth: ROB })).json, { server: 'arango', license: 'community' })
@@ -170,8 +170,8 @@ describe('--server.harden', () => {
   })
 })
 
-describe('the options of tokens', () => {
-  it('bounds of expiryTime', async (t) => {
+describe('options for tokens', () => {
+  it('expiryTime must be within the configured bounds', async (t) => {
     const { ask } = await openMultiModel(t, {
       auth: { 'minimal-jwt-expiry-time': 2, 'maximal-jwt-expiry-time': 100_000 },
     })
@@ -182,7 +182,7 @@ describe('the options of tokens', () => {
       [400, 200, 200, 400],
     )
   })
-  it('the smallest bound above the largest is refused at start', async (t) => {
+  it('a minimum above the maximum is rejected at start', async (t) => {
     const auth = { 'minimal-jwt-expiry-time': 100, 'maximal-jwt-expiry-time': 10 }
     await assert.rejects(openMultiModel(t, { auth }), /must not be greater/)
   })

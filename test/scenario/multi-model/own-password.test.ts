@@ -55,20 +55,20 @@ describe('a credential that has not proved the password', () => {
     const door = await openWithUsers(t)
     await assertRefused(door, await door.signIn('ann', await createAccessToken(door)))
   })
-  it('a token signed elsewhere with the right secret changes neither, whatever it claims', async (t) => {
+  it('a token that another program signed with the right secret changes neither, whatever it claims', async (t) => {
     const door = await openWithUsers(t)
     await assertRefused(door, userToken('ann', { iat: now() }))
     const claims = readClaims((await door.signIn('ann', 'apple')).slice('Bearer '.length))
     const { jti: _, ...rest } = claims
     await assertRefused(door, userToken('ann', { ...rest, jti: Buffer.alloc(16, 7).toString('base64url') }))
   })
-  it('a token renewed from one signed elsewhere changes neither', async (t) => {
+  it('a token renewed from one that another program signed changes neither', async (t) => {
     const door = await openWithUsers(t)
     const auth = userToken('ann', { iat: now(), exp: now() + 60 })
     const renewed = await door.ask('POST', '/_open/auth/renew', { auth })
     await assertRefused(door, `Bearer ${member(renewed.json, 'jwt')}`)
   })
-  it('may still change what is not about the password', async (t) => {
+  it('may still change other data', async (t) => {
     const door = await openWithUsers(t)
     const auth = basic('ann', await createAccessToken(door))
     assert.equal(
@@ -76,7 +76,7 @@ describe('a credential that has not proved the password', () => {
       200,
     )
   })
-  it('of a manager does not delete the own account, and sets the passwords of others', async (t) => {
+  it('of a manager cannot delete its own account, but sets the passwords of others', async (t) => {
     const door = await openWithUsers(t)
     await door.ask('PUT', '/_api/user/ann/database/_system', { auth: AS_ADMIN, json: { grant: 'rw' } })
     const auth = basic('ann', await createAccessToken(door))
@@ -105,7 +105,7 @@ describe('a credential that has proved the password', () => {
     assert.equal((await door.ask('PATCH', '/_api/user/ann', { auth: ANN, json: { active: false } })).status, 200)
     assert.equal((await door.ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
   })
-  it('a superuser token, which is no user, changes any password', async (t) => {
+  it('a superuser token changes any password', async (t) => {
     const door = await openWithUsers(t)
     const answer = await door.ask('PATCH', '/_api/user/ann', { auth: superuser(), json: { passwd: 'pear' } })
     assert.equal(answer.status, 200)

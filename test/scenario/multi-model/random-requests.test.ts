@@ -1,4 +1,4 @@
-// Random and mutated requests to every route: none is answered with a 5xx, none is left without an answer.
+// Random and mutated requests to every route: each gets a response, and none is a 5xx.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -70,7 +70,7 @@ const odd = fc.constantFrom<unknown>(
   'x'.repeat(3000),
 )
 
-/** A valid body with some member exchanged, taken out or added. */
+/** A valid body with a member replaced or added. */
 const mutated = fc
   .tuple(fc.constantFrom(...BODIES), fc.string({ maxLength: 8 }), fc.oneof(odd, fc.jsonValue()), fc.nat(4))
   .map(([body, added, value, at]) => {
@@ -91,7 +91,7 @@ const body = fc.oneof(
 )
 
 const segment = fc.oneof(
-  { weight: 5, arbitrary: fc.constantFrom('ann', 'admin', 'root', 'nobody', 'shop', '_system', '*', '1', 'renew') },
+  { weight: 5, arbitrary: fc.constantFrom('ann', 'admin', 'root', 'unknown', 'shop', '_system', '*', '1', 'renew') },
   { weight: 2, arbitrary: fc.string({ minLength: 1, maxLength: 12 }).map(encodeURIComponent) },
   {
     weight: 1,
@@ -177,11 +177,11 @@ for (const [name, options] of [
     })
     after(() => close())
 
-    it('are answered, and never with a 5xx', async () => {
+    it('get a response that is never a 5xx', async () => {
       await fc.assert(
         fc.asyncProperty(request, async (bytes) => {
           const answer = await sendRaw(port, bytes, { untilClosed: true })
-          assert.ok(answer.isClosed, `no end of an answer to ${bytes.toString('latin1')}`)
+          assert.ok(answer.isClosed, `no complete response to ${bytes.toString('latin1')}`)
           assert.ok(answer.status >= 100 && answer.status < 500, `${answer.text} to ${bytes.toString('latin1')}`)
         }),
         { numRuns: 700 },

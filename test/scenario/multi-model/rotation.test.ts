@@ -1,4 +1,4 @@
-// Secrets are exchanged fifty times under a client that never stops: no good token is refused, no bad one accepted.
+// Secrets are replaced fifty times while clients send requests.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,19 +16,19 @@ function createFolder(t: TestContext): string {
   return folder
 }
 
-/** Writes a file whole, as who exchanges secrets should. */
+/** Replaces a file at once, as an administrator should. */
 function put(folder: string, name: string, text: string): void {
   writeFileSync(join(folder, `${name}.tmp`), text)
   renameSync(join(folder, `${name}.tmp`), join(folder, name))
 }
 
-/** The secrets in force beyond doubt, and those that are not. Between the two, while a reload runs, nobody asks. */
+/** The secrets that must verify and those that must not. A secret that is being replaced is in neither list. */
 interface Known {
   good: readonly number[]
   bad: readonly number[]
 }
 
-it('rotation under load', async (t) => {
+it('rotating secrets under load rejects no valid token and accepts no invalid one', async (t) => {
   const folder = createFolder(t)
   put(folder, '5-active', secretOf(0))
   const { ask, signIn } = await openMultiModel(t, { server: { 'jwt-secret': '', 'jwt-secret-folder': folder } })
@@ -64,7 +64,7 @@ it('rotation under load', async (t) => {
   assert.ok(asked > ROTATIONS * 4, `only ${asked} requests were sent meanwhile`)
 })
 
-/** Clients in loops. What they expect is looked up before the request and must hold still when it was answered. */
+/** Clients that send requests in loops. A response counts if the expectation did not change meanwhile. */
 function startLoad(ask: MultiModel['ask'], known: Known, issued: ReadonlyMap<number, string>) {
   const problems: string[] = []
   let asked = 0

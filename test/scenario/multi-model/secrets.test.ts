@@ -1,4 +1,4 @@
-// The secrets behind tokens: where they come from, how they are read anew, and what is told of them.
+// The secrets of tokens: where they are read from, how they are reloaded, and what is shown of them.
 import assert from 'node:assert/strict'
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ const VERSION = '/_api/version'
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const by = (secret: string): Asked => ({ auth: superuser({}, { secret }) })
 const [ONE, TWO, THREE] = ['jwtsecret-1', 'jwtsecret-2', 'jwtsecret-3'] as const
-const told = (active: string, ...passive: string[]) => ({
+const digests = (active: string, ...passive: string[]) => ({
   error: false,
   code: 200,
   result: { active: { sha256: sha256(active) }, passive: passive.map((text) => ({ sha256: sha256(text) })) },
@@ -31,53 +31,53 @@ const openFolder = (t: TestContext, folder: string, options: object = {}) =>
 const openFile = (t: TestContext, file: string) =>
   openMultiModel(t, { server: { 'jwt-secret': '', 'jwt-secret-keyfile': file } })
 
-describe('the hash', () => {
-  it('is of the trimmed secret, for known secrets', async (t) => {
+describe('the shown digest', () => {
+  it('is of the trimmed secret', async (t) => {
     const folder = createFolder(t, { '01': ` \t${ONE}\r\n`, '02': TWO })
     const { ask } = await openFolder(t, folder)
     const { json } = await ask('GET', JWT, by(ONE))
-    assert.deepEqual(json, told(ONE, TWO))
+    assert.deepEqual(json, digests(ONE, TWO))
     assert.equal(
       member(member(member(json, 'result'), 'active'), 'sha256'),
       'cc8d58f77e7b0e0976f57f346c9d13997af8088c409d630e867de798f8d8515d',
     )
   })
-  it('of an inline secret, which is not trimmed', async (t) => {
+  it('is of the untrimmed secret if it is an option', async (t) => {
     const { ask } = await openMultiModel(t, { server: { 'jwt-secret': ' x ' } })
-    assert.deepEqual((await ask('GET', JWT, by(' x '))).json, told(' x '))
+    assert.deepEqual((await ask('GET', JWT, by(' x '))).json, digests(' x '))
   })
-  it('of a key in PEM', async (t) => {
+  it('is of the trimmed PEM text of a key', async (t) => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
     const { ask } = await openFile(t, join(createFolder(t, { key: `\n${pem}\n` }), 'key'))
-    assert.deepEqual((await ask('GET', JWT, { auth: superuser({}, { es256: privateKey }) })).json, told(pem.trim()))
+    assert.deepEqual((await ask('GET', JWT, { auth: superuser({}, { es256: privateKey }) })).json, digests(pem.trim()))
   })
 })
 
-describe('files', () => {
-  it('a file', async (t) => {
+describe('secret files', () => {
+  it('reads a file', async (t) => {
     const { ask } = await openFile(t, join(createFolder(t, { key: `${ONE}\n` }), 'key'))
-    assert.deepEqual((await ask('GET', JWT, by(ONE))).json, told(ONE))
+    assert.deepEqual((await ask('GET', JWT, by(ONE))).json, digests(ONE))
   })
-  it('a folder: the order of bytes, no hidden ones, no .tmp, no empty ones, no folders', async (t) => {
+  it('reads a folder in byte order, without hidden, .tmp and empty files and folders', async (t) => {
     const folder = createFolder(t, { b: TWO, a: THREE, B: ONE, '.hidden': 'x', 'c.tmp': 'x', d: ' \n' })
     mkdirSync(join(folder, 'e'))
     const { ask } = await openFolder(t, folder)
-    assert.deepEqual((await ask('GET', JWT, by(ONE))).json, told(ONE, THREE, TWO))
+    assert.deepEqual((await ask('GET', JWT, by(ONE))).json, digests(ONE, THREE, TWO))
   })
-  it('links, as a mounted secret has them', async (t) => {
+  it('follows links, as Kubernetes mounts them', async (t) => {
     const folder = createFolder(t)
     mkdirSync(join(folder, '..2026'))
     writeFileSync(join(folder, '..2026', 'a'), ONE)
     symlinkSync('..2026', join(folder, '..data'))
     symlinkSync(join('..data', 'a'), join(folder, 'a'))
     const { ask } = await openFolder(t, folder)
-    assert.deepEqual((await ask('GET', JWT, by(ONE))).json, told(ONE))
+    assert.deepEqual((await ask('GET', JWT, by(ONE))).json, digests(ONE))
     mkdirSync(join(folder, '..2027'))
     writeFileSync(join(folder, '..2027', 'a'), TWO)
     symlinkSync('..2027', join(folder, '..data_tmp'))
     renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
-    assert.deepEqual((await ask('POST', JWT, by(ONE))).json, told(TWO))
+    assert.deepEqual((await ask('POST', JWT, by(ONE))).json, digests(TWO))
   })
 })
 
@@ -114,13 +114,13 @@ describe('at start', () => {
       message: /Given JWT secret too long. Max length is 64/,
     },
     {
-      name: 'the secret of cookies',
+      name: 'the cookie secret',
       options: (t) => ({ 'jwt-secret-folder': createFolder(t, { a: ONE, b: 'cardea-test-cookie-secret' }) }),
       message: /a secret of tokens is also chttpd_auth.secret: they must be different/,
     },
   ]
   for (const { name, options, message } of rows) {
-    it(`${name} is refused`, async (t) => {
+    it(`rejects ${name}`, async (t) => {
       await assert.rejects(openMultiModel(t, { server: { 'jwt-secret': '', ...options(t) } }), (error: Error) => {
         assert.match(error.message, message)
         return true
@@ -130,7 +130,7 @@ describe('at start', () => {
 })
 
 describe('reload', () => {
-  it('what is gone no longer verifies, what stays does, what is new signs', async (t) => {
+  it('removed secrets no longer verify, kept ones do, a new one signs', async (t) => {
     const folder = createFolder(t, { '2': ONE, '3': TWO })
     const door = await openFolder(t, folder)
     const { ask } = door
@@ -138,7 +138,7 @@ describe('reload', () => {
     assert.equal((await ask('GET', VERSION, { auth: issued })).status, 200)
     writeFileSync(join(folder, '1'), THREE)
     rmSync(join(folder, '2'))
-    assert.deepEqual((await ask('POST', JWT, by(ONE))).json, told(THREE, TWO))
+    assert.deepEqual((await ask('POST', JWT, by(ONE))).json, digests(THREE, TWO))
     assert.equal((await ask('GET', VERSION, { auth: issued })).status, 401)
     for (const [secret, status] of [
       [ONE, 401],
@@ -155,13 +155,13 @@ describe('reload', () => {
 
   const rows: readonly { name: string; spoil: (folder: string) => void; errorNum: number; message: RegExp }[] = [
     {
-      name: 'a folder that is gone',
+      name: 'a missing folder',
       spoil: (folder) => rmSync(folder, { recursive: true }),
       errorNum: 34,
       message: /^unable to read content of jwt-secret-folder '.*': no such file/,
     },
     {
-      name: 'a folder that is empty',
+      name: 'an empty folder',
       spoil: (folder) => rmSync(join(folder, '1')),
       errorNum: 10,
       message: /^empty JWT secrets directory$/,
@@ -173,13 +173,13 @@ describe('reload', () => {
       message: /^Given JWT secret too long. Max length is 64$/,
     },
     {
-      name: 'an active file that is empty',
+      name: 'an empty active file',
       spoil: (folder) => writeFileSync(join(folder, '0'), ''),
       errorNum: 10,
       message: /is empty/,
     },
     {
-      name: 'an active key that is public',
+      name: 'an active public key',
       spoil: (folder) => {
         const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
         writeFileSync(join(folder, '0'), publicKey.export({ type: 'spki', format: 'pem' }))
@@ -188,7 +188,7 @@ describe('reload', () => {
       message: /^First JWT secret file \(active secret\) contains an ES256 public key/,
     },
     {
-      name: 'an active key that is RSA',
+      name: 'an active RSA key',
       spoil: (folder) => {
         const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
         writeFileSync(join(folder, '0'), privateKey.export({ type: 'pkcs8', format: 'pem' }))
@@ -197,14 +197,14 @@ describe('reload', () => {
       message: /^PEM file detected but does not contain a valid EC key$/,
     },
     {
-      name: 'the secret of cookies',
+      name: 'the cookie secret',
       spoil: (folder) => writeFileSync(join(folder, '2'), 'cardea-test-cookie-secret'),
       errorNum: 10,
       message: /also chttpd_auth.secret/,
     },
   ]
   for (const { name, spoil, errorNum, message } of rows) {
-    it(`${name}: the old ones stay in force, and the answer says why`, async (t) => {
+    it(`${name}: keeps the old secrets and reports why`, async (t) => {
       const folder = createFolder(t, { '1': ONE })
       const { ask, signIn } = await openFolder(t, folder)
       const issued = await signIn('admin', 'adminpw')
@@ -212,19 +212,19 @@ describe('reload', () => {
       const { status, json } = await ask('POST', JWT, by(ONE))
       assert.deepEqual([status, member(json, 'code'), member(json, 'errorNum')], [400, 400, errorNum])
       assert.match(String(member(json, 'errorMessage')), message)
-      assert.deepEqual((await ask('GET', JWT, by(ONE))).json, told(ONE))
+      assert.deepEqual((await ask('GET', JWT, by(ONE))).json, digests(ONE))
       assert.equal((await ask('GET', VERSION, { auth: issued })).status, 200)
     })
   }
 
-  it('also with the configuration', async (t) => {
+  it('reloads with the configuration', async (t) => {
     const folder = createFolder(t, { '1': ONE })
     const { ask, cardea } = await openFolder(t, folder)
     writeFileSync(join(folder, '2'), TWO)
     assert.equal((await cardea.reload()).isApplied, true)
     assert.equal((await ask('GET', VERSION, by(TWO))).status, 200)
   })
-  it('by itself where it is watched', async (t) => {
+  it('reloads when watched files change', async (t) => {
     const folder = createFolder(t, { '1': ONE })
     const { ask } = await openFolder(t, folder, { 'jwt-secret-watch': true })
     writeFileSync(join(folder, '2.tmp'), TWO)
@@ -232,7 +232,7 @@ describe('reload', () => {
     const isTaken = async () => (await ask('GET', VERSION, by(TWO))).status === 200
     while (!(await isTaken()));
   })
-  it('every other method is refused', async (t) => {
+  it('rejects other methods', async (t) => {
     const { ask } = await openMultiModel(t)
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
       assert.equal((await ask(method, JWT, { auth: superuser() })).status, 405)

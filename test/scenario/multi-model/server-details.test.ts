@@ -25,7 +25,7 @@ const mode = (value: string) => ({ mode: value, error: false, code: 200 })
 describe('details of the users API', () => {
   runRows([
     [
-      'the level on a collection of an unknown database',
+      'shows none for a collection of an unknown database',
       'GET',
       '/_api/user/ann/database/no/c',
       { auth },
@@ -33,26 +33,26 @@ describe('details of the users API', () => {
       wrapped('none'),
     ],
     [
-      'the same for a user with a grant on the system database',
+      'also for a user with a grant on the system database',
       'GET',
       '/_api/user/max/database/no/c',
       { auth },
       200,
       wrapped('none'),
     ],
-    ['the configuration with nothing stored', 'GET', '/_api/user/ann/config', { auth: ANN }, 200, wrapped(null)],
-    ['PUT of an unknown user without a body', 'PUT', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
-    ['PATCH of an unknown user without a body', 'PATCH', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
-    ['PATCH of an unknown user by another user', 'PATCH', '/_api/user/nobody', { auth: ANN }, 403, FORBIDDEN],
+    ['shows null if no configuration is stored', 'GET', '/_api/user/ann/config', { auth: ANN }, 200, wrapped(null)],
+    ['PUT of an unknown user without a body', 'PUT', '/_api/user/unknown', { auth }, 404, NOT_FOUND],
+    ['PATCH of an unknown user without a body', 'PATCH', '/_api/user/unknown', { auth }, 404, NOT_FOUND],
+    ['PATCH of an unknown user by another user', 'PATCH', '/_api/user/unknown', { auth: ANN }, 403, FORBIDDEN],
   ])
 
-  it('full=true lists all databases as none where nothing was granted', async (t) => {
+  it('full=true lists databases without a grant as undefined', async (t) => {
     const { ask } = await openWithUsers(t)
     const { json } = await ask('GET', '/_api/user/ann/database?full=true', { auth: ANN })
     assert.deepEqual(member(member(json, 'result'), '*'), { permission: 'none' })
   })
 
-  it('the status names the process', async (t) => {
+  it('the status contains the process id', async (t) => {
     const { ask } = await openWithUsers(t)
     const { json } = await ask('GET', '/_admin/status', { auth })
     assert.equal(member(json, 'pid'), process.pid)
@@ -81,7 +81,7 @@ describe('/_admin/auth/reload', () => {
 
 describe('read-only mode without an upstream', () => {
   runRows([
-    ['is off', 'GET', MODE, { auth: ROB }, 200, mode('default')],
+    ['is off at first', 'GET', MODE, { auth: ROB }, 200, mode('default')],
     ['is set by an administrator', 'PUT', MODE, { auth, json: { mode: 'readonly' } }, 200, mode('readonly')],
     [
       'is set by a user who may write the system database',
@@ -92,12 +92,26 @@ describe('read-only mode without an upstream', () => {
       mode('readonly'),
     ],
     ['is not set by another user', 'PUT', MODE, { auth: ROB, json: { mode: 'readonly' } }, 403, FORBIDDEN],
-    ['another word', 'PUT', MODE, { auth, json: { mode: 'testi' } }, 400, refusal(400, 400, 'mode invalid')],
-    ['no text', 'PUT', MODE, { auth, json: { mode: 1 } }, 400, refusal(400, 400, 'mode must be a string')],
-    ['no object', 'PUT', MODE, { auth, json: 'readonly' }, 400, refusal(400, 400, 'body must be an object')],
+    ['rejects an unknown mode', 'PUT', MODE, { auth, json: { mode: 'testi' } }, 400, refusal(400, 400, 'mode invalid')],
+    [
+      'rejects a mode that is not a string',
+      'PUT',
+      MODE,
+      { auth, json: { mode: 1 } },
+      400,
+      refusal(400, 400, 'mode must be a string'),
+    ],
+    [
+      'rejects a body that is not an object',
+      'PUT',
+      MODE,
+      { auth, json: 'readonly' },
+      400,
+      refusal(400, 400, 'body must be an object'),
+    ],
   ])
 
-  it('caps the levels that are shown, unless the configured ones are asked for', async (t) => {
+  it('caps the shown levels, except with configured=true', async (t) => {
     const { ask } = await openWithUsers(t)
     await ask('PUT', MODE, { auth, json: { mode: 'readonly' } })
     const level = async (path: string) =>
@@ -109,7 +123,7 @@ describe('read-only mode without an upstream', () => {
     assert.deepEqual(await level(''), { _system: 'ro' })
   })
 
-  it('shows in availability and status, and can be ended by who began it', async (t) => {
+  it('is shown in availability and status, and can be ended', async (t) => {
     const { ask } = await openWithUsers(t)
     await ask('PUT', MODE, { auth: MAX, json: { mode: 'readonly' } })
     assert.deepEqual((await ask('GET', '/_admin/server/availability')).json, mode('readonly'))
@@ -119,7 +133,7 @@ describe('read-only mode without an upstream', () => {
     assert.deepEqual((await ask('PUT', MODE, { auth: MAX, json: { mode: 'default' } })).json, mode('default'))
   })
 
-  it('with authentication off an anonymous request does not set it', async (t) => {
+  it('is not set by an anonymous request with authentication off', async (t) => {
     const { ask } = await openMultiModel(t, { server: { authentication: false } })
     assert.equal((await ask('PUT', MODE, { json: { mode: 'readonly' } })).status, 403)
     assert.deepEqual((await ask('GET', MODE, {})).json, mode('default'))

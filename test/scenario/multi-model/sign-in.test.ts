@@ -41,17 +41,17 @@ async function createUser({ ask }: MultiModel, user: string, passwd: string) {
 const change = ({ ask }: MultiModel, user: string, json: object) =>
   ask('PATCH', `/_api/user/${user}`, { auth: AS_ADMIN, json })
 
-describe('what is asked for', () => {
+describe('the body of a sign-in', () => {
   const json = { 'Content-Type': 'application/json' }
   const rows: readonly { name: string; text: string; headers?: Record<string, string>; body: object }[] = [
     { name: 'not JSON', text: '{"username":', body: refusal(400, 600, 'invalid JSON object') },
     {
-      name: 'a member twice',
+      name: 'a duplicate member',
       text: '{"username":"ann","password":"x","password":"apple"}',
       body: refusal(400, 600, 'invalid JSON object'),
     },
     {
-      name: 'nested without end',
+      name: 'nested too deep',
       text: `{"username":${'['.repeat(500)}${']'.repeat(500)}}`,
       body: refusal(400, 600, 'invalid JSON object'),
     },
@@ -92,7 +92,7 @@ describe('what is asked for', () => {
       ),
     },
     {
-      name: 'expiryTime as text',
+      name: 'expiryTime as a string',
       text: '{"username":"ann","password":"x","expiryTime":"60"}',
       body: refusal(400, 400, 'expiryTime must be a number'),
     },
@@ -102,7 +102,7 @@ describe('what is asked for', () => {
       body: refusal(400, 400, 'expiryTime must be a number'),
     },
     {
-      name: 'expiryTime too short, before the credentials',
+      name: 'expiryTime too short, checked before the credentials',
       text: '{"username":"ann","password":"wrong","expiryTime":9}',
       body: refusal(400, 400, 'expiryTime is below the minimal allowed value of 10 seconds'),
     },
@@ -112,7 +112,7 @@ describe('what is asked for', () => {
       body: refusal(400, 400, 'expiryTime exceeds the maximal allowed value of 3600 seconds'),
     },
     {
-      name: 'expiryTime without end',
+      name: 'an infinite expiryTime',
       text: '{"username":"ann","password":"apple","expiryTime":1e999}',
       body: refusal(400, 400, 'expiryTime exceeds the maximal allowed value of 3600 seconds'),
     },
@@ -129,19 +129,19 @@ describe('what is asked for', () => {
     const answer = await sendRaw(Number(new URL(url).port), lines.join('\r\n'))
     assert.deepEqual(JSON.parse(answer.body), refusal(400, 600, 'invalid JSON object'))
   })
-  it('velocypack is not spoken', async (t) => {
+  it('rejects VelocyPack', async (t) => {
     const { ask } = await openMultiModel(t)
     const answer = await ask('POST', AUTH, { text: 'x', headers: { 'Content-Type': 'application/x-velocypack' } })
     assert.equal(answer.status, 415)
   })
   for (const method of ['GET', 'PUT', 'PATCH', 'HEAD']) {
-    it(`${method} is not for this`, async (t) => {
+    it(`rejects ${method}`, async (t) => {
       const { ask } = await openMultiModel(t)
       const answer = await ask(method, AUTH)
       assert.deepEqual([answer.status, answer.header('allow')], [405, 'POST, DELETE'])
     })
   }
-  it('a body in pieces, of somebody nobody knows', async (t) => {
+  it('rejects a chunked body of an anonymous request', async (t) => {
     const { url } = await openMultiModel(t)
     const headers = { 'Transfer-Encoding': 'chunked', 'Content-Type': 'application/json' }
     const answer = await send(url, { method: 'POST', path: AUTH, headers, body: '{}' })
@@ -149,14 +149,14 @@ describe('what is asked for', () => {
   })
 })
 
-describe('signing in', () => {
-  it('lives as long as it was asked for', async (t) => {
+describe('sign-in', () => {
+  it('issues a token with the requested lifetime', async (t) => {
     const { ask } = await openWithAnn(t)
     const { json } = await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60.9 } })
     const { iat, exp } = readClaims(member(json, 'jwt'))
     assert.equal(Number(exp) - Number(iat), 60)
   })
-  it('claims in the order of the real server, then our own', async (t) => {
+  it('issues the claims in the order of the real server, then our own', async (t) => {
     const { ask } = await openWithAnn(t)
     const { json } = await ask('POST', AUTH, { json: ANN })
     const claims = readClaims(member(json, 'jwt'))
@@ -165,12 +165,12 @@ describe('signing in', () => {
     assert.match(String(claims['jti']), /^[A-Za-z0-9_-]{22}$/)
   })
   for (const path of ['/_db/_system/_open/auth', '/_open/auth/', '/_open/auth/foo', '/_open/auth/renew/x']) {
-    it(`also as ${path}`, async (t) => {
+    it(`also at ${path}`, async (t) => {
       const { ask } = await openWithAnn(t)
       assert.equal((await ask('POST', path, { json: ANN })).status, 200)
     })
   }
-  it('in a database that was granted to somebody, not in one nobody has', async (t) => {
+  it('works in a database that a user was granted, not in an unknown one', async (t) => {
     const door = await openWithAnn(t)
     const { ask } = door
     assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { json: ANN })).json, GATE)
@@ -180,19 +180,19 @@ describe('signing in', () => {
     await ask('DELETE', '/_api/user/bob/database/shop', { auth: AS_ADMIN })
     assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { json: ANN })).json, GATE)
   })
-  it('whatever credential is sent along, which does not count against its name', async (t) => {
+  it('ignores a wrong credential in the header, which counts as no failure', async (t) => {
     const { ask } = await openWithAnn(t, { chttpd_auth_lockout: { threshold: 2 } })
     for (let i = 0; i < 5; i += 1) {
       assert.equal((await ask('POST', AUTH, { json: ANN, auth: basic('ann', 'wrong') })).status, 200)
     }
     assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', 'apple') })).status, 200)
   })
-  it('unknown, wrong, inactive and locked look alike', async (t) => {
+  it('unknown name, wrong password, inactive and locked user look alike', async (t) => {
     const door = await openWithAnn(t, { chttpd_auth_lockout: { threshold: 3 } })
     await createUser(door, 'ivy', 'i')
     await change(door, 'ivy', { active: false })
     const attempts = [
-      { username: 'nobody', password: 'x' },
+      { username: 'unknown', password: 'x' },
       { username: 'ivy', password: 'i' },
       { username: '', password: '' },
       { username: 'ann', password: 'x' },
@@ -205,12 +205,12 @@ describe('signing in', () => {
     ]
     for (const json of attempts) assert.deepEqual((await door.ask('POST', AUTH, { json })).json, WRONG)
   })
-  it('an empty password is one', async (t) => {
+  it('accepts an empty password', async (t) => {
     const door = await openMultiModel(t)
     assert.equal((await door.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user: 'eva' } })).status, 201)
     assert.equal((await door.ask('POST', AUTH, { json: { username: 'eva', password: '' } })).status, 200)
   })
-  it('passwords are compared as they are', async (t) => {
+  it('compares passwords without normalisation', async (t) => {
     const door = await openMultiModel(t)
     await createUser(door, 'uma', 'pä:ss ')
     assert.equal((await door.ask('POST', AUTH, { json: { username: 'uma', password: 'pä:ss ' } })).status, 200)
@@ -237,7 +237,7 @@ describe('a second factor', () => {
   }
   const tess = (token?: string) => ({ json: { username: 'tess', password: 'pw', ...(token ? { token } : {}) } })
 
-  it('is asked for, and counts once', async (t) => {
+  it('is required, and a code is accepted once', async (t) => {
     const { ask } = await openWithFactor(t)
     assert.deepEqual((await ask('POST', AUTH, tess())).json, WRONG)
     assert.deepEqual((await ask('POST', AUTH, tess('000000'))).json, WRONG)
@@ -245,7 +245,7 @@ describe('a second factor', () => {
     assert.equal((await ask('POST', AUTH, tess(code))).status, 200)
     assert.deepEqual((await ask('POST', AUTH, tess(code))).json, WRONG)
   })
-  it('cannot be gone around with Basic', async (t) => {
+  it('cannot be bypassed with Basic', async (t) => {
     const { ask } = await openWithFactor(t)
     assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', 'pw') })).status, 401)
   })
@@ -253,7 +253,7 @@ describe('a second factor', () => {
     const json = { name: 'x', valid_until: now() + 100 }
     return Object((await ask('POST', '/_api/token/tess', { auth: AS_ADMIN, json })).json).token
   }
-  it('cannot be gone around with an access token', async (t) => {
+  it('cannot be bypassed with an access token', async (t) => {
     const door = await openWithFactor(t)
     const token = await createToken(door)
     assert.equal((await door.ask('GET', '/_api/user/tess', { auth: basic('tess', token) })).status, 401)
@@ -262,26 +262,26 @@ describe('a second factor', () => {
       assert.deepEqual(answer.json, WRONG)
     }
   })
-  it('goes with an access token as with a password', async (t) => {
+  it('works with an access token as with a password', async (t) => {
     for (const username of ['tess', '']) {
       const door = await openWithFactor(t)
       const json = { username, password: await createToken(door), token: codeNow() }
       const { json: got } = await door.ask('POST', AUTH, { json })
       const auth = `Bearer ${member(got, 'jwt')}`
       assert.equal((await door.ask('GET', '/_api/user/tess', { auth })).status, 200)
-      assert.deepEqual((await door.ask('POST', AUTH, { json })).json, WRONG, 'a code is good once')
+      assert.deepEqual((await door.ask('POST', AUTH, { json })).json, WRONG, 'a code is accepted once')
       await door.ask('DELETE', '/_api/token/tess/1', { auth: AS_ADMIN })
       assert.equal((await door.ask('GET', '/_api/user/tess', { auth })).status, 401)
     }
   })
-  it('cannot be guessed with an access token without end', async (t) => {
+  it('limits guesses made with an access token', async (t) => {
     const door = await openWithFactor(t, { chttpd_auth_lockout: { threshold: 3 } })
     const password = await createToken(door)
     const guess = (token: string) => door.ask('POST', AUTH, { json: { username: 'tess', password, token } })
     await Promise.all(['00000x', '00001x', '00002x'].map(guess))
     assert.deepEqual((await guess(codeNow())).json, WRONG)
   })
-  it('is not asked for where only the password is checked', async (t) => {
+  it('is not required where only the password is checked', async (t) => {
     const { ask } = await openWithFactor(t)
     const check = async (passwd: string) =>
       (await ask('POST', '/_api/user/tess', { auth: AS_ADMIN, json: { passwd } })).status
@@ -289,7 +289,7 @@ describe('a second factor', () => {
     assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', 'pw') })).status, 401)
     assert.deepEqual((await ask('POST', AUTH, tess())).json, WRONG)
   })
-  it('must be sent as text', async (t) => {
+  it('must be a string', async (t) => {
     const { ask } = await openWithFactor(t)
     const answer = await ask('POST', AUTH, { json: { username: 'tess', password: 'pw', token: 123456 } })
     assert.equal(answer.status, 400)
@@ -298,14 +298,15 @@ describe('a second factor', () => {
 
 describe('renewal', () => {
   const RENEW = '/_open/auth/renew'
-  const NOBODY = refusal(404, 1703, 'user not found')
+  const USER_NOT_FOUND = refusal(404, 1703, 'user not found')
 
-  it('is for who comes with a token of a user', async (t) => {
+  it('requires a valid token of a user', async (t) => {
     const { ask } = await openWithAnn(t)
     const credentials = [undefined, basic('ann', 'apple'), superuser(), userToken('ann', { exp: now() - 1 })]
-    for (const auth of credentials) assert.deepEqual((await ask('POST', RENEW, auth ? { auth } : {})).json, NOBODY)
+    for (const auth of credentials)
+      assert.deepEqual((await ask('POST', RENEW, auth ? { auth } : {})).json, USER_NOT_FOUND)
   })
-  it('gives nothing new while much is left, or where it never ends', async (t) => {
+  it('issues no new token long before expiry, or if it never expires', async (t) => {
     const { ask, signIn } = await openWithAnn(t)
     const endless = `Bearer ${makeToken({ iss: 'arangodb', preferred_username: 'ann' })}`
     for (const auth of [await signIn('ann', 'apple'), userToken('ann', { exp: now() + 160 }), endless]) {
@@ -313,7 +314,7 @@ describe('renewal', () => {
       assert.deepEqual([answer.status, answer.json], [200, {}])
     }
   })
-  it('gives a new one of the same session when it ends soon', async (t) => {
+  it('issues a new token of the same session shortly before expiry', async (t) => {
     const { ask } = await openWithAnn(t, { server: { 'session-timeout': 500 } })
     const first = member((await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60 } })).json, 'jwt')
     const second = member((await ask('POST', RENEW, { auth: `Bearer ${first}`, text: 'ignored' })).json, 'jwt')
@@ -322,14 +323,14 @@ describe('renewal', () => {
     assert.equal(Number(after['exp']) - Number(after['iat']), 500)
     assert.equal((await ask('GET', '/_api/user/ann', { auth: `Bearer ${second}` })).status, 200)
   })
-  it('makes a token somebody else signed one of ours', async (t) => {
+  it('opens a session for a token that another program signed', async (t) => {
     const { ask } = await openWithAnn(t)
     const { json } = await ask('POST', RENEW, { auth: userToken('ann', { exp: now() + 60 }) })
     const auth = `Bearer ${member(json, 'jwt')}`
     assert.equal((await ask('DELETE', AUTH, { auth })).status, 200)
     assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 401)
   })
-  it('of a token signed elsewhere, ended many times, ends its sessions and nothing else of the user', async (t) => {
+  it('of a token that another program signed, ended many times, ends its sessions and nothing else of the user', async (t) => {
     const { ask, signIn } = await openWithAnn(t)
     const own = await signIn('ann', 'apple')
     const foreign = userToken('ann', { exp: now() + 60 })
@@ -340,7 +341,7 @@ describe('renewal', () => {
     assert.equal((await ask('GET', '/_api/user/ann', { auth: kept })).status, 401)
     assert.equal((await ask('GET', '/_api/user/ann', { auth: own })).status, 200)
   })
-  it('keeps the paths a token is good for', async (t) => {
+  it('keeps allowed_paths', async (t) => {
     const { ask } = await openWithAnn(t)
     const auth = userToken('ann', { exp: now() + 60, allowed_paths: [RENEW] })
     const renewed = `Bearer ${member((await ask('POST', RENEW, { auth })).json, 'jwt')}`
@@ -349,8 +350,8 @@ describe('renewal', () => {
   })
 })
 
-describe('the end of a token', () => {
-  it('ends every copy of its session, also renewed ones, and no other session', async (t) => {
+describe('ending a session', () => {
+  it('ends all tokens of the session, renewed ones too, and no other session', async (t) => {
     const { ask, signIn } = await openWithAnn(t)
     const other = await signIn('ann', 'apple')
     const first = `Bearer ${member((await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60 } })).json, 'jwt')}`
@@ -360,7 +361,7 @@ describe('the end of a token', () => {
     for (const auth of [first, second]) assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 401)
     assert.equal((await ask('GET', '/_api/user/ann', { auth: other })).status, 200)
   })
-  it('is for tokens issued here', async (t) => {
+  it('requires a token issued here', async (t) => {
     const { ask } = await openWithAnn(t)
     assert.deepEqual((await ask('DELETE', AUTH)).json, GATE)
     assert.deepEqual((await ask('DELETE', AUTH, { auth: 'Bearer x.y.z' })).json, GATE)
@@ -373,8 +374,8 @@ describe('the end of a token', () => {
   })
 })
 
-describe('below the endpoint', () => {
-  it('nothing ends a token', async (t) => {
+describe('paths below /_open/auth', () => {
+  it('do not end a session', async (t) => {
     const { ask, signIn } = await openWithAnn(t)
     const auth = await signIn('ann', 'apple')
     for (const path of ['/_open/auth/renew', '/_open/auth/other']) {
@@ -385,24 +386,24 @@ describe('below the endpoint', () => {
   })
 })
 
-describe('tokens end', () => {
+describe('tokens are revoked', () => {
   const changes: readonly (readonly [string, (door: MultiModel) => Promise<unknown>])[] = [
-    ['with a new password', (door) => change(door, 'ann', { passwd: 'pear' })],
+    ['by a new password', (door) => change(door, 'ann', { passwd: 'pear' })],
     [
       'when the user is replaced with another password',
       ({ ask }) => ask('PUT', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'pear' } }),
     ],
-    ['with a deactivation', (door) => change(door, 'ann', { active: false })],
+    ['by a deactivation', (door) => change(door, 'ann', { active: false })],
     [
-      'with a deactivation, also when it is taken back',
+      'by a deactivation, even if it is undone',
       async (door) => {
         await change(door, 'ann', { active: false })
         await change(door, 'ann', { active: true })
       },
     ],
-    ['with a deletion', ({ ask }) => ask('DELETE', '/_api/user/ann', { auth: AS_ADMIN })],
+    ['by a deletion', ({ ask }) => ask('DELETE', '/_api/user/ann', { auth: AS_ADMIN })],
     [
-      'with a deletion, also when the name is given again',
+      'by a deletion, even if the name is used again',
       async (door) => {
         await door.ask('DELETE', '/_api/user/ann', { auth: AS_ADMIN })
         await createUser(door, 'ann', 'apple')
@@ -422,13 +423,13 @@ describe('tokens end', () => {
       }
     })
   }
-  it('and one got right after a new password is good', async (t) => {
+  it('but not one issued right after a new password', async (t) => {
     const door = await openWithAnn(t)
     await change(door, 'ann', { passwd: 'pear' })
     const auth = await door.signIn('ann', 'pear')
     assert.equal((await door.ask('GET', '/_api/user/ann', { auth })).status, 200)
   })
-  it('a change of grants or of other members ends none', async (t) => {
+  it('but not by a change of grants or of other data', async (t) => {
     const door = await openWithAnn(t)
     const auth = await door.signIn('ann', 'apple')
     await change(door, 'ann', { extra: { colour: 'red' } })

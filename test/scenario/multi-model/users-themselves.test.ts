@@ -1,4 +1,4 @@
-// What users ask of /_api/user for themselves, and what is no request of it.
+// /_api/user: password checks, the data of a web console, and invalid requests.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AS_ADMIN, basic, GATE } from '../../support/multi-model.ts'
@@ -6,11 +6,11 @@ import {
   ANN,
   FORBIDDEN,
   NOT_FOUND,
+  NOT_OWNER,
   openWithUsers,
   ROB,
   refusal,
   runRows,
-  SOMEBODY_ELSES,
 } from '../../support/multi-model-users.ts'
 
 const PARTS = refusal(400, 10, 'the path has too many or too few parts')
@@ -20,19 +20,26 @@ const auth = AS_ADMIN
 describe('checking a password', () => {
   const check = (passwd: unknown, by = ANN) => ({ auth: by, json: { passwd } })
   runRows([
-    ['one’s own', 'POST', '/_api/user/ann', check('apple'), 200, { error: false, code: 200, result: true }],
-    ['somebody else’s', 'POST', '/_api/user/rob', check('r'), 200, { error: false, code: 200, result: true }],
+    ['the own password', 'POST', '/_api/user/ann', check('apple'), 200, { error: false, code: 200, result: true }],
+    ['of another user', 'POST', '/_api/user/rob', check('r'), 200, { error: false, code: 200, result: true }],
     [
-      'an administrator’s',
+      'of an administrator',
       'POST',
       '/_api/user/admin',
       check('adminpw'),
       200,
       { error: false, code: 200, result: true },
     ],
-    ['a wrong one', 'POST', '/_api/user/rob', check('x'), 404, NOT_FOUND],
-    ['nobody’s', 'POST', '/_api/user/nobody', check('x'), 404, NOT_FOUND],
-    ['none', 'POST', '/_api/user/rob', { auth: ANN, json: {} }, 400, refusal(400, 10, "'passwd' must be a string")],
+    ['a wrong password', 'POST', '/_api/user/rob', check('x'), 404, NOT_FOUND],
+    ['of an unknown user', 'POST', '/_api/user/unknown', check('x'), 404, NOT_FOUND],
+    [
+      'no password',
+      'POST',
+      '/_api/user/rob',
+      { auth: ANN, json: {} },
+      400,
+      refusal(400, 10, "'passwd' must be a string"),
+    ],
     ['without a credential', 'POST', '/_api/user/ann', { json: { passwd: 'apple' } }, 401, GATE],
     [
       'with a wrong credential of that name',
@@ -51,7 +58,7 @@ describe('checking a password', () => {
   })
 })
 
-describe('what a console keeps for a user', () => {
+describe('data of a web console', () => {
   const EMPTY = { error: false, code: 200, result: null }
 
   it('is written, read and removed', async (t) => {
@@ -74,8 +81,15 @@ describe('what a console keeps for a user', () => {
     assert.deepEqual((await ask('GET', path, { auth: ANN })).json, EMPTY)
   })
   runRows([
-    ['somebody else’s', 'GET', '/_api/user/rob/config', { auth: ANN }, 403, SOMEBODY_ELSES],
-    ['writing somebody else’s', 'PUT', '/_api/user/rob/config/a', { auth: ANN, json: { value: 1 } }, 403, FORBIDDEN],
+    ['of another user', 'GET', '/_api/user/rob/config', { auth: ANN }, 403, NOT_OWNER],
+    [
+      'writing that of another user',
+      'PUT',
+      '/_api/user/rob/config/a',
+      { auth: ANN, json: { value: 1 } },
+      403,
+      FORBIDDEN,
+    ],
     [
       'without a value',
       'PUT',
@@ -85,20 +99,27 @@ describe('what a console keeps for a user', () => {
       refusal(400, 10, "'value' is missing"),
     ],
     [
-      'too much',
+      'too many bytes',
       'PUT',
       '/_api/user/ann/config/a',
       { auth: ANN, json: { value: 'x'.repeat(70_000) } },
       400,
       refusal(400, 10, 'the data of a user must not exceed 65536 bytes'),
     ],
-    ['an administrator’s', 'GET', '/_api/user/admin/config', { auth }, 200, EMPTY],
-    ['writing an administrator’s', 'PUT', '/_api/user/admin/config/a', { auth, json: { value: 1 } }, 403, FORBIDDEN],
-    ['nobody’s', 'GET', '/_api/user/nobody/config', { auth }, 404, NOT_FOUND],
+    ['of an administrator', 'GET', '/_api/user/admin/config', { auth }, 200, EMPTY],
+    [
+      'writing that of an administrator',
+      'PUT',
+      '/_api/user/admin/config/a',
+      { auth, json: { value: 1 } },
+      403,
+      FORBIDDEN,
+    ],
+    ['of an unknown user', 'GET', '/_api/user/unknown/config', { auth }, 404, NOT_FOUND],
   ])
 })
 
-describe('paths and methods nobody knows', () => {
+describe('unknown paths and methods', () => {
   const METHOD = refusal(400, 405, 'method not supported')
   runRows([
     ['PUT without a name', 'PUT', '/_api/user', { auth, json: {} }, 400, PARTS],
@@ -106,7 +127,7 @@ describe('paths and methods nobody knows', () => {
     ['DELETE without a name', 'DELETE', '/_api/user', { auth }, 400, PARTS],
     ['too many parts', 'GET', '/_api/user/ann/database/a/b/c', { auth }, 400, PARTS],
     ['another word', 'GET', '/_api/user/ann/nothing', { auth }, 400, PARTS],
-    ['a method it does not know', 'POST', '/_api/user/ann/database', { auth }, 400, METHOD],
-    ['a method nobody knows', 'PROPFIND', '/_db/_system/_api/user/ann', { auth }, 400, METHOD],
+    ['an unsupported method', 'POST', '/_api/user/ann/database', { auth }, 400, METHOD],
+    ['an unknown method', 'PROPFIND', '/_db/_system/_api/user/ann', { auth }, 400, METHOD],
   ])
 })

@@ -7,11 +7,11 @@ import {
   FORBIDDEN,
   MAX,
   NOT_FOUND,
+  NOT_OWNER,
   openWithUsers,
   ROB,
   refusal,
   runRows,
-  SOMEBODY_ELSES,
   shown,
 } from '../../support/multi-model-users.ts'
 import { send } from '../../support/request.ts'
@@ -20,26 +20,26 @@ const auth = AS_ADMIN
 
 describe('reading', () => {
   runRows([
-    ['oneself', 'GET', '/_api/user/ann', { auth: ANN }, 200, shown('ann')],
-    ['somebody, as an administrator', 'GET', '/_api/user/ann', { auth }, 200, shown('ann')],
-    ['somebody, as a superuser', 'GET', '/_api/user/ann', { auth: superuser() }, 200, shown('ann')],
-    ['somebody, as who may write the system database', 'GET', '/_api/user/ann', { auth: MAX }, 200, shown('ann')],
-    ['somebody else', 'GET', '/_api/user/rob', { auth: ANN }, 403, SOMEBODY_ELSES],
-    ['somebody else, without being told who is there', 'GET', '/_api/user/nobody', { auth: ANN }, 403, SOMEBODY_ELSES],
-    ['somebody else, as who may read the system database', 'GET', '/_api/user/ann', { auth: ROB }, 403, SOMEBODY_ELSES],
-    ['nobody', 'GET', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
+    ['the own user', 'GET', '/_api/user/ann', { auth: ANN }, 200, shown('ann')],
+    ['another user, as an administrator', 'GET', '/_api/user/ann', { auth }, 200, shown('ann')],
+    ['another user, as a superuser', 'GET', '/_api/user/ann', { auth: superuser() }, 200, shown('ann')],
+    ['another user, with rw on the system database', 'GET', '/_api/user/ann', { auth: MAX }, 200, shown('ann')],
+    ['another user', 'GET', '/_api/user/rob', { auth: ANN }, 403, NOT_OWNER],
+    ['an unknown user, which looks like another one', 'GET', '/_api/user/unknown', { auth: ANN }, 403, NOT_OWNER],
+    ['another user, with ro on the system database', 'GET', '/_api/user/ann', { auth: ROB }, 403, NOT_OWNER],
+    ['an unknown user', 'GET', '/_api/user/unknown', { auth }, 404, NOT_FOUND],
     ['an administrator', 'GET', '/_api/user/admin', { auth }, 200, shown('admin')],
     ['in another database', 'GET', '/_db/_system/_api/user/ann', { auth: ANN }, 200, shown('ann')],
-    ['in a database nobody has', 'GET', '/_db/none/_api/user/ann', { auth: ANN }, 401, GATE],
+    ['in an unknown database', 'GET', '/_db/none/_api/user/ann', { auth: ANN }, 401, GATE],
     ['without a credential', 'GET', '/_api/user/ann', {}, 401, GATE],
     ['all, without any grant', 'GET', '/_api/user', { auth: ANN }, 401, GATE],
-    ['all, as who may read the system database', 'GET', '/_api/user', { auth: ROB }, 403, SOMEBODY_ELSES],
-    ['names of the prototype', 'GET', '/_api/user/__proto__', { auth }, 404, NOT_FOUND],
-    ['another name of the prototype', 'GET', '/_api/user/constructor', { auth }, 404, NOT_FOUND],
+    ['all, with ro on the system database', 'GET', '/_api/user', { auth: ROB }, 403, NOT_OWNER],
+    ['__proto__', 'GET', '/_api/user/__proto__', { auth }, 404, NOT_FOUND],
+    ['constructor', 'GET', '/_api/user/constructor', { auth }, 404, NOT_FOUND],
     ['with HEAD', 'HEAD', '/_api/user/ann', { auth }, 200, undefined],
   ])
 
-  it('all: each name once, administrators as active users, in the order of their bytes', async (t) => {
+  it('lists each name once, administrators as active users, in byte order', async (t) => {
     const { ask } = await openWithUsers(t, { admins: { zoe: 'z', Ada: 'a' } })
     await ask('POST', '/_api/user', { auth, json: { user: 'Zed', passwd: 'z', active: false, extra: { a: 1 } } })
     const answer = await ask('GET', '/_api/user', { auth })
@@ -47,7 +47,7 @@ describe('reading', () => {
     const result = names.map((user) => ({ user, active: user !== 'Zed', extra: user === 'Zed' ? { a: 1 } : {} }))
     assert.deepEqual([answer.status, answer.json], [200, { error: false, code: 200, result }])
   })
-  it('all, with a length where they are few, and as they come where they are many', async (t) => {
+  it('lists few users with a length and streams many', async (t) => {
     const { ask } = await openMultiModel(t)
     const few = await ask('GET', '/_api/user', { auth })
     assert.deepEqual(
@@ -60,7 +60,7 @@ describe('reading', () => {
     assert.deepEqual([many.header('content-length'), many.header('transfer-encoding')], [undefined, 'chunked'])
     assert.equal(Object(member(many.json, 'result')).length, 21)
   })
-  it('all, more than fit on a page', async (t) => {
+  it('lists more users than one page of the store', async (t) => {
     const { ask } = await openMultiModel(t)
     const names = Array.from({ length: 501 }, (_, index) => `user-${String(index).padStart(5, '0')}`)
     for (let at = 0; at < names.length; at += 50) {
@@ -78,25 +78,18 @@ describe('reading', () => {
 describe('creating', () => {
   const create = (json: unknown) => ({ auth, json })
   runRows([
-    ['with nothing but a name', 'POST', '/_api/user', create({ user: 'new' }), 201, shown('new', {}, 201)],
+    ['with a name alone', 'POST', '/_api/user', create({ user: 'new' }), 201, shown('new', {}, 201)],
     [
-      'with everything',
+      'with all members',
       'POST',
       '/_api/user',
       create({ user: 'new', passwd: 'x', active: false, extra: { a: { b: [1] } } }),
       201,
       shown('new', { active: false, extra: { a: { b: [1] } } }, 201),
     ],
+    ['unknown members', 'POST', '/_api/user', create({ user: 'new', roles: ['_admin'] }), 201, shown('new', {}, 201)],
     [
-      'members nobody knows',
-      'POST',
-      '/_api/user',
-      create({ user: 'new', roles: ['_admin'] }),
-      201,
-      shown('new', {}, 201),
-    ],
-    [
-      'null for what was left out',
+      'null members',
       'POST',
       '/_api/user',
       create({ user: 'new', passwd: null, extra: null }),
@@ -104,7 +97,7 @@ describe('creating', () => {
       shown('new', {}, 201),
     ],
     [
-      'as who may write the system database',
+      'with rw on the system database',
       'POST',
       '/_api/user',
       { auth: MAX, json: { user: 'new' } },
@@ -139,7 +132,7 @@ describe('creating', () => {
       refusal(400, 1700, 'invalid user name'),
     ],
     [
-      'a name of the server',
+      'a name that begins with an underscore',
       'POST',
       '/_api/user',
       create({ user: '_x' }),
@@ -155,7 +148,7 @@ describe('creating', () => {
       refusal(400, 10, "'passwd' must be a string"),
     ],
     [
-      'active as text',
+      'active as a string',
       'POST',
       '/_api/user',
       create({ user: 'new', active: 'yes' }),
@@ -182,7 +175,7 @@ describe('creating', () => {
     ['a list', 'POST', '/_api/user', create([]), 400, refusal(400, 10, 'the body must be a JSON object')],
     ['not JSON', 'POST', '/_api/user', { auth, text: '{' }, 400, refusal(400, 10, 'the body is not JSON')],
     [
-      'a number nobody can keep',
+      'an infinite number',
       'POST',
       '/_api/user',
       { auth, text: '{"user":"new","extra":{"a":[1e999]}}' },
@@ -198,7 +191,7 @@ describe('creating', () => {
       refusal(400, 10, 'the body contains a number that cannot be stored exactly'),
     ],
     [
-      'a member twice',
+      'a duplicate member',
       'POST',
       '/_api/user',
       { auth, text: '{"user":"a","user":"b"}' },
@@ -216,7 +209,7 @@ describe('creating', () => {
     ['as a user', 'POST', '/_api/user', { auth: ROB, json: { user: 'new' } }, 403, FORBIDDEN],
   ])
 
-  it('no name that a path of this door cannot hold', async (t) => {
+  it('rejects names that a path of this door cannot contain', async (t) => {
     const { ask } = await openMultiModel(t)
     const names = [
       'a/b',
@@ -239,7 +232,7 @@ describe('creating', () => {
       assert.equal((await ask('GET', `/_api/user/${encodeURIComponent(user)}`, { auth })).status, 400)
     }
   })
-  it('any name that a path can hold', async (t) => {
+  it('accepts names that a path can contain', async (t) => {
     const { ask } = await openMultiModel(t)
     for (const user of ['100%', 'a b', 'a;b', 'a?b', 'a#b', 'é', 'a.b', '...', 'ann@example.org', '%zz']) {
       assert.equal((await ask('POST', '/_api/user', { auth, json: { user } })).status, 201, user)
@@ -247,13 +240,13 @@ describe('creating', () => {
       assert.deepEqual(answer.json, shown(user))
     }
   })
-  it('a password that breaks a rule', async (t) => {
+  it('rejects a password that breaks a rule', async (t) => {
     const { ask } = await openMultiModel(t, { chttpd_auth: { password_regexp: '[{".{8}", "At least eight."}]' } })
     const answer = await ask('POST', '/_api/user', { auth, json: { user: 'new', passwd: 'short' } })
     assert.deepEqual([answer.status, member(answer.json, 'errorNum')], [400, 10])
     assert.match(String(member(answer.json, 'errorMessage')), /At least eight/)
   })
-  it('can sign in at the other door', async (t) => {
+  it('the user can sign in at the document door', async (t) => {
     const { document } = await openWithUsers(t)
     const { status, body } = await send(document, { path: '/_session', headers: { Authorization: ANN } })
     assert.deepEqual([status, JSON.parse(body).userCtx], [200, { name: 'ann', roles: [] }])
@@ -263,7 +256,7 @@ describe('creating', () => {
 describe('changing', () => {
   const EXTRA = { a: { b: 1, c: [1] }, d: 1 }
 
-  it('applies what it understands and passes over the rest', async (t) => {
+  it('applies valid members and ignores the others', async (t) => {
     const { ask } = await openWithUsers(t)
     const json = { passwd: 7, active: 'no', extra: [], user: 'other', grant: 'rw' }
     assert.deepEqual((await ask('PATCH', '/_api/user/ann', { auth, json })).json, shown('ann'))
@@ -276,13 +269,13 @@ describe('changing', () => {
     const { body } = await ask('PATCH', '/_api/user/ann', { auth: ANN, text })
     assert.match(body, /"extra":\{"a":\{"b":1,"c":\[2\],"__proto__":\{"x":1\}\},"d":1,"e":null\}/)
   })
-  it('never lets extra grow beyond measure', async (t) => {
+  it('limits the size of merged extra', async (t) => {
     const { ask } = await openWithUsers(t)
     const part = (name: string) => ({ auth: ANN, json: { extra: { [name]: 'x'.repeat(40_000) } } })
     assert.equal((await ask('PATCH', '/_api/user/ann', part('a'))).status, 200)
     assert.equal((await ask('PATCH', '/_api/user/ann', part('b'))).status, 400)
   })
-  it('keeps grants; replacing drops them, and the password', async (t) => {
+  it('keeps grants; a replacement removes them and the password', async (t) => {
     const { ask } = await openWithUsers(t)
     const path = '/_api/user/ann/database/shop'
     await ask('PUT', path, { auth, json: { grant: 'ro' } })
@@ -293,13 +286,13 @@ describe('changing', () => {
     assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
     assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', '') })).status, 200)
   })
-  it('of one’s own password', async (t) => {
+  it('a user changes its own password', async (t) => {
     const { ask } = await openWithUsers(t)
     assert.equal((await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { passwd: 'pear' } })).status, 200)
     assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
     assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', 'pear') })).status, 200)
   })
-  it('never touches what the document door knows', async (t) => {
+  it('keeps the data of the document door', async (t) => {
     const { ask, document } = await openWithUsers(t)
     const headers = { Authorization: AS_ADMIN, 'Content-Type': 'application/json' }
     const path = '/_users/org.couchdb.user:dan'
@@ -310,14 +303,14 @@ describe('changing', () => {
     assert.deepEqual([kept.roles, kept.shoe, kept.extra], [['editor'], 43, undefined])
   })
   runRows([
-    ['somebody else, as a user', 'PATCH', '/_api/user/rob', { auth: ANN, json: {} }, 403, FORBIDDEN],
-    ['replacing somebody else, as a user', 'PUT', '/_api/user/rob', { auth: ANN, json: {} }, 403, FORBIDDEN],
-    ['nobody', 'PATCH', '/_api/user/nobody', { auth, json: { passwd: 'x' } }, 404, NOT_FOUND],
-    ['replacing nobody', 'PUT', '/_api/user/nobody', { auth, json: { passwd: 'x' } }, 404, NOT_FOUND],
+    ['another user, as a user', 'PATCH', '/_api/user/rob', { auth: ANN, json: {} }, 403, FORBIDDEN],
+    ['replacing another user, as a user', 'PUT', '/_api/user/rob', { auth: ANN, json: {} }, 403, FORBIDDEN],
+    ['an unknown user', 'PATCH', '/_api/user/unknown', { auth, json: { passwd: 'x' } }, 404, NOT_FOUND],
+    ['replacing an unknown user', 'PUT', '/_api/user/unknown', { auth, json: { passwd: 'x' } }, 404, NOT_FOUND],
     ['an administrator', 'PATCH', '/_api/user/admin', { auth, json: { passwd: 'x' } }, 403, FORBIDDEN],
     ['replacing an administrator', 'PUT', '/_api/user/admin', { auth, json: { passwd: 'x' } }, 403, FORBIDDEN],
     [
-      'an administrator, as who may write the system database',
+      'an administrator, with rw on the system database',
       'PATCH',
       '/_api/user/admin',
       { auth: MAX, json: {} },
@@ -345,11 +338,11 @@ describe('changing', () => {
 
 describe('deleting', () => {
   runRows([
-    ['somebody', 'DELETE', '/_api/user/ann', { auth }, 202, { error: false, code: 202 }],
-    ['nobody', 'DELETE', '/_api/user/nobody', { auth }, 404, NOT_FOUND],
+    ['a user', 'DELETE', '/_api/user/ann', { auth }, 202, { error: false, code: 202 }],
+    ['an unknown user', 'DELETE', '/_api/user/unknown', { auth }, 404, NOT_FOUND],
     ['an administrator', 'DELETE', '/_api/user/admin', { auth }, 403, FORBIDDEN],
     ['root', 'DELETE', '/_api/user/root', { auth }, 403, FORBIDDEN],
-    ['oneself', 'DELETE', '/_api/user/ann', { auth: ANN }, 403, FORBIDDEN],
-    ['somebody else, as a user', 'DELETE', '/_api/user/rob', { auth: ANN }, 403, FORBIDDEN],
+    ['the own user', 'DELETE', '/_api/user/ann', { auth: ANN }, 403, FORBIDDEN],
+    ['another user, as a user', 'DELETE', '/_api/user/rob', { auth: ANN }, 403, FORBIDDEN],
   ])
 })

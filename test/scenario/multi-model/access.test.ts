@@ -28,20 +28,20 @@ const ROWS: Row[] = [
     expect: { status: 401, headers: { 'www-authenticate': CHALLENGES }, json: GATE },
   })),
   ...['/_open', '/_open/'].map((path) => ({
-    name: `${path} is nothing, for who may know`,
+    name: `${path} is not found, for an administrator`,
     path,
     as: AS_ADMIN,
     expect: { status: 404, json: { error: true, code: 404, errorNum: 404, errorMessage: "unknown path '/_open'" } },
   })),
-  { name: 'Basic opens', path: '/_api/version', as: AS_ADMIN, expect: { status: 200, json: VERSION } },
+  { name: 'accepts Basic', path: '/_api/version', as: AS_ADMIN, expect: { status: 200, json: VERSION } },
   {
-    name: 'the scheme in any case, with more blanks',
+    name: 'accepts the scheme in any case, with more blanks',
     path: '/_api/version',
     headers: { Authorization: ADMIN.Authorization.replace('Basic ', 'bAsIc   ') },
     expect: { status: 200, json: VERSION },
   },
   {
-    name: 'base64 without padding',
+    name: 'accepts base64 without padding',
     path: '/_api/version',
     headers: { Authorization: ADMIN.Authorization.replaceAll('=', '') },
     expect: { status: 200 },
@@ -54,41 +54,41 @@ const ROWS: Row[] = [
     'Digest x',
     'Bearer x.y.z',
     basic('admin', 'wrong'),
-    basic('nobody', 'adminpw'),
+    basic('unknown', 'adminpw'),
     basic('', ''),
     'Basic YWRtaW4=',
   ].map((value) => ({
-    name: `${JSON.stringify(value)} opens nothing`,
+    name: `rejects ${JSON.stringify(value)}`,
     path: '/_api/version',
     headers: { Authorization: value },
     expect: { status: 401, json: GATE },
   })),
   {
-    name: 'a wrong credential leaves open paths open',
+    name: 'ignores a wrong credential on an open path',
     path: '/_admin/server/availability',
     as: 'admin:wrong',
     expect: { status: 200, json: { error: false, code: 200, mode: 'default' } },
   },
   {
-    name: 'X-Omit-Www-Authenticate',
+    name: 'sends no challenge with X-Omit-Www-Authenticate',
     path: '/_api/version',
     headers: { 'X-Omit-Www-Authenticate': 'any' },
     expect: { status: 401, headers: { 'www-authenticate': undefined }, json: GATE },
   },
   {
-    name: 'X-Omit-Www-Authenticate, empty',
+    name: 'sends no challenge with an empty X-Omit-Www-Authenticate',
     path: '/_api/version',
     headers: { 'X-Omit-Www-Authenticate': '' },
     expect: { status: 401, headers: { 'www-authenticate': undefined } },
   },
   {
-    name: 'another realm',
+    name: 'uses multi-model.name as realm and server name',
     options: { 'multi-model': { name: 'OtherDB' } },
     path: '/_api/version',
     expect: { status: 401, headers: { 'www-authenticate': /realm="OtherDB"/, server: 'OtherDB' } },
   },
   {
-    name: 'standing headers',
+    name: 'sends its headers with every reply',
     path: '/_admin/server/availability',
     expect: {
       status: 200,
@@ -107,13 +107,13 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'no queue time',
+    name: 'sends no queue time if the option is off',
     options: { http: { 'return-queue-time-header': false } },
     path: '/',
     expect: { status: 200, headers: { 'x-arango-queue-time-seconds': undefined } },
   },
   {
-    name: 'availability is for GET',
+    name: 'rejects POST to availability',
     method: 'POST',
     path: '/_admin/server/availability',
     expect: {
@@ -123,7 +123,7 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'an unknown path, for an administrator',
+    name: 'unknown path: 404 for an administrator',
     path: '/_api/nothing',
     as: AS_ADMIN,
     expect: {
@@ -132,7 +132,7 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'a path with two meanings',
+    name: 'rejects an ambiguous path',
     path: '/_open/..%2f_api/version',
     expect: {
       status: 400,
@@ -145,31 +145,41 @@ const ROWS: Row[] = [
     },
   },
 
-  { name: 'system only: an application needs none', path: '/my-app/hello', expect: { status: 404 } },
-  { name: 'system only: the root needs none', path: '/', expect: { status: 200 } },
+  { name: 'system only: an application path needs no credential', path: '/my-app/hello', expect: { status: 404 } },
+  { name: 'system only: the root needs no credential', path: '/', expect: { status: 200 } },
   {
-    name: 'everything: an application needs one',
+    name: 'every path closed: an application path needs a credential',
     options: EVERYTHING,
     path: '/my-app/hello',
     expect: { status: 401, json: GATE },
   },
-  { name: 'everything: the root needs one', options: EVERYTHING, path: '/', expect: { status: 401, json: GATE } },
   {
-    name: 'everything: an application with one',
+    name: 'every path closed: the root needs a credential',
+    options: EVERYTHING,
+    path: '/',
+    expect: { status: 401, json: GATE },
+  },
+  {
+    name: 'every path closed: an application path with a credential',
     options: EVERYTHING,
     path: '/my-app/hello',
     as: AS_ADMIN,
     expect: { status: 404 },
   },
   {
-    name: 'everything: availability stays open',
+    name: 'every path closed: availability stays open',
     options: EVERYTHING,
     path: '/_admin/server/availability',
     expect: { status: 200 },
   },
-  { name: 'off: nothing asks', options: OFF, path: '/_api/version', expect: { status: 200, json: VERSION } },
   {
-    name: 'off: no token is issued',
+    name: 'authentication off: no credential is needed',
+    options: OFF,
+    path: '/_api/version',
+    expect: { status: 200, json: VERSION },
+  },
+  {
+    name: 'authentication off: no token is issued',
     options: OFF,
     method: 'POST',
     path: '/_open/auth',
@@ -177,19 +187,19 @@ const ROWS: Row[] = [
     expect: { status: 404 },
   },
   {
-    name: 'off: a wrong credential does not matter',
+    name: 'authentication off: a wrong credential is ignored',
     options: OFF,
     path: '/_api/version',
     as: 'admin:wrong',
     expect: { status: 200 },
   },
   {
-    name: 'a database nobody has looks like one the caller may not enter',
+    name: 'an unknown database looks like one the client may not enter',
     path: '/_db/nothing/_open/auth',
     expect: { status: 401, json: GATE },
   },
   {
-    name: 'a database nobody has, for an administrator',
+    name: 'unknown database: 404 for an administrator',
     path: '/_db/nothing/_api/version',
     as: AS_ADMIN,
     expect: { status: 404, json: { error: true, code: 404, errorNum: 1228, errorMessage: 'database not found' } },
@@ -215,14 +225,14 @@ const ROWS: Row[] = [
     }),
   ),
   {
-    name: 'OPTIONS with everything closed',
+    name: 'every path closed: OPTIONS is answered',
     options: EVERYTHING,
     method: 'OPTIONS',
     path: '/',
     expect: { status: 200, headers: { allow: ALLOW } },
   },
   {
-    name: 'a preflight',
+    name: 'answers a preflight',
     method: 'OPTIONS',
     path: '/_api/version',
     headers: {
@@ -242,7 +252,7 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'every answer echoes the origin, a refusal too',
+    name: 'every reply echoes the origin, an error too',
     path: '/_api/version',
     headers: origin,
     expect: {

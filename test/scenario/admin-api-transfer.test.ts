@@ -19,18 +19,22 @@ const refused = (name: string, body: unknown, reason: string): Row => ({
 const ANN = { name: 'ann', password: { password_scheme: 'simple', salt: 's', password_sha: 'x' } }
 
 const ROWS: readonly Row[] = [
-  { name: 'nobody exports', path: `${USERS}?format=cardea`, expect: { status: 401 } },
-  { name: 'nobody imports', ...importing({ users: [] }), headers: {}, expect: { status: 401 } },
-  { name: 'nobody sees administrators', path: '/_cardea/api/exchange/administrators', expect: { status: 401 } },
+  { name: 'rejects an anonymous export', path: `${USERS}?format=cardea`, expect: { status: 401 } },
+  { name: 'rejects an anonymous import', ...importing({ users: [] }), headers: {}, expect: { status: 401 } },
   {
-    name: 'an export of nobody',
+    name: 'rejects an anonymous list of administrators',
+    path: '/_cardea/api/exchange/administrators',
+    expect: { status: 401 },
+  },
+  {
+    name: 'exports an empty directory',
     path: `${USERS}?format=document`,
     as: AS_ADMIN,
     expect: { status: 200, json: { users: [] } },
   },
-  { name: 'an import of nobody', ...importing({ users: [] }), expect: { status: 200, json: { outcomes: [] } } },
+  { name: 'imports an empty list', ...importing({ users: [] }), expect: { status: 200, json: { outcomes: [] } } },
   {
-    name: 'each record of an import has its own outcome, in its place',
+    name: 'returns one outcome for each record, in order',
     ...importing({ users: [{ name: 'a:b' }, ANN, 7, ANN, { name: 'admin' }, { name: 'bob', roles: ['_admin'] }] }),
     expect: {
       status: 200,
@@ -47,7 +51,7 @@ const ROWS: readonly Row[] = [
     },
   },
   {
-    name: 'a new password is judged by the rules',
+    name: 'applies the password rules',
     options: { chttpd_auth: { password_regexp: '[{"long", "Longer."}]' } },
     ...importing({ users: [{ name: 'ann', password: { clear: 'x' } }] }),
     expect: {
@@ -56,7 +60,7 @@ const ROWS: readonly Row[] = [
     },
   },
   {
-    name: 'a new password has the configured length at least',
+    name: 'applies the configured minimal length',
     options: { auth: { 'min-password-length': 4 } },
     ...importing({ users: [{ name: 'ann', password: { clear: 'üüü' } }] }),
     expect: {
@@ -69,7 +73,7 @@ const ROWS: readonly Row[] = [
     },
   },
   {
-    name: 'so does that of an administrator',
+    name: 'applies the minimal length to administrators',
     options: { auth: { 'min-password-length': 4 } },
     ...importing({ name: 'boss', password: 'üüü' }),
     path: '/_cardea/api/administrators',
@@ -81,16 +85,12 @@ const ROWS: readonly Row[] = [
       },
     },
   },
-  refused('an import without users', {}, 'users is missing.'),
-  refused('users that are no list', { users: {} }, 'users must be a list.'),
-  refused('a word for yes', { users: [], replace: 'yes' }, 'replace must be true or false.'),
-  refused(
-    'more than the store should wait for',
-    { users: Array(1001).fill(7) },
-    'users must have at most 1000 entries.',
-  ),
+  refused('rejects an import without users', {}, 'users is missing.'),
+  refused('rejects users that are not a list', { users: {} }, 'users must be a list.'),
+  refused('rejects a flag that is not a boolean', { users: [], replace: 'yes' }, 'replace must be true or false.'),
+  refused('rejects more than 1000 users', { users: Array(1001).fill(7) }, 'users must have at most 1000 entries.'),
   {
-    name: 'an export of a form nobody knows',
+    name: 'rejects an unknown format',
     path: `${USERS}?format=ldap`,
     as: AS_ADMIN,
     expect: {

@@ -8,7 +8,7 @@ import type { DoorName } from '../support/server.ts'
 
 const API = '/_cardea/api'
 const JSON_TYPE = { 'Content-Type': 'application/json' }
-const NOBODY = { error: 'authentication_required', reason: 'This needs a credential.' }
+const ANONYMOUS = { error: 'authentication_required', reason: 'This needs a credential.' }
 
 const post = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) => ({
   method: 'POST',
@@ -18,36 +18,36 @@ const post = (path: string, body: unknown, headers: Readonly<Record<string, stri
 })
 
 const refused = (name: string, body: unknown, status: number, error: string, reason?: string): Row => ({
-  name: `a body refused: ${name}`,
+  name: `rejects a body: ${name}`,
   ...post('/users', body),
   expect: { status, ...(reason === undefined ? {} : { json: { error, reason } }) },
 })
 
 const ROWS: readonly Row[] = [
   {
-    name: 'nobody is asked who they are',
+    name: 'challenges an anonymous request',
     path: `${API}/users`,
     expect: {
       status: 401,
       headers: { 'www-authenticate': 'Basic realm="Cardea", charset="UTF-8"', 'cache-control': 'no-store' },
-      json: NOBODY,
+      json: ANONYMOUS,
     },
   },
   {
-    name: 'a program that says it is one is not challenged',
+    name: 'does not challenge a program that sends X-Cardea-Control',
     path: `${API}/users`,
     headers: { 'X-Cardea-Control': '1' },
     expect: { status: 401, headers: { 'www-authenticate': undefined } },
   },
-  { name: 'a wrong password opens nothing', path: `${API}/users`, as: 'admin:wrong', expect: { status: 401 } },
+  { name: 'rejects a wrong password', path: `${API}/users`, as: 'admin:wrong', expect: { status: 401 } },
   {
-    name: 'nor does an open server',
+    name: 'rejects an anonymous request even with authentication off',
     options: { server: { authentication: false } },
     path: `${API}/users`,
-    expect: { status: 401, json: NOBODY },
+    expect: { status: 401, json: ANONYMOUS },
   },
   {
-    name: 'an administrator is answered',
+    name: 'accepts an administrator',
     path: `${API}/users`,
     as: AS_ADMIN,
     expect: {
@@ -57,7 +57,7 @@ const ROWS: readonly Row[] = [
     },
   },
   {
-    name: 'a page of another origin is refused, whatever its credential',
+    name: 'rejects a page of another origin, whatever its credential',
     ...post('/users', { name: 'eve' }, { Origin: 'https://evil.example' }),
     expect: {
       status: 403,
@@ -66,21 +66,21 @@ const ROWS: readonly Row[] = [
     },
   },
   {
-    name: 'so is a cookie',
+    name: 'rejects a cookie without X-Cardea-Control',
     path: `${API}/users`,
     as: AS_ADMIN,
     headers: { Cookie: 'AuthSession=x' },
     expect: { status: 403 },
   },
   {
-    name: 'a program that has a cookie of the door says that it is one',
+    name: 'accepts a program with a cookie of the door and X-Cardea-Control',
     path: `${API}/users`,
     as: AS_ADMIN,
     headers: { Cookie: 'AuthSession=x', 'X-Cardea-Control': '1' },
     expect: { status: 200 },
   },
   ...[{ Origin: 'http://127.0.0.1' }, { 'Sec-Fetch-Site': 'same-origin' }].map((headers) => ({
-    name: `a password that a browser remembered is not accepted: ${Object.keys(headers)}`,
+    name: `rejects a Basic password from a browser: ${Object.keys(headers)}`,
     path: `${API}/users`,
     as: AS_ADMIN,
     headers: { ...headers, 'X-Cardea-Control': '1' },
@@ -90,52 +90,58 @@ const ROWS: readonly Row[] = [
     },
   })),
   {
-    name: 'a browser without a session is not challenged',
+    name: 'does not challenge a browser without a session',
     path: `${API}/users`,
     headers: { 'Sec-Fetch-Site': 'same-origin', 'X-Cardea-Control': '1' },
-    expect: { status: 401, headers: { 'www-authenticate': undefined }, json: NOBODY },
+    expect: { status: 401, headers: { 'www-authenticate': undefined }, json: ANONYMOUS },
   },
   {
-    name: 'a method nobody has',
+    name: 'unknown method',
     method: 'PATCH',
     path: `${API}/users`,
     as: AS_ADMIN,
     expect: { status: 405, headers: { allow: 'GET,POST' } },
   },
-  { name: 'a path nobody has', path: `${API}/nothing`, as: AS_ADMIN, expect: { status: 404 } },
-  { name: 'a user nobody has', path: `${API}/users/nobody`, as: AS_ADMIN, expect: { status: 404 } },
+  { name: 'unknown path', path: `${API}/nothing`, as: AS_ADMIN, expect: { status: 404 } },
+  { name: 'unknown user', path: `${API}/users/unknown`, as: AS_ADMIN, expect: { status: 404 } },
   {
-    name: 'the segment alone leads to the page',
+    name: 'redirects /_cardea to the page',
     path: '/_cardea',
     expect: { status: 308, headers: { location: '/_cardea/', 'set-cookie': undefined } },
   },
-  { name: 'an encoding that is none', path: `${API}/users/%FF`, as: AS_ADMIN, expect: { status: 400 } },
-  { name: 'a dot segment', path: `${API}/users/../users`, as: AS_ADMIN, expect: { status: 400 } },
-  refused('no JSON', '{', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
-  refused('a member twice', '{"name":"a","name":"b"}', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
-  refused('no object', [], 400, 'bad_request', 'The body must be an object.'),
+  { name: 'rejects an invalid percent-encoding', path: `${API}/users/%FF`, as: AS_ADMIN, expect: { status: 400 } },
+  { name: 'rejects a dot segment', path: `${API}/users/../users`, as: AS_ADMIN, expect: { status: 400 } },
+  refused('not JSON', '{', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
+  refused('a duplicate member', '{"name":"a","name":"b"}', 400, 'invalid_json', 'The body is not JSON in UTF-8.'),
+  refused('not an object', [], 400, 'bad_request', 'The body must be an object.'),
   refused('no name', {}, 400, 'bad_request', 'name is missing.'),
-  refused('a name that is none', { name: 1 }, 400, 'bad_request', 'name must be a string.'),
-  refused('an inherited name of a member', { name: 'x', constructor: 1 }, 400, 'bad_request'),
-  refused('a member nobody knows', { name: 'x', rols: [] }, 400, 'bad_request'),
-  refused('roles that are none', { name: 'x', roles: [1] }, 400, 'bad_request', 'roles must be a list of strings.'),
-  refused('a level nobody knows', { name: 'x', grants: [{ database: 'd', level: 'all' }] }, 400, 'bad_request'),
+  refused('a name that is not a string', { name: 1 }, 400, 'bad_request', 'name must be a string.'),
+  refused('an inherited member name', { name: 'x', constructor: 1 }, 400, 'bad_request'),
+  refused('an unknown member', { name: 'x', rols: [] }, 400, 'bad_request'),
+  refused(
+    'roles that are not strings',
+    { name: 'x', roles: [1] },
+    400,
+    'bad_request',
+    'roles must be a list of strings.',
+  ),
+  refused('an unknown level', { name: 'x', grants: [{ database: 'd', level: 'all' }] }, 400, 'bad_request'),
   {
-    name: 'a body of another type',
+    name: 'rejects another content type',
     ...post('/users', { name: 'x' }),
     headers: { ...ADMIN, 'Content-Type': 'text/plain' },
     expect: { status: 415 },
   },
-  { name: 'no body', method: 'POST', path: `${API}/users`, as: AS_ADMIN, expect: { status: 400 } },
-  { name: 'a limit that is none', path: `${API}/users?limit=0`, as: AS_ADMIN, expect: { status: 400 } },
+  { name: 'rejects a missing body', method: 'POST', path: `${API}/users`, as: AS_ADMIN, expect: { status: 400 } },
+  { name: 'rejects an invalid limit', path: `${API}/users?limit=0`, as: AS_ADMIN, expect: { status: 400 } },
   {
-    name: 'administrators are not set as settings',
+    name: 'rejects administrators as settings',
     ...post('/settings/admins/eve', { value: 'pw' }),
     method: 'PUT',
     expect: { status: 403 },
   },
   {
-    name: 'a secret is not shown',
+    name: 'lists settings',
     path: `${API}/settings`,
     as: AS_ADMIN,
     expect: { status: 200, headers: { 'content-type': 'application/json' } },
@@ -150,7 +156,7 @@ const PREFLIGHT = {
 
 runRows('document', [
   {
-    name: 'document: a preflight is not answered with leave',
+    name: 'document: does not allow a preflight',
     ...PREFLIGHT,
     expect: {
       status: 403,
@@ -160,7 +166,7 @@ runRows('document', [
 ])
 runRows('multiModel', [
   {
-    name: 'multiModel: a preflight is answered like any other, and not with leave',
+    name: 'multiModel: answers a preflight without allowing the header',
     options: { http: { 'trusted-origin': '*' } },
     ...PREFLIGHT,
     expect: { status: 200, headers: { 'access-control-allow-headers': undefined } },
@@ -177,7 +183,7 @@ runRows('multiModel', [
     },
   })),
   {
-    name: 'multiModel: OPTIONS of the gate names no user',
+    name: 'multiModel: OPTIONS of /_gate names no user',
     method: 'OPTIONS',
     path: '/_gate',
     as: AS_ADMIN,
@@ -190,7 +196,7 @@ runRows('multiModel', [
       expect: { status: 401, headers: { 'www-authenticate': /^Basic/ } },
     },
     {
-      name: `multiModel: ${path} does not challenge who declines it`,
+      name: `multiModel: ${path} does not challenge with X-Omit-Www-Authenticate`,
       path,
       headers: { 'X-Omit-Www-Authenticate': '' },
       expect: { status: 401, headers: { 'www-authenticate': undefined } },
@@ -207,7 +213,7 @@ for (const door of DOORS) {
   )
 }
 
-test('a user is no administrator, whatever grants and roles', async (t) => {
+test('rejects a user, whatever its grants and roles', async (t) => {
   const cardea = await createTestCardea()
   t.after(cardea.close)
   const { document, multiModel } = await cardea.listen()
@@ -222,7 +228,7 @@ test('a user is no administrator, whatever grants and roles', async (t) => {
   }
 })
 
-test('neither a password nor its hash is in any answer', async (t) => {
+test('no reply contains a password or its hash', async (t) => {
   const cardea = await createTestCardea()
   t.after(cardea.close)
   const url = (await cardea.listen()).document[0] ?? ''
@@ -234,7 +240,7 @@ test('neither a password nor its hash is in any answer', async (t) => {
   }
 })
 
-test('pages follow each other, and the last says so', async (t) => {
+test('lists users page by page up to the last', async (t) => {
   const cardea = await createTestCardea()
   t.after(cardea.close)
   const url = (await cardea.listen()).document[0] ?? ''
@@ -306,7 +312,7 @@ const anyRequest = fc.record({
   body: anyBody,
 })
 
-test('no request is answered with 5xx, and none hangs', async (t) => {
+test('every request gets a response, and none is a 5xx', async (t) => {
   const cardea = await createTestCardea()
   t.after(cardea.close)
   const { document, multiModel } = await cardea.listen()
