@@ -11,6 +11,7 @@ export interface ChangeTracker {
   stalenessMs(): number
   /** Throws `store_unavailable` if the cached data is too old and the store does not respond. */
   requireFresh(): Promise<void>
+  isFresh(): Promise<boolean>
   catchUp(): Promise<void>
   close(): Promise<void>
 }
@@ -30,12 +31,17 @@ export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts): C
     ...createOutageReports(deps),
   })
   const catchUpBriefly = createBriefCatchUp(follower)
-  const isStale = () => follower.stalenessMs() > deps.settings().maxStalenessMs
+  const requireFresh = async () => {
+    if (follower.stalenessMs() > deps.settings().maxStalenessMs) await catchUpBriefly()
+  }
   return {
     stalenessMs: () => follower.stalenessMs(),
-    async requireFresh() {
-      if (isStale()) await catchUpBriefly()
-    },
+    requireFresh,
+    isFresh: () =>
+      requireFresh().then(
+        () => true,
+        () => false,
+      ),
     catchUp: () => catchUp(follower),
     close: () => follower.stop(),
   }
@@ -53,7 +59,7 @@ function createOutageReports({ clock, log, events }: DirectoryDeps) {
       lostAtMs ??= clock.nowMs() - ageMs
       if (clock.nowMs() - warnedAtMs < MS_BETWEEN_WARNINGS) return
       warnedAtMs = clock.nowMs()
-      log.warn('the store cannot be asked for changes', { ageMs, error })
+      log.warn('changes cannot be read from the store', { ageMs, error })
     },
     onRecovered() {
       const seconds = Math.round((clock.nowMs() - (lostAtMs ?? clock.nowMs())) / 1000)
@@ -66,7 +72,7 @@ function createOutageReports({ clock, log, events }: DirectoryDeps) {
 /** Only the code: the message of a driver may quote a connection string. */
 function describeFailure(error: unknown): string {
   if (error instanceof Refusal) return error.detail ?? error.message
-  return (error as NodeJS.ErrnoException | undefined)?.code ?? 'no answer'
+  return (error as NodeJS.ErrnoException | undefined)?.code ?? 'no response'
 }
 
 /** How long requests wait for a store that has not responded for a long time. */
@@ -80,7 +86,7 @@ function createBriefCatchUp(follower: Follower): () => Promise<void> {
   let attempt: Promise<void> | undefined
   const start = (): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const timer = setTimeout(() => reject(new Refusal('store_unavailable', { detail: 'no answer yet' })), MAX_WAIT_MS)
+    const timer = setTimeout(() => reject(new Refusal('store_unavailable', { detail: 'no response yet' })), MAX_WAIT_MS)
     void catchUp(follower)
       .then(resolve, reject)
       .finally(() => {

@@ -44,11 +44,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     storedWork: hashWork.list,
     upgradeHash: upgrade.begin,
     stalenessMs: tracker.stalenessMs,
-    isFresh: () =>
-      tracker.requireFresh().then(
-        () => true,
-        () => false,
-      ),
+    isFresh: tracker.isFresh,
     catchUp: tracker.catchUp,
     async close() {
       await upgrade.settled()

@@ -43,58 +43,72 @@ function toRevocation({ id, name: counter }: EndedSession): Revocation {
 const PAGE_SIZE = 1000
 const SECONDS_BETWEEN_PURGES = 60
 
-export function createEndedSessions(store: SessionStore, clock: Clock): EndedSessions {
-  const memory = createMemory()
-  let position = 0
-  let purgedAt = nowSeconds(clock)
+export const createEndedSessions = (store: SessionStore, clock: Clock): EndedSessions =>
+  new StoredEndedSessions(store, clock)
 
-  const purge = () => {
-    const now = nowSeconds(clock)
-    if (now - purgedAt < SECONDS_BETWEEN_PURGES) return
-    purgedAt = now
-    memory.keep(({ expiresAt }) => expiresAt > now)
-    // if it fails, the next purge removes these too
-    store.purgeEnded(now).catch(() => {})
+class StoredEndedSessions implements EndedSessions {
+  readonly #store: SessionStore
+  readonly #clock: Clock
+  readonly #memory = createMemory()
+  /** The sequence up to which all ended sessions are loaded. */
+  #position = 0
+  #purgedAt: number
+
+  constructor(store: SessionStore, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+    this.#purgedAt = nowSeconds(clock)
   }
 
-  const pull = async () => {
+  // a property, because callers keep it as a function
+  readonly has = (id: string): boolean => this.#memory.has(id)
+
+  async end(session: EndedSession): Promise<EndedCount> {
+    const outcome = await this.#store.endSession(session)
+    this.#memory.add(session)
+    this.#purge()
+    return outcome
+  }
+
+  async pull(): Promise<readonly Revocation[]> {
+    this.#purge()
+    return this.#load()
+  }
+
+  async reset(): Promise<void> {
+    this.#position = 0
+    await this.#load()
+  }
+
+  async forget(name: string, upTo: number): Promise<void> {
+    await this.#store.forgetEndedSessions(name, upTo)
+    await this.trim(name)
+  }
+
+  async trim(name: string): Promise<void> {
+    if (this.#memory.count(name) <= MAX_ENDED_SESSIONS) return
+    const kept = new Set(await this.#store.listEndedIds(name))
+    this.#memory.keep((session) => session.name !== name || kept.has(session.id))
+  }
+
+  async #load(): Promise<readonly Revocation[]> {
     const revoked: Revocation[] = []
     for (;;) {
-      const page = await store.listEndedSessions(position, PAGE_SIZE)
-      for (const session of page) memory.add(session)
+      const page = await this.#store.listEndedSessions(this.#position, PAGE_SIZE)
+      for (const session of page) this.#memory.add(session)
       revoked.push(...page.map(toRevocation))
-      position = page.at(-1)?.sequence ?? position
+      this.#position = page.at(-1)?.sequence ?? this.#position
       if (page.length < PAGE_SIZE) return revoked
     }
   }
 
-  const trim = async (name: string) => {
-    if (memory.count(name) <= MAX_ENDED_SESSIONS) return
-    const kept = new Set(await store.listEndedIds(name))
-    memory.keep((session) => session.name !== name || kept.has(session.id))
-  }
-
-  return {
-    has: memory.has,
-    async end(session) {
-      const outcome = await store.endSession(session)
-      memory.add(session)
-      purge()
-      return outcome
-    },
-    async pull() {
-      purge()
-      return pull()
-    },
-    async reset() {
-      position = 0
-      await pull()
-    },
-    async forget(name, upTo) {
-      await store.forgetEndedSessions(name, upTo)
-      await trim(name)
-    },
-    trim,
+  #purge(): void {
+    const now = nowSeconds(this.#clock)
+    if (now - this.#purgedAt < SECONDS_BETWEEN_PURGES) return
+    this.#purgedAt = now
+    this.#memory.keep(({ expiresAt }) => expiresAt > now)
+    // if it fails, the next purge removes these too
+    this.#store.purgeEnded(now).catch(() => {})
   }
 }
 

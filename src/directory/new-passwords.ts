@@ -31,45 +31,62 @@ export interface ReplacementPassword {
 }
 
 /** Every new password is checked and hashed here. */
-export function createNewPasswords(hasher: Hasher, settings: () => DirectorySettings): NewPasswords {
-  const requireConforming = (password: string) => {
-    const flaw = checkPassword(settings().rules, password)
+export const createNewPasswords = (hasher: Hasher, settings: () => DirectorySettings): NewPasswords =>
+  new HashedNewPasswords(hasher, settings)
+
+class HashedNewPasswords implements NewPasswords {
+  readonly #hasher: Hasher
+  readonly #settings: () => DirectorySettings
+
+  constructor(hasher: Hasher, settings: () => DirectorySettings) {
+    this.#hasher = hasher
+    this.#settings = settings
+  }
+
+  check(given: NewPassword | undefined): void {
+    if (given && 'stored' in given) this.#requireWritable(given.stored)
+    else if (given) this.#requireConforming(given.password)
+  }
+
+  async hash(password: string, caller: Caller | undefined, salt?: string): Promise<HashedPassword> {
+    this.#requireConforming(password)
+    const parameters = { ...this.#settings().parameters, ...(salt === undefined ? {} : { salt }) }
+    return this.#hasher.hash(password, parameters, toTurn(caller))
+  }
+
+  async toStored(given: NewPassword | undefined, caller: Caller | undefined): Promise<StoredPassword> {
+    if (given === undefined) return NO_PASSWORD
+    return 'stored' in given ? this.#requireWritable(given.stored) : this.hash(given.password, caller, given.salt)
+  }
+
+  async toReplacement(
+    given: NewPassword,
+    current: StoredPassword,
+    caller: Caller | undefined,
+  ): Promise<ReplacementPassword> {
+    if ('stored' in given) return { stored: this.#requireWritable(given.stored), isSame: false }
+    this.#requireConforming(given.password)
+    if (!(await this.isSame(given.password, current, caller)))
+      return { stored: await this.toStored(given, caller), isSame: false }
+    if (!isOutdated(current, this.#settings().parameters)) return { stored: current, isSame: true }
+    // the salt is kept, because cookies are signed with it
+    const salt = 'salt' in current ? current.salt : undefined
+    return { stored: await this.hash(given.password, caller, salt), isSame: true }
+  }
+
+  /** Its time reveals whether the password changes, which a client that may set the password may know. */
+  isSame(password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean> {
+    return this.#hasher.verify(current, password, NO_DECOY, toTurn(caller))
+  }
+
+  #requireConforming(password: string): void {
+    const flaw = checkPassword(this.#settings().rules, password)
     if (flaw !== undefined) throw new Refusal('password_refused', { about: flaw })
   }
-  const requireWritable = (stored: StoredPassword): StoredPassword => {
-    requireAffordable(stored, toMaxStrength(settings().parameters))
+
+  #requireWritable(stored: StoredPassword): StoredPassword {
+    requireAffordable(stored, toMaxStrength(this.#settings().parameters))
     return stored
-  }
-  const hash: NewPasswords['hash'] = async (password, caller, salt) => {
-    requireConforming(password)
-    const { parameters } = settings()
-    return hasher.hash(password, { ...parameters, ...(salt === undefined ? {} : { salt }) }, toTurn(caller))
-  }
-  const toStored: NewPasswords['toStored'] = async (given, caller) => {
-    if (given === undefined) return NO_PASSWORD
-    return 'stored' in given ? requireWritable(given.stored) : hash(given.password, caller, given.salt)
-  }
-  // no constant time needed: a client that may set the password may know whether it changes
-  const isSame: NewPasswords['isSame'] = (password, current, caller) =>
-    hasher.verify(current, password, NO_DECOY, toTurn(caller))
-  return {
-    hash,
-    check(given) {
-      if (given && 'stored' in given) requireWritable(given.stored)
-      else if (given) requireConforming(given.password)
-    },
-    toStored,
-    isSame,
-    async toReplacement(given, current, caller) {
-      if ('stored' in given) return { stored: requireWritable(given.stored), isSame: false }
-      requireConforming(given.password)
-      if (!(await isSame(given.password, current, caller)))
-        return { stored: await toStored(given, caller), isSame: false }
-      if (!isOutdated(current, settings().parameters)) return { stored: current, isSame: true }
-      // the salt is kept, because cookies are signed with it
-      const salt = 'salt' in current ? current.salt : undefined
-      return { stored: await hash(given.password, caller, salt), isSame: true }
-    },
   }
 }
 

@@ -1,5 +1,4 @@
-import { BAD_SALT, isAdminSalt } from './schemes/admin-salt.ts'
-import type { AdminTextForm } from './schemes/scheme.ts'
+import { type AdminTextForm, BAD_ADMIN_SALT, isAdminSalt } from './schemes/scheme.ts'
 import { type HashedPassword, requireScheme, SCHEMES } from './schemes.ts'
 
 export type AdminPasswordReading =
@@ -24,6 +23,6 @@ export function readAdminPassword(text: string): AdminPasswordReading {
 export function renderAdminPassword(password: HashedPassword, form: AdminTextForm = 'plain-prefix'): string {
   const { adminText } = requireScheme(password.scheme)
   if (!adminText) throw new TypeError(`${password.scheme} is no scheme for administrators`)
-  if (!isAdminSalt(password.salt)) throw new TypeError(BAD_SALT)
+  if (!isAdminSalt(password.salt)) throw new TypeError(BAD_ADMIN_SALT)
   return adminText.render(password, form)
 }

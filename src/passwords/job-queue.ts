@@ -1,6 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { createLanes, type Waiting } from './lanes.ts'
+import { createLanes, type Lanes, type Waiting } from './lanes.ts'
 
 export interface JobQueueOptions {
   /** How many jobs run at once. */
@@ -30,13 +30,8 @@ export interface JobQueue {
   load(): { readonly running: number; readonly waiting: number }
 }
 
-interface Job extends Waiting {
-  enter(): void
-  refuse(): void
-}
-
 const OWN_LANE = ''
-const LONGEST_RETRY_SECONDS = 60
+const MAX_RETRY_SECONDS = 60
 // the newest job counts for a fifth, so that one slow job does not raise every Retry-After to a minute
 const WEIGHT_OF_NEWEST = 0.2
 
@@ -44,71 +39,88 @@ const WEIGHT_OF_NEWEST = 0.2
  * A bounded queue in front of a fixed number of concurrent jobs. When it is full, a new job displaces the last job of a
  * lane with lower priority, so one client cannot fill the queue for the others.
  */
-export function createJobQueue({ jobs, queue, clock = SYSTEM_CLOCK }: JobQueueOptions): JobQueue {
-  if (!Number.isInteger(jobs) || jobs < 1) throw new RangeError('expected at least one job')
-  const waiting = createLanes<Job>()
-  let running = 0
-  let averageMs = 0
+export const createJobQueue = (options: JobQueueOptions): JobQueue => new BoundedJobQueue(options)
 
-  const overloaded = () => {
-    const seconds = Math.ceil(((waiting.size() / jobs) * averageMs) / 1000)
-    return new Refusal('overloaded', { retryAfterSeconds: Math.min(Math.max(seconds, 1), LONGEST_RETRY_SECONDS) })
+interface WaitingJob extends Waiting {
+  start(): void
+  reject(reason: unknown): void
+}
+
+class BoundedJobQueue implements JobQueue {
+  readonly #waiting: Lanes<WaitingJob> = createLanes()
+  readonly #jobs: number
+  readonly #queue: () => number
+  readonly #clock: Clock
+  #running = 0
+  #averageMs = 0
+
+  constructor({ jobs, queue, clock = SYSTEM_CLOCK }: JobQueueOptions) {
+    if (!Number.isInteger(jobs) || jobs < 1) throw new RangeError('expected at least one job')
+    this.#jobs = jobs
+    this.#queue = queue
+    this.#clock = clock
   }
 
-  const waitForPlace = (turn: Turn): Promise<void> => {
-    const { signal, lane = OWN_LANE } = turn
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const leave = () => {
-      waiting.delete(job)
-      reject(signal?.reason)
-    }
-    const settle = (work: () => void) => {
-      signal?.removeEventListener('abort', leave)
-      work()
-    }
-    const job: Job = {
-      lane,
-      isPreferred: () => turn.isPreferred?.() ?? true,
-      sinceMs: clock.nowMs(),
-      enter: () => settle(resolve),
-      refuse: () => settle(() => reject(overloaded())),
-    }
-    if (!makeRoom(job)) return Promise.reject(overloaded())
-    signal?.addEventListener('abort', leave, { once: true })
-    waiting.add(job)
-    return promise
-  }
-
-  const makeRoom = (job: Job): boolean => {
-    if (waiting.size() < queue()) return true
-    const displaced = waiting.displaceFor(job)
-    displaced?.refuse()
-    return displaced !== undefined && waiting.size() < queue()
-  }
-
-  /** Passes the place to the next job; it becomes free only if none waits. */
-  const giveUpPlace = () => {
-    const next = waiting.next(clock.nowMs())
-    if (next) next.enter()
-    else running -= 1
-  }
-
-  const run = async <T>(job: () => Promise<T>, turn: Turn = {}): Promise<T> => {
+  run = async <T>(job: () => Promise<T>, turn: Turn = {}): Promise<T> => {
     turn.signal?.throwIfAborted()
-    if (running >= jobs) await waitForPlace(turn)
-    else running += 1
+    if (this.#running < this.#jobs) this.#running += 1
+    else await this.#waitForTurn(turn)
     try {
       turn.begin?.()
-      const startMs = clock.nowMs()
-      try {
-        return await job()
-      } finally {
-        averageMs += (Math.max(clock.nowMs() - startMs, 0) - averageMs) * WEIGHT_OF_NEWEST
-      }
+      return await this.#measure(job)
     } finally {
-      giveUpPlace()
+      this.#startNext()
     }
   }
 
-  return { run, load: () => ({ running, waiting: waiting.size() }) }
+  load(): { readonly running: number; readonly waiting: number } {
+    return { running: this.#running, waiting: this.#waiting.size() }
+  }
+
+  async #measure<T>(job: () => Promise<T>): Promise<T> {
+    const startMs = this.#clock.nowMs()
+    try {
+      return await job()
+    } finally {
+      const jobMs = Math.max(this.#clock.nowMs() - startMs, 0)
+      this.#averageMs += (jobMs - this.#averageMs) * WEIGHT_OF_NEWEST
+    }
+  }
+
+  /** Gives the place of a finished job to the next one. The place becomes free only if no job waits. */
+  #startNext(): void {
+    const next = this.#waiting.next(this.#clock.nowMs())
+    if (next) next.start()
+    else this.#running -= 1
+  }
+
+  async #waitForTurn({ signal, lane = OWN_LANE, isPreferred = () => true }: Turn): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const job = { lane, isPreferred, sinceMs: this.#clock.nowMs(), start: resolve, reject }
+    this.#requireRoom(job)
+    const onAbort = () => {
+      this.#waiting.delete(job)
+      reject(signal?.reason)
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+    this.#waiting.add(job)
+    try {
+      await promise
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  #requireRoom(job: WaitingJob): void {
+    if (this.#waiting.size() < this.#queue()) return
+    const displaced = this.#waiting.displaceFor(job)
+    displaced?.reject(this.#overloaded())
+    if (!displaced || this.#waiting.size() >= this.#queue()) throw this.#overloaded()
+  }
+
+  /** `Retry-After` is the time that the waiting jobs will take. */
+  #overloaded(): Refusal {
+    const seconds = Math.ceil(((this.#waiting.size() / this.#jobs) * this.#averageMs) / 1000)
+    return new Refusal('overloaded', { retryAfterSeconds: Math.min(Math.max(seconds, 1), MAX_RETRY_SECONDS) })
+  }
 }

@@ -32,61 +32,66 @@ const PATIENCE_MS = 500
 /** Every eighth turn goes to lanes that are not preferred, so that they wait longer but never starve. */
 const TURNS_FOR_OTHERS = 8
 
-export function createLanes<W extends Waiting>(): Lanes<W> {
-  // in the order of turns: a lane that was served goes to the end
-  const lanes = new Map<string, Lane<W>>()
-  let size = 0
-  let turn = 0
+export const createLanes = <W extends Waiting>(): Lanes<W> => new TurnLanes<W>()
 
-  const remove = (job: W, lane: Lane<W>) => {
-    if (!lane.jobs.delete(job)) return
-    size -= 1
-    if (lane.jobs.size === 0) lanes.delete(job.lane)
+class TurnLanes<W extends Waiting> implements Lanes<W> {
+  /** In the order of turns: a lane that was served goes to the end. */
+  readonly #lanes = new Map<string, Lane<W>>()
+  #size = 0
+  #turn = 0
+
+  size(): number {
+    return this.#size
+  }
+
+  add(job: W): void {
+    const lane = this.#lanes.get(job.lane) ?? { jobs: new Set<W>(), isNew: true }
+    this.#lanes.set(job.lane, lane)
+    lane.jobs.add(job)
+    this.#size += 1
+  }
+
+  delete(job: W): void {
+    const lane = this.#lanes.get(job.lane)
+    if (!lane?.jobs.delete(job)) return
+    this.#size -= 1
+    if (lane.jobs.size === 0) this.#lanes.delete(job.lane)
+  }
+
+  next(nowMs: number): W | undefined {
+    this.#turn += 1
+    const [preferred, others] = split(this.#lanes.values())
+    const isForOthers = others.length > 0 && (preferred.length === 0 || this.#turn % TURNS_FOR_OTHERS === 0)
+    const job = this.#choose(isForOthers ? others : preferred, nowMs)
+    const lane = job && this.#lanes.get(job.lane)
+    if (!job || !lane) return undefined
+    this.delete(job)
+    this.#lanes.delete(job.lane)
+    if (lane.jobs.size > 0) this.#lanes.set(job.lane, { ...lane, isNew: false })
+    return job
+  }
+
+  displaceFor(newcomer: W): W | undefined {
+    const victim = findLeast([...this.#lanes.values()])
+    if (!victim || !this.#isBehind(victim, newcomer)) return undefined
+    const job = [...victim.jobs].at(-1)
+    if (job) this.delete(job)
+    return job
+  }
+
+  /** Whether the lane has a lower priority than the lane of a job that is to be added. */
+  #isBehind({ jobs }: Lane<W>, newcomer: W): boolean {
+    const [first] = jobs
+    if (first?.isPreferred() !== newcomer.isPreferred()) return newcomer.isPreferred()
+    const ownLength = (this.#lanes.get(newcomer.lane)?.jobs.size ?? 0) + 1
+    return jobs.size > ownLength
   }
 
   /** While lanes wait too long, every other turn goes to the newest one, so that it need not wait for all others. */
-  const choose = (candidates: readonly W[], nowMs: number): W | undefined => {
+  #choose(candidates: readonly W[], nowMs: number): W | undefined {
     const [first] = candidates
-    if (!first || nowMs - first.sinceMs <= PATIENCE_MS || turn % 2 === 0) return first
-    return candidates.findLast(({ lane }) => lanes.get(lane)?.isNew) ?? first
-  }
-
-  return {
-    size: () => size,
-    add(job) {
-      const lane = lanes.get(job.lane) ?? { jobs: new Set<W>(), isNew: true }
-      lanes.set(job.lane, lane)
-      lane.jobs.add(job)
-      size += 1
-    },
-    delete(job) {
-      const lane = lanes.get(job.lane)
-      if (lane) remove(job, lane)
-    },
-    next(nowMs) {
-      turn += 1
-      const [preferred, others] = split(lanes.values())
-      const isForOthers = others.length > 0 && (preferred.length === 0 || turn % TURNS_FOR_OTHERS === 0)
-      const job = choose(isForOthers ? others : preferred, nowMs)
-      const lane = job && lanes.get(job.lane)
-      if (!job || !lane) return undefined
-      remove(job, lane)
-      lanes.delete(job.lane)
-      if (lane.jobs.size > 0) lanes.set(job.lane, { ...lane, isNew: false })
-      return job
-    },
-    displaceFor(newcomer) {
-      const victim = findLeast([...lanes.values()])
-      if (!victim) return undefined
-      const [first] = victim.jobs
-      const ownLength = (lanes.get(newcomer.lane)?.jobs.size ?? 0) + 1
-      const isBehind = first?.isPreferred() === false && newcomer.isPreferred()
-      const isEqual = first?.isPreferred() === newcomer.isPreferred()
-      if (!isBehind && !(isEqual && victim.jobs.size > ownLength)) return undefined
-      const job = [...victim.jobs].at(-1)
-      if (job) remove(job, victim)
-      return job
-    },
+    if (!first || nowMs - first.sinceMs <= PATIENCE_MS || this.#turn % 2 === 0) return first
+    return candidates.findLast(({ lane }) => this.#lanes.get(lane)?.isNew) ?? first
   }
 }
 

@@ -6,7 +6,7 @@ interface Job extends Waiting {
   readonly name: string
 }
 
-/** `a1` is the first job of lane `a`; a lane in capitals has failed lately. */
+/** `a1` is the first job of lane `a`; an upper-case lane has failed recently. */
 const toJob = (name: string, sinceMs = 0): Job => ({
   name,
   lane: name[0] ?? '',
@@ -22,7 +22,7 @@ function fill(names: string) {
     for (let job = lanes.next(nowMs); job; job = lanes.next(nowMs)) order.push(job.name)
     return order.join(' ')
   }
-  return { ...lanes, serve }
+  return { lanes, serve }
 }
 
 const orders: readonly (readonly [string, string, string])[] = [
@@ -41,15 +41,15 @@ describe('lanes of waiting jobs', () => {
     assert.equal(fill('a1 b1 c1 d1 e1').serve(501), 'e1 a1 d1 b1 c1')
   })
 
-  it('let a newcomer past a crowd that waits', () => {
-    const lanes = fill('a1 b1 c1 d1 e1 f1')
+  it('serve a new lane before lanes that wait too long', () => {
+    const { lanes } = fill('a1 b1 c1 d1 e1 f1')
     lanes.next(501)
     lanes.next(501)
     lanes.add(toJob('z1', 501))
     assert.equal(lanes.next(502)?.name, 'z1')
   })
 
-  it('lose a job that leaves', () => {
+  it('remove a job that is deleted', () => {
     const lanes = createLanes<Job>()
     const [first, second] = [toJob('a1'), toJob('a2')]
     for (const job of [first, second, toJob('b1')]) lanes.add(job)
@@ -70,7 +70,7 @@ describe('lanes of waiting jobs', () => {
   ]
   for (const [what, names, newcomer, expected] of displacements) {
     it(`displace ${what}`, () => {
-      const lanes = fill(names)
+      const { lanes } = fill(names)
       assert.equal(lanes.displaceFor(toJob(newcomer))?.name, expected)
       assert.equal(lanes.size(), names.split(' ').length - (expected === undefined ? 0 : 1))
     })

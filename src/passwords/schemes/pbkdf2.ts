@@ -1,14 +1,15 @@
 import { pbkdf2Sync } from 'node:crypto'
 import { type HashTools, type HashWork, measureMs, type WorkUnits } from '../hash-work.ts'
 import { createSalt, isLowerHex, isPrf, MAX_ITERATIONS, PRFS, type Prf } from '../password-digest.ts'
-import { BAD_SALT, isAdminSalt } from './admin-salt.ts'
-import type {
-  AdminTextForm,
-  HashParameters,
-  PasswordFlaw,
-  PasswordMembers,
-  PasswordScheme,
-  StoredHash,
+import {
+  type AdminTextForm,
+  BAD_ADMIN_SALT,
+  type HashParameters,
+  isAdminSalt,
+  type PasswordFlaw,
+  type PasswordMembers,
+  type PasswordScheme,
+  type StoredHash,
 } from './scheme.ts'
 import { simpleHash } from './simple.ts'
 
@@ -126,7 +127,7 @@ function readAdminText(text: string): Pbkdf2Password | string | undefined {
   const prf = named ?? PRF_BY_LENGTH.get(hash?.length)
   if (!prf) return 'the hash must have 40, 56, 64, 96 or 128 hexadecimal digits'
   if (!isLowerHex(hash, PRFS[prf].bytes)) return `the hash must be ${PRFS[prf].bytes * 2} lower-case hexadecimal digits`
-  if (!isAdminSalt(salt)) return BAD_SALT
+  if (!isAdminSalt(salt)) return BAD_ADMIN_SALT
   const iterations = readIterations(count)
   return iterations === undefined ? BAD_ITERATIONS : { scheme: 'pbkdf2', prf, iterations, salt, hash }
 }

@@ -41,6 +41,13 @@ export interface AdminText<P> {
   render(password: P, form: AdminTextForm): string
 }
 
+/** Salts that the text of an administrator's password can contain. */
+const ADMIN_SALT = /^[!-+\--~]{1,256}$/
+
+export const BAD_ADMIN_SALT = 'the salt must be 1 to 256 printable ASCII characters without blanks and commas'
+
+export const isAdminSalt = (text: string): boolean => ADMIN_SALT.test(text)
+
 /** `prf`: with the name of the PRF, as CouchDB itself writes it. */
 export type AdminTextForm = 'plain-prefix' | 'prf'
 

@@ -1,6 +1,12 @@
 import { digestHex, isLowerHex, PRFS } from '../password-digest.ts'
-import { BAD_SALT, isAdminSalt } from './admin-salt.ts'
-import type { PasswordFlaw, PasswordMembers, PasswordScheme, StoredHash } from './scheme.ts'
+import {
+  BAD_ADMIN_SALT,
+  isAdminSalt,
+  type PasswordFlaw,
+  type PasswordMembers,
+  type PasswordScheme,
+  type StoredHash,
+} from './scheme.ts'
 
 /** SHA-1 of password ++ salt: read for old records; new ones are stored so only where the options say it. */
 export interface SimplePassword extends StoredHash {
@@ -38,5 +44,5 @@ function readAdminText(text: string): SimplePassword | string {
   const [hash, salt, ...rest] = text.split(',')
   if (salt === undefined || rest.length > 0) return 'expected -hashed-<hash>,<salt>'
   if (!isLowerHex(hash, PRFS.sha.bytes)) return 'the hash must be 40 lower-case hexadecimal digits'
-  return isAdminSalt(salt) ? { scheme: 'simple', salt, hash } : BAD_SALT
+  return isAdminSalt(salt) ? { scheme: 'simple', salt, hash } : BAD_ADMIN_SALT
 }
