@@ -4,6 +4,7 @@
  */
 export const LAYERS = {
   cli: 7,
+  library: 7,
   wiring: 6,
   cluster: 5,
   dialects: 4,

@@ -6,23 +6,46 @@
  * const { document } = await cardea.listen()
  */
 import './require-node.ts'
-import { IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { isRecord, toFlags } from './config/flags.ts'
 import type { OpenSection } from './config/option-table.ts'
 import type { Config } from './config/options.ts'
+import type { Account } from './directory/account.ts'
 import type { Authenticated } from './directory/identity.ts'
-import { type RequestLike, toIncoming } from './http/identify.ts'
-import type { HeaderPair } from './http/request-context.ts'
+import { CardeaError } from './library/cardea-error.ts'
+import { addHeaders, createEmptyRequest, type HeaderSink, readRequest } from './library/requests.ts'
+import { createSessions, type Sessions } from './library/sessions.ts'
+import { createUsers, toVerifiedUser, type Users, type VerifiedUser } from './library/users.ts'
 import type { ReloadReport } from './live-config/reload.ts'
 import { ConfigError, StartError } from './live-config/start-error.ts'
-import type { Addresses, DoorName } from './wiring/app.ts'
+import type { Addresses, App, DoorName } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
 export type { Problem } from './config/problems.ts'
+export type { HeaderSink } from './library/requests.ts'
+export type {
+  CardeaSession,
+  CreatedSession,
+  CreateSessionOptions,
+  SessionListOptions,
+  SessionPage,
+  Sessions,
+} from './library/sessions.ts'
+export type {
+  CardeaUser,
+  Grants,
+  NewUser,
+  PasswordCheckOptions,
+  UserChange,
+  UserListOptions,
+  UserPage,
+  Users,
+  VerifiedUser,
+} from './library/users.ts'
 export type { ReloadReport } from './live-config/reload.ts'
 export type { Addresses, DoorName } from './wiring/app.ts'
-export { ConfigError, StartError }
+export { CardeaError, ConfigError, StartError }
 
 /** What may be written for a value of this type: lists and places as text, as in a file. */
 type Written<T> = T extends boolean | string ? T : T extends number ? number | string : string
@@ -51,6 +74,8 @@ export interface AuthenticatedUser {
   readonly isAdmin: boolean
   /** The credential handler that accepted it: `cookie`, `jwt`, `default`, `bearer`, … */
   readonly by: string
+  /** The session of the request, for `cardea.sessions.revoke`; absent where the credential has none. */
+  readonly sessionId?: string
 }
 
 export interface AuthenticateOptions {
@@ -61,12 +86,6 @@ export interface AuthenticateOptions {
    * doors do. Without it the session ends `chttpd_auth.timeout` seconds after the client last used a door.
    */
   readonly response?: HeaderSink | Headers
-}
-
-/** A response of Node or Express. */
-export interface HeaderSink {
-  readonly headersSent?: boolean
-  appendHeader(name: string, value: string): unknown
 }
 
 export interface Authenticator {
@@ -81,6 +100,8 @@ export interface Authenticator {
 }
 
 export interface Cardea extends Authenticator {
+  readonly users: Users
+  readonly sessions: Sessions
   /** Opens both doors at the configured addresses. */
   listen(): Promise<Addresses>
   /** Handles one request of your own server, by the rules of one door. */
@@ -106,11 +127,12 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })
   return {
+    ...createPrograms(app),
     listen: () => app.listen(),
     handle: (request, response, door = 'document') => app.handle(request, response, door),
     async authenticate(request, options) {
       const { door = 'document', response } = options ?? {}
-      const identified = await app.identify(readRequest(request), door)
+      const identified = await app.identify(readRequest(request, 'authenticate'), door)
       if (!identified) return undefined
       if (response) addHeaders(response, identified.headers)
       return toUser(identified.authenticated)
@@ -120,11 +142,21 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   }
 }
 
-/** A program without types may give anything, and a framework a request of its own making. */
-function readRequest(request: IncomingMessage | RequestLike): IncomingMessage {
-  if (request instanceof IncomingMessage) return request
-  if (isRecord(request) && isRecord(request.headers)) return toIncoming(request)
-  throw new TypeError('authenticate takes an IncomingMessage of Node or a Request of the web platform')
+/** Users and sessions for routes of the program itself. */
+function createPrograms(app: App): Pick<Cardea, 'users' | 'sessions'> {
+  const verified = new WeakMap<VerifiedUser, Account>()
+  const users = createUsers({
+    directory: app.directory,
+    async verify({ name, password, code = '', request }) {
+      const incoming = request ? readRequest(request, 'verifyPassword') : createEmptyRequest()
+      const account = await app.runFor(incoming, (context) => app.signIn.verify({ name, password, code }, context))
+      if (!account) return undefined
+      const user = toVerifiedUser(account)
+      verified.set(user, account)
+      return user
+    },
+  })
+  return { users, sessions: createSessions({ app, findVerified: (user) => verified.get(user) }) }
 }
 
 /** A program without types may give anything. */
@@ -141,19 +173,13 @@ function checkGiven(given: CreateCardea): void {
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
-function addHeaders(response: HeaderSink | Headers, headers: readonly HeaderPair[]): void {
-  if ('headersSent' in response && response.headersSent) return
-  for (const [name, value] of headers) {
-    if ('appendHeader' in response) response.appendHeader(name, value)
-    else response.append(name, value)
-  }
-}
-
 function toUser(authenticated: Authenticated): AuthenticatedUser | undefined {
   if (authenticated.by === null) return undefined
   const { name, roles, isAdmin, isSuperuser = false } = authenticated.identity
+  const sessionId = authenticated.session?.id ?? authenticated.bearer?.session?.id
   // a copy: the program may change its list, but not the roles Cardea knows
-  return { name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: authenticated.by }
+  const user = { name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: authenticated.by }
+  return sessionId === undefined ? user : { ...user, sessionId }
 }
 
 /** The administrator of `createTestCardea`. */

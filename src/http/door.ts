@@ -8,9 +8,9 @@ import { connectionOf } from './connections.ts'
 import { createDialectChooser, type Mount } from './dispatch.ts'
 import type { GuardLimits } from './guard.ts'
 import { handleRequest } from './handle-request.ts'
-import { type Identified, identify } from './identify.ts'
+import { type Identified, identify, runForRequest } from './identify.ts'
 import { toErrorReply, toParserRefusal, writeRawReply } from './reply.ts'
-import type { Dialect } from './request-context.ts'
+import type { Dialect, RequestContext } from './request-context.ts'
 import { SlowClientWatch } from './slow-clients.ts'
 import { rememberPeer, type TrustRules } from './trust.ts'
 
@@ -34,6 +34,8 @@ export interface Door {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** The identity that this door would give to a request to another server; `undefined` if it is anonymous. */
   identify(request: IncomingMessage): Promise<Identified | undefined>
+  /** Runs `work` on behalf of a request to another server, for its client and for security events. */
+  runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T>
   /** To be called with an error of the listener's parser. */
   handleBroken(error: { readonly code?: string }, socket: Socket): void
   /** To be called for each new connection. */
@@ -60,12 +62,14 @@ export function createDoor({ dialect, mounts = [], limits, trust, log }: DoorOpt
     },
     isStopping: () => isStopping,
   }
+  const toIdentifyOptions = () => ({ dialect, limits: limits.get(), trust, door: dialect.name })
 
   return {
     dialect,
     handle: (request, response) =>
       connectionOf(request.socket).serveInTurn(() => handleRequest(request, response, deps)),
-    identify: (request) => identify(request, { dialect, limits: limits.get(), trust, door: dialect.name }),
+    identify: (request) => identify(request, toIdentifyOptions()),
+    runFor: (request, work) => runForRequest(request, toIdentifyOptions(), work),
     handleBroken(error, socket) {
       // Bytes after a request that ends the connection. They are ignored, and the request is served.
       if (error.code === 'HPE_CLOSED_CONNECTION') return

@@ -6,7 +6,7 @@ import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
 import type { BodyLimits } from './body.ts'
 import { describeOrigin, IncomingRequest } from './incoming-request.ts'
-import type { Dialect, HeaderPair } from './request-context.ts'
+import type { Dialect, HeaderPair, RequestContext } from './request-context.ts'
 import type { TrustRules } from './trust.ts'
 
 export interface IdentifyOptions {
@@ -26,22 +26,33 @@ export interface Identified {
  * Authenticates a request to another server as a door would, without its other checks and whatever its path. Returns
  * `undefined` if the request is anonymous or its credential is rejected. Throws if Cardea cannot decide now.
  */
-export async function identify(request: IncomingMessage, options: IdentifyOptions): Promise<Identified | undefined> {
+export function identify(request: IncomingMessage, options: IdentifyOptions): Promise<Identified | undefined> {
+  return runForRequest(request, options, async (context) => {
+    if (context.isRepeated('authorization')) return undefined
+    const step = options.dialect.steps.find(({ name }) => name === 'authenticate')
+    try {
+      await step?.run(context)
+    } catch (error) {
+      if (isClientError(error)) return undefined
+      throw error
+    }
+    const { authenticated } = context
+    if (isAnonymous(authenticated)) return undefined
+    return { authenticated, headers: options.dialect.renewalHeaders?.(context) ?? [] }
+  })
+}
+
+/** Runs `work` on behalf of a request to another server. Its path there means nothing here. */
+export function runForRequest<T>(
+  request: IncomingMessage,
+  options: IdentifyOptions,
+  work: (context: RequestContext) => Promise<T>,
+): Promise<T> {
   const context = new IncomingRequest(request, new ServerResponse(request), { ...options, target: '/' })
-  if (context.isRepeated('authorization')) return undefined
-  const step = options.dialect.steps.find(({ name }) => name === 'authenticate')
-  try {
-    await runForOrigin(
-      () => describeOrigin(context, options.door),
-      () => step?.run(context),
-    )
-  } catch (error) {
-    if (isClientError(error)) return undefined
-    throw error
-  }
-  const { authenticated } = context
-  if (isAnonymous(authenticated)) return undefined
-  return { authenticated, headers: options.dialect.renewalHeaders?.(context) ?? [] }
+  return runForOrigin(
+    () => describeOrigin(context, options.door),
+    () => work(context),
+  )
 }
 
 /** A request that is not of `node:http`: a web `Request`, one of HTTP/2, or one that a framework made for its tests. */

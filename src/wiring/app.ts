@@ -12,6 +12,7 @@ import type { Settings } from '../config/settings.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Door } from '../http/door.ts'
 import type { Identified } from '../http/identify.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import { type Endpoint, type Listener, listen } from '../http/server.ts'
 import { createLiveConfig, type LiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
 import type { ReloadReport } from '../live-config/reload.ts'
@@ -21,7 +22,15 @@ import { createAdminDoor, createOperationDeps, openControlSocket } from './admin
 import { createDocumentDoor } from './document-door.ts'
 import { openGateway } from './gateway.ts'
 import { createMultiModelDoor, describeOpenServices } from './multi-model-door.ts'
-import { createDoorParts, type OpenedParts, openDirectory, openLimits } from './parts.ts'
+import {
+  createDoorParts,
+  createProgramSignIn,
+  type DoorParts,
+  type OpenedParts,
+  openDirectory,
+  openLimits,
+  type ProgramSignIn,
+} from './parts.ts'
 import {
   toAdminEndpoints,
   toDocumentEndpoints,
@@ -57,6 +66,10 @@ export interface App {
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
   /** The identity of a request to another server, by the rules of this door; `undefined`: anonymous. */
   identify(request: IncomingMessage, door: DoorName): Promise<Identified | undefined>
+  /** Signs users in for routes of another server. */
+  readonly signIn: ProgramSignIn
+  /** Runs `work` on behalf of a request to another server. */
+  runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T>
   /** Reads and checks the whole configuration, then replaces it; or keeps the current one and reports why. */
   reload(): Promise<ReloadReport>
   /** Stops accepting requests, waits for the running ones up to the stop timeout, and closes everything. */
@@ -79,6 +92,7 @@ type Doors = Readonly<Record<DoorName | 'admin', Door>>
 class RunningApp implements App {
   readonly settings: Live<Settings>
   readonly directory: Directory
+  readonly signIn: ProgramSignIn
   readonly #parts: ClosableParts
   readonly #options: AppOptions
   readonly #doors: Doors
@@ -91,7 +105,9 @@ class RunningApp implements App {
   constructor(parts: ClosableParts, options: AppOptions) {
     this.#parts = parts
     this.#options = options
-    this.#doors = createDoors(parts)
+    const doorParts = createDoorParts(parts)
+    this.#doors = createDoors(doorParts)
+    this.signIn = createProgramSignIn(doorParts)
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
     this.directory = parts.directory
   }
@@ -105,9 +121,18 @@ class RunningApp implements App {
   }
 
   async identify(request: IncomingMessage, name: DoorName): Promise<Identified | undefined> {
-    // a closed server follows no changes, so its answer could be out of date
-    if (this.#closing) throw new StartError('This Cardea is closed and cannot authenticate requests: create another')
+    this.#requireOpen()
     return this.#findDoor(name)?.identify(request) ?? rejectDoor(name)
+  }
+
+  async runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T> {
+    this.#requireOpen()
+    return this.#doors.document.runFor(request, work)
+  }
+
+  /** A closed server follows no changes, so its answer could be out of date. */
+  #requireOpen(): void {
+    if (this.#closing) throw new StartError('This Cardea is closed and cannot authenticate requests: create another')
   }
 
   reload(): Promise<ReloadReport> {
@@ -195,14 +220,11 @@ function rejectDoor(name: unknown): Promise<never> {
   return rejected
 }
 
-function createDoors(opened: OpenedParts): Doors {
-  const parts = createDoorParts(opened)
-  return {
-    document: createDocumentDoor(parts),
-    'multi-model': createMultiModelDoor(parts),
-    admin: createAdminDoor(parts),
-  }
-}
+const createDoors = (parts: DoorParts): Doors => ({
+  document: createDocumentDoor(parts),
+  'multi-model': createMultiModelDoor(parts),
+  admin: createAdminDoor(parts),
+})
 
 interface ClosableParts extends OpenedParts {
   /** Closes the last opened part first. `beforeStore` runs when only the store is still open. */

@@ -6,7 +6,6 @@ import { createJwtHandler } from '../auth/jwt.ts'
 import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePassword } from '../auth/require-password.ts'
-import { createAccountSessions } from '../auth/session/account-session.ts'
 import {
   COOKIE_HANDLER,
   type CookieSessions,
@@ -14,7 +13,6 @@ import {
   findSession,
 } from '../auth/session/cookie-handler.ts'
 import { createSessionService, openTokenSession, type SessionServiceDeps } from '../auth/session/session-service.ts'
-import { createTokenSessions } from '../auth/session/token-session.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
@@ -34,11 +32,9 @@ import { isMounted } from '../dialects/mounted.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
-import { findKeyVersion } from '../keys/jwt-keys.ts'
-import { followCookieTimeout } from '../live-config/cookie-secret.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { mountAdminApi } from './admin-door.ts'
-import { createRecorder, type DoorParts } from './parts.ts'
+import type { DoorParts } from './parts.ts'
 import {
   toClaimRules,
   toDocumentDoorLimits,
@@ -128,15 +124,13 @@ const createNodeDeps = (
 
 /** The credential handlers in their configured order, and the sessions of the cookie. */
 function createCredentials(parts: DoorParts) {
-  const { liveConfig, signIn, directory } = parts
+  const { liveConfig, signIn, directory, cookies, recorder } = parts
   const { events } = liveConfig
-  const cookies = createCookieSessions(parts)
-  const byName = new Map(createHandlers(parts, cookies).map((handler) => [handler.name, handler]))
+  const byName = new Map(createHandlers(parts).map((handler) => [handler.name, handler]))
   const handlers = deriveLive(liveConfig, ({ settings }) =>
     settings.values.chttpd.authentication_handlers.flatMap((name) => byName.get(name) ?? []),
   )
   const withoutCookie = deriveLive(handlers, (all) => all.filter(({ name }) => name !== COOKIE_HANDLER))
-  const recorder = createRecorder(directory, 'document', () => parts.sessionSettings.get().timeoutSeconds)
   const observer = createSignInObserver(events, recorder)
   return {
     identify: (context: RequestContext) => authenticate(context, handlers.get(), observer),
@@ -159,22 +153,8 @@ const createSessionDeps = ({ accounts, tokens }: CookieSessions, parts: SessionP
   findCookieSession: async (context: RequestContext) => (await findSession(context, { accounts, tokens }))?.session,
 })
 
-/** Sessions of users of the directory, and sessions opened with a token. */
-function createCookieSessions(parts: DoorParts): CookieSessions {
-  const { liveConfig, directory, cookieSecrets, sessionSettings, jwtKeys } = parts
-  const deps = {
-    secrets: cookieSecrets,
-    directory,
-    settings: sessionSettings.get,
-    timeouts: followCookieTimeout(liveConfig, () => sessionSettings.get().timeoutSeconds),
-    findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
-    clock: SYSTEM_CLOCK,
-  }
-  return { accounts: createAccountSessions(deps), tokens: createTokenSessions(deps) }
-}
-
-function createHandlers(parts: DoorParts, cookies: CookieSessions): readonly CredentialHandler[] {
-  const { liveConfig, directory, check, jwtKeys, cookieSecrets, sessionSettings } = parts
+function createHandlers(parts: DoorParts): readonly CredentialHandler[] {
+  const { liveConfig, directory, check, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
   const headers = deriveLive(liveConfig, ({ settings }) => toProxyHeaderNames(settings.values))
   const claims = deriveLive(liveConfig, ({ settings }) => toClaimRules(settings.values))
   return [

@@ -1,12 +1,17 @@
 // The parts that the doors share: the directory, one sign-in, one set of limits, the session secrets.
 import type { PasswordCheck } from '../auth/basic.ts'
+import type { CredentialSource } from '../auth/handler.ts'
 import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
 import { shareFailures } from '../auth/limits/share.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
 import type { RequirePasswordDeps } from '../auth/require-password.ts'
+import { createAccountSessions } from '../auth/session/account-session.ts'
+import type { CookieSessions } from '../auth/session/cookie-handler.ts'
 import type { CookieSecrets } from '../auth/session/secrets.ts'
-import type { SessionSettings } from '../auth/session/set-cookie.ts'
+import { createSessionService, type SignInCredentials } from '../auth/session/session-service.ts'
+import { renderSessionCookie, type SessionSettings } from '../auth/session/set-cookie.ts'
+import { createTokenSessions } from '../auth/session/token-session.ts'
 import { createSignIn, type DoorSignIn } from '../auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -15,11 +20,13 @@ import { createBrowserSessions } from '../dialects/admin-api/browser-sessions.ts
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
 import type { AdminSessions } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
+import type { Account } from '../directory/account.ts'
 import { createDirectory } from '../directory/create-directory.ts'
 import type { Administration } from '../directory/deps.ts'
-import type { Directory } from '../directory/directory.ts'
+import type { Directory, SessionOpening } from '../directory/directory.ts'
 import { createTotpCheck } from '../directory/totp.ts'
-import type { JwtKeys } from '../keys/jwt-keys.ts'
+import type { HeaderPair, RequestContext } from '../http/request-context.ts'
+import { findKeyVersion, type JwtKeys } from '../keys/jwt-keys.ts'
 import { upgradeAdministrator } from '../live-config/administrators.ts'
 import { followCookieSecret, followCookieTimeout } from '../live-config/cookie-secret.ts'
 import { followKeys } from '../live-config/jwt-keys.ts'
@@ -60,6 +67,10 @@ export interface DoorParts extends OpenedParts {
   readonly cookieSecrets: CookieSecrets
   /** The session cookie of the document door. */
   readonly sessionSettings: Live<SessionSettings>
+  /** Sessions of users of the directory, and sessions opened with a token. */
+  readonly cookies: CookieSessions
+  /** Notes the sessions of the document door. */
+  readonly recorder: SessionRecorder
   /** Proves the current password of users who change their own credentials. */
   readonly passwordProof: RequirePasswordDeps
   /** Verify the tokens of the document door. */
@@ -70,13 +81,17 @@ export function createDoorParts(opened: OpenedParts): DoorParts {
   const { liveConfig, directory, log } = opened
   const signIn = createDoorSignIn(opened)
   const sessionSettings = deriveLive(liveConfig, ({ settings }) => toSessionSettings(settings.values))
-  const cookieSecrets = followCookieSecret(liveConfig, () => sessionSettings.get().timeoutSeconds)
+  const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
+  const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
+  const jwtKeys = followKeys(liveConfig, log)
   return {
     ...opened,
     signIn,
     check: (name, password, source) => signIn({ name, password, source, handler: DOCUMENT_BASIC.name }),
     cookieSecrets,
     sessionSettings,
+    cookies: createCookieSessions({ ...opened, cookieSecrets, sessionSettings, jwtKeys }),
+    recorder: createRecorder(directory, 'document', timeoutSeconds),
     adminSessions: createAdminSessions(opened, signIn, cookieSecrets),
     passwordProof: {
       directory,
@@ -84,7 +99,60 @@ export function createDoorParts(opened: OpenedParts): DoorParts {
       maxAgeSeconds: () => liveConfig.get().settings.values.auth['reauthenticate-after'],
       clock: SYSTEM_CLOCK,
     },
-    jwtKeys: followKeys(liveConfig, log),
+    jwtKeys,
+  }
+}
+
+type CookieParts = OpenedParts & Pick<DoorParts, 'cookieSecrets' | 'sessionSettings' | 'jwtKeys'>
+
+function createCookieSessions(parts: CookieParts): CookieSessions {
+  const { liveConfig, directory, cookieSecrets, sessionSettings, jwtKeys } = parts
+  const deps = {
+    secrets: cookieSecrets,
+    directory,
+    settings: sessionSettings.get,
+    timeouts: followCookieTimeout(liveConfig, () => sessionSettings.get().timeoutSeconds),
+    findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
+    clock: SYSTEM_CLOCK,
+  }
+  return { accounts: createAccountSessions(deps), tokens: createTokenSessions(deps) }
+}
+
+/** For programs that sign users in by routes of their own. */
+export interface ProgramSignIn {
+  /** `undefined`: wrong name, password or code. */
+  verify(credentials: SignInCredentials, source: CredentialSource): Promise<Account | undefined>
+  /** A session of the document door, and the header that sets its cookie. */
+  open(account: Account, opening: SessionOpening, context: RequestContext): ProgramSession
+}
+
+export interface ProgramSession {
+  readonly id: string
+  /** Seconds since the epoch; every use postpones it. */
+  readonly expiresAt: number
+  readonly header: HeaderPair
+}
+
+const PROGRAM = 'library'
+
+export function createProgramSignIn(parts: DoorParts): ProgramSignIn {
+  const { signIn, liveConfig, cookies, sessionSettings } = parts
+  const service = createSessionService({
+    ...parts,
+    events: liveConfig.events,
+    accounts: cookies.accounts,
+    endpoint: PROGRAM,
+    clock: SYSTEM_CLOCK,
+  })
+  return {
+    verify: (credentials, source) => signIn({ ...credentials, source, handler: PROGRAM }),
+    open(account, opening, context) {
+      const { cookie } = service.openFor(account, context, opening)
+      const isSecure = context.client.scheme === 'https'
+      const nowMs = SYSTEM_CLOCK.nowMs()
+      const header = renderSessionCookie(cookie, { settings: sessionSettings.get(), isSecure, nowMs })
+      return { id: cookie.id, expiresAt: Math.floor(nowMs / 1000) + cookie.maxAgeSeconds, header }
+    },
   }
 }
 

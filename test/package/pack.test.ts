@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { NEEDED, OLDER } from '../support/older-node.ts'
 import { FREE_PORTS, get, ROOT, run, signsIn, start, stop } from '../support/process.ts'
 import { type Consumer, createConsumer } from './consumer.ts'
+import { tryExample } from './examples.ts'
 
 const runFile = promisify(execFile)
 const TSC = join(ROOT, 'node_modules', '.bin', 'tsc')
@@ -39,7 +40,7 @@ describe('the package', () => {
 
   it('holds no source, no test and no tool', () => {
     const strangers = paths.filter(
-      (path) => !/^(bin|console|dist|docs|etc)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path),
+      (path) => !/^(bin|console|dist|docs|etc|examples)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path),
     )
     assert.deepEqual(strangers, [])
     assert.deepEqual(
@@ -131,6 +132,34 @@ describe('the package', () => {
     const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
     assert.deepEqual(JSON.parse(stdout), { statuses: [200, 401], none: 'StartError', name: 'admin' })
   })
+
+  it('manages users and sessions', async () => {
+    const program = `
+      import { CardeaError, createTestCardea } from 'cardea'
+      const { users, sessions, close } = await createTestCardea()
+      const said = []
+      said.push(await users.create({ name: 'ada', password: 'engine' }))
+      said.push(await users.find('ada'), await users.list(), await users.update('ada', { roles: ['member'] }))
+      await users.setPassword('ada', 'other')
+      const user = await users.verifyPassword('ada', 'other')
+      const session = await sessions.create(user)
+      said.push(user, (await sessions.list('ada')).sessions.length, await sessions.revoke(session.id))
+      await users.disable('ada')
+      await users.remove('ada')
+      said.push(await users.remove('ada').catch((error) => error instanceof CardeaError && error.code))
+      await close()
+      console.log(JSON.stringify(said))`
+    const args = ['--input-type=module', '--eval', program]
+    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+    const ada = { name: 'ada', isActive: true, roles: [], grants: {} }
+    const verified = { name: 'ada', roles: ['member'], isAdmin: false }
+    const updated = { ...ada, roles: ['member'] }
+    assert.deepEqual(JSON.parse(stdout), [ada, ada, { users: [ada] }, updated, verified, 1, true, 'not_found'])
+  })
+
+  for (const framework of ['express', 'fastify'] as const) {
+    it(`runs the example for ${framework}`, (t) => tryExample(t, consumer.folder, framework))
+  }
 
   it('is mounted into Express and Fastify', async () => {
     const program = `

@@ -3,14 +3,19 @@ import { createServer } from 'node:http'
 import {
   type Addresses,
   type Cardea,
+  CardeaError,
   type CardeaOptions,
+  type CardeaSession,
+  type CardeaUser,
   ConfigError,
+  type CreatedSession,
   createCardea,
   createTestCardea,
   type Log,
   type ReloadReport,
   StartError,
   TEST_ADMINISTRATOR,
+  type VerifiedUser,
 } from '../../src/index.ts'
 
 export async function useWell(log: Log): Promise<void> {
@@ -43,6 +48,22 @@ export async function useInTests(): Promise<string> {
   return `${TEST_ADMINISTRATOR.name}:${TEST_ADMINISTRATOR.password}`
 }
 
+export async function manageUsers({ users, sessions }: Cardea): Promise<readonly CardeaSession[]> {
+  const created: CardeaUser = await users.create({ name: 'ada', password: 'engine', grants: { shop: 'rw' } })
+  await users.update(created.name, { roles: ['member'], grants: { shop: null } })
+  const verified: VerifiedUser | undefined = await users.verifyPassword('ada', 'engine', { code: '123456' })
+  if (!verified) return []
+  const headers = new Headers()
+  const { id, cookie }: CreatedSession = await sessions.create(verified, { response: headers })
+  const isRevoked: boolean = await sessions.revoke(id)
+  const page = await sessions.list('ada', { limit: 10 })
+  await users.list({ limit: 10, ...(isRevoked && { after: cookie }) }).catch((error: unknown) => {
+    if (error instanceof CardeaError) return [error.code, error.status, error.retryAfterSeconds]
+    throw error
+  })
+  return page.sessions
+}
+
 export function explain(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.problems.map(({ place, message }) => `${place}: ${message}`)
   return error instanceof StartError ? [error.message] : []
@@ -69,9 +90,15 @@ export async function useWrongly(cardea: Cardea): Promise<void> {
   await createCardea({ log: { info() {} } })
   // @ts-expect-error there are two doors
   await cardea.handle({}, {}, 'third')
+  // @ts-expect-error roles are a list
+  await cardea.users.create({ name: 'ada', roles: 'member' })
+  // @ts-expect-error a level is rw, ro or none
+  await cardea.users.update('ada', { grants: { shop: 'all' } })
+  // @ts-expect-error a wrong password gives no user
+  const roles = (await cardea.users.verifyPassword('ada', 'engine')).roles
   // @ts-expect-error addresses are lists
   const address: string = (await cardea.listen()).document
   // @ts-expect-error options are not changed after they are given
   good.chttpd = { port: 1 }
-  return void address
+  return void [address, roles]
 }

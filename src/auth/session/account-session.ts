@@ -34,8 +34,7 @@ export interface AccountSessionDeps {
 }
 
 export interface AccountSessions {
-  /** Opened with the password, unless `opening` says otherwise. */
-  open(account: Account, opening?: SessionOpening): OpenedCookie
+  open(account: Account, opening: SessionOpening): OpenedCookie
   /** `undefined`: wrong signature, expired or revoked. */
   find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
   /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
@@ -43,7 +42,7 @@ export interface AccountSessions {
 }
 
 export const createAccountSessions = (deps: AccountSessionDeps): AccountSessions => ({
-  open(account, opening = { hasPassword: true }) {
+  open(account, opening) {
     const { id } = deps.directory.createSession(account, opening)
     return { id, ...issue(account, id, deps) }
   },

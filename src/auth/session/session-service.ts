@@ -1,5 +1,6 @@
 import { type Clock, nowSeconds } from '../../base/clock.ts'
-import type { Directory } from '../../directory/directory.ts'
+import type { Account } from '../../directory/account.ts'
+import type { Directory, SessionOpening } from '../../directory/directory.ts'
 import type { Authenticated, Identity } from '../../directory/identity.ts'
 import type { OpenedCookie, PresentedSession, RenewedSession } from '../../directory/session.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
@@ -32,29 +33,44 @@ export interface OpenedSession {
   readonly cookie: RenewedSession
 }
 
+/** A session of an account, and the cookie of it. */
+export interface OpenedAccountSession extends OpenedSession {
+  readonly cookie: OpenedCookie
+}
+
 /** Opens and ends sessions, and records both. */
 export interface SessionService {
   /** `undefined`: wrong name, password or code. */
   open(credentials: SignInCredentials, source: CredentialSource): Promise<OpenedSession | undefined>
+  /** Opens a session for an account that was authenticated before. */
+  openFor(account: Account, source: CredentialSource, opening: SessionOpening): OpenedAccountSession
   end(session: PresentedSession): Promise<void>
 }
 
 export const createSessionService = (deps: SessionServiceDeps): SessionService => ({
   async open(credentials, source) {
-    const { endpoint: handler, events } = deps
-    const account = await deps.signIn({ ...credentials, source, handler })
-    if (!account) return undefined
-    const cookie = deps.accounts.open(account)
-    noteOpened({ identity: account, cookie }, source, deps)
-    const subject = account.name
-    events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })
-    return { identity: account, cookie }
+    const account = await deps.signIn({ ...credentials, source, handler: deps.endpoint })
+    return account && openFor(deps, account, { source, hasPassword: true })
   },
+  openFor: (account, source, { hasPassword }) => openFor(deps, account, { source, hasPassword }),
   async end({ id, name, expiresAt, foreignToken }) {
     await deps.directory.endSession({ id, name, expiresAt, foreignToken })
     deps.events.record('sign-out', { subject: name })
   },
 })
+
+function openFor(
+  deps: SessionServiceDeps,
+  account: Account,
+  { source, hasPassword }: { readonly source: CredentialSource; readonly hasPassword: boolean },
+): OpenedAccountSession {
+  const { endpoint: handler, events } = deps
+  const cookie = deps.accounts.open(account, { hasPassword })
+  noteOpened({ identity: account, cookie }, source, deps)
+  const subject = account.name
+  events.record('sign-in.accepted', { subject, opened: 'session', actor: subject, handler })
+  return { identity: account, cookie }
+}
 
 interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'recorder' | 'clock'> {
   readonly tokens: TokenSessions

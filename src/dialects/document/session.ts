@@ -27,7 +27,7 @@ export interface SessionSettings {
 
 export interface SessionDeps {
   settings(): SessionSettings
-  readonly sessions: SessionService
+  readonly sessions: Pick<SessionService, 'open' | 'end'>
   /** Opens a session for the JWT of a request. */
   openForToken(authenticated: Authenticated, context: RequestContext): OpenedSession
   /** The session of the cookie, even if another credential decided the identity of the request. */

@@ -1,0 +1,31 @@
+import { type ErrorCode, Refusal } from '../base/errors.ts'
+import { ADMIN_API_ERRORS, toErrorBody } from '../dialects/admin-api/errors.ts'
+
+/** An expected failure of `cardea.users` and `cardea.sessions`. Express and Fastify respond with its status. */
+export class CardeaError extends Error {
+  override readonly name = 'CardeaError'
+  readonly code: ErrorCode
+  /** The HTTP status that says the same; read by Express. */
+  readonly status: number
+  /** The same, read by Fastify. */
+  readonly statusCode: number
+  /** How long the client should wait, with the codes `too_many_requests` and `overloaded`. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(refusal: Refusal) {
+    super(toErrorBody(refusal).reason, { cause: refusal })
+    this.code = refusal.code
+    this.status = ADMIN_API_ERRORS[refusal.code].status
+    this.statusCode = this.status
+    this.retryAfterSeconds = refusal.retryAfterSeconds
+  }
+}
+
+/** Runs `work`; a refusal leaves the library as a `CardeaError`. */
+export async function withCardeaErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof Refusal ? new CardeaError(error) : error
+  }
+}

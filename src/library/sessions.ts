@@ -1,0 +1,153 @@
+import type { IncomingMessage } from 'node:http'
+import { Refusal } from '../base/errors.ts'
+import type { Account } from '../directory/account.ts'
+import type { Directory } from '../directory/directory.ts'
+import type { SessionRecord } from '../directory/store-port.ts'
+import type { App } from '../wiring/app.ts'
+import { requireLimit, requireMembers, requireText } from './arguments.ts'
+import { withCardeaErrors } from './cardea-error.ts'
+import { addHeaders, createEmptyRequest, type HeaderSink, readRequest } from './requests.ts'
+import type { VerifiedUser } from './users.ts'
+
+export interface CardeaSession {
+  readonly id: string
+  /** The user. */
+  readonly name: string
+  /** `document`, `multi-model` or `admin`: where it was opened. */
+  readonly door: string
+  readonly createdAt: Date
+  /** Exact to the minute. */
+  readonly lastSeenAt: Date
+  /** The session is over then, unless it is used before. */
+  readonly expiresAt: Date
+  /** Address and user agent of the client that used it last. */
+  readonly peer: string
+  readonly userAgent: string
+}
+
+export interface CreatedSession {
+  readonly id: string
+  readonly name: string
+  readonly expiresAt: Date
+  /** The value of the `Set-Cookie` header. */
+  readonly cookie: string
+}
+
+export interface CreateSessionOptions {
+  /** The request that signs in: its client is listed with the session, and its scheme decides on `Secure`. */
+  readonly request?: IncomingMessage | Request
+  /** The response to it, or its headers: the cookie is set in it. */
+  readonly response?: HeaderSink | Headers
+}
+
+export interface SessionListOptions {
+  /** The `next` of the previous page. */
+  readonly after?: string
+  /** 1 to 1000; 100 by default. */
+  readonly limit?: number
+}
+
+export interface SessionPage {
+  readonly sessions: readonly CardeaSession[]
+  /** The next page begins after it; absent on the last page. */
+  readonly next?: string
+}
+
+/** The sessions of both doors. Every method throws a `CardeaError` for an expected failure. */
+export interface Sessions {
+  /**
+   * Opens a session of the document door, which `cardea.authenticate` accepts too. With the user that
+   * `cardea.users.verifyPassword` returned, it counts as opened with the password. Throws `not_found` for a name that
+   * cannot sign in.
+   */
+  create(user: VerifiedUser | string, options?: CreateSessionOptions): Promise<CreatedSession>
+  /** The live sessions of a user, the newest first. */
+  list(name: string, options?: SessionListOptions): Promise<SessionPage>
+  /** Ends a session on every node at once, whatever door opened it. `false`: no live session has this id. */
+  revoke(id: string): Promise<boolean>
+}
+
+export interface SessionsDeps {
+  readonly app: Pick<App, 'directory' | 'signIn' | 'runFor'>
+  /** The account of a user that `verifyPassword` returned. */
+  findVerified(user: VerifiedUser): Account | undefined
+}
+
+export function createSessions(deps: SessionsDeps): Sessions {
+  const { directory } = deps.app
+  return {
+    create: (user, options = {}) => withCardeaErrors(() => createSession(deps, user, options)),
+    list: (name, options = {}) => withCardeaErrors(() => listSessions(directory, name, options)),
+    revoke: (id) =>
+      withCardeaErrors(async () => {
+        requireText(id, 'id')
+        return (await directory.revokeSession(id)) !== undefined
+      }),
+  }
+}
+
+async function createSession(
+  { app, findVerified }: SessionsDeps,
+  user: VerifiedUser | string,
+  options: CreateSessionOptions,
+): Promise<CreatedSession> {
+  requireMembers(options, 'options', ['request', 'response'])
+  const name = typeof user === 'string' ? user : user?.name
+  requireText(name, 'the name of the user')
+  const verified = typeof user === 'string' ? undefined : findVerified(user)
+  const account = verified ?? (await app.directory.findAccount(name))
+  if (!account) throw new Refusal('not_found', { about: `No active user has the name ${name}.` })
+  const request = options.request ? readRequest(options.request, 'sessions.create') : createEmptyRequest()
+  const opened = await app.runFor(request, async (context) =>
+    app.signIn.open(account, { hasPassword: verified !== undefined }, context),
+  )
+  if (options.response) addHeaders(options.response, [opened.header])
+  return { id: opened.id, name, expiresAt: toDate(opened.expiresAt), cookie: opened.header[1] }
+}
+
+const DEFAULT_LIMIT = 100
+
+async function listSessions(directory: Directory, name: string, options: SessionListOptions): Promise<SessionPage> {
+  requireText(name, 'name')
+  requireMembers(options, 'options', ['after', 'limit'])
+  const { after, limit = DEFAULT_LIMIT } = options
+  requireLimit(limit)
+  const { sessions, next } = await directory.listSessions({
+    name,
+    limit,
+    ...(after !== undefined && { after: readPlace(after) }),
+  })
+  return { sessions: sessions.map(toCardeaSession), ...(next && { next: `${next.createdAt}:${next.id}` }) }
+}
+
+const PLACE = /^(\d{1,15}):(.+)$/
+
+function readPlace(after: unknown): Pick<SessionRecord, 'createdAt' | 'id'> {
+  requireText(after, 'after')
+  const [, createdAt, id] = PLACE.exec(after) ?? []
+  if (createdAt === undefined || id === undefined)
+    throw new Refusal('bad_request', { about: 'after must be the next of the previous page.' })
+  return { createdAt: Number(createdAt), id }
+}
+
+const toCardeaSession = ({
+  id,
+  name,
+  door,
+  createdAt,
+  seenAt,
+  expiresAt,
+  peer,
+  userAgent,
+}: SessionRecord): CardeaSession => ({
+  id,
+  name,
+  door,
+  createdAt: toDate(createdAt),
+  lastSeenAt: toDate(seenAt),
+  expiresAt: toDate(expiresAt),
+  peer,
+  userAgent,
+})
+
+const toDate = (seconds: number): Date => new Date(seconds * 1000)

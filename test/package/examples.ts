@@ -1,0 +1,52 @@
+/** The examples, run from an installed package with the frameworks of this checkout. */
+import assert from 'node:assert/strict'
+import { copyFileSync, existsSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT, start, stop } from '../support/process.ts'
+import { type Reply, send } from '../support/request.ts'
+import type { Scope } from '../support/scope.ts'
+
+const ENV = {
+  ADMIN_PASSWORD: 'adminpw',
+  PORT: '0',
+  CARDEA_STORE__URL: 'sqlite::memory:',
+  CARDEA_CHTTPD_AUTH__ITERATIONS: '1',
+}
+
+const post = (base: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
+  send(base, {
+    method: 'POST',
+    path,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+
+/** Signs up, in and out as a client of the example would, and tries what a hostile one would. */
+export async function tryExample(scope: Scope, folder: string, framework: 'express' | 'fastify'): Promise<void> {
+  const module = join(folder, 'node_modules', framework)
+  if (!existsSync(module)) symlinkSync(join(ROOT, 'node_modules', framework), module)
+  const file = `${framework}.mjs`
+  copyFileSync(join(folder, 'node_modules', 'cardea', 'examples', file), join(folder, file))
+  const program = start(scope, [], { command: [process.execPath, file], cwd: folder, env: ENV })
+  const [base] = await program.says(/^http:\S+/m)
+
+  const ada = { name: 'ada', password: 'analytical engine' }
+  assert.equal((await post(base, '/sign-up', { ...ada, roles: ['_admin'] })).status, 201)
+  assert.equal((await post(base, '/sign-up', ada)).status, 409)
+  for (const body of [{}, { name: 5 }, { name: 'admin', password: 'x' }, { name: '_x', password: 'x' }])
+    assert.match(String((await post(base, '/sign-up', body)).status), /^4/, JSON.stringify(body))
+  for (const body of [{}, { name: ['ada'], password: 'x' }, { ...ada, code: 5 }, { ...ada, password: 'wrong' }])
+    assert.match(String((await post(base, '/sign-in', body)).status), /^4/, JSON.stringify(body))
+
+  const signedIn = await post(base, '/sign-in', ada)
+  assert.equal(signedIn.body, '{"name":"ada","roles":["member"],"isAdmin":false}')
+  const [line = ''] = signedIn.lines['set-cookie'] ?? []
+  assert.match(line, /^AuthSession=[\w-]+;.* HttpOnly; SameSite=Lax$/)
+  const headers = { Cookie: line.split(';')[0] ?? '' }
+  assert.equal((await send(base, { path: '/me' })).status, 401)
+  assert.equal(JSON.parse((await send(base, { path: '/me', headers })).body).name, 'ada')
+  const signedOut = await post(base, '/sign-out', {}, headers)
+  assert.match(signedOut.lines['set-cookie']?.join() ?? '', /^AuthSession=;/)
+  assert.equal((await send(base, { path: '/me', headers })).status, 401)
+  await stop(program)
+}
