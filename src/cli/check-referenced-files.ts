@@ -1,4 +1,4 @@
-// Whether a start with these settings would find all in order that they name. Everything is tried, nothing started.
+// Checks the files that settings name, by loading each as a start would.
 import { splitName } from '../config/options.ts'
 import type { Problem } from '../config/problems.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
@@ -15,19 +15,19 @@ import {
   type Use,
 } from '../live-config/shared-secrets.ts'
 import { StartError } from '../live-config/start-error.ts'
-import { toDocumentEndpoints, toMultiModelEndpoints } from '../wiring/settings.ts'
+import { toAdminEndpoints, toDocumentEndpoints, toMultiModelEndpoints } from '../wiring/settings.ts'
 
-/** Something a start does with a file, and the options that name it: the first that was given is the place. */
+/** Loads a file as a start does. The first of the options that is set is reported as the place of a problem. */
 interface Trial {
   readonly section: string
   readonly keys: readonly string[]
-  /** What the secret it loads is for. */
+  /** The use of the secret that it loads. */
   readonly use?: Use
-  /** Throws a `StartError`, or answers with a reason. */
+  /** Throws a `StartError`, or returns what is wrong. */
   run(settings: Settings, secrets: SharedSecrets): Promise<string | undefined> | string | undefined
 }
 
-/** What was loaded is in use for those that come after it. */
+/** Registers the loaded secrets, so that later ones can be compared with them. */
 function take(load: RingLoad | undefined, use: Use, secrets: SharedSecrets): string | undefined {
   if (load?.kind === 'refused') return load.message
   if (load) secrets.register(use, () => keysOf(load.ring))
@@ -62,13 +62,17 @@ const SECRET_TRIALS: readonly Trial[] = [
 const TRIALS: readonly Trial[] = [
   ...SECRET_TRIALS,
   { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void toDocumentEndpoints(values) },
-  { section: 'ssl', keys: ['keyfile'], run: ({ values }) => void toMultiModelEndpoints(values) },
+  {
+    section: 'ssl',
+    keys: ['keyfile'],
+    run: ({ values }) => void [toMultiModelEndpoints(values), toAdminEndpoints(values)],
+  },
 ]
 
-/** Every problem of secrets, keys and certificates, each with the place it was named at. */
+/** Every problem of secrets, keys and certificates, each with the place of its option. */
 export async function checkNamed(settings: Settings): Promise<readonly Problem[]> {
   const secrets = createSharedSecrets()
-  // which are the same is seen once all are loaded
+  // equal secrets are reported together, after all are loaded
   const gathering: SharedSecrets = { ...secrets, check: () => undefined }
   const tried: Problem[] = []
   for (const trial of TRIALS) tried.push(...(await attempt(trial, settings, gathering)))
@@ -90,13 +94,13 @@ function placesOfSecret(name: string, settings: Settings): readonly string[] {
     const { section, key } = splitName(name)
     return [placeOf({ section, keys: [key] }, settings)]
   }
-  // a key that has no line of its own stands in one of the sets
+  // a key without a line of its own is in one of the key sets
   const line = settings.open.jwt_keys.find(({ key }) => key === name.slice(KEY_PREFIX.length))
   const lines = line ? [line] : settings.open.jwt_keys.filter(({ key }) => key.startsWith('jwks:'))
   return lines.map(({ source }) => renderSource(source))
 }
 
-/** The secrets of files, as far as they can be read, for who changes settings beside them while no server runs. */
+/** Registers the secrets in readable files, for commands that change settings while no server runs. */
 export async function registerNamedSecrets(settings: Settings, secrets: SharedSecrets): Promise<void> {
   for (const trial of SECRET_TRIALS) await attempt(trial, settings, secrets)
 }

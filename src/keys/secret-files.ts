@@ -38,6 +38,8 @@ export interface RingProblem {
   readonly kind: 'refused'
   readonly errorNum: number
   readonly message: string
+  /** The file or folder cannot be read, or is missing. */
+  readonly isUnreadable?: true
 }
 
 export type RingLoad = LoadedRing | RingProblem
@@ -46,6 +48,8 @@ const BAD_PARAMETER = 10
 const CANNOT_READ_FILE = 34
 
 const refuse = (errorNum: number, message: string): RingProblem => ({ kind: 'refused', errorNum, message })
+
+const unreadable = (message: string): RingProblem => ({ ...refuse(CANNOT_READ_FILE, message), isUnreadable: true })
 
 /** The ring to start with. Files win over an inline secret; without both, a random secret is created. */
 export async function loadSecretRing(from: SecretSource): Promise<RingLoad> {
@@ -83,16 +87,11 @@ async function loadKeyfile(path: string): Promise<RingLoad> {
   return { kind: 'ring', ring: createRing(read.signer), source: 'keyfile', warnings: warnShort(read, path) }
 }
 
-const TAIL = 'please make sure the file/directory is readable for the arangod process and user'
-
 const refuseFile = (path: string, error: unknown): RingProblem =>
-  refuse(CANNOT_READ_FILE, `unable to read content of jwt-secret file '${path}': ${describeFileError(error)}. ${TAIL}`)
+  unreadable(`unable to read content of jwt-secret file '${path}': ${describeFileError(error)}`)
 
 const refuseFolder = (path: string, error: unknown): RingProblem =>
-  refuse(
-    CANNOT_READ_FILE,
-    `unable to read content of jwt-secret-folder '${path}': ${describeFileError(error)}. ${TAIL}`,
-  )
+  unreadable(`unable to read content of jwt-secret-folder '${path}': ${describeFileError(error)}`)
 
 async function loadBytes(path: Buffer | string, shown: string): Promise<Buffer | RingProblem> {
   try {

@@ -1,7 +1,5 @@
 // Maps the options of a config snapshot to the settings each folder declares.
-import { readFileSync } from 'node:fs'
 import { BlockList } from 'node:net'
-import { createSecureContext } from 'node:tls'
 import type { JwtDeps } from '../auth/jwt.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
 import type { ProxyHeaderNames } from '../auth/proxy.ts'
@@ -17,6 +15,7 @@ import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import type { DirectorySettings } from '../directory/deps.ts'
 import type { DoorLimits } from '../http/door.ts'
 import type { Endpoint, ListenerLimits, TlsFiles } from '../http/server.ts'
+import { loadTlsFiles, type NamedFile } from '../http/tls-files.ts'
 import type { TrustRules } from '../http/trust.ts'
 import { readRolesPath } from '../keys/document-claims.ts'
 import { toHashParameters, toPasswordRules } from '../live-config/password-options.ts'
@@ -176,7 +175,12 @@ export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[
   if (!ssl.enable || ssl.port === 'none') return plain
   return [
     ...plain,
-    { kind: 'tcp', host, port: ssl.port, tls: loadTls(ssl.cert_file, ssl.key_file, 'ssl.cert_file and ssl.key_file') },
+    {
+      kind: 'tcp',
+      host,
+      port: ssl.port,
+      tls: loadTls({ option: 'ssl.cert_file', path: ssl.cert_file }, { option: 'ssl.key_file', path: ssl.key_file }),
+    },
   ]
 }
 
@@ -186,28 +190,18 @@ export const toMultiModelEndpoints = (config: Config): readonly Endpoint[] =>
 export const toAdminEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.admin.endpoint, config)
 
 function toEndpoints(given: Config['server']['endpoint'], { ssl }: Config): readonly Endpoint[] {
+  const file = { option: 'ssl.keyfile', path: ssl.keyfile }
   return given.map((endpoint): Endpoint => {
     if (endpoint.kind === 'unix') return endpoint
     const { host, port } = endpoint
-    return {
-      kind: 'tcp',
-      host,
-      port,
-      ...(endpoint.kind === 'ssl' ? { tls: loadTls(ssl.keyfile, ssl.keyfile, 'ssl.keyfile') } : {}),
-    }
+    return { kind: 'tcp', host, port, ...(endpoint.kind === 'ssl' ? { tls: loadTls(file, file) } : {}) }
   })
 }
 
-/** Reads and tries the files at once, so that an error can name the options. */
-function loadTls(certFile: string, keyFile: string, names: string): TlsFiles {
-  try {
-    const files = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
-    createSecureContext(files)
-    return files
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new StartError(`The certificate or key of ${names} cannot be used: ${why}`, { cause: error })
-  }
+function loadTls(cert: NamedFile, key: NamedFile): TlsFiles {
+  const load = loadTlsFiles(cert, key)
+  if (load.kind === 'problem') throw new StartError(load.message)
+  return load.files
 }
 
 /** The session cookie of the document door. */

@@ -117,9 +117,14 @@ const BAD_FILES: readonly (readonly [row: string, file: string, says: RegExp])[]
     /^.* \(c\.ini:4\)$/,
   ],
   [
+    'a missing certificate of the admin endpoint',
+    '[admin]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone',
+    /^ssl\.keyfile: \S*gone: there is no such file \(c\.ini:4\)$/,
+  ],
+  [
     'a certificate that is none',
     `[ssl]\nenable = true\ncert_file = secret\nkey_file = ${TLS}/key.pem`,
-    /^.*ssl\.cert_file and ssl\.key_file cannot be used.* \(c\.ini:3\)$/,
+    /^ssl\.cert_file: \S*secret: the file contains no certificate in PEM \(c\.ini:3\)$/,
   ],
   ['a key set that is not there', '[jwt_keys]\njwks:all = gone', /^\[jwt_keys\] jwks:all: .* \(c\.ini:2\)$/],
   ['a key set that is none', '[jwt_keys]\njwks:all = set.json', /^\[jwt_keys\] jwks:all: .* \(c\.ini:2\)$/],

@@ -158,7 +158,8 @@ describe('reload', () => {
       name: 'a missing folder',
       spoil: (folder) => rmSync(folder, { recursive: true }),
       errorNum: 34,
-      message: /^unable to read content of jwt-secret-folder '.*': no such file/,
+      message:
+        /^unable to read content of jwt-secret-folder '.*': no such file or directory\. please make sure the file\/directory is readable for the arangod process and user$/,
     },
     {
       name: 'an empty folder',

@@ -1,0 +1,98 @@
+// Loads the certificate and private key of a TLS listener. A problem names the option and the file, not the library.
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+import { readBounded } from '../base/read-bounded.ts'
+import type { TlsFiles } from './server.ts'
+
+/** A file and the option that names it. */
+export interface NamedFile {
+  readonly option: string
+  readonly path: string
+}
+
+export type TlsLoad =
+  | { readonly kind: 'files'; readonly files: TlsFiles }
+  | { readonly kind: 'problem'; readonly message: string }
+
+/** `cert` and `key` may be the same file. */
+export function loadTlsFiles(cert: NamedFile, key: NamedFile): TlsLoad {
+  try {
+    const files = { cert: readText(cert), key: readText(key) }
+    const certificate = readCertificate(files.cert, cert)
+    const privateKey = readKey(files.key, key)
+    if (!certificate.checkPrivateKey(privateKey))
+      throw new TlsProblem(key, `the private key does not belong to the certificate in ${cert.path}`)
+    tryContext(files, cert)
+    return { kind: 'files', files }
+  } catch (error) {
+    if (error instanceof TlsProblem) return { kind: 'problem', message: error.message }
+    throw error
+  }
+}
+
+class TlsProblem extends Error {
+  constructor({ option, path }: NamedFile, problem: string) {
+    super(path === '' ? `${option} is not set` : `${option}: ${path}: ${problem}`)
+  }
+}
+
+/** Enough for a chain of certificates and a key. */
+const MAX_BYTES = 1_048_576
+
+function readText(file: NamedFile): string {
+  try {
+    return readBounded(file.path, { maxBytes: MAX_BYTES }).bytes.toString()
+  } catch (error) {
+    throw new TlsProblem(file, FILE_PROBLEMS.get(codeOf(error)) ?? messageOf(error))
+  }
+}
+
+const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is no such file'],
+  ['EACCES', 'this process may not read the file'],
+])
+
+function readCertificate(text: string, file: NamedFile): X509Certificate {
+  if (!text.includes('-----BEGIN CERTIFICATE-----'))
+    throw new TlsProblem(file, 'the file contains no certificate in PEM')
+  try {
+    return new X509Certificate(text)
+  } catch {
+    throw new TlsProblem(file, 'the certificate is damaged')
+  }
+}
+
+function readKey(text: string, file: NamedFile): KeyObject {
+  if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text))
+    throw new TlsProblem(file, 'the file contains no private key in PEM')
+  if (/-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m.test(text))
+    throw new TlsProblem(file, 'the private key is encrypted: store it without a passphrase')
+  try {
+    return createPrivateKey(text)
+  } catch {
+    throw new TlsProblem(file, 'the private key is damaged')
+  }
+}
+
+/** What the TLS library rejects although both can be read, such as a key that is too short. */
+function tryContext(files: TlsFiles, file: NamedFile): void {
+  try {
+    createSecureContext(files)
+  } catch (error) {
+    const code = codeOf(error)
+    const damaged = DAMAGED.test(code) ? 'a certificate in the chain is damaged' : undefined
+    throw new TlsProblem(file, CONTEXT_PROBLEMS.get(code) ?? damaged ?? `the TLS library rejects it (${code})`)
+  }
+}
+
+const DAMAGED = /^ERR_OSSL_(?:ASN1|PEM)/
+
+const CONTEXT_PROBLEMS: ReadonlyMap<string, string> = new Map([
+  ['ERR_SSL_EE_KEY_TOO_SMALL', 'the key of the certificate is too short'],
+  ['ERR_SSL_CA_KEY_TOO_SMALL', 'the key of a certificate in the chain is too short'],
+  ['ERR_SSL_CA_MD_TOO_WEAK', 'a certificate in the chain has a signature that is too weak'],
+])
+
+const codeOf = (error: unknown): string => String((error instanceof Error && 'code' in error && error.code) || '')
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
