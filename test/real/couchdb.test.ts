@@ -5,6 +5,7 @@ import { testFeeds } from './feeds.ts'
 import { testGuide } from './guide-run.ts'
 import { testInFront } from './in-front.ts'
 import { testReplicator } from './replicator.ts'
+import { testRewrites } from './rewrites.ts'
 import { testSecurity } from './security.ts'
 import { testSync } from './sync.ts'
 import { testUploads } from './uploads.ts'
@@ -18,6 +19,7 @@ function testAll(): void {
     testInFront(couchdb, identity, (scene) => {
       testSync(scene)
       testSecurity(scene)
+      testRewrites(scene)
       testReplicator(scene)
       testFeeds(scene)
       testUploads(scene)

@@ -5,7 +5,8 @@ import { createTestCardea } from '../../src/index.ts'
 import { API, createBrowser, NAVIGATION, SCRIPT, tokenOf, withToken } from '../support/browser.ts'
 import { ADMIN, basic, type Reply, send } from '../support/request.ts'
 
-const cardea = await createTestCardea()
+// the same timeout for both kinds of session, so that only their purpose tells their cookies apart
+const cardea = await createTestCardea({ options: { admin: { 'session-timeout': 600 }, chttpd_auth: { timeout: 600 } } })
 after(() => cardea.close())
 const addresses = await cardea.listen()
 const DOORS = { document: addresses.document[0] ?? '', multiModel: addresses.multiModel[0] ?? '' }

@@ -91,7 +91,12 @@ describe('a body is bounded before it is parsed', () => {
     return sendRaw(PORTS.document, head('POST', path, ...lines, `Content-Length: ${text.length}`) + text)
   }
   it('400 for one that nests too deep', async () => {
-    assert.equal((await post(`{"docs":${'['.repeat(100)}${']'.repeat(100)}}`)).status, 400)
+    const nested = (depth: number) => {
+      const member = `${'['.repeat(depth)}${']'.repeat(depth)}`
+      return `{"_id":"org.couchdb.user:deep","name":"deep","roles":[],"type":"user","password":"p","member":${member}}`
+    }
+    assert.equal((await post(nested(100), '/_users')).status, 400)
+    assert.equal((await post(nested(99), '/_users')).status, 201)
   })
   it('413 for one of too many items', async () => {
     assert.equal((await post(`{"docs":[${'1,'.repeat(260_000)}1]}`)).status, 413)
@@ -116,6 +121,18 @@ describe('a body is bounded before it is parsed', () => {
     assert.equal((await large).status, 200)
     assert.ok(turns > 3, `${turns} turns`)
   })
+})
+
+it('an anonymous client that may sign up sends at most 128 KiB', async (t) => {
+  const open = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })
+  t.after(() => open.close())
+  const port = Number(new URL((await open.listen()).document[0] ?? '').port)
+  const declare = (bytes: number) => {
+    const lines = ['Content-Type: application/json', `Content-Length: ${bytes}`, 'Expect: 100-continue']
+    return sendRaw(port, head('PUT', '/_users/org.couchdb.user:eve', ...lines), { waitMs: 500 })
+  }
+  assert.equal((await declare(131_073)).status, 413)
+  assert.equal((await declare(131_072)).status, 100)
 })
 
 describe('a body may not have too many tiny chunks', () => {
