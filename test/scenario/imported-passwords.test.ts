@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AS_ADMIN, createAsk, member, openMultiModel } from '../support/multi-model.ts'
-import { basic } from '../support/request.ts'
+import { member, openMultiModel } from '../support/multi-model.ts'
+import { AS_ADMIN, basic, createAsk } from '../support/request.ts'
 
 const ENCODED: Readonly<Record<string, string>> = {
   argon2id: '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4',
@@ -19,18 +19,18 @@ describe('an imported password', () => {
         const askDocument = createAsk(document)
 
         const users = [{ name: 'ann', password: { password_scheme: scheme, encoded_hash: text } }]
-        const imported = await ask('POST', '/_cardea/api/exchange/users', { auth: AS_ADMIN, json: { users } })
+        const imported = await ask('POST', '/_cardea/api/exchange/users', { as: AS_ADMIN, body: { users } })
         assert.deepEqual(imported.json, { outcomes: [{ kind: 'created' }] }, imported.body)
 
         const signIn = (password: string) =>
           door === 'document'
-            ? askDocument('GET', '/_session', { auth: basic('ann', password) })
-            : ask('GET', '/_api/user/ann', { auth: basic('ann', password) })
+            ? askDocument('GET', '/_session', { as: basic('ann', password) })
+            : ask('GET', '/_api/user/ann', { as: basic('ann', password) })
         assert.equal((await signIn('wrong')).status, 401)
         assert.equal((await signIn('password')).status, 200)
 
         const findScheme = async () =>
-          member((await askDocument('GET', '/_users/org.couchdb.user:ann', { auth: AS_ADMIN })).json, 'password_scheme')
+          member((await askDocument('GET', '/_users/org.couchdb.user:ann', { as: AS_ADMIN })).json, 'password_scheme')
         while ((await findScheme()) === scheme) await sleep(10, undefined, { signal: t.signal })
         assert.equal(await findScheme(), 'pbkdf2')
         assert.equal((await signIn('password')).status, 200)
@@ -46,9 +46,9 @@ describe('an imported password', () => {
       password: { password_scheme: scheme, encoded_hash: text },
     }))
     const json = { users }
-    assert.equal((await ask('POST', '/_cardea/api/exchange/users', { auth: AS_ADMIN, json })).status, 200)
+    assert.equal((await ask('POST', '/_cardea/api/exchange/users', { as: AS_ADMIN, body: json })).status, 200)
     for (const format of ['document', 'multi-model']) {
-      const { json, body } = await ask('GET', `/_cardea/api/exchange/users?format=${format}`, { auth: AS_ADMIN })
+      const { json, body } = await ask('GET', `/_cardea/api/exchange/users?format=${format}`, { as: AS_ADMIN })
       const written = member(json, 'users')
       assert.ok(Array.isArray(written) && written.length === users.length, body)
       for (const user of written) assert.deepEqual(member(user, 'losses'), ['password'], format)
@@ -65,7 +65,7 @@ describe('an imported password', () => {
       password_scheme: 'argon2id',
       encoded_hash: ENCODED['argon2id'],
     }
-    const answer = await createAsk(document)('PUT', '/_users/org.couchdb.user:ann', { auth: AS_ADMIN, json })
+    const answer = await createAsk(document)('PUT', '/_users/org.couchdb.user:ann', { as: AS_ADMIN, body: json })
     assert.equal(answer.status, 403)
     assert.equal(member(answer.json, 'reason'), 'Password scheme `argon2id` not supported.')
   })

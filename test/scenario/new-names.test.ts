@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type Cardea, createTestCardea } from '../../src/index.ts'
-import { AS_ADMIN, createAsk, type MultiModel, type Told } from '../support/multi-model.ts'
+import type { MultiModel } from '../support/multi-model.ts'
+import { AS_ADMIN, createAsk, type Reply } from '../support/request.ts'
 
 let cardea: Cardea
 let ask: MultiModel['ask']
@@ -16,19 +17,19 @@ before(async () => {
 })
 after(() => cardea.close())
 
-const auth = AS_ADMIN
 const toDocument = (name: string) => ({ name, type: 'user', roles: [], password: 'long enough' })
 const toPath = (name: string) => `/_users/org.couchdb.user:${encodeURIComponent(name)}`
 
-const ENTRANCES: Readonly<Record<string, (name: string) => Promise<Told>>> = {
-  'a user document': (name) => askDocument('PUT', toPath(name), { auth, json: toDocument(name) }),
-  'a sign-up': (name) => askDocument('PUT', toPath(name), { json: toDocument(name) }),
-  'POST /_api/user': (name) => ask('POST', '/_api/user', { auth, json: { user: name, passwd: 'x' } }),
-  'a user of the admin API': (name) => ask('POST', '/_cardea/api/users', { auth, json: { name, password: 'x' } }),
+const ENTRANCES: Readonly<Record<string, (name: string) => Promise<Reply>>> = {
+  'a user document': (name) => askDocument('PUT', toPath(name), { as: AS_ADMIN, body: toDocument(name) }),
+  'a sign-up': (name) => askDocument('PUT', toPath(name), { body: toDocument(name) }),
+  'POST /_api/user': (name) => ask('POST', '/_api/user', { as: AS_ADMIN, body: { user: name, passwd: 'x' } }),
+  'a user of the admin API': (name) =>
+    ask('POST', '/_cardea/api/users', { as: AS_ADMIN, body: { name, password: 'x' } }),
   '_config/admins': (name) =>
-    askDocument('PUT', `/_node/_local/_config/admins/${encodeURIComponent(name)}`, { auth, json: 'secret' }),
+    askDocument('PUT', `/_node/_local/_config/admins/${encodeURIComponent(name)}`, { as: AS_ADMIN, body: '"secret"' }),
   'an administrator of the admin API': (name) =>
-    ask('POST', '/_cardea/api/administrators', { auth, json: { name, password: 'secret' } }),
+    ask('POST', '/_cardea/api/administrators', { as: AS_ADMIN, body: { name, password: 'secret' } }),
 }
 
 const REFUSED = [
@@ -59,7 +60,7 @@ for (const [entrance, create] of Object.entries(ENTRANCES)) {
 
 describe('imported', () => {
   const importUser = async (name: string) =>
-    (await ask('POST', '/_cardea/api/exchange/users', { auth, json: { users: [{ name }] } })).body
+    (await ask('POST', '/_cardea/api/exchange/users', { as: AS_ADMIN, body: { users: [{ name }] } })).body
 
   it('a name that is not in NFC is kept', async () => {
     assert.match(await importUser('Zoe\u0308'), /"created"/)
@@ -71,10 +72,10 @@ describe('imported', () => {
 })
 
 it('a user that was there before the administrator can still be changed', async () => {
-  assert.equal((await ask('POST', '/_api/user', { auth, json: { user: 'Boss', passwd: 'x' } })).status, 201)
-  const made = await askDocument('PUT', '/_node/_local/_config/admins/boss', { auth, json: 'secret' })
+  assert.equal((await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user: 'Boss', passwd: 'x' } })).status, 201)
+  const made = await askDocument('PUT', '/_node/_local/_config/admins/boss', { as: AS_ADMIN, body: '"secret"' })
   assert.equal(made.status, 200, made.body)
-  assert.equal((await ask('PATCH', '/_api/user/Boss', { auth, json: { passwd: 'y' } })).status, 200)
-  const again = await askDocument('PUT', '/_node/_local/_config/admins/boss', { auth, json: 'other' })
+  assert.equal((await ask('PATCH', '/_api/user/Boss', { as: AS_ADMIN, body: { passwd: 'y' } })).status, 200)
+  const again = await askDocument('PUT', '/_node/_local/_config/admins/boss', { as: AS_ADMIN, body: '"other"' })
   assert.equal(again.status, 200, again.body)
 })

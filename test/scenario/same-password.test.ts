@@ -1,8 +1,8 @@
 // Setting the password a user or administrator already has ends nothing; another one ends everything.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { AS_ADMIN, createAsk, type MultiModel, member, openMultiModel } from '../support/multi-model.ts'
-import { basic } from '../support/request.ts'
+import { type MultiModel, member, openMultiModel } from '../support/multi-model.ts'
+import { AS_ADMIN, basic, createAsk } from '../support/request.ts'
 
 interface Doors extends MultiModel {
   readonly askDocument: MultiModel['ask']
@@ -13,9 +13,9 @@ type SetPassword = (doors: Doors, password: string) => ReturnType<MultiModel['as
 async function open(t: TestContext): Promise<Doors> {
   const door = await openMultiModel(t)
   const doors = { ...door, askDocument: createAsk(door.document) }
-  const made = await doors.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user: 'ann', passwd: 'apple' } })
+  const made = await doors.ask('POST', '/_api/user', { as: AS_ADMIN, body: { user: 'ann', passwd: 'apple' } })
   assert.equal(made.status, 201, made.body)
-  const admin = await doors.askDocument('PUT', ADMIN_PATH, { auth: AS_ADMIN, json: 'apple' })
+  const admin = await doors.askDocument('PUT', ADMIN_PATH, { as: AS_ADMIN, body: '"apple"' })
   assert.equal(admin.status, 200, admin.body)
   return doors
 }
@@ -25,7 +25,7 @@ const USER_PATH = '/_users/org.couchdb.user:ann'
 
 /** Signs in at both doors; gives a way to ask whether the cookie and the token still count. */
 async function openSessions({ ask, askDocument, signIn }: Doors, name: string) {
-  const answer = await askDocument('POST', '/_session', { json: { name, password: 'apple' } })
+  const answer = await askDocument('POST', '/_session', { body: { name, password: 'apple' } })
   const cookie = /^AuthSession=[^;]+/.exec(answer.header('set-cookie') ?? '')?.[0] ?? ''
   const token = await signIn(name, 'apple')
   return async () => ({
@@ -33,15 +33,15 @@ async function openSessions({ ask, askDocument, signIn }: Doors, name: string) {
       member((await askDocument('GET', '/_session', { headers: { Cookie: cookie } })).json, 'userCtx'),
       'name',
     ),
-    token: (await ask('GET', `/_api/user/${name}`, { auth: token })).status,
+    token: (await ask('GET', `/_api/user/${name}`, { as: token })).status,
   })
 }
 
 async function openAccessToken({ ask }: Doors) {
   const auth = basic('ann', 'apple')
-  const made = await ask('POST', '/_api/token/ann', { auth, json: { name: 'script', valid_until: 4102444800 } })
+  const made = await ask('POST', '/_api/token/ann', { as: auth, body: { name: 'script', valid_until: 4102444800 } })
   const token = String(member(made.json, 'token'))
-  return async () => (await ask('GET', '/_api/user/ann', { auth: basic('ann', token) })).status
+  return async () => (await ask('GET', '/_api/user/ann', { as: basic('ann', token) })).status
 }
 
 const SIMPLE_APPLE = {
@@ -49,22 +49,25 @@ const SIMPLE_APPLE = {
   password_sha: 'd4b5d8403f6c1d1c7975fb19cbbacf260cebecdf',
 }
 
-async function setOption({ askDocument }: Doors, key: string, json: string): Promise<void> {
-  const answer = await askDocument('PUT', `/_node/_local/_config/chttpd_auth/${key}`, { auth: AS_ADMIN, json })
+async function setOption({ askDocument }: Doors, key: string, value: string): Promise<void> {
+  const answer = await askDocument('PUT', `/_node/_local/_config/chttpd_auth/${key}`, {
+    as: AS_ADMIN,
+    body: JSON.stringify(value),
+  })
   assert.equal(answer.status, 200, answer.body)
 }
 
 const USER_DOORS: Readonly<Record<string, SetPassword>> = {
   'PUT of the user document': async ({ askDocument }, password) => {
-    const { json } = await askDocument('GET', USER_PATH, { auth: AS_ADMIN })
-    return askDocument('PUT', USER_PATH, { auth: AS_ADMIN, json: { ...Object(json), password } })
+    const { json } = await askDocument('GET', USER_PATH, { as: AS_ADMIN })
+    return askDocument('PUT', USER_PATH, { as: AS_ADMIN, body: { ...Object(json), password } })
   },
-  'PATCH /_api/user/{user}': ({ ask }, passwd) => ask('PATCH', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd } }),
-  'PUT /_api/user/{user}': ({ ask }, passwd) => ask('PUT', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd } }),
+  'PATCH /_api/user/{user}': ({ ask }, passwd) => ask('PATCH', '/_api/user/ann', { as: AS_ADMIN, body: { passwd } }),
+  'PUT /_api/user/{user}': ({ ask }, passwd) => ask('PUT', '/_api/user/ann', { as: AS_ADMIN, body: { passwd } }),
   'PATCH by the user': ({ ask }, passwd) =>
-    ask('PATCH', '/_api/user/ann', { auth: basic('ann', 'apple'), json: { passwd } }),
+    ask('PATCH', '/_api/user/ann', { as: basic('ann', 'apple'), body: { passwd } }),
   'the admin API': ({ ask }, password) =>
-    ask('PUT', '/_cardea/api/users/ann/password', { auth: AS_ADMIN, json: { password } }),
+    ask('PUT', '/_cardea/api/users/ann/password', { as: AS_ADMIN, body: { password } }),
 }
 
 describe('the password of a user, set by', () => {
@@ -87,8 +90,8 @@ describe('the password of a user, set by', () => {
     const askSessions = await openSessions(doors, 'ann')
     const importUser = (clear: string) =>
       doors.ask('POST', '/_cardea/api/exchange/users', {
-        auth: AS_ADMIN,
-        json: { replace: true, users: [{ name: 'ann', roles: ['r'], password: { clear } }] },
+        as: AS_ADMIN,
+        body: { replace: true, users: [{ name: 'ann', roles: ['r'], password: { clear } }] },
       })
     assert.deepEqual((await importUser('apple')).json, { outcomes: [{ kind: 'replaced' }] })
     assert.deepEqual(await askSessions(), { cookie: 'ann', token: 200 })
@@ -98,23 +101,24 @@ describe('the password of a user, set by', () => {
 
   it('a weaker stored form of the same password is replaced, and session and token stay', async (t) => {
     const doors = await open(t)
-    const { json } = await doors.askDocument('GET', USER_PATH, { auth: AS_ADMIN })
+    const { json } = await doors.askDocument('GET', USER_PATH, { as: AS_ADMIN })
     const { name, type, roles, _id, _rev } = Object(json)
     const weak = { name, type, roles, _id, _rev, password_scheme: 'simple', ...SIMPLE_APPLE }
-    assert.equal((await doors.askDocument('PUT', USER_PATH, { auth: AS_ADMIN, json: weak })).status, 201)
+    assert.equal((await doors.askDocument('PUT', USER_PATH, { as: AS_ADMIN, body: weak })).status, 201)
     await setOption(doors, 'upgrade_hash_on_auth', 'false')
     const askSessions = await openSessions(doors, 'ann')
-    await doors.ask('PATCH', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'apple' } })
-    const after = await doors.askDocument('GET', USER_PATH, { auth: AS_ADMIN })
+    await doors.ask('PATCH', '/_api/user/ann', { as: AS_ADMIN, body: { passwd: 'apple' } })
+    const after = await doors.askDocument('GET', USER_PATH, { as: AS_ADMIN })
     assert.equal(member(after.json, 'password_scheme'), 'pbkdf2')
     assert.deepEqual(await askSessions(), { cookie: 'ann', token: 200 })
   })
 })
 
 const ADMIN_DOORS: Readonly<Record<string, SetPassword>> = {
-  'PUT of _config/admins': ({ askDocument }, json) => askDocument('PUT', ADMIN_PATH, { auth: AS_ADMIN, json }),
+  'PUT of _config/admins': ({ askDocument }, password) =>
+    askDocument('PUT', ADMIN_PATH, { as: AS_ADMIN, body: JSON.stringify(password) }),
   'the admin API': ({ ask }, password) =>
-    ask('PUT', '/_cardea/api/administrators/ops', { auth: AS_ADMIN, json: { password } }),
+    ask('PUT', '/_cardea/api/administrators/ops', { as: AS_ADMIN, body: { password } }),
 }
 
 describe('the password of an administrator, set by', () => {
@@ -133,7 +137,10 @@ describe('the password of an administrator, set by', () => {
     const doors = await open(t)
     const askSessions = await openSessions(doors, 'ops')
     const json = `-hashed-${SIMPLE_APPLE.password_sha},${SIMPLE_APPLE.salt}`
-    const answer = await doors.askDocument('PUT', `${ADMIN_PATH}?raw=true`, { auth: AS_ADMIN, json })
+    const answer = await doors.askDocument('PUT', `${ADMIN_PATH}?raw=true`, {
+      as: AS_ADMIN,
+      body: JSON.stringify(json),
+    })
     assert.equal(answer.json, json)
     assert.deepEqual(await askSessions(), { cookie: null, token: 401 })
   })

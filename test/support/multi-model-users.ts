@@ -1,7 +1,8 @@
 // Users for scenarios of the multi-model door, and rows of requests against them.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { AS_ADMIN, basic, type MultiModel, openMultiModel } from './multi-model.ts'
+import { type MultiModel, openMultiModel } from './multi-model.ts'
+import { AS_ADMIN, basic } from './request.ts'
 import type { Scope } from './scope.ts'
 
 export const refusal = (code: number, errorNum: number, errorMessage: string) => ({
@@ -41,9 +42,9 @@ export async function openWithUsers(t: Scope, options: Parameters<typeof openMul
     ['max', 'm', 'rw'],
   ] as const
   for (const [user, passwd, grant] of users) {
-    assert.equal((await door.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user, passwd } })).status, 201)
+    assert.equal((await door.ask('POST', '/_api/user', { as: AS_ADMIN, body: { user, passwd } })).status, 201)
     const path = `/_api/user/${user}/database/_system`
-    if (grant) assert.equal((await door.ask('PUT', path, { auth: AS_ADMIN, json: { grant } })).status, 200)
+    if (grant) assert.equal((await door.ask('PUT', path, { as: AS_ADMIN, body: { grant } })).status, 200)
   }
   return door
 }

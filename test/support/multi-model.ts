@@ -1,78 +1,31 @@
 import { createHmac, type KeyObject, sign } from 'node:crypto'
-import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
-import { ADMIN, basic, send } from './request.ts'
+import type { Cardea, CardeaOptions } from '../../src/index.ts'
+import { type Ask, createAsk } from './request.ts'
 import type { Scope } from './scope.ts'
-
-export interface Asked {
-  /** The whole value of `Authorization`. */
-  readonly auth?: string
-  readonly json?: unknown
-  readonly text?: string
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-export interface Told {
-  readonly status: number
-  /** The body as JSON; `undefined` where it is none. */
-  readonly json: unknown
-  readonly body: string
-  /** Lines of one name joined with a newline. */
-  header(name: string): string | undefined
-}
+import { startServer } from './server.ts'
 
 export interface MultiModel {
   readonly url: string
   readonly document: string
   readonly cardea: Cardea
-  ask(method: string, path: string, asked?: Asked): Promise<Told>
+  readonly ask: Ask
   /** Signs in and gives the value of `Authorization` that follows from it. */
   signIn(username: string, password: string): Promise<string>
 }
 
 /** The secret `createTestCardea` signs with. */
 export const SECRET = 'cardea-test-token-secret'
-export const AS_ADMIN = ADMIN.Authorization
 export const now = (): number => Math.floor(Date.now() / 1000)
 
 /** A server of its own, closed with its scope. */
 export async function openMultiModel(scope: Scope, options: CardeaOptions = {}): Promise<MultiModel> {
-  const cardea = await createTestCardea({ options })
-  scope.after(() => cardea.close())
-  const { multiModel, document } = await cardea.listen()
-  const url = multiModel[0] ?? ''
+  const { cardea, document, multiModel: url } = await startServer(scope, options)
   const ask = createAsk(url)
-  return { url, document: document[0] ?? '', cardea, ask, signIn: (name, password) => signInWith(ask, name, password) }
+  return { url, document, cardea, ask, signIn: (name, password) => signInWith(ask, name, password) }
 }
 
-export function createAsk(url: string): MultiModel['ask'] {
-  return async (method, path, { auth, json, text, headers = {} } = {}) => {
-    const body = json === undefined ? text : JSON.stringify(json)
-    const all = {
-      ...(auth === undefined ? {} : { Authorization: auth }),
-      ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
-      ...(body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }),
-      ...headers,
-    }
-    const answer = await send(url, { method, path, headers: all, ...(body ? { body } : {}) })
-    return {
-      status: answer.status,
-      json: parse(answer.body),
-      body: answer.body,
-      header: (name) => answer.lines[name]?.join('\n'),
-    }
-  }
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
-}
-
-async function signInWith(ask: MultiModel['ask'], username: string, password: string): Promise<string> {
-  const answer = await ask('POST', '/_open/auth', { json: { username, password } })
+async function signInWith(ask: Ask, username: string, password: string): Promise<string> {
+  const answer = await ask('POST', '/_open/auth', { body: { username, password } })
   return `Bearer ${member(answer.json, 'jwt')}`
 }
 
@@ -114,5 +67,3 @@ export function readClaims(token: unknown): Claims {
 }
 
 export const GATE = { error: true, code: 401, errorNum: 11, errorMessage: 'not authorized to execute this request' }
-
-export { basic }

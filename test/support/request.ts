@@ -1,5 +1,5 @@
 /** Requests to a running server. */
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 
 export interface Request {
   /** `name:password` for Basic, or the whole value of `Authorization`. Anonymous unless given. */
@@ -17,13 +17,19 @@ export interface Reply {
   /** Every line of each header. */
   readonly lines: NodeJS.Dict<string[]>
   readonly body: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of any shape
+  readonly json: any
+  /** Lines of one name joined with a newline. */
+  header(name: string): string | undefined
 }
+
+export type Ask = (method: string, path: string, more?: Omit<Request, 'method' | 'path'>) => Promise<Reply>
 
 export const basic = (name: string, password: string): string =>
   `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
 /** The administrator of `createTestCardea`. */
-export const AS_ADMIN = 'admin:adminpw'
-export const ADMIN = { Authorization: basic('admin', 'adminpw') }
+export const AS_ADMIN = basic('admin', 'adminpw')
+export const ADMIN = { Authorization: AS_ADMIN }
 
 export function send(base: string, { as, method = 'GET', path, headers = {}, body }: Request): Promise<Reply> {
   return new Promise((resolve, reject) => {
@@ -37,21 +43,40 @@ export function send(base: string, { as, method = 'GET', path, headers = {}, bod
     const request = httpRequest({ hostname, port, method, path, headers: all, agent: false }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk) => chunks.push(chunk))
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          lines: response.headersDistinct,
-          body: Buffer.concat(chunks).toString(),
-        }),
-      )
+      response.on('end', () => resolve(toReply(response, Buffer.concat(chunks).toString())))
     })
     request.on('error', reject).end(isJson ? JSON.stringify(body) : body)
   })
 }
 
+export const createAsk =
+  (url: string): Ask =>
+  (method, path, more) =>
+    send(url, { method, path, ...more })
+
+const toReply = (response: IncomingMessage, body: string): Reply => ({
+  status: response.statusCode ?? 0,
+  headers: response.headers,
+  lines: response.headersDistinct,
+  body,
+  get json() {
+    return parse(body)
+  },
+  header: (name) => response.headersDistinct[name]?.join('\n'),
+})
+
+/** `undefined` where the body is not JSON. */
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
 function toAuthorization(as: string): string {
-  if (/^(basic|bearer) /i.test(as)) return as
+  if (/^(basic|bearer|digest)(\s|$)/i.test(as)) return as
   const colon = as.indexOf(':')
+  if (colon < 0) throw new TypeError(`neither name:password nor a value of Authorization: ${as}`)
   return basic(as.slice(0, colon), as.slice(colon + 1))
 }

@@ -4,8 +4,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { type Managed, makeManaged } from '../../support/managed.ts'
-import { createAsk } from '../../support/multi-model.ts'
 import { stop } from '../../support/process.ts'
+import { createAsk } from '../../support/request.ts'
 
 const CONFIG = `[store]
 url = sqlite:cardea.db
@@ -98,7 +98,7 @@ describe('cardea secret rotate', () => {
       return stdout.trim().replace('Authorization: ', '')
     }
     const rotate = (...args: string[]) => managed.cardea(['secret', 'rotate', '--reload', server.multiModel, ...args])
-    const status = async (auth: string) => (await ask('GET', '/_api/version', { auth })).status
+    const status = async (auth: string) => (await ask('GET', '/_api/version', { as: auth })).status
 
     const old = await makeHeader()
     assert.match((await rotate()).stdout, /^1 of 3: added 1\.key\.next\./)
@@ -160,7 +160,7 @@ describe('cardea token', () => {
     const server = await managed.serve()
     const ask = createAsk(server.multiModel)
     const make = async (...args: string[]) => (await managed.cardea(['token', 'create', ...args])).stdout.trim()
-    const status = async (path: string, token: string) => (await ask('GET', path, { auth: `Bearer ${token}` })).status
+    const status = async (path: string, token: string) => (await ask('GET', path, { as: `Bearer ${token}` })).status
     assert.equal(await status('/_api/version', await make('--user', 'admin')), 200)
     assert.equal(await status('/_admin/server/jwt', await make('--user', 'admin')), 403)
     assert.equal(await status('/_admin/server/jwt', await make('--superuser', '--expires', 'never')), 200)

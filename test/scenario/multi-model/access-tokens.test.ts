@@ -1,17 +1,7 @@
 // /_api/token: access tokens, which users give to their programs instead of the password.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  AS_ADMIN,
-  basic,
-  GATE,
-  type MultiModel,
-  member,
-  now,
-  readClaims,
-  superuser,
-  userToken,
-} from '../../support/multi-model.ts'
+import { GATE, type MultiModel, member, now, readClaims, superuser, userToken } from '../../support/multi-model.ts'
 import {
   ANN,
   FORBIDDEN,
@@ -21,8 +11,8 @@ import {
   refusal,
   runRows,
 } from '../../support/multi-model-users.ts'
+import { AS_ADMIN, basic } from '../../support/request.ts'
 
-const auth = AS_ADMIN
 const TOKENS = '/_api/token/ann'
 
 interface Token {
@@ -34,7 +24,7 @@ interface Token {
 }
 
 async function create({ ask }: Pick<MultiModel, 'ask'>, name: string, validUntil = now() + 100): Promise<Token> {
-  const answer = await ask('POST', TOKENS, { auth: ANN, json: { name, valid_until: validUntil } })
+  const answer = await ask('POST', TOKENS, { as: ANN, body: { name, valid_until: validUntil } })
   assert.equal(answer.status, 200, answer.body)
   return Object(answer.json)
 }
@@ -56,7 +46,7 @@ describe('creating, listing and deleting', () => {
       fingerprint: `v1...${token.slice(-6)}`,
       active: true,
     } as object)
-    const { json, body } = await door.ask('GET', TOKENS, { auth: ANN })
+    const { json, body } = await door.ask('GET', TOKENS, { as: ANN })
     assert.deepEqual(json, { tokens: [rest] })
     assert.ok(!body.includes(token))
   })
@@ -64,23 +54,23 @@ describe('creating, listing and deleting', () => {
     const door = await openWithUsers(t)
     assert.equal((await create(door, 'a')).id, 1)
     assert.equal((await create(door, 'b')).id, 2)
-    await door.ask('DELETE', `${TOKENS}/1`, { auth: ANN })
+    await door.ask('DELETE', `${TOKENS}/1`, { as: ANN })
     assert.equal((await create(door, 'c')).id, 3)
   })
   it('shows expired tokens as inactive', async (t) => {
     const door = await openWithUsers(t)
     for (const json of [{ name: 'a' }, { name: 'b', valid_until: 'x' }, { name: 'c', valid_until: 1 }]) {
-      assert.equal(member((await door.ask('POST', TOKENS, { auth: ANN, json })).json, 'active'), false)
+      assert.equal(member((await door.ask('POST', TOKENS, { as: ANN, body: json })).json, 'active'), false)
     }
   })
   it('limits the number of tokens', async (t) => {
     const door = await openWithUsers(t)
     for (let i = 0; i < 100; i += 1) await create(door, `token ${i}`)
-    const answer = await door.ask('POST', TOKENS, { auth: ANN, json: { name: 'one more' } })
+    const answer = await door.ask('POST', TOKENS, { as: ANN, body: { name: 'one more' } })
     assert.deepEqual(answer.json, refusal(400, 10, 'a user has at most 100 tokens'))
   })
 
-  const make = (json: unknown) => ({ auth: ANN, json })
+  const make = (body: unknown) => ({ as: ANN, body })
   const EMPTY = refusal(400, 10, "'name' must not be empty")
   const BODY = refusal(400, 10, 'the body must be a JSON object')
   runRows([
@@ -99,45 +89,45 @@ describe('creating, listing and deleting', () => {
       'an infinite valid_until',
       'POST',
       TOKENS,
-      { auth: ANN, text: '{"name":"x","valid_until":1e999}' },
+      { as: ANN, body: '{"name":"x","valid_until":1e999}' },
       400,
       refusal(400, 10, 'the body contains a number that cannot be stored exactly'),
     ],
     ['a list', 'POST', TOKENS, make([]), 400, BODY],
-    ['no body', 'POST', TOKENS, { auth: ANN }, 400, BODY],
-    ['for an unknown user', 'POST', '/_api/token/unknown', { auth, json: { name: 'x' } }, 404, NOT_FOUND],
+    ['no body', 'POST', TOKENS, { as: ANN }, 400, BODY],
+    ['for an unknown user', 'POST', '/_api/token/unknown', { as: AS_ADMIN, body: { name: 'x' } }, 404, NOT_FOUND],
     ['for another user', 'POST', '/_api/token/rob', make({ name: 'x' }), 403, NOT_OWNER],
-    ['of another user', 'GET', '/_api/token/rob', { auth: ANN }, 403, NOT_OWNER],
-    ['deleting that of another user', 'DELETE', '/_api/token/rob/1', { auth: ANN }, 403, NOT_OWNER],
-    ['of an unknown user', 'GET', '/_api/token/unknown', { auth }, 404, NOT_FOUND],
-    ['for an administrator', 'POST', '/_api/token/admin', { auth, json: { name: 'x' } }, 403, FORBIDDEN],
-    ['of an administrator', 'GET', '/_api/token/admin', { auth }, 200, { tokens: [] }],
-    ['as a superuser', 'GET', TOKENS, { auth: superuser() }, 200, { tokens: [] }],
+    ['of another user', 'GET', '/_api/token/rob', { as: ANN }, 403, NOT_OWNER],
+    ['deleting that of another user', 'DELETE', '/_api/token/rob/1', { as: ANN }, 403, NOT_OWNER],
+    ['of an unknown user', 'GET', '/_api/token/unknown', { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['for an administrator', 'POST', '/_api/token/admin', { as: AS_ADMIN, body: { name: 'x' } }, 403, FORBIDDEN],
+    ['of an administrator', 'GET', '/_api/token/admin', { as: AS_ADMIN }, 200, { tokens: [] }],
+    ['as a superuser', 'GET', TOKENS, { as: superuser() }, 200, { tokens: [] }],
     ['without a credential', 'GET', TOKENS, {}, 401, GATE],
-    ['without a user', 'GET', '/_api/token', { auth }, 400, refusal(400, 400, "path parameter 'user' is missing")],
     [
-      'deleting without an id',
-      'DELETE',
-      TOKENS,
-      { auth: ANN },
+      'without a user',
+      'GET',
+      '/_api/token',
+      { as: AS_ADMIN },
       400,
-      refusal(400, 400, "path parameter 'id' is missing"),
+      refusal(400, 400, "path parameter 'user' is missing"),
     ],
+    ['deleting without an id', 'DELETE', TOKENS, { as: ANN }, 400, refusal(400, 400, "path parameter 'id' is missing")],
     [
       'deleting with an id that is not a number',
       'DELETE',
       `${TOKENS}/x`,
-      { auth: ANN },
+      { as: ANN },
       400,
       refusal(400, 400, "path parameter 'id' is not a number"),
     ],
-    ['deleting an unknown id', 'DELETE', `${TOKENS}/7`, { auth: ANN }, 200, undefined],
-    ['an unsupported method', 'PUT', TOKENS, { auth: ANN }, 400, refusal(400, 405, 'method not supported')],
+    ['deleting an unknown id', 'DELETE', `${TOKENS}/7`, { as: ANN }, 200, undefined],
+    ['an unsupported method', 'PUT', TOKENS, { as: ANN }, 400, refusal(400, 405, 'method not supported')],
     [
       'too many parts',
       'GET',
       `${TOKENS}/1/x`,
-      { auth: ANN },
+      { as: ANN },
       400,
       refusal(400, 10, 'the path has too many or too few parts'),
     ],
@@ -145,20 +135,20 @@ describe('creating, listing and deleting', () => {
   it('rejects a duplicate name', async (t) => {
     const door = await openWithUsers(t)
     await create(door, 'first')
-    const answer = await door.ask('POST', TOKENS, { auth: ANN, json: { name: 'first' } })
+    const answer = await door.ask('POST', TOKENS, { as: ANN, body: { name: 'first' } })
     assert.deepEqual(answer.json, refusal(409, 1207, 'duplicate name'))
   })
   it('deleting returns an empty body', async (t) => {
     const door = await openWithUsers(t)
     await create(door, 'first')
-    const answer = await door.ask('DELETE', `${TOKENS}/1`, { auth: ANN })
+    const answer = await door.ask('DELETE', `${TOKENS}/1`, { as: ANN })
     assert.deepEqual([answer.status, answer.body, answer.header('content-type')], [200, '', 'text/plain'])
   })
 })
 
 describe('a token is accepted', () => {
   const ME = '/_api/user/ann'
-  const open = async ({ ask }: MultiModel, by: string) => (await ask('GET', ME, { auth: by })).status
+  const open = async ({ ask }: MultiModel, by: string) => (await ask('GET', ME, { as: by })).status
 
   it('as a password, with the name or without', async (t) => {
     const door = await openWithUsers(t)
@@ -172,28 +162,28 @@ describe('a token is accepted', () => {
     const until = now() + 100
     const { token } = await create(door, 'x', until)
     for (const username of ['ann', '']) {
-      const { json } = await door.ask('POST', '/_open/auth', { json: { username, password: token } })
+      const { json } = await door.ask('POST', '/_open/auth', { body: { username, password: token } })
       const claims = readClaims(member(json, 'jwt'))
       assert.deepEqual([claims['preferred_username'], claims['exp'], claims['cdu']], ['ann', until, until])
       const auth = `Bearer ${member(json, 'jwt')}`
       assert.equal(await open(door, auth), 200)
-      const renewed = await door.ask('POST', '/_open/auth/renew', { auth })
+      const renewed = await door.ask('POST', '/_open/auth/renew', { as: auth })
       assert.ok(Number(readClaims(member(renewed.json, 'jwt'))['exp']) <= until)
     }
-    const wrong = await door.ask('POST', '/_open/auth', { json: { username: 'rob', password: token } })
+    const wrong = await door.ask('POST', '/_open/auth', { body: { username: 'rob', password: token } })
     assert.equal(wrong.status, 401)
   })
   it('until it expires', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x', now() - 1)
     assert.equal(await open(door, basic('ann', token)), 401)
-    const answer = await door.ask('POST', '/_open/auth', { json: { username: 'ann', password: token } })
+    const answer = await door.ask('POST', '/_open/auth', { body: { username: 'ann', password: token } })
     assert.equal(answer.status, 401)
   })
   it('until it is deleted', async (t) => {
     const door = await openWithUsers(t)
     const { token, id } = await create(door, 'x')
-    await door.ask('DELETE', `${TOKENS}/${id}`, { auth: ANN })
+    await door.ask('DELETE', `${TOKENS}/${id}`, { as: ANN })
     assert.equal(await open(door, basic('ann', token)), 401)
   })
   it('as are the JWTs issued for it, until it is deleted', async (t) => {
@@ -202,9 +192,9 @@ describe('a token is accepted', () => {
     const { token: other } = await create(door, 'y')
     const [first, second] = [await door.signIn('ann', token), await door.signIn('', other)]
     const renewable = userToken('ann', { ...readClaims(first), exp: now() + 50 })
-    const renewed = `Bearer ${member((await door.ask('POST', '/_open/auth/renew', { auth: renewable })).json, 'jwt')}`
+    const renewed = `Bearer ${member((await door.ask('POST', '/_open/auth/renew', { as: renewable })).json, 'jwt')}`
     for (const auth of [first, second, renewable, renewed]) assert.equal(await open(door, auth), 200)
-    await door.ask('DELETE', `${TOKENS}/${id}`, { auth: ANN })
+    await door.ask('DELETE', `${TOKENS}/${id}`, { as: ANN })
     for (const auth of [first, renewable, renewed]) assert.equal(await open(door, auth), 401)
     assert.equal(await open(door, second), 200)
   })
@@ -212,38 +202,38 @@ describe('a token is accepted', () => {
     const door = await openWithUsers(t)
     const { token, id } = await create(door, 'x')
     const got = await door.signIn('ann', token)
-    await door.ask('DELETE', `${TOKENS}/${id}`, { auth: ANN })
+    await door.ask('DELETE', `${TOKENS}/${id}`, { as: ANN })
     assert.equal((await create(door, 'x')).id, id)
     assert.equal(await open(door, got), 401)
   })
   it('until the user is deactivated or replaced', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x')
-    await door.ask('PATCH', ME, { auth, json: { active: false } })
+    await door.ask('PATCH', ME, { as: AS_ADMIN, body: { active: false } })
     assert.equal(await open(door, basic('ann', token)), 401)
-    await door.ask('PATCH', ME, { auth, json: { active: true } })
+    await door.ask('PATCH', ME, { as: AS_ADMIN, body: { active: true } })
     assert.equal(await open(door, basic('ann', token)), 401)
     const { token: other } = await create(door, 'y')
     assert.equal(await open(door, basic('ann', other)), 200)
-    await door.ask('PUT', ME, { auth, json: { passwd: 'apple' } })
+    await door.ask('PUT', ME, { as: AS_ADMIN, body: { passwd: 'apple' } })
     assert.equal(await open(door, basic('ann', other)), 200, 'the password is the same')
-    await door.ask('PUT', ME, { auth, json: { passwd: 'pear' } })
+    await door.ask('PUT', ME, { as: AS_ADMIN, body: { passwd: 'pear' } })
     assert.equal(await open(door, basic('ann', other)), 401)
   })
   it('until the user has another password', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x')
-    await door.ask('PATCH', ME, { auth, json: { passwd: 'pear' } })
+    await door.ask('PATCH', ME, { as: AS_ADMIN, body: { passwd: 'pear' } })
     assert.equal(await open(door, basic('ann', token)), 401)
-    const answer = await door.ask('POST', '/_open/auth', { json: { username: 'ann', password: token } })
+    const answer = await door.ask('POST', '/_open/auth', { body: { username: 'ann', password: token } })
     assert.equal(answer.status, 401)
-    const { json } = await door.ask('GET', TOKENS, { auth })
+    const { json } = await door.ask('GET', TOKENS, { as: AS_ADMIN })
     assert.equal(member(Object(member(json, 'tokens'))[0], 'active'), false)
   })
   it('until the user is signed out', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x')
-    assert.equal((await door.ask('POST', '/_cardea/api/users/ann/sign-out', { auth })).status, 200)
+    assert.equal((await door.ask('POST', '/_cardea/api/users/ann/sign-out', { as: AS_ADMIN })).status, 200)
     assert.equal(await open(door, basic('ann', token)), 401)
     const { token: other, active } = await create(door, 'y')
     assert.deepEqual([active, await open(door, basic('ann', other))], [true, 200])
@@ -251,8 +241,8 @@ describe('a token is accepted', () => {
   it('after other changes of the user', async (t) => {
     const door = await openWithUsers(t)
     const { token } = await create(door, 'x')
-    await door.ask('PATCH', ME, { auth, json: { active: true, extra: { a: 1 } } })
-    await door.ask('PUT', `${ME}/database/db`, { auth, json: { grant: 'ro' } })
+    await door.ask('PATCH', ME, { as: AS_ADMIN, body: { active: true, extra: { a: 1 } } })
+    await door.ask('PUT', `${ME}/database/db`, { as: AS_ADMIN, body: { grant: 'ro' } })
     assert.equal(await open(door, basic('ann', token)), 200)
   })
   it('but not a text that only looks like a token', async (t) => {
@@ -274,7 +264,7 @@ describe('a token is accepted', () => {
     ]
     for (const text of texts) {
       assert.equal(await open(door, basic('', text)), 401, text)
-      const answer = await door.ask('POST', '/_open/auth', { json: { username: '', password: text } })
+      const answer = await door.ask('POST', '/_open/auth', { body: { username: '', password: text } })
       assert.equal(answer.status, 401, text)
     }
   })
@@ -288,11 +278,11 @@ describe('signing in and out with an access token many times', () => {
     const kept = await door.signIn('ann', token)
     for (let turn = 0; turn <= 100; turn += 1) {
       const session = await door.signIn('ann', token)
-      assert.equal((await door.ask('DELETE', '/_open/auth', { auth: session })).status, 200)
+      assert.equal((await door.ask('DELETE', '/_open/auth', { as: session })).status, 200)
     }
-    assert.equal((await door.ask('POST', '/_open/auth', { json: { username: 'ann', password: token } })).status, 401)
-    assert.equal((await door.ask('GET', '/_api/user/ann', { auth: kept })).status, 401)
-    assert.equal((await door.ask('GET', '/_api/user/ann', { auth: own })).status, 200)
-    assert.deepEqual((await door.ask('GET', TOKENS, { auth: ANN })).json, { tokens: [] })
+    assert.equal((await door.ask('POST', '/_open/auth', { body: { username: 'ann', password: token } })).status, 401)
+    assert.equal((await door.ask('GET', '/_api/user/ann', { as: kept })).status, 401)
+    assert.equal((await door.ask('GET', '/_api/user/ann', { as: own })).status, 200)
+    assert.deepEqual((await door.ask('GET', TOKENS, { as: ANN })).json, { tokens: [] })
   })
 })

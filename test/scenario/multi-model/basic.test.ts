@@ -1,8 +1,9 @@
 // Basic at the multi-model door, to the letter.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AS_ADMIN, basic, GATE, openMultiModel } from '../../support/multi-model.ts'
+import { GATE, openMultiModel } from '../../support/multi-model.ts'
 import { ANN, openWithUsers } from '../../support/multi-model-users.ts'
+import { AS_ADMIN, basic } from '../../support/request.ts'
 
 const encode = (text: string): string => Buffer.from(text).toString('base64')
 
@@ -33,15 +34,15 @@ describe('the Basic header', () => {
   for (const [name, auth] of open) {
     it(`accepts it: ${name}`, async (t) => {
       const { ask } = await openMultiModel(t)
-      assert.equal((await ask('GET', '/_api/version', { auth })).status, 200)
+      assert.equal((await ask('GET', '/_api/version', { as: auth })).status, 200)
     })
   }
   for (const [name, auth] of closed) {
     it(`rejects it: ${name}`, async (t) => {
       const { ask } = await openMultiModel(t)
-      const answer = await ask('GET', '/_api/version?user=admin&password=adminpw', { auth })
+      const answer = await ask('GET', '/_api/version?user=admin&password=adminpw', { as: auth })
       assert.deepEqual([answer.status, answer.json], [401, GATE])
-      assert.equal((await ask('GET', '/_admin/server/availability', { auth })).status, 200)
+      assert.equal((await ask('GET', '/_admin/server/availability', { as: auth })).status, 200)
     })
   }
   it('the password may contain colons and may be empty', async (t) => {
@@ -51,8 +52,8 @@ describe('the Basic header', () => {
       ['two', ''],
       ['three', ':'],
     ] as const) {
-      await ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user, passwd } })
-      assert.equal((await ask('GET', `/_api/user/${user}`, { auth: basic(user, passwd) })).status, 200)
+      await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user, passwd } })
+      assert.equal((await ask('GET', `/_api/user/${user}`, { as: basic(user, passwd) })).status, 200)
     }
   })
   it('ignores cookies and proxy headers of the document door', async (t) => {
@@ -65,14 +66,14 @@ describe('the Basic header', () => {
 describe('a cached password check', () => {
   it('is used until the user changes', async (t) => {
     const { ask } = await openWithUsers(t)
-    for (let i = 0; i < 3; i += 1) assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 200)
-    await ask('PATCH', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'pear' } })
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
-    await ask('PATCH', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'apple', active: false } })
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
+    for (let i = 0; i < 3; i += 1) assert.equal((await ask('GET', '/_api/user/ann', { as: ANN })).status, 200)
+    await ask('PATCH', '/_api/user/ann', { as: AS_ADMIN, body: { passwd: 'pear' } })
+    assert.equal((await ask('GET', '/_api/user/ann', { as: ANN })).status, 401)
+    await ask('PATCH', '/_api/user/ann', { as: AS_ADMIN, body: { passwd: 'apple', active: false } })
+    assert.equal((await ask('GET', '/_api/user/ann', { as: ANN })).status, 401)
   })
   it('is computed again after --server.authentication-timeout', async (t) => {
     const { ask } = await openWithUsers(t, { server: { 'authentication-timeout': 0.001 } })
-    for (let i = 0; i < 3; i += 1) assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 200)
+    for (let i = 0; i < 3; i += 1) assert.equal((await ask('GET', '/_api/user/ann', { as: ANN })).status, 200)
   })
 })

@@ -6,8 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import {
-  AS_ADMIN,
-  basic,
   GATE,
   type MultiModel,
   makeToken,
@@ -17,6 +15,7 @@ import {
   superuser,
   userToken,
 } from '../../support/multi-model.ts'
+import { AS_ADMIN, basic } from '../../support/request.ts'
 
 const VERSION = '/_api/version'
 const ISS = { iss: 'arangodb' }
@@ -100,25 +99,25 @@ describe('tokens', () => {
   after(() => close())
 
   for (const [name, auth] of OPEN) {
-    it(`accepts it: ${name}`, async () => assert.equal((await door.ask('GET', VERSION, { auth })).status, 200))
+    it(`accepts it: ${name}`, async () => assert.equal((await door.ask('GET', VERSION, { as: auth })).status, 200))
   }
   for (const [name, auth] of CLOSED) {
     it(`rejects it: ${name}`, async () => {
-      const answer = await door.ask('GET', VERSION, { auth })
+      const answer = await door.ask('GET', VERSION, { as: auth })
       assert.deepEqual([answer.status, answer.json], [401, GATE])
     })
   }
   it('a wrong one is ignored on an open path', async () => {
-    const answer = await door.ask('GET', '/_admin/server/availability', { auth: 'Bearer x.y.z' })
+    const answer = await door.ask('GET', '/_admin/server/availability', { as: 'Bearer x.y.z' })
     assert.equal(answer.status, 200)
   })
   it('an access token is not accepted as Bearer', async () => {
-    await door.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user: 'tom' } })
+    await door.ask('POST', '/_api/user', { as: AS_ADMIN, body: { user: 'tom' } })
     const json = { name: 'x', valid_until: now() + 100 }
-    const made = await door.ask('POST', '/_api/token/tom', { auth: AS_ADMIN, json })
+    const made = await door.ask('POST', '/_api/token/tom', { as: AS_ADMIN, body: json })
     const { token } = Object(made.json)
-    assert.equal((await door.ask('GET', '/_api/user/tom', { auth: `Bearer ${token}` })).status, 401)
-    assert.equal((await door.ask('GET', '/_api/user/tom', { auth: basic('', token) })).status, 200)
+    assert.equal((await door.ask('GET', '/_api/user/tom', { as: `Bearer ${token}` })).status, 401)
+    assert.equal((await door.ask('GET', '/_api/user/tom', { as: basic('', token) })).status, 200)
   })
 })
 
@@ -144,7 +143,7 @@ describe('allowed_paths', () => {
     it(name, async (t) => {
       const { ask } = await openMultiModel(t)
       const method = path.startsWith('/_open/') ? 'POST' : 'GET'
-      assert.equal((await ask(method, path, { auth })).status, status)
+      assert.equal((await ask(method, path, { as: auth })).status, status)
     })
   }
 })
@@ -168,17 +167,17 @@ describe('secrets and EC keys', () => {
     const auth = await signIn('admin', 'adminpw')
     const [head = ''] = auth.slice('Bearer '.length).split('.')
     assert.deepEqual(JSON.parse(Buffer.from(head, 'base64url').toString()), { alg: 'ES256', typ: 'JWT' })
-    assert.equal((await ask('GET', VERSION, { auth })).status, 200)
-    assert.equal((await ask('GET', VERSION, { auth: superuser({}, { es256: pair.privateKey }) })).status, 200)
-    assert.equal((await ask('GET', VERSION, { auth: superuser({}, { es256: other.privateKey }) })).status, 401)
+    assert.equal((await ask('GET', VERSION, { as: auth })).status, 200)
+    assert.equal((await ask('GET', VERSION, { as: superuser({}, { es256: pair.privateKey }) })).status, 200)
+    assert.equal((await ask('GET', VERSION, { as: superuser({}, { es256: other.privateKey }) })).status, 401)
   })
   it('EC keys and secrets verify only their own algorithm', async (t) => {
     const secret = randomBytes(24).toString('hex')
     const { ask } = await openWith(t, { '1.key': secret, '2.pem': otherPublicPem, '3.pem': privatePem })
     for (const es256 of [pair.privateKey, other.privateKey]) {
-      assert.equal((await ask('GET', VERSION, { auth: superuser({}, { es256 }) })).status, 200)
+      assert.equal((await ask('GET', VERSION, { as: superuser({}, { es256 }) })).status, 200)
     }
-    assert.equal((await ask('GET', VERSION, { auth: superuser({}, { secret }) })).status, 200)
+    assert.equal((await ask('GET', VERSION, { as: superuser({}, { secret }) })).status, 200)
   })
   it('the text of a key is not accepted as a secret', async (t) => {
     const { ask } = await openWith(t, { '1.pem': privatePem, '2.pem': otherPublicPem })
@@ -191,7 +190,7 @@ describe('secrets and EC keys', () => {
       pem.replace(/-----[A-Z ]+-----/g, '').replaceAll('\n', ''),
     ])
     for (const secret of texts) {
-      assert.equal((await ask('GET', VERSION, { auth: superuser({}, { secret }) })).status, 401, secret)
+      assert.equal((await ask('GET', VERSION, { as: superuser({}, { secret }) })).status, 401, secret)
     }
   })
 })

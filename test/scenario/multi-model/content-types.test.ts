@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { AS_ADMIN, openMultiModel } from '../../support/multi-model.ts'
+import { openMultiModel } from '../../support/multi-model.ts'
+import { AS_ADMIN } from '../../support/request.ts'
 
 const { ask, url } = await openMultiModel({ after }, { http: { 'trusted-origin': 'https://trusted.example/' } })
 
 const bearer = async (): Promise<string> => {
-  const { json } = await ask('POST', '/_open/auth', { json: { username: 'admin', password: 'adminpw' } })
+  const { json } = await ask('POST', '/_open/auth', { body: { username: 'admin', password: 'adminpw' } })
   return `bearer ${(json as { jwt: string }).jwt}`
 }
 
@@ -23,17 +24,17 @@ describe('a JSON body is read whatever its content type', () => {
   for (const [index, type] of types.entries()) {
     const headers = type === undefined ? {} : { 'Content-Type': type }
     it(`signs in with ${type ?? 'no type'}`, async () => {
-      const answer = await ask('POST', '/_open/auth', { text: '{"username":"admin","password":"adminpw"}', headers })
+      const answer = await ask('POST', '/_open/auth', { body: '{"username":"admin","password":"adminpw"}', headers })
       assert.equal(answer.status, 200)
     })
     it(`creates a user with ${type ?? 'no type'}`, async () => {
-      const answer = await ask('POST', '/_api/user', { auth: AS_ADMIN, text: `{"user":"u${index}"}`, headers })
+      const answer = await ask('POST', '/_api/user', { as: AS_ADMIN, body: `{"user":"u${index}"}`, headers })
       assert.equal(answer.status, 201)
     })
   }
   it('but VelocyPack is 415', async () => {
     const headers = { 'Content-Type': 'application/x-velocypack' }
-    assert.equal((await ask('POST', '/_api/user', { auth: AS_ADMIN, text: '{"user":"v"}', headers })).status, 415)
+    assert.equal((await ask('POST', '/_api/user', { as: AS_ADMIN, body: '{"user":"v"}', headers })).status, 415)
   })
 })
 
@@ -60,27 +61,27 @@ describe('a simple POST of a page of another origin', () => {
   for (const [name, headers, status] of rows)
     it(name, async () => {
       // 400/1700: the body was read, and the user has no name
-      const answer = await ask('POST', '/_api/user', { auth: AS_ADMIN, text: '{}', headers })
+      const answer = await ask('POST', '/_api/user', { as: AS_ADMIN, body: '{}', headers })
       assert.equal(answer.status, status, answer.body)
     })
   it('passes with a Bearer token, which no browser adds by itself', async () => {
     const headers = { ...text, Origin: 'https://evil.example' }
-    assert.equal((await ask('POST', '/_api/user', { auth: await bearer(), text: '{}', headers })).status, 400)
+    assert.equal((await ask('POST', '/_api/user', { as: await bearer(), body: '{}', headers })).status, 400)
   })
   it('signs in from every origin: the credential is in the body', async () => {
     const headers = { ...text, Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
     const body = '{"username":"admin","password":"adminpw"}'
-    const answer = await ask('POST', '/_open/auth', { auth: AS_ADMIN, text: body, headers })
+    const answer = await ask('POST', '/_open/auth', { as: AS_ADMIN, body: body, headers })
     assert.equal(answer.status, 200)
   })
   it('passes if every origin is trusted', async (t) => {
     const { ask: askOpen } = await openMultiModel(t, { http: { 'trusted-origin': 'all' } })
     const headers = { ...text, Origin: 'https://evil.example' }
-    assert.equal((await askOpen('POST', '/_api/user', { auth: AS_ADMIN, text: '{}', headers })).status, 400)
+    assert.equal((await askOpen('POST', '/_api/user', { as: AS_ADMIN, body: '{}', headers })).status, 400)
   })
   it('is 403 below a database too', async () => {
     const headers = { ...text, Origin: 'https://evil.example' }
-    const answer = await ask('POST', '/_db/_system/_api/token/admin', { auth: AS_ADMIN, text: '{}', headers })
+    const answer = await ask('POST', '/_db/_system/_api/token/admin', { as: AS_ADMIN, body: '{}', headers })
     assert.equal(answer.status, 403)
   })
 })

@@ -1,7 +1,7 @@
 // Grants: how they are given, what they say, and what they open.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AS_ADMIN, GATE, type MultiModel, member, openMultiModel, superuser } from '../../support/multi-model.ts'
+import { GATE, type MultiModel, member, openMultiModel, superuser } from '../../support/multi-model.ts'
 import {
   ANN,
   FORBIDDEN,
@@ -13,8 +13,8 @@ import {
   refusal,
   runRows,
 } from '../../support/multi-model-users.ts'
+import { AS_ADMIN } from '../../support/request.ts'
 
-const auth = AS_ADMIN
 const LEVEL = refusal(400, 10, "expecting access type 'rw', 'ro' or 'none'")
 const NO_DATABASE = refusal(404, 1228, 'database not found')
 const wrapped = (result: unknown) => ({ error: false, code: 200, result })
@@ -22,7 +22,7 @@ const DONE = { error: false, code: 202 }
 const on = (place: string, user = 'ann') => `/_api/user/${user}/database/${place}`
 
 const grant = ({ ask }: Pick<MultiModel, 'ask'>, place: string, level: string, user = 'ann') =>
-  ask('PUT', on(place, user), { auth, json: { grant: level } })
+  ask('PUT', on(place, user), { as: AS_ADMIN, body: { grant: level } })
 
 describe('setting and removing grants', () => {
   runRows([
@@ -30,7 +30,7 @@ describe('setting and removing grants', () => {
       'sets the level of a database',
       'PUT',
       on('shop'),
-      { auth, json: { grant: 'rw' } },
+      { as: AS_ADMIN, body: { grant: 'rw' } },
       200,
       { shop: 'rw', error: false, code: 200 },
     ],
@@ -38,7 +38,7 @@ describe('setting and removing grants', () => {
       'sets the level of all databases',
       'PUT',
       on('*'),
-      { auth, json: { grant: 'ro' } },
+      { as: AS_ADMIN, body: { grant: 'ro' } },
       200,
       { '*': 'ro', error: false, code: 200 },
     ],
@@ -46,7 +46,7 @@ describe('setting and removing grants', () => {
       'reads an empty level as none',
       'PUT',
       on('shop'),
-      { auth, json: { grant: '' } },
+      { as: AS_ADMIN, body: { grant: '' } },
       200,
       { shop: 'none', error: false, code: 200 },
     ],
@@ -54,7 +54,7 @@ describe('setting and removing grants', () => {
       'sets the level of a collection',
       'PUT',
       on('_system/c'),
-      { auth, json: { grant: 'ro' } },
+      { as: AS_ADMIN, body: { grant: 'ro' } },
       200,
       { '_system/c': 'ro', error: false, code: 200 },
     ],
@@ -62,7 +62,7 @@ describe('setting and removing grants', () => {
       'sets the level of all collections',
       'PUT',
       on('_system/*'),
-      { auth, json: { grant: 'ro' } },
+      { as: AS_ADMIN, body: { grant: 'ro' } },
       200,
       { '_system/*': 'ro', error: false, code: 200 },
     ],
@@ -70,7 +70,7 @@ describe('setting and removing grants', () => {
       'sets the level of all collections of all databases',
       'PUT',
       on('*/*'),
-      { auth, json: { grant: 'rw' } },
+      { as: AS_ADMIN, body: { grant: 'rw' } },
       200,
       { '*/*': 'rw', error: false, code: 200 },
     ],
@@ -78,7 +78,7 @@ describe('setting and removing grants', () => {
       'sets the level of a database called error',
       'PUT',
       on('error'),
-      { auth, json: { grant: 'rw' } },
+      { as: AS_ADMIN, body: { grant: 'rw' } },
       200,
       { error: false, code: 200 },
     ],
@@ -86,7 +86,7 @@ describe('setting and removing grants', () => {
       'rejects a collection of an unknown database',
       'PUT',
       on('shop/c'),
-      { auth, json: { grant: 'ro' } },
+      { as: AS_ADMIN, body: { grant: 'ro' } },
       404,
       NO_DATABASE,
     ],
@@ -94,7 +94,7 @@ describe('setting and removing grants', () => {
       'rejects a system collection',
       'PUT',
       on('_system/_users'),
-      { auth, json: { grant: 'ro' } },
+      { as: AS_ADMIN, body: { grant: 'ro' } },
       400,
       refusal(400, 10, 'Cannot set rights for system collections'),
     ],
@@ -102,29 +102,36 @@ describe('setting and removing grants', () => {
       'rejects one collection of all databases',
       'PUT',
       on('*/c'),
-      { auth, json: { grant: 'ro' } },
+      { as: AS_ADMIN, body: { grant: 'ro' } },
       400,
       refusal(400, 10, 'Only all collections can be granted on all databases'),
     ],
-    ['rejects an unknown level', 'PUT', on('shop'), { auth, json: { grant: 'admin' } }, 400, LEVEL],
-    ['rejects a level that is a number', 'PUT', on('shop'), { auth, json: { grant: 1 } }, 400, LEVEL],
-    ['rejects a missing level', 'PUT', on('shop'), { auth, json: {} }, 400, LEVEL],
-    ['rejects a level in __proto__', 'PUT', on('shop'), { auth, text: '{"__proto__":{"grant":"rw"}}' }, 400, LEVEL],
-    ['rejects an unknown user', 'PUT', on('shop', 'unknown'), { auth, json: { grant: 'rw' } }, 404, NOT_FOUND],
+    ['rejects an unknown level', 'PUT', on('shop'), { as: AS_ADMIN, body: { grant: 'admin' } }, 400, LEVEL],
+    ['rejects a level that is a number', 'PUT', on('shop'), { as: AS_ADMIN, body: { grant: 1 } }, 400, LEVEL],
+    ['rejects a missing level', 'PUT', on('shop'), { as: AS_ADMIN, body: {} }, 400, LEVEL],
+    [
+      'rejects a level in __proto__',
+      'PUT',
+      on('shop'),
+      { as: AS_ADMIN, body: '{"__proto__":{"grant":"rw"}}' },
+      400,
+      LEVEL,
+    ],
+    ['rejects an unknown user', 'PUT', on('shop', 'unknown'), { as: AS_ADMIN, body: { grant: 'rw' } }, 404, NOT_FOUND],
     [
       'rejects a grant for an administrator',
       'PUT',
       on('shop', 'admin'),
-      { auth, json: { grant: 'ro' } },
+      { as: AS_ADMIN, body: { grant: 'ro' } },
       403,
       FORBIDDEN,
     ],
-    ['a user cannot grant itself a database', 'PUT', on('shop'), { auth: ANN, json: { grant: 'rw' } }, 403, FORBIDDEN],
+    ['a user cannot grant itself a database', 'PUT', on('shop'), { as: ANN, body: { grant: 'rw' } }, 403, FORBIDDEN],
     [
       'a user who may read the system database cannot grant',
       'PUT',
       on('shop'),
-      { auth: ROB, json: { grant: 'rw' } },
+      { as: ROB, body: { grant: 'rw' } },
       403,
       FORBIDDEN,
     ],
@@ -132,7 +139,7 @@ describe('setting and removing grants', () => {
       'a user who may write the system database can grant',
       'PUT',
       on('shop'),
-      { auth: MAX, json: { grant: 'rw' } },
+      { as: MAX, body: { grant: 'rw' } },
       200,
       { shop: 'rw', error: false, code: 200 },
     ],
@@ -140,7 +147,7 @@ describe('setting and removing grants', () => {
       'rejects a lower level of root on _system',
       'PUT',
       on('_system', 'root'),
-      { auth, json: { grant: 'ro' } },
+      { as: AS_ADMIN, body: { grant: 'ro' } },
       403,
       refusal(403, 11, "Cannot lower access level of 'root' to _system"),
     ],
@@ -148,19 +155,19 @@ describe('setting and removing grants', () => {
       'rejects removing the grant of root on _system',
       'DELETE',
       on('_system', 'root'),
-      { auth },
+      { as: AS_ADMIN },
       403,
       refusal(403, 11, "Cannot lower access level of 'root' to _system"),
     ],
-    ['removes a grant that does not exist', 'DELETE', on('shop'), { auth }, 202, DONE],
-    ['rejects removing a grant of an unknown user', 'DELETE', on('shop', 'unknown'), { auth }, 404, NOT_FOUND],
-    ['rejects removing a grant of an administrator', 'DELETE', on('shop', 'admin'), { auth }, 403, FORBIDDEN],
-    ['a user cannot remove its own grant', 'DELETE', on('shop'), { auth: ANN }, 403, FORBIDDEN],
+    ['removes a grant that does not exist', 'DELETE', on('shop'), { as: AS_ADMIN }, 202, DONE],
+    ['rejects removing a grant of an unknown user', 'DELETE', on('shop', 'unknown'), { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['rejects removing a grant of an administrator', 'DELETE', on('shop', 'admin'), { as: AS_ADMIN }, 403, FORBIDDEN],
+    ['a user cannot remove its own grant', 'DELETE', on('shop'), { as: ANN }, 403, FORBIDDEN],
     [
       'rejects a database name that is too long',
       'PUT',
       on('x'.repeat(300)),
-      { auth, json: { grant: 'rw' } },
+      { as: AS_ADMIN, body: { grant: 'rw' } },
       400,
       refusal(400, 10, 'The name of a database must not be longer than 256 bytes.'),
     ],
@@ -169,24 +176,31 @@ describe('setting and removing grants', () => {
 
 describe('reading grants', () => {
   runRows([
-    ['shows a user its own level', 'GET', on('shop'), { auth: ANN }, 200, wrapped('none')],
-    ['shows none for an unknown user', 'GET', on('shop', 'unknown'), { auth }, 200, wrapped('none')],
-    ['shows rw for an administrator', 'GET', on('shop', 'admin'), { auth }, 200, wrapped('rw')],
-    ['does not show a user the level of another', 'GET', on('shop', 'rob'), { auth: ANN }, 403, NOT_OWNER],
-    ['shows the level of a collection', 'GET', on('_system/c', 'rob'), { auth: ROB }, 200, wrapped('ro')],
-    ['shows none for a system collection', 'GET', on('_system/_users', 'admin'), { auth }, 200, wrapped('none')],
-    ['shows none for a collection of an unknown database', 'GET', on('shop/c'), { auth: ANN }, 200, wrapped('none')],
-    ['lists the databases of a user', 'GET', '/_api/user/rob/database', { auth: ROB }, 200, wrapped({ _system: 'ro' })],
+    ['shows a user its own level', 'GET', on('shop'), { as: ANN }, 200, wrapped('none')],
+    ['shows none for an unknown user', 'GET', on('shop', 'unknown'), { as: AS_ADMIN }, 200, wrapped('none')],
+    ['shows rw for an administrator', 'GET', on('shop', 'admin'), { as: AS_ADMIN }, 200, wrapped('rw')],
+    ['does not show a user the level of another', 'GET', on('shop', 'rob'), { as: ANN }, 403, NOT_OWNER],
+    ['shows the level of a collection', 'GET', on('_system/c', 'rob'), { as: ROB }, 200, wrapped('ro')],
+    [
+      'shows none for a system collection',
+      'GET',
+      on('_system/_users', 'admin'),
+      { as: AS_ADMIN },
+      200,
+      wrapped('none'),
+    ],
+    ['shows none for a collection of an unknown database', 'GET', on('shop/c'), { as: ANN }, 200, wrapped('none')],
+    ['lists the databases of a user', 'GET', '/_api/user/rob/database', { as: ROB }, 200, wrapped({ _system: 'ro' })],
     [
       'shows the configured grants of an administrator',
       'GET',
       '/_api/user/admin/database?full=true',
-      { auth },
+      { as: AS_ADMIN },
       200,
       wrapped({ _system: { permission: 'rw', collections: { '*': 'rw' } }, '*': { permission: 'rw' } }),
     ],
-    ['rejects the list of an unknown user', 'GET', '/_api/user/unknown/database', { auth }, 404, NOT_FOUND],
-    ['does not list the databases of another user', 'GET', '/_api/user/rob/database', { auth: ANN }, 403, NOT_OWNER],
+    ['rejects the list of an unknown user', 'GET', '/_api/user/unknown/database', { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['does not list the databases of another user', 'GET', '/_api/user/rob/database', { as: ANN }, 403, NOT_OWNER],
   ])
 
   it('levels default to those of more general grants', async (t) => {
@@ -195,7 +209,7 @@ describe('reading grants', () => {
     await grant(door, 'store', 'none')
     await grant(door, 'shop/c', 'rw')
     await grant(door, '*', 'ro')
-    const level = async (place: string) => member((await door.ask('GET', on(place), { auth })).json, 'result')
+    const level = async (place: string) => member((await door.ask('GET', on(place), { as: AS_ADMIN })).json, 'result')
     for (const [place, expected] of [
       ['shop', 'ro'],
       ['shop?configured=true', 'ro'],
@@ -208,7 +222,7 @@ describe('reading grants', () => {
     ] as const) {
       assert.equal(await level(place), expected, place)
     }
-    assert.deepEqual((await door.ask('GET', '/_api/user/ann/database', { auth: ANN })).json, {
+    assert.deepEqual((await door.ask('GET', '/_api/user/ann/database', { as: ANN })).json, {
       ...wrapped({ _system: 'ro', shop: 'ro' }),
     })
   })
@@ -217,7 +231,7 @@ describe('reading grants', () => {
     await grant(door, 'shop', 'none')
     await grant(door, 'shop/c', 'rw')
     await grant(door, 'shop/*', 'ro')
-    const { json } = await door.ask('GET', '/_api/user/ann/database?full=true', { auth: ANN })
+    const { json } = await door.ask('GET', '/_api/user/ann/database?full=true', { as: ANN })
     assert.deepEqual(json, {
       ...wrapped({
         _system: { permission: 'undefined', collections: { '*': 'undefined' } },
@@ -229,7 +243,7 @@ describe('reading grants', () => {
   it('an administrator has rw on every database', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, 'shop', 'ro')
-    const { json } = await door.ask('GET', '/_api/user/admin/database', { auth })
+    const { json } = await door.ask('GET', '/_api/user/admin/database', { as: AS_ADMIN })
     assert.deepEqual(json, wrapped({ _system: 'rw', shop: 'rw' }))
   })
 })
@@ -240,13 +254,13 @@ describe('what grants allow', () => {
   it('a user without grants reaches only its own data', async (t) => {
     const { ask } = await openWithUsers(t)
     for (const path of [VERSION, '/_admin/status', '/_api/database/user', '/_api/anything']) {
-      assert.deepEqual((await ask('GET', path, { auth: ANN })).json, GATE, path)
+      assert.deepEqual((await ask('GET', path, { as: ANN })).json, GATE, path)
     }
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: ANN })).status, 200)
   })
   it('a changed grant takes effect at once', async (t) => {
     const door = await openWithUsers(t)
-    const status = async () => (await door.ask('GET', `/_db/shop${VERSION}`, { auth: ANN })).status
+    const status = async () => (await door.ask('GET', `/_db/shop${VERSION}`, { as: ANN })).status
     assert.equal(await status(), 401)
     for (const [level, expected] of [
       ['ro', 200],
@@ -256,14 +270,14 @@ describe('what grants allow', () => {
       assert.equal((await grant(door, 'shop', level)).status, 200)
       assert.equal(await status(), expected, level)
     }
-    await door.ask('DELETE', on('shop'), { auth })
+    await door.ask('DELETE', on('shop'), { as: AS_ADMIN })
     assert.equal(await status(), 401)
   })
   it('an unknown database looks like one that was not granted', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, 'shop', 'ro', 'rob')
     for (const name of ['shop', 'none', '_system', 'x%20y']) {
-      assert.deepEqual((await door.ask('GET', `/_db/${name}${VERSION}`, { auth: ANN })).json, GATE, name)
+      assert.deepEqual((await door.ask('GET', `/_db/${name}${VERSION}`, { as: ANN })).json, GATE, name)
       assert.deepEqual((await door.ask('GET', `/_db/${name}${VERSION}`)).json, GATE, name)
     }
   })
@@ -272,17 +286,17 @@ describe('what grants allow', () => {
     await grant(door, '*', 'ro')
     await grant(door, 'shop', 'ro', 'rob')
     for (const by of [ANN, AS_ADMIN, superuser(), MAX]) {
-      assert.equal((await door.ask('GET', `/_db/shop${VERSION}`, { auth: by })).status, 200)
-      assert.deepEqual((await door.ask('GET', `/_db/none${VERSION}`, { auth: by })).json, NO_DATABASE)
+      assert.equal((await door.ask('GET', `/_db/shop${VERSION}`, { as: by })).status, 200)
+      assert.deepEqual((await door.ask('GET', `/_db/none${VERSION}`, { as: by })).json, NO_DATABASE)
     }
   })
   it('lists databases as drivers expect', async (t) => {
     const door = await openWithUsers(t)
     await grant(door, 'shop', 'ro')
     await grant(door, 'store', 'ro', 'rob')
-    const ask = async (path: string, by: string) => (await door.ask('GET', path, { auth: by })).json
-    assert.deepEqual(await ask('/_api/database', auth), wrapped(['_system', 'shop', 'store']))
-    assert.deepEqual(await ask('/_api/database/user', auth), wrapped(['_system', 'shop', 'store']))
+    const ask = async (path: string, by: string) => (await door.ask('GET', path, { as: by })).json
+    assert.deepEqual(await ask('/_api/database', AS_ADMIN), wrapped(['_system', 'shop', 'store']))
+    assert.deepEqual(await ask('/_api/database/user', AS_ADMIN), wrapped(['_system', 'shop', 'store']))
     assert.deepEqual(await ask('/_db/shop/_api/database/user', ANN), wrapped(['shop']))
     assert.deepEqual(
       await ask('/_db/shop/_api/database', ANN),
@@ -291,13 +305,13 @@ describe('what grants allow', () => {
     const current = { name: 'shop', id: 'shop', path: '', isSystem: false }
     assert.deepEqual(await ask('/_db/shop/_api/database/current', ANN), wrapped(current))
     const system = { name: '_system', id: '1', path: '', isSystem: true }
-    assert.deepEqual(await ask('/_api/database/current', auth), wrapped(system))
+    assert.deepEqual(await ask('/_api/database/current', AS_ADMIN), wrapped(system))
   })
   it('with an upstream every database name is accepted', async (t) => {
     const { ask } = await openMultiModel(t, {
       upstream: { 'multi-model': 'http://127.0.0.1:1', 'multi-model-identity': 'client' },
     })
     const json = { username: 'admin', password: 'adminpw' }
-    assert.equal((await ask('POST', '/_db/whatever/_open/auth', { json })).status, 200)
+    assert.equal((await ask('POST', '/_db/whatever/_open/auth', { body: json })).status, 200)
   })
 })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import { AS_ADMIN, type MultiModel, openMultiModel, superuser } from '../../support/multi-model.ts'
+import { type MultiModel, openMultiModel, superuser } from '../../support/multi-model.ts'
 import { request, sendRaw } from '../../support/raw.ts'
+import { AS_ADMIN } from '../../support/request.ts'
 
 const PATHS = readFileSync(new URL('../../fixtures/hostile-paths.txt', import.meta.url), 'utf8')
   .split('\n')

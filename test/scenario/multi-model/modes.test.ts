@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { createTestCardea } from '../../../src/index.ts'
-import { AS_ADMIN, GATE, member, now, openMultiModel, superuser, userToken } from '../../support/multi-model.ts'
+import { GATE, member, now, openMultiModel, superuser, userToken } from '../../support/multi-model.ts'
 import { ANN, FORBIDDEN, MAX, openWithUsers, ROB, refusal } from '../../support/multi-model-users.ts'
 import { request, sendRaw } from '../../support/raw.ts'
+import { AS_ADMIN } from '../../support/request.ts'
 
 const OFF = { server: { authentication: false } }
 
@@ -27,7 +28,7 @@ describe('authentication off', () => {
       '/',
     ]) {
       assert.equal((await ask('GET', path)).status, 200, path)
-      assert.equal((await ask('GET', path, { auth: 'Basic x' })).status, 200, path)
+      assert.equal((await ask('GET', path, { as: 'Basic x' })).status, 200, path)
     }
   })
   it('allows changes only to administrators and superusers', async (t) => {
@@ -48,15 +49,15 @@ describe('authentication off', () => {
     ]
     for (const [method, path, json] of changes) {
       for (const auth of [undefined, 'Basic eDp5', 'Bearer x.y.z', ROB]) {
-        const answer = await ask(method, path, { ...(auth ? { auth } : {}), ...(json ? { json } : {}) })
+        const answer = await ask(method, path, { ...(auth ? { as: auth } : {}), ...(json ? { body: json } : {}) })
         const isOwnCheck = method === 'POST' && path === '/_api/user/ann' && auth === ROB
         assert.equal(answer.status, isOwnCheck ? 200 : 403, `${method} ${path} ${auth}`)
       }
     }
     assert.deepEqual((await ask('DELETE', '/_api/user/ann')).json, FORBIDDEN)
-    assert.equal((await ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user: 'new' } })).status, 201)
-    assert.equal((await ask('DELETE', '/_api/user/new', { auth: superuser() })).status, 202)
-    assert.equal((await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { passwd: 'pear' } })).status, 200)
+    assert.equal((await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user: 'new' } })).status, 201)
+    assert.equal((await ask('DELETE', '/_api/user/new', { as: superuser() })).status, 202)
+    assert.equal((await ask('PATCH', '/_api/user/ann', { as: ANN, body: { passwd: 'pear' } })).status, 200)
   })
   it('reports an unknown database', async (t) => {
     const { ask } = await openMultiModel(t, OFF)
@@ -64,7 +65,7 @@ describe('authentication off', () => {
   })
   it('ignores the allowed_paths of a token', async (t) => {
     const { ask } = await openMultiModel(t, OFF)
-    assert.equal((await ask('GET', '/_api/version', { auth: superuser({ allowed_paths: ['/x'] }) })).status, 200)
+    assert.equal((await ask('GET', '/_api/version', { as: superuser({ allowed_paths: ['/x'] }) })).status, 200)
   })
 })
 
@@ -104,9 +105,9 @@ describe('--server.role', () => {
     it(`${role}: superuser tokens only`, async (t) => {
       const { ask } = await openMultiModel(t, { server: { role } })
       const path = '/_admin/server/role'
-      assert.equal((await ask('GET', path, { auth: superuser() })).status, 200)
+      assert.equal((await ask('GET', path, { as: superuser() })).status, 200)
       for (const auth of [AS_ADMIN, userToken('admin'), userToken('admin', { iat: now() })]) {
-        assert.deepEqual((await ask('GET', path, { auth })).json, GATE)
+        assert.deepEqual((await ask('GET', path, { as: auth })).json, GATE)
       }
       const users = refusal(401, 401, 'This server does not support users')
       for (const [method, target] of [
@@ -114,7 +115,7 @@ describe('--server.role', () => {
         ['POST', '/_open/auth/renew'],
         ['DELETE', '/_open/auth'],
       ] as const) {
-        assert.deepEqual((await ask(method, target, { json: {} })).json, users)
+        assert.deepEqual((await ask(method, target, { body: {} })).json, users)
       }
       assert.equal((await ask('GET', '/_admin/server/availability')).status, 200)
     })
@@ -134,23 +135,23 @@ describe('paths about the server', () => {
   for (const [path, json] of rows) {
     it(path, async (t) => {
       const { ask } = await openWithUsers(t)
-      assert.deepEqual((await ask('GET', path, { auth: ROB })).json, json)
-      assert.equal((await ask('DELETE', path, { auth: AS_ADMIN })).status, 405)
+      assert.deepEqual((await ask('GET', path, { as: ROB })).json, json)
+      assert.equal((await ask('DELETE', path, { as: AS_ADMIN })).status, 405)
     })
   }
   it('/_api/version?details=true', async (t) => {
     const { ask } = await openMultiModel(t)
-    const { json } = await ask('GET', '/_api/version?details=true', { auth: AS_ADMIN })
+    const { json } = await ask('GET', '/_api/version?details=true', { as: AS_ADMIN })
     assert.equal(member(member(json, 'details'), 'mode'), 'server')
   })
   it('/_admin/status', async (t) => {
     const { ask } = await openMultiModel(t)
-    const { json } = await ask('GET', '/_admin/status', { auth: AS_ADMIN })
+    const { json } = await ask('GET', '/_admin/status', { as: AS_ADMIN })
     assert.deepEqual([member(json, 'server'), member(json, 'mode')], ['arango', 'server'])
   })
   it('unknown path below /_admin/server', async (t) => {
     const { ask } = await openMultiModel(t)
-    const { json } = await ask('GET', '/_admin/server/nothing', { auth: AS_ADMIN })
+    const { json } = await ask('GET', '/_admin/server/nothing', { as: AS_ADMIN })
     assert.deepEqual(json, refusal(404, 404, "unknown path '/_admin/server/nothing'"))
   })
 })
@@ -160,13 +161,13 @@ describe('--server.harden', () => {
   it('shows versions and status only to managers of the server', async (t) => {
     const { ask } = await openWithUsers(t, HARDENED)
     for (const path of ['/_api/version', '/_admin/version', '/_api/version?details=true']) {
-      assert.deepEqual((await ask('GET', path, { auth: ROB })).json, { server: 'arango', license: 'community' })
+      assert.deepEqual((await ask('GET', path, { as: ROB })).json, { server: 'arango', license: 'community' })
       for (const auth of [AS_ADMIN, MAX, superuser()]) {
-        assert.equal(member((await ask('GET', path, { auth })).json, 'version'), '3.12.5')
+        assert.equal(member((await ask('GET', path, { as: auth })).json, 'version'), '3.12.5')
       }
     }
-    assert.deepEqual((await ask('GET', '/_admin/status', { auth: ROB })).json, FORBIDDEN)
-    assert.equal((await ask('GET', '/_admin/status', { auth: AS_ADMIN })).status, 200)
+    assert.deepEqual((await ask('GET', '/_admin/status', { as: ROB })).json, FORBIDDEN)
+    assert.equal((await ask('GET', '/_admin/status', { as: AS_ADMIN })).status, 200)
   })
 })
 
@@ -176,7 +177,7 @@ describe('options for tokens', () => {
       auth: { 'minimal-jwt-expiry-time': 2, 'maximal-jwt-expiry-time': 100_000 },
     })
     const status = async (expiryTime: number) =>
-      (await ask('POST', '/_open/auth', { json: { username: 'admin', password: 'adminpw', expiryTime } })).status
+      (await ask('POST', '/_open/auth', { body: { username: 'admin', password: 'adminpw', expiryTime } })).status
     assert.deepEqual(
       [await status(1), await status(2), await status(100_000), await status(100_001)],
       [400, 200, 200, 400],

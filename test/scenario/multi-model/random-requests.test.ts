@@ -2,16 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import {
-  AS_ADMIN,
-  basic,
-  type MultiModel,
-  now,
-  openMultiModel,
-  superuser,
-  userToken,
-} from '../../support/multi-model.ts'
+import { type MultiModel, now, openMultiModel, superuser, userToken } from '../../support/multi-model.ts'
 import { sendRaw } from '../../support/raw.ts'
+import { AS_ADMIN, basic } from '../../support/request.ts'
 
 const ROUTES = [
   '/',
@@ -172,7 +165,7 @@ for (const [name, options] of [
       )
       port = Number(new URL(door.url).port)
       for (const user of ['ann', 'rob']) {
-        await door.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user, passwd: 'apple' } })
+        await door.ask('POST', '/_api/user', { as: AS_ADMIN, body: { user, passwd: 'apple' } })
       }
     })
     after(() => close())

@@ -36,7 +36,7 @@ it('rotating secrets under load rejects no valid token and accepts no invalid on
   const issued = new Map<number, string>([[0, await signIn('admin', 'adminpw')]])
   const load = startLoad(ask, known, issued)
   const reload = async (signer: number) => {
-    const answer = await ask('POST', '/_admin/server/jwt', { auth: superuser({}, { secret: secretOf(signer) }) })
+    const answer = await ask('POST', '/_admin/server/jwt', { as: superuser({}, { secret: secretOf(signer) }) })
     assert.equal(answer.status, 200, answer.body)
   }
 
@@ -71,7 +71,7 @@ function startLoad(ask: MultiModel['ask'], known: Known, issued: ReadonlyMap<num
   let isOver = false
   const tryOne = async (number: number, auth: string, isExpected: () => boolean, status: number) => {
     if (!isExpected()) return
-    const answer = await ask('GET', VERSION, { auth })
+    const answer = await ask('GET', VERSION, { as: auth })
     asked += 1
     if (isExpected() && answer.status !== status) problems.push(`secret ${number}: ${answer.status}, not ${status}`)
   }

@@ -5,12 +5,13 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { type Asked, member, openMultiModel, superuser } from '../../support/multi-model.ts'
+import { member, openMultiModel, superuser } from '../../support/multi-model.ts'
+import type { Request } from '../../support/request.ts'
 
 const JWT = '/_admin/server/jwt'
 const VERSION = '/_api/version'
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
-const by = (secret: string): Asked => ({ auth: superuser({}, { secret }) })
+const by = (secret: string): Pick<Request, 'as'> => ({ as: superuser({}, { secret }) })
 const [ONE, TWO, THREE] = ['jwtsecret-1', 'jwtsecret-2', 'jwtsecret-3'] as const
 const digests = (active: string, ...passive: string[]) => ({
   error: false,
@@ -50,7 +51,7 @@ describe('the shown digest', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
     const { ask } = await openFile(t, join(createFolder(t, { key: `\n${pem}\n` }), 'key'))
-    assert.deepEqual((await ask('GET', JWT, { auth: superuser({}, { es256: privateKey }) })).json, digests(pem.trim()))
+    assert.deepEqual((await ask('GET', JWT, { as: superuser({}, { es256: privateKey }) })).json, digests(pem.trim()))
   })
 })
 
@@ -135,11 +136,11 @@ describe('reload', () => {
     const door = await openFolder(t, folder)
     const { ask } = door
     const issued = await door.signIn('admin', 'adminpw')
-    assert.equal((await ask('GET', VERSION, { auth: issued })).status, 200)
+    assert.equal((await ask('GET', VERSION, { as: issued })).status, 200)
     writeFileSync(join(folder, '1'), THREE)
     rmSync(join(folder, '2'))
     assert.deepEqual((await ask('POST', JWT, by(ONE))).json, digests(THREE, TWO))
-    assert.equal((await ask('GET', VERSION, { auth: issued })).status, 401)
+    assert.equal((await ask('GET', VERSION, { as: issued })).status, 401)
     for (const [secret, status] of [
       [ONE, 401],
       [TWO, 200],
@@ -150,7 +151,7 @@ describe('reload', () => {
     const fresh = await door.signIn('admin', 'adminpw')
     rmSync(join(folder, '3'))
     await ask('POST', JWT, by(THREE))
-    assert.equal((await ask('GET', VERSION, { auth: fresh })).status, 200)
+    assert.equal((await ask('GET', VERSION, { as: fresh })).status, 200)
   })
 
   const rows: readonly { name: string; spoil: (folder: string) => void; errorNum: number; message: RegExp }[] = [
@@ -214,7 +215,7 @@ describe('reload', () => {
       assert.deepEqual([status, member(json, 'code'), member(json, 'errorNum')], [400, 400, errorNum])
       assert.match(String(member(json, 'errorMessage')), message)
       assert.deepEqual((await ask('GET', JWT, by(ONE))).json, digests(ONE))
-      assert.equal((await ask('GET', VERSION, { auth: issued })).status, 200)
+      assert.equal((await ask('GET', VERSION, { as: issued })).status, 200)
     })
   }
 
@@ -236,7 +237,7 @@ describe('reload', () => {
   it('rejects other methods', async (t) => {
     const { ask } = await openMultiModel(t)
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
-      assert.equal((await ask(method, JWT, { auth: superuser() })).status, 405)
+      assert.equal((await ask(method, JWT, { as: superuser() })).status, 405)
     }
   })
 })

@@ -1,7 +1,7 @@
 // Answers of the real server in small matters that tools look at.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AS_ADMIN, member, openMultiModel, superuser } from '../../support/multi-model.ts'
+import { member, openMultiModel, superuser } from '../../support/multi-model.ts'
 import {
   ANN,
   FORBIDDEN,
@@ -12,11 +12,10 @@ import {
   refusal,
   runRows,
 } from '../../support/multi-model-users.ts'
-import { ADMIN, send } from '../../support/request.ts'
+import { ADMIN, AS_ADMIN, send } from '../../support/request.ts'
 import { startServer } from '../../support/server.ts'
 import { openBackend } from '../../support/upstream.ts'
 
-const auth = AS_ADMIN
 const wrapped = (result: unknown) => ({ error: false, code: 200, result })
 const DONE = { error: false, code: 200 }
 const MODE = '/_admin/server/mode'
@@ -28,7 +27,7 @@ describe('details of the users API', () => {
       'shows none for a collection of an unknown database',
       'GET',
       '/_api/user/ann/database/no/c',
-      { auth },
+      { as: AS_ADMIN },
       200,
       wrapped('none'),
     ],
@@ -36,36 +35,36 @@ describe('details of the users API', () => {
       'also for a user with a grant on the system database',
       'GET',
       '/_api/user/max/database/no/c',
-      { auth },
+      { as: AS_ADMIN },
       200,
       wrapped('none'),
     ],
-    ['shows null if no configuration is stored', 'GET', '/_api/user/ann/config', { auth: ANN }, 200, wrapped(null)],
-    ['PUT of an unknown user without a body', 'PUT', '/_api/user/unknown', { auth }, 404, NOT_FOUND],
-    ['PATCH of an unknown user without a body', 'PATCH', '/_api/user/unknown', { auth }, 404, NOT_FOUND],
-    ['PATCH of an unknown user by another user', 'PATCH', '/_api/user/unknown', { auth: ANN }, 403, FORBIDDEN],
+    ['shows null if no configuration is stored', 'GET', '/_api/user/ann/config', { as: ANN }, 200, wrapped(null)],
+    ['PUT of an unknown user without a body', 'PUT', '/_api/user/unknown', { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['PATCH of an unknown user without a body', 'PATCH', '/_api/user/unknown', { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['PATCH of an unknown user by another user', 'PATCH', '/_api/user/unknown', { as: ANN }, 403, FORBIDDEN],
   ])
 
   it('full=true lists databases without a grant as undefined', async (t) => {
     const { ask } = await openWithUsers(t)
-    const { json } = await ask('GET', '/_api/user/ann/database?full=true', { auth: ANN })
+    const { json } = await ask('GET', '/_api/user/ann/database?full=true', { as: ANN })
     assert.deepEqual(member(member(json, 'result'), '*'), { permission: 'none' })
   })
 
   it('the status contains the process id', async (t) => {
     const { ask } = await openWithUsers(t)
-    const { json } = await ask('GET', '/_admin/status', { auth })
+    const { json } = await ask('GET', '/_admin/status', { as: AS_ADMIN })
     assert.equal(member(json, 'pid'), process.pid)
   })
 })
 
 describe('/_admin/auth/reload', () => {
   runRows([
-    ['GET by an administrator', 'GET', '/_admin/auth/reload', { auth }, 200, DONE],
-    ['POST by an administrator', 'POST', '/_admin/auth/reload', { auth }, 200, DONE],
-    ['by a user who may write the system database', 'POST', '/_admin/auth/reload', { auth: MAX }, 200, DONE],
-    ['by a superuser token', 'POST', '/_admin/auth/reload', { auth: superuser() }, 200, DONE],
-    ['by a user who may only read it', 'POST', '/_admin/auth/reload', { auth: ROB }, 403, FORBIDDEN],
+    ['GET by an administrator', 'GET', '/_admin/auth/reload', { as: AS_ADMIN }, 200, DONE],
+    ['POST by an administrator', 'POST', '/_admin/auth/reload', { as: AS_ADMIN }, 200, DONE],
+    ['by a user who may write the system database', 'POST', '/_admin/auth/reload', { as: MAX }, 200, DONE],
+    ['by a superuser token', 'POST', '/_admin/auth/reload', { as: superuser() }, 200, DONE],
+    ['by a user who may only read it', 'POST', '/_admin/auth/reload', { as: ROB }, 403, FORBIDDEN],
   ])
 
   it('is never forwarded', async (t) => {
@@ -81,23 +80,30 @@ describe('/_admin/auth/reload', () => {
 
 describe('read-only mode without an upstream', () => {
   runRows([
-    ['is off at first', 'GET', MODE, { auth: ROB }, 200, mode('default')],
-    ['is set by an administrator', 'PUT', MODE, { auth, json: { mode: 'readonly' } }, 200, mode('readonly')],
+    ['is off at first', 'GET', MODE, { as: ROB }, 200, mode('default')],
+    ['is set by an administrator', 'PUT', MODE, { as: AS_ADMIN, body: { mode: 'readonly' } }, 200, mode('readonly')],
     [
       'is set by a user who may write the system database',
       'PUT',
       MODE,
-      { auth: MAX, json: { mode: 'readonly' } },
+      { as: MAX, body: { mode: 'readonly' } },
       200,
       mode('readonly'),
     ],
-    ['is not set by another user', 'PUT', MODE, { auth: ROB, json: { mode: 'readonly' } }, 403, FORBIDDEN],
-    ['rejects an unknown mode', 'PUT', MODE, { auth, json: { mode: 'testi' } }, 400, refusal(400, 400, 'mode invalid')],
+    ['is not set by another user', 'PUT', MODE, { as: ROB, body: { mode: 'readonly' } }, 403, FORBIDDEN],
+    [
+      'rejects an unknown mode',
+      'PUT',
+      MODE,
+      { as: AS_ADMIN, body: { mode: 'testi' } },
+      400,
+      refusal(400, 400, 'mode invalid'),
+    ],
     [
       'rejects a mode that is not a string',
       'PUT',
       MODE,
-      { auth, json: { mode: 1 } },
+      { as: AS_ADMIN, body: { mode: 1 } },
       400,
       refusal(400, 400, 'mode must be a string'),
     ],
@@ -105,7 +111,7 @@ describe('read-only mode without an upstream', () => {
       'rejects a body that is not an object',
       'PUT',
       MODE,
-      { auth, json: 'readonly' },
+      { as: AS_ADMIN, body: '"readonly"' },
       400,
       refusal(400, 400, 'body must be an object'),
     ],
@@ -113,9 +119,9 @@ describe('read-only mode without an upstream', () => {
 
   it('caps the shown levels, except with configured=true', async (t) => {
     const { ask } = await openWithUsers(t)
-    await ask('PUT', MODE, { auth, json: { mode: 'readonly' } })
+    await ask('PUT', MODE, { as: AS_ADMIN, body: { mode: 'readonly' } })
     const level = async (path: string) =>
-      member((await ask('GET', `/_api/user/max/database${path}`, { auth })).json, 'result')
+      member((await ask('GET', `/_api/user/max/database${path}`, { as: AS_ADMIN })).json, 'result')
     assert.equal(await level('/_system'), 'ro')
     assert.equal(await level('/_system?configured=true'), 'rw')
     assert.equal(await level('/_system/orders'), 'ro')
@@ -125,18 +131,18 @@ describe('read-only mode without an upstream', () => {
 
   it('is shown in availability and status, and can be ended', async (t) => {
     const { ask } = await openWithUsers(t)
-    await ask('PUT', MODE, { auth: MAX, json: { mode: 'readonly' } })
+    await ask('PUT', MODE, { as: MAX, body: { mode: 'readonly' } })
     assert.deepEqual((await ask('GET', '/_admin/server/availability')).json, mode('readonly'))
-    const { json } = await ask('GET', '/_admin/status', { auth })
+    const { json } = await ask('GET', '/_admin/status', { as: AS_ADMIN })
     assert.equal(member(member(json, 'serverInfo'), 'readOnly'), true)
     assert.equal(member(member(json, 'serverInfo'), 'writeOpsEnabled'), false)
-    assert.deepEqual((await ask('PUT', MODE, { auth: MAX, json: { mode: 'default' } })).json, mode('default'))
+    assert.deepEqual((await ask('PUT', MODE, { as: MAX, body: { mode: 'default' } })).json, mode('default'))
   })
 
   it('is not set by an anonymous request with authentication off', async (t) => {
     const { ask } = await openMultiModel(t, { server: { authentication: false } })
-    assert.equal((await ask('PUT', MODE, { json: { mode: 'readonly' } })).status, 403)
+    assert.equal((await ask('PUT', MODE, { body: { mode: 'readonly' } })).status, 403)
     assert.deepEqual((await ask('GET', MODE, {})).json, mode('default'))
-    assert.equal((await ask('PUT', MODE, { auth, json: { mode: 'readonly' } })).status, 200)
+    assert.equal((await ask('PUT', MODE, { as: AS_ADMIN, body: { mode: 'readonly' } })).status, 200)
   })
 })

@@ -3,8 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { renderCode } from '../../../src/directory/totp.ts'
 import {
-  AS_ADMIN,
-  basic,
   GATE,
   type MultiModel,
   makeToken,
@@ -16,7 +14,7 @@ import {
   userToken,
 } from '../../support/multi-model.ts'
 import { sendRaw } from '../../support/raw.ts'
-import { send } from '../../support/request.ts'
+import { AS_ADMIN, basic, send } from '../../support/request.ts'
 
 const AUTH = '/_open/auth'
 const ANN = { username: 'ann', password: 'apple' }
@@ -35,11 +33,11 @@ async function openWithAnn(t: TestContext, options: Parameters<typeof openMultiM
 }
 
 async function createUser({ ask }: MultiModel, user: string, passwd: string) {
-  assert.equal((await ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user, passwd } })).status, 201)
+  assert.equal((await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user, passwd } })).status, 201)
 }
 
 const change = ({ ask }: MultiModel, user: string, json: object) =>
-  ask('PATCH', `/_api/user/${user}`, { auth: AS_ADMIN, json })
+  ask('PATCH', `/_api/user/${user}`, { as: AS_ADMIN, body: json })
 
 describe('the body of a sign-in', () => {
   const json = { 'Content-Type': 'application/json' }
@@ -120,7 +118,7 @@ describe('the body of a sign-in', () => {
   for (const { name, text, headers = json, body } of rows) {
     it(name, async (t) => {
       const { ask } = await openMultiModel(t)
-      assert.deepEqual((await ask('POST', AUTH, { text, headers })).json, body)
+      assert.deepEqual((await ask('POST', AUTH, { body: text, headers })).json, body)
     })
   }
   it('not UTF-8', async (t) => {
@@ -131,7 +129,7 @@ describe('the body of a sign-in', () => {
   })
   it('rejects VelocyPack', async (t) => {
     const { ask } = await openMultiModel(t)
-    const answer = await ask('POST', AUTH, { text: 'x', headers: { 'Content-Type': 'application/x-velocypack' } })
+    const answer = await ask('POST', AUTH, { body: 'x', headers: { 'Content-Type': 'application/x-velocypack' } })
     assert.equal(answer.status, 415)
   })
   for (const method of ['GET', 'PUT', 'PATCH', 'HEAD']) {
@@ -152,13 +150,13 @@ describe('the body of a sign-in', () => {
 describe('sign-in', () => {
   it('issues a token with the requested lifetime', async (t) => {
     const { ask } = await openWithAnn(t)
-    const { json } = await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60.9 } })
+    const { json } = await ask('POST', AUTH, { body: { ...ANN, expiryTime: 60.9 } })
     const { iat, exp } = readClaims(member(json, 'jwt'))
     assert.equal(Number(exp) - Number(iat), 60)
   })
   it('issues the claims in the order of the real server, then our own', async (t) => {
     const { ask } = await openWithAnn(t)
-    const { json } = await ask('POST', AUTH, { json: ANN })
+    const { json } = await ask('POST', AUTH, { body: ANN })
     const claims = readClaims(member(json, 'jwt'))
     assert.deepEqual(Object.keys(claims), ['preferred_username', 'iss', 'iat', 'exp', 'jti', 'cdg'])
     assert.deepEqual([claims['preferred_username'], claims['iss']], ['ann', 'arangodb'])
@@ -167,25 +165,25 @@ describe('sign-in', () => {
   for (const path of ['/_db/_system/_open/auth', '/_open/auth/', '/_open/auth/foo', '/_open/auth/renew/x']) {
     it(`also at ${path}`, async (t) => {
       const { ask } = await openWithAnn(t)
-      assert.equal((await ask('POST', path, { json: ANN })).status, 200)
+      assert.equal((await ask('POST', path, { body: ANN })).status, 200)
     })
   }
   it('works in a database that a user was granted, not in an unknown one', async (t) => {
     const door = await openWithAnn(t)
     const { ask } = door
-    assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { json: ANN })).json, GATE)
+    assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { body: ANN })).json, GATE)
     await createUser(door, 'bob', 'b')
-    await ask('PUT', '/_api/user/bob/database/shop', { auth: AS_ADMIN, json: { grant: 'ro' } })
-    assert.equal((await ask('POST', '/_db/shop/_open/auth', { json: ANN })).status, 200)
-    await ask('DELETE', '/_api/user/bob/database/shop', { auth: AS_ADMIN })
-    assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { json: ANN })).json, GATE)
+    await ask('PUT', '/_api/user/bob/database/shop', { as: AS_ADMIN, body: { grant: 'ro' } })
+    assert.equal((await ask('POST', '/_db/shop/_open/auth', { body: ANN })).status, 200)
+    await ask('DELETE', '/_api/user/bob/database/shop', { as: AS_ADMIN })
+    assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { body: ANN })).json, GATE)
   })
   it('ignores a wrong credential in the header, which counts as no failure', async (t) => {
     const { ask } = await openWithAnn(t, { chttpd_auth_lockout: { threshold: 2 } })
     for (let i = 0; i < 5; i += 1) {
-      assert.equal((await ask('POST', AUTH, { json: ANN, auth: basic('ann', 'wrong') })).status, 200)
+      assert.equal((await ask('POST', AUTH, { body: ANN, as: basic('ann', 'wrong') })).status, 200)
     }
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', 'apple') })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: basic('ann', 'apple') })).status, 200)
   })
   it('unknown name, wrong password, inactive and locked user look alike', async (t) => {
     const door = await openWithAnn(t, { chttpd_auth_lockout: { threshold: 3 } })
@@ -203,21 +201,21 @@ describe('sign-in', () => {
       { username: 'a:b', password: 'x' },
       { username: 'x'.repeat(10_000), password: 'x' },
     ]
-    for (const json of attempts) assert.deepEqual((await door.ask('POST', AUTH, { json })).json, WRONG)
+    for (const json of attempts) assert.deepEqual((await door.ask('POST', AUTH, { body: json })).json, WRONG)
   })
   it('accepts an empty password', async (t) => {
     const door = await openMultiModel(t)
-    assert.equal((await door.ask('POST', '/_api/user', { auth: AS_ADMIN, json: { user: 'eva' } })).status, 201)
-    assert.equal((await door.ask('POST', AUTH, { json: { username: 'eva', password: '' } })).status, 200)
+    assert.equal((await door.ask('POST', '/_api/user', { as: AS_ADMIN, body: { user: 'eva' } })).status, 201)
+    assert.equal((await door.ask('POST', AUTH, { body: { username: 'eva', password: '' } })).status, 200)
   })
   it('compares passwords without normalisation', async (t) => {
     const door = await openMultiModel(t)
     await createUser(door, 'uma', 'pä:ss ')
-    assert.equal((await door.ask('POST', AUTH, { json: { username: 'uma', password: 'pä:ss ' } })).status, 200)
+    assert.equal((await door.ask('POST', AUTH, { body: { username: 'uma', password: 'pä:ss ' } })).status, 200)
     for (const password of ['pä:ss', 'pa\u0308:ss ', 'PÄ:SS ', 'pä:ss \0']) {
-      assert.equal((await door.ask('POST', AUTH, { json: { username: 'uma', password } })).status, 401)
+      assert.equal((await door.ask('POST', AUTH, { body: { username: 'uma', password } })).status, 401)
     }
-    assert.equal((await door.ask('GET', '/_api/user/uma', { auth: basic('uma', 'pä:ss ') })).status, 200)
+    assert.equal((await door.ask('GET', '/_api/user/uma', { as: basic('uma', 'pä:ss ') })).status, 200)
   })
 })
 
@@ -235,7 +233,7 @@ describe('a second factor', () => {
     assert.equal(made.status, 201, made.body)
     return door
   }
-  const tess = (token?: string) => ({ json: { username: 'tess', password: 'pw', ...(token ? { token } : {}) } })
+  const tess = (token?: string) => ({ body: { username: 'tess', password: 'pw', ...(token ? { token } : {}) } })
 
   it('is required, and a code is accepted once', async (t) => {
     const { ask } = await openWithFactor(t)
@@ -247,18 +245,18 @@ describe('a second factor', () => {
   })
   it('cannot be bypassed with Basic', async (t) => {
     const { ask } = await openWithFactor(t)
-    assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', 'pw') })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/tess', { as: basic('tess', 'pw') })).status, 401)
   })
   async function createToken({ ask }: Pick<MultiModel, 'ask'>): Promise<string> {
     const json = { name: 'x', valid_until: now() + 100 }
-    return Object((await ask('POST', '/_api/token/tess', { auth: AS_ADMIN, json })).json).token
+    return Object((await ask('POST', '/_api/token/tess', { as: AS_ADMIN, body: json })).json).token
   }
   it('cannot be bypassed with an access token', async (t) => {
     const door = await openWithFactor(t)
     const token = await createToken(door)
-    assert.equal((await door.ask('GET', '/_api/user/tess', { auth: basic('tess', token) })).status, 401)
+    assert.equal((await door.ask('GET', '/_api/user/tess', { as: basic('tess', token) })).status, 401)
     for (const code of [{}, { token: '' }, { token: '000000x' }]) {
-      const answer = await door.ask('POST', AUTH, { json: { username: 'tess', password: token, ...code } })
+      const answer = await door.ask('POST', AUTH, { body: { username: 'tess', password: token, ...code } })
       assert.deepEqual(answer.json, WRONG)
     }
   })
@@ -266,32 +264,32 @@ describe('a second factor', () => {
     for (const username of ['tess', '']) {
       const door = await openWithFactor(t)
       const json = { username, password: await createToken(door), token: codeNow() }
-      const { json: got } = await door.ask('POST', AUTH, { json })
+      const { json: got } = await door.ask('POST', AUTH, { body: json })
       const auth = `Bearer ${member(got, 'jwt')}`
-      assert.equal((await door.ask('GET', '/_api/user/tess', { auth })).status, 200)
-      assert.deepEqual((await door.ask('POST', AUTH, { json })).json, WRONG, 'a code is accepted once')
-      await door.ask('DELETE', '/_api/token/tess/1', { auth: AS_ADMIN })
-      assert.equal((await door.ask('GET', '/_api/user/tess', { auth })).status, 401)
+      assert.equal((await door.ask('GET', '/_api/user/tess', { as: auth })).status, 200)
+      assert.deepEqual((await door.ask('POST', AUTH, { body: json })).json, WRONG, 'a code is accepted once')
+      await door.ask('DELETE', '/_api/token/tess/1', { as: AS_ADMIN })
+      assert.equal((await door.ask('GET', '/_api/user/tess', { as: auth })).status, 401)
     }
   })
   it('limits guesses made with an access token', async (t) => {
     const door = await openWithFactor(t, { chttpd_auth_lockout: { threshold: 3 } })
     const password = await createToken(door)
-    const guess = (token: string) => door.ask('POST', AUTH, { json: { username: 'tess', password, token } })
+    const guess = (token: string) => door.ask('POST', AUTH, { body: { username: 'tess', password, token } })
     await Promise.all(['00000x', '00001x', '00002x'].map(guess))
     assert.deepEqual((await guess(codeNow())).json, WRONG)
   })
   it('is not required where only the password is checked', async (t) => {
     const { ask } = await openWithFactor(t)
     const check = async (passwd: string) =>
-      (await ask('POST', '/_api/user/tess', { auth: AS_ADMIN, json: { passwd } })).status
+      (await ask('POST', '/_api/user/tess', { as: AS_ADMIN, body: { passwd } })).status
     assert.deepEqual([await check('pw'), await check('pw'), await check('other')], [200, 200, 404])
-    assert.equal((await ask('GET', '/_api/user/tess', { auth: basic('tess', 'pw') })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/tess', { as: basic('tess', 'pw') })).status, 401)
     assert.deepEqual((await ask('POST', AUTH, tess())).json, WRONG)
   })
   it('must be a string', async (t) => {
     const { ask } = await openWithFactor(t)
-    const answer = await ask('POST', AUTH, { json: { username: 'tess', password: 'pw', token: 123456 } })
+    const answer = await ask('POST', AUTH, { body: { username: 'tess', password: 'pw', token: 123456 } })
     assert.equal(answer.status, 400)
   })
 })
@@ -304,49 +302,49 @@ describe('renewal', () => {
     const { ask } = await openWithAnn(t)
     const credentials = [undefined, basic('ann', 'apple'), superuser(), userToken('ann', { exp: now() - 1 })]
     for (const auth of credentials)
-      assert.deepEqual((await ask('POST', RENEW, auth ? { auth } : {})).json, USER_NOT_FOUND)
+      assert.deepEqual((await ask('POST', RENEW, auth ? { as: auth } : {})).json, USER_NOT_FOUND)
   })
   it('issues no new token long before expiry, or if it never expires', async (t) => {
     const { ask, signIn } = await openWithAnn(t)
     const endless = `Bearer ${makeToken({ iss: 'arangodb', preferred_username: 'ann' })}`
     for (const auth of [await signIn('ann', 'apple'), userToken('ann', { exp: now() + 160 }), endless]) {
-      const answer = await ask('POST', RENEW, { auth })
+      const answer = await ask('POST', RENEW, { as: auth })
       assert.deepEqual([answer.status, answer.json], [200, {}])
     }
   })
   it('issues a new token of the same session shortly before expiry', async (t) => {
     const { ask } = await openWithAnn(t, { server: { 'session-timeout': 500 } })
-    const first = member((await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60 } })).json, 'jwt')
-    const second = member((await ask('POST', RENEW, { auth: `Bearer ${first}`, text: 'ignored' })).json, 'jwt')
+    const first = member((await ask('POST', AUTH, { body: { ...ANN, expiryTime: 60 } })).json, 'jwt')
+    const second = member((await ask('POST', RENEW, { as: `Bearer ${first}`, body: 'ignored' })).json, 'jwt')
     const [before, after] = [readClaims(first), readClaims(second)]
     assert.equal(before['jti'], after['jti'])
     assert.equal(Number(after['exp']) - Number(after['iat']), 500)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: `Bearer ${second}` })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: `Bearer ${second}` })).status, 200)
   })
   it('opens a session for a token that another program signed', async (t) => {
     const { ask } = await openWithAnn(t)
-    const { json } = await ask('POST', RENEW, { auth: userToken('ann', { exp: now() + 60 }) })
+    const { json } = await ask('POST', RENEW, { as: userToken('ann', { exp: now() + 60 }) })
     const auth = `Bearer ${member(json, 'jwt')}`
-    assert.equal((await ask('DELETE', AUTH, { auth })).status, 200)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 401)
+    assert.equal((await ask('DELETE', AUTH, { as: auth })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: auth })).status, 401)
   })
   it('of a token that another program signed, ended many times, ends its sessions and nothing else of the user', async (t) => {
     const { ask, signIn } = await openWithAnn(t)
     const own = await signIn('ann', 'apple')
     const foreign = userToken('ann', { exp: now() + 60 })
-    const renew = async () => `Bearer ${member((await ask('POST', RENEW, { auth: foreign })).json, 'jwt')}`
+    const renew = async () => `Bearer ${member((await ask('POST', RENEW, { as: foreign })).json, 'jwt')}`
     const kept = await renew()
-    for (let turn = 0; turn <= 100; turn += 1) await ask('DELETE', AUTH, { auth: await renew() })
-    assert.equal((await ask('POST', RENEW, { auth: foreign })).status, 401)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: kept })).status, 401)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: own })).status, 200)
+    for (let turn = 0; turn <= 100; turn += 1) await ask('DELETE', AUTH, { as: await renew() })
+    assert.equal((await ask('POST', RENEW, { as: foreign })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: kept })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: own })).status, 200)
   })
   it('keeps allowed_paths', async (t) => {
     const { ask } = await openWithAnn(t)
     const auth = userToken('ann', { exp: now() + 60, allowed_paths: [RENEW] })
-    const renewed = `Bearer ${member((await ask('POST', RENEW, { auth })).json, 'jwt')}`
-    assert.equal((await ask('POST', RENEW, { auth: renewed })).status, 200)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: renewed })).status, 401)
+    const renewed = `Bearer ${member((await ask('POST', RENEW, { as: auth })).json, 'jwt')}`
+    assert.equal((await ask('POST', RENEW, { as: renewed })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: renewed })).status, 401)
   })
 })
 
@@ -354,21 +352,21 @@ describe('ending a session', () => {
   it('ends all tokens of the session, renewed ones too, and no other session', async (t) => {
     const { ask, signIn } = await openWithAnn(t)
     const other = await signIn('ann', 'apple')
-    const first = `Bearer ${member((await ask('POST', AUTH, { json: { ...ANN, expiryTime: 60 } })).json, 'jwt')}`
-    const second = `Bearer ${member((await ask('POST', '/_open/auth/renew', { auth: first })).json, 'jwt')}`
-    const ended = await ask('DELETE', AUTH, { auth: first })
+    const first = `Bearer ${member((await ask('POST', AUTH, { body: { ...ANN, expiryTime: 60 } })).json, 'jwt')}`
+    const second = `Bearer ${member((await ask('POST', '/_open/auth/renew', { as: first })).json, 'jwt')}`
+    const ended = await ask('DELETE', AUTH, { as: first })
     assert.deepEqual([ended.status, ended.json], [200, { error: false, code: 200 }])
-    for (const auth of [first, second]) assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 401)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: other })).status, 200)
+    for (const auth of [first, second]) assert.equal((await ask('GET', '/_api/user/ann', { as: auth })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: other })).status, 200)
   })
   it('requires a token issued here', async (t) => {
     const { ask } = await openWithAnn(t)
     assert.deepEqual((await ask('DELETE', AUTH)).json, GATE)
-    assert.deepEqual((await ask('DELETE', AUTH, { auth: 'Bearer x.y.z' })).json, GATE)
+    assert.deepEqual((await ask('DELETE', AUTH, { as: 'Bearer x.y.z' })).json, GATE)
     // a password is not examined on this path
-    assert.deepEqual((await ask('DELETE', AUTH, { auth: basic('ann', 'apple') })).json, GATE)
+    assert.deepEqual((await ask('DELETE', AUTH, { as: basic('ann', 'apple') })).json, GATE)
     for (const auth of [superuser(), userToken('ann')]) {
-      const { json } = await ask('DELETE', AUTH, { auth })
+      const { json } = await ask('DELETE', AUTH, { as: auth })
       assert.deepEqual(json, refusal(400, 10, 'only a token issued here can be ended'))
     }
   })
@@ -379,10 +377,10 @@ describe('paths below /_open/auth', () => {
     const { ask, signIn } = await openWithAnn(t)
     const auth = await signIn('ann', 'apple')
     for (const path of ['/_open/auth/renew', '/_open/auth/other']) {
-      const answer = await ask('DELETE', path, { auth })
+      const answer = await ask('DELETE', path, { as: auth })
       assert.deepEqual([answer.status, answer.header('allow')], [405, 'POST'], path)
     }
-    assert.equal((await ask('GET', '/_api/user/ann', { auth })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: auth })).status, 200)
   })
 })
 
@@ -391,7 +389,7 @@ describe('tokens are revoked', () => {
     ['by a new password', (door) => change(door, 'ann', { passwd: 'pear' })],
     [
       'when the user is replaced with another password',
-      ({ ask }) => ask('PUT', '/_api/user/ann', { auth: AS_ADMIN, json: { passwd: 'pear' } }),
+      ({ ask }) => ask('PUT', '/_api/user/ann', { as: AS_ADMIN, body: { passwd: 'pear' } }),
     ],
     ['by a deactivation', (door) => change(door, 'ann', { active: false })],
     [
@@ -401,11 +399,11 @@ describe('tokens are revoked', () => {
         await change(door, 'ann', { active: true })
       },
     ],
-    ['by a deletion', ({ ask }) => ask('DELETE', '/_api/user/ann', { auth: AS_ADMIN })],
+    ['by a deletion', ({ ask }) => ask('DELETE', '/_api/user/ann', { as: AS_ADMIN })],
     [
       'by a deletion, even if the name is used again',
       async (door) => {
-        await door.ask('DELETE', '/_api/user/ann', { auth: AS_ADMIN })
+        await door.ask('DELETE', '/_api/user/ann', { as: AS_ADMIN })
         await createUser(door, 'ann', 'apple')
       },
     ],
@@ -416,10 +414,10 @@ describe('tokens are revoked', () => {
       const issued = await door.signIn('ann', 'apple')
       const foreign = userToken('ann', { iat: now() })
       for (const auth of [issued, foreign])
-        assert.equal((await door.ask('GET', '/_api/user/ann', { auth })).status, 200)
+        assert.equal((await door.ask('GET', '/_api/user/ann', { as: auth })).status, 200)
       await work(door)
       for (const auth of [issued, foreign, userToken('ann')]) {
-        assert.equal((await door.ask('GET', '/_api/user/ann', { auth })).status, 401)
+        assert.equal((await door.ask('GET', '/_api/user/ann', { as: auth })).status, 401)
       }
     })
   }
@@ -427,13 +425,13 @@ describe('tokens are revoked', () => {
     const door = await openWithAnn(t)
     await change(door, 'ann', { passwd: 'pear' })
     const auth = await door.signIn('ann', 'pear')
-    assert.equal((await door.ask('GET', '/_api/user/ann', { auth })).status, 200)
+    assert.equal((await door.ask('GET', '/_api/user/ann', { as: auth })).status, 200)
   })
   it('but not by a change of grants or of other data', async (t) => {
     const door = await openWithAnn(t)
     const auth = await door.signIn('ann', 'apple')
     await change(door, 'ann', { extra: { colour: 'red' } })
-    await door.ask('PUT', '/_api/user/ann/database/shop', { auth: AS_ADMIN, json: { grant: 'ro' } })
-    assert.equal((await door.ask('GET', '/_db/shop/_api/version', { auth })).status, 200)
+    await door.ask('PUT', '/_api/user/ann/database/shop', { as: AS_ADMIN, body: { grant: 'ro' } })
+    assert.equal((await door.ask('GET', '/_db/shop/_api/version', { as: auth })).status, 200)
   })
 })

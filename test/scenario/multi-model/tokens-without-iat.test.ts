@@ -1,14 +1,15 @@
 // A token that does not name the time it was signed cannot be ordered against a change of the password.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AS_ADMIN, now, superuser, userToken } from '../../support/multi-model.ts'
+import { now, superuser, userToken } from '../../support/multi-model.ts'
 import { openWithUsers } from '../../support/multi-model-users.ts'
+import { AS_ADMIN } from '../../support/request.ts'
 
 const OWN = '/_api/user/ann'
 const WITHOUT_IAT = userToken('ann')
 type Door = Awaited<ReturnType<typeof openWithUsers>>
 
-const statusOf = async ({ ask }: Door, auth: string) => (await ask('GET', OWN, { auth })).status
+const statusOf = async ({ ask }: Door, auth: string) => (await ask('GET', OWN, { as: auth })).status
 
 describe('a token without iat', () => {
   it('is accepted while no session of its user was ended', async (t) => {
@@ -22,7 +23,7 @@ describe('a token without iat', () => {
   for (const [name, ...changes] of ENDINGS)
     it(`is rejected after ${name}; one with a later iat is accepted`, async (t) => {
       const door = await openWithUsers(t)
-      for (const json of changes) assert.equal((await door.ask('PATCH', OWN, { auth: AS_ADMIN, json })).status, 200)
+      for (const json of changes) assert.equal((await door.ask('PATCH', OWN, { as: AS_ADMIN, body: json })).status, 200)
       assert.equal(await statusOf(door, WITHOUT_IAT), 401)
       assert.equal(await statusOf(door, userToken('ann', { iat: now() - 60 })), 401)
       assert.equal(await statusOf(door, userToken('ann', { iat: now() + 1 })), 200)
@@ -30,13 +31,13 @@ describe('a token without iat', () => {
 
   it('is accepted after the same password was set again', async (t) => {
     const door = await openWithUsers(t)
-    await door.ask('PATCH', OWN, { auth: AS_ADMIN, json: { passwd: 'apple' } })
+    await door.ask('PATCH', OWN, { as: AS_ADMIN, body: { passwd: 'apple' } })
     assert.equal(await statusOf(door, WITHOUT_IAT), 200)
   })
 
   it('of a superuser is not affected', async (t) => {
     const door = await openWithUsers(t)
-    await door.ask('PATCH', OWN, { auth: AS_ADMIN, json: { passwd: 'pear' } })
+    await door.ask('PATCH', OWN, { as: AS_ADMIN, body: { passwd: 'pear' } })
     assert.equal(await statusOf(door, superuser()), 200)
   })
 })

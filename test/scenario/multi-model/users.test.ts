@@ -1,7 +1,7 @@
 // /_api/user: the directory as drivers of the multi-model database manage it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AS_ADMIN, basic, GATE, member, openMultiModel, superuser } from '../../support/multi-model.ts'
+import { GATE, member, openMultiModel, superuser } from '../../support/multi-model.ts'
 import {
   ANN,
   FORBIDDEN,
@@ -14,49 +14,51 @@ import {
   runRows,
   shown,
 } from '../../support/multi-model-users.ts'
-import { send } from '../../support/request.ts'
-
-const auth = AS_ADMIN
+import { AS_ADMIN, basic, send } from '../../support/request.ts'
 
 describe('reading', () => {
   runRows([
-    ['the own user', 'GET', '/_api/user/ann', { auth: ANN }, 200, shown('ann')],
-    ['another user, as an administrator', 'GET', '/_api/user/ann', { auth }, 200, shown('ann')],
-    ['another user, as a superuser', 'GET', '/_api/user/ann', { auth: superuser() }, 200, shown('ann')],
-    ['another user, with rw on the system database', 'GET', '/_api/user/ann', { auth: MAX }, 200, shown('ann')],
-    ['another user', 'GET', '/_api/user/rob', { auth: ANN }, 403, NOT_OWNER],
-    ['an unknown user, which looks like another one', 'GET', '/_api/user/unknown', { auth: ANN }, 403, NOT_OWNER],
-    ['another user, with ro on the system database', 'GET', '/_api/user/ann', { auth: ROB }, 403, NOT_OWNER],
-    ['an unknown user', 'GET', '/_api/user/unknown', { auth }, 404, NOT_FOUND],
-    ['an administrator', 'GET', '/_api/user/admin', { auth }, 200, shown('admin')],
-    ['in another database', 'GET', '/_db/_system/_api/user/ann', { auth: ANN }, 200, shown('ann')],
-    ['in an unknown database', 'GET', '/_db/none/_api/user/ann', { auth: ANN }, 401, GATE],
+    ['the own user', 'GET', '/_api/user/ann', { as: ANN }, 200, shown('ann')],
+    ['another user, as an administrator', 'GET', '/_api/user/ann', { as: AS_ADMIN }, 200, shown('ann')],
+    ['another user, as a superuser', 'GET', '/_api/user/ann', { as: superuser() }, 200, shown('ann')],
+    ['another user, with rw on the system database', 'GET', '/_api/user/ann', { as: MAX }, 200, shown('ann')],
+    ['another user', 'GET', '/_api/user/rob', { as: ANN }, 403, NOT_OWNER],
+    ['an unknown user, which looks like another one', 'GET', '/_api/user/unknown', { as: ANN }, 403, NOT_OWNER],
+    ['another user, with ro on the system database', 'GET', '/_api/user/ann', { as: ROB }, 403, NOT_OWNER],
+    ['an unknown user', 'GET', '/_api/user/unknown', { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['an administrator', 'GET', '/_api/user/admin', { as: AS_ADMIN }, 200, shown('admin')],
+    ['in another database', 'GET', '/_db/_system/_api/user/ann', { as: ANN }, 200, shown('ann')],
+    ['in an unknown database', 'GET', '/_db/none/_api/user/ann', { as: ANN }, 401, GATE],
     ['without a credential', 'GET', '/_api/user/ann', {}, 401, GATE],
-    ['all, without any grant', 'GET', '/_api/user', { auth: ANN }, 401, GATE],
-    ['all, with ro on the system database', 'GET', '/_api/user', { auth: ROB }, 403, NOT_OWNER],
-    ['__proto__', 'GET', '/_api/user/__proto__', { auth }, 404, NOT_FOUND],
-    ['constructor', 'GET', '/_api/user/constructor', { auth }, 404, NOT_FOUND],
-    ['with HEAD', 'HEAD', '/_api/user/ann', { auth }, 200, undefined],
+    ['all, without any grant', 'GET', '/_api/user', { as: ANN }, 401, GATE],
+    ['all, with ro on the system database', 'GET', '/_api/user', { as: ROB }, 403, NOT_OWNER],
+    ['__proto__', 'GET', '/_api/user/__proto__', { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['constructor', 'GET', '/_api/user/constructor', { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['with HEAD', 'HEAD', '/_api/user/ann', { as: AS_ADMIN }, 200, undefined],
   ])
 
   it('lists each name once, administrators as active users, in byte order', async (t) => {
     const { ask } = await openWithUsers(t, { admins: { zoe: 'z', Ada: 'a' } })
-    await ask('POST', '/_api/user', { auth, json: { user: 'Zed', passwd: 'z', active: false, extra: { a: 1 } } })
-    const answer = await ask('GET', '/_api/user', { auth })
+    await ask('POST', '/_api/user', {
+      as: AS_ADMIN,
+      body: { user: 'Zed', passwd: 'z', active: false, extra: { a: 1 } },
+    })
+    const answer = await ask('GET', '/_api/user', { as: AS_ADMIN })
     const names = ['Ada', 'Zed', 'admin', 'ann', 'max', 'rob', 'zoe']
     const result = names.map((user) => ({ user, active: user !== 'Zed', extra: user === 'Zed' ? { a: 1 } : {} }))
     assert.deepEqual([answer.status, answer.json], [200, { error: false, code: 200, result }])
   })
   it('lists few users with a length and streams many', async (t) => {
     const { ask } = await openMultiModel(t)
-    const few = await ask('GET', '/_api/user', { auth })
+    const few = await ask('GET', '/_api/user', { as: AS_ADMIN })
     assert.deepEqual(
       [few.header('content-length'), few.header('transfer-encoding')],
       [String(few.body.length), undefined],
     )
     const extra = { much: 'x'.repeat(60_000) }
-    for (let at = 0; at < 20; at += 1) await ask('POST', '/_api/user', { auth, json: { user: `user-${at}`, extra } })
-    const many = await ask('GET', '/_api/user', { auth })
+    for (let at = 0; at < 20; at += 1)
+      await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user: `user-${at}`, extra } })
+    const many = await ask('GET', '/_api/user', { as: AS_ADMIN })
     assert.deepEqual([many.header('content-length'), many.header('transfer-encoding')], [undefined, 'chunked'])
     assert.equal(Object(member(many.json, 'result')).length, 21)
   })
@@ -64,10 +66,10 @@ describe('reading', () => {
     const { ask } = await openMultiModel(t)
     const names = Array.from({ length: 501 }, (_, index) => `user-${String(index).padStart(5, '0')}`)
     for (let at = 0; at < names.length; at += 50) {
-      const made = names.slice(at, at + 50).map((user) => ask('POST', '/_api/user', { auth, json: { user } }))
+      const made = names.slice(at, at + 50).map((user) => ask('POST', '/_api/user', { as: AS_ADMIN, body: { user } }))
       for (const answer of await Promise.all(made)) assert.equal(answer.status, 201)
     }
-    const result = member((await ask('GET', '/_api/user', { auth })).json, 'result')
+    const result = member((await ask('GET', '/_api/user', { as: AS_ADMIN })).json, 'result')
     assert.deepEqual(
       Object(result).map(({ user }: { user: string }) => user),
       ['admin', ...names],
@@ -76,7 +78,7 @@ describe('reading', () => {
 })
 
 describe('creating', () => {
-  const create = (json: unknown) => ({ auth, json })
+  const create = (body: unknown) => ({ as: AS_ADMIN, body })
   runRows([
     ['with a name alone', 'POST', '/_api/user', create({ user: 'new' }), 201, shown('new', {}, 201)],
     [
@@ -100,7 +102,7 @@ describe('creating', () => {
       'with rw on the system database',
       'POST',
       '/_api/user',
-      { auth: MAX, json: { user: 'new' } },
+      { as: MAX, body: { user: 'new' } },
       201,
       shown('new', {}, 201),
     ],
@@ -171,14 +173,14 @@ describe('creating', () => {
       400,
       refusal(400, 10, 'the data of a user must not exceed 65536 bytes'),
     ],
-    ['no body', 'POST', '/_api/user', { auth }, 400, refusal(400, 10, 'the body must be a JSON object')],
+    ['no body', 'POST', '/_api/user', { as: AS_ADMIN }, 400, refusal(400, 10, 'the body must be a JSON object')],
     ['a list', 'POST', '/_api/user', create([]), 400, refusal(400, 10, 'the body must be a JSON object')],
-    ['not JSON', 'POST', '/_api/user', { auth, text: '{' }, 400, refusal(400, 10, 'the body is not JSON')],
+    ['not JSON', 'POST', '/_api/user', { as: AS_ADMIN, body: '{' }, 400, refusal(400, 10, 'the body is not JSON')],
     [
       'an infinite number',
       'POST',
       '/_api/user',
-      { auth, text: '{"user":"new","extra":{"a":[1e999]}}' },
+      { as: AS_ADMIN, body: '{"user":"new","extra":{"a":[1e999]}}' },
       400,
       refusal(400, 10, 'the body contains a number that cannot be stored exactly'),
     ],
@@ -186,7 +188,7 @@ describe('creating', () => {
       'a number that would be rounded',
       'POST',
       '/_api/user',
-      { auth, text: '{"user":"new","extra":{"a":9007199254740993}}' },
+      { as: AS_ADMIN, body: '{"user":"new","extra":{"a":9007199254740993}}' },
       400,
       refusal(400, 10, 'the body contains a number that cannot be stored exactly'),
     ],
@@ -194,7 +196,7 @@ describe('creating', () => {
       'a duplicate member',
       'POST',
       '/_api/user',
-      { auth, text: '{"user":"a","user":"b"}' },
+      { as: AS_ADMIN, body: '{"user":"a","user":"b"}' },
       400,
       refusal(400, 10, 'the body names a member twice'),
     ],
@@ -206,7 +208,7 @@ describe('creating', () => {
       400,
       refusal(400, 10, 'Password does not conform to requirements. It holds the character NUL.'),
     ],
-    ['as a user', 'POST', '/_api/user', { auth: ROB, json: { user: 'new' } }, 403, FORBIDDEN],
+    ['as a user', 'POST', '/_api/user', { as: ROB, body: { user: 'new' } }, 403, FORBIDDEN],
   ])
 
   it('rejects names that a path of this door cannot contain', async (t) => {
@@ -227,22 +229,22 @@ describe('creating', () => {
       'a%5Fb',
     ]
     for (const user of names) {
-      const made = await ask('POST', '/_api/user', { auth, json: { user } })
+      const made = await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user } })
       assert.deepEqual(made.json, refusal(400, 1700, 'invalid user name'), JSON.stringify(user))
-      assert.equal((await ask('GET', `/_api/user/${encodeURIComponent(user)}`, { auth })).status, 400)
+      assert.equal((await ask('GET', `/_api/user/${encodeURIComponent(user)}`, { as: AS_ADMIN })).status, 400)
     }
   })
   it('accepts names that a path can contain', async (t) => {
     const { ask } = await openMultiModel(t)
     for (const user of ['100%', 'a b', 'a;b', 'a?b', 'a#b', 'é', 'a.b', '...', 'ann@example.org', '%zz']) {
-      assert.equal((await ask('POST', '/_api/user', { auth, json: { user } })).status, 201, user)
-      const answer = await ask('GET', `/_api/user/${encodeURIComponent(user)}`, { auth })
+      assert.equal((await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user } })).status, 201, user)
+      const answer = await ask('GET', `/_api/user/${encodeURIComponent(user)}`, { as: AS_ADMIN })
       assert.deepEqual(answer.json, shown(user))
     }
   })
   it('rejects a password that breaks a rule', async (t) => {
     const { ask } = await openMultiModel(t, { chttpd_auth: { password_regexp: '[{".{8}", "At least eight."}]' } })
-    const answer = await ask('POST', '/_api/user', { auth, json: { user: 'new', passwd: 'short' } })
+    const answer = await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user: 'new', passwd: 'short' } })
     assert.deepEqual([answer.status, member(answer.json, 'errorNum')], [400, 10])
     assert.match(String(member(answer.json, 'errorMessage')), /At least eight/)
   })
@@ -259,38 +261,38 @@ describe('changing', () => {
   it('applies valid members and ignores the others', async (t) => {
     const { ask } = await openWithUsers(t)
     const json = { passwd: 7, active: 'no', extra: [], user: 'other', grant: 'rw' }
-    assert.deepEqual((await ask('PATCH', '/_api/user/ann', { auth, json })).json, shown('ann'))
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 200)
+    assert.deepEqual((await ask('PATCH', '/_api/user/ann', { as: AS_ADMIN, body: json })).json, shown('ann'))
+    assert.equal((await ask('GET', '/_api/user/ann', { as: ANN })).status, 200)
   })
   it('merges extra', async (t) => {
     const { ask } = await openWithUsers(t)
-    await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { extra: EXTRA } })
+    await ask('PATCH', '/_api/user/ann', { as: ANN, body: { extra: EXTRA } })
     const text = '{"extra":{"a":{"c":[2],"__proto__":{"x":1}},"e":null}}'
-    const { body } = await ask('PATCH', '/_api/user/ann', { auth: ANN, text })
+    const { body } = await ask('PATCH', '/_api/user/ann', { as: ANN, body: text })
     assert.match(body, /"extra":\{"a":\{"b":1,"c":\[2\],"__proto__":\{"x":1\}\},"d":1,"e":null\}/)
   })
   it('limits the size of merged extra', async (t) => {
     const { ask } = await openWithUsers(t)
-    const part = (name: string) => ({ auth: ANN, json: { extra: { [name]: 'x'.repeat(40_000) } } })
+    const part = (name: string) => ({ as: ANN, body: { extra: { [name]: 'x'.repeat(40_000) } } })
     assert.equal((await ask('PATCH', '/_api/user/ann', part('a'))).status, 200)
     assert.equal((await ask('PATCH', '/_api/user/ann', part('b'))).status, 400)
   })
   it('keeps grants; a replacement removes them and the password', async (t) => {
     const { ask } = await openWithUsers(t)
     const path = '/_api/user/ann/database/shop'
-    await ask('PUT', path, { auth, json: { grant: 'ro' } })
-    await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { extra: EXTRA } })
-    assert.equal(member((await ask('GET', path, { auth })).json, 'result'), 'ro')
-    assert.deepEqual((await ask('PUT', '/_api/user/ann', { auth: ANN, json: {} })).json, shown('ann'))
-    assert.equal(member((await ask('GET', path, { auth })).json, 'result'), 'none')
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', '') })).status, 200)
+    await ask('PUT', path, { as: AS_ADMIN, body: { grant: 'ro' } })
+    await ask('PATCH', '/_api/user/ann', { as: ANN, body: { extra: EXTRA } })
+    assert.equal(member((await ask('GET', path, { as: AS_ADMIN })).json, 'result'), 'ro')
+    assert.deepEqual((await ask('PUT', '/_api/user/ann', { as: ANN, body: {} })).json, shown('ann'))
+    assert.equal(member((await ask('GET', path, { as: AS_ADMIN })).json, 'result'), 'none')
+    assert.equal((await ask('GET', '/_api/user/ann', { as: ANN })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: basic('ann', '') })).status, 200)
   })
   it('a user changes its own password', async (t) => {
     const { ask } = await openWithUsers(t)
-    assert.equal((await ask('PATCH', '/_api/user/ann', { auth: ANN, json: { passwd: 'pear' } })).status, 200)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: ANN })).status, 401)
-    assert.equal((await ask('GET', '/_api/user/ann', { auth: basic('ann', 'pear') })).status, 200)
+    assert.equal((await ask('PATCH', '/_api/user/ann', { as: ANN, body: { passwd: 'pear' } })).status, 200)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: ANN })).status, 401)
+    assert.equal((await ask('GET', '/_api/user/ann', { as: basic('ann', 'pear') })).status, 200)
   })
   it('keeps the data of the document door', async (t) => {
     const { ask, document } = await openWithUsers(t)
@@ -298,22 +300,25 @@ describe('changing', () => {
     const path = '/_users/org.couchdb.user:dan'
     const body = JSON.stringify({ name: 'dan', type: 'user', roles: ['editor'], password: 'd', shoe: 43 })
     assert.equal((await send(document, { method: 'PUT', path, headers, body })).status, 201)
-    assert.equal((await ask('PUT', '/_api/user/dan', { auth, json: { passwd: 'e', extra: { a: 1 } } })).status, 200)
+    assert.equal(
+      (await ask('PUT', '/_api/user/dan', { as: AS_ADMIN, body: { passwd: 'e', extra: { a: 1 } } })).status,
+      200,
+    )
     const kept = JSON.parse((await send(document, { path, headers })).body)
     assert.deepEqual([kept.roles, kept.shoe, kept.extra], [['editor'], 43, undefined])
   })
   runRows([
-    ['another user, as a user', 'PATCH', '/_api/user/rob', { auth: ANN, json: {} }, 403, FORBIDDEN],
-    ['replacing another user, as a user', 'PUT', '/_api/user/rob', { auth: ANN, json: {} }, 403, FORBIDDEN],
-    ['an unknown user', 'PATCH', '/_api/user/unknown', { auth, json: { passwd: 'x' } }, 404, NOT_FOUND],
-    ['replacing an unknown user', 'PUT', '/_api/user/unknown', { auth, json: { passwd: 'x' } }, 404, NOT_FOUND],
-    ['an administrator', 'PATCH', '/_api/user/admin', { auth, json: { passwd: 'x' } }, 403, FORBIDDEN],
-    ['replacing an administrator', 'PUT', '/_api/user/admin', { auth, json: { passwd: 'x' } }, 403, FORBIDDEN],
+    ['another user, as a user', 'PATCH', '/_api/user/rob', { as: ANN, body: {} }, 403, FORBIDDEN],
+    ['replacing another user, as a user', 'PUT', '/_api/user/rob', { as: ANN, body: {} }, 403, FORBIDDEN],
+    ['an unknown user', 'PATCH', '/_api/user/unknown', { as: AS_ADMIN, body: { passwd: 'x' } }, 404, NOT_FOUND],
+    ['replacing an unknown user', 'PUT', '/_api/user/unknown', { as: AS_ADMIN, body: { passwd: 'x' } }, 404, NOT_FOUND],
+    ['an administrator', 'PATCH', '/_api/user/admin', { as: AS_ADMIN, body: { passwd: 'x' } }, 403, FORBIDDEN],
+    ['replacing an administrator', 'PUT', '/_api/user/admin', { as: AS_ADMIN, body: { passwd: 'x' } }, 403, FORBIDDEN],
     [
       'an administrator, with rw on the system database',
       'PATCH',
       '/_api/user/admin',
-      { auth: MAX, json: {} },
+      { as: MAX, body: {} },
       403,
       FORBIDDEN,
     ],
@@ -321,7 +326,7 @@ describe('changing', () => {
       'a body that is not JSON',
       'PATCH',
       '/_api/user/ann',
-      { auth, text: 'x' },
+      { as: AS_ADMIN, body: 'x' },
       400,
       refusal(400, 10, 'the body is not JSON'),
     ],
@@ -329,7 +334,7 @@ describe('changing', () => {
       'a body that is a list',
       'PUT',
       '/_api/user/ann',
-      { auth, json: [] },
+      { as: AS_ADMIN, body: [] },
       400,
       refusal(400, 10, 'the body must be a JSON object'),
     ],
@@ -338,11 +343,11 @@ describe('changing', () => {
 
 describe('deleting', () => {
   runRows([
-    ['a user', 'DELETE', '/_api/user/ann', { auth }, 202, { error: false, code: 202 }],
-    ['an unknown user', 'DELETE', '/_api/user/unknown', { auth }, 404, NOT_FOUND],
-    ['an administrator', 'DELETE', '/_api/user/admin', { auth }, 403, FORBIDDEN],
-    ['root', 'DELETE', '/_api/user/root', { auth }, 403, FORBIDDEN],
-    ['the own user', 'DELETE', '/_api/user/ann', { auth: ANN }, 403, FORBIDDEN],
-    ['another user, as a user', 'DELETE', '/_api/user/rob', { auth: ANN }, 403, FORBIDDEN],
+    ['a user', 'DELETE', '/_api/user/ann', { as: AS_ADMIN }, 202, { error: false, code: 202 }],
+    ['an unknown user', 'DELETE', '/_api/user/unknown', { as: AS_ADMIN }, 404, NOT_FOUND],
+    ['an administrator', 'DELETE', '/_api/user/admin', { as: AS_ADMIN }, 403, FORBIDDEN],
+    ['root', 'DELETE', '/_api/user/root', { as: AS_ADMIN }, 403, FORBIDDEN],
+    ['the own user', 'DELETE', '/_api/user/ann', { as: ANN }, 403, FORBIDDEN],
+    ['another user, as a user', 'DELETE', '/_api/user/rob', { as: ANN }, 403, FORBIDDEN],
   ])
 })
