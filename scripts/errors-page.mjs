@@ -15,7 +15,7 @@ Every error has a code in Cardea and one row per door. \`…\` is text that depe
 | multi-model door (ArangoDB-compatible) | \`{"error":true,"code":STATUS,"errorNum":…,"errorMessage":…}\` |
 | admin API | \`{"error":CODE,"reason":MEANING}\` |
 
-A door uses some of the codes only; the others are there in case a shared part of Cardea raises them. 429 and 503 come with
+A door uses some of the codes only; the others exist for parts of Cardea that both doors share. 429 and 503 come with
 \`Retry-After\`. A 500 is a defect of Cardea: please report it, with the request id of the response.
 
 ## Codes

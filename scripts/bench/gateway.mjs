@@ -35,7 +35,7 @@ const listContestants = ({ upstream, proxy, gateway }) => [
   // anew each turn: no client keeps a cookie for minutes when it was given a newer one
   { name: 'gateway, cookie', url: gateway, getHeaders: async () => ({ Cookie: await signIn(gateway) }) },
   { name: 'gateway, Basic', url: gateway, getHeaders: () => ({ Authorization: toBasic() }) },
-  { name: 'gateway, nobody', url: gateway },
+  { name: 'gateway, anonymous', url: gateway },
 ]
 
 /**
