@@ -1,4 +1,4 @@
-import { isBarredFromRuntime } from './classify.ts'
+import { findFixedReason } from './classify.ts'
 import { findTarget, type Target } from './compatibility.ts'
 import { checkKeyName } from './open-sections.ts'
 import { isConcealed, MASK, type OptionRow, withValue } from './options.ts'
@@ -61,13 +61,20 @@ function checkForm(section: string, key: string, text: string | undefined): Chan
 }
 
 function checkReach(target: Target, section: string, key: string): ChangeProblem | undefined {
-  if (isBarredFromRuntime(target, { key, source: { kind: 'run time' } })) {
-    return { kind: 'not-settable', message: `[${section}] ${key} cannot be set over HTTP` }
+  const fixed = findFixedReason(target, key)
+  if (fixed !== undefined) {
+    const message = `[${section}] ${key} cannot be changed at run time, because ${fixed}. ${whereToSet(target)}`
+    return { kind: 'not-settable', message }
   }
   if (target.kind !== 'unknown option') return undefined
   const near = findNearestOption(section, key)
   const nearest = near && (near.section === section ? near.key : `[${near.section}] ${near.key}`)
   return { kind: 'unknown-option', message: `unknown option [${section}] ${key}`, ...(nearest && { nearest }) }
+}
+
+function whereToSet(target: Target): string {
+  const isLive = (target.kind === 'option' || target.kind === 'fallback') && target.row.option.reload === 'live'
+  return `Set it in a file, a variable or a flag; it takes effect ${isLive ? 'on reload' : 'at the next start'}.`
 }
 
 /** A setting in a misspelt section would have no effect. Deleting one that an earlier version accepted stays possible. */

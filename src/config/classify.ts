@@ -1,7 +1,7 @@
 import { findTarget, type Target } from './compatibility.ts'
 import { variableOf } from './environment.ts'
 import { renderFlag } from './flags.ts'
-import type { OpenSection } from './option-table.ts'
+import { FIXED, type OpenSection } from './option-table.ts'
 import type { OptionName } from './options.ts'
 import { findNearestOption, findNearestSection, type Report, warn } from './problems.ts'
 import { type Assignment, renderSource, type Source } from './settings.ts'
@@ -54,11 +54,15 @@ function classifyOne(assignment: Assignment, drawers: Buckets, report: Report): 
 }
 
 /** Whether an option cannot be set at run time, however it got into that layer. */
-export function isBarredFromRuntime(target: Target, { key, source }: Pick<Assignment, 'key' | 'source'>): boolean {
-  if (source.kind !== 'run time') return false
-  // A key set is named by its file, and no file can be named at run time.
-  if (target.kind === 'open') return target.section === 'services' || key.startsWith('jwks:')
-  return (target.kind === 'option' || target.kind === 'fallback') && !target.row.option.http
+const isBarredFromRuntime = (target: Target, { key, source }: Assignment): boolean =>
+  source.kind === 'run time' && findFixedReason(target, key) !== undefined
+
+/** Why an option cannot be changed at run time; `undefined`: it can. */
+export function findFixedReason(target: Target, key: string): string | undefined {
+  if (target.kind === 'option' || target.kind === 'fallback') return target.row.option.fixed
+  if (target.kind !== 'open') return undefined
+  if (target.section === 'services') return FIXED.gateway
+  return key.startsWith('jwks:') ? FIXED.file : undefined
 }
 
 type OptionTarget = Extract<Target, { kind: 'option' }>

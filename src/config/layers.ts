@@ -1,8 +1,8 @@
 import { findTarget, isKnownSection } from './compatibility.ts'
 import { readEnvironment } from './environment.ts'
 import { type Ini, type IniEntry, type IniFile, readIni } from './ini.ts'
-import { findNearestSection, type Problem, type Report, renderAt } from './problems.ts'
-import type { Assignment } from './settings.ts'
+import { findNearestSection, type Problem, type Report, renderAt, warn } from './problems.ts'
+import { type Assignment, joinNames } from './settings.ts'
 
 /** A setting made at run time. `text` is `undefined` for a deletion that hides lower layers. */
 export interface RuntimeEntry {
@@ -57,6 +57,7 @@ function readFiles(files: readonly IniFile[], report: Report): FileAssignments {
   const read = files.map(({ path, text }): ReadFile => ({ path, ...readIni(text) }))
   for (const file of read)
     report.problems.push(...findUnparsable(file), ...findUnknownSections(file), ...findEmpty(file))
+  for (const file of read) warnAboutDuplicates(file, report)
   const countsAsAdmin = pickAdmins(read, report)
   const counting: Assignment[] = []
   const overruledAdmins: Assignment[] = []
@@ -103,6 +104,19 @@ function findExpected(section: string, key: string): string | undefined {
     throw error
   }
 }
+
+/** The last line of an option is used. Duplicate administrators are reported with the section that is used. */
+function warnAboutDuplicates(file: ReadFile, report: Report): void {
+  const options = file.entries.filter(({ section, key }) => section !== 'admins' && hasEffect(section, key))
+  for (const lines of Map.groupBy(options, ({ section, key }) => joinNames(section, key)).values()) {
+    const last = lines.at(-1)
+    for (const line of lines.slice(0, -1))
+      warn(report, toAssignment(file, line), `this line is ignored: the one at ${file.path}:${last?.line} is used`)
+  }
+}
+
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['unused', 'unknown option', 'unknown section'])
+const hasEffect = (section: string, key: string): boolean => !WITHOUT_EFFECT.has(findTarget(section, key).kind)
 
 /** Settings in a misspelt section have no effect, so the server would be less protected than its file suggests. */
 function findUnknownSections({ path, sections }: ReadFile): readonly Problem[] {

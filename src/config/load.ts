@@ -5,7 +5,7 @@ import { readBounded } from '../base/read-bounded.ts'
 import type { Flags } from './flags.ts'
 import type { IniFile } from './ini.ts'
 import type { RuntimeEntry } from './layers.ts'
-import { type Report, renderAt } from './problems.ts'
+import type { Report } from './problems.ts'
 import { type Reading, readSettings } from './read.ts'
 import type { Rule } from './settings.ts'
 
@@ -57,7 +57,8 @@ function listFiles(path: string, cwd: string, report: Report): readonly string[]
     const folder = resolve(cwd, path)
     if (!statSync(folder).isDirectory()) return [path]
     const names = readdirSync(folder).filter((name) => name.endsWith('.ini') && !name.startsWith('.'))
-    if (names.length === 0) report.warnings.push(renderAt(path, 'there is no *.ini file in this folder'))
+    if (names.length === 0)
+      report.problems.push({ kind: 'bad-file', place: path, message: 'there is no *.ini file in this folder' })
     return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map((name) => join(path, name))
   } catch (error) {
     report.problems.push({ kind: 'bad-file', place: path, message: reasonOf(error) })

@@ -43,14 +43,24 @@ export interface Option<T> {
   /** Further sentences. */
   readonly details?: string
   readonly secret?: true
-  /** Whether it can be set over HTTP. */
-  readonly http: boolean
+  /** Why it cannot be changed at run time: a clause after "because". */
+  readonly fixed?: string
 }
 
 /** A row as the table writes it: a default that the codec does not accept does not compile. */
-export type Row<T> = Omit<Option<T>, 'initial' | 'http'> & { readonly initial: NoInfer<T>; readonly http?: boolean }
+export type Row<T> = Omit<Option<T>, 'initial'> & { readonly initial: NoInfer<T> }
 
-export const option = <T>(row: Row<T>): Option<T> => Object.freeze({ http: true, ...row })
+export const option = <T>(row: Row<T>): Option<T> => Object.freeze(row)
+
+/** Reasons why options cannot be changed at run time. */
+export const FIXED = {
+  file: 'it names a file of this machine',
+  gateway: 'it decides where and how requests and credentials are forwarded',
+  listener: 'it decides where this server listens',
+  secret: 'it signs tokens of administrators',
+  staleness: 'it applies while the store is unreachable',
+  store: 'it decides where run-time settings are stored',
+} as const
 
 const MAX_ITERATIONS = 1_000_000_000
 const SECRET_BYTES = 4096
@@ -502,7 +512,7 @@ export const OPTIONS = {
       initial: false,
       reload: 'restart',
       help: 'Let the document door also listen with TLS.',
-      http: false,
+      fixed: FIXED.listener,
     }),
     port: option({
       codec: port,
@@ -510,28 +520,28 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'TLS port of the document door.',
       details: '0 chooses a free port; none switches it off.',
-      http: false,
+      fixed: FIXED.listener,
     }),
     cert_file: option({
       codec: path,
       initial: '',
       reload: 'restart',
       help: 'PEM file with the certificate of the document door and its chain.',
-      http: false,
+      fixed: FIXED.file,
     }),
     key_file: option({
       codec: path,
       initial: '',
       reload: 'restart',
       help: 'PEM file with the private key of the document door.',
-      http: false,
+      fixed: FIXED.file,
     }),
     keyfile: option({
       codec: path,
       initial: '',
       reload: 'restart',
       help: 'PEM file with the certificate and private key of ssl:// endpoints.',
-      http: false,
+      fixed: FIXED.file,
     }),
   },
 
@@ -542,7 +552,7 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'Where the multi-model door listens.',
       details: 'Several endpoints are separated by commas; none switches the door off.',
-      http: false,
+      fixed: FIXED.listener,
     }),
     authentication: option({
       codec: boolean,
@@ -583,28 +593,28 @@ export const OPTIONS = {
       help: 'Secret that signs and verifies tokens.',
       details: 'A file is safer: see jwt-secret-keyfile. If no secret is set, a random one is created at each start.',
       secret: true,
-      http: false,
+      fixed: FIXED.secret,
     }),
     'jwt-secret-keyfile': option({
       codec: path,
       initial: '',
       reload: 'restart',
       help: 'File with the secret that signs and verifies tokens.',
-      http: false,
+      fixed: FIXED.file,
     }),
     'jwt-secret-folder': option({
       codec: path,
       initial: '',
       reload: 'restart',
       help: 'Folder with several secrets: the first by name signs, all verify.',
-      http: false,
+      fixed: FIXED.file,
     }),
     'jwt-secret-watch': option({
       codec: boolean,
       initial: false,
       reload: 'restart',
       help: 'Read that file or folder again when it changes.',
-      http: false,
+      fixed: FIXED.file,
     }),
     role: option({
       codec: oneOf(['single', 'dbserver', 'agent']),
@@ -684,7 +694,7 @@ export const OPTIONS = {
       help: 'Additional listener for /_cardea/ and /.well-known/jwks.json only.',
       details:
         'Independent of the authentication options of the doors. ssl:// needs ssl.keyfile. Several endpoints are separated by commas; none switches it off.',
-      http: false,
+      fixed: FIXED.listener,
     }),
     'session-timeout': option({
       codec: seconds(1),
@@ -862,14 +872,14 @@ export const OPTIONS = {
       help: 'Where users, sessions and settings are stored.',
       details: 'The value is hidden if it can contain a password.',
       secret: true,
-      http: false,
+      fixed: FIXED.store,
     }),
     'max-staleness': option({
       codec: seconds(0),
       initial: 60,
       reload: 'live',
       help: 'Seconds a node keeps working with cached users while the store is unreachable.',
-      http: false,
+      fixed: FIXED.staleness,
     }),
   },
 
@@ -880,14 +890,14 @@ export const OPTIONS = {
       reload: 'live',
       help: 'URL of the CouchDB server behind the document door.',
       details: 'Several URLs are tried in order if one fails.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'document-identity': option({
       codec: oneOf(['jwt', 'proxy']),
       initial: 'jwt',
       reload: 'live',
       help: 'How CouchDB learns the user: jwt sends a signed token, proxy sends proxy-authentication headers.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'document-secret': option({
       codec: secretText(SECRET_BYTES),
@@ -895,7 +905,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Secret shared with CouchDB.',
       secret: true,
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'document-rewrites': option({
       codec: boolean,
@@ -904,7 +914,7 @@ export const OPTIONS = {
       help: 'Forward requests to _rewrite to CouchDB.',
       details:
         'The design document chooses the target, so Cardea can authorise only the path that was sent. If false, they are rejected with 403. Requests of administrators are always rejected with 403.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'multi-model': option({
       codec: serverUrls,
@@ -912,28 +922,28 @@ export const OPTIONS = {
       reload: 'live',
       help: 'URL of the ArangoDB server behind the multi-model door.',
       details: 'Several URLs are tried in order if one fails.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'multi-model-identity': option({
       codec: oneOf(['user', 'client']),
       initial: 'user',
       reload: 'live',
       help: 'How ArangoDB learns the user: user sends a token that Cardea signs, client sends what the client sent.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'multi-model-secret-keyfile': option({
       codec: path,
       initial: '',
       reload: 'restart',
       help: 'File with the secret that signs tokens for ArangoDB.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'multi-model-secret-folder': option({
       codec: path,
       initial: '',
       reload: 'restart',
       help: 'Folder with several secrets for ArangoDB: the first by name signs.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'multi-model-admin': option({
       codec: text,
@@ -941,7 +951,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'ArangoDB user that administrators act as.',
       details: 'No other user is ever forwarded under this name.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'connect-timeout': option({
       codec: timer(),
@@ -949,7 +959,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Seconds to wait for a connection to an upstream server.',
       details: 'Then the next server is tried, or the response is 504.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'first-byte-timeout': option({
       codec: timer('zero'),
@@ -957,7 +967,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Seconds from the end of a request to the first byte of the response; then 504.',
       details: 'Change feeds are exempt. 0 means no limit.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'idle-timeout': option({
       codec: timer('zero'),
@@ -966,7 +976,7 @@ export const OPTIONS = {
       help: 'Seconds without progress after which a forwarded request is aborted.',
       details:
         'While the request body is sent, the response is 504; during the response, the connection is closed. Change feeds are exempt. 0 means no limit.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'spool-bytes': option({
       codec: size(0),
@@ -974,7 +984,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Maximum size of a chunked request body to ArangoDB.',
       details: 'ArangoDB accepts no chunked bodies, so Cardea collects them. A larger body is rejected with 413.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'spool-total-bytes': option({
       codec: size(0),
@@ -982,14 +992,14 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Maximum memory for all collected bodies together.',
       details: 'Beyond it, requests are rejected with 503 and Retry-After.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'ca-file': option({
       codec: path,
       initial: '',
       reload: 'live',
       help: 'PEM file with the certificate authorities for upstream servers, instead of those of the system.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     sandbox: option({
       codec: boolean,
@@ -997,7 +1007,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Send Content-Security-Policy: sandbox with HTML, SVG and XML from upstream servers.',
       details: 'Responses that have a script policy of their own keep it. /_utils/ and /_admin/aardvark/ are exempt.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
     'service-keyfile': option({
       codec: path,
@@ -1005,7 +1015,7 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'PEM file with the private key (P-256) that signs tokens for services.',
       details: 'If empty, a key is created at each start. Several nodes need the same key.',
-      http: false,
+      fixed: FIXED.gateway,
     }),
   },
 

@@ -101,7 +101,7 @@ function renderDetails(row: OptionRow): readonly string[] {
 }
 
 function renderFixed(rows: readonly OptionRow[]): readonly string[] {
-  const fixed = rows.filter(({ option }) => !option.http).map(({ key }) => `\`${key}\``)
+  const fixed = rows.filter(({ option }) => option.fixed !== undefined).map(({ key }) => `\`${key}\``)
   if (fixed.length === 0) return []
   const names = fixed.length === rows.length ? 'these options' : fixed.join(', ')
   return [`Cannot be changed at run time: ${names}.`]

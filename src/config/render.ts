@@ -37,7 +37,7 @@ function marksOf({ option }: OptionRow): string[] {
     ...(option.codec.resolve ? [RELATIVE_PATHS] : []),
     ...(option.reload === 'restart' ? ['Needs a restart.'] : []),
     ...(option.secret ? ['Secret: @file:path names a file that contains it.'] : []),
-    ...(option.http ? [] : ['Cannot be changed at run time.']),
+    ...(option.fixed === undefined ? [] : ['Cannot be changed at run time.']),
   ]
 }
 

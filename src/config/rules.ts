@@ -1,5 +1,6 @@
 import { isSameSecret, trimHmacKey } from '../base/compare.ts'
 import { readBase64 } from '../base/encoding.ts'
+import type { Endpoint } from './addresses.ts'
 import { type Config, type OptionName, splitName } from './options.ts'
 import type { Given, Rule } from './settings.ts'
 
@@ -28,8 +29,38 @@ const orderRules = ORDERED.map(
   }),
 )
 
+type Listener = { readonly host: string; readonly port: number }
+
+const plainEndpoints = (endpoints: readonly Endpoint[]): readonly Listener[] =>
+  endpoints.flatMap((endpoint) => (endpoint.kind === 'tcp' ? [endpoint] : []))
+
+/** Listeners without TLS, by the option that names their address. */
+const PLAIN_LISTENERS: readonly (readonly [OptionName, (values: Config) => readonly Listener[]])[] = [
+  [
+    'chttpd.bind_address',
+    ({ chttpd }) => (chttpd.port === 'none' ? [] : [{ host: chttpd.bind_address, port: chttpd.port }]),
+  ],
+  ['server.endpoint', ({ server }) => plainEndpoints(server.endpoint)],
+  ['admin.endpoint', ({ admin }) => plainEndpoints(admin.endpoint)],
+]
+
+const LOOPBACK = /^(?:127\.|::1$|localhost$)/
+
+const exposureRules = PLAIN_LISTENERS.map(
+  ([name, listenersOf]): Rule => ({
+    about: [name],
+    kind: 'warning',
+    check: ({ values }) => {
+      const exposed = listenersOf(values).find(({ host }) => !LOOPBACK.test(host))
+      if (!exposed) return undefined
+      return `${name}: other machines can reach ${exposed.host} port ${exposed.port} without TLS, and read passwords on the network; use TLS, or a loopback address behind a proxy that does`
+    },
+  }),
+)
+
 export const RULES: readonly Rule[] = [
   ...orderRules,
+  ...exposureRules,
   {
     about: ['chttpd_auth.iterations', 'chttpd_auth.min_iterations', 'chttpd_auth.max_iterations'],
     // quirk: CouchDB accepts it. New passwords are hashed within the limits all the same.

@@ -12,6 +12,7 @@ import { createHasher, type Hasher } from '../passwords/hasher.ts'
 import { openStore } from '../store/create-store.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
 import { findStoreFile } from '../store/store-url.ts'
+import { checkStoreFolder } from './load.ts'
 import { toHashParameters } from './password-options.ts'
 import { type ReloadPart, type ReloadReport, type ReloadState, reasonOf, refresh, reload } from './reload.ts'
 import { createSharedSecrets, type SharedSecrets } from './shared-secrets.ts'
@@ -55,6 +56,8 @@ export async function createLiveConfig(options: LiveConfigOptions): Promise<Live
   const { values } = first.settings
   // checked first, so that a start without an administrator does not create a store
   if (!options.mayLackAdministrator && !mayStoreExist(values.store.url)) requireConfiguredAdministrator(first.settings)
+  const misplaced = checkStoreFolder(first.settings)
+  if (misplaced.length > 0) throw new ConfigError(misplaced)
   const store = await openNamedStore(values.store.url, options)
   try {
     return await startLiveConfig(options, store, { reader, queue: values.hashing.queue })

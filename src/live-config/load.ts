@@ -4,8 +4,9 @@ import { dirname, resolve } from 'node:path'
 import { SILENT_LOG } from '../base/log.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { type LoadInput, openSettings, type SettingsReader } from '../config/load.ts'
+import type { Problem } from '../config/problems.ts'
 import type { Reading } from '../config/read.ts'
-import type { Rule } from '../config/settings.ts'
+import { type Rule, renderSource, type Settings } from '../config/settings.ts'
 import { readPasswordRules } from '../passwords/password-rules.ts'
 import { openStore } from '../store/create-store.ts'
 import { findStoreFile } from '../store/store-url.ts'
@@ -48,6 +49,15 @@ export async function loadStoredConfiguration(input: Input): Promise<StoredReadi
     const warning = `settings in the store could not be read: ${why}`
     return { ...withoutStore, warnings: [...withoutStore.warnings, warning] }
   }
+}
+
+/** A store is not created in a folder that does not exist: its name is probably misspelt. */
+export function checkStoreFolder(settings: Settings): readonly Problem[] {
+  const file = findStoreFile(settings.values.store.url)
+  if (file === undefined || existsSync(dirname(file))) return []
+  const source = settings.find('store', 'url')?.source
+  const place = source === undefined || source.kind === 'default' ? 'store.url' : renderSource(source)
+  return [{ kind: 'bad-file', place, message: `[store] url: there is no folder ${dirname(file)}; create it first` }]
 }
 
 async function listStored(url: string): Promise<readonly RuntimeEntry[]> {

@@ -89,9 +89,10 @@ test('rejects an endless file', () => {
   assert.match(problemsOf(cwd, ['-c', 'big.ini']).join(), /larger than/)
 })
 
-test('warns about a folder without files', () => {
+test('reports a folder without files', () => {
   const cwd = folderWith({ 'd/x.txt': '' })
-  assert.deepEqual(load(cwd, ['-c', 'd']).warnings, ['there is no *.ini file in this folder (d)'])
+  const { problems } = load(cwd, ['-c', 'd'])
+  assert.deepEqual(problems, [{ kind: 'bad-file', place: 'd', message: 'there is no *.ini file in this folder' }])
 })
 
 test('removes only the last line end of a secret file', () => {

@@ -254,3 +254,19 @@ test('freezes settings deeply', () => {
   }
   walk(settings)
 })
+
+test('warns about an option that is set twice in one file, and uses the last line', () => {
+  const ini =
+    '[chttpd_auth]\ntimeout = 1\n[chttpd]\nport = 1\n[chttpd_auth]\ntimeout = 2\ntimeout = 3\n[vendor]\na = 1\na = 2\n'
+  const { settings, warnings, problems } = read({ ini })
+  assert.deepEqual([settings.values.chttpd_auth.timeout, problems], [3, []])
+  assert.deepEqual(warnings, [
+    '[chttpd_auth] timeout: this line is ignored: the one at /etc/cardea/local.ini:7 is used (/etc/cardea/local.ini:2)',
+    '[chttpd_auth] timeout: this line is ignored: the one at /etc/cardea/local.ini:7 is used (/etc/cardea/local.ini:6)',
+  ])
+})
+
+test('does not warn about an option that two files set', () => {
+  const file = (path: string) => ({ path, text: '[jwt_keys]\nhmac:a = aGk=\n' })
+  assert.deepEqual(read({ files: [file('a.ini'), file('b.ini')] }).warnings, [])
+})

@@ -95,6 +95,47 @@ for (const [name, [argv, warned]] of Object.entries(ITERATIONS)) {
   })
 }
 
+/** Whether a listener without TLS is warned about. */
+const EXPOSED: Readonly<Record<string, readonly [argv: readonly string[], warned: boolean]>> = {
+  'every address': [['--chttpd.bind_address', '0.0.0.0'], true],
+  any: [['--chttpd.bind_address', 'any'], true],
+  'every IPv6 address': [['--chttpd.bind_address', '::'], true],
+  'an address of this machine': [['--chttpd.bind_address', '192.0.2.7'], true],
+  'an endpoint without TLS': [['--server.endpoint', 'tcp://0.0.0.0:8529'], true],
+  'an admin endpoint without TLS': [['--admin.endpoint', 'tcp://[::]:9000'], true],
+  'the default': [[], false],
+  'another loopback address': [['--chttpd.bind_address', '127.0.0.2'], false],
+  '::1': [['--chttpd.bind_address', '::1'], false],
+  localhost: [['--chttpd.bind_address', 'localhost'], false],
+  'TLS alone': [
+    [
+      '--chttpd.bind_address',
+      'any',
+      '--chttpd.port',
+      'none',
+      '--ssl.enable',
+      '--ssl.cert_file',
+      'c',
+      '--ssl.key_file',
+      'k',
+    ],
+    false,
+  ],
+  'endpoints with TLS': [['--server.endpoint', 'ssl://0.0.0.0:8529', '--ssl.keyfile', 'k'], false],
+  'a Unix socket': [['--server.endpoint', 'unix:///run/cardea.sock'], false],
+}
+
+for (const [name, [argv, warned]] of Object.entries(EXPOSED)) {
+  test(`${warned ? 'warns' : 'does not warn'} about listening without TLS: ${name}`, () => {
+    const { problems, warnings } = read({ argv })
+    assert.deepEqual(problems, [])
+    assert.equal(
+      warnings.some((warning) => warning.includes('without TLS')),
+      warned,
+    )
+  })
+}
+
 test('every rule is about existing options', () => {
   for (const name of RULES.flatMap((rule) => rule.about)) {
     assert.ok(findOption(splitName(name).section, splitName(name).key), name)

@@ -80,8 +80,14 @@ const ROWS: readonly Row[] = [
     args: ['config', 'set', 'store.url', '--value-stdin'],
     input: 'sqlite:x',
     code: 1,
-    says: /cannot be set over HTTP/,
+    says: /^\[store\] url cannot be changed at run time, because it decides where .* at the next start\.$/m,
   },
+  {
+    args: ['config', 'set', 'upstream.document', 'http://127.0.0.1:1'],
+    code: 1,
+    says: /because it decides where and how requests .*; it takes effect on reload\.$/m,
+  },
+  { args: ['config', 'unset', 'ssl.keyfile'], code: 1, says: /because it names a file of this machine\./ },
   { args: ['config', 'set', 'chttpd_auth.secret', '--value-stdin'], input: PASSWORDS.new, code: 0, says: /= \*\*\*$/m },
   {
     args: ['config', 'set', 'chttpd_auth.secret', '--value-stdin', '--now'],
