@@ -69,14 +69,20 @@ const TRIALS: readonly Trial[] = [
   },
 ]
 
-/** Every problem of secrets, keys and certificates, each with the place of its option. */
-export async function checkNamed(settings: Settings): Promise<readonly Problem[]> {
+/** Every problem of secrets, keys, key sets and certificates. */
+export const checkReferencedFiles = async (settings: Settings): Promise<readonly Problem[]> => [
+  ...(await checkStartFiles(settings)),
+  ...checkKeySetFiles(settings),
+]
+
+/** The problems that prevent a start. A key set that cannot be read is only logged: the server starts without it. */
+export async function checkStartFiles(settings: Settings): Promise<readonly Problem[]> {
   const secrets = createSharedSecrets()
-  // equal secrets are reported together, after all are loaded
+  // equal secrets are found when all are loaded
   const gathering: SharedSecrets = { ...secrets, check: () => undefined }
   const tried: Problem[] = []
   for (const trial of TRIALS) tried.push(...(await attempt(trial, settings, gathering)))
-  return [...tried, ...checkKeySetFiles(settings), ...secrets.list(settings).map((pair) => toConflict(pair, settings))]
+  return [...tried, ...secrets.list(settings).map((pair) => toConflict(pair, settings))]
 }
 
 const toConflict = ({ names, message }: SharedPair, settings: Settings): Problem => ({

@@ -1,14 +1,13 @@
 import { Command } from 'commander'
-import { describeSettings, renderNotices, renderSettings } from '../config/describe.ts'
+import { describeSettings, renderSettings } from '../config/describe.ts'
 import { ROWS } from '../config/options.ts'
 import { exitCodeOf, findNearest, renderProblem, withSuggestion } from '../config/problems.ts'
 import { renderOptionsPage } from '../config/render-page.ts'
 import type { Settings } from '../config/settings.ts'
-import { loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
-import { checkAdministrators } from '../live-config/snapshot.ts'
-import { checkNamed } from './check-referenced-files.ts'
+import { checkConfiguration } from './check-configuration.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
+import { loadReadingOf } from './own-settings.ts'
 import { addSettingCommands } from './setting.ts'
 
 interface ShowOptions {
@@ -16,24 +15,24 @@ interface ShowOptions {
   readonly all?: boolean
 }
 
-/** `cardea config`: what a server started with these flags, files and variables would read. */
+/** `cardea config`: the configuration a server would start with. */
 export function configCommand(context: Context): Command {
   const command = new Command('config').description('show, check and change the configuration').exitOverride()
   command
     .command('show')
-    .description('print what was set and where, secrets masked')
-    .option('--all', 'defaults too')
+    .description('print the settings and their sources, secrets masked')
+    .option('--all', 'include defaults')
     .option('--json', 'as JSON')
     .action((options: ShowOptions) => show(context, options))
   command
     .command('get')
-    .description('print one value')
-    .argument('<section.option>', 'its name, as in chttpd.port')
+    .description('print the value of one option')
+    .argument('<section.option>', 'such as chttpd.port')
     .action((name: string) => get(context, name))
   command
     .command('check')
     .description(
-      'print every problem and warning, of secrets, keys and certificates too; ends with 6 for a bad file, 3 for an unknown option, 4 for a bad value, 1 for what does not go together',
+      'print every problem that prevents a start, in files, options, secrets, keys, certificates and administrators',
     )
     .action(() => check(context))
   command
@@ -44,11 +43,9 @@ export function configCommand(context: Context): Command {
   return command
 }
 
-const load = ({ flags, env, cwd }: Context): Promise<StoredReading> => loadStoredConfiguration({ flags, env, cwd })
-
-/** Settings without problems, or the end of the command. */
+/** Valid settings; otherwise ends the command. */
 async function loadSound(context: Context): Promise<Settings> {
-  const { settings, problems, warnings } = await load(context)
+  const { settings, problems, warnings } = await loadReadingOf(context)
   for (const warning of warnings) context.printError(`warning: ${warning}`)
   if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
   return settings
@@ -61,7 +58,6 @@ async function show(context: Context, { json, all = false }: ShowOptions): Promi
 }
 
 async function get(context: Context, name: string): Promise<void> {
-  // Of an administrator given in several layers the last is shown, as of everything else.
   const shown = describeSettings(await loadSound(context)).findLast((setting) => setting.name === name)
   if (!shown) throw new ExitError(EXIT.unknownOption, renderUnknown(name))
   context.print(shown.value)
@@ -76,12 +72,8 @@ function renderUnknown(name: string): string {
 }
 
 async function check(context: Context): Promise<void> {
-  const { settings, warnings, ...reading } = await load(context)
-  for (const line of [...warnings, ...renderNotices(settings)]) context.print(`warning: ${line}`)
-  // what cannot be read says nothing of which files it means
-  const problems = reading.problems.length > 0 ? reading.problems : await checkNamed(settings)
-  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
-  const flaw = reading.isStoreRead ? checkAdministrators(settings) : undefined
-  if (flaw !== undefined) throw new ExitError(EXIT.failed, flaw)
+  const { warnings, problems, exitCode } = await checkConfiguration(context)
+  for (const warning of warnings) context.print(`warning: ${warning}`)
+  if (exitCode !== 0) throw new ExitError(exitCode, problems.join('\n'))
   context.print('The configuration has no problems.')
 }

@@ -1,13 +1,21 @@
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
-import { loadConfiguration } from '../live-config/load.ts'
+import { loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 
-/** What a server started beside this command would read, but for the run-time layer; or the end of the command. */
+const toInput = (context: Context) => ({
+  flags: { ...context.flags, configs: chooseConfigs(context) },
+  env: context.env,
+  cwd: context.cwd,
+})
+
+/** The configuration of the server of this folder, with the settings of its store. */
+export const loadReadingOf = (context: Context): Promise<StoredReading> => loadStoredConfiguration(toInput(context))
+
+/** The same without the settings of the store. Ends the command if there are problems. */
 export function loadSettingsOf(context: Context): Settings {
-  const { env, cwd } = context
-  const reading = loadConfiguration({ flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd })
+  const reading = loadConfiguration(toInput(context))
   if (reading.problems.length === 0) return reading.settings
   throw new ExitError(exitCodeOf(reading.problems), reading.problems.map(renderProblem).join('\n'))
 }

@@ -4,6 +4,7 @@ import { exitCodeOf } from '../config/problems.ts'
 import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
 import { type App, ConfigError, createApp, StartError } from '../wiring/app.ts'
+import { checkStartFiles } from './check-referenced-files.ts'
 import { type Context, ExitError } from './context.ts'
 import { catchSignals } from './signals.ts'
 
@@ -26,7 +27,8 @@ export async function serve(
   const pipes = new Map()
   const load = () => openConfiguration({ flags, env, cwd, pipes })
   const first = load()([])
-  if (first.problems.length > 0) throw toExit(new ConfigError(first.problems))
+  const problems = first.problems.length > 0 ? first.problems : await checkStartFiles(first.settings)
+  if (problems.length > 0) throw toExit(new ConfigError(problems))
   const { log: options } = first.settings.values
   const log = createLog(options)
   try {

@@ -85,13 +85,16 @@ export async function buildSnapshot(
 
 type Administrators = ReturnType<typeof findAdministrators>
 
-/** Throws if there is no administrator, and names the entries that are malformed. */
-function requireAdministrator({ accounts, malformed }: Administrators, isServing: boolean): void {
-  if (accounts.size > 0) return
-  const refused = malformed.map(({ entry, reason }) =>
+/** One message for each malformed entry, with its place. */
+const renderMalformed = ({ malformed }: Administrators): readonly string[] =>
+  malformed.map(({ entry, reason }) =>
     renderAt(renderSource(entry.source), `administrator ${entry.name} is malformed: ${reason}`),
   )
-  throw new StartError([...refused, isServing ? NONE_LEFT : NO_ADMINISTRATOR].join('\n'))
+
+/** Throws if there is no administrator, and names the entries that are malformed. */
+function requireAdministrator(administrators: Administrators, isServing: boolean): void {
+  if (administrators.accounts.size > 0) return
+  throw new StartError([...renderMalformed(administrators), isServing ? NONE_LEFT : NO_ADMINISTRATOR].join('\n'))
 }
 
 /** The same before the store is opened and before any password is hashed. */
@@ -100,7 +103,11 @@ export function requireConfiguredAdministrator(settings: Settings): void {
   if (found.plain.length === 0) requireAdministrator(found, false)
 }
 
-/** Why a start with these settings would be refused for its administrators; `undefined`: it would not. */
+/** Entries of administrators that a start skips, each with its place. */
+export const listMalformed = (settings: Settings): readonly string[] =>
+  renderMalformed(findAdministrators(settings, new Map()))
+
+/** Why a start with these settings would fail because of its administrators; `undefined`: it would not. */
 export function checkAdministrators(settings: Settings): string | undefined {
   try {
     requireConfiguredAdministrator(settings)
