@@ -1,3 +1,5 @@
+// The configuration that a server would start with here.
+import { toWireNames } from '../config/options.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
@@ -15,7 +17,11 @@ export const loadReadingOf = (context: Context): Promise<StoredReading> => loadS
 
 /** The same without the settings of the store. Ends the command if there are problems. */
 export function loadSettingsOf(context: Context): Settings {
-  const reading = loadConfiguration(toInput(context))
-  if (reading.problems.length === 0) return reading.settings
-  throw new ExitError(exitCodeOf(reading.problems), reading.problems.map(renderProblem).join('\n'))
+  const { problems, settings } = loadConfiguration(toInput(context))
+  if (problems.length === 0) return settings
+  throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
 }
+
+/** The prefix of the ids of user documents. Problems of the configuration are reported by the code that opens it. */
+export const readIdPrefix = (context: Context): string =>
+  toWireNames(loadConfiguration(toInput(context)).settings.values).userIdPrefix

@@ -33,14 +33,15 @@ export function createCardeaReader(): RecordReader {
   return { read, end: () => (isCutOff() ? CUT_OFF : undefined) }
 }
 
-const CUT_OFF: Reading = { kind: 'refused', reason: 'The last line is missing: the file has been cut off.' }
+const CUT_OFF: Reading = { kind: 'refused', reason: 'The last line is missing: the file is incomplete.' }
 
 function readHead(value: unknown): Reading {
   const refused = (reason: string): Reading => ({ kind: 'refused', reason, isLast: true })
   if (!isJsonObject(value) || value['cardea'] !== CONTENT) {
     return refused(`The first line must be ${JSON.stringify(HEAD)}.`)
   }
-  if (value['version'] !== VERSION) return refused(`The file has a version that is not known: known is ${VERSION}.`)
+  if (value['version'] !== VERSION)
+    return refused(`The file has an unknown version; this server reads version ${VERSION}.`)
   return { kind: 'passed', reason: 'the head' }
 }
 
@@ -74,7 +75,8 @@ const RECORDS: ReadonlyMap<string, RecordKind> = new Map<string, RecordKind>([
 function readRecord(line: JsonObject): Reading {
   const [[kind, content] = [], ...others] = Object.entries(line)
   const read = RECORDS.get(kind ?? '')
-  if (!read || content === undefined || others.length > 0) throw refuse('The line must hold one user or administrator.')
+  if (!read || content === undefined || others.length > 0)
+    throw refuse('The line must contain one user or administrator.')
   return read(content)
 }
 

@@ -1,8 +1,9 @@
-// Reads and writes user documents of CouchDB.
+// Reads and writes user documents and administrators of CouchDB.
 import { findMember, isJsonObject } from '../base/json.ts'
 import { requireName, requireRoles } from '../directory/check-user.ts'
-import type { NewPassword, UserDraft } from '../directory/directory.ts'
+import type { Administrator, NewPassword, UserDraft } from '../directory/directory.ts'
 import type { Json, JsonObject, User } from '../directory/user.ts'
+import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
 import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'
 import {
@@ -12,6 +13,7 @@ import {
   type RecordReader,
   type RecordWriter,
   renderObject,
+  toReason,
 } from './records.ts'
 import { isRevision, refuse, requireObject, requireText, requireTexts, requireUsable } from './require.ts'
 
@@ -49,11 +51,11 @@ function readRow(row: JsonObject, names: DocumentNames): Reading {
 }
 
 const DESIGN = '_design/'
-const NO_USERS = [DESIGN, '_local/']
+const NOT_USERS = [DESIGN, '_local/']
 
 function readDocument(document: JsonObject, { idPrefix }: DocumentNames): Reading {
   const id = requireText(document['_id'], '_id')
-  if (NO_USERS.some((prefix) => id.startsWith(prefix))) return { kind: 'passed', id, reason: 'no user document' }
+  if (NOT_USERS.some((prefix) => id.startsWith(prefix))) return { kind: 'passed', id, reason: 'not a user document' }
   if (document['_deleted'] === true) return { kind: 'passed', id, reason: 'deleted' }
   if (document['type'] !== 'user') throw refuse('type must be user.')
   const draft = readDraft(document)
@@ -86,7 +88,7 @@ const NAMED_MEMBERS: ReadonlySet<string> = new Set([
 
 function isOwnMember(member: string): boolean {
   if (NAMED_MEMBERS.has(member)) return true
-  if (member.startsWith('_')) throw refuse('A member that begins with an underscore is not known.')
+  if (member.startsWith('_')) throw refuse('A member that begins with an underscore is unknown.')
   return false
 }
 
@@ -96,13 +98,13 @@ function readPassword(document: JsonObject): NewPassword | undefined {
   if (typeof password === 'string') {
     return { password, ...(document['preserve_salt'] === true && typeof salt === 'string' ? { salt } : {}) }
   }
-  if (password !== undefined && password !== null) throw refuse('password must be a text.')
+  if (password !== undefined && password !== null) throw refuse('password must be a string.')
   const stored = requireUsable(readDocumentPassword(document))
   return stored && { stored }
 }
 
 const findNotes = (document: JsonObject): readonly string[] =>
-  document['_attachments'] === undefined ? [] : ['Its attachments are left behind.']
+  document['_attachments'] === undefined ? [] : ['Its attachments are not imported.']
 
 /** Writes a body for `POST /_users/_bulk_docs`: one document per line, without revisions, so that each creates a user. */
 export const createDocumentWriter = ({ idPrefix }: DocumentNames): RecordWriter => ({
@@ -144,3 +146,25 @@ function toHashMembers(password: StoredPassword): readonly (readonly [string, Js
   // the schemes write texts and numbers
   return Object.entries(toFullMembers(password) ?? {}) as [string, Json][]
 }
+
+/** Reads one entry of `[admins]`, from a file or `_config/admins`. Clear text is a new password. */
+export function readAdministrator(name: string, value: unknown): Reading {
+  try {
+    requireName(name)
+    const text = requireText(value, 'The value')
+    const reading = readAdminPassword(text)
+    if (reading.kind === 'malformed') throw refuse(`The stored password cannot be read: ${reading.reason}.`)
+    return { kind: 'administrator', id: name, text }
+  } catch (error) {
+    return { kind: 'refused', id: name, reason: toReason(error) }
+  }
+}
+
+/** The value as CouchDB reads it, with the name of the PRF; `undefined`: the text is no stored password. */
+export function toDocumentAdministrator({ text }: Administrator): string | undefined {
+  const reading = readAdminPassword(text)
+  return reading.kind === 'stored' ? renderAdminPassword(reading.password, 'prf') : undefined
+}
+
+/** Whether an entry is a stored password; otherwise it is clear text. */
+export const isStoredAdministrator = (text: string): boolean => readAdminPassword(text).kind === 'stored'

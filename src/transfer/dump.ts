@@ -35,56 +35,74 @@ const MAX_DEPTH = 100
 const PIECE_FLAWS: Readonly<Record<PieceFlaw, string>> = {
   too_long: `The record is longer than ${MAX_RECORD_BYTES} bytes.`,
   not_utf8: 'The record is not UTF-8.',
-  cut_off: 'The list has no end: the dump has been cut off.',
+  cut_off: 'The list is not closed: the dump is incomplete.',
 }
 
-export function createDumpReader({ format: given, ...names }: DumpOptions): DumpReader {
-  const splitter = createSplitter(MAX_RECORD_BYTES)
-  let format = given
-  let reader = format && FORMATS[format].createReader(names)
-  let isOver = false
-  let line = 1
+export const createDumpReader = (options: DumpOptions): DumpReader => new AnyDumpReader(options)
 
-  const requireReader = (first: unknown): RecordReader | undefined => {
-    format ??= guessFormat(first, names)
-    reader ??= format && FORMATS[format].createReader(names)
-    return reader
+class AnyDumpReader implements DumpReader {
+  readonly #names: DocumentNames
+  readonly #splitter = createSplitter(MAX_RECORD_BYTES)
+  #format: FormatName | undefined
+  #reader: RecordReader | undefined
+  #isOver = false
+  #line = 1
+
+  constructor({ format, ...names }: DumpOptions) {
+    this.#names = names
+    if (format) this.#use(format)
   }
 
-  const readPiece = (piece: Piece): Reading[] => {
-    const { value, flaw } = readValue(piece)
-    if (flaw !== undefined) return [{ kind: 'refused', reason: flaw }]
-    const records: readonly unknown[] = Array.isArray(value) ? value : [value]
-    return records.map((record) => requireReader(record)?.read(record) ?? UNKNOWN_FORMAT)
+  format(): FormatName | undefined {
+    return this.#format
   }
 
-  const readAll = (pieces: readonly Piece[]): Found[] => {
+  push(chunk: Uint8Array): readonly Found[] {
+    return this.#isOver ? [] : this.#readAll(this.#splitter.push(chunk))
+  }
+
+  end(): readonly Found[] {
+    const found = this.#readAll(this.#splitter.end())
+    const last = this.#isOver ? undefined : this.#reader?.end()
+    return last ? [...found, { line: this.#line, size: 0, reading: last }] : found
+  }
+
+  #use(format: FormatName): RecordReader {
+    this.#format = format
+    this.#reader = FORMATS[format].createReader(this.#names)
+    return this.#reader
+  }
+
+  #readAll(pieces: readonly Piece[]): Found[] {
     const found: Found[] = []
     for (const piece of pieces) {
-      if (isOver) break
-      line = piece.line
-      const readings = readPiece(piece)
-      isOver = readings.some((reading) => reading.kind === 'refused' && reading.isLast)
+      if (this.#isOver) break
+      this.#line = piece.line
+      const readings = this.#readPiece(piece)
+      this.#isOver = readings.some((reading) => reading.kind === 'refused' && reading.isLast)
       const size = 'text' in piece ? Math.ceil(piece.text.length / readings.length) : 0
-      for (const reading of readings) found.push({ line, size, reading })
+      for (const reading of readings) found.push({ line: piece.line, size, reading })
     }
     return found
   }
 
-  return {
-    format: () => format,
-    push: (chunk) => (isOver ? [] : readAll(splitter.push(chunk))),
-    end() {
-      const found = readAll(splitter.end())
-      const last = isOver ? undefined : reader?.end()
-      return last ? [...found, { line, size: 0, reading: last }] : found
-    },
+  #readPiece(piece: Piece): readonly Reading[] {
+    const { value, flaw } = readValue(piece)
+    if (flaw !== undefined) return [{ kind: 'refused', reason: flaw }]
+    const records: readonly unknown[] = Array.isArray(value) ? value : [value]
+    return records.map((record) => this.#findReader(record)?.read(record) ?? UNKNOWN_FORMAT)
+  }
+
+  #findReader(record: unknown): RecordReader | undefined {
+    if (this.#reader) return this.#reader
+    const format = guessFormat(record, this.#names)
+    return format && this.#use(format)
   }
 }
 
 const UNKNOWN_FORMAT: Reading = Object.freeze({
   kind: 'refused',
-  reason: 'The format of the dump cannot be recognised by its first record: name it with --from.',
+  reason: 'The format of the dump cannot be recognised by its first record: use --from.',
   isLast: true,
 })
 
@@ -102,7 +120,7 @@ function readValue(piece: Piece): Value {
     : reading
 }
 
-const JSON_FLAWS = { not_json: 'The record is not JSON.', duplicate_name: 'A member is there twice.' } as const
+const JSON_FLAWS = { not_json: 'The record is not JSON.', duplicate_name: 'A member is duplicated.' } as const
 
 const [OPEN_LIST, OPEN_OBJECT] = [0x5b, 0x7b] as const
 

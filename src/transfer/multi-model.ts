@@ -59,7 +59,7 @@ function readDocument(document: JsonObject): Reading {
   return { kind: 'user', id: name, draft, notes: isLost ? [...notes, LOST] : notes }
 }
 
-const LOST = 'Its password was not carried along: one that is there already stays.'
+const LOST = 'The dump does not contain the password: an existing user keeps its own.'
 
 /** `null` and an absent member mean no data. */
 const readData = (value: Json | undefined, what: string): JsonObject => requireObject(value ?? {}, what)
@@ -74,7 +74,7 @@ function readGrants(databases: Json | undefined): GrantsReading {
   const notes: string[] = []
   for (const [database, value] of Object.entries(requireObject(databases ?? {}, 'databases'))) {
     const { grant, hasSystemCollections } = typeof value === 'string' ? readWord(value) : readGrant(value)
-    if (hasSystemCollections) notes.push('Rights to system collections are left behind, as they have no effect.')
+    if (hasSystemCollections) notes.push('Grants on system collections are not imported: they have no effect.')
     if (grant.level !== undefined || grant.collections.size > 0) grants.set(database, grant)
   }
   return { grants, notes: [...new Set(notes)] }

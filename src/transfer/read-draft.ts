@@ -40,7 +40,7 @@ export function readDraft(value: unknown): UserDraft {
   let draft: UserDraft = { name: readName(requireObject(value, 'user')['name'] ?? null) }
   for (const [member, given] of Object.entries(requireObject(value, 'user'))) {
     const read = MEMBERS.get(member)
-    if (!read) throw refuse('A user has a member that is not known.')
+    if (!read) throw refuse('A user has an unknown member.')
     const part = read(given)
     draft = { ...draft, ...part, ...(part.multiModel ? payload({ ...draft.multiModel, ...part.multiModel }) : {}) }
   }
@@ -91,7 +91,7 @@ const TAKEN_MEMBERS: ReadonlySet<string> = new Set(['name', 'type', 'roles', ...
 
 function readMembers(value: Json): readonly (readonly [string, Json])[] {
   const members = requireList(value, 'members').map(readMember)
-  if (new Set(members.map(([name]) => name)).size < members.length) throw refuse('A member is there twice.')
+  if (new Set(members.map(([name]) => name)).size < members.length) throw refuse('A member is duplicated.')
   return members
 }
 
@@ -99,7 +99,7 @@ function readMember(value: Json): readonly [string, Json] {
   const [name, content] = requireList(value, 'Each of members')
   if (typeof name !== 'string' || content === undefined) throw refuse('Each of members must be a name and a value.')
   const isClear = name === 'password' && content !== null
-  if (name.startsWith('_') || TAKEN_MEMBERS.has(name) || isClear) throw refuse('A member has a name that is not free.')
+  if (name.startsWith('_') || TAKEN_MEMBERS.has(name) || isClear) throw refuse('A member has a reserved name.')
   return [name, content]
 }
 

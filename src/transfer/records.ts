@@ -53,13 +53,13 @@ export type Loss = 'password' | 'deactivated' | 'second_factor' | 'access_tokens
 
 /** Losses that change how a user signs in are reported for each user. The others are only counted. */
 export const REPORTED_LOSSES: ReadonlyMap<Loss, string> = new Map([
-  ['password', 'The password cannot be carried over.'],
-  ['deactivated', 'It is deactivated, which cannot be said there: written without its password.'],
-  ['second_factor', 'The second factor cannot be carried over: written without its password.'],
-  ['access_tokens', 'Its access tokens cannot be carried over: only their digests are kept.'],
+  ['password', 'The password cannot be exported.'],
+  ['deactivated', 'The user is deactivated, which the format cannot express: exported without the password.'],
+  ['second_factor', 'The second factor cannot be exported: exported without the password.'],
+  ['access_tokens', 'The access tokens cannot be exported: only their digests are stored.'],
 ])
 
-/** How the records of a dump are put together. */
+/** How the records of a dump are joined. */
 export interface RecordWriter {
   readonly head: string
   writeUser(user: User): Written

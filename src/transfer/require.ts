@@ -19,7 +19,7 @@ export function requireList(value: unknown, what: string): readonly Json[] {
 }
 
 export function requireText(value: unknown, what: string): string {
-  if (typeof value !== 'string') throw refuse(`${what} must be a text.`)
+  if (typeof value !== 'string') throw refuse(`${what} must be a string.`)
   return value
 }
 
@@ -38,16 +38,16 @@ export const requireTexts = (value: unknown, what: string): readonly string[] =>
   requireList(value, what).map((item) => requireText(item, `Each of ${what}`))
 
 const PASSWORD_FLAWS: Readonly<Record<Exclude<PasswordFlaw, 'absent'>, string>> = {
-  scheme: 'The scheme of the password is not known.',
-  prf: 'The pseudo-random function of the password is not known.',
-  method: 'The method of the password is not known.',
-  salt: 'The salt of the password must be a text.',
-  hash: 'The hash of the password must be a text.',
+  scheme: 'The scheme of the password is unknown.',
+  prf: 'The pseudo-random function of the password is unknown.',
+  method: 'The method of the password is unknown.',
+  salt: 'The salt of the password must be a string.',
+  hash: 'The hash of the password must be a string.',
   encoding: 'The encoded hash of the password is malformed.',
   too_expensive: 'The cost parameters of the password are above the limits.',
   iterations: 'The iterations of the password must be a whole number.',
   iterations_too_low: 'The iterations of the password must be one or more.',
-  iterations_too_high: 'The iterations of the password are more than can be counted.',
+  iterations_too_high: 'The iterations of the password are too many.',
 }
 
 /** The password if it can be verified, `undefined` if there is none. A damaged one rejects the record. */

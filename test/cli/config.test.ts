@@ -40,7 +40,7 @@ async function runAlone(...argv: readonly string[]): Promise<Outcome> {
   }
 }
 
-test('show prints what was set, --all defaults too, --json as data', async () => {
+test('show prints set options, --all defaults too, --json as JSON', async () => {
   const { out } = await run('show', '-c', 'good.ini')
   assert.equal(
     out,
@@ -62,13 +62,13 @@ test('get prints one value, a secret masked', async () => {
   assert.equal((await run('get', 'log.level', '--log.level', 'warn')).out, 'warn')
 })
 
-test('get of an unknown option ends with 3 and names the nearest', async () => {
+test('get of an unknown option exits with 3 and names the nearest', async () => {
   const { code, error } = await run('get', 'chttpd.prot')
   assert.equal(code, 3)
   assert.match(error, /did you mean chttpd\.port\?/)
 })
 
-test('check warns of a file with administrators that others may read', async () => {
+test('check warns of a file with administrators that others can read', async () => {
   writeFileSync(join(cwd, 'open.ini'), '[admins]\nann = -pbkdf2-a,b,1\n')
   chmodSync(join(cwd, 'open.ini'), 0o644)
   const { code, out } = await run('check', '-c', 'open.ini')
@@ -107,33 +107,33 @@ writeFileSync(join(cwd, 'secret'), 'a secret of tokens')
 writeFileSync(join(cwd, 'set.json'), '{"keys":7}')
 
 const BAD_FILES: readonly (readonly [row: string, file: string, says: RegExp])[] = [
-  ['a secret that is not there', '[server]\njwt-secret-keyfile = gone', /^.*gone': no such file.* \(c\.ini:2\)$/],
+  ['a missing secret file', '[server]\njwt-secret-keyfile = gone', /^.*gone': no such file.* \(c\.ini:2\)$/],
   ['a secret that is too long', '[server]\njwt-secret-keyfile = long', /^.*too long.* \(c\.ini:2\)$/],
   ['a folder without secrets', '[server]\njwt-secret-folder = empty', /^.*empty JWT secrets.* \(c\.ini:2\)$/],
-  ['a secret that leads nowhere', '[server]\njwt-secret-folder = dangling', /^.*1\.key.* \(c\.ini:2\)$/],
-  [
-    'a certificate that is not there',
-    '[server]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone',
-    /^.* \(c\.ini:4\)$/,
-  ],
+  ['a dangling link', '[server]\njwt-secret-folder = dangling', /^.*1\.key.* \(c\.ini:2\)$/],
+  ['a missing certificate', '[server]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone', /^.* \(c\.ini:4\)$/],
   [
     'a missing certificate of the admin endpoint',
     '[admin]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone',
     /^ssl\.keyfile: \S*gone: there is no such file \(c\.ini:4\)$/,
   ],
   [
-    'a certificate that is none',
+    'a file without a certificate',
     `[ssl]\nenable = true\ncert_file = secret\nkey_file = ${TLS}/key.pem`,
     /^ssl\.cert_file: \S*secret: the file contains no certificate in PEM \(c\.ini:3\)$/,
   ],
-  ['a key set that is not there', '[jwt_keys]\njwks:all = gone', /^\[jwt_keys\] jwks:all: .* \(c\.ini:2\)$/],
-  ['a key set that is none', '[jwt_keys]\njwks:all = set.json', /^\[jwt_keys\] jwks:all: .* \(c\.ini:2\)$/],
-  ['a key for services that is none', '[upstream]\nservice-keyfile = secret', /^.*no private key.* \(c\.ini:2\)$/],
-  ['a secret of an upstream', '[upstream]\nmulti-model-secret-keyfile = gone', /^.*no such file.* \(c\.ini:2\)$/],
+  ['a missing key set', '[jwt_keys]\njwks:all = gone', /^\[jwt_keys\] jwks:all: .* \(c\.ini:2\)$/],
+  ['a file without a key set', '[jwt_keys]\njwks:all = set.json', /^\[jwt_keys\] jwks:all: .* \(c\.ini:2\)$/],
+  ['a service key file without a key', '[upstream]\nservice-keyfile = secret', /^.*no private key.* \(c\.ini:2\)$/],
+  [
+    'a missing secret file of an upstream',
+    '[upstream]\nmulti-model-secret-keyfile = gone',
+    /^.*no such file.* \(c\.ini:2\)$/,
+  ],
 ]
 
 for (const [row, file, says] of BAD_FILES) {
-  test(`check tries what files hold: ${row}`, async () => {
+  test(`check reads the files that options name: ${row}`, async () => {
     writeFileSync(join(cwd, 'c.ini'), `${file}\n`, { mode: 0o600 })
     const { code, error } = await run('check', '-c', 'c.ini')
     assert.deepEqual([code, error.split('\n').length], [6, 1], error)
@@ -156,17 +156,17 @@ const SHARED: readonly (readonly [row: string, file: string, says: RegExp])[] = 
     /^a secret of tokens is also.* \(c\.ini:4, c\.ini:2\)$/,
   ],
   [
-    'cookies and the database behind',
+    'cookies and the upstream',
     `${COOKIES}[upstream]\nmulti-model-secret-keyfile = secret`,
     /^a secret of upstream\.multi-model-secret-\* is also chttpd_auth\.secret.* \(c\.ini:4, c\.ini:2\)$/,
   ],
   [
-    'tokens and the database behind',
+    'tokens and the upstream',
     '[server]\njwt-secret = a secret of tokens\n[upstream]\nmulti-model-secret-keyfile = secret',
     /^.* \(c\.ini:2, c\.ini:4\)$/,
   ],
   [
-    'tokens and the database behind, by their path',
+    'tokens and the upstream, by path',
     '[server]\njwt-secret-keyfile = secret\n[upstream]\nmulti-model-secret-keyfile = secret',
     /^.* \(c\.ini:2, c\.ini:4\)$/,
   ],
@@ -177,14 +177,14 @@ const SHARED: readonly (readonly [row: string, file: string, says: RegExp])[] = 
     /^.* \(c\.ini:2, c\.ini:7\)$/,
   ],
   [
-    'cookies and one of a set',
+    'cookies and a key of a set',
     `[chttpd_auth]\nsecret = ${LONG}\n[jwt_keys]\njwks:all = shared.json`,
     /^chttpd_auth\.secret is.* \(c\.ini:2, c\.ini:4\)$/,
   ],
 ]
 
 for (const [row, file, says] of SHARED) {
-  test(`check ends with 1 for a secret with two uses, and names both places: ${row}`, async () => {
+  test(`check exits with 1 for a secret with two uses and names both places: ${row}`, async () => {
     writeFileSync(join(cwd, 'c.ini'), `${file}\n`, { mode: 0o600 })
     const { code, error } = await run('check', '-c', 'c.ini')
     assert.deepEqual([code, error.split('\n').length], [1, 1], error)
@@ -192,7 +192,7 @@ for (const [row, file, says] of SHARED) {
   })
 }
 
-test('check finds nothing wrong with good files, and all that is wrong with bad ones', async () => {
+test('check reports every problem of files, and none for valid ones', async () => {
   const tls = `endpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = ${TLS}/both.pem\n`
   writeFileSync(join(cwd, 'c.ini'), `[server]\njwt-secret-keyfile = secret\n${tls}`, { mode: 0o600 })
   assert.equal((await run('check', '-c', 'c.ini')).code, 0)
@@ -201,14 +201,14 @@ test('check finds nothing wrong with good files, and all that is wrong with bad 
   assert.match(bad.error, /^.* \(--server\.jwt-secret-keyfile\)\n.* \(--upstream\.service-keyfile\)$/)
 })
 
-test('check reads what services are', async () => {
+test('check reads the services', async () => {
   const { code, error } = await run('check', '--services.a', '/a http://127.0.0.1:1', '--services.b', '/_b x')
   assert.equal(code, 4)
   assert.match(error, /^\[services\] b: .* \(--services\.b\)$/)
 })
 
-test('show and get of a bad configuration end with its problems', async () => {
+test('show and get of an invalid configuration print its problems', async () => {
   for (const words of [['show'], ['get', 'chttpd.port']]) assert.equal((await run(...words, '-c', 'bad.ini')).code, 3)
 })
 
-test('docs prints the page of options', async () => assert.match((await run('docs')).out, /^# Options/))
+test('docs prints the page of all options', async () => assert.match((await run('docs')).out, /^# Options/))

@@ -24,19 +24,19 @@ function createTerminal(answers: readonly string[]) {
   return { terminal: { input, output }, shown: () => shown }
 }
 
-test('a new password is asked for twice, and nothing of it is shown, not even its length', async () => {
+test('prompts for a new password twice and shows neither text nor length', async () => {
   const { terminal, shown } = createTerminal(['opensesame\r', 'opensesame\r'])
   assert.equal(await readSecret(ASKED, terminal), 'opensesame')
   assert.match(shown(), /again/)
   assert.doesNotMatch(shown(), /opens|sesame|[•▪*]{2}/)
 })
 
-test('two that differ are refused', async () => {
+test('rejects two that differ', async () => {
   const { terminal } = createTerminal(['one\r', 'two\r'])
   await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: /two passwords differ/ })
 })
 
-test('one that is known is asked for once', async () => {
+test('prompts for an existing password once', async () => {
   const { terminal, shown } = createTerminal(['known\r'])
   assert.equal(await readSecret({ ...ASKED, isNew: false }, terminal), 'known')
   assert.doesNotMatch(shown(), /again|known/)
@@ -44,31 +44,31 @@ test('one that is known is asked for once', async () => {
 
 for (const [who, answers] of [
   ['interrupts', ['\x03']],
-  ['ends the input', ['\x04']],
-  ['ends the input at the second question', ['one\r', '\x04']],
-  ['ends the input in the midst of an answer', ['on\x04']],
-  ['takes the terminal away', []],
+  ['end of input', ['\x04']],
+  ['end of input at the second prompt', ['one\r', '\x04']],
+  ['end of input within an answer', ['on\x04']],
+  ['a closed terminal', []],
 ] as const) {
-  test(`who ${who} changes nothing`, { timeout: 5000 }, async () => {
+  test(`${who} cancels the command`, { timeout: 5000 }, async () => {
     const { terminal } = createTerminal(answers)
     await assert.rejects(readSecret(ASKED, terminal), { exitCode: 1, message: 'Given up: nothing was changed.' })
   })
 }
 
-test('without a terminal the flag is named', async () => {
+test('names the flag if there is no terminal', async () => {
   const terminal = { input: Readable.from([]), output: new PassThrough() }
   await assert.rejects(readSecret(ASKED, terminal), { exitCode: 2, message: /--password-stdin/ })
 })
 
 const INPUTS: readonly { readonly name: string; readonly given: string | Buffer; readonly secret?: string }[] = [
-  { name: 'one line end is not part of it', given: 'pass\n', secret: 'pass' },
-  { name: 'nor one of another system', given: 'pass\r\n', secret: 'pass' },
-  { name: 'a second one is', given: 'pass\n\n', secret: 'pass\n' },
-  { name: 'blanks are', given: ' pass ', secret: ' pass ' },
-  { name: 'nothing is refused', given: '' },
-  { name: 'an empty line is refused', given: '\n' },
-  { name: 'bytes that are no text are refused', given: Buffer.from([0xff, 0xfe]) },
-  { name: 'too much is refused', given: 'x'.repeat(70_000) },
+  { name: 'removes one line feed', given: 'pass\n', secret: 'pass' },
+  { name: 'removes one CR LF', given: 'pass\r\n', secret: 'pass' },
+  { name: 'keeps a second line feed', given: 'pass\n\n', secret: 'pass\n' },
+  { name: 'keeps blanks', given: ' pass ', secret: ' pass ' },
+  { name: 'rejects empty input', given: '' },
+  { name: 'rejects an empty line', given: '\n' },
+  { name: 'rejects bytes that are not UTF-8', given: Buffer.from([0xff, 0xfe]) },
+  { name: 'rejects too many bytes', given: 'x'.repeat(70_000) },
 ]
 
 for (const { name, given, secret } of INPUTS) {

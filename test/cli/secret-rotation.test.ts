@@ -18,8 +18,8 @@ function createFolder(t: TestContext, files: Readonly<Record<string, string>>) {
   return { folder, step, names }
 }
 
-describe('exchanging a secret', () => {
-  it('waits until nothing the old one signed can be alive', async (t) => {
+describe('rotating a secret', () => {
+  it('waits until every token of the old secret has expired', async (t) => {
     const { step, names } = createFolder(t, { 'a.key': 'old' })
     assert.deepEqual(await step(), { kind: 'added', file: 'a.key.next' })
     const activated = await step(NOW + 10)
@@ -28,7 +28,7 @@ describe('exchanging a secret', () => {
     assert.deepEqual(await step(NOW + 110), { kind: 'removed', file: 'a.key' })
     assert.deepEqual(names(), [activated.file])
   })
-  it('again and again, also twice in a second', async (t) => {
+  it('works repeatedly, also twice within a second', async (t) => {
     const { folder, step, names } = createFolder(t, { '1.key': 'old' })
     for (let round = 0; round < 5; round += 1) {
       const before = (await listFolder(folder))[0]?.sha256
@@ -37,12 +37,12 @@ describe('exchanging a secret', () => {
       assert.notEqual((await listFolder(folder))[0]?.sha256, before)
     }
   })
-  it('keeps the others, and their order', async (t) => {
+  it('keeps other secrets in their order', async (t) => {
     const { step, names } = createFolder(t, { '1-old': 'one', '1': 'two', z: 'three' })
     for (const kind of ['added', 'activated', 'removed']) assert.equal((await step(NOW, true)).kind, kind)
     assert.deepEqual(names().slice(1), ['1-old', 'z'])
   })
-  it('at every step the one that should sign is the first', async (t) => {
+  it('keeps the signing secret first at every step', async (t) => {
     for (const name of ['1', 'zz', '0', '00-x', '-x', 'Ä', '09']) {
       const { folder, step } = createFolder(t, { [name]: 'old' })
       const first = async () => (await listFolder(folder))[0]?.name
@@ -52,11 +52,11 @@ describe('exchanging a secret', () => {
       assert.equal(await first(), file, name)
     }
   })
-  it('a name nothing sorts before is said to be one', async (t) => {
+  it('reports a name that nothing sorts before', async (t) => {
     const { step } = createFolder(t, { ' x': 'old' })
     await assert.rejects(step(), SecretProblem)
   })
-  it('goes on where it was interrupted', async (t) => {
+  it('continues after an interruption', async (t) => {
     const { folder, step, names } = createFolder(t, { '1.key': 'old' })
     await step()
     rmSync(join(folder, '1.key.next'))
@@ -69,7 +69,7 @@ describe('exchanging a secret', () => {
     assert.deepEqual(await step(NOW + 60), { kind: 'waiting', file: '1.key', until: NOW + 150 })
     assert.equal(names().length, 2)
   })
-  it('a note that leads elsewhere is not followed', async (t) => {
+  it('ignores a note with paths outside the folder', async (t) => {
     for (const text of [
       '{',
       '[]',
@@ -81,7 +81,7 @@ describe('exchanging a secret', () => {
       assert.ok(existsSync(join(folder, '1.key')))
     }
   })
-  it('a folder without a secret', async (t) => {
+  it('rejects a folder without a secret', async (t) => {
     await assert.rejects(createFolder(t, { '.x': 'x' }).step(), SecretProblem)
   })
 })

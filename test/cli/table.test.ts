@@ -11,7 +11,7 @@ test('columns are as wide as their widest cell, without blanks at the end', () =
   assert.equal(renderTable(['NAME'], []), 'NAME')
 })
 
-test('facts stand under each other', () => {
+test('facts are printed below each other', () => {
   assert.equal(
     renderFacts([
       ['name', 'ann'],
@@ -21,7 +21,7 @@ test('facts stand under each other', () => {
   )
 })
 
-test('nothing that moves a cursor or turns text round reaches a terminal', () => {
+test('removes characters that move the cursor or change the direction of text', () => {
   for (const [given, shown] of [
     ['\x1b[2J', '\\u{1b}[2J'],
     ['a\nb\r\t', 'a\\u{a}b\\u{d}\\u{9}'],

@@ -14,36 +14,40 @@ const dump = (...lines: readonly (string | object)[]): string =>
 const readBetween = (...lines: readonly (string | object)[]) => readingsOf(dump(...lines)).slice(1, -1)
 
 const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] = [
-  ['no JSON', '{"user":', /not JSON/],
-  ['a member twice', '{"user":{"name":"ann","name":"bob"}}', /twice/],
-  ['nothing known', { group: {} }, /one user or administrator/],
-  ['two things', { user: { name: 'ann' }, administrator: { name: 'bob', stored: 'x' } }, /one user or administrator/],
-  ['no object', '7', /must be an object/],
-  ['an array of nothing known', '[7]', /must be an object/],
-  ['no name', { user: {} }, /name must be a text/],
-  ['a name that cannot be', { user: { name: 'a:b' } }, /colon/],
-  ['a role that cannot be', { user: { name: 'ann', roles: ['a,b'] } }, /comma/],
-  ['a role of the system', { user: { name: 'ann', roles: ['_admin'] } }, /underscore/],
-  ['roles of another kind', { user: { name: 'ann', roles: 'admin' } }, /must be a list/],
-  ['an unknown member', { user: { name: 'ann', admin: true } }, /not known/],
-  ['active of another kind', { user: { name: 'ann', active: 1 } }, /true or false/],
-  ['a revision that is none', { user: { name: 'ann', revision: '1' } }, /revision/],
+  ['a record that is not JSON', '{"user":', /not JSON/],
+  ['a duplicate member', '{"user":{"name":"ann","name":"bob"}}', /duplicated/],
+  ['an unknown record', { group: {} }, /one user or administrator/],
+  [
+    'a line with two records',
+    { user: { name: 'ann' }, administrator: { name: 'bob', stored: 'x' } },
+    /one user or administrator/,
+  ],
+  ['a record that is not an object', '7', /must be an object/],
+  ['an array of unknown records', '[7]', /must be an object/],
+  ['a missing name', { user: {} }, /name must be a string/],
+  ['an invalid name', { user: { name: 'a:b' } }, /colon/],
+  ['an invalid role', { user: { name: 'ann', roles: ['a,b'] } }, /comma/],
+  ['a system role', { user: { name: 'ann', roles: ['_admin'] } }, /underscore/],
+  ['roles of the wrong type', { user: { name: 'ann', roles: 'admin' } }, /must be a list/],
+  ['an unknown member', { user: { name: 'ann', admin: true } }, /unknown/],
+  ['active of the wrong type', { user: { name: 'ann', active: 1 } }, /true or false/],
+  ['an invalid revision', { user: { name: 'ann', revision: '1' } }, /revision/],
   [
     'a revision that cannot be continued',
     { user: { name: 'ann', revision: `999999999999999-${'a'.repeat(32)}` } },
     /revision/,
   ],
   [
-    'a generation beyond all',
+    'a generation that is too high',
     { user: { name: 'ann', sessionsFrom: { generation: 2 ** 50, seconds: 0 } } },
     /generation/,
   ],
-  ['a member of the document with a place of its own', { user: { name: 'ann', members: [['roles', []]] } }, /not free/],
-  ['a member of the database', { user: { name: 'ann', members: [['_id', 'x']] } }, /not free/],
-  ['a hash among the members', { user: { name: 'ann', members: [['derived_key', 'x']] } }, /not free/],
-  ['a password among the members', { user: { name: 'ann', members: [['password', 'x']] } }, /not free/],
+  ['a document member with a field of its own', { user: { name: 'ann', members: [['roles', []]] } }, /reserved name/],
+  ['a member of the database itself', { user: { name: 'ann', members: [['_id', 'x']] } }, /reserved name/],
+  ['a hash as document member', { user: { name: 'ann', members: [['derived_key', 'x']] } }, /reserved name/],
+  ['a password as document member', { user: { name: 'ann', members: [['password', 'x']] } }, /reserved name/],
   [
-    'a member of the document twice',
+    'a duplicate document member',
     {
       user: {
         name: 'ann',
@@ -53,9 +57,9 @@ const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] =
         ],
       },
     },
-    /twice/,
+    /duplicated/,
   ],
-  ['a grant of another kind', { user: { name: 'ann', grants: { db: { level: 'all' } } } }, /rw, ro, none/],
+  ['a grant of the wrong type', { user: { name: 'ann', grants: { db: { level: 'all' } } } }, /rw, ro, none/],
   [
     'a grant on a system collection',
     { user: { name: 'ann', grants: { db: { collections: { _a: 'rw' } } } } },
@@ -67,13 +71,13 @@ const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] =
     /digest/,
   ],
   ['an administrator without password', { administrator: { name: 'root' } }, /stored/],
-  ['an administrator of no name', { administrator: { name: '', stored: 'x' } }, /empty/],
+  ['an administrator without a name', { administrator: { name: '', stored: 'x' } }, /empty/],
   ['too many levels of nesting', `{"user":{"name":"ann","extra":${'{"a":'.repeat(200)}1${'}'.repeat(200)}}}`, /deep/],
 ]
 
-describe("Cardea's own files", () => {
+describe("files in Cardea's format", () => {
   for (const [row, line, reason] of REFUSED) {
-    it(`refuse ${row}, and what follows is read`, () => {
+    it(`reject ${row} and continue with the next record`, () => {
       const [refused, next] = readBetween(line, { user: { name: 'next' } })
       assert.equal(refused?.kind, 'refused')
       assert.match(refused?.kind === 'refused' ? refused.reason : '', reason)
@@ -81,7 +85,7 @@ describe("Cardea's own files", () => {
     })
   }
 
-  it('may hold a password in clear', () => {
+  it('may contain a plain-text password', () => {
     const [reading] = readBetween({ user: { name: 'ann', password: { clear: 'secret' } } })
     assert.deepEqual(reading, {
       kind: 'user',
@@ -92,19 +96,19 @@ describe("Cardea's own files", () => {
   })
 
   const HEADS: readonly [row: string, input: string, reason: RegExp][] = [
-    ['another head', '{"cardea":"settings","version":1}\n{"user":{"name":"ann"}}', /first line/],
-    ['a version of tomorrow', '{"cardea":"directory","version":2}\n{"user":{"name":"ann"}}', /version/],
-    ['no head', '{"user":{"name":"ann"}}', /first line/],
+    ['another first line', '{"cardea":"settings","version":1}\n{"user":{"name":"ann"}}', /first line/],
+    ['a later version', '{"cardea":"directory","version":2}\n{"user":{"name":"ann"}}', /version/],
+    ['no first line', '{"user":{"name":"ann"}}', /first line/],
   ]
   for (const [row, input, reason] of HEADS) {
-    it(`with ${row} are not read at all`, () => {
+    it(`with ${row} are rejected whole`, () => {
       const readings = readingsOf(input, 'cardea')
       assert.equal(readings.length, 1)
       assert.match(readings[0]?.kind === 'refused' ? readings[0].reason : '', reason)
     })
   }
 
-  it('without their last line are reported as cut off', () => {
+  it('without the last line are reported as incomplete', () => {
     const readings = readingsOf(`${HEAD}\n{"user":{"name":"ann"}}\n`)
     assert.deepEqual(
       readings.map(({ kind }) => kind),
@@ -112,7 +116,7 @@ describe("Cardea's own files", () => {
     )
   })
 
-  it('end where they say so', () => {
+  it('end with their last line', () => {
     const readings = readingsOf(`${dump()}\n{"user":{"name":"ann"}}`)
     assert.deepEqual(
       readings.map(({ kind }) => kind),
@@ -120,7 +124,7 @@ describe("Cardea's own files", () => {
     )
   })
 
-  it('lose nothing of any user', () => {
+  it('keep everything of every user', () => {
     fc.assert(
       fc.property(fc.array(anyUser, { maxLength: 4 }), (users) => {
         const writer = createCardeaWriter([{ name: 'root', text: '-hashed-x,y' }])

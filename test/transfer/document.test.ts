@@ -18,45 +18,49 @@ const ANN = {
 
 const REFUSED: readonly [row: string, record: unknown, reason: RegExp][] = [
   ['a type that is not user', { ...ANN, type: 'group' }, /type/],
-  ['no name', { ...ANN, name: undefined }, /name/],
+  ['a missing name', { ...ANN, name: undefined }, /name/],
   ['another id', { ...ANN, _id: 'org.couchdb.user:bob' }, /_id/],
   ['an id without the prefix', { ...ANN, _id: 'ann' }, /_id/],
-  ['an id that is no text', { ...ANN, _id: 7 }, /_id/],
-  ['a name that cannot be', { ...ANN, _id: 'org.couchdb.user:a:b', name: 'a:b' }, /colon/],
-  ['no roles', { ...ANN, roles: undefined }, /roles/],
-  ['roles that are no texts', { ...ANN, roles: [1] }, /roles/],
-  ['a role of the system', { ...ANN, roles: ['_admin'] }, /underscore/],
-  ['iterations that are no number', { ...ANN, iterations: '10' }, /iterations/],
-  ['iterations that cannot be counted', { ...ANN, iterations: 2 ** 40 }, /iterations/],
-  ['no iterations at all', { ...ANN, iterations: 0 }, /iterations/],
+  ['an id that is not a string', { ...ANN, _id: 7 }, /_id/],
+  ['an invalid name', { ...ANN, _id: 'org.couchdb.user:a:b', name: 'a:b' }, /colon/],
+  ['missing roles', { ...ANN, roles: undefined }, /roles/],
+  ['roles that are not strings', { ...ANN, roles: [1] }, /roles/],
+  ['a system role', { ...ANN, roles: ['_admin'] }, /underscore/],
+  ['iterations that are not a number', { ...ANN, iterations: '10' }, /iterations/],
+  ['too many iterations', { ...ANN, iterations: 2 ** 40 }, /iterations/],
+  ['missing iterations', { ...ANN, iterations: 0 }, /iterations/],
   ['an unknown scheme', { ...ANN, password_scheme: 'md5crypt' }, /scheme/],
   ['an unknown pseudo-random function', { ...ANN, pbkdf2_prf: 'md5' }, /pseudo-random/],
-  ['a hash that is no text', { ...ANN, derived_key: 7 }, /hash/],
-  ['a password that is no text', { ...ANN, password: 7 }, /password/],
+  ['a hash that is not a string', { ...ANN, derived_key: 7 }, /hash/],
+  ['a password that is not a string', { ...ANN, password: 7 }, /password/],
   ['an unknown special member', { ...ANN, _special: 1 }, /underscore/],
   ['a row without its document', { id: ANN._id, key: ANN._id, value: {} }, /include_docs/],
-  ['no document', { hello: 1 }, /neither/],
+  ['a record that is not a document', { hello: 1 }, /neither/],
   ['null', null, /object/],
-  ['a member twice', `{"_id":"org.couchdb.user:ann","name":"ann","name":"ann","type":"user","roles":[]}`, /twice/],
+  [
+    'a duplicate member',
+    `{"_id":"org.couchdb.user:ann","name":"ann","name":"ann","type":"user","roles":[]}`,
+    /duplicated/,
+  ],
 ]
 
 const PASSED: readonly [row: string, record: unknown][] = [
   ['a design document', { _id: '_design/_auth', validate_doc_update: 'function' }],
   ['a deletion', { _id: ANN._id, _deleted: true }],
   ['a row of a deletion', { id: ANN._id, key: ANN._id, value: { rev: '1-a', deleted: true }, doc: null }],
-  ['a row of nothing', { key: ANN._id, error: 'not_found' }],
+  ['an empty row', { key: ANN._id, error: 'not_found' }],
   ['the head of a backup', { name: '@cloudant/couchbackup', version: '2.11.0', mode: 'full' }],
 ]
 
-describe('user documents read', () => {
+describe('reading user documents', () => {
   for (const [row, record, reason] of REFUSED) {
-    it(`refuse ${row}`, () => assert.match(reasonOf(record, 'document') ?? '', reason))
+    it(`rejects ${row}`, () => assert.match(reasonOf(record, 'document') ?? '', reason))
   }
   for (const [row, record] of PASSED) {
-    it(`pass over ${row}`, () => assert.equal(readingsOf(JSON.stringify(record), 'document')[0]?.kind, 'passed'))
+    it(`skips ${row}`, () => assert.equal(readingsOf(JSON.stringify(record), 'document')[0]?.kind, 'passed'))
   }
 
-  it('keep roles, members, revision and the stored password', () => {
+  it('keeps roles, members, revision and the stored password', () => {
     const { draft } = readUserOf({ ...ANN, colour: 'red', '7': { a: 1 } }, 'document')
     assert.deepEqual(draft, {
       name: 'ann',
@@ -70,31 +74,31 @@ describe('user documents read', () => {
     })
   })
 
-  it('take a password in clear, with its salt where that is to be kept', () => {
+  it('accepts a plain-text password, with a salt that is to be kept', () => {
     const clear = { ...ANN, password: 'secret' }
     assert.deepEqual(readUserOf(clear, 'document').draft.password, { password: 'secret' })
     const { draft } = readUserOf({ ...clear, preserve_salt: true }, 'document')
     assert.deepEqual(draft.password, { password: 'secret', salt: 's' })
   })
 
-  it('say that attachments are left behind', () => {
+  it('notes that attachments are not imported', () => {
     assert.equal(readUserOf({ ...ANN, _attachments: { a: {} } }, 'document').notes.length, 1)
   })
 
   const line = JSON.stringify(ANN)
   const LAYOUTS: readonly [row: string, dump: string][] = [
-    ['one a line', `${line}\n`],
+    ['one per line', `${line}\n`],
     ['a list', `[${line}]`],
     [
       'a listing',
       `{"total_rows":1,"offset":0,"rows":[\r\n{"id":"${ANN._id}","key":"${ANN._id}","value":{},"doc":${line}}\r\n]}`,
     ],
     ['a bulk request', `{"docs":[${line}]}`],
-    ['a backup, a list a line', `{"name":"@cloudant/couchbackup","version":"2"}\n[${line}]\n`],
-    ['a backup without head', `[${line}]\n[]\n`],
+    ['a backup with a list per line', `{"name":"@cloudant/couchbackup","version":"2"}\n[${line}]\n`],
+    ['a backup without its first line', `[${line}]\n[]\n`],
   ]
   for (const [row, dump] of LAYOUTS) {
-    it(`are found in ${row}, and known for what they are`, () => {
+    it(`recognises ${row}`, () => {
       const users = readDump(dump).filter(({ reading }) => reading.kind === 'user')
       assert.deepEqual(
         users.map(({ reading }) => reading.kind === 'user' && reading.draft.name),
@@ -118,8 +122,8 @@ const BOB = createUser('bob', {
   members: { derived_key: 'ab' },
 })
 
-describe('user documents written', () => {
-  it('name the pseudo-random function and iterations, however they were read', () => {
+describe('writing user documents', () => {
+  it('includes the pseudo-random function and the iterations', () => {
     assert.deepEqual(write(BOB).document, {
       _id: 'org.couchdb.user:bob',
       name: 'bob',
@@ -149,14 +153,14 @@ describe('user documents written', () => {
     ['no password', { ...BOB, password: { scheme: 'unusable', reason: 'absent', members: {} } }, []],
   ]
   for (const [row, user, losses] of LOSSES) {
-    it(`hold no hash for ${row}`, () => {
+    it(`writes no hash for ${row}`, () => {
       const written = write(user)
       assert.deepEqual(written.losses, losses)
       assert.equal(hasHash(written.document), false)
     })
   }
 
-  it('are read by their own reader as what they were', () => {
+  it('is the inverse of reading', () => {
     const carried = fc.record({ name, roles, members, password: fc.oneof(pbkdf2, simple) })
     fc.assert(
       fc.property(fc.array(carried, { maxLength: 4 }), (drafts) => {
@@ -170,7 +174,7 @@ describe('user documents written', () => {
     )
   })
 
-  it('are read whatever the user was', () => {
+  it('writes every user so that it can be read', () => {
     fc.assert(
       fc.property(anyUser, (user) => {
         const [reading] = readingsOf(writer.writeUser(user).text, 'document')

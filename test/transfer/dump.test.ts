@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { readAdministrator, toDocumentAdministrator } from '../../src/transfer/administrators.ts'
+import { readAdministrator, toDocumentAdministrator } from '../../src/transfer/document.ts'
 import { MAX_RECORD_BYTES } from '../../src/transfer/dump.ts'
 import { FORMAT_NAMES } from '../../src/transfer/format-names.ts'
 import { FORMATS } from '../../src/transfer/formats.ts'
@@ -10,7 +10,7 @@ import { ID_PREFIX, readDump, readingsOf } from './read.ts'
 const USER = { _id: `${ID_PREFIX}ann`, name: 'ann', type: 'user', roles: [] }
 
 describe('a dump', () => {
-  it('whose format cannot be recognised is refused, once', () => {
+  it('of an unknown format is rejected once', () => {
     assert.deepEqual(
       readingsOf('{"hello":1}\n{"hello":2}').map(({ kind }) => kind),
       ['refused'],
@@ -24,7 +24,7 @@ describe('a dump', () => {
     )
   })
 
-  it('with a record too long says so, and is read on', () => {
+  it('with a record that is too long is read on after it', () => {
     const long = JSON.stringify({ ...USER, padding: 'x'.repeat(MAX_RECORD_BYTES) })
     const found = readDump(`${JSON.stringify(USER)}\n${long}\n${JSON.stringify(USER)}`)
     assert.deepEqual(
@@ -37,7 +37,7 @@ describe('a dump', () => {
     )
   })
 
-  it('of any bytes whatever never throws', () => {
+  it('of random bytes never throws', () => {
     const lines = fc.array(
       fc.oneof(
         fc.json(),
@@ -81,7 +81,7 @@ const MUTABLE = [
 
 describe('every format', () => {
   for (const name of FORMAT_NAMES) {
-    it(`${name} writes an empty dump it reads without a word`, () => {
+    it(`${name} reads its own empty dump without messages`, () => {
       const writer = FORMATS[name].createWriter({ idPrefix: ID_PREFIX, administrators: [] })
       const readings = readingsOf(`${writer.head}${writer.tail(0)}`, name)
       assert.ok(readings.every(({ kind }) => kind === 'passed'))
@@ -93,20 +93,20 @@ const HEX = 'a'.repeat(64)
 const ENTRIES: readonly [row: string, name: string, value: unknown, kind: string, written: string | undefined][] = [
   ['a hash', 'root', `-pbkdf2:sha256-${HEX},salt,10`, 'administrator', `-pbkdf2:sha256-${HEX},salt,10`],
   [
-    'a hash whose length tells the function',
+    'a hash whose length identifies the function',
     'root',
     `-pbkdf2-${HEX},salt,10`,
     'administrator',
     `-pbkdf2:sha256-${HEX},salt,10`,
   ],
   ['an old hash', 'root', `-hashed-${'a'.repeat(40)},salt`, 'administrator', `-hashed-${'a'.repeat(40)},salt`],
-  ['clear text', 'root', 'secret', 'administrator', undefined],
+  ['plain text', 'root', 'secret', 'administrator', undefined],
   ['a damaged hash', 'root', '-pbkdf2-x,y', 'refused', undefined],
-  ['a name that cannot be', 'a:b', 'secret', 'refused', undefined],
-  ['no text', 'root', 7, 'refused', undefined],
+  ['an invalid name', 'a:b', 'secret', 'refused', undefined],
+  ['a value that is not a string', 'root', 7, 'refused', undefined],
 ]
 
-describe('an administrator of the document database', () => {
+describe('an administrator of CouchDB', () => {
   for (const [row, name, value, kind, written] of ENTRIES) {
     it(row, () => {
       const reading = readAdministrator(name, value)

@@ -28,7 +28,7 @@ const SHORT: UserDraft = { name: 'short', password: { password: 'x' } }
 const LONG: UserDraft = { name: 'long', password: { password: 'a long one' } }
 
 describe('importing a user', () => {
-  it('keeps everything, its revision and what had ended', async (t) => {
+  it('keeps everything, including the revision and revoked sessions', async (t) => {
     const { directory } = await openTestNode(t)
     assert.deepEqual(await directory.importUsers([ALICE], 'keep'), [{ kind: 'created' }])
     assert.deepEqual(await directory.findUser('alice'), {
@@ -42,7 +42,7 @@ describe('importing a user', () => {
     })
   })
 
-  it('again changes nothing, whatever is to be done with names that are taken', async (t) => {
+  it('again changes nothing, with --keep and --replace', async (t) => {
     const { directory, store } = await openTestNode(t)
     await directory.importUsers([ALICE], 'keep')
     const before = await store.sequence()
@@ -52,7 +52,7 @@ describe('importing a user', () => {
     assert.equal(await store.sequence(), before)
   })
 
-  it('in the place of another moves the revision on, and ends what either had ended', async (t) => {
+  it('in place of another continues the revision and keeps both revocations', async (t) => {
     const { directory } = await openTestNode(t)
     const { document } = await directory.createUser({ name: 'alice', roles: ['reader'] })
     assert.deepEqual(await directory.importUsers([ALICE], 'replace'), [{ kind: 'replaced' }])
@@ -62,7 +62,7 @@ describe('importing a user', () => {
     assert.deepEqual(now?.sessionEpoch, { generation: 3, seconds: 1_800_000_000 })
   })
 
-  it('whose password was not carried along keeps the one there is, and its sessions; a new one has none', async (t) => {
+  it('without a password keeps the stored one and its sessions; a new user gets none', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'alice', password: { stored: STORED } })
     // as a running server is sent them
@@ -76,7 +76,7 @@ describe('importing a user', () => {
     assert.equal(bob?.password.scheme, 'unusable')
   })
 
-  it('in the place of a deleted one does not go back behind the deletion', async (t) => {
+  it('in place of a deleted one continues after the deletion', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'alice' })
     await directory.removeUser('alice', 'any')
@@ -87,7 +87,7 @@ describe('importing a user', () => {
     assert.equal(now?.sessionEpoch.generation, 1)
   })
 
-  it('brings access tokens that count from now on, and none that had ended', async (t) => {
+  it('imports active access tokens, and none that were revoked', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'alice' })
     await directory.signOut('alice')
@@ -103,7 +103,7 @@ describe('importing a user', () => {
     )
   })
 
-  it('on trial tells the outcomes and writes nothing', async (t) => {
+  it('as a dry run returns the outcomes and writes nothing', async (t) => {
     const reading = readPasswordRules('["long"]')
     assert.ok(reading.kind === 'rules')
     const { directory, store } = await openTestNode(t, { settings: { rules: reading.rules } })

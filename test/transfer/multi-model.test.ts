@@ -21,27 +21,27 @@ const ALICE = {
 const grant = (read: boolean, write: boolean) => ({ permissions: { read, write } })
 
 const REFUSED: readonly [row: string, record: unknown, reason: RegExp][] = [
-  ['no name', { ...ALICE, user: undefined }, /user must be a text/],
-  ['a name that cannot be', { ...ALICE, user: '_a' }, /underscore/],
-  ['no authData', { ...ALICE, authData: undefined }, /authData/],
-  ['no word on being active', { ...ALICE, authData: { simple: SIMPLE } }, /active/],
+  ['a missing name', { ...ALICE, user: undefined }, /user must be a string/],
+  ['an invalid name', { ...ALICE, user: '_a' }, /underscore/],
+  ['missing authData', { ...ALICE, authData: undefined }, /authData/],
+  ['a missing active flag', { ...ALICE, authData: { simple: SIMPLE } }, /active/],
   ['an unknown method', { ...ALICE, authData: { active: true, simple: { ...SIMPLE, method: 'rot13' } } }, /method/],
-  ['a hash that is no text', { ...ALICE, authData: { active: true, simple: { ...SIMPLE, hash: 7 } } }, /hash/],
-  ['databases of another kind', { ...ALICE, databases: [] }, /databases/],
-  ['a database of another kind', { ...ALICE, databases: { db: 7 } }, /database/],
+  ['a hash that is not a string', { ...ALICE, authData: { active: true, simple: { ...SIMPLE, hash: 7 } } }, /hash/],
+  ['databases of the wrong type', { ...ALICE, databases: [] }, /databases/],
+  ['a database of the wrong type', { ...ALICE, databases: { db: 7 } }, /database/],
   ['a database without a name', { ...ALICE, databases: { '': grant(true, true) } }, /empty/],
-  ['an access token without text', { ...ALICE, accessTokens: [{ id: 1, name: 'x' }] }, /token/],
+  ['an access token without its text', { ...ALICE, accessTokens: [{ id: 1, name: 'x' }] }, /token/],
   ['an envelope of another type', { type: 2301, data: ALICE }, /2300/],
-  ['an envelope of nothing', { type: 2300, data: 7 }, /data/],
-  ['a list of no records', '[7]', /object/],
+  ['an empty envelope', { type: 2300, data: 7 }, /data/],
+  ['a list that contains no records', '[7]', /object/],
 ]
 
-describe('users of the multi-model database read', () => {
+describe('reading users of ArangoDB', () => {
   for (const [row, record, reason] of REFUSED) {
-    it(`refuse ${row}`, () => assert.match(reasonOf(record, 'multi-model') ?? '', reason))
+    it(`rejects ${row}`, () => assert.match(reasonOf(record, 'multi-model') ?? '', reason))
   }
 
-  it('sign in with the password they had', async () => {
+  it('keeps the password', async () => {
     const { draft } = readUserOf(ALICE, 'multi-model')
     assert.ok(draft.password && 'stored' in draft.password)
     const hasher = createHasher({ queue: () => 1 })
@@ -50,7 +50,7 @@ describe('users of the multi-model database read', () => {
     assert.equal(await hasher.verify(draft.password.stored, 'other', decoy), false)
   })
 
-  it('keep what they were granted', () => {
+  it('keeps grants', () => {
     const databases = {
       a: {
         ...grant(true, true),
@@ -85,14 +85,14 @@ describe('users of the multi-model database read', () => {
     )
   })
 
-  it('leave rights to system collections behind, and say so', () => {
+  it('notes that grants on system collections are not imported', () => {
     const databases = { a: { ...grant(true, true), collections: { _graphs: grant(true, true) } } }
     const { draft, notes } = readUserOf({ ...ALICE, databases }, 'multi-model')
     assert.deepEqual(draft.multiModel?.grants, new Map([['a', { level: 'rw', collections: new Map() }]]))
     assert.equal(notes.length, 1)
   })
 
-  it('keep extra, config and whether they are active', () => {
+  it('keeps extra, config and the active flag', () => {
     const record = {
       ...ALICE,
       authData: { ...ALICE.authData, active: false },
@@ -103,7 +103,7 @@ describe('users of the multi-model database read', () => {
     assert.deepEqual([draft.isActive, draft.multiModel?.extra, draft.multiModel?.config], [false, { a: 1 }, { b: 2 }])
   })
 
-  it('keep the digest of an access token, and nothing of its text but the ends', () => {
+  it('keeps the digest and fingerprint of an access token, not its text', () => {
     const token = 'v1.7b2265223a313831343430303030307d56227d'
     const accessTokens = [{ id: 1, name: 'for A', valid_until: 1814400000, created_at: 1785857267, token }]
     const { draft } = readUserOf({ ...ALICE, accessTokens }, 'multi-model')
@@ -120,11 +120,11 @@ describe('users of the multi-model database read', () => {
     assert.equal(JSON.stringify(draft).includes(token), false)
   })
 
-  it('have no password where none is kept', () => {
+  it('reads a user without a password', () => {
     assert.equal(readUserOf({ ...ALICE, authData: { active: true } }, 'multi-model').draft.password, undefined)
   })
 
-  it('are known in the lines of a dump, with or without envelopes; deletions are passed over', () => {
+  it('recognises the lines of a dump, with or without envelopes, and skips deletions', () => {
     const dump = [ALICE, { type: 2300, key: '1', data: ALICE }, { type: 2302, data: { _key: '1' } }]
     const text = dump.map((line) => JSON.stringify(line)).join('\n')
     assert.deepEqual(
@@ -137,7 +137,7 @@ describe('users of the multi-model database read', () => {
 const writer = createMultiModelWriter()
 const BOB = createUser('bob', { scheme: 'salted', method: 'sha256', salt: 's', hash: HASH })
 
-describe('users of the multi-model database written', () => {
+describe('writing users of ArangoDB', () => {
   const PBKDF2: User = { ...BOB, password: { scheme: 'pbkdf2', prf: 'sha256', iterations: 1, salt: 's', hash: HASH } }
   const TOTP: User = { ...BOB, document: { ...BOB.document, members: [['totp', { key: 'x' }]] } }
   const LOSSES: readonly [row: string, user: User, hash: string, losses: readonly string[]][] = [
@@ -153,7 +153,7 @@ describe('users of the multi-model database written', () => {
     })
   }
 
-  it('without a password they could carry are read as such, and not as having another', () => {
+  it('writes a user without a password so that reading finds none', () => {
     for (const user of [PBKDF2, TOTP]) {
       const { draft, notes } = readUserOf(JSON.parse(writer.writeUser(user).text), 'multi-model')
       assert.deepEqual([draft.password, draft.keepsPassword, notes.length], [undefined, true, 1])
@@ -161,14 +161,14 @@ describe('users of the multi-model database written', () => {
     assert.equal(readUserOf(ALICE, 'multi-model').draft.keepsPassword, undefined)
   })
 
-  it('have a key derived from the name, with characters keys may have', () => {
+  it('derives a valid key from the name', () => {
     const keyOf = (name: string) => JSON.parse(writer.writeUser({ ...BOB, name }).text)._key
     assert.match(keyOf('ž/"\\'), /^[0-9a-f]{32}$/)
     assert.equal(keyOf('ann'), keyOf('ann'))
     assert.notEqual(keyOf('ann'), keyOf('anna'))
   })
 
-  it('are read by their own reader as what they were', () => {
+  it('is the inverse of reading', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(anyUser, salted), { maxLength: 4 }), (pairs) => {
         const users = pairs.map(

@@ -24,7 +24,7 @@ const ROWS: readonly [row: string, input: string, pieces: readonly Piece[]][] = 
     ],
   ],
   [
-    'a last line without its end',
+    'a last line without a line feed',
     '1\n2',
     [
       { line: 1, text: '1\n' },
@@ -65,7 +65,7 @@ const ROWS: readonly [row: string, input: string, pieces: readonly Piece[]][] = 
     ],
   ],
   [
-    'a list over lines',
+    'a list over several lines',
     '[\n1,\n2\n]\n',
     [
       { line: 2, text: '1' },
@@ -73,7 +73,7 @@ const ROWS: readonly [row: string, input: string, pieces: readonly Piece[]][] = 
     ],
   ],
   [
-    'lists one after the other',
+    'several lists',
     '[1]\n[2,3]\n',
     [
       { line: 1, text: '1' },
@@ -99,7 +99,7 @@ const ROWS: readonly [row: string, input: string, pieces: readonly Piece[]][] = 
     ],
   ],
   [
-    'a list cut off',
+    'an incomplete list',
     '[1,{"a"',
     [
       { line: 1, text: '1' },
@@ -114,14 +114,14 @@ const ROWS: readonly [row: string, input: string, pieces: readonly Piece[]][] = 
       { line: 3, text: '{"id":2}\r\n' },
     ],
   ],
-  ['a listing that tells its sequence', '{ "update_seq":"9-x", "rows" : [1] }', [{ line: 1, text: '1' }]],
+  ['a listing with its sequence', '{ "update_seq":"9-x", "rows" : [1] }', [{ line: 1, text: '1' }]],
   ['a listing in another order', '{"rows":[1],"total_rows":1,"offset":0}', [{ line: 1, text: '1' }]],
   ['documents for a bulk request', '{"docs":[{"a":1}],"new_edits":false}', [{ line: 1, text: '{"a":1}' }]],
-  ['rows that are no list', '{"rows":1}', [{ line: 1, text: '{"rows":1}' }]],
-  ['a listing deep inside', '{"a":{"rows":[1]}}', [{ line: 1, text: '{"a":{"rows":[1]}}' }]],
+  ['rows that are not a list', '{"rows":1}', [{ line: 1, text: '{"rows":1}' }]],
+  ['a nested listing', '{"a":{"rows":[1]}}', [{ line: 1, text: '{"a":{"rows":[1]}}' }]],
 ]
 
-describe('cutting a dump into records', () => {
+describe('splitting a dump into records', () => {
   for (const [row, input, pieces] of ROWS) {
     it(row, () => {
       const bytes = Buffer.from(input)
@@ -129,7 +129,7 @@ describe('cutting a dump into records', () => {
     })
   }
 
-  it('tells a record that is not UTF-8, and reads the next', () => {
+  it('reports a record that is not UTF-8 and reads the next', () => {
     const bytes = Buffer.concat([Buffer.from([0x22, 0xff, 0x22, 0x0a]), Buffer.from('2')])
     assert.deepEqual(split(bytes), [
       { line: 1, flaw: 'not_utf8' },
@@ -137,12 +137,12 @@ describe('cutting a dump into records', () => {
     ])
   })
 
-  it('knows a listing only by its beginning', () => {
+  it('recognises a listing by its beginning only', () => {
     const padded = `{"update_seq":"${'x'.repeat(5000)}","rows":[1]}`
     assert.deepEqual(split(Buffer.from(padded), 100, 10_000), [{ line: 1, text: padded }])
   })
 
-  it('gives the same for any chunks of any bytes', () => {
+  it('returns the same for any chunks of any bytes', () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
       fc
@@ -157,7 +157,7 @@ describe('cutting a dump into records', () => {
     )
   })
 
-  it('reads back every value of a list and of lines', () => {
+  it('returns every value of a list and of lines', () => {
     fc.assert(
       fc.property(fc.array(fc.json({ maxDepth: 3 }), { maxLength: 10 }), fc.boolean(), (values, isList) => {
         const text = isList ? `[${values.join(',\n')}]` : values.map((value) => `${value}\n`).join('')

@@ -1,7 +1,7 @@
 // Reads administrators from a configuration file or a response of `_config/admins`, imports them, and writes such a file.
 import { isJsonObject, readJson } from '../../base/json.ts'
 import { readIni } from '../../config/ini.ts'
-import { isStoredAdministrator, readAdministrator, toDocumentAdministrator } from '../../transfer/administrators.ts'
+import { isStoredAdministrator, readAdministrator, toDocumentAdministrator } from '../../transfer/document.ts'
 import type { Reading } from '../../transfer/records.ts'
 import { type Control, ControlFailure } from '../client.ts'
 import type { ImportRecord, ImportRules, Outcome } from './import-summary.ts'
@@ -14,7 +14,7 @@ export function readAdministrators(text: string): readonly ImportRecord[] {
   return Object.entries(reading.value).map(([name, value]) => placed(readAdministrator(name, value)))
 }
 
-const UNREADABLE: Reading = { kind: 'refused', reason: 'This is no JSON, or a name is there twice.' }
+const UNREADABLE: Reading = { kind: 'refused', reason: 'This is not JSON, or a name is duplicated.' }
 
 const placed = (reading: Reading, line?: number): ImportRecord => ({
   size: 0,

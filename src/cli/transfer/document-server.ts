@@ -22,11 +22,15 @@ const USERS = '_users'
 export function readServerUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   // the text is not repeated: it may hold a password
-  if (!url) throw new ExitError(EXIT.usage, 'This is no address: http://host:5984 is one.')
+  if (!url) throw new ExitError(EXIT.usage, 'This is not a URL. An example is http://host:5984.')
   if (url.username !== '' || url.password !== '') {
-    throw new ExitError(EXIT.usage, 'An address holds no name or password: see --source-as and --source-credentials.')
+    throw new ExitError(
+      EXIT.usage,
+      'The URL must not contain a name or password: use --source-as and --source-credentials.',
+    )
   }
-  if (url.search !== '' || url.hash !== '') throw new ExitError(EXIT.usage, 'The address ends with that of the server.')
+  if (url.search !== '' || url.hash !== '')
+    throw new ExitError(EXIT.usage, 'The URL must not have a query or a fragment.')
   url.pathname = `${url.pathname.replace(/\/(?:_users)?\/?$/, '')}/`
   return url
 }
@@ -92,7 +96,7 @@ export async function loadAdministrators(server: DocumentServer): Promise<string
 async function loadJson(server: DocumentServer, path: string): Promise<unknown> {
   const reading = readJson((await loadWhole(server, path)).toString())
   if (reading.kind === 'json') return reading.value
-  throw new ExitError(EXIT.failed, `What answers at ${server.base.host} is no document database.`)
+  throw new ExitError(EXIT.failed, `The server at ${server.base.host} is not a CouchDB.`)
 }
 
 const MAX_BYTES = 16 * 1024 * 1024
@@ -102,15 +106,15 @@ async function loadWhole(server: DocumentServer, path: string): Promise<Buffer> 
   let bytes = 0
   for await (const chunk of await load(server, path)) {
     bytes += chunk.length
-    if (bytes > MAX_BYTES) throw new ExitError(EXIT.failed, `The answer of ${server.base.host} is too large.`)
+    if (bytes > MAX_BYTES) throw new ExitError(EXIT.failed, `The response of ${server.base.host} is too large.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
 const REFUSALS: ReadonlyMap<number, string> = new Map([
-  [401, 'it does not take this name and password, or they are not of an administrator'],
-  [403, 'it does not let this name read its users'],
+  [401, 'it rejects this name and password, or they do not belong to an administrator'],
+  [403, 'this name may not read its users'],
   [404, 'it has no such database'],
 ])
 
@@ -124,8 +128,9 @@ async function load({ base, authorization }: DocumentServer, path: string): Prom
   })
   if (response.ok && response.body) return guarded(response.body, base)
   await response.body?.cancel()
-  if (response.status >= 300 && response.status < 400) throw failure(base, 'it sends us elsewhere, and we do not go')
-  throw failure(base, REFUSALS.get(response.status) ?? `it answered ${response.status}`)
+  if (response.status >= 300 && response.status < 400)
+    throw failure(base, 'it redirects to another URL, and redirects are not followed')
+  throw failure(base, REFUSALS.get(response.status) ?? `it responded with status ${response.status}`)
 }
 
 const failure = (base: URL, why: string): ExitError =>

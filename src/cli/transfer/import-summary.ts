@@ -42,13 +42,21 @@ export function renderImportSummary(summary: ImportSummary): string {
   return [
     `Users: ${renderCounts(users)}.`,
     ...(sumOf(administrators) > 0 ? [`Administrators: ${renderCounts(administrators)}.`] : []),
-    ...(passed > 0 ? [`Passed over, as no users: ${renderCount(passed)}.`] : []),
-    ...(unreadable > 0 ? [`Refused, as they cannot be read: ${renderCount(unreadable)}.`] : []),
-    `Form ${format}, ${renderDuration(elapsedMs)}, ${renderCount(rate)} users/s.`,
-    ...(isStopped ? ['Stopped before the end. What is imported stays, and the same command goes on from there.'] : []),
-    ...(isTrial ? ['A dry run: nothing was written.'] : []),
+    ...(passed > 0 ? [renderSkipped(passed)] : []),
+    ...(unreadable > 0 ? [renderUnreadable(unreadable)] : []),
+    `Format ${format}, ${renderDuration(elapsedMs)}, ${renderCount(rate)} users/s.`,
+    ...(isStopped
+      ? ['Stopped before the end. Imported users are kept; run the same command again to import the others.']
+      : []),
+    ...(isTrial ? ['Dry run: nothing was written.'] : []),
   ].join('\n')
 }
+
+const renderSkipped = (count: number): string =>
+  count === 1 ? 'Skipped 1 line that is not a user.' : `Skipped ${renderCount(count)} lines that are not users.`
+
+const renderUnreadable = (count: number): string =>
+  count === 1 ? 'Rejected 1 record that cannot be read.' : `Rejected ${renderCount(count)} records that cannot be read.`
 
 const renderCounts = (counts: Counts): string => KINDS.map((kind) => `${renderCount(counts[kind])} ${kind}`).join(', ')
 

@@ -9,14 +9,7 @@ import type { Report } from './report.ts'
 export interface ImporterDeps {
   readonly control: Control
   readonly rules: ImportRules
-  readonly report: Pick<Report<unknown>, 'tell'>
-}
-
-export interface Importer {
-  take(record: ImportRecord): Promise<void>
-  /** Resolves when everything taken so far is imported. */
-  flush(): Promise<void>
-  totals(): Totals
+  readonly report: Pick<Report<unknown>, 'add'>
 }
 
 type UserReading = Reading & { readonly kind: 'user' }
@@ -25,56 +18,66 @@ type ImportUser = ImportRecord & { readonly reading: UserReading }
 /** A batch is small, so that other requests do not wait for long and memory does not grow. */
 const MAX_COST = 100
 const CHARACTERS_FOR_ONE = 2048
-/** A password in clear has to be hashed. */
+/** A plain-text password has to be hashed. */
 const CLEAR_COST = 50
 
-export function createImporter({ control, rules, report }: ImporterDeps): Importer {
-  const totals = { users: none(), administrators: none(), passed: 0, unreadable: 0 }
-  const importAdministrator = createAdministratorImport(control, rules)
-  let batch: ImportUser[] = []
-  let cost = 0
+export class Importer {
+  readonly #deps: ImporterDeps
+  readonly #totals = { users: none(), administrators: none(), passed: 0, unreadable: 0 }
+  readonly #importAdministrator: (name: string, text: string) => Promise<Outcome>
+  #batch: ImportUser[] = []
+  #cost = 0
 
-  const tell = ({ line, reading }: ImportRecord, kind: 'refused' | 'note', reason: string) =>
-    report.tell({
-      kind,
-      ...(line === undefined ? {} : { line }),
-      ...(reading.id === undefined ? {} : { id: reading.id }),
-      reason,
-    })
-  const settle = (record: ImportRecord, counts: Record<OutcomeKind, number>, outcome: Outcome) => {
-    counts[outcome.kind] += 1
-    if (outcome.kind === 'refused') tell(record, 'refused', outcome.reason)
+  constructor(deps: ImporterDeps) {
+    this.#deps = deps
+    this.#importAdministrator = createAdministratorImport(deps.control, deps.rules)
   }
-  const flush = async () => {
-    const sent = batch
-    batch = []
-    cost = 0
-    const outcomes = await sendBatch(control, sent, rules)
-    for (const [index, outcome] of outcomes.entries()) {
-      const record = sent[index]
-      if (record) settle(record, totals.users, outcome)
+
+  totals(): Totals {
+    return this.#totals
+  }
+
+  async add(record: ImportRecord): Promise<void> {
+    const { reading } = record
+    if (reading.kind === 'user') return this.#addUser({ ...record, reading })
+    if (reading.kind === 'administrator') {
+      const outcome = await this.#importAdministrator(reading.id, reading.text)
+      return this.#count(record, this.#totals.administrators, outcome)
+    }
+    if (reading.kind === 'passed') this.#totals.passed += 1
+    else {
+      this.#totals.unreadable += 1
+      this.#report(record, 'refused', reading.reason)
     }
   }
-  const takeUser = async (record: ImportUser) => {
-    for (const note of record.reading.notes) tell(record, 'note', note)
-    batch.push(record)
-    cost += costOf(record)
-    if (cost >= MAX_COST) await flush()
+
+  /** Resolves when everything added so far is imported. */
+  async flush(): Promise<void> {
+    const { control, rules } = this.#deps
+    const sent = this.#batch
+    this.#batch = []
+    this.#cost = 0
+    const outcomes = await sendBatch(control, sent, rules)
+    for (const [index, record] of sent.entries()) {
+      const outcome = outcomes[index]
+      if (outcome) this.#count(record, this.#totals.users, outcome)
+    }
   }
-  return {
-    flush,
-    totals: () => totals,
-    async take(record) {
-      const { reading } = record
-      if (reading.kind === 'user') await takeUser({ ...record, reading })
-      else if (reading.kind === 'administrator') {
-        settle(record, totals.administrators, await importAdministrator(reading.id, reading.text))
-      } else if (reading.kind === 'passed') totals.passed += 1
-      else {
-        totals.unreadable += 1
-        tell(record, 'refused', reading.reason)
-      }
-    },
+
+  async #addUser(record: ImportUser): Promise<void> {
+    for (const note of record.reading.notes) this.#report(record, 'note', note)
+    this.#batch.push(record)
+    this.#cost += costOf(record)
+    if (this.#cost >= MAX_COST) await this.flush()
+  }
+
+  #count(record: ImportRecord, counts: Record<OutcomeKind, number>, outcome: Outcome): void {
+    counts[outcome.kind] += 1
+    if (outcome.kind === 'refused') this.#report(record, 'refused', outcome.reason)
+  }
+
+  #report({ line, reading: { id } }: ImportRecord, kind: 'refused' | 'note', reason: string): void {
+    this.#deps.report.add({ kind, ...(line !== undefined && { line }), ...(id !== undefined && { id }), reason })
   }
 }
 

@@ -14,7 +14,7 @@ export interface Message {
 
 /** `S`: the summary at the end. */
 export interface Report<S> {
-  tell(message: Message): void
+  add(message: Message): void
   end(summary: S): void
 }
 
@@ -28,7 +28,7 @@ export interface TextReportOptions<S> {
 
 /** Prints each message at once, and removes the progress bar before it. */
 export const createTextReport = <S>({ print, progress, render }: TextReportOptions<S>): Report<S> => ({
-  tell({ kind, line, id, reason }) {
+  add({ kind, line, id, reason }) {
     const place = [...(line === undefined ? [] : [`line ${line}`]), ...(id === undefined ? [] : [shorten(id)])]
     progress.clear()
     print(`${kind}: ${[place.join(', '), reason].filter((part) => part !== '').join(': ')}`)
@@ -50,7 +50,7 @@ function shorten(id: string): string {
 export function createJsonReport<S extends object>(write: Print): Report<S> {
   let separator = '{"messages":[\n'
   return {
-    tell(message) {
+    add(message) {
       write(`${separator}${JSON.stringify(message)}`)
       separator = ',\n'
     },

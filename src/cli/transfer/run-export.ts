@@ -6,8 +6,8 @@ import type { Control } from '../client.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { type ManageOptions, manage } from '../manage.ts'
+import { readIdPrefix } from '../own-settings.ts'
 import { renderAdministrators } from './administrators.ts'
-import { readIdPrefix } from './id-prefix.ts'
 import { type Output, openOutput } from './output.ts'
 import { createProgress, type Progress, renderCount } from './progress.ts'
 import { createJsonReport, createTextReport, type Report } from './report.ts'
@@ -48,8 +48,8 @@ export async function runExport(context: Context, file: string | undefined, opti
 
 function requireFit(file: string | undefined, { json, admins, to }: ExportOptions): void {
   if (json && file === undefined)
-    throw new ExitError(EXIT.usage, '--json is about the export: it needs a file to go to.')
-  if (admins !== undefined && to !== 'document') throw new ExitError(EXIT.usage, '--admins goes with --to document.')
+    throw new ExitError(EXIT.usage, '--json prints a report of the export: give a file for the users.')
+  if (admins !== undefined && to !== 'document') throw new ExitError(EXIT.usage, '--admins needs --to document.')
 }
 
 /** Removes an output that could not be completed. */
@@ -90,7 +90,7 @@ function reportLosses(id: string, lost: readonly Loss[], counts: Map<Loss, numbe
   for (const loss of lost) {
     counts.set(loss, (counts.get(loss) ?? 0) + 1)
     const reason = REPORTED_LOSSES.get(loss)
-    if (reason !== undefined) report.tell({ kind: 'note', id, reason })
+    if (reason !== undefined) report.add({ kind: 'note', id, reason })
   }
 }
 
@@ -112,13 +112,14 @@ async function exportAdmins(control: Control, output: Output, { report }: Work):
   const { administrators } = await control.call('transfer.administrators')
   const { text, lost } = renderAdministrators(administrators)
   await writeWhole(output, () => output.write(text))
-  for (const id of lost) report.tell({ kind: 'note', id, reason: 'This administrator cannot stand in such a file.' })
+  for (const id of lost)
+    report.add({ kind: 'note', id, reason: 'A configuration file cannot contain this administrator.' })
 }
 
 function renderSummary({ users, losses }: ExportSummary): string {
   const lost = Object.entries(losses).map(([loss, count]) => `${loss.replaceAll('_', ' ')} of ${renderCount(count)}`)
   return [
     `Exported ${renderCount(users)} users.`,
-    ...(lost.length > 0 ? [`What that form has no place for is left out: ${lost.join(', ')}.`] : []),
+    ...(lost.length > 0 ? [`Not exported, because the format cannot contain them: ${lost.join(', ')}.`] : []),
   ].join('\n')
 }

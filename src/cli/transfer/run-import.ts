@@ -5,10 +5,10 @@ import type { Control } from '../client.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { type ManageOptions, manage } from '../manage.ts'
+import { readIdPrefix } from '../own-settings.ts'
 import { readAuthorization } from '../remote.ts'
 import { readAdministrators } from './administrators.ts'
 import { type DocumentServer, loadAdministrators, openServerSource, readServerUrl } from './document-server.ts'
-import { readIdPrefix } from './id-prefix.ts'
 import {
   type ImportRecord,
   type ImportRules,
@@ -16,7 +16,7 @@ import {
   renderImportSummary,
   type Totals,
 } from './import-summary.ts'
-import { createImporter, type Importer } from './importer.ts'
+import { Importer } from './importer.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { createJsonReport, createTextReport, type Report } from './report.ts'
 import { openFileSource, type Source } from './source.ts'
@@ -83,7 +83,7 @@ async function openSource(
   const idPrefix = readIdPrefix(context)
   if (!ADDRESS.test(place)) return openFileSource(context, place, { format: from, idPrefix })
   if (from !== undefined && from !== 'document') {
-    throw new ExitError(EXIT.usage, 'Only a document database is read by its address: others by a dump.')
+    throw new ExitError(EXIT.usage, 'Only CouchDB is read from a URL. Import a dump of the other formats.')
   }
   return openServerSource(await findServer(place), idPrefix)
 }
@@ -103,11 +103,11 @@ async function importAll(
   { source, administrators, rules, progress, report }: Work,
 ): Promise<boolean> {
   const startMs = performance.now()
-  const importer = createImporter({ control, rules, report })
+  const importer = new Importer({ control, rules, report })
   const interrupt = catchInterrupt()
   try {
     await takeAll(source, importer, progress, interrupt.signal)
-    if (!interrupt.signal.aborted) for (const record of administrators) await importer.take(record)
+    if (!interrupt.signal.aborted) for (const record of administrators) await importer.add(record)
     requireFormat(source)
   } finally {
     interrupt.release()
@@ -130,7 +130,7 @@ async function takeAll(source: Source, importer: Importer, progress: Progress, s
   for await (const found of source.read(signal)) {
     for (const { line, ...record } of found) {
       if (signal.aborted) break
-      await importer.take(source.hasLines ? { ...record, line } : record)
+      await importer.add(source.hasLines ? { ...record, line } : record)
       records += 1
     }
     if (signal.aborted) break
@@ -144,7 +144,7 @@ function requireFormat(source: Source): void {
   if (source.format() !== undefined) return
   throw new ExitError(
     EXIT.usage,
-    `The format of the source cannot be recognised: name it with --from ${FORMAT_NAMES.join('|')}.`,
+    `The format of the source cannot be recognised. Use --from ${FORMAT_NAMES.join('|')}.`,
   )
 }
 

@@ -10,7 +10,7 @@ const TEXTS: readonly [row: string, text: string, found: readonly unknown[]][] =
   ['a section', `; head\n[admins]\nroot = ${HASH}\n`, [[3, 'administrator', 'root']]],
   ['several sections: the last counts', `[admins]\na = ${HASH}\n[admins]\nb = ${HASH}\n`, [[4, 'administrator', 'b']]],
   [
-    'an entry that cannot be',
+    'an invalid entry',
     '[admins]\n_a = x\nb = -pbkdf2-x\n',
     [
       [2, 'refused', '_a'],
@@ -25,11 +25,11 @@ const TEXTS: readonly [row: string, text: string, found: readonly unknown[]][] =
       [undefined, 'refused', 'bad'],
     ],
   ],
-  ['JSON with a name twice', `{"root":"${HASH}","root":"x"}`, [[undefined, 'refused', undefined]]],
+  ['JSON with a duplicate name', `{"root":"${HASH}","root":"x"}`, [[undefined, 'refused', undefined]]],
   ['broken JSON', '{"root":', [[undefined, 'refused', undefined]]],
 ]
 
-describe('administrators of a document database read from', () => {
+describe('reading administrators of CouchDB from', () => {
   for (const [row, text, found] of TEXTS) {
     it(row, () => {
       const readings = readAdministrators(text)
@@ -41,8 +41,8 @@ describe('administrators of a document database read from', () => {
   }
 })
 
-describe('administrators written as a section', () => {
-  it('are read back, and those that cannot be written are reported', () => {
+describe('writing administrators as a section', () => {
+  it('writes what can be read back, and reports the others', () => {
     const names = ['root', 'a b', 'ž', '[x]', 'a = b', 'a=b', 'a ;b', 'c;d', ';e']
     const { text, lost } = renderAdministrators(names.map((name) => ({ name, text: HASH })))
     const read = readAdministrators(text).map(({ reading }) => reading.id)
@@ -50,7 +50,7 @@ describe('administrators written as a section', () => {
     assert.deepEqual(lost, ['[x]', 'a = b', 'a ;b', ';e'])
   })
 
-  it('in clear are not written', () => {
+  it('writes no plain-text passwords', () => {
     assert.deepEqual(renderAdministrators([{ name: 'root', text: 'secret' }]), { text: '[admins]\n', lost: ['root'] })
   })
 })

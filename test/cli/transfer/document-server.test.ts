@@ -25,7 +25,7 @@ const toRow = (id: string, padding = '') =>
     doc: { _id: id, name: id.slice(PREFIX.length), type: 'user', roles: [], padding },
   })
 
-/** Answers as a document database lists these rows. */
+/** Responds like a CouchDB that lists these rows. */
 const listing =
   (rows: ReadonlyMap<string, string>, asked: string[] = []): RequestListener =>
   (request, response) => {
@@ -59,15 +59,15 @@ async function readAll(base: URL): Promise<readonly (string | undefined)[]> {
   return ids
 }
 
-describe('users read from a document database', () => {
+describe('reading users from CouchDB', () => {
   for (const count of [0, 1, 999, 1000, 1001, 2500]) {
-    it(`are all there, each once: ${count}`, async (t) => {
+    it(`returns each user once: ${count}`, async (t) => {
       const rows = rowsOf(count)
       assert.deepEqual(await readAll(await listen(t, listing(rows))), [...rows.keys()])
     })
   }
 
-  it('are read on after unreadable rows', async (t) => {
+  it('continues after unreadable rows', async (t) => {
     const rows = rowsOf(2500)
     const long = [...rows.keys()].slice(998, 1000)
     for (const id of long) rows.set(id, toRow(id, 'x'.repeat(5_000_000)))
@@ -79,37 +79,37 @@ describe('users read from a document database', () => {
     )
   })
 
-  it('are not asked of whom the database sends us to', async (t) => {
+  it('follows no redirect', async (t) => {
     const heard: unknown[] = []
     const other = await listen(t, (request, response) => {
       heard.push(request.headers.authorization)
       response.end('{}')
     })
     const base = await listen(t, (_, response) => void response.writeHead(302, { Location: String(other) }).end())
-    await assert.rejects(readAll(base), /sends us elsewhere/)
+    await assert.rejects(readAll(base), /redirects are not followed/)
     assert.deepEqual(heard, [])
   })
 
   const FAILURES: readonly [row: string, answer: RequestListener, reason: RegExp][] = [
-    ['a wrong password', (_, response) => void response.writeHead(401).end('{}'), /does not take this name/],
+    ['a wrong password', (_, response) => void response.writeHead(401).end('{}'), /rejects this name and password/],
     ['no such database', (_, response) => void response.writeHead(404).end('{}'), /no such database/],
-    ['something else', (_, response) => void response.writeHead(500).end('{}'), /answered 500/],
-    ['no database at all', (_, response) => void response.end('<html>'), /no document database/],
-    ['a connection that ends', (_, response) => void response.destroy(), /cannot be read/],
+    ['another status', (_, response) => void response.writeHead(500).end('{}'), /status 500/],
+    ['a server that is not CouchDB', (_, response) => void response.end('<html>'), /is not a CouchDB/],
+    ['a broken connection', (_, response) => void response.destroy(), /cannot be read/],
   ]
   for (const [row, answer, reason] of FAILURES) {
-    it(`end with a sentence: ${row}`, async (t) => {
+    it(`reports ${row}`, async (t) => {
       await assert.rejects(readAll(await listen(t, answer)), reason)
     })
   }
 
-  it('come with their administrators', async (t) => {
+  it('reads the administrators', async (t) => {
     const base = await listen(t, (request, response) => void response.end(JSON.stringify([request.url])))
     assert.equal(await loadAdministrators({ base, authorization: AUTHORIZATION }), '["/_node/_local/_config/admins"]')
   })
 })
 
-describe('the address of a document database', () => {
+describe('the URL of a CouchDB', () => {
   const ADDRESSES: readonly [text: string, base: string][] = [
     ['http://host:5984', 'http://host:5984/'],
     ['http://host:5984/_users', 'http://host:5984/'],
@@ -120,7 +120,7 @@ describe('the address of a document database', () => {
   for (const [text, base] of ADDRESSES) it(text, () => assert.equal(readServerUrl(text).href, base))
 
   for (const text of ['http://ann:secret@host', 'http://[', 'http://host?x=1']) {
-    it(`refused, and never repeated: ${text}`, () => {
+    it(`is rejected without repeating it: ${text}`, () => {
       assert.throws(
         () => readServerUrl(text),
         (error: Error) => !error.message.includes('secret'),

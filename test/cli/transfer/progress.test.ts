@@ -30,7 +30,7 @@ describe('progress', () => {
     assert.equal(texts[0]?.replace('\r\x1b[K', '').length, 29)
   })
 
-  it('on a terminal is taken away for other lines', () => {
+  it('on a terminal is removed before other lines', () => {
     const { texts, progress } = createScreen(true)
     progress.clear()
     progress.update({ done: 1, total: 2, records: 1 })
@@ -51,7 +51,7 @@ describe('progress', () => {
     ])
   })
 
-  it('without a known end tells no share and no time left', () => {
+  it('without a known total shows neither percentage nor time left', () => {
     const { clock, texts, progress } = createScreen(true)
     clock.now = 2000
     progress.update({ done: 25, total: undefined, records: 100 })
@@ -65,5 +65,5 @@ describe('progress', () => {
     [61_000, '1 min 1 s'],
     [3_660_000, '1 h 1 min'],
   ]
-  for (const [ms, text] of DURATIONS) it(`calls ${ms} ms ${text}`, () => assert.equal(renderDuration(ms), text))
+  for (const [ms, text] of DURATIONS) it(`renders ${ms} ms as ${text}`, () => assert.equal(renderDuration(ms), text))
 })

@@ -95,6 +95,10 @@ for (const [mode, isServed] of MODES) {
     assert.match(first.text, /^refused: line 3, bad: /m)
     assert.match(first.text, /^Users: 2 created, 0 replaced, 0 kept, 0 refused\.$/m)
     assert.match(first.text, /^Administrators: 1 created, 0 replaced, 0 kept, 0 refused\.$/m)
+    assert.match(
+      first.text,
+      /^Skipped 1 line that is not a user\.\nRejected 2 records that cannot be read\.\nFormat document, /m,
+    )
 
     assert.equal((await cardea('export', 'first.ndjson')).code, 0)
     for (const onTaken of ['--keep', '--replace']) {
@@ -132,7 +136,7 @@ for (const [mode, isServed] of MODES) {
 }
 
 describe('an import', () => {
-  it('of its own export into an empty Cardea loses nothing', async (t) => {
+  it('of an own export into an empty Cardea loses nothing', async (t) => {
     const from = makePlace(t)
     from.write('users.json', LISTING)
     await from.managed.cardea(['import', 'users.json'])
@@ -145,7 +149,7 @@ describe('an import', () => {
     assert.equal((await to.managed.cardea(['export'])).stdout, stdout)
   })
 
-  it('reads a document database by its address, and its administrators', async (t) => {
+  it('reads users and administrators from a CouchDB by its URL', async (t) => {
     const from = makePlace(t)
     from.write('users.json', LISTING)
     from.write('admins.ini', ADMINS)
@@ -156,7 +160,7 @@ describe('an import', () => {
     to.write('wrong', 'admin:wrong\n')
     const args = ['import', server.document, '--admins', server.document]
     const refused = await to.managed.cardea([...args, '--source-credentials', 'wrong'])
-    assert.deepEqual([refused.code, /does not take this name/.test(refused.stderr)], [1, true])
+    assert.deepEqual([refused.code, /rejects this name and password/.test(refused.stderr)], [1, true])
     const unasked = await to.managed.cardea(args)
     assert.deepEqual([unasked.code, /--source-credentials/.test(unasked.stderr)], [2, true])
     const { code, stdout } = await to.managed.cardea([...args, '--source-credentials', 'pair'])
@@ -170,7 +174,7 @@ describe('an import', () => {
     await stop(server)
   })
 
-  it('takes passwords in clear, and shows none of them', async (t) => {
+  it('imports plain-text passwords and prints none of them', async (t) => {
     const { managed, write } = makePlace(t)
     write('clear.json', JSON.stringify([{ ...toDocument('ann'), password: 'the-clear-password' }]))
     assert.equal((await managed.cardea(['import', 'clear.json'])).code, 0)
@@ -183,7 +187,7 @@ describe('an import', () => {
     )
   })
 
-  it('that is interrupted keeps what it has, and tells how far it came', async (t) => {
+  it('that is interrupted keeps what was imported and reports how far it came', async (t) => {
     const { managed, write } = makePlace(t)
     const lines = [JSON.stringify(toDocument('ann')), 'broken', ' '.repeat(5000), '']
     write('users.ndjson', lines.join('\n'))
@@ -201,16 +205,16 @@ describe('an import', () => {
   const WRONG: readonly [row: string, args: readonly string[], code: number, says: RegExp][] = [
     ['no file', ['nothing.json'], 1, /There is no file/],
     ['a folder', ['.'], 1, /folder/],
-    ['an unknown kind of dump', ['unknown.json'], 2, /--from cardea\|document\|multi-model/],
+    ['a dump of an unknown format', ['unknown.json'], 2, /--from cardea\|document\|multi-model/],
     ['an empty file', ['empty.json'], 2, /--from/],
     ['a damaged archive', ['damaged.gz'], 1, /cannot be read/],
-    ['both ways of dealing with names that are taken', ['users.json', '--keep', '--replace'], 2, /cannot be used with/],
-    ['a kind nobody knows', ['users.json', '--from', 'ldap'], 2, /choices/],
-    ['a password in an address', ['http://ann:the-secret@127.0.0.1:1'], 2, /--source-credentials/],
-    ['another kind by its address', ['http://127.0.0.1:1', '--from', 'cardea'], 2, /by a dump/],
-    ['administrators that are not there', ['users.json', '--admins', 'nothing.ini'], 1, /cannot be read/],
+    ['--keep and --replace together', ['users.json', '--keep', '--replace'], 2, /cannot be used with/],
+    ['an unknown format', ['users.json', '--from', 'ldap'], 2, /choices/],
+    ['a password in a URL', ['http://ann:the-secret@127.0.0.1:1'], 2, /--source-credentials/],
+    ['another format by its URL', ['http://127.0.0.1:1', '--from', 'cardea'], 2, /Only CouchDB is read from a URL/],
+    ['a missing file of administrators', ['users.json', '--admins', 'nothing.ini'], 1, /cannot be read/],
   ]
-  it('says what is wrong with what it was given', async (t) => {
+  it('reports invalid usage', async (t) => {
     const { managed, write } = makePlace(t)
     write('users.json', LISTING)
     write('unknown.json', '{"hello":1}\n')
@@ -225,7 +229,7 @@ describe('an import', () => {
 })
 
 describe('an export', () => {
-  it('is for its owner alone, replaces a file whole, and leaves nothing else behind', async (t) => {
+  it('is readable by its owner alone, and replaces a file as a whole', async (t) => {
     const { managed, write, read } = makePlace(t)
     write('users.json', LISTING)
     await managed.cardea(['import', 'users.json'])
@@ -237,11 +241,11 @@ describe('an export', () => {
     assert.deepEqual(readdirSync(managed.folder), before)
   })
 
-  it('says what is wrong with what it was given', async (t) => {
+  it('reports invalid usage', async (t) => {
     const { managed } = makePlace(t)
     const rows: readonly [args: readonly string[], code: number, says: RegExp][] = [
       [['nowhere/out.ndjson'], 1, /cannot be written/],
-      [['--json'], 2, /needs a file/],
+      [['--json'], 2, /give a file for the users/],
       [['out.ndjson', '--admins', 'out.ini'], 2, /--to document/],
       [['--to', 'ldap'], 2, /choices/],
     ]
