@@ -11,6 +11,8 @@ export interface CredentialSource {
   /** Whether the request has a header more than once. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
+  /** Adds a header to the reply if its status is 401. */
+  addToUnauthorized(name: string, value: string): void
 }
 
 /** Recognises one kind of credential. */

@@ -5,7 +5,8 @@
  * 2. The password: remembered from an earlier request, else hashed. An unknown name is hashed too, so that it takes
  *    as long as a wrong password.
  * 3. The limits again: attempts sent in parallel all passed the first check.
- * 4. The one-time code, where the account has a second factor. A wrong code looks like a wrong password.
+ * 4. The one-time code, where the account has a second factor. A wrong code looks like a wrong password. A missing one
+ *    does not count as a failure.
  * 5. The iteration limits of the stored hash. Checked last: an earlier error would reveal that the user exists.
  *
  * Whatever refuses the attempt after the password was found right, it costs as much as a wrong password: otherwise the
@@ -65,6 +66,8 @@ export interface Attempt {
   readonly handler?: string
   /** Called with the reason of a refusal, which the client must not learn. */
   explain?(reason: string): void
+  /** Called if the password is right and the account needs a one-time code that was not sent. */
+  onCodeMissing?(): void
   /** The request. Its signal is read only where a hash is computed, because Node creates it on first use. */
   readonly waiting?: { readonly signal: AbortSignal }
 }
@@ -74,7 +77,7 @@ export type SignIn = (attempt: Attempt) => Promise<Account | undefined>
 
 /** An attempt to sign in with a request. */
 export type DoorSignIn = (
-  attempt: Omit<Attempt, 'peer' | 'directPeer' | 'waiting'> & { readonly source: CredentialSource },
+  attempt: Omit<Attempt, 'peer' | 'directPeer' | 'waiting' | 'onCodeMissing'> & { readonly source: CredentialSource },
 ) => ReturnType<SignIn>
 
 /** How often a password is hashed again because it was changed meanwhile. */
@@ -165,11 +168,14 @@ async function conclude(proof: Proof, account: Account | undefined, context: Con
     if (account && !isWellFormed(account.password)) requireIterations(account, deps)
     return undefined
   }
-  if (!(await isCodeRight(account, attempt, deps.codes))) {
-    refuse('missing or wrong one-time code', guess, context)
-    return undefined
+  const code = await checkCode(account, attempt, deps.codes)
+  if (code === 'right') return accept(proof, account, context)
+  if (code === 'wrong') refuse('wrong one-time code', guess, context)
+  else {
+    attempt.explain?.('missing one-time code')
+    attempt.onCodeMissing?.()
   }
-  return accept(proof, account, context)
+  return undefined
 }
 
 function explainWrong(account: Account | undefined, { hasher }: SignInDeps): string {
@@ -200,10 +206,15 @@ const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefin
   version: account?.version,
 })
 
-async function isCodeRight(account: Account, { code, isWithoutCode }: Attempt, codes: TotpCheck): Promise<boolean> {
-  if (account.totp === undefined || isWithoutCode) return true
+async function checkCode(
+  account: Account,
+  { code = '', isWithoutCode }: Attempt,
+  codes: TotpCheck,
+): Promise<'right' | 'wrong' | 'missing'> {
+  if (account.totp === undefined || isWithoutCode) return 'right'
+  if (code === '') return 'missing'
   const totp = readTotp(account.totp)
-  return totp !== undefined && code !== undefined && codes.spend(account.name, totp, code)
+  return totp !== undefined && (await codes.spend(account.name, totp, code)) ? 'right' : 'wrong'
 }
 
 function requireIterations({ isAdmin, password }: Account, { iterationLimits }: SignInDeps): void {

@@ -116,6 +116,12 @@ function rejectTinyChunks(active: ActiveRequest): void {
   if (active.response.headersSent) active.request.socket.destroy()
 }
 
+/** A credential handler may have found out what else the client must send. */
+const withUnauthorizedHeaders = (reply: Reply, { unauthorizedHeaders }: IncomingRequest): Reply =>
+  reply.status === 401 && unauthorizedHeaders.length > 0
+    ? { ...reply, headers: [...reply.headers, ...unauthorizedHeaders] }
+    : reply
+
 function write(active: ActiveRequest, reply: Reply, endsConnection: boolean): void {
   const { request, response, routed, context, connection, deps } = active
   const { isBroken } = connection
@@ -124,7 +130,7 @@ function write(active: ActiveRequest, reply: Reply, endsConnection: boolean): vo
   const written = writeReply(request, response, {
     dialect: routed.dialect,
     context,
-    reply,
+    reply: withUnauthorizedHeaders(reply, context),
     isLast,
     isBroken,
     bodyTimeoutMs: deps.limits.get().bodyTimeoutMs,

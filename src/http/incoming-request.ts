@@ -7,7 +7,7 @@ import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import type { OriginFields } from '../observe/security-event-table.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { readCookies } from './cookies.ts'
-import type { Client, Dialect, Path, RequestContext } from './request-context.ts'
+import type { Client, Dialect, HeaderPair, Path, RequestContext } from './request-context.ts'
 import { readClient, type TrustRules } from './trust.ts'
 
 export interface IncomingRequestOptions {
@@ -43,6 +43,7 @@ export class IncomingRequest implements RequestContext {
   authenticatedAt: number | undefined
   isCut = false
   bodyMs = 0
+  readonly unauthorizedHeaders: HeaderPair[] = []
   /** Whether the body is forwarded as it arrives. */
   isBodyForwarded = false
   readonly #request: IncomingMessage
@@ -91,6 +92,10 @@ export class IncomingRequest implements RequestContext {
 
   forgetClient(): void {
     this.#client = undefined
+  }
+
+  addToUnauthorized(name: string, value: string): void {
+    this.unauthorizedHeaders.push([name, value])
   }
 
   onGone(listener: () => void): void {

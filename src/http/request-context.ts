@@ -93,6 +93,8 @@ export interface RequestConnection {
 
 /** The result of authentication. */
 export interface RequestIdentity {
+  /** Adds a header to the reply if its status is 401. */
+  addToUnauthorized(name: string, value: string): void
   /** Set by the authenticating step; until then the request is anonymous. */
   authenticated: Authenticated | undefined
   /** The number of revocations at the time of authentication; `undefined` before it. */

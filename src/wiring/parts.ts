@@ -179,6 +179,9 @@ function createAdminSessions(
 export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
   createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
 
+/** Tells a client with the right password that a one-time code is missing. */
+const SECOND_FACTOR = 'X-Cardea-Second-Factor'
+
 function createDoorSignIn({ liveConfig, directory, guesses }: OpenedParts): DoorSignIn {
   const config = () => liveConfig.get().settings.values
   const signIn = createSignIn({
@@ -201,7 +204,8 @@ function createDoorSignIn({ liveConfig, directory, guesses }: OpenedParts): Door
     const { address, directAddress } = source.client
     // until an administrator has named the proxies, any local program may claim any address
     const directPeer = namesProxies.get() ? undefined : directAddress
-    return recorded({ ...attempt, peer: address, directPeer, waiting: source })
+    const onCodeMissing = () => source.addToUnauthorized(SECOND_FACTOR, 'required')
+    return recorded({ ...attempt, peer: address, directPeer, waiting: source, onCodeMissing })
   }
 }
 

@@ -13,6 +13,7 @@ export const sourceOf = (cookie: string): CredentialSource => ({
   client: { address: '127.0.0.1', directAddress: '127.0.0.1', isTrusted: false },
   header: () => undefined,
   isRepeated: () => false,
+  addToUnauthorized: () => {},
   cookie: () => cookie,
 })
 

@@ -11,6 +11,9 @@ export interface CorsRules {
   readonly maxAgeSeconds: number
 }
 
+/** Headers of Cardea's own, which its clients are to read. */
+const OWN_PREFIX = 'x-cardea-'
+
 const SIMPLE_RESPONSE_HEADERS = ['cache-control', 'content-language', 'expires', 'last-modified', 'pragma']
 
 function findAcceptedOrigin(context: RequestContext, rules: CorsRules): string | undefined {
@@ -54,7 +57,8 @@ export function corsHeaders(context: RequestContext, reply: Reply, rules: CorsRu
   const names = reply.headers.map(([name]) => name.toLowerCase())
   if (origin === undefined || names.includes('access-control-allow-origin')) return [VARY]
   const simple = SIMPLE_RESPONSE_HEADERS.filter((name) => names.includes(name))
-  const exposed = ['content-type', ...simple, ...rules.exposedHeaders]
+  const own = names.filter((name) => name.startsWith(OWN_PREFIX))
+  const exposed = ['content-type', ...simple, ...own, ...rules.exposedHeaders]
   return [
     ['Access-Control-Allow-Origin', origin],
     ...(rules.hasCredentials ? [CREDENTIALS] : []),

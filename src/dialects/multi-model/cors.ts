@@ -7,6 +7,8 @@ export interface OriginSettings {
 }
 
 const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
+/** Headers of Cardea's own, which its clients are to read. */
+const OWN_PREFIX = 'x-cardea-'
 const EXPOSED = 'etag, content-encoding, content-length, location, server, x-arango-errors, x-arango-async-id'
 
 /**
@@ -40,13 +42,18 @@ const ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+)$/i
 const METHOD = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i
 
 /** Every origin is echoed. Only a trusted one may send credentials. */
-export function corsHeaders(context: RequestContext, { trustedOrigins }: OriginSettings): readonly HeaderPair[] {
+export function corsHeaders(
+  context: RequestContext,
+  reply: Reply,
+  { trustedOrigins }: OriginSettings,
+): readonly HeaderPair[] {
+  const own = reply.headers.map(([name]) => name.toLowerCase()).filter((name) => name.startsWith(OWN_PREFIX))
   const origin = context.header('origin')
   if (origin === undefined) return []
   return [
     ['Access-Control-Allow-Origin', origin],
     ['Access-Control-Allow-Credentials', String(isTrusted(origin, trustedOrigins))],
-    ['Access-Control-Expose-Headers', EXPOSED],
+    ['Access-Control-Expose-Headers', [EXPOSED, ...own].join(', ')],
     ['Vary', 'Origin'],
   ]
 }

@@ -2,7 +2,7 @@
  * The ArangoDB-compatible dialect: its steps, routes, headers and errors. It does not authenticate requests itself; it
  * is given a function that does.
  */
-import type { Dialect, HeaderPair, PendingReply, RequestContext, Route } from '../../http/request-context.ts'
+import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import type { AccessSettings } from './access.ts'
 import { corsHeaders, type OriginSettings } from './cors.ts'
 import { toMultiModelError } from './errors.ts'
@@ -56,19 +56,22 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
       ])
     },
     defaultHeaders: (context, reply) => {
-      if (reply.isForwarded) return context ? forwardedCorsHeaders(context, settings()) : []
+      if (reply.isForwarded) return context ? forwardedCorsHeaders(context, reply, settings()) : []
       return [
         ...fixedHeaders,
         ...(settings().returnsQueueTime ? [QUEUE_TIME] : []),
-        ...(context ? [[REQUEST_ID, context.id] as const, ...corsHeaders(context, settings())] : []),
+        ...(context ? [[REQUEST_ID, context.id] as const, ...corsHeaders(context, reply, settings())] : []),
       ]
     },
   }
 }
 
 /** An upstream sets its own CORS headers, unless trusted origins are configured here. */
-const forwardedCorsHeaders = (context: RequestContext, settings: OriginSettings): readonly HeaderPair[] =>
-  settings.trustedOrigins.length > 0 ? corsHeaders(context, settings) : []
+const forwardedCorsHeaders = (
+  context: RequestContext,
+  reply: Reply,
+  settings: OriginSettings,
+): readonly HeaderPair[] => (settings.trustedOrigins.length > 0 ? corsHeaders(context, reply, settings) : [])
 
 /** The header counts with any value, even an empty one. */
 const declinesChallenge = (context: RequestContext | undefined): boolean =>

@@ -37,9 +37,25 @@ test('a missing or wrong code gets the reply of a wrong password', async () => {
   assert.deepEqual(seen, Array(3).fill({ status: 401, json: WRONG, cleared: 1 }))
 })
 
+const HEADER = 'x-cardea-second-factor'
+
 test('Basic is rejected for users with a second factor', async () => {
   const answer = await ask('GET', '/_session', { as: 'basic:basic-pw' })
-  assert.deepEqual([answer.status, answer.json], [401, WRONG])
+  assert.deepEqual([answer.status, answer.json, answer.headers[HEADER]], [401, WRONG, 'required'])
+})
+
+test('a header says that the code is missing, if the password is right', async () => {
+  const headerOf = async (credentials: object) => (await post({ name: 'word', ...credentials })).headers[HEADER]
+  assert.equal(await headerOf({ password: 'word-pw' }), 'required')
+  assert.equal(await headerOf({ password: 'word-pw', token: '' }), 'required')
+  assert.equal(await headerOf({ password: 'word-pw', token: '000000x' }), undefined)
+  assert.equal(await headerOf({ password: 'wrong' }), undefined)
+})
+
+test('a missing code does not count for the lockout', async () => {
+  await add('slow', { totp: MEMBER })
+  for (let i = 0; i < 6; i += 1) assert.equal((await post({ name: 'slow', password: 'slow-pw' })).status, 401)
+  assert.equal((await post({ name: 'slow', password: 'slow-pw', token: codeOf(stepNow()) })).status, 200)
 })
 
 test('wrong codes lock the account', async () => {

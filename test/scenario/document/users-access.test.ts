@@ -162,10 +162,21 @@ suite('with allow_sign_up', () => {
     assertRefused(await get('greedy'), 404, 'not_found', 'missing')
   })
 
-  test('a signed-in user cannot sign up another user', async () => {
+  test('a signed-in user can sign up a new user, and no more', async () => {
     await add('ada')
+    await add('bob')
     const body = { ...draft, name: 'friend' }
-    assertRefused(await ask('PUT', pathOf('friend'), { as: ADA, body }), 404, 'not_found', 'missing')
+    const greedy = await ask('PUT', pathOf('friend'), { as: ADA, body: { ...body, roles: ['boss'] } })
+    assertRefused(greedy, 403, 'forbidden', 'Only _admin may set roles')
+    assert.equal((await ask('PUT', pathOf('friend'), { as: ADA, body })).status, 201)
+    assert.equal(await signIn('friend', 'apple'), 200)
+    const { json } = await get('bob')
+    for (const members of [{}, { _rev: json._rev }, { _rev: json._rev, _deleted: true }]) {
+      const answer = await ask('PUT', pathOf('bob'), { as: ADA, body: { ...draft, name: 'bob', ...members } })
+      assertRefused(answer, 404, 'not_found', 'missing')
+    }
+    const docs = [{ ...draft, name: 'many', _id: idOf('many') }]
+    assertRefused(await ask('POST', '/_users/_bulk_docs', { as: ADA, body: { docs } }), 404, 'not_found')
   })
 })
 

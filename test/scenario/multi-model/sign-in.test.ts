@@ -243,6 +243,18 @@ describe('a second factor', () => {
     assert.equal((await ask('POST', AUTH, tess(code))).status, 200)
     assert.deepEqual((await ask('POST', AUTH, tess(code))).json, WRONG)
   })
+  it('is named in a header if only the code is missing, on every 401', async (t) => {
+    const { ask } = await openWithFactor(t)
+    const headerOf = async (...given: Parameters<typeof ask>) => (await ask(...given)).headers['x-cardea-second-factor']
+    assert.equal(await headerOf('POST', AUTH, tess()), 'required')
+    assert.equal(await headerOf('GET', '/_api/user/tess', { as: basic('tess', 'pw') }), 'required')
+    assert.equal(await headerOf('GET', '/_gate', { as: basic('tess', 'pw') }), 'required')
+    assert.equal(await headerOf('GET', '/_admin/server/availability', { as: basic('tess', 'pw') }), undefined)
+    assert.equal(await headerOf('POST', AUTH, tess('000000')), undefined)
+    const headers = { Origin: 'https://app.example' }
+    const exposed = (await ask('POST', AUTH, { ...tess(), headers })).headers['access-control-expose-headers']
+    assert.match(exposed ?? '', /x-cardea-second-factor/)
+  })
   it('cannot be bypassed with Basic', async (t) => {
     const { ask } = await openWithFactor(t)
     assert.equal((await ask('GET', '/_api/user/tess', { as: basic('tess', 'pw') })).status, 401)

@@ -38,18 +38,28 @@ export function requireSender(writer: Identity, settings: UsersSettings): void {
   if (isAnonymous(writer) && !settings.allowsSignUp) throw new Refusal('authentication_required')
 }
 
-/** Users may write only their own document. Other documents look to them as if they did not exist. */
+/** Users may write only their own document, and with sign-up that of a new user. */
 export function requireWriter(writer: Identity, target: DocumentId, settings: UsersSettings): void {
   if (writer.isAdmin) return
   if (writer.name === null && !settings.allowsSignUp) throw new Refusal('authentication_required')
   if (target.kind === 'design') throw new Refusal('forbidden', { about: 'You are not a db or server admin.' })
   if (target.kind === 'local') throw new Refusal('admin_required')
-  if (writer.name !== null && (target.kind !== 'user' || target.name !== writer.name)) throw new Refusal('not_found')
+  const isPossible = isOwn(writer, target) || (settings.allowsSignUp && target.kind === 'user')
+  if (writer.name !== null && !isPossible) throw new Refusal('not_found')
 }
+
+/** The documents of other users look to a user as if they did not exist. */
+export function requireOwnOrNew(writer: Identity, target: DocumentId, old: User | undefined): void {
+  if (old && !writer.isAdmin && writer.name !== null && !isOwn(writer, target)) throw new Refusal('not_found')
+}
+
+export const isOwn = ({ name }: Identity, target: DocumentId): boolean => target.kind === 'user' && target.name === name
 
 export interface OwnChange {
   readonly old: User | undefined
   readonly isDeletion: boolean
+  /** Whether it is the document of the writer. */
+  readonly isOwn: boolean
   /** The password, in plain text or as a hash, or the second factor. */
   readonly setsPassword: boolean
   /** Whether the sent members of the stored password equal the stored ones. A new user has none. */
@@ -57,9 +67,9 @@ export interface OwnChange {
 }
 
 /** Whether the writer must have proved the own password for a change. */
-export function needsPassword({ name, isAdmin }: Identity, { old, isDeletion, setsPassword }: OwnChange): boolean {
-  if (name === null || (!isDeletion && !setsPassword)) return false
-  return !isAdmin || name === old?.name
+export function needsPassword({ isAdmin }: Identity, change: OwnChange): boolean {
+  if (!change.isOwn || (!change.isDeletion && !change.setsPassword)) return false
+  return !isAdmin || change.old !== undefined
 }
 
 /** What users may change in their own document, and what a sign-up may contain. Administrators may do everything. */

@@ -5,7 +5,15 @@ import { type Identity, identityOf } from '../../../directory/identity.ts'
 import type { Json, User } from '../../../directory/user.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireExactBody, requireJsonType, toJsonReply } from '../body.ts'
-import { needsPassword, type OwnChange, requireOwnChange, requireSender, requireWriter } from './authorize.ts'
+import {
+  isOwn,
+  needsPassword,
+  type OwnChange,
+  requireOwnChange,
+  requireOwnOrNew,
+  requireSender,
+  requireWriter,
+} from './authorize.ts'
 import type { UsersDeps } from './deps.ts'
 import { CORE_MEMBERS, findVisible } from './document.ts'
 import { type DocumentId, readId, toPath } from './id.ts'
@@ -71,8 +79,10 @@ export async function writeDocument(
   requireSize({ id, sent }, writer)
   const password = readSentPassword(sent.members)
   const record = target.kind === 'user' ? await deps.directory.findRecord(target.name) : undefined
+  const old = record?.kind === 'user' ? record : undefined
+  requireOwnOrNew(writer, target, old)
   requireCurrent(sent.revision, record)
-  const update = { id, sent, password, old: record?.kind === 'user' ? record : undefined }
+  const update = { id, sent, password, old }
   const change = requireAllowed(update, writer, deps)
   if (needsPassword(writer, change)) await deps.requirePassword(context)
   return { id, rev: await store(context, update, deps) }
@@ -110,7 +120,13 @@ function requireAllowed({ id, sent, old, password }: Update, writer: Identity, d
   })
   if (problem !== undefined) throw new Refusal('forbidden', { about: problem })
   const setsPassword = password.kind === 'new' || !isKept || changesSecondFactor(sent, old)
-  const change = { old, isDeletion, setsPassword, keepsPassword: isKept }
+  const change = {
+    old,
+    isDeletion,
+    isOwn: isOwn(writer, readId(id, deps.prefix)),
+    setsPassword,
+    keepsPassword: isKept,
+  }
   requireOwnChange(writer, change, deps.settings())
   return change
 }

@@ -17,7 +17,7 @@ const OPEN = { ...CLOSED, allowsSignUp: true }
 
 const as = (name: string, isAdmin = false): Identity => ({ name, roles: [], isAdmin, grants: NO_GRANTS })
 const OLD = createUser('ada', readDocumentPassword({}))
-const CHANGE: OwnChange = { old: OLD, isDeletion: false, setsPassword: false, keepsPassword: true }
+const CHANGE: OwnChange = { old: OLD, isDeletion: false, isOwn: true, setsPassword: false, keepsPassword: true }
 
 const PATHS: readonly [method: string, path: string, closed: string, listed: string][] = [
   ['GET', '', 'open', 'open'],
@@ -89,13 +89,19 @@ const PASSWORD_ROWS: readonly { name: string; who: Identity; change: Partial<Own
   {
     name: 'an anonymous sign-up',
     who: ANONYMOUS.identity,
-    change: { old: undefined, setsPassword: true },
+    change: { old: undefined, isOwn: false, setsPassword: true },
     isNeeded: false,
   },
   {
     name: "another user's password, by an administrator",
     who: as('root', true),
-    change: { setsPassword: true },
+    change: { isOwn: false, setsPassword: true },
+    isNeeded: false,
+  },
+  {
+    name: 'a sign-up by another user',
+    who: as('bob'),
+    change: { old: undefined, isOwn: false, setsPassword: true },
     isNeeded: false,
   },
   { name: "the administrator's own password", who: as('ada', true), change: { setsPassword: true }, isNeeded: true },
