@@ -29,7 +29,7 @@ interface Trial {
 
 /** Registers the loaded secrets, so that later ones can be compared with them. */
 function take(load: RingLoad | undefined, use: Use, secrets: SharedSecrets): string | undefined {
-  if (load?.kind === 'refused') return load.message
+  if (load?.kind === 'refused') return load.reason
   if (load) secrets.register(use, () => keysOf(load.ring))
   return undefined
 }

@@ -63,7 +63,7 @@ export interface ListedSecret {
 export async function listSecrets(config: Config): Promise<readonly ListedSecret[]> {
   const source = toSecretSource(config)
   const load = await loadSecretRing(source)
-  if (load.kind === 'refused') throw new SecretProblem(load.message)
+  if (load.kind === 'refused') throw new SecretProblem(load.reason)
   if (load.source === 'folder' && source.folder) return listFolder(source.folder)
   const { key, sha256 } = load.ring.signing
   const name = load.source === 'keyfile' ? (source.keyfile ?? '') : 'server.jwt-secret'

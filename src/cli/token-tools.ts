@@ -23,7 +23,7 @@ const toIssuer = (config: Config): string => config['multi-model'].name.toLowerC
 
 async function loadRing(config: Config): Promise<KeyRing> {
   const load = await loadSecretRing(toSecretSource(config))
-  if (load.kind === 'refused') throw new SecretProblem(load.message)
+  if (load.kind === 'refused') throw new SecretProblem(load.reason)
   if (load.source !== 'random') return load.ring
   throw new SecretProblem(
     'No secret of tokens is configured, so none of yours would be accepted: see --server.jwt-secret-keyfile and -folder.',

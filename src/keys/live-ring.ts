@@ -1,6 +1,7 @@
 import { createLive, type Live } from '../base/live.ts'
 import type { KeyRing } from './ring.ts'
-import type { RingLoad, RingProblem, SecretSource } from './secret-files.ts'
+import type { RingProblem } from './ring-problem.ts'
+import type { RingLoad, SecretSource } from './secret-files.ts'
 import { shareNext, type WatchOptions, watchSecrets } from './watch.ts'
 
 /** The current ring. Callers use `get` once per operation and keep that value. */
@@ -72,6 +73,7 @@ async function loadSafely(load: LoadRing): Promise<RingLoad> {
   try {
     return await load()
   } catch {
-    return { kind: 'refused', errorNum: INTERNAL_ERROR, message: 'the JWT secrets could not be loaded' }
+    const message = 'the JWT secrets could not be loaded'
+    return { kind: 'refused', errorNum: INTERNAL_ERROR, message, reason: message }
   }
 }

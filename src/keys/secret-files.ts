@@ -1,18 +1,22 @@
 /**
- * Loads the secrets of the multi-model door from an option, a file or a folder: a whole key ring, or one problem. The
- * error numbers and messages are those of ArangoDB.
+ * Loads the secrets of the multi-model door from an option, a file or a folder: a whole key ring, or one problem.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createRing, type KeyRing, type RingKey, type RingSigner } from './ring.ts'
-import { createRandomSecret, readSecret, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
 import {
-  describeFileError,
-  type FolderListing,
-  listSecretFiles,
-  loadSmallFile,
-  SecretFileError,
-} from './secret-folder.ts'
+  NO_USABLE_KEY,
+  type RingProblem,
+  refuseBoth,
+  refuseChanging,
+  refuseEmpty,
+  refuseFile,
+  refuseFolder,
+  refuseNoFile,
+  refuseSecret,
+} from './ring-problem.ts'
+import { createRandomSecret, readSecret, type Secret, SHORT_SECRET_BYTES } from './secret.ts'
+import { type FolderListing, listSecretFiles, loadSmallFile, SecretFileError } from './secret-folder.ts'
 
 export interface SecretSource {
   readonly secret?: string | undefined
@@ -34,37 +38,20 @@ export interface RingWarning {
   readonly secret?: string
 }
 
-export interface RingProblem {
-  readonly kind: 'refused'
-  readonly errorNum: number
-  readonly message: string
-  /** The file or folder cannot be read, or is missing. */
-  readonly isUnreadable?: true
-}
-
 export type RingLoad = LoadedRing | RingProblem
-
-const BAD_PARAMETER = 10
-const CANNOT_READ_FILE = 34
-
-const refuse = (errorNum: number, message: string): RingProblem => ({ kind: 'refused', errorNum, message })
-
-const unreadable = (message: string): RingProblem => ({ ...refuse(CANNOT_READ_FILE, message), isUnreadable: true })
 
 /** The ring to start with. Files win over an inline secret; without both, a random secret is created. */
 export async function loadSecretRing(from: SecretSource): Promise<RingLoad> {
-  if (from.keyfile && from.folder) return refuse(BAD_PARAMETER, BOTH)
+  if (from.keyfile && from.folder) return refuseBoth()
   if (from.keyfile || from.folder) return withInlineWarning(from, await reloadSecretRing(from))
   if (from.secret) return toInlineRing(Buffer.from(from.secret), 'secret')
   return toInlineRing(createRandomSecret(randomBytes), 'random')
 }
 
-const BOTH = "please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both."
-
 /** The ring of the files now. An inline or random secret cannot be reloaded. */
 export async function reloadSecretRing({ keyfile, folder }: SecretSource): Promise<RingLoad> {
   if (folder) return loadFolder(folder)
-  return keyfile ? loadKeyfile(keyfile) : refuse(BAD_PARAMETER, 'no JWT secret file was specified')
+  return keyfile ? loadKeyfile(keyfile) : refuseNoFile()
 }
 
 function withInlineWarning({ secret }: SecretSource, load: RingLoad): RingLoad {
@@ -75,7 +62,7 @@ function withInlineWarning({ secret }: SecretSource, load: RingLoad): RingLoad {
 
 function toInlineRing(bytes: Buffer, source: 'secret' | 'random'): RingLoad {
   const read = readSecret(bytes)
-  if (read.kind !== 'signer') return refuseSecret(read, 'server.jwt-secret', KEYFILE_IS_PUBLIC)
+  if (read.kind !== 'signer') return refuseSecret(read, 'server.jwt-secret')
   return { kind: 'ring', ring: createRing(read.signer), source, warnings: warnShort(read, 'server.jwt-secret') }
 }
 
@@ -83,15 +70,9 @@ async function loadKeyfile(path: string): Promise<RingLoad> {
   const bytes = await loadBytes(path, path)
   if ('kind' in bytes) return bytes
   const read = readSecret(trim(bytes))
-  if (read.kind !== 'signer') return refuseSecret(read, path, KEYFILE_IS_PUBLIC)
+  if (read.kind !== 'signer') return refuseSecret(read, path)
   return { kind: 'ring', ring: createRing(read.signer), source: 'keyfile', warnings: warnShort(read, path) }
 }
-
-const refuseFile = (path: string, error: unknown): RingProblem =>
-  unreadable(`unable to read content of jwt-secret file '${path}': ${describeFileError(error)}`)
-
-const refuseFolder = (path: string, error: unknown): RingProblem =>
-  unreadable(`unable to read content of jwt-secret-folder '${path}': ${describeFileError(error)}`)
 
 async function loadBytes(path: Buffer | string, shown: string): Promise<Buffer | RingProblem> {
   try {
@@ -111,20 +92,6 @@ export function trim(bytes: Buffer): Buffer {
   return bytes.subarray(from, to)
 }
 
-const PRIVATE_NEEDED = 'but a private key is required for signing JWT tokens needed for intra-cluster communication'
-const KEYFILE_IS_PUBLIC = `JWT secret keyfile contains an ES256 public key, ${PRIVATE_NEEDED}`
-const FIRST_IS_PUBLIC = `First JWT secret file (active secret) contains an ES256 public key, ${PRIVATE_NEEDED}. Public keys can only be used as passive secrets for verification.`
-
-function refuseSecret(read: Exclude<Secret, { kind: 'signer' }>, place: string, isPublic: string): RingProblem {
-  const messages = {
-    empty: `the JWT secret of '${place}' is empty`,
-    too_long: 'Given JWT secret too long. Max length is 64',
-    not_ec: 'PEM file detected but does not contain a valid EC key',
-    public: isPublic,
-  } as const
-  return refuse(BAD_PARAMETER, messages[read.kind])
-}
-
 function warnShort(read: Secret, place: string): readonly RingWarning[] {
   if (read.kind !== 'signer' || !read.isShort) return []
   const text = `the JWT secret of '${place}' is shorter than ${SHORT_SECRET_BYTES} bytes and can be guessed from a token`
@@ -142,7 +109,7 @@ async function loadFolder(folder: string): Promise<RingLoad> {
     if (stateOf(before) === stateOf(after)) return load
     before = after
   }
-  return refuse(CANNOT_READ_FILE, `jwt-secret-folder '${folder}' keeps changing while it is read`)
+  return refuseChanging(folder)
 }
 
 async function list(folder: string): Promise<FolderListing | RingProblem> {
@@ -169,14 +136,14 @@ async function loadListed({ files, warnings }: FolderListing, folder: string): P
     if ('kind' in bytes) return bytes
     secrets.push({ path: shown, secret: readSecret(trim(bytes)) })
   }
-  return toFolderRing(secrets, warnings)
+  const [active, ...others] = secrets
+  return active ? toFolderRing(active, others, warnings) : refuseEmpty(folder)
 }
 
-function toFolderRing([active, ...others]: readonly NamedSecret[], warnings: readonly string[]): RingLoad {
-  if (active === undefined) return refuse(BAD_PARAMETER, 'empty JWT secrets directory')
-  if (active.secret.kind !== 'signer') return refuseSecret(active.secret, active.path, FIRST_IS_PUBLIC)
+function toFolderRing(active: NamedSecret, others: readonly NamedSecret[], warnings: readonly string[]): RingLoad {
+  if (active.secret.kind !== 'signer') return refuseSecret(active.secret, active.path, 'first of a folder')
   const long = others.find(({ secret }) => secret.kind === 'too_long')
-  if (long?.secret.kind === 'too_long') return refuseSecret(long.secret, long.path, FIRST_IS_PUBLIC)
+  if (long?.secret.kind === 'too_long') return refuseSecret(long.secret, long.path)
   const all = [...warnings.map((text) => ({ text })), ...[active, ...others].flatMap(warnAbout)]
   const ring = createRing(
     active.secret.signer,
@@ -194,6 +161,4 @@ function toRingKeys(secret: Secret): readonly RingKey[] {
 const toRingKey = ({ key, sha256 }: RingSigner): RingKey => ({ key: key.verifying, sha256 })
 
 const warnAbout = ({ secret, path }: NamedSecret): readonly RingWarning[] =>
-  secret.kind === 'not_ec'
-    ? [{ text: `'${path}' is not used: PEM file detected but does not contain a valid EC key` }]
-    : warnShort(secret, path)
+  secret.kind === 'not_ec' ? [{ text: `'${path}' is ignored: ${NO_USABLE_KEY}` }] : warnShort(secret, path)

@@ -42,7 +42,7 @@ export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promis
   const { values } = liveConfig.get().settings
   const source = toSecretSource(values)
   const first = await loadTokenSecrets(liveConfig.get().settings, liveConfig.secrets)
-  if (first.kind === 'refused') throw new StartError(first.message)
+  if (first.kind === 'refused') throw new StartError(first.reason)
   const warningsOf = createRingWarnings()
   report(first, warningsOf(first), log)
   const cache = createTokenCache<Claims>()
@@ -69,7 +69,7 @@ export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promis
 /** Whether a secret has another use is checked once every part is read. */
 async function prepareReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
   const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
-  if (load.kind === 'refused') return { problems: [`${nameSource(source)}: ${load.message}`], apply }
+  if (load.kind === 'refused') return { problems: [`${nameSource(source)}: ${load.reason}`], apply }
   return { problems: [], apply, secrets: [USES.tokens, keysOf(load.ring)] }
 }
 
@@ -88,7 +88,7 @@ const nameSource = ({ folder, keyfile }: SecretSource): string => {
 
 function recordSecretsReload(events: SecurityEvents, source: string, load: RingLoad): void {
   if (load.kind === 'ring') events.record('secrets.reloaded', { source })
-  else events.record('reload.failed', { source, reason: load.message })
+  else events.record('reload.failed', { source, reason: load.reason })
 }
 
 /** The warnings of each load that the load before did not have, by secret. */
@@ -119,7 +119,7 @@ export async function openUpstreamSecrets(liveConfig: LiveConfig, log: Log): Pro
   const { settings } = liveConfig.get()
   const first = await loadUpstreamSecrets(settings, liveConfig.secrets)
   if (first === undefined) return undefined
-  if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.message}`)
+  if (first.kind === 'refused') throw new StartError(`The secret for upstream.multi-model: ${first.reason}`)
   for (const { text } of first.warnings) log.warn(text)
   const source = toUpstreamSource(settings.values)
   const ring = createLiveRing({
@@ -140,6 +140,6 @@ const nameUpstreamSource = ({ folder }: SecretSource): string =>
 
 async function prepareUpstreamReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
   const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
-  if (load.kind === 'refused') return { problems: [`upstream.multi-model-secret: ${load.message}`], apply }
+  if (load.kind === 'refused') return { problems: [`upstream.multi-model-secret: ${load.reason}`], apply }
   return { problems: [], apply, secrets: [USES.upstream, keysOf(load.ring)] }
 }

@@ -60,8 +60,8 @@ export const keysOf = ({ verifying }: KeyRing): readonly VerificationKey[] => ve
 /** A ring that may come into use, unless one of its secrets is used for something else. */
 export function refuseShared(load: RingLoad, use: Use, settings: Settings, secrets: SharedSecrets): RingLoad {
   if (load.kind === 'refused') return load
-  const message = secrets.check(settings, new Map([[use, keysOf(load.ring)]]))
-  return message === undefined ? load : { kind: 'refused', errorNum: 10, message }
+  const reason = secrets.check(settings, new Map([[use, keysOf(load.ring)]]))
+  return reason === undefined ? load : { kind: 'refused', errorNum: 10, message: reason, reason }
 }
 
 /** For key pairs the public key: it identifies the pair. */

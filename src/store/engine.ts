@@ -1,3 +1,5 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+
 /**
  * The interface between the operations and a database. An operation is a generator that yields the statements it needs;
  * an engine runs it inside a transaction. Each operation is therefore written once for both databases, and SQLite, whose
@@ -57,4 +59,15 @@ export function textOf(row: Row | undefined, column: string): string {
   const value = row?.[column]
   if (typeof value === 'string') return value
   throw new TypeError(`The store gave no text as ${column}`)
+}
+
+/** Deletes expired rows in batches with a pause between them, so that other work is not blocked. Returns how many. */
+export async function purgeExpired(engine: Engine, statement: Statement, nowSeconds: number): Promise<number> {
+  let total = 0
+  for (;;) {
+    await yieldToEventLoop()
+    const deleted = await engine.ask(one(statement, nowSeconds))
+    if (deleted.length === 0) return total
+    total += deleted.length
+  }
 }

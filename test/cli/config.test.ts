@@ -107,9 +107,21 @@ writeFileSync(join(cwd, 'secret'), 'a secret of tokens')
 writeFileSync(join(cwd, 'set.json'), '{"keys":7}')
 
 const BAD_FILES: readonly (readonly [row: string, file: string, says: RegExp])[] = [
-  ['a missing secret file', '[server]\njwt-secret-keyfile = gone', /^.*gone': no such file.* \(c\.ini:2\)$/],
-  ['a secret that is too long', '[server]\njwt-secret-keyfile = long', /^.*too long.* \(c\.ini:2\)$/],
-  ['a folder without secrets', '[server]\njwt-secret-folder = empty', /^.*empty JWT secrets.* \(c\.ini:2\)$/],
+  [
+    'a missing secret file',
+    '[server]\njwt-secret-keyfile = gone',
+    /^the secret file '.*gone' cannot be read: no such file.* \(c\.ini:2\)$/,
+  ],
+  [
+    'a secret that is too long',
+    '[server]\njwt-secret-keyfile = long',
+    /^the secret in '.*long' is longer than 64 bytes \(c\.ini:2\)$/,
+  ],
+  [
+    'a folder without secrets',
+    '[server]\njwt-secret-folder = empty',
+    /^the folder of secrets '.*empty' contains no .* \(c\.ini:2\)$/,
+  ],
   ['a dangling link', '[server]\njwt-secret-folder = dangling', /^.*1\.key.* \(c\.ini:2\)$/],
   ['a missing certificate', '[server]\nendpoint = ssl://127.0.0.1:1\n[ssl]\nkeyfile = gone', /^.* \(c\.ini:4\)$/],
   [

@@ -75,7 +75,7 @@ describe('[jwt_keys]', () => {
     [
       'a secret that is a PEM text',
       make('HS256', toPem(PAIRS.rsa.publicKey), 'pem'),
-      'a public key or PEM text is no secret',
+      'a public key or PEM text is not a secret',
     ],
     ['EC where RSA was promised', make('RS256', PAIRS.rsa.privateKey, 'not'), 'not an RSA public key'],
     ['RSA where EC was promised', make('ES256', PAIRS.p256.privateKey, 'not'), 'not an EC public key'],

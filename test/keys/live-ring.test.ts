@@ -26,7 +26,7 @@ describe('the ring in force', () => {
     assert.equal(live.get().version, two.ring.version)
   })
 
-  const problem: RingLoad = { kind: 'refused', errorNum: 34, message: 'why' }
+  const problem: RingLoad = { kind: 'refused', errorNum: 34, message: 'why', reason: 'why' }
   const failures: [string, () => Promise<RingLoad>, number][] = [
     ['is refused', async () => problem, 34],
     ['rejects', async () => Promise.reject(new Error('disk')), 4],

@@ -41,6 +41,7 @@ const ENCRYPTED = PAIRS.p256.privateKey
   .toString()
 const NEEDED = 'but a private key is required for signing JWT tokens needed for intra-cluster communication'
 const NOT_EC = [10, 'PEM file detected but does not contain a valid EC key']
+const TAIL = 'please make sure the file/directory is readable for the arangod process and user'
 const TOO_LONG = [10, 'Given JWT secret too long. Max length is 64']
 
 describe('a secret in a file', () => {
@@ -79,7 +80,7 @@ describe('a secret in a file', () => {
   })
   it('a missing file is refused with the words of the system', async (t) => {
     const keyfile = join(makeFolder(t), 'none')
-    const message = `unable to read content of jwt-secret file '${keyfile}': no such file or directory`
+    const message = `unable to read content of jwt-secret file '${keyfile}': no such file or directory. ${TAIL}`
     assert.deepEqual(shown(await loadSecretRing({ keyfile })), [34, message])
   })
   it('a folder or a pipe in its place is refused, and nothing waits for it', async (t) => {
@@ -87,13 +88,13 @@ describe('a secret in a file', () => {
     const pipe = join(folder, 'pipe')
     execFileSync('mkfifo', [pipe])
     for (const keyfile of [folder, pipe]) {
-      const message = `unable to read content of jwt-secret file '${keyfile}': not a regular file`
+      const message = `unable to read content of jwt-secret file '${keyfile}': not a regular file. ${TAIL}`
       assert.deepEqual(shown(await loadSecretRing({ keyfile })), [34, message])
     }
   })
   it('a huge file is refused unread', async (t) => {
     const keyfile = join(makeFolder(t, { secret: 'x'.repeat(65_537) }), 'secret')
-    const message = `unable to read content of jwt-secret file '${keyfile}': larger than 65536 bytes`
+    const message = `unable to read content of jwt-secret file '${keyfile}': larger than 65536 bytes. ${TAIL}`
     assert.deepEqual(shown(await loadSecretRing({ keyfile })), [34, message])
   })
   it('a short one is warned about, without being shown', async (t) => {
@@ -142,7 +143,7 @@ describe('secrets in a folder', () => {
   })
   it('a missing folder is refused with the words of the system', async (t) => {
     const folder = join(makeFolder(t), 'none')
-    const message = `unable to read content of jwt-secret-folder '${folder}': no such file or directory`
+    const message = `unable to read content of jwt-secret-folder '${folder}': no such file or directory. ${TAIL}`
     assert.deepEqual(shown(await loadSecretRing({ folder })), [34, message])
   })
   it('a file in its place is refused', async (t) => {
@@ -206,7 +207,7 @@ describe('secrets in a folder', () => {
     const folder = makeFolder(t, { a: LONG, b: 'short', c: toPem(PAIRS.rsa.publicKey) })
     assert.deepEqual(warningsOf(await loadSecretRing({ folder })), [
       `the JWT secret of '${folder}/b' is shorter than 32 bytes and can be guessed from a token`,
-      `'${folder}/c' is not used: PEM file detected but does not contain a valid EC key`,
+      `'${folder}/c' is ignored: no usable key: expected one unencrypted EC key on the curve P-256, in PEM`,
     ])
   })
   it('signs with an EC key and verifies with its public half elsewhere', async (t) => {

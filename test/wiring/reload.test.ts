@@ -87,7 +87,11 @@ describe('a reload', () => {
 
   const rows: readonly [row: string, break_: (scene: Awaited<ReturnType<typeof open>>) => void, says: RegExp][] = [
     ['an invalid token secret', ({ secret }) => writeFileSync(secret, ''), /jwt-secret-keyfile: .*empty/],
-    ['a missing file of the token secret', ({ secret }) => rmSync(secret), /jwt-secret-keyfile: .*unable to read/],
+    [
+      'a missing file of the token secret',
+      ({ secret }) => rmSync(secret),
+      /jwt-secret-keyfile: the secret file '.*' cannot be read: no such file/,
+    ],
     ['a missing file of the key set', ({ set }) => rmSync(set), /^\[jwt_keys\] jwks:set: .*a\.ini:4\)$/],
     ['a truncated key set', ({ set }) => writeFileSync(set, SET.slice(0, 20)), /^\[jwt_keys\] jwks:set: .*a\.ini:4\)$/],
   ]

@@ -103,12 +103,10 @@ async function reloadSecrets(ring: LiveRing, context: RequestContext): Promise<R
   const load = await ring.reload()
   if (load.kind === 'ring') return toWrappedReply(describeRing(ring.get()))
   const code = load.errorNum === CANNOT_READ ? 'secret_unreadable' : 'bad_request'
-  throw new Refusal(code, { about: load.isUnreadable ? `${load.message}. ${READABLE}` : load.message })
+  throw new Refusal(code, { about: load.message })
 }
 
 const CANNOT_READ = 34
-// quirk: reference multi-model 6.3: the sentence names arangod
-const READABLE = 'please make sure the file/directory is readable for the arangod process and user'
 
 /** Does nothing: user data is never older than a second. Tools request it all the same. */
 export function reloadUsersRoute({ settings }: { settings(): AccessSettings }): Route {

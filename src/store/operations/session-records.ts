@@ -6,13 +6,13 @@ import {
   type OneStep,
   type Operation,
   one,
+  purgeExpired,
   type Row,
   textOf,
   type Value,
 } from '../engine.ts'
 import { isKey, requireKey, requireLimit, requireText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
-import { purgeExpired } from './purge.ts'
 
 export const createSessionRecordStore = (engine: Engine): SessionRecordStore => ({
   async putSessionRecords(records) {

@@ -1,9 +1,8 @@
 import type { EndedCount, EndedSession, SessionStore } from '../../directory/store-port.ts'
-import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import { type Engine, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
 import { requireKey, requireLimit } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 import { lockCounters, writeCounters } from './changes.ts'
-import { purgeExpired } from './purge.ts'
 
 export function createSessionStore(engine: Engine): SessionStore {
   return {

@@ -1,13 +1,30 @@
-import type { Expected, Stored, UserStore, UserWrite, WriteOutcome } from '../../directory/store-port.ts'
+import type {
+  Bound,
+  Expected,
+  Stored,
+  UserRange,
+  UserStore,
+  UserWrite,
+  WriteOutcome,
+} from '../../directory/store-port.ts'
 import type { User, UserRecord } from '../../directory/user.ts'
 import type { HashWork } from '../../passwords/hash-work.ts'
 import { findHashWork } from '../../passwords/schemes.ts'
-import { type Engine, many, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
+import {
+  type Engine,
+  many,
+  numberOf,
+  type OneStep,
+  type Operation,
+  one,
+  type Row,
+  textOf,
+  type Value,
+} from '../engine.ts'
 import { isKey, requireKey, requireLimit } from '../limits.ts'
 import { readRecord, readUser, renderRecord } from '../record.ts'
 import { STATEMENTS } from '../statements.ts'
 import { type Counters, lockCounters, writeCounters } from './changes.ts'
-import { listUsers } from './list-users.ts'
 
 export function createUserStore(engine: Engine): UserStore {
   const importUsers: UserStore['importUsers'] = async (writes) => {
@@ -120,4 +137,38 @@ function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
 function toHashColumns(record: UserRecord): readonly [unit: string | null, amount: number | null] {
   const work = record.kind === 'user' ? findHashWork(record.password) : undefined
   return work ? [work.unit, work.amount] : [null, null]
+}
+
+/** The statement for one page. Each combination of bounds has its own text, so that each is a range of the index. */
+export function listUsers({ from, to, descending = false, limit }: UserRange): OneStep {
+  const [low, high] = descending ? [to, from] : [from, to]
+  const lowest = low && toTextBound(low, false)
+  const highest = high && toTextBound(high, true)
+  const values: Value[] = []
+  const conditions = ['is_live = 1']
+  for (const [bound, direction] of [[lowest, '>'] as const, [highest, '<'] as const]) {
+    if (!bound) continue
+    values.push(bound.name)
+    conditions.push(`name ${direction}${bound.isInclusive ? '=' : ''} $${values.length}`)
+  }
+  values.push(limit)
+  const text = `SELECT name, sequence, record FROM cardea_users WHERE ${conditions.join(' AND ')}
+    ORDER BY name ${descending ? 'DESC' : 'ASC'} LIMIT $${values.length}`
+  const name = `listUsers_${describeBound(lowest)}_${describeBound(highest)}_${descending ? 'down' : 'up'}`
+  return one({ name, text }, ...values)
+}
+
+function describeBound(bound: Bound | undefined): string {
+  if (!bound) return 'open'
+  return bound.isInclusive ? 'inclusive' : 'exclusive'
+}
+
+/**
+ * PostgreSQL has no U+0000, and no name contains it. So a bound `a\0…` is replaced by `a`, exclusive as a lower bound
+ * and inclusive as an upper one, which selects the same names.
+ */
+function toTextBound({ name, isInclusive }: Bound, isUpper: boolean): Bound {
+  const end = name.indexOf('\0')
+  if (end < 0) return { name: name.toWellFormed(), isInclusive }
+  return { name: name.slice(0, end).toWellFormed(), isInclusive: isUpper }
 }

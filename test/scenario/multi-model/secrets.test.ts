@@ -92,27 +92,32 @@ describe('at start', () => {
     {
       name: 'a missing file',
       options: (t) => ({ 'jwt-secret-keyfile': join(createFolder(t), 'x') }),
-      message: /unable to read content of jwt-secret file '.*x': no such file/,
+      message: /^the secret file '.*x' cannot be read: no such file or directory$/,
     },
     {
       name: 'a missing folder',
       options: (t) => ({ 'jwt-secret-folder': join(createFolder(t), 'x') }),
-      message: /unable to read content of jwt-secret-folder '.*x': no such file/,
+      message: /^the folder of secrets '.*x' cannot be read: no such file or directory$/,
     },
     {
       name: 'an empty folder',
       options: (t) => ({ 'jwt-secret-folder': createFolder(t, { '.x': 'x' }) }),
-      message: /empty JWT secrets directory/,
+      message: /^the folder of secrets '.*' contains no secret file$/,
     },
     {
       name: 'an empty active file',
       options: (t) => ({ 'jwt-secret-folder': createFolder(t, { a: '\n', b: ONE }) }),
-      message: /is empty/,
+      message: /^the secret in '.*a' is empty$/,
     },
     {
       name: 'a secret that is too long',
       options: (t) => ({ 'jwt-secret-folder': createFolder(t, { a: ONE, b: 'x'.repeat(65) }) }),
-      message: /Given JWT secret too long. Max length is 64/,
+      message: /^the secret in '.*b' is longer than 64 bytes$/,
+    },
+    {
+      name: 'a key that is not an EC key',
+      options: (t) => ({ 'jwt-secret-folder': createFolder(t, { a: '-----BEGIN RSA PRIVATE KEY-----' }) }),
+      message: /^'.*a' has no usable key: expected one unencrypted EC key on the curve P-256, in PEM$/,
     },
     {
       name: 'the cookie secret',

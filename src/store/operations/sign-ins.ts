@@ -1,8 +1,21 @@
-import type { FailureBatch, FailureList, FailureStore } from '../../directory/store-port.ts'
-import { type Engine, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
-import { requireLimit } from '../limits.ts'
+/** What nodes share about sign-ins: used one-time codes, and failed password checks. */
+import type { CodeStore, FailureBatch, FailureList, FailureStore } from '../../directory/store-port.ts'
+import { type Engine, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
+import { requireKey, requireLimit } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
-import { purgeExpired } from './purge.ts'
+
+export const createCodeStore = (engine: Engine): CodeStore => ({
+  async useCodeStep(name, step) {
+    requireKey(name, 'a name')
+    return engine.transact(() => useCodeStep(name, step))
+  },
+})
+
+/** In a transaction, because a repeated statement would reject the code that its first run accepted. */
+function* useCodeStep(name: string, step: number): Operation<boolean> {
+  const rows = yield one(STATEMENTS.useCodeStep, name, step)
+  return rows.length > 0
+}
 
 export function createFailureStore(engine: Engine): FailureStore {
   return {
