@@ -1,8 +1,9 @@
 // Users for scenarios of the multi-model door, and rows of requests against them.
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import type { CardeaOptions } from '../../src/index.ts'
 import { type MultiModel, openMultiModel } from './multi-model.ts'
-import { AS_ADMIN, basic } from './request.ts'
+import { AS_ADMIN, type Ask, basic, createAsk } from './request.ts'
+import { type Row, type RowsOptions, runRows } from './rows.ts'
 import type { Scope } from './scope.ts'
 
 export const refusal = (code: number, errorNum: number, errorMessage: string) => ({
@@ -23,29 +24,24 @@ export const shown = (user: string, members: object = {}, code = 200) => ({
   code,
 })
 
-type Ask = MultiModel['ask']
-type Row = readonly [
-  name: string,
-  method: string,
-  path: string,
-  asked: Parameters<Ask>[2],
-  status: number,
-  json: unknown,
-]
-
 /** Ann (`apple`) with nothing, Rob (`r`) who may read the system database, Max (`m`) who may write it. */
-export async function openWithUsers(t: Scope, options: Parameters<typeof openMultiModel>[1] = {}) {
-  const door = await openMultiModel(t, options)
+async function addUsers(ask: Ask): Promise<void> {
   const users = [
     ['ann', 'apple', undefined],
     ['rob', 'r', 'ro'],
     ['max', 'm', 'rw'],
   ] as const
   for (const [user, passwd, grant] of users) {
-    assert.equal((await door.ask('POST', '/_api/user', { as: AS_ADMIN, body: { user, passwd } })).status, 201)
+    assert.equal((await ask('POST', '/_api/user', { as: AS_ADMIN, body: { user, passwd } })).status, 201)
     const path = `/_api/user/${user}/database/_system`
-    if (grant) assert.equal((await door.ask('PUT', path, { as: AS_ADMIN, body: { grant } })).status, 200)
+    if (grant) assert.equal((await ask('PUT', path, { as: AS_ADMIN, body: { grant } })).status, 200)
   }
+}
+
+/** A server with Ann, Rob and Max. */
+export async function openWithUsers(scope: Scope, options: CardeaOptions = {}): Promise<MultiModel> {
+  const door = await openMultiModel(scope, options)
+  await addUsers(door.ask)
   return door
 }
 
@@ -53,12 +49,6 @@ export const ANN = basic('ann', 'apple')
 export const ROB = basic('rob', 'r')
 export const MAX = basic('max', 'm')
 
-export function runRows(rows: readonly Row[]): void {
-  for (const [name, method, path, asked, status, json] of rows) {
-    it(name, async (t) => {
-      const { ask } = await openWithUsers(t)
-      const answer = await ask(method, path, asked)
-      assert.deepEqual([answer.status, answer.json], [status, json])
-    })
-  }
-}
+/** Rows against a server with Ann, Rob and Max. */
+export const runUserRows = (rows: readonly Row[], options: RowsOptions = {}): void =>
+  runRows('multiModel', rows, { ...options, prepare: ({ multiModel }) => addUsers(createAsk(multiModel)) })

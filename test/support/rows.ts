@@ -19,15 +19,31 @@ export interface Expected {
   readonly text?: string
 }
 
+export interface RowsOptions {
+  /** Makes a new server ready for the rows. */
+  prepare?(server: Server): Promise<void>
+  /** Each row gets a server of its own: rows would find what earlier ones changed. */
+  readonly isSeparate?: boolean
+}
+
 /** Runs each row against one door; rows with the same options share a server. */
-export function runRows(door: DoorName, rows: readonly Row[]): void {
+export function runRows(door: DoorName, rows: readonly Row[], { prepare, isSeparate }: RowsOptions = {}): void {
   const servers = new Map<string, Promise<Server>>()
-  const scope = createSharedScope()
+  const shared = createSharedScope()
+  const start = async (scope: Scope, options: AnyOptions) => {
+    const server = await startServer(scope, options)
+    await prepare?.(server)
+    return server
+  }
+  const startShared = (options: AnyOptions) => {
+    const key = JSON.stringify(options)
+    const server = servers.get(key) ?? start(shared, options)
+    servers.set(key, server)
+    return server
+  }
   for (const { name, options = {}, expect, ...request } of rows) {
-    test(name, async () => {
-      const key = JSON.stringify(options)
-      if (!servers.has(key)) servers.set(key, startServer(scope, options))
-      const server = await (servers.get(key) as Promise<Server>)
+    test(name, async (t) => {
+      const server = await (isSeparate ? start(t, options) : startShared(options))
       compare(await send(server[door], request), expect)
     })
   }

@@ -10,7 +10,7 @@ import {
   openWithUsers,
   ROB,
   refusal,
-  runRows,
+  runUserRows,
 } from '../../support/multi-model-users.ts'
 import { ADMIN, AS_ADMIN, send } from '../../support/request.ts'
 import { startServer } from '../../support/server.ts'
@@ -22,27 +22,46 @@ const MODE = '/_admin/server/mode'
 const mode = (value: string) => ({ mode: value, error: false, code: 200 })
 
 describe('details of the users API', () => {
-  runRows([
-    [
-      'shows none for a collection of an unknown database',
-      'GET',
-      '/_api/user/ann/database/no/c',
-      { as: AS_ADMIN },
-      200,
-      wrapped('none'),
-    ],
-    [
-      'also for a user with a grant on the system database',
-      'GET',
-      '/_api/user/max/database/no/c',
-      { as: AS_ADMIN },
-      200,
-      wrapped('none'),
-    ],
-    ['shows null if no configuration is stored', 'GET', '/_api/user/ann/config', { as: ANN }, 200, wrapped(null)],
-    ['PUT of an unknown user without a body', 'PUT', '/_api/user/unknown', { as: AS_ADMIN }, 404, NOT_FOUND],
-    ['PATCH of an unknown user without a body', 'PATCH', '/_api/user/unknown', { as: AS_ADMIN }, 404, NOT_FOUND],
-    ['PATCH of an unknown user by another user', 'PATCH', '/_api/user/unknown', { as: ANN }, 403, FORBIDDEN],
+  runUserRows([
+    {
+      name: 'shows none for a collection of an unknown database',
+      as: AS_ADMIN,
+      path: '/_api/user/ann/database/no/c',
+      expect: { status: 200, json: wrapped('none') },
+    },
+    {
+      name: 'also for a user with a grant on the system database',
+      as: AS_ADMIN,
+      path: '/_api/user/max/database/no/c',
+      expect: { status: 200, json: wrapped('none') },
+    },
+    {
+      name: 'shows null if no configuration is stored',
+      as: ANN,
+      path: '/_api/user/ann/config',
+      expect: { status: 200, json: wrapped(null) },
+    },
+    {
+      name: 'PUT of an unknown user without a body',
+      as: AS_ADMIN,
+      method: 'PUT',
+      path: '/_api/user/unknown',
+      expect: { status: 404, json: NOT_FOUND },
+    },
+    {
+      name: 'PATCH of an unknown user without a body',
+      as: AS_ADMIN,
+      method: 'PATCH',
+      path: '/_api/user/unknown',
+      expect: { status: 404, json: NOT_FOUND },
+    },
+    {
+      name: 'PATCH of an unknown user by another user',
+      as: ANN,
+      method: 'PATCH',
+      path: '/_api/user/unknown',
+      expect: { status: 403, json: FORBIDDEN },
+    },
   ])
 
   it('full=true lists databases without a grant as undefined', async (t) => {
@@ -59,13 +78,45 @@ describe('details of the users API', () => {
 })
 
 describe('/_admin/auth/reload', () => {
-  runRows([
-    ['GET by an administrator', 'GET', '/_admin/auth/reload', { as: AS_ADMIN }, 200, DONE],
-    ['POST by an administrator', 'POST', '/_admin/auth/reload', { as: AS_ADMIN }, 200, DONE],
-    ['by a user who may write the system database', 'POST', '/_admin/auth/reload', { as: MAX }, 200, DONE],
-    ['by a superuser token', 'POST', '/_admin/auth/reload', { as: superuser() }, 200, DONE],
-    ['by a user who may only read it', 'POST', '/_admin/auth/reload', { as: ROB }, 403, FORBIDDEN],
-  ])
+  runUserRows(
+    [
+      {
+        name: 'GET by an administrator',
+        as: AS_ADMIN,
+        path: '/_admin/auth/reload',
+        expect: { status: 200, json: DONE },
+      },
+      {
+        name: 'POST by an administrator',
+        as: AS_ADMIN,
+        method: 'POST',
+        path: '/_admin/auth/reload',
+        expect: { status: 200, json: DONE },
+      },
+      {
+        name: 'by a user who may write the system database',
+        as: MAX,
+        method: 'POST',
+        path: '/_admin/auth/reload',
+        expect: { status: 200, json: DONE },
+      },
+      {
+        name: 'by a superuser token',
+        as: superuser(),
+        method: 'POST',
+        path: '/_admin/auth/reload',
+        expect: { status: 200, json: DONE },
+      },
+      {
+        name: 'by a user who may only read it',
+        as: ROB,
+        method: 'POST',
+        path: '/_admin/auth/reload',
+        expect: { status: 403, json: FORBIDDEN },
+      },
+    ],
+    { isSeparate: true },
+  )
 
   it('is never forwarded', async (t) => {
     const backend = await openBackend(t)
@@ -79,43 +130,60 @@ describe('/_admin/auth/reload', () => {
 })
 
 describe('read-only mode without an upstream', () => {
-  runRows([
-    ['is off at first', 'GET', MODE, { as: ROB }, 200, mode('default')],
-    ['is set by an administrator', 'PUT', MODE, { as: AS_ADMIN, body: { mode: 'readonly' } }, 200, mode('readonly')],
+  runUserRows(
     [
-      'is set by a user who may write the system database',
-      'PUT',
-      MODE,
-      { as: MAX, body: { mode: 'readonly' } },
-      200,
-      mode('readonly'),
+      { name: 'is off at first', as: ROB, path: MODE, expect: { status: 200, json: mode('default') } },
+      {
+        name: 'is set by an administrator',
+        as: AS_ADMIN,
+        method: 'PUT',
+        path: MODE,
+        body: { mode: 'readonly' },
+        expect: { status: 200, json: mode('readonly') },
+      },
+      {
+        name: 'is set by a user who may write the system database',
+        as: MAX,
+        method: 'PUT',
+        path: MODE,
+        body: { mode: 'readonly' },
+        expect: { status: 200, json: mode('readonly') },
+      },
+      {
+        name: 'is not set by another user',
+        as: ROB,
+        method: 'PUT',
+        path: MODE,
+        body: { mode: 'readonly' },
+        expect: { status: 403, json: FORBIDDEN },
+      },
+      {
+        name: 'rejects an unknown mode',
+        as: AS_ADMIN,
+        method: 'PUT',
+        path: MODE,
+        body: { mode: 'testi' },
+        expect: { status: 400, json: refusal(400, 400, 'mode invalid') },
+      },
+      {
+        name: 'rejects a mode that is not a string',
+        as: AS_ADMIN,
+        method: 'PUT',
+        path: MODE,
+        body: { mode: 1 },
+        expect: { status: 400, json: refusal(400, 400, 'mode must be a string') },
+      },
+      {
+        name: 'rejects a body that is not an object',
+        as: AS_ADMIN,
+        method: 'PUT',
+        path: MODE,
+        body: '"readonly"',
+        expect: { status: 400, json: refusal(400, 400, 'body must be an object') },
+      },
     ],
-    ['is not set by another user', 'PUT', MODE, { as: ROB, body: { mode: 'readonly' } }, 403, FORBIDDEN],
-    [
-      'rejects an unknown mode',
-      'PUT',
-      MODE,
-      { as: AS_ADMIN, body: { mode: 'testi' } },
-      400,
-      refusal(400, 400, 'mode invalid'),
-    ],
-    [
-      'rejects a mode that is not a string',
-      'PUT',
-      MODE,
-      { as: AS_ADMIN, body: { mode: 1 } },
-      400,
-      refusal(400, 400, 'mode must be a string'),
-    ],
-    [
-      'rejects a body that is not an object',
-      'PUT',
-      MODE,
-      { as: AS_ADMIN, body: '"readonly"' },
-      400,
-      refusal(400, 400, 'body must be an object'),
-    ],
-  ])
+    { isSeparate: true },
+  )
 
   it('caps the shown levels, except with configured=true', async (t) => {
     const { ask } = await openWithUsers(t)

@@ -10,7 +10,7 @@ import {
   openWithUsers,
   ROB,
   refusal,
-  runRows,
+  runUserRows,
 } from '../../support/multi-model-users.ts'
 import { AS_ADMIN, basic } from '../../support/request.ts'
 
@@ -18,37 +18,68 @@ const PARTS = refusal(400, 10, 'the path has too many or too few parts')
 
 describe('checking a password', () => {
   const check = (passwd: unknown, by = ANN) => ({ as: by, body: { passwd } })
-  runRows([
-    ['the own password', 'POST', '/_api/user/ann', check('apple'), 200, { error: false, code: 200, result: true }],
-    ['of another user', 'POST', '/_api/user/rob', check('r'), 200, { error: false, code: 200, result: true }],
+  runUserRows(
     [
-      'of an administrator',
-      'POST',
-      '/_api/user/admin',
-      check('adminpw'),
-      200,
-      { error: false, code: 200, result: true },
+      {
+        name: 'the own password',
+        method: 'POST',
+        path: '/_api/user/ann',
+        ...check('apple'),
+        expect: { status: 200, json: { error: false, code: 200, result: true } },
+      },
+      {
+        name: 'of another user',
+        method: 'POST',
+        path: '/_api/user/rob',
+        ...check('r'),
+        expect: { status: 200, json: { error: false, code: 200, result: true } },
+      },
+      {
+        name: 'of an administrator',
+        method: 'POST',
+        path: '/_api/user/admin',
+        ...check('adminpw'),
+        expect: { status: 200, json: { error: false, code: 200, result: true } },
+      },
+      {
+        name: 'a wrong password',
+        method: 'POST',
+        path: '/_api/user/rob',
+        ...check('x'),
+        expect: { status: 404, json: NOT_FOUND },
+      },
+      {
+        name: 'of an unknown user',
+        method: 'POST',
+        path: '/_api/user/unknown',
+        ...check('x'),
+        expect: { status: 404, json: NOT_FOUND },
+      },
+      {
+        name: 'no password',
+        as: ANN,
+        method: 'POST',
+        path: '/_api/user/rob',
+        body: {},
+        expect: { status: 400, json: refusal(400, 10, "'passwd' must be a string") },
+      },
+      {
+        name: 'without a credential',
+        method: 'POST',
+        path: '/_api/user/ann',
+        body: { passwd: 'apple' },
+        expect: { status: 401, json: GATE },
+      },
+      {
+        name: 'with a wrong credential of that name',
+        method: 'POST',
+        path: '/_api/user/ann/',
+        ...check('apple', basic('ann', 'x')),
+        expect: { status: 401, json: GATE },
+      },
     ],
-    ['a wrong password', 'POST', '/_api/user/rob', check('x'), 404, NOT_FOUND],
-    ['of an unknown user', 'POST', '/_api/user/unknown', check('x'), 404, NOT_FOUND],
-    [
-      'no password',
-      'POST',
-      '/_api/user/rob',
-      { as: ANN, body: {} },
-      400,
-      refusal(400, 10, "'passwd' must be a string"),
-    ],
-    ['without a credential', 'POST', '/_api/user/ann', { body: { passwd: 'apple' } }, 401, GATE],
-    [
-      'with a wrong credential of that name',
-      'POST',
-      '/_api/user/ann/',
-      { ...check('apple', basic('ann', 'x')) },
-      401,
-      GATE,
-    ],
-  ])
+    { isSeparate: true },
+  )
   it('counts for the lockout', async (t) => {
     const { ask } = await openWithUsers(t, { chttpd_auth_lockout: { threshold: 3 } })
     for (let i = 0; i < 3; i += 1) assert.equal((await ask('POST', '/_api/user/rob', check('x'))).status, 404)
@@ -83,47 +114,101 @@ describe('data of a web console', () => {
     assert.equal((await ask('DELETE', path, { as: ANN })).status, 200)
     assert.deepEqual((await ask('GET', path, { as: ANN })).json, EMPTY)
   })
-  runRows([
-    ['of another user', 'GET', '/_api/user/rob/config', { as: ANN }, 403, NOT_OWNER],
-    ['writing that of another user', 'PUT', '/_api/user/rob/config/a', { as: ANN, body: { value: 1 } }, 403, FORBIDDEN],
-    [
-      'without a value',
-      'PUT',
-      '/_api/user/ann/config/a',
-      { as: ANN, body: {} },
-      400,
-      refusal(400, 10, "'value' is missing"),
-    ],
-    [
-      'too many bytes',
-      'PUT',
-      '/_api/user/ann/config/a',
-      { as: ANN, body: { value: 'x'.repeat(70_000) } },
-      400,
-      refusal(400, 10, 'the data of a user must not exceed 65536 bytes'),
-    ],
-    ['of an administrator', 'GET', '/_api/user/admin/config', { as: AS_ADMIN }, 200, EMPTY],
-    [
-      'writing that of an administrator',
-      'PUT',
-      '/_api/user/admin/config/a',
-      { as: AS_ADMIN, body: { value: 1 } },
-      403,
-      FORBIDDEN,
-    ],
-    ['of an unknown user', 'GET', '/_api/user/unknown/config', { as: AS_ADMIN }, 404, NOT_FOUND],
+  runUserRows([
+    { name: 'of another user', as: ANN, path: '/_api/user/rob/config', expect: { status: 403, json: NOT_OWNER } },
+    {
+      name: 'writing that of another user',
+      as: ANN,
+      method: 'PUT',
+      path: '/_api/user/rob/config/a',
+      body: { value: 1 },
+      expect: { status: 403, json: FORBIDDEN },
+    },
+    {
+      name: 'without a value',
+      as: ANN,
+      method: 'PUT',
+      path: '/_api/user/ann/config/a',
+      body: {},
+      expect: { status: 400, json: refusal(400, 10, "'value' is missing") },
+    },
+    {
+      name: 'too many bytes',
+      as: ANN,
+      method: 'PUT',
+      path: '/_api/user/ann/config/a',
+      body: { value: 'x'.repeat(70_000) },
+      expect: { status: 400, json: refusal(400, 10, 'the data of a user must not exceed 65536 bytes') },
+    },
+    {
+      name: 'of an administrator',
+      as: AS_ADMIN,
+      path: '/_api/user/admin/config',
+      expect: { status: 200, json: EMPTY },
+    },
+    {
+      name: 'writing that of an administrator',
+      as: AS_ADMIN,
+      method: 'PUT',
+      path: '/_api/user/admin/config/a',
+      body: { value: 1 },
+      expect: { status: 403, json: FORBIDDEN },
+    },
+    {
+      name: 'of an unknown user',
+      as: AS_ADMIN,
+      path: '/_api/user/unknown/config',
+      expect: { status: 404, json: NOT_FOUND },
+    },
   ])
 })
 
 describe('unknown paths and methods', () => {
   const METHOD = refusal(400, 405, 'method not supported')
-  runRows([
-    ['PUT without a name', 'PUT', '/_api/user', { as: AS_ADMIN, body: {} }, 400, PARTS],
-    ['PATCH without a name', 'PATCH', '/_api/user', { as: AS_ADMIN, body: {} }, 400, PARTS],
-    ['DELETE without a name', 'DELETE', '/_api/user', { as: AS_ADMIN }, 400, PARTS],
-    ['too many parts', 'GET', '/_api/user/ann/database/a/b/c', { as: AS_ADMIN }, 400, PARTS],
-    ['another word', 'GET', '/_api/user/ann/nothing', { as: AS_ADMIN }, 400, PARTS],
-    ['an unsupported method', 'POST', '/_api/user/ann/database', { as: AS_ADMIN }, 400, METHOD],
-    ['an unknown method', 'PROPFIND', '/_db/_system/_api/user/ann', { as: AS_ADMIN }, 400, METHOD],
+  runUserRows([
+    {
+      name: 'PUT without a name',
+      as: AS_ADMIN,
+      method: 'PUT',
+      path: '/_api/user',
+      body: {},
+      expect: { status: 400, json: PARTS },
+    },
+    {
+      name: 'PATCH without a name',
+      as: AS_ADMIN,
+      method: 'PATCH',
+      path: '/_api/user',
+      body: {},
+      expect: { status: 400, json: PARTS },
+    },
+    {
+      name: 'DELETE without a name',
+      as: AS_ADMIN,
+      method: 'DELETE',
+      path: '/_api/user',
+      expect: { status: 400, json: PARTS },
+    },
+    {
+      name: 'too many parts',
+      as: AS_ADMIN,
+      path: '/_api/user/ann/database/a/b/c',
+      expect: { status: 400, json: PARTS },
+    },
+    { name: 'another word', as: AS_ADMIN, path: '/_api/user/ann/nothing', expect: { status: 400, json: PARTS } },
+    {
+      name: 'an unsupported method',
+      as: AS_ADMIN,
+      method: 'POST',
+      path: '/_api/user/ann/database',
+      expect: { status: 400, json: METHOD },
+    },
+    {
+      name: 'an unknown method',
+      as: AS_ADMIN,
+      method: 'PROPFIND',
+      path: '/_db/_system/_api/user/ann',
+      expect: { status: 400, json: METHOD },
+    },
   ])
 })
