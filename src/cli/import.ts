@@ -8,16 +8,25 @@ import type { ImportOptions } from './transfer/run-import.ts'
 export function importCommand(context: Context): Command {
   const command = new Command('import')
     .description('import users from a dump or a CouchDB server')
-    .argument('<source>', 'a file, - for standard input, or the URL of a CouchDB server')
+    .argument('[source]', 'a file, - for standard input, or the URL of a CouchDB server')
+    .option(
+      '--from-upstream',
+      'import from the CouchDB server behind the document door, with the secret that it shares',
+    )
     .addOption(new Option('--from <form>', 'format of the source (default: detected)').choices(FORMAT_NAMES))
-    .option('--admins <place>', 'import administrators too: an ini file, the JSON of _config/admins, or a URL')
+    .option(
+      '--admins [place]',
+      'import administrators too: an ini file, the JSON of _config/admins, or a URL (default: the CouchDB server of the source)',
+    )
     .addOption(new Option('--keep', 'keep existing users unchanged (default)').conflicts('replace'))
     .option('--replace', 'replace existing users with those of the source')
     .option('--dry-run', 'check everything, write nothing')
     .option('--source-as <name>', 'the administrator to sign in as at the CouchDB server (default: admin)')
     .option('--source-credentials <file>', 'file with its name:password (default: prompt)')
-  return withExitCodes(withManageOptions(command)).action(async (source: string, options: ImportOptions) => {
-    const { runImport } = await import('./transfer/run-import.ts')
-    await runImport(context, source, options)
-  })
+  return withExitCodes(withManageOptions(command)).action(
+    async (source: string | undefined, options: ImportOptions) => {
+      const { runImport } = await import('./transfer/run-import.ts')
+      await runImport(context, source, options)
+    },
+  )
 }

@@ -38,7 +38,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     await liveConfig.store.close()
     throw error
   })
-  const deps = createOperationDeps(liveConfig, directory)
+  const deps = createOperationDeps(liveConfig, directory, { list: () => [] })
   return {
     async run(name, call) {
       try {

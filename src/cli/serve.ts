@@ -19,7 +19,7 @@ export function serveCommand(context: Context): Command {
 export async function serve(
   context: Context,
   configs: readonly string[],
-  greet?: (app: Greeting) => string,
+  greet?: (greeting: Greeting) => Promise<string>,
 ): Promise<void> {
   const { env, cwd, signals = catchSignals() } = context
   const stopped = signals.waitForStop()
@@ -32,13 +32,13 @@ export async function serve(
   const { log: options } = first.settings.values
   const log = createLog(options)
   try {
-    const opening = createApp({ load, log, folder: findConfigFolder({ flags, env, cwd }) })
+    const opening = createApp({ load, log, folder: findConfigFolder({ flags, env, cwd }), inspectsUpstreams: true })
     const app = (await Promise.race([opening, stopped])) ?? (await giveUp(opening))
     const addresses = await app.listen()
     for (const notice of app.notices()) log.info(notice)
     for (const warning of app.warnings()) log.warn(warning)
     log.info('listening', { ...addresses })
-    if (greet) context.print(greet({ app, addresses }))
+    if (greet) context.print(await greet({ app, addresses }))
     signals.onHangUp(() => void reload(app, log))
     await stopped
     log.info('stopping')

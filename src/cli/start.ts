@@ -1,9 +1,11 @@
 import { Command } from 'commander'
+import type { UpstreamStatus } from '../gateway/readiness.ts'
 import { DEFAULT_FOLDER } from './choose-configs.ts'
 import type { Context } from './context.ts'
 import { isFolderMade } from './folder.ts'
 import { makeFolder, renderMade } from './init.ts'
 import { type Greeting, serve } from './serve.ts'
+import { prepareUpstreams } from './upstream-secrets.ts'
 
 /** `cardea start`: `init` if needed, then `serve`. */
 export function startCommand(context: Context): Command {
@@ -21,11 +23,24 @@ export function startCommand(context: Context): Command {
       const folder = given ?? DEFAULT_FOLDER
       const made = isFolderMade(folder) ? undefined : await makeFolder(folder)
       if (made) context.print(`${renderMade(made)}\n`)
+      for (const text of prepareUpstreams(context, folder)) context.print(`${text}\n`)
       await serve(context, [folder, ...configs], (greeting) => renderGreeting(greeting, made?.password))
     })
 }
 
-function renderGreeting({ addresses }: Greeting, password = 'PASSWORD'): string {
+async function renderGreeting({ app, addresses }: Greeting, password = 'PASSWORD'): Promise<string> {
+  const problems = renderProblems(await app.readiness.settled())
+  return [renderAddresses(addresses, password), problems, 'Stop with Ctrl-C.'].filter(Boolean).join('\n\n')
+}
+
+function renderProblems(statuses: readonly UpstreamStatus[]): string {
+  const findings = statuses.flatMap((status) => status.findings)
+  if (findings.length === 0) return ''
+  const lines = findings.map(({ upstream, reason, check }) => `  ${upstream}: ${reason}\n    ${check}`)
+  return `Not ready. Cardea tries again every few seconds:\n${lines.join('\n')}`
+}
+
+function renderAddresses(addresses: Greeting['addresses'], password: string): string {
   const [document] = addresses.document
   const [multiModel] = addresses.multiModel
   const places = [
@@ -38,7 +53,7 @@ function renderGreeting({ addresses }: Greeting, password = 'PASSWORD'): string 
     document && `  curl -u 'admin:${password}' ${renderPlace(document)}/_session`,
     multiModel && `  curl -u 'admin:${password}' ${renderPlace(multiModel)}/_api/version`,
   ].filter(Boolean)
-  return `Cardea is open:\n${places.join('\n')}\n\nTry:\n${commands.join('\n')}\n\nStop with Ctrl-C.`
+  return `Cardea is open:\n${places.join('\n')}\n\nTry:\n${commands.join('\n')}`
 }
 
 /** The address as curl takes it, for a path to be added. */

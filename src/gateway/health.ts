@@ -45,6 +45,7 @@ export interface UpstreamHints {
   readonly down: string
   readonly failed: string
   readonly rejected: string
+  readonly open: string
 }
 
 /** Records events about the servers behind a door, each identified by its URL. */

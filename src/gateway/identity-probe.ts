@@ -6,7 +6,7 @@
 import type { Clock } from '../base/clock.ts'
 import { readUtf8 } from '../base/encoding.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
-import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
+import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { UpstreamServer } from './connections.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
 
@@ -17,6 +17,15 @@ export interface IdentityProbe {
   /** Names and values in turn; `undefined`: identities are not signed now. */
   headers(): readonly string[] | undefined
   /** Why the signature was rejected; `undefined`: it was accepted, or this response does not show it. */
+  findReason(status: number, body: unknown): string | undefined
+}
+
+/** A request without a valid credential, and what its response must not show. */
+export interface OpenProbe {
+  readonly path: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  /** How the response shows administrative rights; `undefined`: it does not. */
   findReason(status: number, body: unknown): string | undefined
 }
 
@@ -93,6 +102,38 @@ export const createDocumentProbe = (toIdentityHeaders: ToIdentityHeaders): Ident
     return name === PROBE_NAME ? undefined : 'GET /_session with a signed identity: the identity is ignored'
   },
 })
+
+/** Headers that a proxy would send for an administrator, without the token that proves them. */
+export interface ProxyHeaderNames {
+  readonly username: string
+  readonly roles: string
+}
+
+/** CouchDB without administrators gives every client their rights, and so do proxy headers that it does not verify. */
+export function createDocumentOpenProbes({ username, roles }: ProxyHeaderNames): readonly OpenProbe[] {
+  const createProbe = (what: string, headers: readonly string[]): OpenProbe => ({
+    path: '/_session',
+    headers,
+    findReason(_status, body) {
+      const given = findIn(findIn(body, 'userCtx'), 'roles')
+      const isAdmin = Array.isArray(given) && given.includes(ADMIN_ROLE)
+      return isAdmin ? `GET /_session ${what}: the role ${ADMIN_ROLE}` : undefined
+    },
+  })
+  return [
+    createProbe('without a credential', []),
+    createProbe('with unsigned proxy headers', [username, PROBE_NAME, roles, ADMIN_ROLE]),
+  ]
+}
+
+/** ArangoDB protects this path unless its authentication is off. */
+export const MULTI_MODEL_OPEN_PROBES: readonly OpenProbe[] = [
+  {
+    path: '/_api/version',
+    headers: [],
+    findReason: (status) => (status === 200 ? 'GET /_api/version without a credential: status 200' : undefined),
+  },
+]
 
 /**
  * ArangoDB responds with 401 to a token it rejects, to a user it does not have and to a database the user may not enter. A

@@ -12,6 +12,7 @@ import { type FailoverDeps, sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
 import { createIdentityCheck } from './identity-probe.ts'
+import { type InspectDeps, inspectServer, type UpstreamFinding } from './inspect.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
 import { createSpool, readWholeResponse, type SpoolLimits } from './spool.ts'
 import type { SendSettings, UpstreamRequest } from './upstream-request.ts'
@@ -27,6 +28,8 @@ export interface UpstreamDeps extends Omit<FailoverDeps, 'settings' | 'checkIden
   identityHeaderNames(): readonly string[]
   readonly requestIdHeader: string
   readonly toIdentityHeaders: ToIdentityHeaders
+  /** How the server is inspected. Left out: it is not. */
+  readonly inspection?: Omit<InspectDeps, 'probe'>
   /** Whether the response may be endless, or silent for any time. */
   isFeed(context: RequestContext): boolean
   readonly clock: Clock
@@ -43,6 +46,8 @@ export interface Upstream {
   forwardWhole(context: RequestContext, maxBytes: number, body?: Buffer): Promise<Reply>
   /** The health of the best server, from its response to this path. */
   checkHealth(path: string): Promise<UpstreamHealth>
+  /** What keeps its servers from being used; empty: nothing. Only reads. */
+  inspect(): Promise<readonly UpstreamFinding[]>
   close(): Promise<void>
 }
 
@@ -78,6 +83,12 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       return readWholeResponse(await send(context, { wholeBody, isSelectionDropped: true }), maxBytes)
     },
     checkHealth: (path) => checkHealth(connections.get(), path),
+    async inspect() {
+      const { probe, inspection } = deps
+      if (!probe || !inspection) return []
+      const { servers } = connections.get()
+      return (await Promise.all(servers.map((server) => inspectServer(server, { ...inspection, probe })))).flat()
+    },
     close: connections.close,
   }
 }

@@ -17,6 +17,7 @@ import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
 import { mountKeySet } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
+import type { UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, Route, Step } from '../http/request-context.ts'
@@ -89,7 +90,11 @@ const CONSOLE_FILES: ConsoleFiles = Object.freeze({
   script: readConsoleFile('console.js'),
 })
 
-export const createOperationDeps = (liveConfig: LiveConfig, directory: Directory): OperationDeps => ({
+export const createOperationDeps = (
+  liveConfig: LiveConfig,
+  directory: Directory,
+  readiness: Pick<UpstreamReadiness, 'list'>,
+): OperationDeps => ({
   directory,
   events: liveConfig.events,
   settings: createSettingsEditor(liveConfig),
@@ -99,6 +104,7 @@ export const createOperationDeps = (liveConfig: LiveConfig, directory: Directory
     pid: process.pid,
     store: liveConfig.store.engine,
     stalenessMs: directory.stalenessMs(),
+    upstreams: readiness.list(),
   }),
 })
 

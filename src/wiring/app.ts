@@ -10,6 +10,7 @@ import { PRODUCT } from '../base/product.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Directory } from '../directory/directory.ts'
+import type { UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Door } from '../http/door.ts'
 import type { Identified } from '../http/identify.ts'
 import type { RequestContext } from '../http/request-context.ts'
@@ -44,6 +45,8 @@ export { ConfigError, StartError } from '../live-config/start-error.ts'
 export interface AppOptions extends LiveConfigOptions {
   /** The folder of the configuration. Holds the control socket where the store is not a file. */
   readonly folder?: string | undefined
+  /** Whether the upstream servers are inspected, when the doors open and after every change of the configuration. */
+  readonly inspectsUpstreams?: boolean
 }
 
 export interface Addresses {
@@ -66,6 +69,8 @@ export interface App {
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
   /** The identity of a request to another server, by the rules of this door; `undefined`: anonymous. */
   identify(request: IncomingMessage, door: DoorName): Promise<Identified | undefined>
+  /** Whether the upstream servers can be used. */
+  readonly readiness: UpstreamReadiness
   /** Signs users in for routes of another server. */
   readonly signIn: ProgramSignIn
   /** Runs `work` on behalf of a request to another server. */
@@ -93,6 +98,7 @@ class RunningApp implements App {
   readonly settings: Live<Settings>
   readonly directory: Directory
   readonly signIn: ProgramSignIn
+  readonly readiness: UpstreamReadiness
   readonly #parts: ClosableParts
   readonly #options: AppOptions
   readonly #doors: Doors
@@ -110,6 +116,9 @@ class RunningApp implements App {
     this.signIn = createProgramSignIn(doorParts)
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
     this.directory = parts.directory
+    this.readiness = parts.gateway.readiness
+    // after every other listener: the upstreams must have the new options
+    if (options.inspectsUpstreams) parts.liveConfig.onChange(() => queueMicrotask(this.readiness.inspect))
   }
 
   handle(request: IncomingMessage, response: ServerResponse, name: DoorName): Promise<void> {
@@ -155,6 +164,7 @@ class RunningApp implements App {
       const addresses = await this.#opening
       if (this.#closing) throw new StartError('This Cardea was closed while it started to listen')
       this.#hasStarted = true
+      if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
       this.#parts.liveConfig.events.record('server.started', { version: PRODUCT.version, listening })
       return addresses
@@ -248,7 +258,7 @@ async function openParts(liveConfig: LiveConfig, log: Log): Promise<ClosablePart
     closers.push(() => gateway.close())
     const limits = openLimits(liveConfig, log)
     closers.push(() => limits.close())
-    const operations = createOperationDeps(liveConfig, directory)
+    const operations = createOperationDeps(liveConfig, directory, gateway.readiness)
     return { liveConfig, directory, tokenSecrets, gateway, guesses: limits.guesses, operations, log, close }
   } catch (error) {
     await close()

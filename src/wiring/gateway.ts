@@ -10,6 +10,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
+import { createReadiness, type UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Upstream } from '../gateway/upstream.ts'
 import type { HeaderPair, RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
@@ -26,8 +27,9 @@ export interface Gateway {
   readonly forwardAuth: Pick<ForwardAuthDeps, 'keys' | 'introduce' | 'statusOf'>
   /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
   note(identify: Identify): Identify
-  /** Registers an upstream, to be closed with the gateway. */
-  adopt(upstream: Upstream): Upstream
+  /** Registers an upstream, to be closed with the gateway; with a door, its readiness is known. */
+  adopt(upstream: Upstream, door?: string): Upstream
+  readonly readiness: UpstreamReadiness
   close(): Promise<void>
 }
 
@@ -49,6 +51,8 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const ring = await openUpstreamSecrets(liveConfig, log)
   const serviceKey = openServiceKey(liveConfig)
   const upstreams: Upstream[] = []
+  const inspected: { readonly door: string; readonly upstream: Upstream }[] = []
+  const readiness = createReadiness({ upstreams: inspected, log })
   const stopListening = directory.onRevoked(streams.end)
   // In a microtask, after every other listener: streams must be revalidated with the new keys.
   liveConfig.onChange(() => queueMicrotask(streams.revalidateAll))
@@ -67,12 +71,15 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       context.authenticatedAt ??= streams.epoch
       return identify(context)
     },
-    adopt(upstream) {
+    readiness,
+    adopt(upstream, door) {
       upstreams.push(upstream)
+      if (door !== undefined) inspected.push({ door, upstream })
       return upstream
     },
     async close() {
       clearInterval(timer)
+      readiness.stop()
       stopListening()
       ring?.stop()
       await Promise.all(upstreams.map((upstream) => upstream.close()))

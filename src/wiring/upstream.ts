@@ -19,7 +19,13 @@ import {
   identityHeadersForService,
   type ToIdentityHeaders,
 } from '../gateway/identity-headers.ts'
-import { createDocumentProbe, createMultiModelProbe } from '../gateway/identity-probe.ts'
+import {
+  createDocumentOpenProbes,
+  createDocumentProbe,
+  createMultiModelProbe,
+  MULTI_MODEL_OPEN_PROBES,
+} from '../gateway/identity-probe.ts'
+import type { UpstreamAdvice } from '../gateway/inspect.ts'
 import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings } from '../gateway/upstream.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createHmacKey } from '../keys/key.ts'
@@ -108,13 +114,19 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, j
       isolates: createIsolates(config, ['_utils']),
       toIdentityHeaders,
       probe: createDocumentProbe(toIdentityHeaders),
+      inspection: {
+        openProbes: createDocumentOpenProbes(toUpstreamHeaders(config.get().document.name)),
+        advice: () => toAdvice(toDocumentHints(config.get())),
+      },
       watch: createUpstreamWatch(parts.liveConfig.events, () => toDocumentHints(config.get()), SYSTEM_CLOCK),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
+    'document',
   )
 }
 
-function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
+/** The headers that tell CouchDB who sends a request. */
+export function identityHeadersForDocument(config: Live<Config>): ToIdentityHeaders {
   const secret = () => config.get().upstream['document-secret']
   const signer = deriveLive(config, ({ upstream }) => createHmacSigner(upstream['document-secret']))
   const byToken = identityHeadersByDocumentToken({
@@ -166,9 +178,11 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
       isolates: createIsolates(config, ['_admin', 'aardvark']),
       toIdentityHeaders,
       probe: createMultiModelProbe(toIdentityHeaders, () => config.get().upstream['multi-model-identity'] === 'user'),
+      inspection: { openProbes: MULTI_MODEL_OPEN_PROBES, advice: () => toAdvice(toMultiModelHints()) },
       watch: createUpstreamWatch(parts.liveConfig.events, toMultiModelHints, SYSTEM_CLOCK),
       requestIdHeader: 'X-Request-Id',
     }),
+    'multi-model',
   )
 }
 
@@ -248,6 +262,7 @@ const toDocumentHints = ({ upstream }: Config): UpstreamHints => ({
   down: toDown('upstream.document'),
   failed: FAILED,
   rejected: DOCUMENT_REJECTED[upstream['document-identity']],
+  open: 'In CouchDB: an administrator in [admins]; [chttpd_auth] proxy_use_secret = true, or no proxy_authentication_handler.',
 })
 
 const DOCUMENT_REJECTED: Readonly<Record<Config['upstream']['document-identity'], string>> = {
@@ -261,10 +276,18 @@ const toMultiModelHints = (): UpstreamHints => ({
   failed: FAILED,
   rejected:
     'The secret of upstream.multi-model-secret-keyfile (or the first of -folder) must be one of --server.jwt-secret-keyfile or --server.jwt-secret-folder of ArangoDB. Compare the clocks.',
+  open: 'In ArangoDB: [server] authentication = true.',
 })
 
 const toServiceHints = (name: string): UpstreamHints => ({
   down: toDown(`services.${name}`),
   failed: FAILED,
   rejected: '',
+  open: '',
+})
+
+const toAdvice = ({ down, rejected, open }: UpstreamHints): UpstreamAdvice => ({
+  unreachable: down,
+  'identity rejected': rejected,
+  open,
 })

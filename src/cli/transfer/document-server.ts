@@ -11,7 +11,10 @@ import type { Source } from './source.ts'
 export interface DocumentServer {
   /** Of the server itself, without the database. */
   readonly base: URL
-  readonly authorization: string
+  /** The credential. Called for each request: a signed one is valid for a short time. */
+  headers(): Readonly<Record<string, string>>
+  /** What 401 means. Left out: the name or password is wrong. */
+  readonly rejection?: string
 }
 
 const PAGE = 1000
@@ -118,9 +121,10 @@ const REFUSALS: ReadonlyMap<number, string> = new Map([
   [404, 'it has no such database'],
 ])
 
-async function load({ base, authorization }: DocumentServer, path: string): Promise<AsyncIterable<Uint8Array>> {
+async function load(server: DocumentServer, path: string): Promise<AsyncIterable<Uint8Array>> {
+  const { base, headers, rejection } = server
   const response = await fetch(new URL(path, base), {
-    headers: { Authorization: authorization, Accept: 'application/json' },
+    headers: { ...headers(), Accept: 'application/json' },
     redirect: 'manual',
     signal: AbortSignal.timeout(ANSWER_MS),
   }).catch((error: unknown) => {
@@ -130,6 +134,7 @@ async function load({ base, authorization }: DocumentServer, path: string): Prom
   await response.body?.cancel()
   if (response.status >= 300 && response.status < 400)
     throw failure(base, 'it redirects to another URL, and redirects are not followed')
+  if (response.status === 401 && rejection !== undefined) throw failure(base, rejection)
   throw failure(base, REFUSALS.get(response.status) ?? `it responded with status ${response.status}`)
 }
 

@@ -20,10 +20,13 @@ import { Importer } from './importer.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { createJsonReport, createTextReport, type Report } from './report.ts'
 import { openFileSource, type Source } from './source.ts'
+import { findUpstream } from './upstream-server.ts'
 
 export interface ImportOptions extends ManageOptions {
   readonly from?: FormatName
-  readonly admins?: string
+  readonly fromUpstream?: boolean
+  /** `true`: those of the source. */
+  readonly admins?: string | true
   readonly replace?: boolean
   readonly dryRun?: boolean
   readonly sourceAs?: string
@@ -38,20 +41,29 @@ interface Work {
   readonly report: Report<ImportSummary>
 }
 
-export async function runImport(context: Context, place: string, options: ImportOptions): Promise<void> {
+export async function runImport(context: Context, given: string | undefined, options: ImportOptions): Promise<void> {
+  const upstream = options.fromUpstream ? findUpstream(context) : undefined
+  const place = requirePlace(given, upstream)
   const progress = createProgress({ what: 'importing', screen: process.stderr, nowMs: () => performance.now() })
   const report: Report<ImportSummary> = options.json
     ? createJsonReport((text) => void process.stdout.write(text))
     : createTextReport({ print: context.print, progress, render: renderImportSummary })
   const rules = { replaces: options.replace ?? false, isTrial: options.dryRun ?? false }
-  const findServer = createServers(context, options)
+  const findServer = createServers(context, options, upstream)
   // problems of the sources are reported before the server or store is opened
   const source = await openSource(context, place, options, findServer)
-  const administrators = options.admins === undefined ? [] : await readAdmins(context, options.admins, findServer)
+  const admins = options.admins === true ? place : options.admins
+  const administrators = admins === undefined ? [] : await readAdmins(context, admins, findServer)
   const isWhole = await manage(context, options, (control) =>
     importAll(control, { source, administrators, rules, progress, report }),
   )
   if (!isWhole) throw new ExitError(EXIT.failed, 'Not everything was imported.')
+}
+
+function requirePlace(given: string | undefined, upstream: DocumentServer | undefined): string {
+  if ((given === undefined) === (upstream === undefined))
+    throw new ExitError(EXIT.usage, 'Give a source, or --from-upstream: one of them.')
+  return given ?? upstream?.base.href ?? ''
 }
 
 const ADDRESS = /^https?:\/\//i
@@ -59,8 +71,14 @@ const ADDRESS = /^https?:\/\//i
 type FindServer = (place: string) => Promise<DocumentServer>
 
 /** Asks for the credentials of each server once. */
-function createServers(context: Context, { sourceAs, sourceCredentials }: ImportOptions): FindServer {
+function createServers(
+  context: Context,
+  { sourceAs, sourceCredentials }: ImportOptions,
+  upstream: DocumentServer | undefined,
+): FindServer {
   const known = new Map<string, Promise<string>>()
+  // a credential that is given is used; the signed identity needs none
+  const isSigned = sourceAs === undefined && sourceCredentials === undefined
   const flags = {
     ...(sourceAs === undefined ? {} : { as: sourceAs }),
     ...(sourceCredentials === undefined ? {} : { credentials: sourceCredentials }),
@@ -68,9 +86,11 @@ function createServers(context: Context, { sourceAs, sourceCredentials }: Import
   }
   return async (place) => {
     const base = readServerUrl(place)
+    if (isSigned && base.origin === upstream?.base.origin) return upstream
     const authorization = known.get(base.origin) ?? readAuthorization(context, base, flags)
     known.set(base.origin, authorization)
-    return { base, authorization: await authorization }
+    const headers = { Authorization: await authorization }
+    return { base, headers: () => headers }
   }
 }
 

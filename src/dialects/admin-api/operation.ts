@@ -90,4 +90,18 @@ export interface Health {
   readonly store: string
   /** The age of the last known change that another node made. */
   readonly stalenessMs: number
+  /** Empty where no upstream is configured. */
+  readonly upstreams: readonly UpstreamStatus[]
+}
+
+/** Whether the upstream of a door can be used, and what to change if it cannot. */
+interface UpstreamStatus {
+  readonly door: string
+  readonly isReady: boolean
+  readonly findings: readonly {
+    readonly upstream: string
+    readonly problem: string
+    readonly reason: string
+    readonly check: string
+  }[]
 }

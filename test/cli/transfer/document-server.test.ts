@@ -50,7 +50,7 @@ const rowsOf = (count: number) =>
   )
 
 async function readAll(base: URL): Promise<readonly (string | undefined)[]> {
-  const source = await openServerSource({ base, authorization: AUTHORIZATION }, PREFIX)
+  const source = await openServerSource({ base, headers: () => ({ Authorization: AUTHORIZATION }) }, PREFIX)
   const ids: (string | undefined)[] = []
   for await (const found of source.read(new AbortController().signal)) {
     for (const { reading } of found) ids.push(reading.kind === 'user' ? reading.id : reading.kind)
@@ -105,7 +105,10 @@ describe('reading users from CouchDB', () => {
 
   it('reads the administrators', async (t) => {
     const base = await listen(t, (request, response) => void response.end(JSON.stringify([request.url])))
-    assert.equal(await loadAdministrators({ base, authorization: AUTHORIZATION }), '["/_node/_local/_config/admins"]')
+    assert.equal(
+      await loadAdministrators({ base, headers: () => ({ Authorization: AUTHORIZATION }) }),
+      '["/_node/_local/_config/admins"]',
+    )
   })
 })
 

@@ -1,0 +1,94 @@
+/** Whether the upstream servers can be used. Clients are served meanwhile: an upstream may be repaired at any time. */
+import type { Log } from '../base/log.ts'
+import type { UpstreamFinding } from './inspect.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface UpstreamStatus {
+  /** The door in front of it. */
+  readonly door: string
+  /** `false`: something is wrong, or it was not inspected yet. */
+  readonly isReady: boolean
+  readonly findings: readonly UpstreamFinding[]
+}
+
+export interface UpstreamReadiness {
+  /** The result of the last inspection; empty where no upstream is configured. */
+  list(): readonly UpstreamStatus[]
+  /** Begins to inspect every upstream. */
+  inspect(): void
+  /** The result of the inspections that were begun. */
+  settled(): Promise<readonly UpstreamStatus[]>
+  stop(): void
+}
+
+export interface ReadinessDeps {
+  readonly upstreams: readonly { readonly door: string; readonly upstream: Pick<Upstream, 'isSet' | 'inspect'> }[]
+  readonly log: Log
+}
+
+/** How often an upstream with a problem is inspected again. */
+const RETRY_MS = 5000
+
+export function createReadiness({ upstreams, log }: ReadinessDeps): UpstreamReadiness {
+  const findings = new Map<string, readonly UpstreamFinding[]>()
+  let timer: NodeJS.Timeout | undefined
+  let isStopped = false
+  let running: Promise<void> = Promise.resolve()
+
+  const list = () =>
+    upstreams
+      .filter(({ upstream }) => upstream.isSet())
+      .map(({ door }) => ({ door, isReady: findings.get(door)?.length === 0, findings: findings.get(door) ?? [] }))
+
+  const inspectOnce = async () => {
+    clearTimeout(timer)
+    for (const { door, upstream } of upstreams) {
+      if (!upstream.isSet()) continue
+      const found = await upstream.inspect()
+      report(log, door, { before: findings.get(door), found })
+      findings.set(door, found)
+    }
+    const isDue = !isStopped && list().some(({ isReady }) => !isReady)
+    if (isDue) timer = setTimeout(inspect, RETRY_MS).unref()
+  }
+
+  const inspect = () => {
+    // one after the other: the last result is the one of the last call
+    running = running.then(inspectOnce).catch((error) => log.error('upstream servers not inspected', { error }))
+  }
+
+  return {
+    list,
+    inspect,
+    async settled() {
+      await running
+      return list()
+    },
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+interface Inspection {
+  /** `undefined`: this is the first one. */
+  readonly before: readonly UpstreamFinding[] | undefined
+  readonly found: readonly UpstreamFinding[]
+}
+
+/** Warns once of each problem, and tells when all of them are solved. */
+function report(log: Log, door: string, { before = [], found }: Inspection): void {
+  const isKnown = ({ upstream, problem, reason }: UpstreamFinding) =>
+    before.some((other) => other.upstream === upstream && other.problem === problem && other.reason === reason)
+  for (const finding of found.filter((each) => !isKnown(each)))
+    log.warn(`the ${door} door is not ready: ${SENTENCES[finding.problem]}`, { ...finding })
+  if (before.length > 0 && found.length === 0)
+    log.info(`the ${door} door is ready: its upstream server has no problems`)
+}
+
+const SENTENCES: Readonly<Record<UpstreamFinding['problem'], string>> = {
+  unreachable: 'its upstream server cannot be reached',
+  'identity rejected': 'its upstream server rejects the identity that Cardea signs',
+  open: 'its upstream server gives administrative rights to anonymous clients',
+}
