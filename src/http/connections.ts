@@ -11,7 +11,7 @@ export class Connection {
   /** The connection ends with the current reply. */
   isEnding = false
   readonly #socket: Socket
-  readonly #requests = new Set<IncomingRequest>()
+  #current: IncomingRequest | undefined
   /** Pipelined requests that wait for the reply before theirs. */
   readonly #waiting: (() => void)[] = []
   #isBusy = false
@@ -25,11 +25,15 @@ export class Connection {
    * never executed. Node too decides to end connections, for example after `Expect` without `100 Continue`: it ends the
    * socket before the turn is passed on.
    */
-  async serveInTurn(serve: () => Promise<void>): Promise<void> {
-    if (this.#isBusy) await this.#waitForTurn()
+  serveInTurn(serve: () => Promise<void>): Promise<void> {
+    return this.#isBusy ? this.#waitForTurn().then(() => this.#serve(serve)) : this.#serve(serve)
+  }
+
+  #serve(serve: () => Promise<void>): Promise<void> {
     this.#isBusy = true
-    if (this.isEnding || this.isBroken || !this.#socket.writable) return this.endTurn()
-    return serve()
+    if (!this.isEnding && !this.isBroken && this.#socket.writable) return serve()
+    this.endTurn()
+    return Promise.resolve()
   }
 
   #waitForTurn(): Promise<void> {
@@ -48,27 +52,27 @@ export class Connection {
   }
 
   add(request: IncomingRequest): void {
-    this.#requests.add(request)
+    this.#current = request
   }
 
   remove(request: IncomingRequest): void {
-    this.#requests.delete(request)
-    if (this.isBroken && this.#requests.size === 0) this.#socket.end()
+    if (this.#current === request) this.#current = undefined
+    if (this.isBroken && this.#current === undefined) this.#socket.end()
   }
 
   get isIdle(): boolean {
-    return this.#requests.size === 0 && !this.isEnding
+    return this.#current === undefined && !this.isEnding
   }
 
   /**
-   * The client sent bytes that are not HTTP. The requests that are being served fail if they still wait for a body.
+   * The client sent bytes that are not HTTP. The request that is being served fails if it still waits for its body.
    * Returns `false` if there is none, so that the caller has to respond.
    */
   breakOff(): boolean {
     if (this.isEnding) return true
-    if (this.#requests.size === 0) return false
+    if (this.#current === undefined) return false
     this.isBroken = true
-    for (const request of this.#requests) request.breakOff()
+    this.#current.breakOff()
     return true
   }
 }

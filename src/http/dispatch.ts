@@ -38,12 +38,13 @@ const SEGMENT_ENDS: ReadonlySet<string> = new Set(['', '/', '?'])
 /** Runs the steps of the dialect in order, then the handler of the route. The first reply wins. */
 export async function dispatch(context: RequestContext, { dialect, findRoute }: RoutedDialect): Promise<Reply> {
   for (const step of dialect.steps) {
-    const reply = await step.run(context)
+    const result = step.run(context)
+    const reply = result instanceof Promise ? await result : result
     if (reply) return reply
   }
   const match = findRoute(context.path.segments)
-  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return dialect.fallback(context)
-  return requireHandler(match.route, context.method)(context, match.params)
+  if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return await dialect.fallback(context)
+  return await requireHandler(match.route, context.method)(context, match.params)
 }
 
 function requireHandler({ methods, allow = Object.keys(methods) }: Route, method: string): Handler {

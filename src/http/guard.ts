@@ -109,7 +109,9 @@ export const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x
 /** Lower case, with `-` for everything that is not a letter or digit: some servers treat such names as the same. */
 export const normalizeHeaderName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
-const isMethodOverride = (name: string): boolean => METHOD_OVERRIDES.includes(normalizeHeaderName(name))
+const METHOD_OVERRIDE = new RegExp(`^(?:${METHOD_OVERRIDES.join('|').replaceAll('-', '[^a-z0-9]')})$`, 'i')
+
+const isMethodOverride = (name: string): boolean => METHOD_OVERRIDE.test(name)
 
 // A registered name or an address, and a port. No user, path or other part that a URL parser could read as another host.
 const HOST = /^(?:[A-Za-z0-9._~%!$&'()*+,;=-]+|\[[0-9A-Fa-f:.]+\])?(?::\d{0,5})?$/

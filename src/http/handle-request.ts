@@ -39,7 +39,7 @@ interface ActiveRequest {
 }
 
 /** Handles one request: checks it, dispatches it, writes the reply. Never rejects. */
-export async function handleRequest(
+export function handleRequest(
   request: IncomingMessage,
   response: ServerResponse,
   deps: HandleRequestDeps,
@@ -53,7 +53,7 @@ export async function handleRequest(
   // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
   if (hasBody(request)) request.on('error', () => {})
   response.on('close', () => onClose(active))
-  await runForOrigin(
+  return runForOrigin(
     () => describeOrigin(context, deps.door),
     () => respond(active),
   )
@@ -61,8 +61,14 @@ export async function handleRequest(
 
 async function respond(active: ActiveRequest): Promise<void> {
   try {
-    const { reply, endsConnection } = await findReply(active)
-    write(active, reply, endsConnection)
+    let finding: FoundReply
+    try {
+      // Awaited, so that a parse error in a pipelined request is seen before the reply is written.
+      finding = { reply: await checkAndDispatch(active), endsConnection: false }
+    } catch (error) {
+      finding = await findErrorReply(error, active)
+    }
+    write(active, finding)
   } catch (error) {
     // Not even an error reply could be written.
     active.deps.log.error('a request could not be answered', { error })
@@ -70,20 +76,19 @@ async function respond(active: ActiveRequest): Promise<void> {
   }
 }
 
-async function findReply(active: ActiveRequest): Promise<{ reply: Reply; endsConnection: boolean }> {
-  try {
-    // Awaited, so that a parse error in a pipelined request is seen before the reply is written.
-    return { reply: await checkAndDispatch(active), endsConnection: false }
-  } catch (error) {
-    const { request, routed, context, deps } = active
-    // If a chunked body arrived together with the head, it is complete in the next turn and the connection can be kept.
-    if (isChunked(request) && !request.complete) await nextTurn()
-    const reply = toErrorReply(error, { dialect: routed.dialect, context, log: deps.log })
-    return { reply, endsConnection: error instanceof Refusal && ENDS_CONNECTION.has(error.code) }
-  }
+interface FoundReply {
+  readonly reply: Reply
+  readonly endsConnection: boolean
 }
 
-async function checkAndDispatch(active: ActiveRequest): Promise<Reply> {
+async function findErrorReply(error: unknown, { request, routed, context, deps }: ActiveRequest): Promise<FoundReply> {
+  // If a chunked body arrived together with the head, it is complete in the next turn and the connection can be kept.
+  if (isChunked(request) && !request.complete) await nextTurn()
+  const reply = toErrorReply(error, { dialect: routed.dialect, context, log: deps.log })
+  return { reply, endsConnection: error instanceof Refusal && ENDS_CONNECTION.has(error.code) }
+}
+
+function checkAndDispatch(active: ActiveRequest): Promise<Reply> {
   const { request, context, routed, deps } = active
   deps.admit(request.socket)
   checkRequest(request, deps.limits.get())
@@ -122,7 +127,7 @@ const withUnauthorizedHeaders = (reply: Reply, { unauthorizedHeaders }: Incoming
     ? { ...reply, headers: [...reply.headers, ...unauthorizedHeaders] }
     : reply
 
-function write(active: ActiveRequest, reply: Reply, endsConnection: boolean): void {
+function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): void {
   const { request, response, routed, context, connection, deps } = active
   const { isBroken } = connection
   // After a request for an upgrade that Cardea ignores, the client may send anything.

@@ -108,7 +108,7 @@ interface RepliedRequest {
 function headersOf(reply: Reply, dialect: Dialect, { context, request }: RepliedRequest): string[] {
   const flat: string[] = []
   for (const [name, value] of reply.headers)
-    if (name.toLowerCase() !== 'trailer' || mayHaveTrailers(reply, request)) flat.push(name, value)
+    if (!TRAILER.test(name) || mayHaveTrailers(reply, request)) flat.push(name, value)
   for (const [name, value] of dialect.defaultHeaders(context, reply)) flat.push(name, value)
   const hasNoBody = reply.status === 204 || reply.status === 304
   if (!hasNoBody && isWhole(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
@@ -122,6 +122,7 @@ function mayHaveTrailers({ status, headers }: Reply, request: IncomingMessage | 
   return hasBody && isChunked
 }
 
+const TRAILER = /^trailer$/i
 const CONTENT_LENGTH = /^content-length$/i
 
 const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' && Symbol.asyncIterator in body
