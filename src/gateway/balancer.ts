@@ -51,10 +51,12 @@ export function createBalancer<P>(pools: readonly (readonly [url: string, pool: 
     servers,
     choose(tried) {
       const nowMs = clock.nowMs()
-      const untried = servers.filter((server) => !tried.has(server))
-      const [best = findDueFirst(untried)] = untried
-        .filter(({ downUntilMs }) => downUntilMs <= nowMs)
-        .sort((a, b) => compare(a, b, nowMs))
+      let best: Server<P> | undefined
+      for (const server of servers) {
+        if (tried.has(server) || server.downUntilMs > nowMs) continue
+        if (!best || compare(server, best, nowMs) < 0) best = server
+      }
+      best ??= findDueFirst(servers.filter((server) => !tried.has(server)))
       if (best) best.turn = turns += 1
       return best
     },

@@ -26,7 +26,7 @@ export async function sendWithFailover(
     if (outcome.kind === 'reply') {
       balancer.markUp(server)
       deps.watch.onResponded(server.url)
-      await requireAcceptedIdentity(request, outcome.reply, { server, deps })
+      if (isSuspicious(request, outcome.reply, deps)) await requireAcceptedIdentity(outcome.reply, server, deps)
       return outcome.reply
     }
     penalize(server, outcome, { balancer, deps })
@@ -42,15 +42,14 @@ export async function sendWithFailover(
   }
 }
 
+/** Whether the server may have sent this reply because it rejects Cardea's signature. */
+const isSuspicious = ({ isSigned }: UpstreamRequest, { status }: Reply, { probe }: FailoverDeps): boolean =>
+  isSigned && (probe?.suspicious.has(status) ?? false)
+
 /** The reply waits for the check. It is passed on unchanged unless the server rejects Cardea's signature. */
-async function requireAcceptedIdentity(
-  { isSigned }: UpstreamRequest,
-  { status, body }: Reply,
-  { server, deps }: { server: UpstreamServer; deps: FailoverDeps },
-): Promise<void> {
-  const { probe, checkIdentity, watch } = deps
-  if (!isSigned || !checkIdentity || !probe?.suspicious.has(status)) return
-  const reason = await checkIdentity(server)
+async function requireAcceptedIdentity({ body }: Reply, server: UpstreamServer, deps: FailoverDeps): Promise<void> {
+  const { checkIdentity, watch } = deps
+  const reason = await checkIdentity?.(server)
   if (reason === undefined) return
   if (typeof body === 'object' && 'discard' in body) body.discard()
   watch.onRejected(server.url, reason)

@@ -20,10 +20,17 @@ const ROLES: ReadonlyMap<string, Role> = new Map([
 const roleOf = (name: string): Role => ROLES.get(name.toLowerCase()) ?? 'other'
 
 export function isolate(headers: readonly HeaderPair[], status: number): readonly HeaderPair[] {
-  const valuesOf = (role: Role) => headers.filter(([name]) => roleOf(name) === role).map(([, value]) => value)
-  const kept = headers.filter(([name]) => roleOf(name) !== 'reach')
-  const types = valuesOf('type').join(',')
-  const isPage = !WITHOUT_BODY.has(status) && isActive(types) && !restrictsScripts(valuesOf('policy'))
+  const kept: HeaderPair[] = []
+  const types: string[] = []
+  const policies: string[] = []
+  for (const header of headers) {
+    const role = roleOf(header[0])
+    if (role === 'reach') continue
+    kept.push(header)
+    if (role === 'type') types.push(header[1])
+    else if (role === 'policy') policies.push(header[1])
+  }
+  const isPage = !WITHOUT_BODY.has(status) && isActive(types.join(',')) && !restrictsScripts(policies)
   return isPage ? [SANDBOX, ...kept] : kept
 }
 

@@ -96,16 +96,27 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
 
 /** The headers that `Connection` names: they are for this connection only. */
 export function listConnectionNames(raw: readonly string[]): ReadonlySet<string> {
+  const values: string[] = []
+  for (let i = 0; i + 1 < raw.length; i += 2) if (CONNECTION.test(raw[i] as string)) values.push(raw[i + 1] as string)
+  return USUAL_NAMES.get(values.join(',')) ?? readNames(values)
+}
+
+const CONNECTION = /^connection$/i
+
+function readNames(values: readonly string[]): ReadonlySet<string> {
   const names = new Set<string>()
-  for (let i = 0; i + 1 < raw.length; i += 2)
-    if (raw[i]?.toLowerCase() === 'connection')
-      for (const item of raw[i + 1]?.split(',') ?? []) names.add(item.trim().toLowerCase())
+  for (const value of values) for (const item of value.split(',')) names.add(item.trim().toLowerCase())
   for (const name of NEVER_HOP_BY_HOP) names.delete(name)
   return names
 }
 
 /** Without one of these the message would be read differently by the next server. */
 const NEVER_HOP_BY_HOP: readonly string[] = ['host', 'content-length', 'content-type', 'content-encoding']
+
+/** Nearly every message has one of these values, or none. */
+const USUAL_NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  ['', 'keep-alive', 'close'].map((value) => [value, readNames([value])]),
+)
 
 /** Trailers are filtered like headers. Fields that are needed before the body is read are removed too (RFC 9110 6.5.1). */
 export function filterTrailers(raw: readonly string[], head: readonly string[], filter: HeaderFilter): string[] {

@@ -87,6 +87,7 @@ const NEVER_TRAILER_PREFIXES: readonly string[] = ['content-', 'proxy-', 'x-forw
 
 /** The trailers that are forwarded to the client. */
 export function filterResponseTrailers(raw: RawHeaders): [string, string][] {
+  if (raw.length === 0) return []
   const texts = raw.map(toText)
   const hopNames = listConnectionNames(texts)
   const kept: [string, string][] = []

@@ -16,7 +16,7 @@ import { type ResponseHead, ResponsePipe } from './response-pipe.ts'
 export interface UpstreamRequest {
   readonly context: RequestContext
   /** Names and values in turn, without those that frame the body. */
-  readonly headers: readonly string[]
+  readonly headers: string[]
   /** Filters the trailers, which arrive later. */
   readonly filter: HeaderFilter
   readonly isFeed: boolean
@@ -140,7 +140,7 @@ function toDispatchOptions(request: UpstreamRequest, body: Readable | undefined,
     // undici accepts any token; its type lists the common methods
     method: context.method as Dispatcher.HttpMethod,
     path: context.target,
-    headers: length === undefined ? [...headers] : [...headers, 'Content-Length', length],
+    headers: length === undefined ? headers : [...headers, 'Content-Length', length],
     body: wholeBody ?? body ?? null,
     // the response pipe has the timers
     headersTimeout: 0,

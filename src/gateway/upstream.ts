@@ -63,20 +63,23 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     const request = createRequest(context, { ...options, filter: filters.get(), deps })
     return sendWithFailover(request, connections.get(), failoverDeps)
   }
+  const sendSpooled = async (context: RequestContext, spool: SpoolLimits) => {
+    const share = openShare(spool.totalBytes)
+    try {
+      const maxBytes = Math.min(spool.bodyBytes, spool.totalBytes)
+      const wholeBody = await context.gatherBody(maxBytes, share.reserve)
+      return await send(context, { wholeBody: wholeBody ?? Buffer.alloc(0) })
+    } finally {
+      share.release()
+    }
+  }
   return {
     isSet: () => deps.settings().urls.length > 0,
-    async forward(context) {
+    forward(context) {
       requirePath(context)
       const { spool } = deps.settings()
-      if (spool === undefined || context.header('transfer-encoding') === undefined) return send(context)
-      const share = openShare(spool.totalBytes)
-      try {
-        const maxBytes = Math.min(spool.bodyBytes, spool.totalBytes)
-        const wholeBody = await context.gatherBody(maxBytes, share.reserve)
-        return await send(context, { wholeBody: wholeBody ?? Buffer.alloc(0) })
-      } finally {
-        share.release()
-      }
+      const isSpooled = spool !== undefined && context.header('transfer-encoding') !== undefined
+      return isSpooled ? sendSpooled(context, spool) : send(context)
     },
     async forwardWhole(context, maxBytes, wholeBody) {
       requirePath(context)
