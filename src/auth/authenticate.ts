@@ -16,14 +16,14 @@ export async function authenticate(
 ): Promise<Authenticated> {
   for (const handler of handlers) {
     const { name } = handler
-    const verdict = await handler.read(source)
+    const reading = handler.read(source)
+    const verdict = reading instanceof Promise ? await reading : reading
     if (verdict.kind === 'refused') {
       if (!verdict.isRecorded) observer?.onRefused(explainRefusal(verdict.error), name)
       throw verdict.error
     }
     if (verdict.kind === 'accepted') {
-      const { kind: _, ...credential } = verdict
-      const authenticated = { ...credential, by: name }
+      const authenticated = { ...verdict, by: name }
       observer?.onAccepted(authenticated, source)
       return authenticated
     }

@@ -52,11 +52,11 @@ export function readBasic(
 export function createBasicHandler(form: BasicForm, check: PasswordCheck): CredentialHandler {
   return {
     name: form.name,
-    async read(source) {
+    read(source) {
       const given = readBasic(source.header('authorization') ?? '', form)
       if (given === undefined) return ABSENT
       if (typeof given === 'string') return refused(given)
-      return toVerdict(await check(given.name, given.password, source))
+      return check(given.name, given.password, source).then(toVerdict)
     },
   }
 }

@@ -19,7 +19,7 @@ export interface CredentialSource {
 export interface CredentialHandler {
   readonly name: string
   /** Never writes to the response. */
-  read(source: CredentialSource): Promise<Verdict>
+  read(source: CredentialSource): Verdict | Promise<Verdict>
 }
 
 export type Verdict = AbsentCredential | AcceptedCredential | RefusedCredential

@@ -29,7 +29,7 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
   const verifyCached = createVerifier(deps)
   return {
     name: 'jwt',
-    async read(source) {
+    read(source) {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const token = verifyCached(header.slice(SCHEME.length))

@@ -33,15 +33,18 @@ export interface ProxyDeps {
 export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
   return {
     name: 'proxy',
-    async read(source): Promise<Verdict> {
+    read(source) {
       const headers = readHeaders(source, deps.names())
-      if (headers === undefined) return ABSENT
-      const { name, roles } = headers
-      if (!isName(name) || !roles.every(isRole)) return ABSENT
-      if (!isProven(headers, source, deps)) return UNPROVEN
-      return (await deps.isActive(name)) ? { kind: 'accepted', identity: toExternalIdentity(name, roles) } : ABSENT
+      return headers === undefined ? ABSENT : judge(headers, source, deps)
     },
   }
+}
+
+async function judge(headers: ProxyHeaders, source: CredentialSource, deps: ProxyDeps): Promise<Verdict> {
+  const { name, roles } = headers
+  if (!isName(name) || !roles.every(isRole)) return ABSENT
+  if (!isProven(headers, source, deps)) return UNPROVEN
+  return (await deps.isActive(name)) ? { kind: 'accepted', identity: toExternalIdentity(name, roles) } : ABSENT
 }
 
 const UNPROVEN: Verdict = Object.freeze({

@@ -11,16 +11,17 @@ import type { CachedUser, UserCache } from './user-cache.ts'
 interface AccountParts {
   readonly administration: Administration
   readonly cache: UserCache
-  readonly tracker: Pick<ChangeTracker, 'requireFresh'>
+  readonly tracker: Pick<ChangeTracker, 'isStale' | 'requireFresh'>
 }
 
 export const createFindAccount =
   ({ administration, cache, tracker }: AccountParts): AccountDirectory['findAccount'] =>
   async (name) => {
-    await tracker.requireFresh()
+    if (tracker.isStale()) await tracker.requireFresh()
     const administrator = administration.accounts().get(name)
-    if (!administrator) return (await cache.find(name)).account
-    return withRoles(administrator, await findRoles(cache, name))
+    const cached = cache.peek(name)
+    if (!administrator) return (cached ?? (await cache.find(name))).account
+    return withRoles(administrator, cached ? rolesOf(cached) : await findRoles(cache, name))
   }
 
 /** Without the store, an administrator can still sign in, but without the roles of the user of the same name. */

@@ -9,6 +9,8 @@ import type { UserCache } from './user-cache.ts'
 /** Follows the changes of the store and keeps what this node has cached up to date. */
 export interface ChangeTracker {
   stalenessMs(): number
+  /** Whether the cached data is too old to be used. */
+  isStale(): boolean
   /** Throws `store_unavailable` if the cached data is too old and the store does not respond. */
   requireFresh(): Promise<void>
   isFresh(): Promise<boolean>
@@ -31,11 +33,13 @@ export function createChangeTracker(deps: DirectoryDeps, parts: TrackedParts): C
     ...createOutageReports(deps),
   })
   const catchUpBriefly = createBriefCatchUp(follower)
+  const isStale = () => follower.stalenessMs() > deps.settings().maxStalenessMs
   const requireFresh = async () => {
-    if (follower.stalenessMs() > deps.settings().maxStalenessMs) await catchUpBriefly()
+    if (isStale()) await catchUpBriefly()
   }
   return {
     stalenessMs: () => follower.stalenessMs(),
+    isStale,
     requireFresh,
     isFresh: () =>
       requireFresh().then(

@@ -56,8 +56,9 @@ function isNewerThanKnown({ clock, tracker }: SessionParts, { issuedAt }: Sessio
 }
 
 async function isForeignTokenLive(parts: SessionParts, token: ForeignToken): Promise<boolean> {
-  await parts.tracker.requireFresh()
-  return isAfterEpoch(parts, token, await parts.cache.find(token.name, 'cache unknown'))
+  const { tracker, cache } = parts
+  if (tracker.isStale()) await tracker.requireFresh()
+  return isAfterEpoch(parts, token, cache.peek(token.name) ?? (await cache.find(token.name, 'cache unknown')))
 }
 
 /** A token of another issuer has no generation, so its time is compared with the time of the session epoch. */

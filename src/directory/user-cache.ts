@@ -16,6 +16,8 @@ export interface CachedUser {
 export interface UserCache {
   /** Asks the store for a name that is not cached. An unknown name is cached only if asked for. */
   find(name: string, unknown?: 'cache unknown'): Promise<CachedUser>
+  /** The entry if it is cached now. */
+  peek(name: string): CachedUser | undefined
   /** Removes the entry if it is older than this sequence; without a sequence in any case. */
   forget(name: string, sequence?: number): void
   clear(): void
@@ -41,6 +43,7 @@ export function createUserCache(store: Pick<UserStore, 'findUser'>, size: () => 
 
   return {
     find: async (name, unknown) => cached.get(name) ?? loading.get(name) ?? load(name, unknown !== undefined),
+    peek: cached.get,
     forget(name, sequence = Number.POSITIVE_INFINITY) {
       loading.delete(name)
       if ((cached.get(name)?.sequence ?? 0) < sequence) cached.delete(name)

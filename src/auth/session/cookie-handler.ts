@@ -26,15 +26,18 @@ export interface CookieSessions {
 export function createCookieHandler(sessions: CookieSessions): CredentialHandler {
   return {
     name: COOKIE_HANDLER,
-    async read(source) {
+    read(source) {
       const value = source.cookie(SESSION_COOKIE)
       if (value === undefined || value === '') return ABSENT
       const cookie = readCookie(value)
       if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
-      return (await find(cookie, sessions)) ?? ((await isForged(cookie, sessions)) ? FORGED : ABSENT)
+      return judge(cookie, sessions)
     },
   }
 }
+
+const judge = async (cookie: ReadCookie, sessions: CookieSessions): Promise<Verdict> =>
+  (await find(cookie, sessions)) ?? ((await isForged(cookie, sessions)) ? FORGED : ABSENT)
 
 /** Ignored like an expired cookie, but recorded. */
 const FORGED: Verdict = Object.freeze({ kind: 'absent', note: 'session cookie ignored: its signature is wrong' })
