@@ -11,6 +11,7 @@ import type { Directory, SessionOpening } from '../../directory/directory.ts'
 import type { OpenedCookie, RenewedSession } from '../../directory/session.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
 import {
+  type FindSignature,
   isRenewalDue,
   isTimeCurrent,
   mintCookie,
@@ -22,6 +23,7 @@ import {
 } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
 import type { SigningSettings } from './set-cookie.ts'
+import { createSignatureMemory } from './signature-memory.ts'
 
 export interface AccountSessionDeps {
   readonly secrets: CookieSecrets
@@ -41,29 +43,33 @@ export interface AccountSessions {
   isForged(cookie: ReadCookie): Promise<boolean>
 }
 
-export const createAccountSessions = (deps: AccountSessionDeps): AccountSessions => ({
-  open(account, opening) {
-    const { id } = deps.directory.createSession(account, opening)
-    return { id, ...issue(account, id, deps) }
-  },
-  async find(cookie) {
-    const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
-    const session = account && verify(cookie, account, deps)
-    if (!session || (await isRevoked(session, account.name, deps))) return undefined
-    return toCredential(account, session, deps)
-  },
-  async isForged(cookie) {
-    const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
-    return account !== undefined && isCurrentFor(cookie, account, deps) && !isSigned(cookie, account, deps)
-  },
-})
+export function createAccountSessions(given: AccountSessionDeps): AccountSessions {
+  const deps: Deps = { ...given, findSignature: createSignatureMemory() }
+  return {
+    open(account, opening) {
+      const { id } = deps.directory.createSession(account, opening)
+      return { id, ...issue(account, id, deps) }
+    },
+    async find(cookie) {
+      const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
+      const session = account && verify(cookie, account, deps)
+      if (!session || deps.directory.isSessionEnded(session.id)) return undefined
+      if (session.isClassic && !(await isAfterEpoch(session, account.name, deps))) return undefined
+      return toCredential(account, session, deps)
+    },
+    async isForged(cookie) {
+      const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
+      return account !== undefined && isCurrentFor(cookie, account, deps) && !isSigned(cookie, account, deps)
+    },
+  }
+}
+
+interface Deps extends AccountSessionDeps {
+  readonly findSignature: FindSignature
+}
 
 /** Earlier cookies may have been signed with an earlier salt, generation or secret: a wrong signature says nothing. */
-function isCurrentFor(
-  { time }: ReadCookie,
-  { sessionEpoch }: Account,
-  { settings, clock }: AccountSessionDeps,
-): boolean {
+function isCurrentFor({ time }: ReadCookie, { sessionEpoch }: Account, { settings, clock }: Deps): boolean {
   const { timeoutSeconds } = settings()
   return (
     isTimeCurrent(time, { nowSeconds: nowSeconds(clock), timeoutSeconds }) &&
@@ -71,7 +77,7 @@ function isCurrentFor(
   )
 }
 
-function isSigned(cookie: ReadCookie, account: Account, deps: AccountSessionDeps): boolean {
+function isSigned(cookie: ReadCookie, account: Account, deps: Deps): boolean {
   const salts = [...deps.timeouts.accepted().map((timeout) => toBinding(account, timeout, deps)), saltOf(account)]
   return salts.some((salt) => check(cookie, { salt, timeoutSeconds: Number.POSITIVE_INFINITY }, deps) !== undefined)
 }
@@ -83,11 +89,11 @@ interface FoundSession {
   readonly isClassic: boolean
 }
 
-function verify(cookie: ReadCookie, account: Account, deps: AccountSessionDeps): FoundSession | undefined {
+function verify(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
   return verifyOwn(cookie, account, deps) ?? verifyClassic(cookie, account, deps)
 }
 
-function verifyOwn(cookie: ReadCookie, account: Account, deps: AccountSessionDeps): FoundSession | undefined {
+function verifyOwn(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
   for (const timeout of deps.timeouts.accepted()) {
     // a lowered timeout counts for earlier cookies too
     const timeoutSeconds = Math.min(timeout, deps.settings().timeoutSeconds)
@@ -97,7 +103,7 @@ function verifyOwn(cookie: ReadCookie, account: Account, deps: AccountSessionDep
   return undefined
 }
 
-function verifyClassic(cookie: ReadCookie, account: Account, deps: AccountSessionDeps): FoundSession | undefined {
+function verifyClassic(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
   const salt = saltOf(account)
   // without a salt the key would be the bare secret, and a proxy token could pass for a cookie
   if (deps.purpose !== undefined || salt === '') return undefined
@@ -110,16 +116,17 @@ interface Binding {
   readonly timeoutSeconds: number
 }
 
-function check(cookie: ReadCookie, binding: Binding, deps: AccountSessionDeps): VerifiedCookie | undefined {
+function check(cookie: ReadCookie, binding: Binding, deps: Deps): VerifiedCookie | undefined {
   const secrets = deps.secrets.accepted()
   const { algorithms } = deps.settings()
-  const verdict = verifyCookie(cookie, { ...binding, secrets, algorithms, nowSeconds: nowSeconds(deps.clock) })
+  const rules = { ...binding, secrets, algorithms, nowSeconds: nowSeconds(deps.clock) }
+  const verdict = verifyCookie(cookie, rules, deps.findSignature)
   return verdict.kind === 'verified' ? verdict : undefined
 }
 
 const saltOf = ({ password }: Account): string => ('salt' in password ? password.salt : '')
 
-function toBinding(account: Account, timeoutSeconds: number, { purpose }: AccountSessionDeps): string {
+function toBinding(account: Account, timeoutSeconds: number, { purpose }: Deps): string {
   const parts = [saltOf(account), account.sessionEpoch.generation, timeoutSeconds]
   return (purpose === undefined ? parts : [...parts, purpose]).join(':')
 }
@@ -128,13 +135,11 @@ function toBinding(account: Account, timeoutSeconds: number, { purpose }: Accoun
 const toClassicId = ({ head, tail }: ReadCookie): string =>
   createHash('sha256').update(head).update(tail).digest().subarray(0, SESSION_ID_BYTES).toString('base64url')
 
-async function isRevoked(session: FoundSession, name: string, { directory }: AccountSessionDeps): Promise<boolean> {
-  if (directory.isSessionEnded(session.id)) return true
-  // a cookie in CouchDB's form is not bound to the session epoch: compare its time
-  return session.isClassic && !(await directory.isForeignTokenLive({ name, issuedAt: session.issuedAt }))
-}
+/** A cookie in CouchDB's form is not bound to the session epoch: its time is compared. */
+const isAfterEpoch = ({ issuedAt }: FoundSession, name: string, { directory }: Deps): Promise<boolean> =>
+  directory.isForeignTokenLive({ name, issuedAt })
 
-function toCredential(account: Account, session: FoundSession, deps: AccountSessionDeps): AcceptedCredential {
+function toCredential(account: Account, session: FoundSession, deps: Deps): AcceptedCredential {
   const { id, issuedAt } = session
   const expiresAt = lastExpiry(issuedAt, nowSeconds(deps.clock), deps.timeouts.accepted())
   return {
@@ -144,12 +149,12 @@ function toCredential(account: Account, session: FoundSession, deps: AccountSess
   }
 }
 
-function renew(account: Account, { id, issuedAt }: FoundSession, deps: AccountSessionDeps): RenewedSession | undefined {
+function renew(account: Account, { id, issuedAt }: FoundSession, deps: Deps): RenewedSession | undefined {
   const isDue = isRenewalDue(issuedAt, nowSeconds(deps.clock), deps.settings().timeoutSeconds)
   return isDue && deps.secrets.current() ? issue(account, id, deps) : undefined
 }
 
-function issue(account: Account, id: string, deps: AccountSessionDeps): RenewedSession {
+function issue(account: Account, id: string, deps: Deps): RenewedSession {
   const secret = deps.secrets.current()
   if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a session cookie with' })
   const { timeoutSeconds, algorithms } = deps.settings()

@@ -43,6 +43,8 @@ const macOf = (signed: Uint8Array, { secret, salt, algorithm }: CookieKey): Buff
 
 /** A well-formed cookie that has not been verified. The name says whose salt to verify it with. */
 export interface ReadCookie {
+  /** The value as it was sent. */
+  readonly text: string
   readonly name: string
   readonly time: string
   /** `name ":" T` */
@@ -54,38 +56,46 @@ export interface ReadCookie {
 const COLON = 0x3a
 
 /** `undefined`: malformed. */
-export function readCookie(value: string): ReadCookie | undefined {
-  const bytes = value.length > MAX_CHARACTERS ? undefined : readBase64Url(value)
+export function readCookie(text: string): ReadCookie | undefined {
+  const bytes = text.length > MAX_CHARACTERS ? undefined : readBase64Url(text)
   const first = bytes?.indexOf(COLON) ?? -1
   const second = first < 0 ? -1 : (bytes?.indexOf(COLON, first + 1) ?? -1)
   if (bytes === undefined || second < 0) return undefined
   const name = readUtf8(bytes.subarray(0, first))
   if (name === undefined) return undefined
   const time = bytes.toString('latin1', first + 1, second)
-  return { name, time, head: bytes.subarray(0, second), tail: bytes.subarray(second + 1) }
+  return { text, name, time, head: bytes.subarray(0, second), tail: bytes.subarray(second + 1) }
 }
 
 /** RFC 6265 6.1: clients need not support longer cookies. */
 const MAX_CHARACTERS = 4096
 
-export interface CookieRules {
+export interface SignatureRules {
   /** An empty list verifies nothing. */
   readonly secrets: readonly Uint8Array[]
   /** The salt of the user the cookie names. */
   readonly salt: string
   /** As `node:crypto` names them. */
   readonly algorithms: readonly string[]
+}
+
+export interface CookieRules extends SignatureRules {
   readonly nowSeconds: number
   readonly timeoutSeconds: number
 }
 
-export interface VerifiedCookie extends CookieForm {
+/** What a cookie was signed with. */
+export interface Signature {
+  readonly secret: Uint8Array
+  readonly algorithm: string
+}
+
+export type FindSignature = (cookie: ReadCookie, rules: SignatureRules) => Signature | undefined
+
+export interface VerifiedCookie {
   readonly kind: 'verified'
   readonly name: string
   readonly issuedAt: number
-}
-
-interface CookieForm {
   /** `undefined`: CouchDB's form. */
   readonly id: Buffer | undefined
 }
@@ -93,12 +103,12 @@ interface CookieForm {
 export type CookieVerdict = VerifiedCookie | { readonly kind: 'not_verified' } | { readonly kind: 'expired' }
 
 /** `expired` is returned only for a cookie whose signature is right. */
-export function verifyCookie(cookie: ReadCookie, rules: CookieRules): CookieVerdict {
+export function verifyCookie(cookie: ReadCookie, rules: CookieRules, find = findSignature): CookieVerdict {
   const issuedAt = readTime(cookie.time)
-  const form = issuedAt === undefined ? undefined : findForm(cookie, rules)
-  if (issuedAt === undefined || form === undefined) return { kind: 'not_verified' }
+  const signature = issuedAt === undefined ? undefined : find(cookie, rules)
+  if (issuedAt === undefined || signature === undefined) return { kind: 'not_verified' }
   if (rules.nowSeconds >= issuedAt + rules.timeoutSeconds) return { kind: 'expired' }
-  return { kind: 'verified', name: cookie.name, issuedAt, id: form.id }
+  return { kind: 'verified', name: cookie.name, issuedAt, id: findId(cookie, signature.algorithm) }
 }
 
 /** Whether the time in a cookie, which may be forged, is one of a cookie that is valid now. */
@@ -115,19 +125,28 @@ export const readTime = (text: string): number | undefined =>
   /^[+-]?[0-9A-Fa-f]{1,12}$/.test(text) ? Number.parseInt(text, 16) : undefined
 
 /** Tries every secret with every algorithm whose digest length fits one of the two forms. */
-function findForm({ head, tail }: ReadCookie, { secrets, salt, algorithms }: CookieRules): CookieForm | undefined {
+export const findSignature: FindSignature = (cookie, { secrets, salt, algorithms }) => {
   for (const algorithm of algorithms) {
-    const idBytes = tail.length - (digestBytesOf(algorithm) ?? Number.NaN)
+    const idBytes = idBytesOf(cookie, algorithm)
     if (idBytes !== 0 && idBytes !== SESSION_ID_BYTES) continue
-    const id = idBytes === 0 ? undefined : tail.subarray(0, idBytes)
-    const signed = id === undefined ? head : Buffer.concat([head, Buffer.from(':'), id])
-    const mac = tail.subarray(idBytes)
-    const isGenuine = secrets.some(
-      (secret) => secret.byteLength > 0 && isSameSecret(macOf(signed, { secret, salt, algorithm }), mac),
+    const id = findId(cookie, algorithm)
+    const signed = id === undefined ? cookie.head : Buffer.concat([cookie.head, Buffer.from(':'), id])
+    const mac = cookie.tail.subarray(idBytes)
+    const secret = secrets.find(
+      (each) => each.byteLength > 0 && isSameSecret(macOf(signed, { secret: each, salt, algorithm }), mac),
     )
-    if (isGenuine) return { id }
+    if (secret) return { secret, algorithm }
   }
   return undefined
+}
+
+const idBytesOf = ({ tail }: ReadCookie, algorithm: string): number =>
+  tail.length - (digestBytesOf(algorithm) ?? Number.NaN)
+
+/** `undefined`: CouchDB's form. */
+function findId(cookie: ReadCookie, algorithm: string): Buffer | undefined {
+  const bytes = idBytesOf(cookie, algorithm)
+  return bytes === 0 ? undefined : cookie.tail.subarray(0, bytes)
 }
 
 const DIGEST_BYTES = new Map<string, number | undefined>()
