@@ -22,7 +22,7 @@ export interface BasicForm {
   findCredential(header: string): string | undefined
   /** `undefined`: it cannot be decoded. */
   decode(encoded: string): Uint8Array | undefined
-  /** Whether the pair stands for an anonymous request. */
+  /** Whether a request with this pair is anonymous. */
   readonly isAnonymous: (name: string, password: string) => boolean
 }
 

@@ -9,8 +9,8 @@
  *    does not count as a failure.
  * 5. The iteration limits of the stored hash. Checked last: an earlier error would reveal that the user exists.
  *
- * Whatever refuses the attempt after the password was found right, it costs as much as a wrong password: otherwise the
- * time of the refusal would tell that the password is right.
+ * A right password that is refused for another reason takes as long as a wrong one. Otherwise the time would reveal that
+ * it is right.
  */
 import { Refusal } from '../base/errors.ts'
 import { toPeerKey } from '../base/peer-key.ts'
@@ -131,7 +131,7 @@ async function hash(account: Account | undefined, attempt: Attempt, deps: SignIn
   return isRight ? 'hashed' : undefined
 }
 
-/** A refusal costs as much as the most expensive stored password: otherwise its time would tell which names exist. */
+/** A refusal costs as much as the most expensive stored password: otherwise its time would reveal which names exist. */
 function findDecoy(account: Account | undefined, deps: SignInDeps): HashWork {
   const own = account && findHashWork(account.password)
   const stored = own ? [...deps.storedWork(), own] : deps.storedWork()
@@ -154,7 +154,7 @@ async function pad(proof: Proof, account: Account | undefined, { attempt, deps }
   if (!proof || !account) return
   const done = proof === 'hashed' ? account.password : undefined
   const lane = toPeerKey(attempt.peer) ?? attempt.peer
-  // the refusal stands whether or not there was time for this
+  // the attempt is refused even if this work cannot be done
   await deps.hasher.pad(done, findDecoy(account, deps), { lane, signal: attempt.waiting?.signal }).catch(() => {})
 }
 

@@ -20,8 +20,8 @@ export interface MadeFolder {
 }
 
 /**
- * A folder with all a server needs, private to its owner. Keys that are there already are kept. `undefined`: somebody
- * else has made it meanwhile, with a password of theirs.
+ * Creates a folder with everything a server needs, private to its owner. Existing keys are kept. `undefined`: another
+ * process created the configuration meanwhile, with its own password.
  */
 export async function createFolder(folder: string): Promise<MadeFolder | undefined> {
   const password = randomBytes(15).toString('base64url')
@@ -35,16 +35,16 @@ export async function createFolder(folder: string): Promise<MadeFolder | undefin
 function makeKey(path: string, key: string): void {
   if (createFile(path, key)) return
   const problem = checkKey(path)
-  if (problem) throw new Error(`${path} is there already, and ${problem}. Mend it, or remove it to have a new one made`)
+  if (problem) throw new Error(`${path} exists, but ${problem}. Correct it, or remove it to create a new one`)
 }
 
 const OTHERS = 0o077
 
-/** What keeps a file somebody put there from being a key. */
+/** Why an existing file cannot be used as a key; `undefined`: it can. */
 function checkKey(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   if (!found?.isFile()) return 'it is not a file'
-  if ((found.mode & OTHERS) !== 0) return 'others than its owner have rights to it (it must have mode 600)'
+  if ((found.mode & OTHERS) !== 0) return 'others than its owner can access it (its mode must be 600)'
   return readFileSync(path, 'utf8').trim() === '' ? 'it is empty' : undefined
 }
 

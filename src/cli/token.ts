@@ -92,7 +92,7 @@ async function show(context: Context, given: string | undefined, { json }: ShowO
   const text = isPiped
     ? await readSecret({ what: 'Token', fromInput: true, flag: 'standard input', isNew: false })
     : given
-  // as it stands in a header, too
+  // a whole header is accepted too
   const shown = await showToken(loadSettingsOf(context).values, text.trim().replace(PREFIX, ''), nowSeconds())
   context.print(json ? JSON.stringify(toJson(shown), undefined, 2) : render(shown))
   if (shown.problem !== undefined) throw new ExitError(EXIT.failed, json ? '' : `Not good: ${shown.problem}.`)

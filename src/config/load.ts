@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readUtf8 } from '../base/encoding.ts'
-import { readBounded } from '../base/read-bounded.ts'
+import { readBounded } from '../base/files.ts'
 import type { Flags } from './flags.ts'
 import type { IniFile } from './ini.ts'
 import type { RuntimeEntry } from './layers.ts'

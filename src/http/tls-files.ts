@@ -1,7 +1,7 @@
 // Loads the certificate and private key of a TLS listener. A problem names the option and the file, not the library.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
-import { readBounded } from '../base/read-bounded.ts'
+import { readBounded } from '../base/files.ts'
 import type { TlsFiles } from './server.ts'
 
 /** A file and the option that names it. */

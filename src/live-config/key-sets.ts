@@ -1,6 +1,6 @@
 // The keys of `[jwt_keys]`, as lines and as files of key sets.
 
-import { readBounded } from '../base/read-bounded.ts'
+import { readBounded } from '../base/files.ts'
 import type { Problem } from '../config/problems.ts'
 import { type Given as Everything, type OpenEntry, renderSource } from '../config/settings.ts'
 import { readJwkSet } from '../keys/jwk.ts'

@@ -22,7 +22,7 @@ const FORMS: readonly [name: string, text: string][] = [
   ['clear', 'pw'],
 ]
 
-/** Entries that cannot be right; nobody signs in with them, and the others do. */
+/** Invalid entries: no sign-in with them, but the others work. */
 const MALFORMED: readonly [name: string, text: string][] = [
   ['no-iterations', `-pbkdf2-${derive('sha256', 32)},salt`],
   ['zero-iterations', `-pbkdf2-${derive('sha256', 32)},salt,0`],
@@ -37,7 +37,7 @@ const write = (path: string, entries: readonly [string, string][]) =>
 const serve = (t: Parameters<typeof start>[0], path: string, ...flags: string[]): Started =>
   start(t, ['serve', '--config', path, ...IN_MEMORY, ...flags])
 
-it('every stored form signs in; a malformed entry is named, refused, and hinders nobody', async (t) => {
+it('every stored form signs in; a malformed entry is reported and rejected, and the others work', async (t) => {
   const path = join(makeFolder(t), 'a.ini')
   write(path, [...MALFORMED, ...FORMS])
   const cardea = serve(t, path)
@@ -55,10 +55,10 @@ it('every stored form signs in; a malformed entry is named, refused, and hinders
   await stop(cardea)
 })
 
-describe('clear text in a file', () => {
+describe('plain text in a file', () => {
   const TEXT = '; ours\r\n[chttpd]\r\n\r\n[admins] \r\n; who\r\nada =  se cret ; the first\r\n\tbob\t=\tx\r\n'
 
-  it('is hashed at start and written back; every other byte stays', async (t) => {
+  it('is hashed at start and written back; every other byte stays the same', async (t) => {
     const path = join(makeFolder(t), 'a.ini')
     writeFileSync(path, TEXT, { mode: 0o640 })
     const cardea = serve(t, path)
@@ -79,10 +79,10 @@ describe('clear text in a file', () => {
   })
 
   const READABLE: readonly (readonly [row: string, text: string, mode: number, warns: boolean])[] = [
-    ['that others may read is warned about, although it is hashed now', TEXT, 0o644, true],
-    ['that the group may read is not warned about once it is hashed', TEXT, 0o640, false],
-    ['that others may read and stays is warned about', `${TEXT}[chttpd_auth]\nsecret = hush\n`, 0o644, true],
-    ['that nobody else may read is not warned about', `${TEXT}[chttpd_auth]\nsecret = hush\n`, 0o600, false],
+    ['that others can read causes a warning, although it is hashed now', TEXT, 0o644, true],
+    ['that the group can read causes no warning once it is hashed', TEXT, 0o640, false],
+    ['that others can read and that stays causes a warning', `${TEXT}[chttpd_auth]\nsecret = hush\n`, 0o644, true],
+    ['that only the owner can read causes no warning', `${TEXT}[chttpd_auth]\nsecret = hush\n`, 0o600, false],
   ]
   for (const [row, text, mode, warns] of READABLE) {
     it(row, async (t) => {
@@ -111,7 +111,7 @@ describe('clear text in a file', () => {
     ...['--store.url', `sqlite:${join(folder, 'store.db')}`],
   ]
 
-  it('that cannot be rewritten warns, works, and keeps its hash at the next start', async (t) => {
+  it('that cannot be rewritten causes a warning, works, and keeps its hash at the next start', async (t) => {
     const folder = makeFolder(t)
     const file = openReadOnly(t, folder, '[admins]\nada = secret\n')
     const hashes: string[] = []
@@ -126,7 +126,7 @@ describe('clear text in a file', () => {
     assert.equal(hashes[0], hashes[1])
   })
 
-  it('that cannot be rewritten brings nothing back that was changed at run time; another text does', async (t) => {
+  it('that cannot be rewritten does not undo a change at run time; another text does', async (t) => {
     const folder = makeFolder(t)
     const file = openReadOnly(t, folder, '[admins]\nada = secret\nbob = secret\neve = secret\n')
     const first = start(t, onStore(folder), { file })
@@ -152,7 +152,7 @@ describe('clear text in a file', () => {
     await stop(third)
   })
 
-  it('that came back as it was, as in a container, is no new intent either; nothing shows what is known of it', async (t) => {
+  it('that is restored unchanged, as in a container, does not undo a change at run time', async (t) => {
     const path = join(makeFolder(t), 'a.ini')
     const flags = [...FREE_PORTS, '--store.url', `sqlite:${path}.db`, '--chttpd_auth.iterations', '1']
     for (const round of ['first', 'second']) {
@@ -232,7 +232,7 @@ const SEEDS: readonly [row: string, give: (password: string) => { flags: string[
 ]
 
 for (const [row, give] of SEEDS) {
-  it(`${row} only seeds an administrator: what is in force stays`, async (t) => {
+  it(`${row} only seeds an administrator: a stored one is kept`, async (t) => {
     const folder = makeFolder(t)
     const path = join(folder, 'a.ini')
     write(path, [['fileadmin', 'file']])

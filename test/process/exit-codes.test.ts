@@ -24,7 +24,7 @@ const ROWS: readonly Row[] = [
     says: [/^there is no such file \(missing\.ini\)$/m],
   })),
   ...['-Cbad.ini', '--configs=bad.ini', '-qcbad.ini'].map((flag) => ({
-    row: `${flag}, a spelling of --config that Cardea does not know`,
+    row: `${flag}, an unknown spelling of --config`,
     args: ['serve', flag],
     code: 3,
     says: [/unknown option/],
@@ -50,7 +50,7 @@ const ROWS: readonly Row[] = [
     says: [/^expected true or false, got nothing \(bad\.ini:2\)$/m],
   })),
   {
-    row: 'a variable that is no option, of any shape',
+    row: 'a variable that is not an option',
     args: ['serve'],
     env: { CARDEA_REQUIRE_VALID_USER: 'true' },
     code: 3,
@@ -91,9 +91,9 @@ const ROWS: readonly Row[] = [
     code: 6,
     says: [/^expected "option = value".* \(bad\.ini:2\)$/m],
   },
-  { row: 'an option of no section', args: ['serve', '--prot'], code: 3, says: [/unknown option '--prot'/] },
+  { row: 'an option without a section', args: ['serve', '--prot'], code: 3, says: [/unknown option '--prot'/] },
   {
-    row: 'administrators that cannot be any',
+    row: 'invalid administrators',
     args: ['serve', '--admins._c', '-pbkdf2-ab,salt,1', ...IN_MEMORY],
     file: '[admins]\nada = -pbkdf2-abc,salt,10\nbob = -hashed-0123456789\n',
     code: 1,
@@ -105,13 +105,13 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    row: 'a bad value of a flag',
+    row: 'an invalid value of a flag',
     args: ['serve', '--chttpd.port', 'x'],
     code: 4,
     says: [/^.*"x" \(--chttpd\.port\)$/m],
   },
   {
-    row: 'a bad value of a file',
+    row: 'an invalid value in a file',
     args: ['serve'],
     file: '[chttpd]\nport = 70000\n',
     code: 4,
@@ -119,13 +119,13 @@ const ROWS: readonly Row[] = [
   },
   { row: 'a flag without its value', args: ['serve', '--chttpd.port'], code: 4, says: [/^.* \(--chttpd\.port\)$/m] },
   {
-    row: 'a file that is not there',
+    row: 'a missing file',
     args: ['serve', '--config', 'nowhere.ini'],
     code: 6,
     says: [/^there is no such file \(nowhere\.ini\)$/m],
   },
   {
-    row: 'a secret file that is not there',
+    row: 'a missing secret file',
     args: ['serve', '--chttpd_auth.secret', '@file:nowhere'],
     code: 6,
     says: [/^cannot read "nowhere": there is no such file \(--chttpd_auth\.secret\)$/m],
@@ -150,13 +150,13 @@ const ROWS: readonly Row[] = [
     says: [/^The store cannot be opened: .*bad\.ini.*--store\.url/m],
   },
   {
-    row: 'an address this machine does not have',
+    row: 'an address of another machine',
     args: ['serve', ...IN_MEMORY, '--admins.ada', 'pw', '--chttpd.bind_address', '192.0.2.1'],
     code: 1,
     says: [/^The document door cannot listen on 192\.0\.2\.1:0: this machine does not have that address\./m],
   },
-  { row: 'a command nobody knows', args: ['serv'], code: 2, says: [/unknown command 'serv'/, /Did you mean serve\?/] },
-  { row: 'a folder that cannot be made', args: ['init', 'bad.ini'], file: '', code: 1, says: [/^bad\.ini /m] },
+  { row: 'an unknown command', args: ['serv'], code: 2, says: [/unknown command 'serv'/, /Did you mean serve\?/] },
+  { row: 'a folder that cannot be created', args: ['init', 'bad.ini'], file: '', code: 1, says: [/^bad\.ini /m] },
   {
     row: 'options of the configuration given to init',
     args: ['init', 'new', '--admins.ada', 'pw'],
@@ -166,7 +166,7 @@ const ROWS: readonly Row[] = [
   { row: 'the configuration checked alone', args: ['config', 'check', '--chttpd.prot', '1'], code: 3, says: [/port/] },
 ]
 
-describe('a command that cannot do its work says why, and ends with', () => {
+describe('a command that fails says why, and exits with', () => {
   for (const { row, args, file, env, code, says } of ROWS) {
     it(`${code}: ${row}`, async (t) => {
       const cwd = makeFolder(t)
@@ -180,7 +180,7 @@ describe('a command that cannot do its work says why, and ends with', () => {
   }
 })
 
-it('a port that is taken is a sentence and 1', async (t) => {
+it('a port in use is reported with exit code 1', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   t.after(() => other.close())
   await new Promise((resolve) => other.once('listening', resolve))
@@ -197,7 +197,7 @@ it('a port that is taken is a sentence and 1', async (t) => {
   }
 })
 
-it('what was asked for ends with 0', async (t) => {
+it('help and version exit with 0', async (t) => {
   for (const [args, pattern] of [
     [['--version'], /^Cardea \d+\.\d+\.\d+\n$/],
     [['--help'], /^Usage: cardea/],
@@ -210,7 +210,7 @@ it('what was asked for ends with 0', async (t) => {
   }
 })
 
-it('a reader who leaves early is no failure', async (t) => {
+it('a closed pipe is not a failure', async (t) => {
   const started = start(t, ['config', 'docs'])
   started.child.stdout?.destroy()
   const { code, signal } = await started.ended
@@ -218,9 +218,9 @@ it('a reader who leaves early is no failure', async (t) => {
 })
 
 const ENDINGS: readonly (readonly [row: string, main: string, code: number, says: RegExp])[] = [
-  ['a command that never settles fails, in our own words', 'new Promise(() => {})', 1, /^Cardea ended before .*\n$/],
+  ['a command that never finishes fails with a message', 'new Promise(() => {})', 1, /^Cardea ended before .*\n$/],
   ['a command that throws fails', 'Promise.reject(new Error("ours"))', 1, /Error: ours/],
-  ['a command that ends gives its code', 'Promise.resolve(5)', 5, /^$/],
+  ['a command exits with its code', 'Promise.resolve(5)', 5, /^$/],
 ]
 
 for (const [row, main, code, says] of ENDINGS) {
@@ -236,7 +236,7 @@ for (const [row, main, code, says] of ENDINGS) {
   })
 }
 
-it('a start that is refused for lack of an administrator leaves nothing, and says nothing else', async (t) => {
+it('a start without an administrator creates nothing and prints only that', async (t) => {
   const cwd = makeFolder(t)
   const { code, stdout, stderr } = await run(t, ['serve', '--cors.origins', '*'], { cwd })
   assert.equal(code, 1)
@@ -245,7 +245,7 @@ it('a start that is refused for lack of an administrator leaves nothing, and say
   assert.deepEqual(readdirSync(cwd), [])
 })
 
-it('a file that is no store keeps its mode', async (t) => {
+it('a file that is not a store keeps its mode', async (t) => {
   const cwd = makeFolder(t)
   const path = join(cwd, 'some.ini')
   writeFileSync(path, '[admins]\nada = one\n'.padEnd(5000, ';'), { mode: 0o644 })

@@ -18,7 +18,7 @@ function findChild({ child }: Started): number {
 }
 
 describe(`on Node ${OLDER.version}`, () => {
-  it('a checkout starts with the Node it brings; arguments, output and exit codes carry over', async (t) => {
+  it('a checkout starts with its own Node; arguments, output and exit codes are passed on', async (t) => {
     const rows: readonly [args: string[], code: number, says: RegExp][] = [
       [['--version'], 0, /^Cardea \d/],
       [['serve', '--chttpd.prot', '1'], 3, /unknown option; .* \(--chttpd\.prot\)/],
@@ -33,7 +33,7 @@ describe(`on Node ${OLDER.version}`, () => {
   })
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`${signal} ends both, well`, async (t) => {
+    it(`${signal} ends both with success`, async (t) => {
       const cardea = serve(t)
       const { document } = await cardea.doors()
       assert.equal((await get(`${document}/_up`)).status, 200)
@@ -52,22 +52,22 @@ describe(`on Node ${OLDER.version}`, () => {
     assert.deepEqual(await cardea.ended, { code: 0, signal: null })
   })
 
-  it('who is killed takes the server along, which stops in order', async (t) => {
+  it('a killed launcher stops the server in order', async (t) => {
     const cardea = serve(t)
     await cardea.doors()
     cardea.child.kill('SIGKILL')
-    assert.deepEqual(await cardea.ended, { code: null, signal: 'SIGKILL' }) // and nobody holds the output any more
+    assert.deepEqual(await cardea.ended, { code: null, signal: 'SIGKILL' }) // and no process holds the output any more
     assert.match(cardea.stderr(), /"msg":"stopped"/)
   })
 
-  it('also when it is killed before the server has begun', async (t) => {
+  it('also when it is killed before the server starts', async (t) => {
     const cardea = serve(t)
     while (findChild(cardea) === 0) await new Promise(setImmediate)
     cardea.child.kill('SIGKILL')
     assert.equal((await cardea.ended).signal, 'SIGKILL')
   })
 
-  it('a server that is killed is told to whoever waits', async (t) => {
+  it('a killed server ends the launcher with its signal', async (t) => {
     const cardea = serve(t)
     await cardea.doors()
     process.kill(findChild(cardea), 'SIGKILL')
@@ -75,12 +75,12 @@ describe(`on Node ${OLDER.version}`, () => {
   })
 })
 
-describe(`on Node ${OLDER.version} a package says what it needs where`, () => {
+describe(`on Node ${OLDER.version} a package reports the required version where`, () => {
   const rows: readonly [row: string, bring: (folder: string) => void, says: RegExp][] = [
-    ['it brings no Node', () => {}, new RegExp(`; this is ${OLDER.version}\\.$`, 'm')],
-    ['the one it brings cannot run', (folder) => writeFileSync(join(folder, 'node'), 'x', { mode: 0o644 }), /EACCES/],
+    ['it has no Node of its own', () => {}, new RegExp(`; this is ${OLDER.version}\\.$`, 'm')],
+    ['its own Node cannot run', (folder) => writeFileSync(join(folder, 'node'), 'x', { mode: 0o644 }), /EACCES/],
     [
-      'the one it brings is too old as well',
+      'its own Node is too old as well',
       (folder) => writeFileSync(join(folder, 'node'), oldNode(), { mode: 0o755 }),
       new RegExp(`; this is ${OLDER.version}\\.$`, 'm'),
     ],
@@ -94,7 +94,8 @@ describe(`on Node ${OLDER.version} a package says what it needs where`, () => {
       for (const name of ['bin', 'package.json']) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
       const own = join(folder, 'node_modules', 'node')
       mkdirSync(join(own, 'bin'), { recursive: true })
-      if (row !== 'it brings no Node') writeFileSync(join(own, 'package.json'), '{"name":"node","version":"1.0.0"}')
+      if (row !== 'it has no Node of its own')
+        writeFileSync(join(own, 'package.json'), '{"name":"node","version":"1.0.0"}')
       bring(join(own, 'bin'))
       const started = startOlder(t, ['--version'], join(folder, 'bin', 'cardea'))
       assert.deepEqual(await started.ended, { code: 1, signal: null })
@@ -106,7 +107,7 @@ describe(`on Node ${OLDER.version} a package says what it needs where`, () => {
   }
 })
 
-it('a link to the command works as the command', async (t) => {
+it('a link to the command works like the command', async (t) => {
   const link = join(makeFolder(t), 'cardea')
   symlinkSync(CARDEA, link)
   const ended = await run(t, ['--version'], { command: [process.execPath, link] })

@@ -11,7 +11,7 @@ const BEFORE = '[chttpd]\nrequire_valid_user = false\n[document]\nname = CouchDB
 interface Scene {
   readonly cardea: Started
   readonly document: string
-  /** Writes the file anew, hangs up, and gives the line that answers. */
+  /** Rewrites the file, sends SIGHUP, and returns the log line that follows. */
   reload(text: string): Promise<string>
 }
 
@@ -35,7 +35,7 @@ async function serve(t: TestContext): Promise<Scene> {
   }
 }
 
-it('a live option changes, an administrator too, and what waits for a restart is named', async (t) => {
+it('changes live options and administrators, and names what waits for a restart', async (t) => {
   const { cardea, document, reload } = await serve(t)
   assert.equal((await get(document)).status, 200)
   const line = await reload(
@@ -53,7 +53,7 @@ it('a live option changes, an administrator too, and what waits for a restart is
 
 const BAD: readonly [row: string, text: string, says: RegExp][] = [
   ['an unknown option', '[chttpd]\nrequire_valid_user = true\nprot = 1\n[admins]\nada = two\n', /prot; .*a\.ini:3\)/],
-  ['a bad value', '[chttpd]\nrequire_valid_user = true\nport = x\n[admins]\nada = two\n', /a\.ini:3\)/],
+  ['an invalid value', '[chttpd]\nrequire_valid_user = true\nport = x\n[admins]\nada = two\n', /a\.ini:3\)/],
   [
     'a rule over several options',
     '[chttpd]\nrequire_valid_user = true\n[cors]\norigins = *\ncredentials = true\n',
@@ -62,7 +62,7 @@ const BAD: readonly [row: string, text: string, says: RegExp][] = [
 ]
 
 for (const [row, text, says] of BAD) {
-  it(`${row} keeps everything as it was, and is said`, async (t) => {
+  it(`${row} keeps the configuration and is reported`, async (t) => {
     const { cardea, document, reload } = await serve(t)
     const line = await reload(text)
     assert.match(line, /"msg":"configuration not applied"/)
@@ -75,7 +75,7 @@ for (const [row, text, says] of BAD) {
   })
 }
 
-it('administrators that cannot be any are named, and those before stay', async (t) => {
+it('invalid administrators are reported, and the earlier ones are kept', async (t) => {
   const path = join(makeFolder(t), 'a.ini')
   const stored = `-hashed-${createHash('sha1').update('pwsalt').digest('hex')},salt`
   writeFileSync(path, `[admins]\nada = ${stored}\n`, { mode: 0o600 })
@@ -89,7 +89,7 @@ it('administrators that cannot be any are named, and those before stay', async (
   await stop(cardea)
 })
 
-it('an administrator given by flag stays through a reload', async (t) => {
+it('an administrator of a flag survives a reload', async (t) => {
   const cardea = start(t, ['serve', '--admins.ada', 'one', ...IN_MEMORY])
   const { document } = await cardea.doors()
   cardea.child.kill('SIGHUP')
@@ -98,7 +98,7 @@ it('an administrator given by flag stays through a reload', async (t) => {
   await stop(cardea)
 })
 
-it('a configuration given as a pipe counts at the start and at each reload', async (t) => {
+it('a configuration from a pipe is used at the start and at each reload', async (t) => {
   const command = [
     'bash',
     '-c',
@@ -121,7 +121,7 @@ it('the level of the log changes', async (t) => {
   assert.match(cardea.stderr(), /"log\.level"/)
 })
 
-it('a hang-up while the program is still being loaded is not lost', async (t) => {
+it('a hang-up while the program is loading is not lost', async (t) => {
   const env = signalWhileLoading('SIGHUP')
   const cardea = start(t, ['serve', '--admins.ada', 'one', ...IN_MEMORY], { env })
   await cardea.doors()
@@ -129,7 +129,7 @@ it('a hang-up while the program is still being loaded is not lost', async (t) =>
   await stop(cardea)
 })
 
-it('hang-ups while it starts neither end it nor are lost', async (t) => {
+it('hang-ups during the start neither end it nor are lost', async (t) => {
   const path = join(makeFolder(t), 'a.ini')
   writeFileSync(path, BEFORE, { mode: 0o600 })
   // Long enough to be met while it hashes: the first line of the log is out before.

@@ -64,7 +64,7 @@ test('a reload by signal records every changed option and administrator', async 
   assert.match(String(failed['reason']), /local\.ini:1/)
 })
 
-test('secrets reloaded over HTTP, and a reload that failed, are recorded with who asked', async (t) => {
+test('reloads of secrets over HTTP, failed ones too, are recorded with the actor', async (t) => {
   const managed = makeManaged(t)
   const keyfile = join(managed.folder, 'token-secret')
   writeFileSync(keyfile, 'a-secret-of-the-multi-model-door', { mode: 0o600 })

@@ -28,7 +28,7 @@ for (const [name, ...flags] of INCOMPLETE)
     assert.match(stderr, /secret/)
   })
 
-test('all lines of services that are wrong are named with their places, before there is a store', async (t) => {
+test('every invalid line of services is reported with its place, before a store is created', async (t) => {
   const folder = makeFolder(t)
   const lines = [
     ...['a = /a ftp://x', 'b = /_b http://127.0.0.1:1', 'c = c http://127.0.0.1:1', 'd = /d http://127.0.0.1:1 maybe'],

@@ -14,7 +14,7 @@ const openToOthers = (folder: string): string[] =>
   )
 
 describe('start', () => {
-  it('makes a folder on first use, and the second start uses it', async (t) => {
+  it('creates a folder on first use, and the second start uses it', async (t) => {
     const folder = join(makeFolder(t), 'new', 'data')
     const first = start(t, ['start', folder, ...FREE_PORTS])
     const doors = await first.doors()
@@ -37,7 +37,7 @@ describe('start', () => {
     await stop(second)
   })
 
-  it('is strict in a folder it made: short passwords are refused, and cookies have SameSite=Lax', async (t) => {
+  it('writes strict options: short passwords are rejected, and cookies have SameSite=Lax', async (t) => {
     const folder = join(makeFolder(t), 'data')
     const cardea = start(t, ['start', folder, ...FREE_PORTS])
     const { document } = await cardea.doors()
@@ -62,7 +62,7 @@ describe('start', () => {
     await stop(cardea)
   })
 
-  it('says where the doors are, and three commands that work', async (t) => {
+  it('prints the addresses and three commands that work', async (t) => {
     const cardea = start(t, ['start', makeFolder(t), ...FREE_PORTS])
     const doors = await cardea.doors()
     const [, tries = ''] = await cardea.says(/\nTry:\n((?:.|\n)*?)\n\n/)
@@ -79,7 +79,7 @@ describe('start', () => {
     await stop(cardea)
   })
 
-  it('with a configuration that was named makes nothing', async (t) => {
+  it('with a named configuration creates nothing', async (t) => {
     const cwd = makeFolder(t)
     writeFileSync(join(cwd, 'other.ini'), '[admins]\nada = one\n[store]\nurl = sqlite::memory:\n', { mode: 0o600 })
     const cardea = start(t, ['start', '--config', 'other.ini', ...FREE_PORTS], { cwd })
@@ -91,7 +91,7 @@ describe('start', () => {
     await stop(cardea)
   })
 
-  it('spells the commands for a Unix socket', async (t) => {
+  it('prints commands for a Unix socket', async (t) => {
     const folder = makeFolder(t)
     const path = join(folder, 'door.sock')
     const cardea = start(t, [
@@ -106,7 +106,7 @@ describe('start', () => {
     await stop(cardea)
   })
 
-  it('npm start does the same, and passes signals on', async (t) => {
+  it('npm start does the same and forwards signals', async (t) => {
     const folder = join(makeFolder(t), 'data')
     const cardea = start(t, [folder, ...FREE_PORTS], { command: ['npm', 'start', '--'], cwd: ROOT, hasFamily: true })
     const { document } = await cardea.doors()
@@ -117,7 +117,7 @@ describe('start', () => {
 })
 
 describe('init', () => {
-  it('makes a folder for serve, once', async (t) => {
+  it('creates a folder for serve, once', async (t) => {
     const folder = join(makeFolder(t), 'data')
     const made = await run(t, ['init', folder])
     assert.equal(made.code, 0, made.stderr)
@@ -133,7 +133,7 @@ describe('init', () => {
     await stop(cardea)
   })
 
-  it('of several at once one makes it, and the password it shows is the one that counts', async (t) => {
+  it('of several at once one creates it, and the password it prints is valid', async (t) => {
     const folder = join(makeFolder(t), 'data')
     const all = await Promise.all(['init', 'init', 'init'].map((command) => run(t, [command, folder])))
     const [made, ...others] = all.filter(({ code }) => code === 0)
@@ -150,13 +150,13 @@ describe('init', () => {
   })
 
   const keys: readonly [row: string, text: string, mode: number, says: RegExp | undefined][] = [
-    ['empty', '', 0o600, /keys\/cookie is there already, and it is empty/],
+    ['empty', '', 0o600, /keys\/cookie exists, but it is empty/],
     ['blank', '\n', 0o600, /it is empty/],
-    ['readable for others', 'a key somebody made', 0o644, /others than its owner/],
-    ['good', 'a key somebody made', 0o600, undefined],
+    ['readable by others', 'an existing key', 0o644, /others than its owner/],
+    ['good', 'an existing key', 0o600, undefined],
   ]
   for (const [row, text, mode, says] of keys) {
-    it(`${says ? 'refuses' : 'keeps'} a key it finds that is ${row}`, async (t) => {
+    it(`${says ? 'rejects' : 'keeps'} an existing key that is ${row}`, async (t) => {
       const folder = makeFolder(t)
       mkdirSync(join(folder, 'keys'))
       writeFileSync(join(folder, 'keys', 'cookie'), text, { mode })
@@ -168,7 +168,7 @@ describe('init', () => {
     })
   }
 
-  it('no two folders have anything secret in common', async (t) => {
+  it('two folders share no secret', async (t) => {
     const folder = makeFolder(t)
     const contents = []
     for (const name of ['a', 'b']) {
@@ -182,7 +182,7 @@ describe('init', () => {
   })
 })
 
-it('a second server on the same folder is refused with a sentence', async (t) => {
+it('a second server on the same folder is rejected with a message', async (t) => {
   const folder = join(makeFolder(t), 'data')
   const first = start(t, ['start', folder, ...FREE_PORTS])
   await first.doors()

@@ -24,7 +24,7 @@ function makeSlowAdmin(): string {
 
 const SLOW = makeSlowAdmin()
 
-/** Of a request nobody lives to see answered. */
+/** For a request that gets no response. */
 const ENDLESS = `-pbkdf2-${'0'.repeat(64)},salt,2147483647`
 
 function serve(t: TestContext, ...flags: string[]): Started {
@@ -50,7 +50,7 @@ const isRefused = async (port: number): Promise<boolean> => {
   }
 }
 
-it('SIGTERM lets what is running finish, and takes nothing new', async (t) => {
+it('SIGTERM lets running requests finish and accepts no new ones', async (t) => {
   const cardea = serve(t, '--admins.slow', SLOW)
   const doors = await cardea.doors()
   const [slow] = await sendSlowly(portOf(doors.document))
@@ -65,7 +65,7 @@ it('SIGTERM lets what is running finish, and takes nothing new', async (t) => {
   assert.match(cardea.stderr(), /"msg":"stopped"/)
 })
 
-it('SIGINT stops as SIGTERM does; several at the same moment are one', async (t) => {
+it('SIGINT stops like SIGTERM; several at once count as one', async (t) => {
   const cardea = serve(t, '--admins.slow', SLOW)
   const [slow] = await sendSlowly(portOf((await cardea.doors()).document))
   for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM'] as const) cardea.child.kill(signal)
@@ -73,7 +73,7 @@ it('SIGINT stops as SIGTERM does; several at the same moment are one', async (t)
   assert.deepEqual(await cardea.ended, { code: 0, signal: null })
 })
 
-it('connections nobody uses do not hold a stop', async (t) => {
+it('idle connections do not delay a stop', async (t) => {
   const keyfile = join(ROOT, 'test', 'fixtures', 'tls', 'both.pem')
   const tls = ['--server.endpoint', 'ssl://127.0.0.1:0', '--ssl.keyfile', keyfile]
   const cardea = serve(t, '--admins.ada', 'pw', '--door.stop-timeout', '1', ...tls)
@@ -92,7 +92,7 @@ it('connections nobody uses do not hold a stop', async (t) => {
   await stop(cardea)
 })
 
-it('a stop waits no longer than door.stop-timeout for who does not finish', async (t) => {
+it('a stop waits no longer than door.stop-timeout for running requests', async (t) => {
   const cardea = serve(t, '--admins.ada', 'pw', '--door.stop-timeout', '0.1')
   const port = portOf((await cardea.doors()).document)
   // A refused body that never comes: the door lingers for it.
@@ -105,7 +105,7 @@ it('a stop waits no longer than door.stop-timeout for who does not finish', asyn
   assert.ok(performance.now() - begun < 1500, 'the door alone would have waited two seconds')
 })
 
-it('work that cannot be interrupted does not hold a stop either', async (t) => {
+it('work that cannot be interrupted does not delay a stop', async (t) => {
   const cardea = serve(t, '--admins.slow', ENDLESS, '--door.stop-timeout', '0.1')
   const [never] = await sendSlowly(portOf((await cardea.doors()).document))
   cardea.child.kill('SIGTERM')
@@ -114,7 +114,7 @@ it('work that cannot be interrupted does not hold a stop either', async (t) => {
   assert.equal((await never)?.status, 0)
 })
 
-it('a second signal ends at once', async (t) => {
+it('a second signal ends the process at once', async (t) => {
   const cardea = serve(t, '--admins.slow', ENDLESS, '--door.stop-timeout', '600')
   await sendSlowly(portOf((await cardea.doors()).document))
   cardea.child.kill('SIGTERM')
@@ -127,7 +127,7 @@ it('a second signal ends at once', async (t) => {
 })
 
 for (const command of ['serve', 'start']) {
-  it(`a signal while the program of ${command} is still being loaded ends it well, and leaves nothing`, async (t) => {
+  it(`a signal while ${command} is loading ends it with success and leaves nothing`, async (t) => {
     const cwd = makeFolder(t)
     const args = command === 'serve' ? ['--admins.ada', 'pw', ...FREE_PORTS] : FREE_PORTS
     const cardea = start(t, [command, ...args], { cwd, env: signalWhileLoading('SIGTERM') })
@@ -136,14 +136,14 @@ for (const command of ['serve', 'start']) {
   })
 }
 
-it('a command that does not serve ends by its signals, whatever its words', async (t) => {
+it('a command other than serve is ended by signals', async (t) => {
   for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
     const ended = await run(t, ['user', 'show', 'start', ...IN_MEMORY], { env: signalWhileLoading(signal) })
     assert.ok(ended.signal === signal || ended.code !== 0, `${signal}: ${ended.code}`)
   }
 })
 
-it('a signal while it starts ends it well, before anybody is let in', async (t) => {
+it('a signal during the start ends it with success, before it accepts requests', async (t) => {
   const cardea = serve(t, '--admins.ada', 'pw', '--chttpd_auth.iterations', '3000000')
   await cardea.says(/"msg":"store migrated"/)
   cardea.child.kill('SIGTERM')

@@ -131,7 +131,7 @@ function toBinding(account: Account, timeoutSeconds: number, { purpose }: Deps):
   return (purpose === undefined ? parts : [...parts, purpose]).join(':')
 }
 
-/** CouchDB's form has no session id: a digest stands for it, so that the session can be ended and renewed. */
+/** CouchDB's form has no session id: a digest of the cookie is used, so that the session can be ended and renewed. */
 const toClassicId = ({ head, tail }: ReadCookie): string =>
   createHash('sha256').update(head).update(tail).digest().subarray(0, SESSION_ID_BYTES).toString('base64url')
 

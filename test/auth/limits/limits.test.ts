@@ -258,30 +258,30 @@ describe('limit per peer', () => {
 })
 
 describe('reached limits', () => {
-  const setUpTold = () => {
-    const told: unknown[] = []
-    const limits = setUp({ account: { burst: 0 } }, { onReached: (reached) => void told.push(reached) })
-    return { limits, told }
+  const setUpReports = () => {
+    const reports: unknown[] = []
+    const limits = setUp({ account: { burst: 0 } }, { onReached: (reached) => void reports.push(reached) })
+    return { limits, reports }
   }
 
   it('are reported once, when they start', () => {
-    const { limits, told } = setUpTold()
+    const { limits, reports } = setUpReports()
     limits.fail(4)
-    assert.deepEqual(told, [])
+    assert.deepEqual(reports, [])
     limits.fail(1)
     for (let turn = 0; turn < 10; turn += 1) limits.ask(BOB)
-    assert.deepEqual(told, [{ limit: 'lockout', name: 'bob', seconds: 300 }])
+    assert.deepEqual(reports, [{ limit: 'lockout', name: 'bob', seconds: 300 }])
   })
 
   it('are reported without a name that no account has', () => {
-    const { limits, told } = setUpTold()
+    const { limits, reports } = setUpReports()
     const guess: Guess = { name: 'a password typed as the name', peer: BOB.peer, version: undefined }
     for (let turn = 0; turn < 5; turn += 1) limits.countFailure(guess)
-    assert.deepEqual(told, [{ limit: 'lockout', name: '(unknown name)', seconds: 300 }])
+    assert.deepEqual(reports, [{ limit: 'lockout', name: '(unknown name)', seconds: 300 }])
   })
 
   it('are reported once for a direct peer that claims many addresses', () => {
-    const { limits, told } = setUpTold()
+    const { limits, reports } = setUpReports()
     const claim = (at: number): Guess => ({
       name: `n${at}`,
       peer: `10.0.${at >> 8}.${at & 255}`,
@@ -289,7 +289,7 @@ describe('reached limits', () => {
     })
     for (let at = 0; at < 100; at += 1) limits.countFailure(claim(at))
     for (let at = 100; at < 1000; at += 1) assert.equal(limits.ask(claim(at)), 'too_many_requests')
-    assert.deepEqual(told, [{ limit: 'peer', seconds: 6 }])
+    assert.deepEqual(reports, [{ limit: 'peer', seconds: 6 }])
   })
 })
 
@@ -345,8 +345,8 @@ describe('failures of another node', () => {
     const batch = here.take()
     assert.equal(batch.length, 1000)
     here.putBack(batch)
-    let told = 0
-    for (let next = here.take(); next.length > 0; next = here.take()) told += next.length
-    assert.equal(told, 10_000)
+    let taken = 0
+    for (let next = here.take(); next.length > 0; next = here.take()) taken += next.length
+    assert.equal(taken, 10_000)
   })
 })

@@ -12,7 +12,7 @@ function start(secret: string, timeout = 600) {
   return { at, secrets, accepted: () => secrets.accepted().map(String), current: () => secrets.current()?.toString() }
 }
 
-describe('secrets of cookies', () => {
+describe('cookie secrets', () => {
   it('has one secret to begin with', () => {
     const { accepted, current } = start('a')
     assert.deepEqual([current(), accepted()], ['a', ['a']])

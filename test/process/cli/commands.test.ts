@@ -32,12 +32,12 @@ const ROWS: readonly Row[] = [
   { args: ['user', 'show', '..'], code: 0, says: /^can sign in +no: disabled$/m },
   { args: ['user', 'show', 'ann'], code: 0, says: /^grants +shop rw$/m },
   { args: ['user', 'show', 'ann', '--json'], code: 0, says: /"password": "pbkdf2 sha256 1"/ },
-  { args: ['user', 'show', 'nobody'], code: 5, says: 'There is no user nobody.\n' },
-  { args: ['user', 'show', 'nobody', '--json'], code: 5, says: /^\{"error":"not_found",/ },
+  { args: ['user', 'show', 'unknown'], code: 5, says: 'There is no user unknown.\n' },
+  { args: ['user', 'show', 'unknown', '--json'], code: 5, says: /^\{"error":"not_found",/ },
   { args: ['user', 'set-password', 'ann', '--password-stdin'], input: PASSWORDS.new, code: 0, says: /^ann has a new/ },
   { args: ['user', 'set-password', 'ann', '--password-stdin'], input: 'a\0', code: 1, says: /the character NUL\.$/m },
   { args: ['hash', '--password-stdin'], input: 'a\0', code: 1, says: /the character NUL\.$/m },
-  { args: ['user', 'set-password', 'nobody', '--password-stdin'], input: PASSWORDS.new, code: 5 },
+  { args: ['user', 'set-password', 'unknown', '--password-stdin'], input: PASSWORDS.new, code: 5 },
   { args: ['user', 'roles', 'ann'], code: 0, says: 'a\nb\n' },
   { args: ['user', 'roles', 'ann', 'x', 'y'], code: 0, says: 'x\ny\n' },
   { args: ['user', 'roles', 'ann', '--add', 'z', '--remove', 'x'], code: 0, says: 'y\nz\n' },
@@ -63,7 +63,7 @@ const ROWS: readonly Row[] = [
   { args: ['admin', 'add', 'root', '--password-stdin'], input: 'x', code: 7, says: /--replace/ },
   { args: ['admin', 'add', 'root', '--replace', '--password-stdin'], input: PASSWORDS.new, code: 0 },
   { args: ['admin', 'list', '--json'], code: 0, says: /"name": "root"/ },
-  { args: ['admin', 'remove', 'nobody'], code: 5, says: 'There is no administrator nobody.\n' },
+  { args: ['admin', 'remove', 'unknown'], code: 5, says: 'There is no administrator unknown.\n' },
   { args: ['admin', 'remove', 'root'], code: 0 },
   { args: ['config', 'set', 'chttpd_auth.timeout', '99'], code: 0, says: 'chttpd_auth.timeout = 99\n' },
   { args: ['config', 'set', 'chttpd_auth.timeout', '98', '--json'], code: 0, says: /"previous": "99"/ },
@@ -106,7 +106,7 @@ const ROWS: readonly Row[] = [
   { args: ['config', 'set', 'mine.long', 'x'.repeat(65_536), '--json'], code: 0 },
 ]
 
-/** Wrong use is told before anybody is asked. */
+/** Invalid usage is reported before any prompt. */
 const MISUSE: readonly Row[] = [
   { args: ['user', 'add', 'bob'], code: 2, says: /--password-stdin/ },
   { args: ['user', 'add', ''], code: 2 },
@@ -153,7 +153,7 @@ const withoutDigest = ({ stdout, ...rest }: Revocation): Revocation => ({
 const SECRETS = [...Object.values(PASSWORDS), ADMIN_PASSWORD]
 
 for (const [word, rows] of Map.groupBy(ROWS, ({ args }) => args[0] ?? '')) {
-  it(`cardea ${word}: over a store that rests as through a server that runs, and without any password shown`, async (t) => {
+  it(`cardea ${word}: the same with and without a running server, and no password is printed`, async (t) => {
     const [resting, served] = [makeManaged(t), makeManaged(t)]
     const server = await served.serve()
     const [alone, through] = await Promise.all([runRows(resting, rows), runRows(served, rows)])
@@ -165,7 +165,7 @@ for (const [word, rows] of Map.groupBy(ROWS, ({ args }) => args[0] ?? '')) {
   })
 }
 
-it('wrong use ends with 2, an unknown option with 3, and help with 0', async (t) => {
+it('invalid usage exits with 2, an unknown option with 3, help with 0', async (t) => {
   const managed = makeManaged(t)
   await Promise.all(MISUSE.map((row) => runRow(managed, row)))
   assert.deepEqual(readdirSync(managed.folder), ['local.ini'], 'no store was opened')
@@ -177,7 +177,7 @@ const FORMS = [
   { form: 'document', stored: /"pbkdf2_prf": "sha",\n(?:.*\n)*.*"iterations": 7,/ },
 ]
 
-it('hash prints each stored form, and takes the password from standard input alone', async (t) => {
+it('hash prints each stored form and reads the password from standard input only', async (t) => {
   const managed = makeManaged(t)
   const words = ['hash', '--password-stdin', '--prf', 'sha', '--iterations', '7']
   for (const { form, stored } of FORMS) {

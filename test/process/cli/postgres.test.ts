@@ -9,7 +9,7 @@ import { signsIn, stop } from '../../support/process.ts'
 const postgres = await connectPostgres()
 after(() => postgres.stop())
 
-test('a shared store: commands find the server beside its configuration, and work without one', async (t) => {
+test('a shared store: commands find the server by its configuration, and work without one', async (t) => {
   const url = await postgres.createPlace()
   const config = `[store]\nurl = ${url}\n[chttpd]\nport = 0\n[server]\nendpoint = none\n[chttpd_auth]\niterations = 1\n[admins]\nadmin = pw\n`
   const { cardea, serve, folder } = makeManaged(t, config)

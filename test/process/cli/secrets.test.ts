@@ -32,7 +32,7 @@ function makeWithSecrets(t: TestContext, config = CONFIG): Managed {
 const listSecrets = ({ folder }: Managed) => readdirSync(join(folder, 'tokens'))
 
 describe('cardea secret create', () => {
-  it('writes a private file, shows its hash and never its content', async (t) => {
+  it('writes a private file and prints its hash, never its content', async (t) => {
     const managed = makeWithSecrets(t)
     const { code, stdout } = await managed.cardea(['secret', 'create', 'new.key'])
     const path = join(managed.folder, 'new.key')
@@ -49,7 +49,7 @@ describe('cardea secret create', () => {
     assert.deepEqual([code, /is there already/.test(stderr)], [7, true])
     assert.equal(readFileSync(join(managed.folder, 'tokens', '1.key'), 'utf8'), SECRET)
   })
-  it('lengths no server takes are refused', async (t) => {
+  it('rejects invalid lengths', async (t) => {
     const managed = makeWithSecrets(t)
     for (const length of ['0', '15', '33', 'x']) {
       assert.equal((await managed.cardea(['secret', 'create', 'x', '--length', length])).code, 2, length)
@@ -64,7 +64,7 @@ describe('cardea secret create', () => {
 })
 
 describe('cardea secret list', () => {
-  it('names, use, kind and hash', async (t) => {
+  it('prints names, use, kind and hash', async (t) => {
     const managed = makeWithSecrets(t)
     writeFileSync(join(managed.folder, 'tokens', '2.key'), 'another one')
     writeFileSync(join(managed.folder, 'tokens', '3.key'), '')
@@ -92,7 +92,7 @@ describe('cardea secret list', () => {
 })
 
 describe('cardea secret rotate', () => {
-  it('step by step, with a server that is told', async (t) => {
+  it('step by step, with a server that reloads', async (t) => {
     const managed = makeWithSecrets(t)
     const server = await managed.serve()
     const ask = createAsk(server.multiModel)
@@ -135,14 +135,14 @@ describe('cardea secret rotate', () => {
       )
     }
   })
-  it('a server that reads another folder is noticed', async (t) => {
+  it('reports a server that reads another folder', async (t) => {
     const [mine, other] = [makeWithSecrets(t), makeWithSecrets(t)]
     const server = await other.serve()
     const { code, stderr } = await mine.cardea(['secret', 'rotate', '--reload', server.multiModel])
     assert.deepEqual([code, /holds other secrets than this folder/.test(stderr)], [1, true])
     await stop(server)
   })
-  it('a server that is not there', async (t) => {
+  it('reports an unreachable server', async (t) => {
     const managed = makeWithSecrets(t)
     const { code, stderr } = await managed.cardea(['secret', 'rotate', '--reload', 'http://127.0.0.1:1'])
     assert.deepEqual([code, /^http:\/\/127\.0\.0\.1:1 cannot be reached/.test(stderr)], [1, true])
@@ -158,7 +158,7 @@ describe('cardea secret rotate', () => {
 })
 
 describe('cardea token', () => {
-  it('of a user, and of a superuser, as a server believes them', async (t) => {
+  it('creates tokens of a user and of a superuser that a server accepts', async (t) => {
     const managed = makeWithSecrets(t)
     const server = await managed.serve()
     const ask = createAsk(server.multiModel)
@@ -169,7 +169,7 @@ describe('cardea token', () => {
     assert.equal(await status('/_admin/server/jwt', await make('--superuser', '--expires', 'never')), 200)
     const narrow = await make('--superuser', '--paths', '/_api/version')
     assert.deepEqual([await status('/_api/version', narrow), await status('/_admin/version', narrow)], [200, 401])
-    assert.equal(await status('/_api/version', await make('--user', 'nobody')), 401)
+    assert.equal(await status('/_api/version', await make('--user', 'unknown')), 401)
     await stop(server)
   })
 
@@ -177,9 +177,9 @@ describe('cardea token', () => {
     { name: 'whose', args: ['create'], code: 2, says: /Give --user NAME or --superuser/ },
     { name: 'both', args: ['create', '--user', 'a', '--superuser'], code: 2, says: /cannot be used with/ },
     { name: 'an empty name', args: ['create', '--user', ''], code: 2, says: /must not be empty/ },
-    { name: 'a time nobody knows', args: ['create', '--superuser', '--expires', '1y'], code: 2, says: /30d, or never/ },
-    { name: 'no time', args: ['create', '--superuser', '--expires', '0'], code: 2, says: /30d, or never/ },
-    { name: 'no path', args: ['create', '--superuser', '--paths', 'x'], code: 2, says: /begin with a slash/ },
+    { name: 'an unknown time', args: ['create', '--superuser', '--expires', '1y'], code: 2, says: /30d, or never/ },
+    { name: 'a missing time', args: ['create', '--superuser', '--expires', '0'], code: 2, says: /30d, or never/ },
+    { name: 'a missing path', args: ['create', '--superuser', '--paths', 'x'], code: 2, says: /begin with a slash/ },
     {
       name: 'rubbish',
       args: ['show', 'rubbish'],
@@ -188,14 +188,14 @@ describe('cardea token', () => {
     },
   ]
   for (const { name, args, code, says } of rows) {
-    it(`${name} is refused`, async (t) => {
+    it(`rejects ${name}`, async (t) => {
       const ended = await makeWithSecrets(t).cardea(['token', ...args])
       assert.equal(ended.code, code)
       assert.match(ended.stdout + ended.stderr, says)
     })
   }
 
-  it('show: decodes, verifies, says why not', async (t) => {
+  it('show decodes and verifies a token, and says what is wrong', async (t) => {
     const managed = makeWithSecrets(t)
     const make = async (...args: string[]) => (await managed.cardea(['token', 'header', ...args])).stdout
     const good = await managed.cardea(['token', 'show', '--json'], await make('--user', 'ann', '--expires', '90s'))
@@ -207,7 +207,7 @@ describe('cardea token', () => {
     const bad = await managed.cardea(['token', 'show'], token)
     assert.deepEqual([bad.code, bad.stderr], [1, 'Not good: none of the secrets signed it.\n'])
   })
-  it('without a secret there is nothing to sign with', async (t) => {
+  it('create fails without a secret', async (t) => {
     const managed = makeWithSecrets(t, CONFIG.replace('jwt-secret-folder = tokens\n', ''))
     const { code, stderr } = await managed.cardea(['token', 'create', '--superuser'])
     assert.deepEqual([code, /^No secret of tokens is configured/.test(stderr)], [1, true])
@@ -215,7 +215,7 @@ describe('cardea token', () => {
 })
 
 describe('cardea config set, while no server runs', () => {
-  it('takes no secret for cookies that signs tokens', async (t) => {
+  it('rejects a cookie secret that signs tokens', async (t) => {
     const managed = makeWithSecrets(t)
     const words = ['config', 'set', 'chttpd_auth.secret', '--value-stdin']
     const refused = await managed.cardea(words, SECRET)

@@ -8,7 +8,7 @@ import { ADMIN_PASSWORD, makeManaged } from '../../support/managed.ts'
 import { get, run, signsIn, start, stop } from '../../support/process.ts'
 import { makeFolder } from '../../support/scope.ts'
 
-it('what a command changes through a running server holds at both doors when it has ended', async (t) => {
+it('a change through a running server is in effect at both doors when the command ends', async (t) => {
   const { cardea, serve } = makeManaged(t)
   const { document, multiModel } = await serve()
   const ann = ['ann', 'pw'] as const
@@ -35,7 +35,7 @@ it('what a command changes through a running server holds at both doors when it 
   assert.equal((await get(document)).status, 200)
 })
 
-it('what was changed over a store that rests holds when the server starts', async (t) => {
+it('a change without a server is in effect when the server starts', async (t) => {
   const { cardea, serve } = makeManaged(t)
   await cardea(['user', 'add', 'ann', '--password-stdin'], 'pw')
   await cardea(['admin', 'add', 'root', '--password-stdin'], 'rootpw')
@@ -48,7 +48,7 @@ it('what was changed over a store that rests holds when the server starts', asyn
   assert.equal((await get(document)).status, 401)
 })
 
-it('the first administrator can be made before there is any', async (t) => {
+it('the first administrator can be created', async (t) => {
   const { cardea, serve } = makeManaged(
     t,
     '[store]\nurl = sqlite:cardea.db\n[chttpd]\nport = 0\n[server]\nendpoint = tcp://127.0.0.1:0\n',
@@ -59,7 +59,7 @@ it('the first administrator can be made before there is any', async (t) => {
 })
 
 describe('--url', () => {
-  it('speaks to a server at either door, as an administrator', async (t) => {
+  it('uses a server at either door, as an administrator', async (t) => {
     const { cardea, serve, folder } = makeManaged(t)
     const { document, multiModel } = await serve()
     const file = (text: string) => {
@@ -77,8 +77,8 @@ describe('--url', () => {
     const args = (text: string) => ['user', 'list', '--url', document, '--credentials', file(text)]
     const refused = [
       { row: 'a wrong password', text: 'admin:wrong', says: /incorrect/ },
-      { row: 'no administrator', text: 'ann:pw', says: /needs an administrator/ },
-      { row: 'no credential at all', text: 'nothing', says: /name:password/ },
+      { row: 'a user who is not an administrator', text: 'ann:pw', says: /needs an administrator/ },
+      { row: 'no credential', text: 'nothing', says: /name:password/ },
     ]
     for (const { row, text, says } of refused) {
       const { code, stderr } = await cardea(args(text))
@@ -89,7 +89,7 @@ describe('--url', () => {
     assert.equal((await cardea(wrong)).stderr, 'Name or password is incorrect.\n')
   })
 
-  it('is refused where it holds a password, or is none', async (t) => {
+  it('rejects a URL with a password, and an invalid one', async (t) => {
     const { cardea } = makeManaged(t)
     for (const url of ['http://admin:pw@127.0.0.1:1', 'localhost:5984', 'ftp://x', 'http://127.0.0.1:1/path']) {
       const { code, stderr } = await cardea(['user', 'list', '--url', url])
@@ -101,7 +101,7 @@ describe('--url', () => {
     assert.match(stderr, /not a terminal.*--credentials/)
   })
 
-  it('says so where nobody answers, or something else does', async (t) => {
+  it('reports an unreachable server, and one that is not Cardea', async (t) => {
     const { cardea, folder } = makeManaged(t)
     const credentials = join(folder, 'credentials')
     writeFileSync(credentials, 'admin:pw')
@@ -111,17 +111,17 @@ describe('--url', () => {
     const address = stranger.address()
     const port = typeof address === 'object' ? address?.port : 0
     const to = (place: string) => cardea(['user', 'list', '--url', place, '--credentials', credentials])
-    const nobody = await to('http://127.0.0.1:1')
-    assert.equal(nobody.code, 1)
-    assert.match(nobody.stderr, /cannot be reached/)
+    const unreachable = await to('http://127.0.0.1:1')
+    assert.equal(unreachable.code, 1)
+    assert.match(unreachable.stderr, /cannot be reached/)
     const other = await to(`http://127.0.0.1:${port}`)
     assert.equal(other.code, 1)
     assert.match(other.stderr, /not the control API/)
   })
 })
 
-describe('nothing works behind a running server', { concurrency: true }, () => {
-  it('a server that runs and does not answer is an error', async (t) => {
+describe('no command opens the store of a running server', { concurrency: true }, () => {
+  it('a running server that does not respond is an error', async (t) => {
     const { cardea, serve } = makeManaged(t)
     const server = await serve()
     server.child.kill('SIGSTOP')
@@ -132,7 +132,7 @@ describe('nothing works behind a running server', { concurrency: true }, () => {
     assert.equal((await cardea(['user', 'list', '--json'])).stdout, '[]\n')
   })
 
-  it('a store that another process holds is an error, for commands and for servers', async (t) => {
+  it('a store locked by another process is an error for commands and servers', async (t) => {
     const { cardea, folder } = makeManaged(t)
     const lock = await lockStore(`sqlite:${join(folder, 'cardea.db')}`, 0)
     assert.ok(lock)
@@ -152,7 +152,7 @@ describe('nothing works behind a running server', { concurrency: true }, () => {
     assert.equal((await cardea(['user', 'list'])).code, 0, 'the first is not disturbed')
   })
 
-  it('commands at the same moment wait for each other, and lose nothing', async (t) => {
+  it('commands at the same time wait for each other and lose nothing', async (t) => {
     const { cardea } = makeManaged(t)
     const names = ['a', 'b', 'c', 'd']
     const ended = await Promise.all(names.map((name) => cardea(['user', 'add', name, '--no-password'])))
@@ -168,7 +168,7 @@ describe('nothing works behind a running server', { concurrency: true }, () => {
     )
   })
 
-  it('after a server was killed its socket and lock are in nobody’s way', async (t) => {
+  it('socket and lock of a killed server do not block the next', async (t) => {
     const { cardea, serve, folder } = makeManaged(t)
     const server = await serve()
     server.child.kill('SIGKILL')
@@ -180,7 +180,7 @@ describe('nothing works behind a running server', { concurrency: true }, () => {
   })
 })
 
-it('the socket is its owner’s alone, and gone with the server', async (t) => {
+it('the socket is private to its owner and removed with the server', async (t) => {
   const { serve, folder } = makeManaged(t)
   const socket = join(folder, 'cardea.db.sock')
   chmodSync(folder, 0o755)
@@ -190,7 +190,7 @@ it('the socket is its owner’s alone, and gone with the server', async (t) => {
   assert.equal(existsSync(socket), false)
 })
 
-it('too long a path finds its server too', async (t) => {
+it('a path that is too long for a socket finds its server too', async (t) => {
   const folder = join(makeFolder(t), 'x'.repeat(120))
   mkdirSync(folder)
   const { cardea, serve } = makeManaged(
@@ -204,7 +204,7 @@ it('too long a path finds its server too', async (t) => {
   assert.equal((await cardea(['user', 'show', 'ann'])).code, 0)
 })
 
-it('without --config a command finds what cardea start made, and makes nothing where there is nothing', async (t) => {
+it('without --config a command uses the folder of cardea start, and creates nothing', async (t) => {
   const cwd = makeFolder(t)
   const nowhere = await run(t, ['user', 'list'], { cwd })
   assert.equal(nowhere.code, 1)
