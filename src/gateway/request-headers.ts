@@ -81,7 +81,8 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
     const hopNames = listConnectionNames(raw)
     const kept: string[] = []
     for (let i = 0; i + 1 < raw.length; i += 2) {
-      const [name = '', value = ''] = [raw[i], raw[i + 1]]
+      const name = raw[i] as string
+      const value = raw[i + 1] as string
       const fate = findFate(name)
       if (fate === 'authorization') {
         // even if `Connection` names it: an authenticated request must not become anonymous

@@ -43,7 +43,8 @@ export function filterResponseHeaders(
   const kept: HeaderPair[] = []
   let length: HeaderPair | undefined
   for (let i = 0; i + 1 < texts.length; i += 2) {
-    const [name = '', value = ''] = [texts[i], texts[i + 1]]
+    const name = texts[i] as string
+    const value = texts[i + 1] as string
     const lower = name.toLowerCase()
     const fate = fateOf(lower)
     if (fate === 'coding' && value.toLowerCase() !== 'chunked') return undefined

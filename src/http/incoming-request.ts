@@ -23,7 +23,7 @@ const ID_DIGITS = 10
 
 /**
  * Random, because a counter would disclose how many requests there were. The id is for logs and protects nothing, so
- * it need not be unpredictable: `randomBytes` took 5 % of the CPU time of a forwarded request.
+ * it need not be unpredictable: with `randomBytes` a forwarded request takes 86 instead of 83 µs (measured as in reply.ts).
  */
 const createId = (): string =>
   Math.floor(Math.random() * 16 ** ID_DIGITS)

@@ -22,7 +22,8 @@ function createRotation<T>({ first, isSame, toGraceSeconds, maxRetired, clock }:
   return {
     current: () => current,
     /** The current value first. */
-    accepted: (): readonly T[] => [current, ...listRetired().map(({ value }) => value)],
+    accepted: (): readonly T[] =>
+      retired.length === 0 ? [current] : [current, ...listRetired().map(({ value }) => value)],
     replace(next: T): void {
       if (isSame(current, next)) return
       const until = nowSeconds(clock) + toGraceSeconds(current)
