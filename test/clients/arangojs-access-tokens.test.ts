@@ -3,17 +3,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Database } from 'arangojs'
 import { isArangoError } from 'arangojs/errors'
-import { createTestCardea } from '../../src/index.ts'
 import { now } from '../support/multi-model.ts'
 import type { Scope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
 const PASSWORD = 'testpass123'
 
 /** The administrator, a plain user, and one who may write the system database. */
 async function open(t: Scope) {
-  const cardea = await createTestCardea()
-  t.after(() => cardea.close())
-  const url = (await cardea.listen()).multiModel[0] ?? ''
+  const { multiModel: url } = await startServer(t)
   const connect = (): Database => {
     const db = new Database({ url })
     t.after(() => db.close())

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { toFlags } from '../../src/config/flags.ts'
-import { createTestCardea } from '../../src/index.ts'
 import { loadStoredConfiguration } from '../../src/live-config/load.ts'
 import { ADMIN, send } from '../support/request.ts'
+import { startServer } from '../support/server.ts'
 
 const inputOf = (url: string) => ({
   flags: { configs: [], flags: toFlags({ store: { url } }), problems: [] },
@@ -16,9 +16,7 @@ const inputOf = (url: string) => ({
 
 test('reads run-time settings with their source, also while a server is running', async (t) => {
   const url = `sqlite:${join(mkdtempSync(join(tmpdir(), 'cardea-')), 'cardea.db')}`
-  const cardea = await createTestCardea({ options: { store: { url } } })
-  t.after(() => cardea.close())
-  const [document = ''] = (await cardea.listen()).document
+  const { document } = await startServer(t, { store: { url } })
   await send(document, {
     method: 'PUT',
     path: '/_node/_local/_config/chttpd_auth/timeout',

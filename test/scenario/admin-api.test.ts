@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { createTestCardea } from '../../src/index.ts'
 import { ADMIN, AS_ADMIN, basic, send } from '../support/request.ts'
 import { type Row, runRows } from '../support/rows.ts'
-import type { DoorName } from '../support/server.ts'
+import { type DoorName, startServer } from '../support/server.ts'
 
 const API = '/_cardea/api'
 const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -229,9 +229,7 @@ test('rejects a user, whatever its grants and roles', async (t) => {
 })
 
 test('no reply contains a password or its hash', async (t) => {
-  const cardea = await createTestCardea()
-  t.after(cardea.close)
-  const url = (await cardea.listen()).document[0] ?? ''
+  const { document: url } = await startServer(t)
   await send(url, post('/users', { name: 'ann', password: 'opensesame' }))
   for (const path of ['/users', '/users/ann', '/administrators', '/settings', '/health']) {
     const { status, body } = await send(url, { path: `${API}${path}`, headers: ADMIN })
@@ -241,9 +239,7 @@ test('no reply contains a password or its hash', async (t) => {
 })
 
 test('lists users page by page up to the last', async (t) => {
-  const cardea = await createTestCardea()
-  t.after(cardea.close)
-  const url = (await cardea.listen()).document[0] ?? ''
+  const { document: url } = await startServer(t)
   const names = ['a', 'a/b', 'ä', '.', 'z%2Fz']
   for (const name of names) assert.equal((await send(url, post('/users', { name }))).status, 200, name)
   const seen: string[] = []

@@ -24,11 +24,11 @@ export interface Managed {
   /** Everything any process of this folder has printed, and every argument it was given. */
   readonly traces: string[]
   /** `cardea …` with the configuration of this folder. */
-  cardea(args: readonly string[], input?: string): Promise<Revocation>
+  cardea(args: readonly string[], input?: string): Promise<CommandResult>
   serve(): Promise<Serving>
 }
 
-export interface Revocation {
+export interface CommandResult {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string

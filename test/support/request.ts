@@ -23,7 +23,9 @@ export interface Reply {
   header(name: string): string | undefined
 }
 
-export type Ask = (method: string, path: string, more?: Omit<Request, 'method' | 'path'>) => Promise<Reply>
+export type RequestDetails = Omit<Request, 'method' | 'path'>
+
+export type Ask = (method: string, path: string, details?: RequestDetails) => Promise<Reply>
 
 export const basic = (name: string, password: string): string =>
   `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
@@ -51,8 +53,8 @@ export function send(base: string, { as, method = 'GET', path, headers = {}, bod
 
 export const createAsk =
   (url: string): Ask =>
-  (method, path, more) =>
-    send(url, { method, path, ...more })
+  (method, path, details) =>
+    send(url, { method, path, ...details })
 
 const toReply = (response: IncomingMessage, body: string): Reply => ({
   status: response.statusCode ?? 0,

@@ -1,8 +1,8 @@
 /** Tests as rows: a request and the response that is expected. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { type Reply, type Request, send } from './request.ts'
-import type { Scope } from './scope.ts'
+import { createSharedScope, type Scope } from './scope.ts'
 import { type AnyOptions, type DoorName, type Server, startServer } from './server.ts'
 
 export interface Row extends Request {
@@ -47,15 +47,6 @@ export function runRows(door: DoorName, rows: readonly Row[], { prepare, isSepar
       compare(await send(server[door], request), expect)
     })
   }
-}
-
-/** Ends with the suite, also for what is started inside of one of its tests. */
-function createSharedScope(): Scope {
-  const works: (() => unknown)[] = []
-  after(async () => {
-    for (const work of works) await work()
-  })
-  return { after: (work) => works.push(work) }
 }
 
 function compare(reply: Reply, expected: Expected): void {

@@ -1,10 +1,20 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after } from 'node:test'
 
 /** What a test or a suite gives to clean up after itself. */
 export interface Scope {
   after(work: () => unknown): void
+}
+
+/** Ends with the file or suite that calls this, also for work that one of its tests begins. */
+export function createSharedScope(): Scope {
+  const works: (() => unknown)[] = []
+  after(async () => {
+    for (const work of works) await work()
+  })
+  return { after: (work) => works.push(work) }
 }
 
 /** An empty folder, removed with its scope. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { it } from 'node:test'
-import { ADMIN_PASSWORD, type Managed, makeManaged, type Revocation } from '../../support/managed.ts'
+import { ADMIN_PASSWORD, type CommandResult, type Managed, makeManaged } from '../../support/managed.ts'
 import { stop } from '../../support/process.ts'
 
 interface Row {
@@ -127,7 +127,7 @@ const MISUSE: readonly Row[] = [
   { args: ['user', 'add', '--help'], code: 0, says: /Exit codes:\n {2}0 {2}success/ },
 ]
 
-async function runRow({ cardea }: Managed, { args, input, code, says }: Row): Promise<Revocation> {
+async function runRow({ cardea }: Managed, { args, input, code, says }: Row): Promise<CommandResult> {
   const ended = await cardea(args, input)
   const row = `cardea ${args.join(' ')}\n${ended.stdout}${ended.stderr}`
   assert.equal(ended.code, code, row)
@@ -138,14 +138,14 @@ async function runRow({ cardea }: Managed, { args, input, code, says }: Row): Pr
 }
 
 /** One after the other; what they print is given back to be compared. */
-async function runRows(managed: Managed, rows: readonly Row[]): Promise<readonly Revocation[]> {
-  const endings: Revocation[] = []
+async function runRows(managed: Managed, rows: readonly Row[]): Promise<readonly CommandResult[]> {
+  const endings: CommandResult[] = []
   for (const row of rows) endings.push(await runRow(managed, row))
   return endings
 }
 
 /** A revision covers the salt of the password, which is random. */
-const withoutDigest = ({ stdout, ...rest }: Revocation): Revocation => ({
+const withoutDigest = ({ stdout, ...rest }: CommandResult): CommandResult => ({
   ...rest,
   stdout: stdout.replace(/\b(\d+)-[0-9a-f]{32}\b/g, '$1-…'),
 })

@@ -1,10 +1,9 @@
 // Changes that a page of another origin could make with the credentials of the browser.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTestCardea } from '../../../src/index.ts'
 import { type Request, send } from '../../support/request.ts'
 import { type Row, runRows } from '../../support/rows.ts'
-import type { AnyOptions } from '../../support/server.ts'
+import { type AnyOptions, startServer } from '../../support/server.ts'
 
 const EVIL = 'https://evil.example'
 const APP = 'https://app.example'
@@ -45,9 +44,7 @@ runRows('document', [
 const RELOAD = '/_node/_local/_config/_reload'
 
 test('a change from another origin with a cookie or a remembered password is rejected, on any path', async (t) => {
-  const cardea = await createTestCardea()
-  t.after(() => cardea.close())
-  const [door = ''] = (await cardea.listen()).document
+  const { document: door } = await startServer(t)
   const [cookie = ''] = ((await send(door, signIn({}))).lines['set-cookie']?.[0] ?? '').split(';')
   const basic = `Basic ${Buffer.from('admin:adminpw').toString('base64')}`
   for (const credential of [{ Cookie: cookie }, { Authorization: basic }]) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { CardeaOptions } from '../../../src/index.ts'
-import { createUsersServer, type JsonResponse, type RequestOptions } from './users-server.ts'
+import type { Reply, RequestDetails } from '../../support/request.ts'
+import { createUsersServer } from './users-server.ts'
 
 export interface Credentials {
   readonly name?: string
@@ -24,9 +25,9 @@ export const HANDLERS = ['jwt', 'proxy', 'cookie', 'default']
 export function createSessionServer(options: CardeaOptions = {}) {
   const server = createUsersServer(options)
   const { ask } = server
-  const post = (body: unknown, options: RequestOptions & { readonly query?: string } = {}): Promise<JsonResponse> =>
+  const post = (body: unknown, options: RequestDetails & { readonly query?: string } = {}): Promise<Reply> =>
     ask('POST', `/_session${options.query ?? ''}`, { as: '', body, ...options })
-  const fetchIdentity = async (options: RequestOptions = {}): Promise<Who> => {
+  const fetchIdentity = async (options: RequestDetails = {}): Promise<Who> => {
     const { status, json, body } = await ask('GET', '/_session', { as: '', ...options })
     assert.equal(status, 200, body)
     return { ...json.userCtx, by: json.info.authenticated }
@@ -42,7 +43,7 @@ export function createSessionServer(options: CardeaOptions = {}) {
       assert.equal(answer.status, 200, answer.body)
       return cookieOf(answer)
     },
-    end: (cookie: string, options: RequestOptions = {}) =>
+    end: (cookie: string, options: RequestDetails = {}) =>
       ask('DELETE', '/_session', {
         as: '',
         ...options,
@@ -52,13 +53,13 @@ export function createSessionServer(options: CardeaOptions = {}) {
 }
 
 /** The only Set-Cookie header. */
-export function lineOf(answer: JsonResponse): string {
+export function lineOf(answer: Reply): string {
   const lines = answer.lines['set-cookie'] ?? []
   assert.equal(lines.length, 1, `${answer.status} ${answer.body}`)
   return lines[0] ?? ''
 }
 
-export const cookieOf = (answer: JsonResponse): string => /^AuthSession=([^;]*)/.exec(lineOf(answer))?.[1] ?? ''
+export const cookieOf = (answer: Reply): string => /^AuthSession=([^;]*)/.exec(lineOf(answer))?.[1] ?? ''
 
 export const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 

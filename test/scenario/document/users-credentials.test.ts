@@ -3,14 +3,8 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { request } from 'node:http'
 import { test } from 'node:test'
-import {
-  ANONYMOUS,
-  assertRefused,
-  createUsersServer,
-  type JsonResponse,
-  pathOf,
-  type RequestOptions,
-} from './users-server.ts'
+import type { Reply, RequestDetails } from '../../support/request.ts'
+import { ANONYMOUS, assertRefused, createUsersServer, pathOf } from './users-server.ts'
 
 const SECRET = 'the secret of a token issuer'
 const server = createUsersServer({
@@ -26,22 +20,22 @@ function toToken(claims: object): string {
   return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
 }
 
-const byToken = (claims: object): RequestOptions => ({
+const byToken = (claims: object): RequestDetails => ({
   as: ANONYMOUS,
   headers: { Authorization: `Bearer ${toToken(claims)}` },
 })
 
-async function openSession(options: RequestOptions): Promise<RequestOptions> {
+async function openSession(options: RequestDetails): Promise<RequestDetails> {
   const answer = await ask('POST', '/_session', options)
   assert.equal(answer.status, 200, answer.body)
   const [cookie = ''] = (answer.lines['set-cookie']?.[0] ?? '').split(';')
   return { as: ANONYMOUS, headers: { Cookie: cookie } }
 }
 
-const openByPassword = (name: string): Promise<RequestOptions> =>
+const openByPassword = (name: string): Promise<RequestDetails> =>
   openSession({ as: ANONYMOUS, body: { name, password: `${name}-pw` } })
 
-async function change(name: string, members: object, options: RequestOptions): Promise<JsonResponse> {
+async function change(name: string, members: object, options: RequestDetails): Promise<Reply> {
   const { json } = await get(name)
   return ask('PUT', pathOf(name), { ...options, body: { ...json, ...members } })
 }
@@ -85,7 +79,7 @@ test('a token with the role _admin acts as an administrator', async () => {
 
 test('an administrator token can set the passwords of other users, not that of its own name', async () => {
   const token = byToken({ sub: 'admin', '_couchdb.roles': ['_admin'] })
-  const put = (name: string, options: RequestOptions) =>
+  const put = (name: string, options: RequestDetails) =>
     ask('PUT', `/_node/_local/_config/admins/${name}`, { ...options, body: '"another-pw"' })
   assertRefused(await put('admin', token), 403, 'forbidden', NEEDS_PASSWORD)
   assertRefused(await ask('DELETE', '/_node/_local/_config/admins/admin', token), 403, 'forbidden', NEEDS_PASSWORD)
@@ -157,7 +151,7 @@ test('a session older than auth.reauthenticate-after also needs the current pass
   const again = await change('fay', { password: 'new' }, session)
   assert.deepEqual([again.status, again.json.error], [403, 'forbidden'])
   assert.match(again.json.reason, /send the current password as well/)
-  const withPassword = (password: string): RequestOptions => ({
+  const withPassword = (password: string): RequestDetails => ({
     ...session,
     headers: { ...session.headers, Authorization: `Basic ${Buffer.from(`fay:${password}`).toString('base64')}` },
   })
@@ -167,7 +161,7 @@ test('a session older than auth.reauthenticate-after also needs the current pass
 })
 
 /** Resolves when the feed has started. `ended` resolves with how it ended. */
-async function openFeed({ headers = {} }: RequestOptions): Promise<{ ended: Promise<string> }> {
+async function openFeed({ headers = {} }: RequestDetails): Promise<{ ended: Promise<string> }> {
   const { url } = await server.started
   return new Promise((resolve, reject) => {
     const path = '/_users/_changes?feed=continuous&since=now&heartbeat=60000'

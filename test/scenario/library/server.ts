@@ -2,30 +2,18 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { type Cardea, type CardeaOptions, createTestCardea } from '../../../src/index.ts'
-import { ADMIN, send } from '../../support/request.ts'
+import type { CardeaOptions } from '../../../src/index.ts'
+import { ADMIN, AS_ADMIN, send } from '../../support/request.ts'
 import type { Scope } from '../../support/scope.ts'
+import { type Server, startServer } from '../../support/server.ts'
 import { mintClassic, nowSeconds } from '../document/session-server.ts'
 
-export interface LibraryServer {
-  readonly cardea: Cardea
-  readonly document: string
-  readonly multiModel: string
-}
-
 /** A Cardea with the user `ada`. */
-export async function openCardea(scope: Scope, options: CardeaOptions = {}): Promise<LibraryServer> {
-  const cardea = await createTestCardea({ options })
-  scope.after(() => cardea.close())
-  const { document, multiModel } = await cardea.listen()
-  const base = document[0] ?? ''
-  await send(base, {
-    method: 'PUT',
-    path: '/_users/org.couchdb.user:ada',
-    headers: { ...ADMIN, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ name: 'ada', password: 'pw', roles: ['reader'], type: 'user' }),
-  })
-  return { cardea, document: base, multiModel: multiModel[0] ?? '' }
+export async function openCardea(scope: Scope, options: CardeaOptions = {}): Promise<Server> {
+  const server = await startServer(scope, options)
+  const body = { name: 'ada', password: 'pw', roles: ['reader'], type: 'user' }
+  await send(server.document, { as: AS_ADMIN, method: 'PUT', path: '/_users/org.couchdb.user:ada', body })
+  return server
 }
 
 export async function serve(scope: Scope, listener: RequestListener): Promise<string> {

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { CardeaError } from '../../../src/index.ts'
 import { send } from '../../support/request.ts'
-import { type LibraryServer, openCardea, serve } from './server.ts'
+import type { Server } from '../../support/server.ts'
+import { openCardea, serve } from './server.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
 /** The session cookie of a sign-in at the document door. */
-async function signInAtDocument({ document }: LibraryServer): Promise<string> {
+async function signInAtDocument({ document }: Server): Promise<string> {
   const body = JSON.stringify({ name: 'ada', password: 'pw' })
   const headers = { ...JSON_TYPE, 'User-Agent': 'browser/1' }
   const answer = await send(document, { method: 'POST', path: '/_session', headers, body })
@@ -15,16 +16,16 @@ async function signInAtDocument({ document }: LibraryServer): Promise<string> {
 }
 
 /** The token of a sign-in at the multi-model door. */
-async function signInAtMultiModel({ multiModel }: LibraryServer): Promise<string> {
+async function signInAtMultiModel({ multiModel }: Server): Promise<string> {
   const body = JSON.stringify({ username: 'ada', password: 'pw' })
   const answer = await send(multiModel, { method: 'POST', path: '/_open/auth', headers: JSON_TYPE, body })
   return `bearer ${JSON.parse(answer.body).jwt}`
 }
 
-const whoIs = async ({ document }: LibraryServer, headers: Record<string, string>): Promise<string | null> =>
+const whoIs = async ({ document }: Server, headers: Record<string, string>): Promise<string | null> =>
   JSON.parse((await send(document, { path: '/_session', headers })).body).userCtx.name
 
-const statusAt = async ({ multiModel }: LibraryServer, Authorization: string): Promise<number> =>
+const statusAt = async ({ multiModel }: Server, Authorization: string): Promise<number> =>
   (await send(multiModel, { path: '/_api/user/ada', headers: { Authorization } })).status
 
 describe('cardea.sessions', () => {
