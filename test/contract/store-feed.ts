@@ -24,7 +24,7 @@ export const FEED_TESTS: StoreTests = {
     assert.deepEqual([await store.sequence(), await store.changesSince(0, 10)], [0, []])
   },
 
-  async 'every kind of change is told in order'({ store }) {
+  async 'every kind of change is listed in order'({ store }) {
     await createIn(store, 'alice')
     await createIn(store, 'bob')
     await store.endSession({ id: 'cafe', name: 'bob', expiresAt: 10 })
@@ -72,7 +72,7 @@ export const FEED_TESTS: StoreTests = {
     }
   },
 
-  async 'a write wakes whoever wants to be woken'({ store }) {
+  async 'a write wakes every listener'({ store }) {
     const { promise, resolve } = Promise.withResolvers<void>()
     const stop = store.onWake(resolve)
     await createIn(store, 'alice')

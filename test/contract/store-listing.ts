@@ -16,14 +16,14 @@ const RANGES: readonly [row: string, range: Omit<UserRange, 'limit'> & { limit?:
   ['limit, descending', { limit: 2, descending: true }, ['🦊', '｡']],
   ['from', { from: at('b') }, ['b', 'z', 'é', '｡', '🦊']],
   ['beyond', { from: beyond('b') }, ['z', 'é', '｡', '🦊']],
-  ['from a name nobody has', { from: at('aa') }, ['ab', 'b', 'z', 'é', '｡', '🦊']],
+  ['from an unknown name', { from: at('aa') }, ['ab', 'b', 'z', 'é', '｡', '🦊']],
   ['to', { to: at('ab') }, ['B', 'a', 'a!', 'ab']],
   ['to, exclusive', { to: beyond('ab') }, ['B', 'a', 'a!']],
   ['from and to', { from: at('a'), to: at('b') }, ['a', 'a!', 'ab', 'b']],
   ['between', { from: beyond('a'), to: beyond('b') }, ['a!', 'ab']],
   ['one', { from: at('b'), to: at('b') }, ['b']],
   ['none', { from: at('b'), to: beyond('b') }, []],
-  ['the wrong way round', { from: at('b'), to: at('a') }, []],
+  ['from after to', { from: at('b'), to: at('a') }, []],
   ['descending from and to', { from: at('b'), to: at('a'), descending: true }, ['b', 'ab', 'a!', 'a']],
   ['descending between', { from: beyond('b'), to: beyond('a'), descending: true }, ['ab', 'a!']],
   ['from U+0000 within', { from: at('a\0zzz') }, ['a!', 'ab', 'b', 'z', 'é', '｡', '🦊']],
@@ -31,7 +31,7 @@ const RANGES: readonly [row: string, range: Omit<UserRange, 'limit'> & { limit?:
   ['descending from U+0000 within', { from: beyond('a\0x'), descending: true }, ['a', 'B']],
   ['from the highest code point', { from: at('\u{10ffff}') }, []],
   ['to the highest code point', { from: at('é'), to: at('\u{10ffff}') }, ['é', '｡', '🦊']],
-  ['from half a surrogate pair', { from: at('\ud800') }, ['🦊']],
+  ['from a lone surrogate', { from: at('\ud800') }, ['🦊']],
 ]
 
 const listed = async (store: Store, range: UserRange): Promise<string[]> =>

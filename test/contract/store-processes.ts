@@ -9,11 +9,11 @@ import type { StoreTests } from './store.ts'
 const WRITER = new URL('./store-writer.ts', import.meta.url).pathname
 
 interface Writer {
-  /** Lets it go, and waits until it is done. Gives what it told. */
+  /** Starts the work, waits until it is done, and returns its report. */
   run(): Promise<{ readonly migrations: number; readonly written: number }>
 }
 
-/** A process that opens the store and writes users of its own, when it is told to begin. */
+/** A process that opens the store and writes users when it is started. */
 async function startWriter(url: string, prefix: string, count: number): Promise<Writer> {
   const child: ChildProcess = spawn(process.execPath, [WRITER, url, prefix, String(count)], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -25,14 +25,14 @@ async function startWriter(url: string, prefix: string, count: number): Promise<
     async run() {
       child.stdin?.end('go\n')
       const exit = once(child, 'exit')
-      const told = await lines.next()
+      const report = await lines.next()
       assert.deepEqual(await exit, [0, null])
-      return JSON.parse(told.value ?? '')
+      return JSON.parse(report.value ?? '')
     },
   }
 }
 
-/** Follows the feed without pause, always from the last change it was told, until it has been told so many. */
+/** Reads the feed without pause, always after the last change it has seen, until it has seen so many. */
 async function readAll(store: Store, total: number): Promise<Change[]> {
   const seen: Change[] = []
   while (seen.length < total) {
@@ -66,8 +66,8 @@ export const PROCESS_TESTS: StoreTests = {
     await store.close()
     for (const table of [...TABLES, 'cardea_migrations']) await place.execute(`DROP TABLE ${table}`)
     const started = await Promise.all(['a', 'b', 'c'].map((prefix) => startWriter(place.url, prefix, 1)))
-    const told = await Promise.all(started.map((writer) => writer.run()))
-    assert.deepEqual(told.map(({ migrations }) => migrations).toSorted(), [0, 0, MIGRATIONS.length])
+    const reports = await Promise.all(started.map((writer) => writer.run()))
+    assert.deepEqual(reports.map(({ migrations }) => migrations).toSorted(), [0, 0, MIGRATIONS.length])
     const [row] = await place.execute('SELECT count(*) AS count FROM cardea_users')
     assert.equal(Number(row?.['count']), 3)
   },

@@ -103,7 +103,7 @@ export const USER_TESTS: StoreTests = {
     assert.deepEqual(await store.findUser('alice'), { sequence, record: ALICE })
   },
 
-  async 'nobody is found under a name nobody has'({ store }) {
+  async 'an unknown name is not found'({ store }) {
     await createIn(store, 'alice')
     for (const name of ['Alice', 'alice ', 'alic', '', ...UNSTORABLE]) {
       assert.equal(await store.findUser(name), undefined, JSON.stringify(name))
@@ -147,7 +147,7 @@ export const USER_TESTS: StoreTests = {
     assert.equal(await store.sequence(), current)
   },
 
-  async 'a version of nobody is a conflict'({ store }) {
+  async 'a sequence for an unknown name is a conflict'({ store }) {
     const outcome = await store.writeUser({ expected: 5, record: newUser('alice') })
     assert.deepEqual(outcome, { kind: 'conflict', current: 'absent' })
   },

@@ -1,4 +1,4 @@
-/** Opens a store when told to, and writes users: node store-writer.ts <url> <prefix> <count>. */
+/** Opens a store on request, and writes users: node store-writer.ts <url> <prefix> <count>. */
 import { once } from 'node:events'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { openStore } from '../../src/store/create-store.ts'

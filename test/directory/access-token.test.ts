@@ -12,7 +12,7 @@ import {
 const make = (user = 'ann', validUntil = 200) => createAccessToken({ user, name: 'x', createdAt: 100, validUntil })
 
 describe('access tokens', () => {
-  it('say whose they are, and are kept as a digest', () => {
+  it('contain the name of the owner, and are stored as a digest', () => {
     const { text, token } = make()
     assert.equal(findTokenUser(text), 'ann')
     assert.equal(token.digest, toTokenDigest(text))
@@ -21,7 +21,7 @@ describe('access tokens', () => {
   it('are never the same twice', () => {
     assert.equal(new Set(Array.from({ length: 1000 }, () => make().text)).size, 1000)
   })
-  it('carry any name', () => {
+  it('can contain any name', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 60 }).filter((text) => text.isWellFormed()),
@@ -29,7 +29,7 @@ describe('access tokens', () => {
       ),
     )
   })
-  it('are good until their end, to the second', () => {
+  it('are valid until they expire, to the second', () => {
     const { text, token } = make()
     const tokens = [
       { id: 1, ...make().token },
@@ -40,7 +40,7 @@ describe('access tokens', () => {
     assert.equal(findActiveToken(owner, text, 200), undefined)
     assert.equal(findActiveToken(owner, make().text, 100), undefined)
   })
-  it('are good in their own generation alone', () => {
+  it('are valid only in their own generation', () => {
     const { text, token } = make()
     const inGeneration = (generation: number) => ({
       tokens: [{ id: 1, ...token, generation: 2 }],
@@ -57,7 +57,7 @@ describe('access tokens', () => {
   it('have a fingerprint of the first three and the last six characters', () => {
     assert.equal(toFingerprint('v1.7b2256227d'), 'v1...56227d')
   })
-  it('any other text is none, and throws nothing', () => {
+  it('any other text is not an access token, and does not throw', () => {
     fc.assert(fc.property(fc.string(), (text) => void findTokenUser(text)))
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {

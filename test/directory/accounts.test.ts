@@ -46,7 +46,7 @@ describe('findAccount', () => {
     assert.deepEqual([account?.roles, account?.isAdmin], [['maths'], false])
   })
 
-  it('the version moves with the password alone', async (t) => {
+  it('the version changes only with the password', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
     const versions = [(await directory.findAccount('ada'))?.version]
@@ -60,7 +60,7 @@ describe('findAccount', () => {
 })
 
 describe('memory', () => {
-  it('a known user costs no question', async (t) => {
+  it('a cached user is found without the store', async (t) => {
     const { directory, countQuestions } = await openTestNode(t)
     await directory.createUser({ name: 'ada' })
     await directory.findAccount('ada')
@@ -70,7 +70,7 @@ describe('memory', () => {
     assert.equal(countQuestions(), 0)
   })
 
-  it('an administrator costs none either, with or without a user of that name', async (t) => {
+  it('an administrator is found without the store, with or without a user of that name', async (t) => {
     const { directory, countQuestions } = await openTestNode(t)
     await directory.setAdministrator('root', { password: 'secret' })
     await directory.findAccount('root')
@@ -101,7 +101,7 @@ describe('memory', () => {
     assert.equal(countQuestions(), 1)
   })
 
-  it('with no places everything still works', async (t) => {
+  it('everything works without a cache', async (t) => {
     const { directory } = await openTestNode(t, { settings: { cacheSize: 0 } })
     await directory.createUser({ name: 'ada' })
     await setRoles(directory, 'ada', ['maths'])

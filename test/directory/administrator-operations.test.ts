@@ -12,7 +12,7 @@ beforeEach(async (t) => {
 const names = () => directory.listAdministrators().map(({ name }) => name)
 
 describe('an administrator', () => {
-  it('is made with a password and can sign in with it', async () => {
+  it('is created with a password and can sign in with it', async () => {
     const text = await directory.setAdministrator('root', { password: 'secret' })
     assert.match(text, /^-pbkdf2-[0-9a-f]{64},[0-9a-f]{32},2$/)
     assert.deepEqual(directory.listAdministrators(), [{ name: 'root', text }])
@@ -24,7 +24,7 @@ describe('an administrator', () => {
     assert.equal(await hasher.verify(account?.password, 'wrong', decoy), false)
   })
 
-  it('is made with a stored form, which is kept to the letter', async () => {
+  it('is created with a stored form, which is kept unchanged', async () => {
     const text = `-pbkdf2:sha256-${'a'.repeat(64)},salt,10`
     assert.equal(await directory.setAdministrator('root', { stored: text }), text)
     assert.deepEqual(directory.listAdministrators(), [{ name: 'root', text }])
@@ -32,18 +32,18 @@ describe('an administrator', () => {
 
   const refused: readonly (readonly [string, string, { stored: string } | { password: string }])[] = [
     ['clear text as a stored form', 'root', { stored: 'secret' }],
-    ['a stored form that cannot be right', 'root', { stored: '-pbkdf2-abc,def' }],
-    ['a name that cannot be one', 'a:b', { password: 'secret' }],
+    ['a malformed stored form', 'root', { stored: '-pbkdf2-abc,def' }],
+    ['an invalid name', 'a:b', { password: 'secret' }],
     ['no name', '', { password: 'secret' }],
   ]
   for (const [what, name, password] of refused) {
-    it(`is not made with ${what}`, async () => {
+    it(`is not created with ${what}`, async () => {
       await assert.rejects(directory.setAdministrator(name, password), isRefused('bad_request'))
       assert.deepEqual(names(), [])
     })
   }
 
-  it('is deleted, and the stored form is given back', async () => {
+  it('is deleted, and the stored form is returned', async () => {
     await directory.setAdministrator('root', { password: 'secret' })
     const text = await directory.setAdministrator('ada', { password: 'analytical' })
     assert.equal(await directory.removeAdministrator('ada'), text)
@@ -52,13 +52,13 @@ describe('an administrator', () => {
     await assert.rejects(directory.removeAdministrator('ada'), isRefused('not_found'))
   })
 
-  it('the last one stays', async () => {
+  it('the last one cannot be deleted', async () => {
     await directory.setAdministrator('root', { password: 'secret' })
     await assert.rejects(directory.removeAdministrator('root'), isRefused('forbidden'))
     assert.deepEqual(names(), ['root'])
   })
 
-  it('of many deleted at once one stays', async () => {
+  it('one stays when all are deleted at once', async () => {
     for (const name of ['a', 'b', 'c', 'd']) await directory.setAdministrator(name, { password: 'secret' })
     const outcomes = await Promise.allSettled(['a', 'b', 'c', 'd'].map((name) => directory.removeAdministrator(name)))
     assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3)

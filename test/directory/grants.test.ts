@@ -22,8 +22,8 @@ const databases: readonly (readonly [string, Given, string, GrantLevel])[] = [
   ['the default for all', { '*': 'ro' }, 'shop', 'ro'],
   ['the system database as a default', { _system: 'rw' }, 'shop', 'rw'],
   ['the better of both defaults', { _system: 'ro', '*': 'rw' }, 'shop', 'rw'],
-  ['an entry for collections alone says nothing', { 'shop/orders': 'rw', '*': 'ro' }, 'shop', 'ro'],
-  ['a name every object has', {}, '__proto__', 'none'],
+  ['an entry with collections only has no effect on the database', { 'shop/orders': 'rw', '*': 'ro' }, 'shop', 'ro'],
+  ['a property of Object.prototype', {}, '__proto__', 'none'],
 ]
 
 describe('level on a database', () => {
@@ -40,10 +40,10 @@ const collections: readonly (readonly [string, Given, string, GrantLevel])[] = [
   ['the system database', { shop: 'none', _system: 'ro' }, 'shop/orders', 'ro'],
   ['all databases', { '*': 'rw' }, 'shop/orders', 'rw'],
   ['all collections of all databases', { '*/*': 'ro' }, 'shop/orders', 'ro'],
-  ['the users themselves', { '*': 'rw', _system: 'rw' }, '_system/_users', 'none'],
+  ['the collection of users', { '*': 'rw', _system: 'rw' }, '_system/_users', 'none'],
   ['queues', {}, 'shop/_queues', 'ro'],
-  ['what the console keeps', {}, 'shop/_frontend', 'rw'],
-  ['another collection of the server', { shop: 'ro', 'shop/*': 'rw' }, 'shop/_graphs', 'ro'],
+  ['the collection of the console', {}, 'shop/_frontend', 'rw'],
+  ['another system collection', { shop: 'ro', 'shop/*': 'rw' }, 'shop/_graphs', 'ro'],
 ]
 
 describe('level on a collection', () => {
@@ -53,7 +53,7 @@ describe('level on a collection', () => {
   }
 })
 
-it('a grant leaves the grants it was made from as they are', () => {
+it('a new grant does not change the grants it was created from', () => {
   const before = toGrants({ shop: 'ro' })
   withGrant(before, 'rw', { database: 'shop', collection: 'orders' })
   withGrant(before, undefined, { database: 'shop', collection: undefined })

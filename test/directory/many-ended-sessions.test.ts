@@ -52,7 +52,7 @@ async function openWithAccounts(t: TestContext, url?: string) {
 
 for (const name of ['ada', 'root']) {
   describe(`ended sessions of ${name}`, () => {
-    it('are kept up to the limit, and other sessions live', async (t) => {
+    it('are kept up to the limit, and other sessions stay valid', async (t) => {
       const { directory, store } = await openWithAccounts(t)
       const live = await createSession(directory, name)
       await endMany(directory, name, LIMIT)

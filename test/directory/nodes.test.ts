@@ -29,10 +29,10 @@ it('reads everything again after a backup of the store was restored', async (t) 
   await directory.catchUp()
   await place.execute("DELETE FROM cardea_users WHERE name = 'ada'")
   await place.execute('UPDATE cardea_state SET sequence = 1')
-  const told: Revocation[] = []
-  directory.onRevoked((ended) => told.push(ended))
+  const seen: Revocation[] = []
+  directory.onRevoked((ended) => seen.push(ended))
   await directory.catchUp()
-  assert.deepEqual(told, [{ kind: 'everything' }])
+  assert.deepEqual(seen, [{ kind: 'everything' }])
   assert.equal(await directory.findAccount('ada'), undefined)
   assert.ok(await directory.findAccount('bob'))
 })

@@ -15,12 +15,12 @@ async function isPassword(directory: Directory, name: string, password: string):
   return hasher.verify((await directory.findAccount(name))?.password, password, DECOY)
 }
 
-/** Answers with how long it took until the node was told of this. */
-function told(directory: Directory, isIt: (ended: Revocation) => boolean): Promise<number> {
+/** Resolves with the milliseconds until the node is notified of the revocation. */
+function waitForRevocation(directory: Directory, isExpected: (ended: Revocation) => boolean): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   const sinceMs = performance.now()
   const leave = directory.onRevoked((ended) => {
-    if (!isIt(ended)) return
+    if (!isExpected(ended)) return
     leave()
     resolve(performance.now() - sinceMs)
   })
@@ -49,9 +49,9 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       await one.createUser({ name: 'ada', password: { password: 'analytical' } })
       assert.equal(await isPassword(other, 'ada', 'analytical'), true)
       await other.catchUp()
-      const heard = told(other, ofName('ada'))
+      const notified = waitForRevocation(other, ofName('ada'))
       await one.setPassword('ada', { password: 'engine' })
-      assert.ok((await heard) < 1000)
+      assert.ok((await notified) < 1000)
       assert.equal(await isPassword(other, 'ada', 'analytical'), false)
       assert.equal(await isPassword(other, 'ada', 'engine'), true)
     })
@@ -69,9 +69,9 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
         const account = (await other.findAccount('ada')) ?? assert.fail('ada cannot sign in')
         const session = other.createSession(account)
         await other.catchUp()
-        const heard = told(other, ofName('ada'))
+        const notified = waitForRevocation(other, ofName('ada'))
         await change(one)
-        assert.ok((await heard) < 1000)
+        assert.ok((await notified) < 1000)
         assert.equal(await other.isSessionLive(session), false)
       })
     }
@@ -82,9 +82,9 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       const account = (await other.findAccount('ada')) ?? assert.fail('ada cannot sign in')
       const [session, stays] = [other.createSession(account), other.createSession(account)]
       await other.catchUp()
-      const heard = told(other, (ended) => ended.kind === 'session' && ended.id === session.id)
+      const notified = waitForRevocation(other, (ended) => ended.kind === 'session' && ended.id === session.id)
       await one.endSession({ id: session.id, name: 'ada', expiresAt: session.issuedAt + 600 })
-      assert.ok((await heard) < 1000)
+      assert.ok((await notified) < 1000)
       assert.deepEqual([await other.isSessionLive(session), await other.isSessionLive(stays)], [false, true])
     })
 
@@ -98,7 +98,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       assert.equal(await late.isSessionLive(session), false)
     })
 
-    it('a session begun on one is good on the other, which has not heard of the change before it', async (t) => {
+    it('a session opened on one is valid on the other, even before that has seen the change', async (t) => {
       const [{ directory: one }, { directory: other }] = await openDeaf(t)
       await one.createUser({ name: 'ada', password: { password: 'analytical' } })
       await one.setAdministrator('root', { password: 'secret' })
@@ -112,7 +112,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       }
     })
 
-    it('of two that each delete one of the last two administrators one is refused', async (t) => {
+    it('of two nodes that each delete one of the last two administrators, one is rejected', async (t) => {
       const [{ directory: one }, { directory: other }] = await openDeaf(t)
       await one.setAdministrator('a', { password: 'secret' })
       await one.setAdministrator('b', { password: 'secret' })
@@ -124,7 +124,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       assert.deepEqual(one.listAdministrators(), other.listAdministrators())
     })
 
-    it('changes of one user side by side on both are all there', async (t) => {
+    it('concurrent changes of one user on both nodes are all stored', async (t) => {
       const nodes = await openDeaf(t)
       let round = 0
       const property = fc.asyncProperty(fc.array(fc.nat(1), { minLength: 2, maxLength: 12 }), async (plan) => {
@@ -143,7 +143,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       await fc.assert(property, { numRuns: 15 })
     })
 
-    it('of changes side by side from one revision one counts', async (t) => {
+    it('of concurrent changes from one revision, one is accepted', async (t) => {
       const [{ directory: one }, { directory: other }] = await openDeaf(t)
       const { document } = await one.createUser({ name: 'ada' })
       const outcomes = await Promise.allSettled(

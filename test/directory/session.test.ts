@@ -6,21 +6,21 @@ const KEY = Buffer.from('the own key of this deployment')
 const ADA = { name: 'ada', sessionEpoch: { generation: 3 } }
 const NOW = 1_800_000_000
 
-test('an id of a session opened with the password says when', () => {
+test('the id of a session opened with the password contains the time', () => {
   const id = createPasswordId(ADA, NOW, KEY)
   assert.match(id, /^[\w-]{22}$/)
   assert.equal(findPasswordTime(id, ADA, KEY), NOW)
   assert.notEqual(createPasswordId(ADA, NOW, KEY), id)
 })
 
-test('an id says nothing for another user, another session epoch or under another key', () => {
+test('an id is not accepted for another user, another session epoch or another key', () => {
   const id = createPasswordId(ADA, NOW, KEY)
   assert.equal(findPasswordTime(id, { ...ADA, name: 'bob' }, KEY), undefined)
   assert.equal(findPasswordTime(id, { ...ADA, sessionEpoch: { generation: 4 } }, KEY), undefined)
   assert.equal(findPasswordTime(id, ADA, Buffer.from('a secret of tokens')), undefined)
 })
 
-test('any other id says nothing', () => {
+test('any other id has no time', () => {
   assert.match(createPlainId(), /^[\w-]{22}$/)
   for (const id of [createPlainId(), '', 'x', 'A'.repeat(22), 'A'.repeat(44)])
     assert.equal(findPasswordTime(id, ADA, KEY), undefined)

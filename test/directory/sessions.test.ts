@@ -42,13 +42,13 @@ describe('a session', () => {
     })
   }
 
-  it('begun after the change in the same second lives', async (t) => {
+  it('opened after the change in the same second stays valid', async (t) => {
     const { directory } = await openWithUser(t)
     await directory.setPassword('ada', { password: 'engine' })
     assert.equal(await directory.isSessionLive(directory.createSession(await requireAccount(directory, 'ada'))), true)
   })
 
-  it('begun with an account whose password has changed since has ended already', async (t) => {
+  it('opened with an account whose password has changed since is not valid', async (t) => {
     const { directory } = await openWithUser(t)
     const account = await requireAccount(directory, 'ada')
     await directory.setPassword('ada', { password: 'engine' })
@@ -67,7 +67,7 @@ describe('a session', () => {
     assert.equal(await directory.isSessionLive(next), false)
   })
 
-  it('lives through a change of roles and grants', async (t) => {
+  it('stays valid when roles and grants change', async (t) => {
     const { directory } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
     await setRoles(directory, 'ada', ['maths'])
@@ -75,7 +75,7 @@ describe('a session', () => {
     assert.equal(await directory.isSessionLive(session), true)
   })
 
-  it('ended alone leaves the others', async (t) => {
+  it('that is ended does not affect the others', async (t) => {
     const { directory } = await openWithUser(t)
     const account = await requireAccount(directory, 'ada')
     const [one, two] = [directory.createSession(account), directory.createSession(account)]
@@ -84,7 +84,7 @@ describe('a session', () => {
     await directory.endSession({ id: one.id, name: 'ada', expiresAt: START_SECONDS + 600 })
   })
 
-  it('is checked without a question to the store', async (t) => {
+  it('is checked without the store', async (t) => {
     const { directory, clock, countQuestions } = await openWithUser(t)
     const account = await requireAccount(directory, 'ada')
     const [live, ended] = [directory.createSession(account), directory.createSession(account)]
@@ -110,7 +110,7 @@ describe('a session', () => {
     assert.deepEqual(await left(), ['long', 'next'])
   })
 
-  it('is among however many that ended elsewhere', async (t) => {
+  it('is found among many that ended on other nodes', async (t) => {
     const { directory, store, clock } = await openWithUser(t)
     const account = await requireAccount(directory, 'ada')
     const sessions = Array.from({ length: 1001 }, () => directory.createSession(account))
@@ -121,7 +121,7 @@ describe('a session', () => {
     assert.deepEqual(new Set(answers), new Set([false]))
   })
 
-  it('of an unknown or impossible name is none', async (t) => {
+  it('of an unknown or invalid name is not valid', async (t) => {
     const { directory } = await openWithUser(t)
     for (const name of ['eve', '', '\u0000', '__proto__', 'x'.repeat(5000)]) {
       assert.equal(await directory.isSessionLive({ id: 'x', name, generation: 0, issuedAt: START_SECONDS }), false)
@@ -181,7 +181,7 @@ describe('a token of another issuer', () => {
   const isLive = (directory: Directory, issuedAt: number | undefined, name = 'ada') =>
     directory.isForeignTokenLive({ name, issuedAt })
 
-  it('is good while nothing has ended, with or without a time', async (t) => {
+  it('is valid without a revocation, with or without a time', async (t) => {
     const { directory } = await openWithUser(t)
     for (const name of ['ada', 'eve']) {
       assert.deepEqual([await isLive(directory, undefined, name), await isLive(directory, 1, name)], [true, true])
@@ -192,7 +192,10 @@ describe('a token of another issuer', () => {
     ['a password change', (at) => at.setPassword('ada', { password: 'engine' })],
     ['a deletion', (at) => at.removeUser('ada', 'any')],
     ['an administrator of that name', (at) => at.setAdministrator('ada', { password: 'engine' })],
-    ['such an administrator deleted', (at) => at.setAdministrator('ada', { password: 'x' }).then(() => remove(at))],
+    [
+      'deleting an administrator of that name',
+      (at) => at.setAdministrator('ada', { password: 'x' }).then(() => remove(at)),
+    ],
   ]
   const remove = async (directory: Directory) => {
     await directory.setAdministrator('root', { password: 'secret' })
@@ -208,7 +211,7 @@ describe('a token of another issuer', () => {
     })
   }
 
-  it('is none while the user is inactive', async (t) => {
+  it('is rejected while the user is inactive', async (t) => {
     const { directory } = await openWithUser(t)
     for (const [isActive, issuedAt] of [
       [false, START_SECONDS + 10],
@@ -233,7 +236,7 @@ describe('a token of another issuer', () => {
     assert.equal(await isLive(directory, far), true, 'its time has come')
   })
 
-  it('of an unknown name asks the store only once', async (t) => {
+  it('of an unknown name reads the store only once', async (t) => {
     const { directory, countQuestions } = await openWithUser(t)
     await isLive(directory, 1, 'eve')
     countQuestions()
@@ -245,18 +248,18 @@ describe('a token of another issuer', () => {
   })
 })
 
-describe('news that fail half-way', () => {
+describe('changes that fail half-way', () => {
   it('are all applied when they are delivered again', async (t) => {
     const { directory, store, clock, cut, mend } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
     await directory.catchUp()
     await store.endSession({ id: session.id, name: 'ada', expiresAt: START_SECONDS + 600 })
     await store.setSetting({ section: 'admins', key: 'root', text: `-pbkdf2-${'a'.repeat(64)},s,1`, nowSeconds: 1 })
-    const told: string[] = []
+    const seen: string[] = []
     // what comes after the sessions fails
     directory.onRevoked((ended) => {
-      told.push(ended.kind)
-      if (told.length === 1) cut()
+      seen.push(ended.kind)
+      if (seen.length === 1) cut()
     })
     await assert.rejects(directory.catchUp(), isRefused('store_unavailable'))
     assert.equal(directory.isAdministrator('root'), false)
@@ -264,7 +267,7 @@ describe('news that fail half-way', () => {
     clock.advance(1)
     await directory.catchUp()
     assert.equal(directory.isAdministrator('root'), true)
-    assert.deepEqual(told, ['session', 'account'])
+    assert.deepEqual(seen, ['session', 'account'])
     assert.equal(await directory.isSessionLive(session), false)
   })
 })
@@ -272,14 +275,14 @@ describe('news that fail half-way', () => {
 describe('listeners', () => {
   it('are called after a revocation is in effect, until they are removed', async (t) => {
     const { directory } = await openWithUser(t)
-    const told: Revocation[] = []
-    const leave = directory.onRevoked((ended) => told.push(ended))
+    const seen: Revocation[] = []
+    const leave = directory.onRevoked((ended) => seen.push(ended))
     await directory.setPassword('ada', { password: 'engine' })
     await directory.endSession({ id: 'x', name: 'ada', expiresAt: START_SECONDS })
     await directory.setAdministrator('root', { password: 'secret' })
     leave()
     await directory.setActive('ada', false)
-    assert.deepEqual(told, [
+    assert.deepEqual(seen, [
       { kind: 'account', name: 'ada' },
       { kind: 'session', id: 'x', name: 'ada' },
       { kind: 'account', name: 'root' },
@@ -288,12 +291,12 @@ describe('listeners', () => {
 
   it('one that throws does not affect the others', async (t) => {
     const { directory } = await openWithUser(t)
-    const told: Revocation[] = []
+    const seen: Revocation[] = []
     directory.onRevoked(() => {
       throw new Error('no')
     })
-    directory.onRevoked((ended) => told.push(ended))
+    directory.onRevoked((ended) => seen.push(ended))
     await directory.signOut('ada')
-    assert.equal(told.length, 1)
+    assert.equal(seen.length, 1)
   })
 })

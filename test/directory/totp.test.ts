@@ -32,27 +32,27 @@ for (const [seconds, sha, sha256, sha512] of VECTORS) {
   }
 }
 
-test('a member says sha and six figures unless it says otherwise', () => {
+test('sha and six digits are the default', () => {
   const { digest, length } = requireTotp({ key: KEYS.sha })
   assert.deepEqual({ digest, length }, { digest: 'sha1', length: 6 })
 })
 
 const UNREADABLE: readonly (readonly [string, Json])[] = [
   ['nothing', null],
-  ['a text', 'GEZDGNBV'],
+  ['a string', 'GEZDGNBV'],
   ['a list', [{ key: KEYS.sha }]],
   ['no key', { algorithm: 'sha' }],
   ['an empty key', { key: '' }],
   ['a key that is a number', { key: 12345678 }],
-  ['a key in small letters', { key: KEYS.sha.toLowerCase() }],
+  ['a lower-case key', { key: KEYS.sha.toLowerCase() }],
   ['a key without its padding', { key: 'GEZDGNBVGEZA' }],
-  ['a key with a figure base32 does not have', { key: 'GEZDGNB1' }],
+  ['a key with a digit that is not base32', { key: 'GEZDGNB1' }],
   ['a key of megabytes', { key: 'GEZDGNBV'.repeat(200_000) }],
   ['an unknown algorithm', { key: KEYS.sha, algorithm: 'md5' }],
-  ['an algorithm of the prototype', { key: KEYS.sha, algorithm: 'constructor' }],
-  ['five figures', { key: KEYS.sha, length: 5 }],
-  ['figures as text', { key: KEYS.sha, length: '6' }],
-  ['half a figure', { key: KEYS.sha, length: 6.5 }],
+  ['a property of Object.prototype as algorithm', { key: KEYS.sha, algorithm: 'constructor' }],
+  ['five digits', { key: KEYS.sha, length: 5 }],
+  ['digits as a string', { key: KEYS.sha, length: '6' }],
+  ['a fraction of a digit', { key: KEYS.sha, length: 6.5 }],
 ]
 
 for (const [what, member] of UNREADABLE) {
@@ -102,7 +102,7 @@ test('a code used by one user can be used by another user with the same key', as
 })
 
 for (const code of ['', '1', '0000000', 'abcdef', '１２３４５６']) {
-  test(`${JSON.stringify(code)} is no code`, async () => {
+  test(`${JSON.stringify(code)} is not a code`, async () => {
     assert.equal(await (await createMovableCheck(3000)).check.spend('ada', TOTP, code), false)
   })
 }

@@ -32,7 +32,7 @@ async function openWithOldHash(t: TestContext, settings: Partial<DirectorySettin
 }
 
 describe('a password seen at sign-in', () => {
-  it('is hashed as configured, with its salt, and the revision moves', async (t) => {
+  it('is hashed as configured, with its salt, and the revision changes', async (t) => {
     const { directory, account, read } = await openWithOldHash(t)
     directory.upgradeHash(account, 'apple')
     const user = await read()
@@ -47,7 +47,7 @@ describe('a password seen at sign-in', () => {
     assert.equal(readRevision((await read()).document.revision)?.number, 2)
   })
 
-  it('is left alone where the option says so', async (t) => {
+  it('is not hashed again if the option is off', async (t) => {
     const { directory, account, read } = await openWithOldHash(t, { upgradesHashes: false })
     directory.upgradeHash(account, 'apple')
     assert.deepEqual((await read()).password, SIMPLE)
@@ -76,7 +76,7 @@ describe('a password seen at sign-in', () => {
     assert.deepEqual((await read()).password, UPGRADED)
   })
 
-  it('of an administrator is hashed before the session begins, and the session lives', async (t) => {
+  it('of an administrator is hashed before the session is opened, and the session stays valid', async (t) => {
     const { directory } = await openWithOldHash(t)
     const text = `-hashed-${'d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf'},${SALT}`
     await directory.setAdministrator('root', { stored: text })

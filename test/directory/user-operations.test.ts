@@ -22,7 +22,7 @@ const addRole = (role: string) => (user: User) => ({
 })
 
 describe('a new user', () => {
-  it('is stored as it was drafted', async () => {
+  it('is stored as given', async () => {
     const grants = new Map([['shop', { level: 'ro' as const, collections: new Map() }]])
     const made = await directory.createUser({
       name: 'ada',
@@ -41,7 +41,7 @@ describe('a new user', () => {
     assert.equal(await directory.countUsers(), 1)
   })
 
-  it('has its password hashed as the options say', async () => {
+  it('has its password hashed as configured', async () => {
     const { password } = await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
     assert.partialDeepStrictEqual(password, { scheme: 'pbkdf2', prf: 'sha256', iterations: 2 })
   })
@@ -70,7 +70,7 @@ describe('a new user', () => {
     })
   }
 
-  it('of many at once with one name is one', async () => {
+  it('is created once by many concurrent requests', async () => {
     const attempts = Array.from({ length: 20 }, () => directory.createUser({ name: 'ada' }))
     const outcomes = await Promise.allSettled(attempts)
     assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
@@ -81,17 +81,17 @@ describe('a new user', () => {
 const impossible: readonly (readonly [string, UserDraft])[] = [
   ['no name', { name: '' }],
   ['a colon in the name', { name: 'a:b' }],
-  ['a name of the server', { name: '_system' }],
+  ['a reserved name', { name: '_system' }],
   ['a name with a line end', { name: 'ada\n' }],
   ['a name of 257 bytes', { name: 'a'.repeat(257) }],
-  ['half a character', { name: '\ud800' }],
+  ['a lone surrogate', { name: '\ud800' }],
   ['a role with a comma', { name: 'ada', roles: ['a,b'] }],
   ['an empty role', { name: 'ada', roles: ['a', ''] }],
-  ['the role of administrators', { name: 'ada', roles: ['_admin'] }],
-  ['another role of the server', { name: 'ada', roles: ['_reader'] }],
+  ['the role _admin', { name: 'ada', roles: ['_admin'] }],
+  ['another system role', { name: 'ada', roles: ['_reader'] }],
   ['a database without a name', draftWithGrant('')],
   ['a database with a control character', draftWithGrant('a\u0000')],
-  ['a collection of the server', draftWithGrant('shop', '_users')],
+  ['a system collection', draftWithGrant('shop', '_users')],
   ['one collection of all databases', draftWithGrant('*', 'orders')],
 ]
 
@@ -117,7 +117,7 @@ describe('impossible', () => {
     await assert.rejects(directory.changeUser('ada', 'any', addRole('_admin')), isRefused('bad_request'))
   })
 
-  it('not so the one open role of the server', async () => {
+  it('the role _metrics is allowed', async () => {
     assert.deepEqual((await directory.createUser({ name: 'ada', roles: ['_metrics'] })).document.roles, ['_metrics'])
   })
 })
@@ -139,7 +139,7 @@ describe('a change', () => {
     for (const change of changes) await assert.rejects(change, isRefused('not_found'))
   })
 
-  it('needs the revision that was seen', async () => {
+  it('needs the current revision', async () => {
     const after = await directory.changeUser('ada', before.document.revision, addRole('maths'))
     assert.equal(revisionNumber(after), 2)
     await assert.rejects(directory.changeUser('ada', before.document.revision, addRole('x')), isRefused('conflict'))
@@ -151,7 +151,7 @@ describe('a change', () => {
     assert.deepEqual(await directory.findUser('ada'), after)
   })
 
-  it('cannot reach name, revision or sessions', async () => {
+  it('cannot change name, revision or sessions', async () => {
     const after = await directory.changeUser('ada', 'any', (user) => ({
       ...user,
       name: 'bob',
@@ -162,7 +162,7 @@ describe('a change', () => {
     assert.equal(await directory.findUser('bob'), undefined)
   })
 
-  it('that throws has changed nothing', async () => {
+  it('that throws changes nothing', async () => {
     const change = () => {
       throw new RangeError('no')
     }
@@ -172,13 +172,13 @@ describe('a change', () => {
 
   const endings: readonly (readonly [string, boolean, () => Promise<User>])[] = [
     ['another password', true, () => directory.setPassword('ada', { password: 'engine' })],
-    ['the password it has already', false, () => directory.setPassword('ada', { password: 'analytical' })],
+    ['the current password', false, () => directory.setPassword('ada', { password: 'analytical' })],
     ['a deactivation', true, () => directory.setActive('ada', false)],
     ['a sign-out', true, () => directory.signOut('ada')],
     ['a role', false, () => setRoles(directory, 'ada', ['maths'])],
     ['a grant', false, () => directory.setGrant('ada', 'shop', 'rw')],
-    ['an activation of the active', false, () => directory.setActive('ada', true)],
-    ['the password that is there', false, () => directory.setPassword('ada', sameWithOtherOrder(before))],
+    ['an activation of an active user', false, () => directory.setActive('ada', true)],
+    ['the current password', false, () => directory.setPassword('ada', sameWithOtherOrder(before))],
   ]
   for (const [what, isEnding, change] of endings) {
     it(`${what} ${isEnding ? 'ends' : 'ends no'} sessions`, async () => {
@@ -196,7 +196,7 @@ describe('a change', () => {
     ['a sign-out', false, () => directory.signOut('ada')],
   ]
   for (const [what, isVisible, change] of visible) {
-    it(`${what} ${isVisible ? 'moves' : 'leaves'} the revision`, async () => {
+    it(`${what} ${isVisible ? 'changes' : 'keeps'} the revision`, async () => {
       assert.equal(revisionNumber(await change()), isVisible ? 2 : 1)
     })
   }
@@ -212,7 +212,7 @@ describe('grants', () => {
   const grantsOf = async () => (await directory.findUser('ada'))?.multiModel.grants
   beforeEach(() => directory.createUser({ name: 'ada' }))
 
-  it('on a database and a collection stand beside each other, and go one by one', async () => {
+  it('on a database and a collection are independent, and removed one by one', async () => {
     await directory.setGrant('ada', 'shop', 'ro')
     await directory.setGrant('ada', 'shop', 'rw', 'orders')
     assert.deepEqual(await grantsOf(), new Map([['shop', { level: 'ro', collections: new Map([['orders', 'rw']]) }]]))
@@ -227,7 +227,7 @@ describe('grants', () => {
 })
 
 describe('a deleted user', () => {
-  it('leaves its history to the next of that name', async () => {
+  it('leaves its revisions to the next user of that name', async () => {
     await directory.createUser({ name: 'ada' })
     const revision = await directory.removeUser('ada', 'any')
     assert.equal(await directory.findUser('ada'), undefined)
@@ -267,7 +267,7 @@ describe('an import', () => {
     assert.equal((await directory.findUser('ada'))?.sessionEpoch.generation, 1)
   })
 
-  it('holds at once', async () => {
+  it('takes effect at once', async () => {
     await directory.createUser({ name: 'ada', password: { stored: STORED } })
     await directory.findAccount('ada')
     await directory.importUsers([{ name: 'ada', roles: ['new'] }], 'replace')
@@ -286,7 +286,7 @@ describe('rules for passwords', () => {
     ['an import', (at) => importOne(at, { name: 'bob', password: { password: 'builder' } })],
   ]
   for (const [entrance, enter] of entrances) {
-    it(`${entrance} is judged`, async (t) => {
+    it(`${entrance} is checked`, async (t) => {
       const strict = await openTestNode(t, { settings: { rules } })
       const before = await strict.directory.createUser({ name: 'ada', password: { password: 'analytical 1' } })
       const about = 'Password does not conform to requirements. It needs a digit.'
@@ -303,7 +303,7 @@ async function importOne(at: Directory, draft: UserDraft): Promise<unknown> {
   return outcome
 }
 
-it('listing goes page by page in the order of bytes', async () => {
+it('listing returns pages in byte order', async () => {
   for (const name of ['b', 'Z', 'ä', 'a']) await directory.createUser({ name })
   const names = async (range: Parameters<Directory['listUsers']>[0]) =>
     (await directory.listUsers(range)).map(({ name }) => name)

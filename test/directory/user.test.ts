@@ -19,7 +19,7 @@ const ALICE = createUser('alice', PASSWORD)
 
 const WORDS: readonly [row: string, word: string, name: string | undefined, role: string | undefined][] = [
   ['plain', 'alice', undefined, undefined],
-  ['blank inside', 'a b', undefined, undefined],
+  ['a space inside', 'a b', undefined, undefined],
   ['not ASCII', 'žofie', undefined, undefined],
   ['outside the basic plane', '🦊', undefined, undefined],
   ['names of Object.prototype', '__proto__', 'leading_underscore', undefined],
@@ -32,11 +32,11 @@ const WORDS: readonly [row: string, word: string, name: string | undefined, role
   ['line feed', 'a\nb', 'control_character', 'control_character'],
   ['U+0085', 'a\u0085b', 'control_character', 'control_character'],
   ['DEL', 'a\x7f', 'control_character', 'control_character'],
-  ['blank before', ' a', 'white_space_at_end', 'white_space_at_end'],
-  ['blank behind', 'a ', 'white_space_at_end', 'white_space_at_end'],
-  ['no-break space behind', 'a\u00a0', 'white_space_at_end', 'white_space_at_end'],
-  ['byte order mark before', '\ufeffa', 'white_space_at_end', 'white_space_at_end'],
-  ['half a surrogate pair', 'a\ud800', 'not_text', 'not_text'],
+  ['a leading space', ' a', 'white_space_at_end', 'white_space_at_end'],
+  ['a trailing space', 'a ', 'white_space_at_end', 'white_space_at_end'],
+  ['a trailing no-break space', 'a\u00a0', 'white_space_at_end', 'white_space_at_end'],
+  ['a leading byte order mark', '\ufeffa', 'white_space_at_end', 'white_space_at_end'],
+  ['a lone surrogate', 'a\ud800', 'not_text', 'not_text'],
   ['colon', 'a:b', 'colon', undefined],
   ['comma', 'a,b', undefined, 'comma'],
   ['leading underscore', '_a', 'leading_underscore', undefined],
@@ -72,13 +72,13 @@ const CHANGES: readonly [row: string, after: User, moves: boolean][] = [
 
 describe('revisions', () => {
   for (const [row, after, moves] of CHANGES) {
-    it(`a change of ${row} ${moves ? 'moves' : 'keeps'} the revision`, () => {
+    it(`a change of ${row} ${moves ? 'changes' : 'keeps'} the revision`, () => {
       const revision = readRevision(reviseUser(ALICE, after).document.revision)
       assert.equal(revision?.number, moves ? 2 : 1)
     })
   }
 
-  it('the order of members is visible', () => {
+  it('the order of members is kept', () => {
     const one = reviseUser(
       ALICE,
       withDocument(ALICE, {
@@ -100,7 +100,7 @@ describe('revisions', () => {
     assert.notEqual(one.document.revision, two.document.revision)
   })
 
-  it('tells nothing about the password', () => {
+  it('reveals nothing about the password', () => {
     const other = createUser('alice', { ...PASSWORD, hash: 'b'.repeat(40) })
     assert.equal(other.document.revision, ALICE.document.revision)
   })
@@ -124,7 +124,7 @@ describe('revisions', () => {
     `1-${'a'.repeat(31)}`,
     `1-${'a'.repeat(32)}\n`,
   ]) {
-    it(`${JSON.stringify(text)} is no revision`, () => {
+    it(`${JSON.stringify(text)} is not a revision`, () => {
       assert.equal(readRevision(text), undefined)
       assert.throws(() => nextRevision(text, null), TypeError)
     })
@@ -134,13 +134,13 @@ describe('revisions', () => {
 describe('a deleted user', () => {
   const tombstone = toTombstone({ ...ALICE, sessionEpoch: { generation: 4, seconds: 900 } }, 800)
 
-  it('ends its sessions, and time does not go back', () => {
+  it('ends its sessions, and its time never decreases', () => {
     assert.deepEqual(tombstone.sessionEpoch, { generation: 5, seconds: 900 })
   })
 
   it('has the next revision', () => assert.equal(readRevision(tombstone.revision)?.number, 2))
 
-  it('a new one of that name goes on from there', () => {
+  it('a new user of that name continues its revisions', () => {
     const again = createUser('alice', PASSWORD, tombstone)
     assert.deepEqual(again.sessionEpoch, tombstone.sessionEpoch)
     assert.equal(readRevision(revisionOf(again) ?? '')?.number, 3)

@@ -134,7 +134,7 @@ test('agrees with jose on random tokens and their mutations', async () => {
   assert.ok(counts.accepted > 100 && counts.rejected > 100, JSON.stringify(counts))
 })
 
-test('agrees with jose on texts that are no tokens', async () => {
+test('agrees with jose on texts that are not tokens', async () => {
   const key = KEYS['hmac'] ?? assert.fail()
   const anyText = fc.oneof(
     fc.string(),

@@ -34,7 +34,7 @@ const make = (alg: string, key: Parameters<typeof signerFor>[1], kid?: unknown) 
   makeToken({ alg, kid }, { sub: 'jan' }, signerFor(alg, key))
 
 describe('[jwt_keys]', () => {
-  it('verifies the vector of the document database', () => {
+  it('verifies the example of CouchDB', () => {
     const vector =
       'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJqYW4iLCJleHAiOjQxMDI0NDQ4MDAsIl9jb3VjaGRiLnJvbGVzIjpbImEiLCJiIl19.f5NrsEpKOJQBLIf4nnsfKiEok_RstIfzXyXcc8MSMRE'
     const result = verify(vector, { types: DOCUMENT_TYPES, findKeys: keys.find })
@@ -46,15 +46,15 @@ describe('[jwt_keys]', () => {
   })
 
   const rows: [string, string, string][] = [
-    ['no kid means _default', make('HS256', 'hello'), 'verified'],
-    ['_default by its name', make('HS512', 'hello', '_default'), 'verified'],
+    ['without a kid, _default is used', make('HS256', 'hello'), 'verified'],
+    ['_default by its kid', make('HS512', 'hello', '_default'), 'verified'],
     ['a kid is taken literally', make('HS384', 'kid with signs', 'a:b=c'), 'verified'],
     ['RSA', make('RS256', PAIRS.rsa.privateKey, 'r'), 'verified'],
     ['RSA with PSS', make('PS512', PAIRS.rsa.privateKey, 'r'), 'verified'],
     ['EC', make('ES256', PAIRS.p256.privateKey, 'e'), 'verified'],
     ['EdDSA', make('EdDSA', PAIRS.ed25519.privateKey, 'd'), 'verified'],
-    ['a key out of a set', make('ES256', PAIRS.p256.privateKey, 'from-set'), 'verified'],
-    ['a secret out of a set of ours', make('HS256', Buffer.alloc(32, 9), 'shared'), 'verified'],
+    ['a key of a set', make('ES256', PAIRS.p256.privateKey, 'from-set'), 'verified'],
+    ['a secret of a set', make('HS256', Buffer.alloc(32, 9), 'shared'), 'verified'],
     [
       'that secret with another algorithm',
       make('HS512', Buffer.alloc(32, 9), 'shared'),
@@ -68,23 +68,23 @@ describe('[jwt_keys]', () => {
     ],
     ['an unknown kid', make('HS256', 'hello', 'nope'), 'unknown_kid'],
     ['a kid of another kind', make('HS256', 'hello', 'r'), 'unknown_kid'],
-    ['a kid out of the prototype', make('HS256', 'hello', 'constructor'), 'unknown_kid'],
+    ['a property of Object.prototype as kid', make('HS256', 'hello', 'constructor'), 'unknown_kid'],
     ['a kid that is a number', make('HS256', 'hello', 1), 'invalid_kid'],
     ['a kid that is null', make('HS256', 'hello', null), 'invalid_kid'],
-    ['a secret that is no base64', make('HS256', 'hello', 'broken'), 'Not a valid key'],
+    ['a secret that is not base64', make('HS256', 'hello', 'broken'), 'Not a valid key'],
     [
       'a secret that is a PEM text',
       make('HS256', toPem(PAIRS.rsa.publicKey), 'pem'),
       'a public key or PEM text is not a secret',
     ],
-    ['EC where RSA was promised', make('RS256', PAIRS.rsa.privateKey, 'not'), 'not an RSA public key'],
-    ['RSA where EC was promised', make('ES256', PAIRS.p256.privateKey, 'not'), 'not an EC public key'],
+    ['an EC key under rsa:', make('RS256', PAIRS.rsa.privateKey, 'not'), 'not an RSA public key'],
+    ['an RSA key under ec:', make('ES256', PAIRS.p256.privateKey, 'not'), 'not an EC public key'],
     ['a private key', make('RS256', PAIRS.rsa.privateKey, 'private'), 'not an RSA public key'],
-    ['another curve than the key has', make('ES384', PAIRS.p384.privateKey, 'e'), 'the key is not for this algorithm'],
+    ['an algorithm for another curve', make('ES384', PAIRS.p384.privateKey, 'e'), 'the key is not for this algorithm'],
   ]
   for (const [name, text, expected] of rows) it(`${name}: ${expected}`, () => assert.equal(outcome(text), expected))
 
-  it('names every line that is no key, and shows nothing of it', () => {
+  it('names every line that is not a key, and shows nothing of it', () => {
     const names = keys.problems.map(({ name }) => name)
     assert.deepEqual(names, ['hmac:pem', 'hmac:broken', 'rsa:not', 'rsa:private', 'ec:not'])
   })
@@ -93,14 +93,14 @@ describe('[jwt_keys]', () => {
     ['an unknown kind', [{ key: 'aes:x', text: '' }], 'expected hmac:, rsa:, ec:, eddsa: or jwks: before the name'],
     ['no kind', [{ key: 'x', text: '' }], 'expected hmac:, rsa:, ec:, eddsa: or jwks: before the name'],
     [
-      'a kind of the prototype',
+      'a property of Object.prototype as kind',
       [{ key: 'constructor:x', text: '' }],
       'expected hmac:, rsa:, ec:, eddsa: or jwks: before the name',
     ],
-    ['a set that is none', [{ key: 'jwks:x', text: '{}' }], 'not a JSON Web Key Set'],
+    ['an invalid set', [{ key: 'jwks:x', text: '{}' }], 'not a JSON Web Key Set'],
     ['an empty secret', [{ key: 'hmac:x', text: '' }], 'the secret is empty'],
     [
-      'a name taken by a line of its own',
+      'a name that another line has',
       [
         { key: 'jwks:x', text: JSON.stringify({ keys: [{ ...ec, kid: 'e' }] }) },
         { key: 'ec:e', text: toPem(PAIRS.p256.publicKey) },
@@ -108,20 +108,20 @@ describe('[jwt_keys]', () => {
       'another key is already named ec:e',
     ],
     [
-      'a key of a set that is passed over',
+      'a key of a set that is ignored',
       [{ key: 'jwks:x', text: JSON.stringify({ keys: [{ kty: 'AKP' }, ec] }) }],
       'key 0: Not a valid key',
     ],
   ]
   for (const [name, entries, reason] of problems) {
-    it(`says so: ${name}`, () =>
+    it(`explains the problem: ${name}`, () =>
       assert.deepEqual(
         readJwtKeys(entries).problems.map((problem) => problem.reason),
         [reason],
       ))
   }
 
-  it('has another version when a key changes, comes, goes or is renamed, and none when the order does', () => {
+  it('the version changes when a key is changed, added, removed or renamed, not with the order', () => {
     const [first, ...others] = ENTRIES
     assert.ok(first)
     const swapped = [
@@ -143,7 +143,7 @@ describe('[jwt_keys]', () => {
     assert.equal(readJwtKeys(ENTRIES.toReversed()).version, versions[0])
   })
 
-  it('is total', () => {
+  it('never throws', () => {
     const kind = fc.constantFrom('hmac:', 'rsa:', 'ec:', 'eddsa:', 'jwks:', '')
     const entry = fc.record({
       key: fc.tuple(kind, fc.string()).map((parts) => parts.join('')),

@@ -10,18 +10,14 @@ describe('HMAC keys', () => {
   const spki = PAIRS.ed25519.publicKey.export({ format: 'der', type: 'spki' })
   const rows: [string, Buffer, string][] = [
     ['one byte', Buffer.from('x'), 'hmac'],
-    ['bytes that are no text', Buffer.from([0, 255, 254]), 'hmac'],
+    ['bytes that are not text', Buffer.from([0, 255, 254]), 'hmac'],
     ['nothing', Buffer.alloc(0), 'empty_secret'],
     ['a public key in PEM', Buffer.from(toPem(PAIRS.rsa.publicKey)), 'public_secret'],
-    ['a public key in PEM behind a blank', Buffer.from(` ${toPem(PAIRS.rsa.publicKey)}`), 'public_secret'],
+    ['a public key in PEM after a space', Buffer.from(` ${toPem(PAIRS.rsa.publicKey)}`), 'public_secret'],
     ['a private key in PEM', Buffer.from(toPrivatePem(PAIRS.p256.privateKey)), 'public_secret'],
-    ['a PEM text without its end', Buffer.from('-----BEGIN PUBLIC KEY-----\nMFkw'), 'public_secret'],
+    ['a PEM text without its last line', Buffer.from('-----BEGIN PUBLIC KEY-----\nMFkw'), 'public_secret'],
     ['a public key in DER', spki, 'public_secret'],
-    [
-      'an RSA public key in its older DER',
-      PAIRS.rsa.publicKey.export({ format: 'der', type: 'pkcs1' }),
-      'public_secret',
-    ],
+    ['an RSA public key in PKCS#1 DER', PAIRS.rsa.publicKey.export({ format: 'der', type: 'pkcs1' }), 'public_secret'],
   ]
   for (const [name, secret, expected] of rows) {
     it(`${name}: ${expected}`, () => assert.equal(codeOf(createHmacKey(secret)), expected))
@@ -37,7 +33,7 @@ describe('HMAC keys', () => {
     const again = createHmacKey(Buffer.from('a'))
     assert.equal('version' in again && again.version, versions[0])
   })
-  it('knows PEM in the middle of a larger buffer', () => {
+  it('recognises PEM in the middle of a larger buffer', () => {
     assert.equal(isPemLike(Buffer.from('xx-----BEGINyy').subarray(2, 6)), false)
     assert.equal(isPemLike(Buffer.from('xx-----BEGINyy').subarray(1)), true)
   })
@@ -45,7 +41,7 @@ describe('HMAC keys', () => {
 
 describe('public keys', () => {
   const made = Object.entries(PAIRS).map(([name, pair]) => [name, toVerificationKey(pair.publicKey)] as const)
-  it('are told by kind, curve and size', () => {
+  it('are classified by kind, curve and size', () => {
     const shapes = made.map(([name, key]) => [name, key.kind, 'curve' in key ? key.curve : 'bits' in key && key.bits])
     assert.deepEqual(shapes, [
       ['rsa', 'rsa', 2048],
@@ -59,8 +55,8 @@ describe('public keys', () => {
   const refused: [string, () => { publicKey: Parameters<typeof toVerificationKey>[0] }, string][] = [
     ['RSA of 1024 bits', () => generateKeyPairSync('rsa', { modulusLength: 1024 }), 'short_rsa'],
     ['RSA bound to PSS', () => generateKeyPairSync('rsa-pss', { modulusLength: 2048 }), 'invalid'],
-    ['a curve of Bitcoin', () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }), 'unknown_curve'],
-    ['a key for agreeing on keys', () => generateKeyPairSync('x25519'), 'invalid'],
+    ['the curve secp256k1', () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }), 'unknown_curve'],
+    ['a key for key agreement', () => generateKeyPairSync('x25519'), 'invalid'],
   ]
   for (const [name, generate, expected] of refused) {
     it(`${name}: ${expected}`, () => assert.equal(codeOf(toVerificationKey(generate().publicKey)), expected))
@@ -68,7 +64,7 @@ describe('public keys', () => {
 })
 
 describe('weak moduli', () => {
-  it('knows products of powers of 65537 by their remainders', () => {
+  it('recognises products of powers of 65537 by their remainders', () => {
     assert.equal(isRocaModulus(65_537n ** 9n), true)
     assert.equal(isRocaModulus(65_537n ** 9n + 1n), false)
   })

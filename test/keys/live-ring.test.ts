@@ -16,7 +16,7 @@ async function load(secret: string): Promise<RingLoad & { kind: 'ring' }> {
   return loaded
 }
 
-describe('the ring in force', () => {
+describe('the current ring', () => {
   it('is replaced as a whole, and its version with it', async () => {
     const [one, two] = [await load('one'), await load('two')]
     const live = createLiveRing({ initial: one.ring, load: async () => two })
@@ -47,7 +47,7 @@ describe('the ring in force', () => {
     })
   }
 
-  it('is loaded once at a time, and who asks meanwhile gets a load that began later', async () => {
+  it('is loaded once at a time, and calls made meanwhile share a later load', async () => {
     const starts: ((loaded: RingLoad) => void)[] = []
     const loadLater = () => new Promise<RingLoad>((resolve) => starts.push(resolve))
     const rings = [await load('one'), await load('two'), await load('three')] as const
@@ -103,10 +103,10 @@ function makeFolder(t: TestContext): string {
 
 describe('watching', { timeout: 20_000 }, () => {
   for (const [how, useEvents] of [
-    ['told by the system', true],
-    ['by looking', false],
+    ['with file system events', true],
+    ['by polling', false],
   ] as const) {
-    it(`a file, ${how}: written in place, replaced, broken, mended`, async (t) => {
+    it(`a file, ${how}: written in place, replaced, broken, repaired`, async (t) => {
       const keyfile = join(makeFolder(t), 'secret')
       writeFileSync(keyfile, 'one')
       const { live, until, untilSigning } = await watchRing(t, { keyfile }, useEvents)
@@ -122,7 +122,7 @@ describe('watching', { timeout: 20_000 }, () => {
       await untilSigning('four')
     })
 
-    it(`a mounted secret, ${how}: exchanged by its link`, async (t) => {
+    it(`a mounted secret, ${how}: replaced through its link`, async (t) => {
       const folder = makeFolder(t)
       for (const [name, text] of [
         ['..1', 'one'],
@@ -150,7 +150,7 @@ describe('watching', { timeout: 20_000 }, () => {
     assert.equal(live.get().verifying.length, 2)
   })
 
-  it('ends when told to', async (t) => {
+  it('stops on request', async (t) => {
     const keyfile = join(makeFolder(t), 'secret')
     writeFileSync(keyfile, 'one')
     const { live } = await watchRing(t, { keyfile }, false)

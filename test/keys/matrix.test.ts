@@ -62,7 +62,7 @@ describe('every algorithm with every key', () => {
     }
   }
 
-  it('a key that names its algorithm is for no other', () => {
+  it('a key with an alg is used with that algorithm only', () => {
     const key = asKey(readJwk({ ...PAIRS.rsa.publicKey.export({ format: 'jwk' }), alg: 'RS256' }))
     const accepted = [...ALGORITHMS.keys()].filter((alg) => {
       const signed = readSignedText(signedFor(alg, 'rsa'))
@@ -71,7 +71,7 @@ describe('every algorithm with every key', () => {
     assert.deepEqual(accepted, ['RS256'])
   })
 
-  it('a token is never checked by an algorithm it does not name', () => {
+  it('a token is verified only with the algorithm in its header', () => {
     const signed = readSignedText(makeSigned('HS256', SECRET))
     const [hs256, hs512] = [ALGORITHMS.get('HS256'), ALGORITHMS.get('HS512')]
     const [, key] = KEYS[0] ?? []
@@ -80,14 +80,14 @@ describe('every algorithm with every key', () => {
   })
 })
 
-describe('a public key is no secret', () => {
+describe('a public key is not accepted as a secret', () => {
   const formsOf = (key: KeyObject): [string, Buffer | string][] => {
     const pem = toPem(key)
     const der = key.export({ format: 'der', type: 'spki' })
     return [
       ['PEM', pem],
       ['PEM without the last newline', pem.trimEnd()],
-      ['PEM with a leading blank', ` ${pem}`],
+      ['PEM with a leading space', ` ${pem}`],
       ['PEM with a leading newline', `\n${pem}`],
       ['PEM with CR LF', pem.replaceAll('\n', '\r\n')],
       ['PEM on one line as configured', toOneLine(pem)],

@@ -46,25 +46,25 @@ const TOO_LONG = [10, 'Given JWT secret too long. Max length is 64']
 
 describe('a secret in a file', () => {
   const rows: [string, string | Buffer, readonly unknown[]][] = [
-    ['as it is', 'jwtsecret-1', [digest('jwtsecret-1')]],
-    ['blanks around are trimmed', ' \t\r\njwtsecret-1\n\r\t ', [digest('jwtsecret-1')]],
-    ['blanks inside stay', 'a b\tc', [digest('a b\tc')]],
-    ['other white space is material', '\va\u00a0', [digest('\va\u00a0')]],
-    ['bytes that are no text', Buffer.from([0, 255, 0]), [digest(Buffer.from([0, 255, 0]))]],
-    ['nothing is decoded', 'aGVsbG8=', [digest('aGVsbG8=')]],
+    ['kept unchanged', 'jwtsecret-1', [digest('jwtsecret-1')]],
+    ['white space at both ends is removed', ' \t\r\njwtsecret-1\n\r\t ', [digest('jwtsecret-1')]],
+    ['white space inside is kept', 'a b\tc', [digest('a b\tc')]],
+    ['other white space belongs to the secret', '\va\u00a0', [digest('\va\u00a0')]],
+    ['bytes that are not text', Buffer.from([0, 255, 0]), [digest(Buffer.from([0, 255, 0]))]],
+    ['base64 is not decoded', 'aGVsbG8=', [digest('aGVsbG8=')]],
     ['64 bytes', 'x'.repeat(64), [digest('x'.repeat(64))]],
     ['64 bytes and a newline', `${'x'.repeat(64)}\n`, [digest('x'.repeat(64))]],
     ['65 bytes', 'x'.repeat(65), TOO_LONG],
-    ['64 characters of more bytes', 'é'.repeat(64), TOO_LONG],
+    ['64 characters with more than 64 bytes', 'é'.repeat(64), TOO_LONG],
     ['an EC key', EC, [digest(EC.trim())]],
-    ['an EC key in its older form', SEC1, [digest(SEC1.trim())]],
-    ['an EC key behind its parameters', PARAMETERS + SEC1, [digest((PARAMETERS + SEC1).trim())]],
+    ['an EC key in SEC1', SEC1, [digest(SEC1.trim())]],
+    ['an EC key after its parameters', PARAMETERS + SEC1, [digest((PARAMETERS + SEC1).trim())]],
     ['an encrypted EC key', ENCRYPTED, NOT_EC],
     ['an RSA key', toPrivatePem(PAIRS.rsa.privateKey), NOT_EC],
     ['an EC key on another curve', toPrivatePem(PAIRS.p384.privateKey), NOT_EC],
     ['an Ed25519 key', toPrivatePem(PAIRS.ed25519.privateKey), NOT_EC],
-    ['PEM with rubbish inside', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----', NOT_EC],
-    ['half a PEM', '-----BEGIN PUBLIC KEY-----', NOT_EC],
+    ['PEM with invalid content', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----', NOT_EC],
+    ['a truncated PEM', '-----BEGIN PUBLIC KEY-----', NOT_EC],
     ['an EC public key', EC_PUBLIC, [10, `JWT secret keyfile contains an ES256 public key, ${NEEDED}`]],
     ['a public key in DER', PAIRS.ed25519.publicKey.export({ format: 'der', type: 'spki' }), NOT_EC],
   ]
@@ -74,16 +74,16 @@ describe('a secret in a file', () => {
       assert.deepEqual(shown(await loadSecretRing({ keyfile })), expected)
     })
   }
-  it('an empty file is refused', async (t) => {
+  it('an empty file is rejected', async (t) => {
     const keyfile = join(makeFolder(t, { secret: ' \n' }), 'secret')
     assert.deepEqual(shown(await loadSecretRing({ keyfile })), [10, `the JWT secret of '${keyfile}' is empty`])
   })
-  it('a missing file is refused with the words of the system', async (t) => {
+  it('a missing file is rejected with the reason of the system', async (t) => {
     const keyfile = join(makeFolder(t), 'none')
     const message = `unable to read content of jwt-secret file '${keyfile}': no such file or directory. ${TAIL}`
     assert.deepEqual(shown(await loadSecretRing({ keyfile })), [34, message])
   })
-  it('a folder or a pipe in its place is refused, and nothing waits for it', async (t) => {
+  it('a folder or a pipe is rejected without blocking', async (t) => {
     const folder = makeFolder(t)
     const pipe = join(folder, 'pipe')
     execFileSync('mkfifo', [pipe])
@@ -92,12 +92,12 @@ describe('a secret in a file', () => {
       assert.deepEqual(shown(await loadSecretRing({ keyfile })), [34, message])
     }
   })
-  it('a huge file is refused unread', async (t) => {
+  it('a huge file is rejected without reading it', async (t) => {
     const keyfile = join(makeFolder(t, { secret: 'x'.repeat(65_537) }), 'secret')
     const message = `unable to read content of jwt-secret file '${keyfile}': larger than 65536 bytes. ${TAIL}`
     assert.deepEqual(shown(await loadSecretRing({ keyfile })), [34, message])
   })
-  it('a short one is warned about, without being shown', async (t) => {
+  it('a short one causes a warning that does not show it', async (t) => {
     const folder = makeFolder(t, { short: 'jwtsecret-1', long: LONG })
     const [warning, ...others] = warningsOf(await loadSecretRing({ keyfile: join(folder, 'short') }))
     assert.match(warning ?? '', /short' is shorter than 32 bytes/)
@@ -110,20 +110,24 @@ describe('a secret in a file', () => {
 describe('secrets in a folder', () => {
   const rows: [string, Record<string, string | Buffer>, readonly unknown[]][] = [
     ['the first by name signs', { b: 'second', a: 'first' }, [digest('first'), digest('second')]],
-    ['order is that of bytes', { é: 'e', Z: 'z', a: 'a', '10': 'x', '9': 'n' }, ['x', 'n', 'z', 'a', 'e'].map(digest)],
-    ['hidden files are none', { '.a': 'no', b: 'yes' }, [digest('yes')]],
-    ['temporary files are none', { 'a.tmp': 'no', 'b.tmp.txt': 'yes' }, [digest('yes')]],
-    ['folders are none', { 'a/b': 'no', c: 'yes' }, [digest('yes')]],
+    [
+      'files are sorted by bytes',
+      { é: 'e', Z: 'z', a: 'a', '10': 'x', '9': 'n' },
+      ['x', 'n', 'z', 'a', 'e'].map(digest),
+    ],
+    ['hidden files are ignored', { '.a': 'no', b: 'yes' }, [digest('yes')]],
+    ['temporary files are ignored', { 'a.tmp': 'no', 'b.tmp.txt': 'yes' }, [digest('yes')]],
+    ['folders are ignored', { 'a/b': 'no', c: 'yes' }, [digest('yes')]],
     ['empty passive files are ignored', { a: 'yes', b: ' \n', c: 'too' }, [digest('yes'), digest('too')]],
     [
-      'an EC key beside secrets',
+      'an EC key and secrets',
       { a: 's', b: EC, c: EC_PUBLIC },
       [digest('s'), digest(EC.trim()), digest(EC_PUBLIC.trim())],
     ],
     ['a passive PEM without EC key is ignored', { a: 's', b: toPem(PAIRS.rsa.publicKey) }, [digest('s')]],
     ['a passive secret that is too long', { a: 's', b: 'x'.repeat(65) }, TOO_LONG],
     ['no file', {}, [10, 'empty JWT secrets directory']],
-    ['no file that counts', { '.a': 'x', 'b.tmp': 'x' }, [10, 'empty JWT secrets directory']],
+    ['only ignored files', { '.a': 'x', 'b.tmp': 'x' }, [10, 'empty JWT secrets directory']],
     [
       'an active public key',
       { a: EC_PUBLIC, b: EC },
@@ -137,30 +141,30 @@ describe('secrets in a folder', () => {
   for (const [name, files, expected] of rows) {
     it(name, async (t) => assert.deepEqual(shown(await loadSecretRing({ folder: makeFolder(t, files) })), expected))
   }
-  it('an empty active file is refused', async (t) => {
+  it('an empty active file is rejected', async (t) => {
     const folder = makeFolder(t, { a: '', b: 'yes' })
     assert.deepEqual(shown(await loadSecretRing({ folder })), [10, `the JWT secret of '${folder}/a' is empty`])
   })
-  it('a missing folder is refused with the words of the system', async (t) => {
+  it('a missing folder is rejected with the reason of the system', async (t) => {
     const folder = join(makeFolder(t), 'none')
     const message = `unable to read content of jwt-secret-folder '${folder}': no such file or directory. ${TAIL}`
     assert.deepEqual(shown(await loadSecretRing({ folder })), [34, message])
   })
-  it('a file in its place is refused', async (t) => {
+  it('a file instead of a folder is rejected', async (t) => {
     const folder = join(makeFolder(t, { file: 'x' }), 'file')
     assert.deepEqual(shown(await loadSecretRing({ folder }))[0], 34)
   })
-  it('a pipe in it is passed over', async (t) => {
+  it('a pipe in it is ignored', async (t) => {
     const folder = makeFolder(t, { b: 'yes' })
     execFileSync('mkfifo', [join(folder, 'a')])
     assert.deepEqual(shown(await loadSecretRing({ folder })), [digest('yes')])
   })
-  it('a name that is not text is read, and sorted by its bytes', async (t) => {
+  it('a name that is not UTF-8 is read, and sorted by its bytes', async (t) => {
     const folder = makeFolder(t, { a: 'first', ü: 'second' })
     writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff])]), 'third')
     assert.deepEqual(shown(await loadSecretRing({ folder })), ['first', 'second', 'third'].map(digest))
   })
-  it('links are followed as a mounted secret has them, before and after it is exchanged', async (t) => {
+  it('links of a mounted secret are followed, before and after it is replaced', async (t) => {
     const folder = makeFolder(t, { '..1/new': 'one', '..1/old': 'two', '..2/new': 'three', '..2/old': 'one' })
     symlinkSync('..1', join(folder, '..data'))
     for (const name of ['new', 'old']) symlinkSync(join('..data', name), join(folder, name))
@@ -169,7 +173,7 @@ describe('secrets in a folder', () => {
     renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
     assert.deepEqual(shown(await reloadSecretRing({ folder })), ['three', 'one'].map(digest))
   })
-  it('links that lead out are passed over, and said so', async (t) => {
+  it('links out of the folder are ignored with a warning', async (t) => {
     const outside = makeFolder(t, { secret: 'outside' })
     const folder = makeFolder(t, { b: LONG })
     symlinkSync(join(outside, 'secret'), join(folder, 'a'))
@@ -181,7 +185,7 @@ describe('secrets in a folder', () => {
       ['a', 'c'].map((name) => `'${folder}/${name}' is a link that leads out of the folder: not read`),
     )
   })
-  it('a folder beside, whose name begins alike, is outside too', async (t) => {
+  it('a sibling folder with the same prefix counts as outside', async (t) => {
     const parent = makeFolder(t, { 'keys/b': 'inside', 'keys-old/a': 'outside' })
     symlinkSync('../keys-old/a', join(parent, 'keys', 'a'))
     assert.deepEqual(shown(await loadSecretRing({ folder: join(parent, 'keys') })), [digest('inside')])
@@ -191,26 +195,26 @@ describe('secrets in a folder', () => {
     symlinkSync('real', join(parent, 'link'))
     assert.deepEqual(shown(await loadSecretRing({ folder: join(parent, 'link') })), [digest('yes')])
   })
-  it('a link to nothing is refused: the key that signs must not change by accident', async (t) => {
+  it('a dangling link is rejected: the signing key must not change by accident', async (t) => {
     const folder = makeFolder(t, { b: 'yes' })
     symlinkSync('nowhere', join(folder, 'a'))
     assert.equal(shown(await loadSecretRing({ folder }))[0], 34)
   })
-  it('a link to nothing is named', async (t) => {
+  it('the error about a dangling link names it', async (t) => {
     const folder = makeFolder(t, { b: 'yes' })
     symlinkSync('nowhere', join(folder, 'a'))
     const load = await loadSecretRing({ folder })
     assert.ok(load.kind === 'refused')
     assert.match(load.message, new RegExp(`^unable to read content of jwt-secret file '${folder}/a': no such file`))
   })
-  it('what is passed over or short is warned about by name', async (t) => {
+  it('ignored and short secrets cause warnings with their names', async (t) => {
     const folder = makeFolder(t, { a: LONG, b: 'short', c: toPem(PAIRS.rsa.publicKey) })
     assert.deepEqual(warningsOf(await loadSecretRing({ folder })), [
       `the JWT secret of '${folder}/b' is shorter than 32 bytes and can be guessed from a token`,
       `'${folder}/c' is ignored: no usable key: expected one unencrypted EC key on the curve P-256, in PEM`,
     ])
   })
-  it('signs with an EC key and verifies with its public half elsewhere', async (t) => {
+  it('signs with an EC key and verifies with its public key elsewhere', async (t) => {
     const signing = await loadSecretRing({ folder: makeFolder(t, { a: EC }) })
     const other = toPrivatePem(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
     const verifying = await loadSecretRing({ folder: makeFolder(t, { a: other, b: EC_PUBLIC }) })
@@ -222,7 +226,7 @@ describe('secrets in a folder', () => {
   })
 })
 
-describe('where secrets come from', () => {
+describe('the source of secrets', () => {
   it('inline, not trimmed', async () => {
     const load = await loadSecretRing({ secret: ' jwtsecret-1 ' })
     assert.deepEqual([load.kind === 'ring' && load.source, ...shown(load)], ['secret', digest(' jwtsecret-1 ')])
@@ -233,7 +237,7 @@ describe('where secrets come from', () => {
     const message = "please specify either '--server.jwt-secret-keyfile' or '--server.jwt-secret-folder' but not both."
     assert.deepEqual(shown(await loadSecretRing({ keyfile: '/a', folder: '/b' })), [10, message])
   })
-  it('files win over an inline secret, and say so', async (t) => {
+  it('files win over an inline secret, with a warning', async (t) => {
     const folder = makeFolder(t, { a: LONG })
     for (const from of [{ folder }, { keyfile: join(folder, 'a') }]) {
       const load = await loadSecretRing({ ...from, secret: 'inline' })
@@ -241,7 +245,7 @@ describe('where secrets come from', () => {
       assert.deepEqual(warningsOf(load), ['server.jwt-secret is not used: the secrets come from files'])
     }
   })
-  it('nothing at all: random, another each time', async () => {
+  it('without a source a random secret is created each time', async () => {
     const [one, two] = await Promise.all([loadSecretRing({}), loadSecretRing({ secret: '', keyfile: '', folder: '' })])
     assert.ok(one.kind === 'ring' && two.kind === 'ring')
     assert.deepEqual([one.source, two.source, one.warnings], ['random', 'random', []])
@@ -253,7 +257,7 @@ describe('where secrets come from', () => {
     assert.equal(bytes.length, 64)
     assert.equal(bytes.includes(0), false)
   })
-  it('only files can be read again', async () => {
+  it('only files can be reloaded', async () => {
     for (const from of [{}, { secret: 'inline' }]) {
       assert.deepEqual(shown(await reloadSecretRing(from)), [10, 'no JWT secret file was specified'])
     }

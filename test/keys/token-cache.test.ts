@@ -6,7 +6,7 @@ import { createTokenCache, toCacheKey } from '../../src/keys/token-cache.ts'
 const PLACE = { door: 'document', version: 'v1', token: 'a.b.c' }
 
 describe('remembered tokens', () => {
-  it('are found again at the same door, under the same keys', () => {
+  it('are found at the same door, with the same keys', () => {
     const cache = createTokenCache<string>()
     cache.remember(PLACE, 'claims', 100)
     assert.equal(cache.find(PLACE, 99), 'claims')
@@ -14,24 +14,24 @@ describe('remembered tokens', () => {
     assert.equal(cache.find({ ...PLACE, version: 'v2' }, 99), undefined)
     assert.equal(cache.find({ ...PLACE, token: 'a.b.d' }, 99), undefined)
   })
-  it('do not outlive their end', () => {
+  it('are not found after they expire', () => {
     const cache = createTokenCache<string>()
     cache.remember(PLACE, 'claims', 100)
     assert.equal(cache.find(PLACE, 100), undefined)
     assert.equal(cache.find(PLACE, 50), undefined, 'and are forgotten then')
   })
-  it('stay without an end', () => {
+  it('are kept if they do not expire', () => {
     const cache = createTokenCache<string>()
     cache.remember(PLACE, 'claims', undefined)
     assert.equal(cache.find(PLACE, Number.MAX_SAFE_INTEGER), 'claims')
   })
-  it('are forgotten when asked', () => {
+  it('are removed on request', () => {
     const cache = createTokenCache<string>()
     cache.remember(PLACE, 'claims', 100)
     cache.clear()
     assert.equal(cache.find(PLACE, 0), undefined)
   })
-  it('are bounded in number, the one not used longest going first', () => {
+  it('are limited in number, least recently used first', () => {
     const cache = createTokenCache<number>({ entries: 2, characters: 1000 })
     const place = (token: string) => ({ ...PLACE, token })
     cache.remember(place('1'), 1, undefined)
@@ -43,7 +43,7 @@ describe('remembered tokens', () => {
       [1, undefined, 3],
     )
   })
-  it('are bounded in size', () => {
+  it('are limited in size', () => {
     const cache = createTokenCache<number>({ entries: 100, characters: 30 })
     const place = (token: string) => ({ ...PLACE, token: token.repeat(12) })
     for (const token of ['1', '2', '3']) cache.remember(place(token), Number(token), undefined)
@@ -52,7 +52,7 @@ describe('remembered tokens', () => {
       [undefined, 2, 3],
     )
   })
-  it('never share a place', () => {
+  it('never share an entry', () => {
     const text = fc.string({ unit: fc.constantFrom('1', ':', 'a', '.', '2', '\u{d800}', '\u{fffd}'), maxLength: 6 })
     const place = fc.record({ door: text, version: text, token: text })
     fc.assert(
@@ -63,7 +63,7 @@ describe('remembered tokens', () => {
       { numRuns: 5000 },
     )
   })
-  it('never share a place by moving characters from one part to the next', () => {
+  it('never share an entry if characters move from one part to the next', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 12 }), fc.nat(12), fc.nat(12), fc.nat(12), fc.nat(12), (all, ...cuts) => {
         const cut = (i: number, j: number) => {
@@ -76,6 +76,6 @@ describe('remembered tokens', () => {
       { numRuns: 2000 },
     )
   })
-  it('are kept without the token', () =>
+  it('are stored without the token', () =>
     assert.equal(toCacheKey({ ...PLACE, token: 'x.secret.z' }).includes('secret'), false))
 })

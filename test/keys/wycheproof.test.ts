@@ -62,8 +62,8 @@ describe('Wycheproof', () => {
     const cases = testGroups.flatMap((group) => group.tests.map((test) => ({ group, test })))
     const exceptions = EXCEPTIONS.get(name) ?? new Map<number, string>()
 
-    it(`${name}: all ${numberOfTests} cases are there`, () => assert.equal(cases.length, numberOfTests))
-    it(`${name}: accepts what is valid, refuses what is not`, () => {
+    it(`${name}: all ${numberOfTests} cases are present`, () => assert.equal(cases.length, numberOfTests))
+    it(`${name}: accepts valid and rejects invalid signatures`, () => {
       for (const { group, test } of cases.filter((row) => !exceptions.has(row.test.tcId))) {
         const label = `case ${test.tcId}, ${test.result}: ${group.comment}, ${test.comment}`
         assert.equal(isAccepted(group, test), test.result === 'valid', label)
@@ -78,7 +78,7 @@ describe('Wycheproof', () => {
     }
   }
 
-  it('json_web_signature: the two exceptions that are accepted are indeed a valid token', () => {
+  it('json_web_signature: the two accepted exceptions are valid tokens', () => {
     const texts = new Map(
       load('json_web_signature').testGroups.flatMap(({ tests }) => tests.map((test) => [test.tcId, test.jws])),
     )
@@ -86,7 +86,7 @@ describe('Wycheproof', () => {
     assert.equal(texts.get(370), texts.get(357))
   })
 
-  it('json_web_crypto: its signatures likewise, and nothing encrypted is taken for one', () => {
+  it('json_web_crypto: accepts its valid signatures and no encrypted token', () => {
     for (const group of load('json_web_crypto').testGroups) {
       for (const test of group.tests) {
         const isValidSignature = test.jws !== undefined && test.result === 'valid'

@@ -52,7 +52,7 @@ test('an event of the server names no request', () => {
   assert.deepEqual(records[0]?.fields, { reason: 'connection refused' })
 })
 
-test('repeated refusals of one peer become one record per minute with a count', () => {
+test('repeated rejections of one peer become one record per minute with a count', () => {
   const { clock, refuseFrom, listCounts, events } = createRecorder()
   for (let guess = 0; guess < 50; guess += 1) refuseFrom('192.0.2.1')
   refuseFrom('192.0.2.2')
@@ -68,7 +68,7 @@ test('repeated refusals of one peer become one record per minute with a count', 
   assert.deepEqual(listCounts().slice(3), [['192.0.2.1', 1]])
 })
 
-test('addresses of one IPv6 network are one peer, and cannot take the room of others', () => {
+test('addresses of one IPv6 network count as one peer', () => {
   const { refuseFrom, listCounts, events } = createRecorder()
   for (let host = 1; host <= 1500; host += 1) refuseFrom(`2001:db8:0:7::${host.toString(16)}`)
   refuseFrom('2001:db8:0:8::1')
@@ -95,7 +95,7 @@ test('the count of a peer that stopped is written when its minute is over', (t) 
   ])
 })
 
-test('refusals of ever new peers do not fill memory or log', () => {
+test('rejections of ever new peers are bounded in memory and log', () => {
   const { refuseFrom, records, events } = createRecorder()
   for (let peer = 0; peer < 5000; peer += 1) refuseFrom(`2001:db8:0:${peer.toString(16)}::1`)
   events.flush()
@@ -105,14 +105,14 @@ test('refusals of ever new peers do not fill memory or log', () => {
 })
 
 const TEXTS: readonly (readonly [name: string, text: string, safe: string])[] = [
-  ['plain text stays', 'Jörg Müller', 'Jörg Müller'],
+  ['plain text is unchanged', 'Jörg Müller', 'Jörg Müller'],
   ['a line break is escaped', 'jo\n2026 info sign-in accepted', 'jo\\u{a}2026 info sign-in accepted'],
   ['a terminal escape is escaped', '\u001b[2J', '\\u{1b}[2J'],
-  ['text that runs the other way is escaped', 'a\u202Eb', 'a\\u{202e}b'],
-  ['half a surrogate pair is escaped', 'a\uD800', 'a\\u{d800}'],
-  ['256 bytes stay', 'x'.repeat(256), 'x'.repeat(256)],
-  ['a longer text is cut', 'x'.repeat(257), `${'x'.repeat(253)}…`],
-  ['a cut does not split a character', '€'.repeat(100), `${'€'.repeat(84)}…`],
+  ['right-to-left text is escaped', 'a\u202Eb', 'a\\u{202e}b'],
+  ['a lone surrogate is escaped', 'a\uD800', 'a\\u{d800}'],
+  ['256 bytes are unchanged', 'x'.repeat(256), 'x'.repeat(256)],
+  ['a longer text is truncated', 'x'.repeat(257), `${'x'.repeat(253)}…`],
+  ['truncation does not split a character', '€'.repeat(100), `${'€'.repeat(84)}…`],
 ]
 
 for (const [name, text, safe] of TEXTS) {

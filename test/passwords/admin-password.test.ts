@@ -16,7 +16,7 @@ describe('stored forms', () => {
     ['64 digits are sha256', `-pbkdf2-${hex(64)},${SALT},600000`, pbkdf2('sha256', hex(64), 600000)],
     ['96 digits are sha384', `-pbkdf2-${hex(96)},${SALT},10`, pbkdf2('sha384', hex(96))],
     ['128 digits are sha512', `-pbkdf2-${hex(128)},${SALT},10`, pbkdf2('sha512', hex(128))],
-    ['most iterations', `-pbkdf2-${hex(40)},${SALT},2147483647`, pbkdf2('sha', hex(40), 2147483647)],
+    ['the maximum number of iterations', `-pbkdf2-${hex(40)},${SALT},2147483647`, pbkdf2('sha', hex(40), 2147483647)],
   ]
   for (const [name, text, password] of rows) {
     it(`${name}: read, and rendered to the same text`, () => {
@@ -32,14 +32,14 @@ describe('stored forms', () => {
     ['sha384', 96],
     ['sha512', 128],
   ] as const) {
-    it(`-pbkdf2:${prf}-: read, and rendered where that form is asked for`, () => {
+    it(`-pbkdf2:${prf}-: read, and rendered in that form on request`, () => {
       const text = `-pbkdf2:${prf}-${hex(digits)},${SALT},10`
       assert.deepEqual(readAdminPassword(text), { kind: 'stored', password: pbkdf2(prf, hex(digits)) })
       assert.equal(renderAdminPassword(pbkdf2(prf, hex(digits)), 'prf'), text)
     })
   }
 
-  it('a salt that the text cannot carry is not rendered', () => {
+  it('a salt that the text cannot contain is not rendered', () => {
     for (const salt of ['', 'a,b', 'a b', 'a\nb', 'ä']) {
       assert.throws(() => renderAdminPassword({ scheme: 'simple', salt, hash: hex(40) }), TypeError)
     }
@@ -65,34 +65,34 @@ describe('clear text', () => {
   }
 })
 
-describe('a known prefix before something that cannot be right', () => {
+describe('a known prefix before a malformed text', () => {
   const rows: [string, string][] = [
     ['hashed alone', '-hashed-'],
     ['hashed without a salt', `-hashed-${hex(40)}`],
     ['hashed with an empty salt', `-hashed-${hex(40)},`],
-    ['hashed with a part too many', `-hashed-${hex(40)},${SALT},10`],
-    ['hashed in capitals', `-hashed-${hex(40).toUpperCase()},${SALT}`],
+    ['hashed with an extra part', `-hashed-${hex(40)},${SALT},10`],
+    ['hashed in upper case', `-hashed-${hex(40).toUpperCase()},${SALT}`],
     ['hashed of another length', `-hashed-${hex(64)},${SALT}`],
     ['pbkdf2 alone', '-pbkdf2-'],
     ['pbkdf2 without iterations', `-pbkdf2-${hex(64)},${SALT}`],
-    ['pbkdf2 with a part too many', `-pbkdf2-${hex(64)},${SALT},10,10`],
+    ['pbkdf2 with an extra part', `-pbkdf2-${hex(64)},${SALT},10,10`],
     ['pbkdf2 with an empty hash', `-pbkdf2-,${SALT},10`],
     ['pbkdf2 with an empty salt', `-pbkdf2-${hex(64)},,10`],
-    ['pbkdf2 with a hash of no PRF', `-pbkdf2-${hex(62)},${SALT},10`],
-    ['pbkdf2 in capitals', `-pbkdf2-${hex(64).toUpperCase()},${SALT},10`],
+    ['pbkdf2 with a hash length of no PRF', `-pbkdf2-${hex(62)},${SALT},10`],
+    ['pbkdf2 in upper case', `-pbkdf2-${hex(64).toUpperCase()},${SALT},10`],
     ['pbkdf2 not hexadecimal', `-pbkdf2-${'g'.repeat(64)},${SALT},10`],
-    ['PRF and hash at odds', `-pbkdf2:sha256-${hex(40)},${SALT},10`],
+    ['a hash length of another PRF', `-pbkdf2:sha256-${hex(40)},${SALT},10`],
     ['iterations 0', `-pbkdf2-${hex(64)},${SALT},0`],
     ['iterations with a leading zero', `-pbkdf2-${hex(64)},${SALT},010`],
     ['iterations negative', `-pbkdf2-${hex(64)},${SALT},-10`],
     ['iterations in hexadecimal', `-pbkdf2-${hex(64)},${SALT},0x10`],
     ['iterations with an exponent', `-pbkdf2-${hex(64)},${SALT},1e5`],
-    ['iterations with a blank', `-pbkdf2-${hex(64)},${SALT},10 `],
+    ['iterations with a space', `-pbkdf2-${hex(64)},${SALT},10 `],
     ['iterations with a line end', `-pbkdf2-${hex(64)},${SALT},10\n`],
-    ['iterations beyond counting', `-pbkdf2-${hex(64)},${SALT},2147483648`],
-    ['iterations absurd', `-pbkdf2-${hex(64)},${SALT},${'9'.repeat(400)}`],
+    ['iterations too large for a number', `-pbkdf2-${hex(64)},${SALT},2147483648`],
+    ['iterations above the maximum', `-pbkdf2-${hex(64)},${SALT},${'9'.repeat(400)}`],
     ['a salt with a control character', `-pbkdf2-${hex(64)},a\u0000b,10`],
-    ['a salt without end', `-pbkdf2-${hex(64)},${'a'.repeat(257)},10`],
+    ['a salt that is too long', `-pbkdf2-${hex(64)},${'a'.repeat(257)},10`],
   ]
   for (const [name, text] of rows) {
     it(name, () => assert.equal(readAdminPassword(text).kind, 'malformed'))

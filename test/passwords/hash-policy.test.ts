@@ -22,12 +22,12 @@ describe('iterations of a user', () => {
     ['too few', pbkdf2(99), 'iterations_too_low'],
     ['too many', pbkdf2(1001), 'iterations_too_high'],
     ['too few of simple+pbkdf2', pbkdf2(99, 'simple+pbkdf2'), 'iterations_too_low'],
-    ['none left out are 10000', pbkdf2(undefined), 'iterations_too_high'],
+    ['the default of 10000', pbkdf2(undefined), 'iterations_too_high'],
     ['zero, which never verifies', pbkdf2(0), undefined],
-    ['more than can be counted, which never verifies', pbkdf2(1e300), undefined],
-    ['no number, which never verifies', pbkdf2('1'), undefined],
-    ['simple has none', readDocumentPassword({ password_sha: '00' }), undefined],
-    ['salted has none', readSimpleAuthData({ method: 'md5', salt: '', hash: '00' }), undefined],
+    ['too large for a number, which never verifies', pbkdf2(1e300), undefined],
+    ['not a number, which never verifies', pbkdf2('1'), undefined],
+    ['simple has no iterations', readDocumentPassword({ password_sha: '00' }), undefined],
+    ['salted has no iterations', readSimpleAuthData({ method: 'md5', salt: '', hash: '00' }), undefined],
   ]
   for (const [name, password, code] of rows) {
     it(name, () => assert.equal(checkIterations(password, limits)?.code, code))
@@ -56,15 +56,15 @@ const ROWS: readonly (readonly [string, StoredPassword, Partial<HashParameters>,
   ['fewer iterations than configured', STORED, { iterations: 600_001 }, true],
   ['more iterations than configured', STORED, { iterations: 1 }, false],
   ['SHA-1 with as many iterations', { ...STORED, prf: 'sha' }, {}, true],
-  ['SHA-1 with iterations that cost more', { ...STORED, prf: 'sha', iterations: 2_000_000 }, {}, false],
+  ['SHA-1 with iterations of a higher cost', { ...STORED, prf: 'sha', iterations: 2_000_000 }, {}, false],
   ['SHA-512 with as many iterations', { ...STORED, prf: 'sha512' }, {}, false],
-  ['SHA-512 with iterations that cost less', { ...STORED, prf: 'sha512', iterations: 100_000 }, {}, true],
+  ['SHA-512 with iterations of a lower cost', { ...STORED, prf: 'sha512', iterations: 100_000 }, {}, true],
   ['SHA-224, which costs the same', { ...STORED, prf: 'sha224' }, {}, true],
   ['a simple hash', SIMPLE, { iterations: 1 }, true],
-  ['a simple hash where that is configured', SIMPLE, { scheme: 'simple' }, false],
-  ['PBKDF2 where a simple hash is configured', STORED, { scheme: 'simple' }, false],
-  ['a digest of the other database', SALTED, { iterations: 1 }, true],
-  ['a digest of the other database where a simple hash is configured', SALTED, { scheme: 'simple' }, false],
+  ['a simple hash if that is configured', SIMPLE, { scheme: 'simple' }, false],
+  ['PBKDF2 if a simple hash is configured', STORED, { scheme: 'simple' }, false],
+  ['a digest of ArangoDB', SALTED, { iterations: 1 }, true],
+  ['a digest of ArangoDB if a simple hash is configured', SALTED, { scheme: 'simple' }, false],
   ['a simple hash inside PBKDF2', { ...STORED, scheme: 'simple+pbkdf2' }, {}, true],
   ['a simple hash inside more iterations', { ...STORED, scheme: 'simple+pbkdf2' }, { iterations: 1 }, false],
   ['no password at all', { scheme: 'unusable', reason: 'absent', members: {} }, {}, false],
@@ -75,7 +75,7 @@ for (const [what, stored, target, expected] of ROWS) {
     assert.equal(isOutdated(stored, { ...TARGET, ...target }), expected))
 }
 
-describe('the most that one check costs', () => {
+describe('the highest cost of a check', () => {
   const stored = (prf: 'sha' | 'sha256' | 'sha512', iterations: number): StoredPassword => ({
     ...STORED,
     prf,
@@ -89,7 +89,7 @@ describe('the most that one check costs', () => {
     ['13 000 000 of SHA-1', stored('sha', 13_000_000), { iterations: 1 }, true],
     ['ten times what new passwords cost', stored('sha256', 10_000_000), { iterations: 1_000_000 }, true],
     ['more than that', stored('sha256', 10_000_001), { iterations: 1_000_000 }, false],
-    ['6 000 000 where new passwords are simple', stored('sha256', 6_000_000), { scheme: 'simple' }, true],
+    ['6 000 000 if new passwords are simple', stored('sha256', 6_000_000), { scheme: 'simple' }, true],
     ['a single digest', SALTED, {}, true],
   ]
   for (const [name, password, parameters, expected] of rows) {

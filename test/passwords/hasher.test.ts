@@ -74,7 +74,7 @@ describe('known passwords', () => {
     })
   }
 
-  it('every method of the salted form verifies what it digests', async () => {
+  it('every method of the salted form verifies its own digests', async () => {
     const { digestHex, METHODS } = await import('../../src/passwords/password-digest.ts')
     for (const [method, { digest }] of Object.entries(METHODS)) {
       const stored = readSimpleAuthData({ method, salt: 'ab', hash: digestHex(digest, 'ab', 'pässword') })
@@ -93,7 +93,7 @@ describe('known passwords', () => {
     }
   })
 
-  it('half of a surrogate pair is no password, not even that of its replacement character', async () => {
+  it('a lone surrogate is not a password, and not that of its replacement character', async () => {
     const stored = await hasher.hash('a\ufffdb', CHEAP)
     assert.equal(await hasher.verify(stored, 'a\ufffdb', CHEAP_DECOY), true)
     for (const wrong of ['a\ud800b', 'a\udfffb']) assert.equal(await hasher.verify(stored, wrong, CHEAP_DECOY), false)
@@ -131,7 +131,7 @@ describe('new passwords', () => {
     assert.deepEqual(stored, { scheme: 'pbkdf2', prf: 'sha', iterations: 10, salt: SALT, hash })
   })
 
-  it('simple where it is asked for', async () => {
+  it('simple if requested', async () => {
     const stored = await hasher.hash('apple', { ...CHEAP, scheme: 'simple', salt: SALT })
     assert.deepEqual(stored, { scheme: 'simple', salt: SALT, hash: 'd4b5d8403f6c1d1c7975fb19cbbacf260cebecdf' })
   })
@@ -142,7 +142,7 @@ describe('new passwords', () => {
     assert.notEqual(one.hash, two.hash)
   })
 
-  it('impossible parameters reject, and the next job runs', async () => {
+  it('invalid parameters reject, and the next job runs', async () => {
     const one = createHasher({ jobs: 1, queue: () => 10 })
     await assert.rejects(one.hash('apple', { ...CHEAP, iterations: 0 }))
     await assert.rejects(one.hash('apple', { ...CHEAP, iterations: 2 ** 40 }))
@@ -150,7 +150,7 @@ describe('new passwords', () => {
   })
 })
 
-describe('work of a refusal', () => {
+describe('the work of a failed check', () => {
   const decoy = { unit: 'sha512', amount: 10_000 }
 
   /** What is computed for a wrong password, in the time the decoy takes. */
@@ -183,7 +183,7 @@ describe('work of a refusal', () => {
     })
   }
 
-  it('the measured costs tell how long each PRF takes', async () => {
+  it('the measured costs match the time of each PRF', async () => {
     /** Processor time of this process, all threads: what others do on the machine does not count. */
     const measure = async (prf: Prf, iterations: number) => {
       const before = process.cpuUsage()
@@ -199,14 +199,14 @@ describe('work of a refusal', () => {
   })
 })
 
-describe('how many jobs', () => {
+describe('the number of jobs', () => {
   const rows: [string, string | undefined, number, number][] = [
-    ['one a core', undefined, 2, 2],
-    ['never the whole pool of four', undefined, 16, 3],
+    ['one per core', undefined, 2, 2],
+    ['never all four threads of the pool', undefined, 16, 3],
     ['a larger pool', '33', 16, 16],
     ['a pool of one still works', '1', 16, 1],
     ['one core', undefined, 1, 1],
-    ['nonsense is the default', 'many', 8, 3],
+    ['an invalid value means the default', 'many', 8, 3],
   ]
   for (const [name, pool, cores, expected] of rows) {
     it(name, () => assert.equal(defaultJobs(pool, cores), expected))

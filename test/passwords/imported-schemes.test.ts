@@ -82,7 +82,7 @@ for (const { scheme, text, password, description } of VECTORS) {
       }
     })
 
-    it('is written as it was read, and described', () => {
+    it('is written unchanged, and described', () => {
       assert.deepEqual(toDocumentMembers(stored), { password_scheme: scheme, encoded_hash: text })
       assert.equal(describePassword(stored), description)
     })
@@ -108,7 +108,7 @@ for (const { scheme, text, password, description } of VECTORS) {
       assert.ok(ratio > 0.4 && ratio < 2.5, `${ratio}`)
     })
 
-    it('as the most expensive hash it is what a cheaper one is padded to', async () => {
+    it('a cheaper hash is padded to it if it is the most expensive one', async () => {
       const decoy = findHashWork(stored)
       assert.ok(decoy)
       const stepMs = (unit: string) => (unit === decoy.unit ? 10 : 0.01)
@@ -166,7 +166,7 @@ it('work in a unit of a later version costs nothing', async () => {
   assert.equal(await hasher.verify(undefined, 'x', unknown), false)
 })
 
-describe('an encoded hash that is refused', () => {
+describe('an encoded hash that is rejected', () => {
   const SALT = 'c29tZXNhbHQ'
   const HASH = 'nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
   const argon2id = (cost: string, salt = SALT, hash = HASH) => `$argon2id$v=19$${cost}$${salt}$${hash}`
@@ -174,7 +174,7 @@ describe('an encoded hash that is refused', () => {
   const scrypt = (cost: string, salt = SALT, hash = HASH) => `$scrypt$${cost}$${salt}$${hash}`
   const rows: readonly (readonly [scheme: string, name: string, text: unknown, reason: string])[] = [
     ['argon2id', 'no text', 7, 'encoding'],
-    ['argon2id', 'none at all', undefined, 'encoding'],
+    ['argon2id', 'no members', undefined, 'encoding'],
     ['argon2id', 'another scheme', scrypt('ln=14,r=8,p=1'), 'encoding'],
     ['argon2id', 'Argon2i', argon2id('m=256,t=2,p=1').replace('argon2id', 'argon2i'), 'encoding'],
     ['argon2id', 'an older version', argon2id('m=256,t=2,p=1').replace('v=19', 'v=16'), 'encoding'],

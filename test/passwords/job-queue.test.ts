@@ -19,7 +19,7 @@ const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 const isOverloaded = (error: unknown) => error instanceof Refusal && error.code === 'overloaded'
 
 describe('queue of jobs', () => {
-  it('runs so many at once and the others in the order they came', async () => {
+  it('runs a fixed number at once and the others in order', async () => {
     const started: string[] = []
     const queue = createJobQueue({ jobs: 2, queue: () => 10 })
     const jobs = ['a', 'b', 'c', 'd', 'e'].map((name) => createJob(name, started))
@@ -36,7 +36,7 @@ describe('queue of jobs', () => {
     assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
   })
 
-  it('a newcomer does not overtake when a place is handed on', async () => {
+  it('a new job does not overtake a waiting one', async () => {
     const started: string[] = []
     const queue = createJobQueue({ jobs: 1, queue: () => 10 })
     const [first, second, third] = ['first', 'second', 'third'].map((name) => createJob(name, started))
@@ -50,7 +50,7 @@ describe('queue of jobs', () => {
     assert.deepEqual(started, ['first', 'second', 'third'])
   })
 
-  it('past its bound it refuses, says when to come back, and works on', async () => {
+  it('rejects jobs above its limit with Retry-After, and keeps working', async () => {
     const clock = { nowMs: () => 0 }
     let now = 0
     clock.nowMs = () => now
@@ -73,7 +73,7 @@ describe('queue of jobs', () => {
     assert.equal(await queue.run(job.run), 'x')
   })
 
-  it('the bound is asked each time', async () => {
+  it('the limit is read for each job', async () => {
     let bound = 0
     const queue = createJobQueue({ jobs: 1, queue: () => bound })
     const job = createJob('x', [])
@@ -88,7 +88,7 @@ describe('queue of jobs', () => {
     assert.deepEqual(await Promise.all([first, second]), ['x', 'x'])
   })
 
-  it('a job aborted while it waits frees its place in the queue and never runs', async () => {
+  it('a job aborted while it waits leaves the queue and never runs', async () => {
     const started: string[] = []
     const queue = createJobQueue({ jobs: 1, queue: () => 1 })
     const [first, gone, last] = ['first', 'gone', 'last'].map((name) => createJob(name, started))
@@ -104,7 +104,7 @@ describe('queue of jobs', () => {
     assert.deepEqual(started, ['first', 'last'])
   })
 
-  it('asks again when a turn has come, and runs nothing that is refused then', async () => {
+  it('calls begin when the turn has come, and runs no job that it rejects', async () => {
     const started: string[] = []
     const queue = createJobQueue({ jobs: 1, queue: () => 10 })
     const first = createJob('first', started)
@@ -124,7 +124,7 @@ describe('queue of jobs', () => {
     assert.deepEqual([started, queue.load()], [['first'], { running: 0, waiting: 0 }])
   })
 
-  it('full of the jobs of one lane, it makes room for another lane', async () => {
+  it('full of jobs of one lane, it makes room for another lane', async () => {
     const queue = createJobQueue({ jobs: 1, queue: () => 3 })
     const first = createJob('first', [])
     const running = queue.run(first.run, { lane: 'a' })
@@ -139,7 +139,7 @@ describe('queue of jobs', () => {
     assert.deepEqual(await Promise.all([running, many[0], many[1], other]), ['first', 'a1', 'a2', 'b'])
   })
 
-  it('a signal that outlives the wait is let go', async () => {
+  it('removes its listener from a signal that outlives the wait', async () => {
     const queue = createJobQueue({ jobs: 1, queue: () => 1 })
     const { signal } = new AbortController()
     await Promise.all([queue.run(async () => 'first'), queue.run(async () => 'second', { signal })])
@@ -152,7 +152,7 @@ describe('queue of jobs', () => {
     assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
   })
 
-  it('going away while the job runs does not free its place before it ends', async () => {
+  it('an abort while the job runs does not free its place before it ends', async () => {
     const queue = createJobQueue({ jobs: 1, queue: () => 0 })
     const controller = new AbortController()
     const job = createJob('x', [])
@@ -163,7 +163,7 @@ describe('queue of jobs', () => {
     assert.equal(await running, 'x')
   })
 
-  it('a job that throws, at once or later, loses no other', async () => {
+  it('a job that throws, at once or later, does not affect others', async () => {
     const queue = createJobQueue({ jobs: 1, queue: () => 10 })
     const job = createJob('later', [])
     const outcomes = Promise.allSettled([
@@ -182,14 +182,14 @@ describe('queue of jobs', () => {
     assert.deepEqual(queue.load(), { running: 0, waiting: 0 })
   })
 
-  it('is not made for no job', () => {
+  it('rejects a limit of no jobs', () => {
     for (const jobs of [0, -1, 1.5, Number.NaN])
       assert.throws(() => createJobQueue({ jobs, queue: () => 1 }), RangeError)
   })
 })
 
 describe('hasher and its queue', () => {
-  it('a thousand verifications all answer, cheap ones too', async () => {
+  it('a thousand verifications all finish, cheap ones too', async () => {
     const hasher = createHasher({ jobs: 2, queue: () => 1000 })
     const decoy = { unit: 'sha256', amount: 1 }
     const stored = await hasher.hash('right', { scheme: 'pbkdf2', prf: 'sha256', iterations: 1 })
@@ -204,7 +204,7 @@ describe('hasher and its queue', () => {
     )
   })
 
-  it('refuses past its bound', async () => {
+  it('rejects jobs above its limit', async () => {
     const hasher = createHasher({ jobs: 1, queue: () => 1 })
     const parameters = { scheme: 'pbkdf2', prf: 'sha256', iterations: 1000 } as const
     const outcomes = await Promise.allSettled([1, 2, 3].map(() => hasher.hash('x', parameters)))

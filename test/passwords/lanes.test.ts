@@ -61,9 +61,9 @@ describe('lanes of waiting jobs', () => {
 
   const displacements: readonly (readonly [string, string, string, string | undefined])[] = [
     ['the last job of the longest lane', 'a1 a2 b1 b2 b3', 'c1', 'b3'],
-    ['the longest lane with a failure, however long the others', 'a1 a2 a3 B1 B2', 'c1', 'B2'],
+    ['the longest lane with a failure, even if others are longer', 'a1 a2 a3 B1 B2', 'c1', 'B2'],
     ['a single job with a failure for one without', 'a1 B1', 'c1', 'B1'],
-    ['nothing for a lane that is as long', 'a1 b1', 'c1', undefined],
+    ['nothing for a lane of equal length', 'a1 b1', 'c1', undefined],
     ['nothing for a lane that would be the longest', 'a1 a2 b1', 'a3', undefined],
     ['nothing without a failure for one with', 'a1 a2 a3', 'B1', undefined],
     ['nothing when nothing waits', 'a1', 'b1', undefined],

@@ -20,20 +20,20 @@ describe('memory of verified passwords', () => {
     ['another version', ['bob', 'v2', 'apple']],
     ['another name', ['eve', 'v1', 'apple']],
     ['another spelling of the name', ['Bob', 'v1', 'apple']],
-    ['parts cut elsewhere', ['bob', 'v', '1apple']],
-    ['a name of every object', ['constructor', 'v1', 'apple']],
+    ['the same text split elsewhere', ['bob', 'v', '1apple']],
+    ['a property of Object.prototype', ['constructor', 'v1', 'apple']],
   ]
   for (const [name, asked] of rows) {
     it(`not ${name}`, () => assert.equal(remembering().isRemembered(...asked), false))
   }
 
-  it('not half of a surrogate pair for its replacement character', () => {
+  it('not a lone surrogate for its replacement character', () => {
     const memory = createPasswordMemory(() => 100)
     memory.remember('bob', 'v1', 'a\ufffd')
     assert.equal(memory.isRemembered('bob', 'v1', 'a\ud800'), false)
   })
 
-  it('what was verified longer ago than is asked for does not count, and is not made younger by being asked for', () => {
+  it('a verification older than maxAgeMs does not count, and a lookup does not renew it', () => {
     let nowMs = 1000
     const memory = createPasswordMemory(() => 100, { nowMs: () => nowMs })
     memory.remember('bob', 'v1', 'apple')
@@ -51,7 +51,7 @@ describe('memory of verified passwords', () => {
     assert.equal(memory.isRemembered('bob', 'v2', 'pear'), true)
   })
 
-  it('is bounded, and can be switched off while it runs', () => {
+  it('is limited in size, and can be switched off at run time', () => {
     let size = 2
     const memory = createPasswordMemory(() => size)
     for (const name of ['a', 'b', 'c']) memory.remember(name, '', 'x')
@@ -70,7 +70,7 @@ describe('memory of verified passwords', () => {
     assert.doesNotMatch(inspect(one, { depth: 9, showHidden: true }), /apple/)
   })
 
-  it('no two lists of parts are framed alike', () => {
+  it('no two lists of parts have the same encoding', () => {
     const parts = fc.array(fc.string({ unit: fc.constantFrom('a', ':', '1', '2', 'ä', '') }))
     fc.assert(
       fc.property(parts, parts, (a, b) => (frame(a) === frame(b)) === (JSON.stringify(a) === JSON.stringify(b))),

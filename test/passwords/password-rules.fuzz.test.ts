@@ -36,7 +36,7 @@ describe('any text', () => {
     fc.array(pieces).map((list) => list.join('')),
   )
 
-  it('gives rules or a problem, and rules judge any password', () => {
+  it('gives rules or a problem, and rules check any password', () => {
     fc.assert(
       fc.property(texts, texts, (text, password) => {
         const reading = readPasswordRules(text)
@@ -47,7 +47,7 @@ describe('any text', () => {
     )
   })
 
-  it('in quotes reads back as it was', () => {
+  it('in quotes reads back unchanged', () => {
     const bytes = fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)) })
     fc.assert(
       fc.property(fc.array(fc.tuple(bytes, bytes)), (pairs) => {
@@ -61,7 +61,7 @@ describe('any text', () => {
 })
 
 describe('look-ahead', () => {
-  it('says the same as in an engine that has it', () => {
+  it('agrees with an engine that supports it', () => {
     const part = fc
       .array(fc.constantFrom('a', 'b', '.', '.*', '[ab]', '[^a]', '(?:a|b)', 'b?', '\\)', '[)|(]', '(a)', '$'))
       .map((list) => list.join(''))
@@ -83,12 +83,12 @@ describe('pairs that stall a backtracking engine', () => {
     ['nested repetition of a class', '^([a-zA-Z]+)*$', 'a'],
     ['alternatives that overlap', '^(a|aa)+$', 'a'],
     ['alternatives that are equal', '^(a|a)*$', 'a'],
-    ['many optional ones', `^${'a?'.repeat(30)}${'a'.repeat(30)}[bc]$`, 'a'],
+    ['many optional characters', `^${'a?'.repeat(30)}${'a'.repeat(30)}[bc]$`, 'a'],
     ['repetition beside repetition', '^(.*a){12}[bc]$', 'a'],
     ['three in a row', '^\\d*\\d*\\d*[bc]$', '1'],
     ['words', '^(\\w+\\s?)*$', 'a'],
     ['words under look-ahead', '^(?=(?:\\w+\\s?)*$)(?=(a+)+$).*', 'a'],
-    ['a suffix that is looked for anywhere', '(x+x+)+[yz]', 'x'],
+    ['a suffix searched anywhere', '(x+x+)+[yz]', 'x'],
   ]
   const most = PASSWORD_RULE_LIMITS.passwordBytes
 

@@ -40,8 +40,8 @@ describe('rules', () => {
     ['an empty password', '["."]', '', REFUSED],
     ['the empty expression', '[""]', '', undefined],
     ['white space and comments', ' [ % first\n { "a" , "b" } % second\n , "c" ] % third', 'c', `${REFUSED} b`],
-    ['strings side by side are one', '["a" "b"]', 'ab', undefined],
-    ['strings side by side are one, so a alone fails', '["a" "b"]', 'a b', REFUSED],
+    ['adjacent strings are joined', '["a" "b"]', 'ab', undefined],
+    ['adjacent strings are joined, so a alone fails', '["a" "b"]', 'a b', REFUSED],
     [
       'a reason in any script',
       '[{"[0-9]", "Bitte eine Ziffer – žádná tu není"}]',
@@ -53,7 +53,7 @@ describe('rules', () => {
     it(name, () => assert.equal(checkPassword(rulesOf(list), password), expected))
   }
 
-  it('a reason with a character beyond a byte', () => {
+  it('a reason with a character of several bytes', () => {
     assert.equal(checkPassword(rulesOf('[{"[0-9]", "\\"\\x{2713}\\" \\\\"}]'), 'x'), `${REFUSED} "✓" \\`)
   })
 
@@ -67,7 +67,7 @@ describe('escapes of a string', () => {
     ['\\n', '\\n', '\n'],
     ['\\t', '\\t', '\t'],
     ['\\r', '\\r', '\r'],
-    ['\\s is a blank', '\\s', ' '],
+    ['\\s is a space', '\\s', ' '],
     ['\\d is DEL', '\\d', '\x7f'],
     ['\\e', '\\e', '\x1b'],
     ['\\b \\f \\v', '\\b\\f\\v', '\b\f\v'],
@@ -83,11 +83,11 @@ describe('escapes of a string', () => {
     ['two bytes', '\\xc3\\xa4', 'ä'],
     ['octal of one digit', '\\7', '\x07'],
     ['octal of three digits', '\\101', 'A'],
-    ['octal takes no fourth', '\\1012', 'A2'],
+    ['octal has at most three digits', '\\1012', 'A2'],
     ['control character', '\\^a\\^Z\\^[', '\x01\x1a\x1b'],
-    ['any other stands for itself', '\\q', 'q'],
-    ['a line end as it is', '\n', '\n'],
-    ['text as it is', 'žluťoučký', 'žluťoučký'],
+    ['any other escape is the character itself', '\\q', 'q'],
+    ['a literal line break', '\n', '\n'],
+    ['literal text', 'žluťoučký', 'žluťoučký'],
   ]
   for (const [name, text, password] of rows) {
     it(name, () => {
@@ -98,39 +98,39 @@ describe('escapes of a string', () => {
   }
 })
 
-describe('what is wrong, and where', () => {
+describe('problems with their position', () => {
   const rows: [string, string, number][] = [
-    ['no list', 'a', 1],
+    ['not a list', 'a', 1],
     ['a string that is not empty', '"a"', 1],
     ['a tuple alone', '{"a"}', 1],
-    ['a list without end', '["a"', 5],
-    ['an empty place', '["a",]', 6],
+    ['an unterminated list', '["a"', 5],
+    ['an empty element', '["a",]', 6],
     ['two lists', '[] []', 4],
     ['a full stop', '["a"].', 6],
     ['a number', '["a", 97]', 7],
     ['an atom', '[abc]', 2],
     ['a binary', '[<<"a">>]', 2],
     ['a list inside', '[["a"]]', 2],
-    ['a tuple of none', '[{}]', 3],
+    ['an empty tuple', '[{}]', 3],
     ['a tuple of three', '[{"a", "b", "c"}]', 11],
-    ['a reason that is no string', '[{"a", b}]', 8],
-    ['a string without end', '["a", "b]', 7],
+    ['a reason that is not a string', '[{"a", b}]', 8],
+    ['an unterminated string', '["a", "b]', 7],
     ['a string that ends in a backslash', '["a\\', 5],
     ['\\x with nothing', '["\\x"]', 4],
     ['\\x with one digit', '["\\x1"]', 4],
     ['\\x{} empty', '["\\x{}"]', 4],
     ['\\^ with nothing', '["\\^"]', 4],
-    ['no such character', '["\\x{110000}"]', 13],
-    ['half a character', '["\\x{d800}"]', 11],
-    ['a number without end', `["\\x{${'f'.repeat(400)}}"]`, 407],
-    ['a comment that swallows the rest', '["a" % ]', 9],
+    ['a code point that does not exist', '["\\x{110000}"]', 13],
+    ['a lone surrogate', '["\\x{d800}"]', 11],
+    ['an unterminated number', `["\\x{${'f'.repeat(400)}}"]`, 407],
+    ['a comment up to the end', '["a" % ]', 9],
     ['counted in characters, not bytes', '["žluť", x]', 10],
     ['a bad expression', '["a", "(b"]', 7],
     ['a back reference', '["(a)\\\\1"]', 2],
     ['look-behind', '["(?<=a)b"]', 2],
     ['look-ahead without ^ before it', '["(?=a)b"]', 2],
     ['look-ahead before alternatives', '["^(?=a)b|c"]', 2],
-    ['look-ahead without end', '["^(?=a"]', 2],
+    ['an unterminated look-ahead', '["^(?=a"]', 2],
     ['look-ahead repeated', '["^(?=a)*b"]', 2],
   ]
   for (const [name, text, character] of rows) {
@@ -146,10 +146,10 @@ describe('expressions', () => {
   const rows: [string, string, string, boolean][] = [
     ['match anywhere', 'b', 'abc', true],
     ['are case-sensitive', 'B', 'abc', false],
-    ['case may be left aside', '(?i)B', 'abc', true],
+    ['can be case-insensitive', '(?i)B', 'abc', true],
     ['count bytes', '^.{8}$', 'äöüß', true],
     ['count bytes, not characters', '^.{4}$', 'äöüß', false],
-    ['. takes no line end', '^a.b$', 'a\nb', false],
+    ['. does not match a line break', '^a.b$', 'a\nb', false],
     ['\\w is ASCII', '^\\w+$', 'ä', false],
     ['named classes', '[[:punct:]]', 'a!', true],
     ['a literal in any script', 'ž', 'xžx', true],
@@ -170,22 +170,22 @@ describe('expressions', () => {
 
 describe('bounds', () => {
   const rows: [string, string][] = [
-    ['text without end', `["${'a'.repeat(PASSWORD_RULE_LIMITS.textBytes)}"]`],
-    ['rules without end', `[${Array.from({ length: PASSWORD_RULE_LIMITS.rules + 1 }, () => '"a"').join(',')}]`],
+    ['a text that is too long', `["${'a'.repeat(PASSWORD_RULE_LIMITS.textBytes)}"]`],
+    ['too many rules', `[${Array.from({ length: PASSWORD_RULE_LIMITS.rules + 1 }, () => '"a"').join(',')}]`],
     ['expressions too large together', `["[ab]{999}","[cd]{999}","[ef]{999}"]`],
     ['one too large', '[".{0,1000}.{0,1000}"]'],
-    ['repetitions to be unfolded', `["${'a{1000}'.repeat(1000)}"]`],
+    ['repetitions that expand', `["${'a{1000}'.repeat(1000)}"]`],
     ['repetitions of repetitions', `["(?:${'.{31}'.repeat(1000)}){31}"]`],
-    ['repetitions beyond counting', '["a{99999999999999999999}"]'],
-    ['nested without end', `["${'('.repeat(4000)}${')'.repeat(4000)}"]`],
+    ['repetitions too large for a number', '["a{99999999999999999999}"]'],
+    ['nested too deeply', `["${'('.repeat(4000)}${')'.repeat(4000)}"]`],
     ['classes that never close', `["^(?=${'['.repeat(8000)}"]`],
     ['look-aheads that never close', `["^${'(?=('.repeat(2000)}"]`],
   ]
   for (const [name, text] of rows) {
-    it(`${name}: refused`, () => assert.equal(readPasswordRules(text).kind, 'problem'))
+    it(`${name}: rejected`, () => assert.equal(readPasswordRules(text).kind, 'problem'))
   }
 
-  it('what would unfold without end is refused before it does', () => {
+  it('expressions that expand without bound are rejected early', () => {
     for (const text of [`["${'a{1000}'.repeat(1000)}"]`, `["^(?=(?:${'.{31}'.repeat(1000)}){31})"]`]) {
       const reading = readPasswordRules(text)
       assert.match(reading.kind === 'problem' ? reading.message : '', /repeats too much/)
@@ -197,7 +197,7 @@ describe('bounds', () => {
     assert.equal(isAccepted('^.{8,1000}$', 'x'.repeat(1000)), true)
   })
 
-  it('a password that is too long to be judged is refused, and only where there are rules', () => {
+  it('a password that is too long to check is rejected, only if there are rules', () => {
     const most = PASSWORD_RULE_LIMITS.passwordBytes
     const rules = rulesOf('["a"]')
     assert.equal(checkPassword(rules, 'a'.repeat(most)), undefined)
@@ -207,7 +207,7 @@ describe('bounds', () => {
   })
 })
 
-describe('the fewest characters', () => {
+describe('the minimum length', () => {
   const rows: readonly (readonly [string, string, boolean])[] = [
     ['twelve letters', 'a'.repeat(12), true],
     ['eleven letters', 'a'.repeat(11), false],

@@ -54,7 +54,7 @@ describe('password of a user document, defaults of missing members', () => {
   }
 })
 
-it('members left over from another scheme are shown, and not believed', () => {
+it('members of another scheme are shown, but not used', () => {
   const members = { ...PBKDF2, password_sha: SHA1 }
   const password = readDocumentPassword(members)
   assert.equal(password.scheme === 'pbkdf2' && password.hash, SHA256)
@@ -63,27 +63,27 @@ it('members left over from another scheme are shown, and not believed', () => {
 
 describe('password of a user document that can never verify', () => {
   const rows: [string, Record<string, unknown>, string][] = [
-    ['none at all', { name: 'bob', roles: [] }, 'absent'],
+    ['no members', { name: 'bob', roles: [] }, 'absent'],
     ['a salt alone', { salt: SALT }, 'absent'],
     ['unknown scheme', { ...PBKDF2, password_scheme: 'md5crypt' }, 'scheme'],
-    ['scheme in capitals', { ...PBKDF2, password_scheme: 'PBKDF2' }, 'scheme'],
+    ['scheme in upper case', { ...PBKDF2, password_scheme: 'PBKDF2' }, 'scheme'],
     ['scheme null', { ...PBKDF2, password_scheme: null }, 'scheme'],
     ['scheme of another type', { ...PBKDF2, password_scheme: ['pbkdf2'] }, 'scheme'],
-    ['scheme named as a method of every object', { ...PBKDF2, password_scheme: 'constructor' }, 'scheme'],
+    ['a property of Object.prototype as scheme', { ...PBKDF2, password_scheme: 'constructor' }, 'scheme'],
     ['unknown PRF', { ...PBKDF2, pbkdf2_prf: 'md5' }, 'prf'],
-    ['PRF named as a method of every object', { ...PBKDF2, pbkdf2_prf: 'toString' }, 'prf'],
+    ['a property of Object.prototype as PRF', { ...PBKDF2, pbkdf2_prf: 'toString' }, 'prf'],
     ['PRF of another type', { ...PBKDF2, pbkdf2_prf: 256 }, 'prf'],
     ['PRF null', { ...PBKDF2, pbkdf2_prf: null }, 'prf'],
     ['salt of another type', { ...PBKDF2, salt: 12 }, 'salt'],
     ['simple with a salt of another type', { password_sha: SHA1, salt: {} }, 'salt'],
-    ['iterations as text', { ...PBKDF2, iterations: '600000' }, 'iterations'],
-    ['iterations broken', { ...PBKDF2, iterations: 10.5 }, 'iterations'],
+    ['iterations as a string', { ...PBKDF2, iterations: '600000' }, 'iterations'],
+    ['iterations with a fraction', { ...PBKDF2, iterations: 10.5 }, 'iterations'],
     ['iterations not a number', { ...PBKDF2, iterations: Number.NaN }, 'iterations'],
     ['iterations null', { ...PBKDF2, iterations: null }, 'iterations'],
     ['iterations 0', { ...PBKDF2, iterations: 0 }, 'iterations_too_low'],
     ['iterations negative', { ...PBKDF2, iterations: -1 }, 'iterations_too_low'],
-    ['iterations beyond counting', { ...PBKDF2, iterations: 2 ** 31 }, 'iterations_too_high'],
-    ['iterations absurd', { ...PBKDF2, iterations: 1e300 }, 'iterations_too_high'],
+    ['iterations too large for a number', { ...PBKDF2, iterations: 2 ** 31 }, 'iterations_too_high'],
+    ['iterations above the maximum', { ...PBKDF2, iterations: 1e300 }, 'iterations_too_high'],
     ['hash missing', without('derived_key'), 'hash'],
     ['hash of another type', { ...PBKDF2, derived_key: { length: 64 } }, 'hash'],
     ['simple named, hash missing', { password_scheme: 'simple', salt: SALT }, 'hash'],
@@ -111,7 +111,7 @@ describe('authData.simple of a multi-model user', () => {
     assert.deepEqual(Object.entries(toSimpleAuthData(password) ?? {}), Object.entries(simple))
   })
 
-  it('cannot tell another scheme', () => assert.equal(toSimpleAuthData(readDocumentPassword(PBKDF2)), undefined))
+  it('has no form for another scheme', () => assert.equal(toSimpleAuthData(readDocumentPassword(PBKDF2)), undefined))
 
   const rows: [string, unknown, string][] = [
     ['nothing', undefined, 'absent'],
@@ -119,8 +119,8 @@ describe('authData.simple of a multi-model user', () => {
     ['text', 'sha256', 'absent'],
     ['a list', [simple], 'absent'],
     ['an unknown method', { ...simple, method: 'sha3' }, 'method'],
-    ['a method in capitals', { ...simple, method: 'SHA256' }, 'method'],
-    ['a method of every object', { ...simple, method: '__proto__' }, 'method'],
+    ['a method in upper case', { ...simple, method: 'SHA256' }, 'method'],
+    ['a property of Object.prototype as method', { ...simple, method: '__proto__' }, 'method'],
     ['no method', { salt: '', hash: SHA256 }, 'method'],
     ['no salt', { method: 'sha256', hash: SHA256 }, 'salt'],
     ['a hash of another type', { ...simple, hash: 1 }, 'hash'],

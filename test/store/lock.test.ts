@@ -14,7 +14,7 @@ function makeFolder(t: TestContext): string {
   return folder
 }
 
-test('one has the store, the others wait, and it is free again afterwards', async (t) => {
+test('one process locks the store, the others wait until it is released', async (t) => {
   const folder = makeFolder(t)
   const url = `sqlite:${join(folder, 'cardea.db')}`
   const first = await lockStore(url, 0)
@@ -37,7 +37,7 @@ const HOLDER = `
   console.log((await lockStore(process.argv[1], 0)) ? 'has it' : 'has it not')
   setInterval(() => {}, 1000)`
 
-test('another process is kept out, and one that is killed lets go', async (t) => {
+test('another process is locked out, and a killed process releases the lock', async (t) => {
   const url = `sqlite:${join(makeFolder(t), 'cardea.db')}`
   const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', HOLDER, url], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -53,7 +53,7 @@ test('another process is kept out, and one that is killed lets go', async (t) =>
   lock.release()
 })
 
-test('the lock belongs to the owner of the folder, also where root made it', async (t) => {
+test('the lock file belongs to the owner of the folder, even if root creates it', async (t) => {
   const folder = makeFolder(t)
   if (process.getuid?.() === 0) chownSync(folder, 65534, 65534)
   const lock = await lockStore(`sqlite:${join(folder, 'cardea.db')}`, 0)
@@ -68,7 +68,7 @@ test('stores in memory and servers need no lock', async () => {
   }
 })
 
-test('the file has one name, whatever links lead to it', (t) => {
+test('the lock is the same for every link to the file', (t) => {
   const folder = makeFolder(t)
   const link = join(makeFolder(t), 'link')
   symlinkSync(folder, link)

@@ -17,7 +17,7 @@ const WRONG = [
 
 describe('addresses of a store', () => {
   for (const url of WRONG) {
-    it(`${JSON.stringify(url)} is refused with a sentence, and not repeated`, async () => {
+    it(`${JSON.stringify(url)} is rejected with a message that does not quote it`, async () => {
       const wrong = await openStore(url, { log: SILENT_LOG }).catch((error: unknown) => error)
       assert.ok(wrong instanceof Error && wrong.name === 'IncompatibleStoreError')
       assert.doesNotMatch(inspect(wrong), /hunter2/)

@@ -202,7 +202,7 @@ function killNow(pid: number): void {
   }
 }
 
-/** A dead process nobody has waited for still has an entry, but no memory. */
+/** A dead process whose parent has not waited for it still has an entry, but no memory. */
 function isRunning(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

@@ -29,7 +29,7 @@ const endConnections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 
 describe('a PostgreSQL that fails', () => {
   it(
-    'connections that break while idle cost nothing',
+    'idle connections that break cause no error',
     scene(async ({ store, place }) => {
       await createIn(store, 'alice')
       await Promise.all([store.findUser('alice'), store.findUser('alice')])
@@ -40,13 +40,13 @@ describe('a PostgreSQL that fails', () => {
 
   it('logs idle connections that break, with the reason', { timeout: 10_000 }, async () => {
     const place = await createPostgresPlace(server)
-    const told = Promise.withResolvers<unknown>()
-    const warn: Log['warn'] = (message, fields) => message.includes('broke') && told.resolve(fields?.['reason'])
+    const reason = Promise.withResolvers<unknown>()
+    const warn: Log['warn'] = (message, fields) => message.includes('broke') && reason.resolve(fields?.['reason'])
     const store = await openStore(place.url, { log: { ...SILENT_LOG, warn } })
     try {
       await store.findUser('alice')
       await place.execute(endConnections)
-      assert.match(String(await told.promise), /terminat/)
+      assert.match(String(await reason.promise), /terminat/)
     } finally {
       await store.close()
     }
@@ -65,7 +65,7 @@ describe('a PostgreSQL that fails', () => {
   )
 
   it(
-    'a server that crashes refuses meanwhile, and goes on afterwards',
+    'a server that crashes rejects requests until it is back',
     scene(async ({ store }) => {
       const sequence = await createIn(store, 'alice')
       await server.crash()
@@ -80,7 +80,7 @@ describe('a PostgreSQL that fails', () => {
     }),
   )
 
-  it('a lock that is not given up is not waited for without end', async () => {
+  it('waiting for a lock has a timeout', async () => {
     const place = await createPostgresPlace(server)
     const store = await openStore(`${place.url}&lock_timeout=50`, { log: SILENT_LOG })
     const other = new Client({ connectionString: place.url })
@@ -100,7 +100,7 @@ describe('a PostgreSQL that fails', () => {
     assert.doesNotMatch(inspect(refused, { depth: 10 }), /hunter2/)
   })
 
-  it('an address that is none is refused, and not repeated', async () => {
+  it('an invalid address is rejected with a message that does not quote it', async () => {
     const wrong = await openStore('postgres://alice:hunter2@[::x]/db', { log: SILENT_LOG }).catch((e: unknown) => e)
     assert.ok(wrong instanceof Error && wrong.name === 'IncompatibleStoreError')
     assert.doesNotMatch(inspect(wrong, { depth: 10 }), /hunter2/)
@@ -118,15 +118,15 @@ describe('a PostgreSQL that fails', () => {
   })
 })
 
-describe('a PostgreSQL set up otherwise', () => {
+describe('a PostgreSQL with another configuration', () => {
   const createDatabase = (options: string) => server.execute(server.addressOf('postgres'), `CREATE DATABASE ${options}`)
 
-  it('an encoding that cannot hold every name is refused', async () => {
+  it('an encoding that cannot hold every name is rejected', async () => {
     await createDatabase(`ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'`)
     await assert.rejects(openStore(server.addressOf('ascii'), { log: SILENT_LOG }), { name: 'IncompatibleStoreError' })
   })
 
-  it('a default isolation of its own and commits that are not waited for', async () => {
+  it('another default isolation level and asynchronous commits', async () => {
     await createDatabase('strict')
     const url = server.addressOf('strict')
     await server.execute(url, 'ALTER DATABASE strict SET default_transaction_isolation = serializable')
@@ -160,7 +160,7 @@ describe('migrations of PostgreSQL', () => {
   }
 
   it(
-    'keep what is there, and whoever is connected goes on',
+    'keep the data, and open connections continue',
     scene(async ({ store, place }) => {
       await createIn(store, 'alice')
       await migrate(place.url, [...MIGRATIONS, next])
@@ -172,7 +172,7 @@ describe('migrations of PostgreSQL', () => {
     }),
   )
 
-  it('are undone whole when one fails', async () => {
+  it('are rolled back as a whole when one fails', async () => {
     const place = await createPostgresPlace(server)
     const broken = { ...next, postgres: 'CREATE TABLE half (a text); CREATE TABLE half (a text)' }
     await assert.rejects(migrate(place.url, [...MIGRATIONS, broken]))
@@ -191,7 +191,7 @@ describe('statements of PostgreSQL', () => {
   ]
 
   it(
-    'read no table from end to end where they can use an index',
+    'use an index instead of a full scan',
     scene(async ({ place }) => {
       const client = new Client({ connectionString: place.url })
       await client.connect()

@@ -29,11 +29,11 @@ const user: fc.Arbitrary<User> = fc
   }))
 
 describe('the text of a record', () => {
-  it('gives back every user there can be', () => {
+  it('reads back every possible user', () => {
     fc.assert(fc.property(user, (record) => assert.deepEqual(readRecord('alice', true, renderRecord(record)), record)))
   })
 
-  it('gives back a tombstone', () => {
+  it('reads back a tombstone', () => {
     const record = {
       kind: 'tombstone',
       name: 'alice',
@@ -49,7 +49,7 @@ describe('the text of a record', () => {
     assert.ok(!('sessionEpoch' in stored))
   })
 
-  it('holds nothing a database cannot hold', () => {
+  it('contains nothing a database cannot store', () => {
     fc.assert(
       fc.property(user, (record) => {
         const rendered = renderRecord(record)

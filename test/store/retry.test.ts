@@ -77,7 +77,7 @@ const FAILURES: readonly [row: string, error: unknown, rolledBack: boolean, disc
   ['syntax error', databaseError('42601'), false, false, 'defect'],
   ['socket', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }), false, true, 'store_unavailable'],
   ['several addresses', new AggregateError([new Error('connect ECONNREFUSED')]), false, true, 'store_unavailable'],
-  ['not even an error', 'oops', false, true, 'store_unavailable'],
+  ['a value that is not an error', 'oops', false, true, 'store_unavailable'],
   ['refusal', new Refusal('bad_request'), false, false, 'bad_request'],
   ['incompatible store', new IncompatibleStoreError('no'), false, false, 'defect'],
   ['TypeError', new TypeError('no'), false, false, 'defect'],

@@ -31,7 +31,7 @@ describe('a SQLite file', () => {
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('is made for its owner alone, with the folders above it', async () => {
+  it('is created readable only by its owner, with its folders', async () => {
     const path = join(folder, 'a/b/store.db')
     const store = await openStore(`sqlite:${path}`, { log: SILENT_LOG })
     await createIn(store, 'alice')
@@ -40,7 +40,7 @@ describe('a SQLite file', () => {
     await store.close()
   })
 
-  it('that others can read is closed to them', async () => {
+  it('that others can read is made private', async () => {
     const path = join(folder, 'open.db')
     writeFileSync(path, '')
     chmodSync(path, 0o644)
@@ -59,7 +59,7 @@ describe('a SQLite file', () => {
     database.close()
   })
 
-  it('of something else is left alone', async () => {
+  it('of another application is not changed', async () => {
     const path = join(folder, 'other.db')
     const database = new DatabaseSync(path)
     database.exec('CREATE TABLE recipes (title TEXT)')
@@ -67,25 +67,25 @@ describe('a SQLite file', () => {
     await assert.rejects(openStore(`sqlite:${path}`, { log: SILENT_LOG }), { name: 'IncompatibleStoreError' })
   })
 
-  it('that is no database is refused', async () => {
+  it('that is not a database is rejected', async () => {
     const path = join(folder, 'text.db')
     writeFileSync(path, 'this is a text of more than sixteen bytes\n'.repeat(100))
     await assert.rejects(openStore(`sqlite:${path}`, { log: SILENT_LOG }), isRefusal('store_unavailable'))
   })
 
-  it('that is a folder is refused', async () => {
+  it('that is a folder is rejected', async () => {
     mkdirSync(join(folder, 'folder.db'))
     const opening = openStore(`sqlite:${join(folder, 'folder.db')}`, { log: SILENT_LOG })
     await assert.rejects(opening, isRefusal('store_unavailable'))
   })
 
-  it('whose name looks like an address of SQLite is a file of that name', async () => {
+  it('whose name looks like a SQLite URI is a file of that name', async () => {
     const path = join(folder, 'file:x?mode=memory')
     await (await openStore(`sqlite://${path}`, { log: SILENT_LOG })).close()
     assert.equal(modeOf(path), 0o600)
   })
 
-  it('that another process is writing to is waited for', async () => {
+  it('that another process is writing to is retried', async () => {
     const path = join(folder, 'busy.db')
     const store = await openStore(`sqlite:${path}`, { log: SILENT_LOG })
     const other = new DatabaseSync(path)
@@ -100,7 +100,7 @@ describe('a SQLite file', () => {
 })
 
 describe('SQLite in memory', () => {
-  it('is a store of its own each time', async () => {
+  it('is a new store each time', async () => {
     const stores = await Promise.all([0, 1].map(() => openStore('sqlite::memory:', { log: SILENT_LOG })))
     const [one, two] = stores
     assert.ok(one && two)
@@ -118,7 +118,7 @@ describe('migrations of SQLite', () => {
     postgres: '',
   }
 
-  it('keep what is there', async () => {
+  it('keep the data', async () => {
     const place = await createSqlitePlace()
     const store = await openStore(place.url, { log: SILENT_LOG })
     await createIn(store, 'alice')
@@ -132,7 +132,7 @@ describe('migrations of SQLite', () => {
     await place.remove()
   })
 
-  it('are undone whole when one fails', async () => {
+  it('are rolled back as a whole when one fails', async () => {
     const database = new DatabaseSync(':memory:')
     const broken = { ...next, sqlite: 'CREATE TABLE half (a TEXT); CREATE TABLE half (a TEXT)' }
     assert.throws(() => migrateSqlite(database, [...MIGRATIONS, broken], SILENT_LOG))
@@ -148,7 +148,7 @@ describe('statements of SQLite', () => {
   migrateSqlite(database, MIGRATIONS, SILENT_LOG)
 
   for (const { name, text } of all) {
-    it(`${name} reads no table from end to end`, () => {
+    it(`${name} does not scan a whole table`, () => {
       const plan = database.prepare(`EXPLAIN QUERY PLAN ${toSqlite(text)}`).all()
       const steps = plan.map(({ detail }) => String(detail))
       // the state is one row; the settings are few and listed whole

@@ -151,7 +151,7 @@ function describeUpgrade(folder: string, engine: Engine): void {
     assert.equal((await askSelf('tokens', basic('tokens', revokedAccessToken))).status, 401)
   })
 
-  test('settings hold, and deleted ones stay deleted', async () => {
+  test('settings are kept, and deleted ones stay deleted', async () => {
     for (const { section, key, value } of fixture.settings) {
       const path = `/_node/_local/_config/${section}/${encodeURIComponent(key)}`
       assert.equal(JSON.parse((await send(document, { path, headers: AS_ROOT })).body), value)
@@ -169,7 +169,7 @@ function describeUpgrade(folder: string, engine: Engine): void {
     )
   })
 
-  test('grants, extra data, members and tombstones hold', async () => {
+  test('grants, extra data, members and tombstones are kept', async () => {
     const ask = async (url: string, path: string) => JSON.parse((await send(url, { path, headers: AS_ROOT })).body)
     const { result } = await ask(multiModel, '/_api/user/granted/database?full=true')
     assert.equal(result.shop.permission, 'rw')
