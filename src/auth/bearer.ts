@@ -1,8 +1,10 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { hasToken } from '../directory/access-token.ts'
+import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { type Identity, NO_GRANTS } from '../directory/identity.ts'
+import type { Session } from '../directory/session.ts'
 import { checkName } from '../directory/user.ts'
 import { readMultiModelClaims, type UserClaims } from '../keys/multi-model-claims.ts'
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
@@ -18,7 +20,9 @@ export interface BearerDeps {
   readonly issuer: string
   /** `false`: only superuser tokens are accepted. */
   knowsUsers(): boolean
-  readonly directory: Pick<Directory, 'findAccount' | 'isSessionLive' | 'isForeignTokenLive'>
+  readonly directory: Pick<Directory, 'findAccount' | 'findPasswordTime' | 'isSessionLive' | 'isForeignTokenLive'>
+  /** Seconds after the sign-in at which a session ends; 0: never. */
+  maxLifetimeSeconds(): number
   readonly clock: Clock
 }
 
@@ -74,7 +78,8 @@ async function judge(claims: Claims, deps: BearerDeps): Promise<Verdict> {
   return { kind: 'accepted', identity: SUPERUSER, bearer }
 }
 
-async function judgeUser(claims: Claims, said: UserClaims, { directory, knowsUsers }: BearerDeps): Promise<Verdict> {
+async function judgeUser(claims: Claims, said: UserClaims, deps: BearerDeps): Promise<Verdict> {
+  const { directory, knowsUsers } = deps
   const { name, iat: issuedAt } = said
   if (!knowsUsers()) return refuse('user tokens are not accepted here')
   const account = checkName(name) === undefined ? await directory.findAccount(name) : undefined
@@ -82,8 +87,15 @@ async function judgeUser(claims: Claims, said: UserClaims, { directory, knowsUse
   const bearer = readBearerToken(claims, said)
   if (bearer.accessToken !== undefined && !hasToken(account, bearer.accessToken))
     return refuse('its access token was revoked or has expired')
+  if (bearer.session && isTooOld(account, bearer.session, deps)) return refuse('the session is too old')
   const isLive = bearer.session
     ? directory.isSessionLive(bearer.session)
     : directory.isForeignTokenLive({ name, issuedAt })
   return (await isLive) ? { kind: 'accepted', identity: account, bearer } : refuse('the session was revoked')
+}
+
+/** A token expires by itself; this is for tokens that were issued before the limit was lowered. */
+function isTooOld(account: Account, { id, issuedAt }: Session, deps: BearerDeps): boolean {
+  const max = deps.maxLifetimeSeconds()
+  return max > 0 && nowSeconds(deps.clock) >= (deps.directory.findPasswordTime(id, account) ?? issuedAt) + max
 }

@@ -213,6 +213,22 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Seconds after its last request at which a cookie session expires.',
     }),
+    max_lifetime: option({
+      codec: whole(0),
+      initial: 0,
+      reload: 'live',
+      help: 'Seconds after its sign-in at which a session ends, however often it is used. 0 means never.',
+      details:
+        'At both doors and at /_cardea/. A lower value applies to existing sessions too. While it is set, a session whose sign-in time is unknown is not renewed: a cookie that CouchDB issued, or one that a program opened without the password.',
+    }),
+    max_sessions: option({
+      codec: whole(0),
+      initial: 0,
+      reload: 'live',
+      help: 'Sessions that one user can have at a time; a further sign-in ends the oldest. 0 means unlimited.',
+      details:
+        'Counts the sessions of both doors and of /_cardea/ together. Sessions opened with an access token, with a JWT, or without the password are counted apart from those opened with the password, so that they cannot end them.',
+    }),
     allow_persistent_cookies: option({
       codec: boolean,
       initial: true,

@@ -36,6 +36,8 @@ export interface DirectorySettings {
   readonly maxStalenessMs: number
   /** From now on, how long a cookie or token of any session can be accepted at most, renewals of running requests included. */
   readonly maxSessionSeconds: number
+  /** How many sessions one name can have at a time; 0: any number. */
+  readonly maxSessions: number
 }
 
 /** The current administrators. They are part of the configuration. */

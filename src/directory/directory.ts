@@ -188,6 +188,13 @@ export interface SessionList {
   noteSession(id: string, describe: () => SessionUse): void
   /** The newest first. A page may be shorter than its limit and still not be the last one. */
   listSessions(range: SessionRecordRange): Promise<SessionPage>
+  /**
+   * Ends the oldest sessions of an account beyond the number it may have, so that another one can be opened. Sessions
+   * opened with the password are counted apart from the others. Returns the account to open it for.
+   */
+  makeRoom(account: Account, opening: SessionOpening): Promise<Account>
+  /** The same for a name in a token of another issuer. */
+  makeRoomForToken(name: string): Promise<void>
   /** Ends a session on every node. `undefined`: no live session has this id. */
   revokeSession(id: string): Promise<SessionRecord | undefined>
 }

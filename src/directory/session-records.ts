@@ -6,7 +6,7 @@ import type { SessionRecord } from './store-port.ts'
 
 interface SessionRecordParts extends Pick<DirectoryDeps, 'store' | 'settings' | 'clock' | 'events'> {
   readonly notes: SessionNotes
-  readonly sessions: Pick<SessionDirectory, 'isSessionEnded' | 'isForeignTokenLive' | 'endSession'>
+  readonly sessions: Pick<SessionDirectory, 'isSessionEnded' | 'isForeignTokenLive' | 'endSession' | 'findPasswordTime'>
   readonly findAccount: AccountDirectory['findAccount']
 }
 
@@ -25,12 +25,44 @@ export function createSessionList(parts: SessionRecordParts): SessionList {
       await notes.flush()
       const record = await store.findSessionRecord(id)
       if (!record || !(await isLive(parts, record))) return undefined
-      notes.forget(id)
-      await parts.sessions.endSession({ id, name: record.name, expiresAt: toLastExpiry(parts, record) })
-      parts.events.record('session.ended', { subject: record.name, openedBy: record.door })
+      await end(parts, record)
       return record
     },
+    async makeRoom(account, { hasPassword }) {
+      const isProved = ({ id }: SessionRecord) => parts.sessions.findPasswordTime(id, account) !== undefined
+      const isCounted = (record: SessionRecord) => record.generation !== undefined && isProved(record) === hasPassword
+      const hasEnded = await endOldest(parts, account.name, isCounted)
+      // ending many sessions may have raised the session epoch
+      return hasEnded ? ((await parts.findAccount(account.name)) ?? account) : account
+    },
+    makeRoomForToken: async (name) => void (await endOldest(parts, name, ({ generation }) => generation === undefined)),
   }
+}
+
+async function end(parts: SessionRecordParts, record: SessionRecord): Promise<void> {
+  const { id, name, door } = record
+  parts.notes.forget(id)
+  await parts.sessions.endSession({ id, name, expiresAt: toLastExpiry(parts, record) })
+  parts.events.record('session.ended', { subject: name, openedBy: door })
+}
+
+const PAGE_SIZE = 1000
+
+/** Ends the oldest of the counted sessions, so that one more is within the limit. Returns whether it ended any. */
+async function endOldest(
+  parts: SessionRecordParts,
+  name: string,
+  isCounted: (record: SessionRecord) => boolean,
+): Promise<boolean> {
+  const { maxSessions } = parts.settings()
+  if (maxSessions === 0) return false
+  await parts.notes.flush()
+  const page = await parts.store.listSessionRecords({ name, limit: PAGE_SIZE })
+  const live: SessionRecord[] = []
+  for (const record of page) if (isCounted(record) && (await isLive(parts, record))) live.push(record)
+  const surplus = live.slice(maxSessions - 1)
+  for (const record of surplus) await end(parts, record)
+  return surplus.length > 0
 }
 
 async function isLive({ sessions, findAccount, clock }: SessionRecordParts, record: SessionRecord): Promise<boolean> {

@@ -144,7 +144,7 @@ function createCredentials(parts: DoorParts) {
   }
 }
 
-type SessionParts = Omit<SessionServiceDeps, 'accounts' | 'endpoint'>
+type SessionParts = Omit<SessionServiceDeps, 'accounts' | 'endpoint'> & Pick<DoorParts, 'directory'>
 
 const createSessionDeps = ({ accounts, tokens }: CookieSessions, parts: SessionParts) => ({
   sessions: createSessionService({ ...parts, accounts, endpoint: '_session' }),

@@ -145,6 +145,7 @@ function createCredentials(parts: DoorParts, signIns: SignInService, settings: L
       cache: tokenSecrets.cache,
       issuer: toIssuer(liveConfig.get().settings.values),
       knowsUsers,
+      maxLifetimeSeconds: () => settings.get().maxLifetimeSeconds,
       clock: SYSTEM_CLOCK,
     }),
     basic: createBasicHandler(MULTI_MODEL_BASIC, signIns.check),

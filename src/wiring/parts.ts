@@ -123,7 +123,7 @@ export interface ProgramSignIn {
   /** `undefined`: wrong name, password or code. */
   verify(credentials: SignInCredentials, source: CredentialSource): Promise<Account | undefined>
   /** A session of the document door, and the header that sets its cookie. */
-  open(account: Account, opening: SessionOpening, context: RequestContext): ProgramSession
+  open(account: Account, opening: SessionOpening, context: RequestContext): Promise<ProgramSession>
 }
 
 export interface ProgramSession {
@@ -146,8 +146,8 @@ export function createProgramSignIn(parts: DoorParts): ProgramSignIn {
   })
   return {
     verify: (credentials, source) => signIn({ ...credentials, source, handler: PROGRAM }),
-    open(account, opening, context) {
-      const { cookie } = service.openFor(account, context, opening)
+    async open(account, opening, context) {
+      const { cookie } = await service.openFor(account, context, opening)
       const isSecure = context.client.scheme === 'https'
       const nowMs = SYSTEM_CLOCK.nowMs()
       const header = renderSessionCookie(cookie, { settings: sessionSettings.get(), isSecure, nowMs })

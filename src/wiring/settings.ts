@@ -133,6 +133,7 @@ export const toMultiModelSettings = (config: Config): MultiModelSettings => {
     sessionTimeoutSeconds: server['session-timeout'],
     minimalExpirySeconds: auth['minimal-jwt-expiry-time'],
     maximalExpirySeconds: auth['maximal-jwt-expiry-time'],
+    maxLifetimeSeconds: config.chttpd_auth.max_lifetime,
     trustedOrigins: http['trusted-origin'],
     returnsQueueTime: http['return-queue-time-header'],
   }
@@ -161,6 +162,7 @@ export const toDirectorySettings = (config: Config): DirectorySettings => ({
   cacheSize: config.chttpd_auth.auth_cache_size,
   maxStalenessMs: toMs(config.store['max-staleness']),
   maxSessionSeconds: toMaxSessionSeconds(config),
+  maxSessions: config.chttpd_auth.max_sessions,
 })
 
 /** The longest lifetime that any door gives to a cookie or token. */
@@ -207,6 +209,7 @@ function loadTls(cert: NamedFile, key: NamedFile): TlsFiles {
 /** The session cookie of the document door. */
 export const toSessionSettings = ({ chttpd_auth: auth }: Config): SessionSettings => ({
   timeoutSeconds: auth.timeout,
+  maxLifetimeSeconds: auth.max_lifetime,
   algorithms: toAlgorithms(auth),
   isPersistent: auth.allow_persistent_cookies,
   domain: auth.cookie_domain,
@@ -216,6 +219,7 @@ export const toSessionSettings = ({ chttpd_auth: auth }: Config): SessionSetting
 /** The session cookie of /_cardea/. */
 export const toAdminSessionSettings = ({ admin, chttpd_auth: auth }: Config): SigningSettings => ({
   timeoutSeconds: admin['session-timeout'],
+  maxLifetimeSeconds: auth.max_lifetime,
   algorithms: toAlgorithms(auth),
 })
 

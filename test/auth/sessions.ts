@@ -21,7 +21,12 @@ export const sourceOf = (cookie: string): CredentialSource => ({
 export async function openSessions(scope: Scope, first: Partial<SigningSettings> = {}) {
   const clock = createTestClock()
   const node = await openTestNode(scope, { clock })
-  let settings: SigningSettings = { timeoutSeconds: 600, algorithms: ['sha256', 'sha1'], ...first }
+  let settings: SigningSettings = {
+    timeoutSeconds: 600,
+    maxLifetimeSeconds: 0,
+    algorithms: ['sha256', 'sha1'],
+    ...first,
+  }
   const timeouts = createCookieTimeouts(settings.timeoutSeconds, clock)
   const secrets = createCookieSecrets({ secret: 'secret', timeoutSeconds: () => settings.timeoutSeconds, clock })
   const keys = new Map<string, string>([['HS256/', 'v1']])
@@ -42,6 +47,7 @@ export async function openSessions(scope: Scope, first: Partial<SigningSettings>
     clock,
     secrets,
     keys,
+    accounts,
     tokens,
     read,
     set(change: Partial<SigningSettings>) {

@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import type { DirectorySettings } from '../../src/directory/deps.ts'
 import type { Directory, SessionUse } from '../../src/directory/directory.ts'
 import { createTestClock, openTestNode, START_SECONDS } from '../support/directory.ts'
 
-async function openWithUser(t: TestContext) {
+async function openWithUser(t: TestContext, settings: Partial<DirectorySettings> = {}) {
   const clock = createTestClock()
-  const node = await openTestNode(t, { clock })
+  const node = await openTestNode(t, { clock, settings })
   await node.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
   return { ...node, clock }
 }
 
-async function openSession(directory: Directory, change: Partial<SessionUse> = {}): Promise<string> {
-  const account = (await directory.findAccount('ada')) ?? assert.fail('ada cannot sign in')
-  const { id, name, generation, issuedAt } = directory.createSession(account)
+const findAda = async (directory: Directory) =>
+  (await directory.findAccount('ada')) ?? assert.fail('ada cannot sign in')
+
+async function openSession(
+  directory: Directory,
+  change: Partial<SessionUse> = {},
+  hasPassword = false,
+): Promise<string> {
+  const { id, name, generation, issuedAt } = directory.createSession(await findAda(directory), { hasPassword })
   const use = { id, name, generation, door: 'document', createdAt: issuedAt, expiresAt: issuedAt + 600 }
   directory.noteSession(id, () => ({ ...use, peer: '192.0.2.1', userAgent: 'curl/8', ...change }))
   return id
@@ -169,5 +176,60 @@ describe('revoking one session', () => {
     assert.equal(await directory.revokeSession(id), undefined)
     assert.equal(await directory.revokeSession('unknown'), undefined)
     assert.equal(await store.sequence(), before)
+  })
+})
+
+describe('the number of sessions of a user', () => {
+  async function openMany(t: TestContext, maxSessions: number) {
+    const { directory, clock } = await openWithUser(t, { maxSessions })
+    const open = async (hasPassword: boolean) => {
+      clock.advance(1)
+      await directory.makeRoom(await findAda(directory), { hasPassword })
+      return openSession(directory, {}, hasPassword)
+    }
+    return { directory, clock, open }
+  }
+
+  it('is limited: another one ends the oldest', async (t) => {
+    const { directory, open } = await openMany(t, 2)
+    const ids = [await open(true), await open(true), await open(true), await open(true)]
+    assert.deepEqual(await listIds(directory), [ids[3], ids[2]])
+    assert.deepEqual(
+      ids.map((id) => directory.isSessionEnded(id)),
+      [true, true, false, false],
+    )
+  })
+  it('counts sessions without the password apart, so that they end none of the others', async (t) => {
+    const { directory, open } = await openMany(t, 1)
+    const own = await open(true)
+    const [first, second] = [await open(false), await open(false)]
+    assert.deepEqual(await listIds(directory), [second, own])
+    assert.equal(directory.isSessionEnded(first), true)
+  })
+  it('does not count expired sessions', async (t) => {
+    const { directory, clock, open } = await openMany(t, 2)
+    await open(true)
+    clock.advance(300)
+    const kept = await open(true)
+    clock.advance(400)
+    const last = await open(true)
+    assert.deepEqual([directory.isSessionEnded(kept), directory.isSessionEnded(last)], [false, false])
+  })
+  it('is not limited with 0', async (t) => {
+    const { directory, open } = await openMany(t, 0)
+    for (let turn = 0; turn < 5; turn += 1) await open(true)
+    assert.equal((await listIds(directory)).length, 5)
+  })
+  it('returns an account whose next session is live, even if the session epoch was raised', async (t) => {
+    const { directory, clock } = await openMany(t, 1)
+    for (let turn = 0; turn < 1002; turn += 1) {
+      clock.advance(1)
+      const account = await directory.makeRoom(await findAda(directory), { hasPassword: true })
+      const session = directory.createSession(account, { hasPassword: true })
+      assert.equal(await directory.isSessionLive(session), true, `sign-in ${turn}`)
+      const { id, name, generation, issuedAt } = session
+      const use = { id, name, generation, door: 'document', createdAt: issuedAt, expiresAt: issuedAt + 5000 }
+      directory.noteSession(id, () => ({ ...use, peer: '', userAgent: '' }))
+    }
   })
 })

@@ -69,6 +69,7 @@ const SETTINGS: DirectorySettings = {
   cacheSize: 100,
   maxStalenessMs: 60_000,
   maxSessionSeconds: 3600,
+  maxSessions: 0,
 }
 
 const OWN_KEY = Buffer.from('the own key of every node of a test')

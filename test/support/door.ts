@@ -31,7 +31,7 @@ const DOCUMENT: DocumentSettings = {
   handlers: ['default'],
   authenticationDb: undefined,
   authenticationRedirect: '',
-  cookie: { timeoutSeconds: 600, isPersistent: true, domain: '', sameSite: '' },
+  cookie: { timeoutSeconds: 600, maxLifetimeSeconds: 0, isPersistent: true, domain: '', sameSite: '' },
   cors: {
     isEnabled: false,
     origins: [],
@@ -53,6 +53,7 @@ const MULTI_MODEL: MultiModelSettings = {
   uuid: '0'.repeat(32),
   sessionTimeoutSeconds: 3600,
   minimalExpirySeconds: 10,
+  maxLifetimeSeconds: 0,
   maximalExpirySeconds: 3600,
   trustedOrigins: [],
   returnsQueueTime: true,

@@ -31,7 +31,10 @@ export interface AccountSessionDeps {
   readonly timeouts: Pick<CookieTimeouts, 'accepted'>
   /** Bound into the signature, so that a cookie is accepted only where it was issued. Left out: the document door. */
   readonly purpose?: string
-  readonly directory: Pick<Directory, 'findAccount' | 'createSession' | 'isSessionEnded' | 'isForeignTokenLive'>
+  readonly directory: Pick<
+    Directory,
+    'findAccount' | 'createSession' | 'findPasswordTime' | 'isSessionEnded' | 'isForeignTokenLive'
+  >
   readonly clock: Clock
 }
 
@@ -53,7 +56,7 @@ export function createAccountSessions(given: AccountSessionDeps): AccountSession
     async find(cookie) {
       const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
       const session = account && verify(cookie, account, deps)
-      if (!session || deps.directory.isSessionEnded(session.id)) return undefined
+      if (!session || deps.directory.isSessionEnded(session.id) || isTooOld(account, session, deps)) return undefined
       if (session.isClassic && !(await isAfterEpoch(session, account.name, deps))) return undefined
       return toCredential(account, session, deps)
     },
@@ -135,6 +138,16 @@ function toBinding(account: Account, timeoutSeconds: number, { purpose }: Deps):
 const toClassicId = ({ head, tail }: ReadCookie): string =>
   createHash('sha256').update(head).update(tail).digest().subarray(0, SESSION_ID_BYTES).toString('base64url')
 
+/** When the session ends, however often it is used; `undefined`: never. */
+function findEnd(account: Account, { id, issuedAt }: FoundSession, deps: Deps): number | undefined {
+  const { maxLifetimeSeconds } = deps.settings()
+  if (maxLifetimeSeconds === 0) return undefined
+  return (deps.directory.findPasswordTime(id, account) ?? issuedAt) + maxLifetimeSeconds
+}
+
+const isTooOld = (account: Account, session: FoundSession, deps: Deps): boolean =>
+  nowSeconds(deps.clock) >= (findEnd(account, session, deps) ?? Number.POSITIVE_INFINITY)
+
 /** A cookie in CouchDB's form is not bound to the session epoch: its time is compared. */
 const isAfterEpoch = ({ issuedAt }: FoundSession, name: string, { directory }: Deps): Promise<boolean> =>
   directory.isForeignTokenLive({ name, issuedAt })
@@ -150,15 +163,20 @@ function toCredential(account: Account, session: FoundSession, deps: Deps): Acce
 }
 
 function renew(account: Account, { id, issuedAt }: FoundSession, deps: Deps): RenewedSession | undefined {
-  const isDue = isRenewalDue(issuedAt, nowSeconds(deps.clock), deps.settings().timeoutSeconds)
-  return isDue && deps.secrets.current() ? issue(account, id, deps) : undefined
+  const { timeoutSeconds, maxLifetimeSeconds } = deps.settings()
+  if (!isRenewalDue(issuedAt, nowSeconds(deps.clock), timeoutSeconds) || !deps.secrets.current()) return undefined
+  // without the time of the sign-in every renewal would prolong the session
+  const isRenewable = maxLifetimeSeconds === 0 || deps.directory.findPasswordTime(id, account) !== undefined
+  return isRenewable ? issue(account, id, deps) : undefined
 }
 
 function issue(account: Account, id: string, deps: Deps): RenewedSession {
   const secret = deps.secrets.current()
   if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a session cookie with' })
   const { timeoutSeconds, algorithms } = deps.settings()
-  const cookie = { name: account.name, issuedAt: nowSeconds(deps.clock), id: Buffer.from(id, 'base64url') }
+  const issuedAt = nowSeconds(deps.clock)
+  const cookie = { name: account.name, issuedAt, id: Buffer.from(id, 'base64url') }
   const key = { secret, salt: toBinding(account, timeoutSeconds, deps), algorithm: algorithms[0] }
-  return { value: mintCookie(cookie, key), maxAgeSeconds: timeoutSeconds }
+  const end = findEnd(account, { id, issuedAt, isClassic: false }, deps) ?? Number.POSITIVE_INFINITY
+  return { value: mintCookie(cookie, key), maxAgeSeconds: Math.min(timeoutSeconds, end - issuedAt) }
 }

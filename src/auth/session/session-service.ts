@@ -13,7 +13,7 @@ import type { TokenSessions } from './token-session.ts'
 export interface SessionServiceDeps {
   readonly signIn: DoorSignIn
   readonly accounts: AccountSessions
-  readonly directory: Pick<Directory, 'endSession'>
+  readonly directory: Pick<Directory, 'endSession' | 'makeRoom'>
   readonly events: SecurityEvents
   readonly recorder: SessionRecorder
   readonly clock: Clock
@@ -43,7 +43,7 @@ export interface SessionService {
   /** `undefined`: wrong name, password or code. */
   open(credentials: SignInCredentials, source: CredentialSource): Promise<OpenedSession | undefined>
   /** Opens a session for an account that was authenticated before. */
-  openFor(account: Account, source: CredentialSource, opening: SessionOpening): OpenedAccountSession
+  openFor(account: Account, source: CredentialSource, opening: SessionOpening): Promise<OpenedAccountSession>
   end(session: PresentedSession): Promise<void>
 }
 
@@ -59,12 +59,13 @@ export const createSessionService = (deps: SessionServiceDeps): SessionService =
   },
 })
 
-function openFor(
+async function openFor(
   deps: SessionServiceDeps,
-  account: Account,
+  given: Account,
   { source, hasPassword }: { readonly source: CredentialSource; readonly hasPassword: boolean },
-): OpenedAccountSession {
+): Promise<OpenedAccountSession> {
   const { endpoint: handler, events } = deps
+  const account = await deps.directory.makeRoom(given, { hasPassword })
   const cookie = deps.accounts.open(account, { hasPassword })
   noteOpened({ identity: account, cookie }, source, deps)
   const subject = account.name
@@ -74,15 +75,17 @@ function openFor(
 
 interface TokenSessionServiceDeps extends Pick<SessionServiceDeps, 'events' | 'recorder' | 'clock'> {
   readonly tokens: TokenSessions
+  readonly directory: Pick<Directory, 'makeRoomForToken'>
 }
 
 /** Opens a session for a JWT that was accepted. */
-export function openTokenSession(
+export async function openTokenSession(
   { identity, origin }: Authenticated,
   source: CredentialSource,
   deps: TokenSessionServiceDeps,
-): OpenedSession {
+): Promise<OpenedSession> {
   if (identity.name === null || origin === undefined) throw new TypeError('the request has no token')
+  await deps.directory.makeRoomForToken(identity.name)
   const cookie = deps.tokens.open({ name: identity.name, roles: identity.roles, origin })
   noteOpened({ identity, cookie }, source, deps)
   deps.events.record('sign-in.accepted', { subject: identity.name, opened: 'session' })

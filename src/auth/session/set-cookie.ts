@@ -15,6 +15,8 @@ export interface SessionSettings extends SigningSettings {
 export interface SigningSettings {
   /** Seconds since the last request after which a session expires. */
   readonly timeoutSeconds: number
+  /** Seconds after the sign-in at which a session ends; 0: never. */
+  readonly maxLifetimeSeconds: number
   /** Names of `node:crypto`; the first signs, all verify. Never empty. */
   readonly algorithms: readonly [string, ...string[]]
 }

@@ -19,6 +19,8 @@ export interface TokenSession {
   /** How long this cookie is valid. */
   readonly timeoutSeconds: number
   readonly origin: TokenOrigin
+  /** When the session was opened, in seconds; `undefined` in cookies of earlier versions. */
+  readonly openedAt: number | undefined
 }
 
 export const TOKEN_MARK = '~'
@@ -40,9 +42,9 @@ const macOf = (signed: Uint8Array, { secret, algorithm }: TokenCookieKey): Buffe
     .update(signed)
     .digest()
 
-const renderContent = ({ roles, timeoutSeconds, origin }: TokenSession): string => {
+const renderContent = ({ roles, timeoutSeconds, origin, openedAt }: TokenSession): string => {
   const { issuedAt = null, expiresAt = null, algorithm, kid = null, keyVersion } = origin
-  return JSON.stringify([timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles])
+  return JSON.stringify([timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles, openedAt ?? null])
 }
 
 /** The session of a cookie with a right signature. Does not check whether it has expired. */
@@ -67,7 +69,7 @@ function readSigned({ name, time }: ReadCookie, tail: Buffer): TokenSession | un
   const reading = readJson(readUtf8(tail.subarray(SESSION_ID_BYTES)) ?? '')
   if (reading.kind === 'refused') return undefined
   // the signature was right, so this is the text of renderContent
-  const [timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles] = reading.value as Content
+  const [timeoutSeconds, issuedAt, expiresAt, algorithm, kid, keyVersion, roles, openedAt] = reading.value as Content
   return {
     id: tail.subarray(0, SESSION_ID_BYTES),
     name,
@@ -81,7 +83,17 @@ function readSigned({ name, time }: ReadCookie, tail: Buffer): TokenSession | un
       kid: kid ?? undefined,
       keyVersion,
     },
+    openedAt: openedAt ?? undefined,
   }
 }
 
-type Content = readonly [number, number | null, number | null, string, string | null, string, readonly string[]]
+type Content = readonly [
+  number,
+  number | null,
+  number | null,
+  string,
+  string | null,
+  string,
+  readonly string[],
+  (number | null)?,
+]

@@ -42,7 +42,7 @@ export const createTokenSessions = (deps: TokenSessionDeps): TokenSessions => ({
   open(subject) {
     if (deps.directory.isSessionEnded(markOf(subject))) throw new Refusal('token_refused', { about: TOO_MANY_ENDED })
     const id = randomBytes(SESSION_ID_BYTES)
-    return { id: id.toString('base64url'), ...issue(subject, id, deps) }
+    return { id: id.toString('base64url'), ...issue(subject, { id, openedAt: nowSeconds(deps.clock) }, deps) }
   },
   async find(cookie) {
     const session = verify(cookie, deps)
@@ -59,11 +59,17 @@ export const createTokenSessions = (deps: TokenSessionDeps): TokenSessions => ({
 const verify = (cookie: ReadCookie, { secrets, settings }: TokenSessionDeps): TokenSession | undefined =>
   verifyTokenCookie(cookie, { secrets: secrets.accepted(), algorithms: settings().algorithms })
 
-function isExpired({ issuedAt, timeoutSeconds, origin }: TokenSession, { settings, clock }: TokenSessionDeps): boolean {
-  const now = nowSeconds(clock)
+function isExpired(session: TokenSession, { settings, clock }: TokenSessionDeps): boolean {
+  const { issuedAt, timeoutSeconds, origin } = session
   const end = issuedAt + Math.min(timeoutSeconds, settings().timeoutSeconds)
-  return now >= end || now >= (origin.expiresAt ?? Number.POSITIVE_INFINITY)
+  return nowSeconds(clock) >= Math.min(end, findEnd(session, settings()), origin.expiresAt ?? Number.POSITIVE_INFINITY)
 }
+
+/** When the session ends, however often it is used. */
+const findEnd = (
+  { openedAt, issuedAt }: Pick<TokenSession, 'openedAt' | 'issuedAt'>,
+  { maxLifetimeSeconds }: SigningSettings,
+): number => (maxLifetimeSeconds === 0 ? Number.POSITIVE_INFINITY : (openedAt ?? issuedAt) + maxLifetimeSeconds)
 
 async function isRevoked(session: TokenSession, { directory, findKeyVersion }: TokenSessionDeps): Promise<boolean> {
   const { name, origin } = session
@@ -101,20 +107,27 @@ function toCredential(session: TokenSession, deps: TokenSessionDeps): AcceptedCr
 
 function renew(session: TokenSession, deps: TokenSessionDeps): RenewedSession | undefined {
   const isDue = isRenewalDue(session.issuedAt, nowSeconds(deps.clock), deps.settings().timeoutSeconds)
-  return isDue && deps.secrets.current() ? issue(session, session.id, deps) : undefined
+  // without the time of the opening every renewal would prolong the session
+  const isLimited = deps.settings().maxLifetimeSeconds === 0 || session.openedAt !== undefined
+  return isDue && isLimited && deps.secrets.current() ? issue(session, session, deps) : undefined
 }
 
 /** Browsers drop cookies longer than 4096 bytes, name and attributes included. */
 const MAX_CHARACTERS = 3600
 
-function issue({ name, roles, origin }: TokenSubject, id: Uint8Array, deps: TokenSessionDeps): RenewedSession {
+function issue(
+  { name, roles, origin }: TokenSubject,
+  { id, openedAt }: Pick<TokenSession, 'id' | 'openedAt'>,
+  deps: TokenSessionDeps,
+): RenewedSession {
   const secret = deps.secrets.current()
   if (!secret) throw new Refusal('internal', { detail: 'there is no secret to sign a session cookie with' })
   const { timeoutSeconds, algorithms } = deps.settings()
   const issuedAt = nowSeconds(deps.clock)
-  const session = { id, name, roles, issuedAt, timeoutSeconds, origin }
+  const session = { id, name, roles, issuedAt, timeoutSeconds, origin, openedAt }
   const value = mintTokenCookie(session, { secret, algorithm: algorithms[0] })
   if (value.length > MAX_CHARACTERS) throw new Refusal('bad_request', { about: 'The token has too many roles.' })
-  const secondsLeft = Math.floor((origin.expiresAt ?? Number.POSITIVE_INFINITY) - issuedAt)
+  const end = Math.min(origin.expiresAt ?? Number.POSITIVE_INFINITY, findEnd(session, deps.settings()))
+  const secondsLeft = Math.floor(end - issuedAt)
   return { value, maxAgeSeconds: Math.min(timeoutSeconds, secondsLeft) }
 }

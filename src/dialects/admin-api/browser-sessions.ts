@@ -13,7 +13,7 @@ import { ADMIN_COOKIE } from './browser.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 
 export interface BrowserSessionsDeps extends Omit<AccountSessionDeps, 'purpose' | 'directory'> {
-  readonly directory: AccountSessionDeps['directory'] & Pick<Directory, 'endSession'>
+  readonly directory: AccountSessionDeps['directory'] & Pick<Directory, 'endSession' | 'makeRoom'>
   readonly signIn: DoorSignIn
   readonly events: SecurityEvents
   readonly recorder: SessionRecorder

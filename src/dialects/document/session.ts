@@ -29,7 +29,7 @@ export interface SessionDeps {
   settings(): SessionSettings
   readonly sessions: Pick<SessionService, 'open' | 'end'>
   /** Opens a session for the JWT of a request. */
-  openForToken(authenticated: Authenticated, context: RequestContext): OpenedSession
+  openForToken(authenticated: Authenticated, context: RequestContext): Promise<OpenedSession>
   /** The session of the cookie, even if another credential decided the identity of the request. */
   findCookieSession(context: RequestContext): Promise<PresentedSession | undefined>
   readonly clock: Clock

@@ -8,7 +8,7 @@ import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { findActiveToken, findTokenUser, toTokenMark } from '../../directory/access-token.ts'
 import type { Account } from '../../directory/account.ts'
-import type { AccountDirectory, SessionDirectory } from '../../directory/directory.ts'
+import type { AccountDirectory, SessionDirectory, SessionList } from '../../directory/directory.ts'
 import type { BearerToken } from '../../directory/identity.ts'
 import { type Session, toForeignMark } from '../../directory/session.ts'
 import { type AccessToken, checkName } from '../../directory/user.ts'
@@ -24,6 +24,8 @@ export interface SignInSettings {
   readonly sessionTimeoutSeconds: number
   readonly minimalExpirySeconds: number
   readonly maximalExpirySeconds: number
+  /** Seconds after the sign-in at which a session ends; 0: never. */
+  readonly maxLifetimeSeconds: number
 }
 
 export interface Credentials {
@@ -52,7 +54,7 @@ export interface SignInService {
 }
 
 export interface SignInDeps {
-  readonly directory: AccountDirectory & SessionDirectory
+  readonly directory: AccountDirectory & SessionDirectory & Pick<SessionList, 'makeRoom'>
   readonly signIn: DoorSignIn
   readonly events: SecurityEvents
   readonly recorder: SessionRecorder
@@ -75,12 +77,15 @@ export const createSignInService = (deps: SignInDeps): SignInService => ({
     (await verify(deps, { name, password, source, handler: CHECK_ENDPOINT, isWithoutCode: true })) !== undefined,
   async signIn(credentials, lifetimeSeconds, source) {
     const verified = await verify(deps, { ...credentials, source, handler: SIGN_IN_ENDPOINT })
-    return verified && openSession(deps, verified, { lifetimeSeconds, source })
+    if (!verified) return undefined
+    const account = await deps.directory.makeRoom(verified.account, { hasPassword: verified.token === undefined })
+    return openSession(deps, { ...verified, account }, { lifetimeSeconds, source })
   },
   async renew(name, bearer, lifetimeSeconds) {
     // a token that another program has signed has no session yet
     const session = bearer.session ?? (await createForeignSession(deps, name, bearer))
-    const { renewableUntil, accessToken, allowedPaths } = bearer
+    const { accessToken, allowedPaths } = bearer
+    const renewableUntil = limitRenewal(deps, bearer.renewableUntil, session.issuedAt)
     const jwt = issueToken(deps, { session, lifetimeSeconds, renewableUntil, accessToken, allowedPaths })
     if (!bearer.session) recordToken(deps, name)
     return jwt
@@ -153,7 +158,7 @@ function openSession(deps: SignInDeps, { account, token }: Verified, { lifetimeS
   const jwt = issueToken(deps, {
     session,
     lifetimeSeconds,
-    renewableUntil: token?.validUntil,
+    renewableUntil: limitRenewal(deps, token?.validUntil, session.issuedAt),
     accessToken: token && toTokenMark(token),
     allowedPaths: undefined,
   })
@@ -161,6 +166,13 @@ function openSession(deps: SignInDeps, { account, token }: Verified, { lifetimeS
   deps.recorder.onOpened({ id: session.id, identity: account, expiresAt }, source)
   recordToken(deps, account.name, { actor: account.name, handler: SIGN_IN_ENDPOINT })
   return jwt
+}
+
+/** A session is never renewed beyond its lifetime, which begins with the first token that is known of it. */
+function limitRenewal({ settings }: SignInDeps, until: number | undefined, openedAt: number): number | undefined {
+  const { maxLifetimeSeconds } = settings()
+  if (maxLifetimeSeconds === 0) return until
+  return Math.min(until ?? Number.POSITIVE_INFINITY, openedAt + maxLifetimeSeconds)
 }
 
 const recordToken = ({ events }: SignInDeps, subject: string, origin: OriginFields = {}): void =>

@@ -75,6 +75,35 @@ test('a raised timeout applies to new cookies, a lowered one to all', async (t) 
   assert.equal(await findAccepted(long), undefined)
 })
 
+test('a session ends after its longest lifetime, however often it is renewed', async (t) => {
+  const { clock, directory, open, findAccepted, set } = await openSessions(t, { maxLifetimeSeconds: 700 })
+  await directory.createUser(DRAFT)
+  const first = await open('ada')
+  clock.advance(500)
+  const renewed = (await findAccepted(first))?.session?.renew?.() ?? assert.fail('not renewed')
+  assert.equal(renewed.maxAgeSeconds, 200)
+  clock.advance(199)
+  assert.ok(await findAccepted(renewed.value))
+  clock.advance(1)
+  assert.equal(await findAccepted(renewed.value), undefined)
+  set({ maxLifetimeSeconds: 0 })
+  assert.ok(await findAccepted(renewed.value), 'the limit was what ended it')
+  set({ maxLifetimeSeconds: 600 })
+  assert.equal(await findAccepted(renewed.value), undefined, 'a lower limit applies to existing sessions')
+})
+
+test('while a longest lifetime is set, a session of unknown age is not renewed', async (t) => {
+  const { clock, directory, accounts, findAccepted, set } = await openSessions(t)
+  await directory.createUser(DRAFT)
+  const account = (await directory.findAccount('ada')) ?? assert.fail()
+  const { value } = accounts.open(account, { hasPassword: false })
+  clock.advance(500)
+  const session = (await findAccepted(value))?.session
+  assert.ok(session?.renew?.())
+  set({ maxLifetimeSeconds: 10_000 })
+  assert.equal((await findAccepted(value))?.session?.renew?.(), undefined)
+})
+
 test('cookies of a replaced secret verify for one more timeout', async (t) => {
   const { clock, directory, open, findAccepted, secrets } = await openSessions(t)
   await directory.createUser(DRAFT)

@@ -41,6 +41,19 @@ test('expires after one timeout if the token has no exp', async (t) => {
   assert.equal(await findAccepted(value), undefined)
 })
 
+test('ends after the longest lifetime, however often it is renewed', async (t) => {
+  const { clock, tokens, findAccepted } = await openSessions(t, { maxLifetimeSeconds: 700 })
+  let { value } = tokens.open(BEARER)
+  clock.advance(500)
+  const renewed = (await findAccepted(value))?.session?.renew?.() ?? assert.fail('not renewed')
+  assert.equal(renewed.maxAgeSeconds, 200)
+  value = renewed.value
+  clock.advance(199)
+  assert.ok(await findAccepted(value))
+  clock.advance(1)
+  assert.equal(await findAccepted(value), undefined)
+})
+
 test('stays revoked in every cookie, whatever the timeout becomes', async (t) => {
   const { clock, directory, tokens, findAccepted, set } = await openSessions(t)
   const { value } = tokens.open(BEARER)
@@ -92,6 +105,7 @@ const anySession: fc.Arbitrary<TokenSession> = fc.record(
     roles: fc.array(fc.string({ unit: 'grapheme', maxLength: 20 }), { maxLength: 5 }),
     issuedAt: fc.nat(),
     timeoutSeconds: fc.nat(),
+    openedAt: fc.option(fc.nat(), { nil: undefined }),
     origin: fc.record(
       {
         issuedAt: fc.option(fc.nat(), { nil: undefined }),
@@ -123,7 +137,8 @@ test('is read back as written, and no byte can be changed', () => {
 })
 
 test('does not verify with another secret or an algorithm that is not listed', () => {
-  const session = { id: Buffer.alloc(16), name: 'jo', roles: [], issuedAt: 1, timeoutSeconds: 1, origin: ORIGIN }
+  const about = { name: 'jo', roles: [], issuedAt: 1, timeoutSeconds: 1, origin: ORIGIN, openedAt: 1 }
+  const session = { id: Buffer.alloc(16), ...about }
   const cookie = readCookie(mintTokenCookie(session, KEY)) ?? assert.fail()
   assert.equal(verifyTokenCookie(cookie, { ...RULES, secrets: [Buffer.from('other')] }), undefined)
   assert.equal(verifyTokenCookie(cookie, { ...RULES, algorithms: ['sha512'] }), undefined)

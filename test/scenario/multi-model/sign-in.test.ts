@@ -310,6 +310,14 @@ describe('renewal', () => {
   const RENEW = '/_open/auth/renew'
   const USER_NOT_FOUND = refusal(404, 1703, 'user not found')
 
+  it('stays within the longest lifetime of a session', async (t) => {
+    const { ask } = await openWithAnn(t, { chttpd_auth: { max_lifetime: 100 } })
+    const issued = readClaims(member((await ask('POST', AUTH, { body: ANN })).json, 'jwt'))
+    assert.equal(Number(issued['exp']), Number(issued['iat']) + 100)
+    const earlier = { ...issued, iat: now() - 90, cdu: now() + 10, exp: now() + 5 }
+    const renewed = await ask('POST', RENEW, { as: userToken('ann', earlier) })
+    assert.equal(Number(readClaims(member(renewed.json, 'jwt'))['exp']), earlier.cdu)
+  })
   it('requires a valid token of a user', async (t) => {
     const { ask } = await openWithAnn(t)
     const credentials = [undefined, basic('ann', 'apple'), superuser(), userToken('ann', { exp: now() - 1 })]
