@@ -45,7 +45,7 @@ export function applyUpdate(before: User, after: User, { nowSeconds, isSamePassw
   return reviseUser(before, { ...after, kind: 'user', name: before.name, sessionEpoch })
 }
 
-/** Whether two stored forms are equal, whatever the order of their members. */
+/** Whether two stored forms are equal, in any order of their members. */
 export const isSameStored = (a: StoredPassword, b: StoredPassword): boolean => renderSorted(a) === renderSorted(b)
 
 const renderSorted = (value: object): string =>

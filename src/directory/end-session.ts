@@ -30,7 +30,7 @@ export async function endSession(parts: EndSessionParts, session: EndingSession)
   if (accessToken !== undefined) return removeAccessToken(parts, name, accessToken)
   if (foreignToken === undefined) await raiseSessionEpoch(parts, name)
   else await endForeignToken(parts, session, foreignToken)
-  // only now: until then, the records are what keeps the sessions ended
+  // only now: until then, only the records keep the sessions ended
   await parts.ended.forget(counter, sequence)
 }
 

@@ -77,7 +77,7 @@ export const ANONYMOUS: Authenticated = Object.freeze({
 export const identityOf = ({ authenticated }: { readonly authenticated: Authenticated | undefined }): Identity =>
   (authenticated ?? ANONYMOUS).identity
 
-/** Whether no credential handler accepted the request. `undefined`: none has been asked. */
+/** Whether no credential handler accepted the request. `undefined`: it was not authenticated yet. */
 export const isAnonymous = (authenticated: Authenticated | undefined): authenticated is AnonymousRequest | undefined =>
   authenticated === undefined || authenticated.by === null
 

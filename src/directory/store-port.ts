@@ -111,7 +111,7 @@ export interface SessionRecordRange {
 }
 
 export interface SessionRecordStore {
-  /** Adds new records. Of a known one the last use is updated; the later time counts. Is no change of the directory. */
+  /** Adds new records. For a known one, updates the last use; the later time counts. This is not a change in the feed. */
   putSessionRecords(records: readonly SessionRecord[]): Promise<void>
   findSessionRecord(id: string): Promise<SessionRecord | undefined>
   /** One page, the newest session first. */

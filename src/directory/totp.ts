@@ -24,8 +24,8 @@ const DIGESTS: ReadonlyMap<unknown, string> = new Map([
 const LENGTHS: ReadonlySet<unknown> = new Set([6, 7, 8])
 
 /**
- * Reads the member `totp` of a user document: `{ key: base32, algorithm: "sha", length: 6 }`. `undefined` where it says
- * anything else: no code is right for such a member.
+ * Reads the member `totp` of a user document: `{ key: base32, algorithm: "sha", length: 6 }`. `undefined` for
+ * anything else: then every code is wrong.
  */
 export function readTotp(member: Json): Totp | undefined {
   if (!isJsonObject(member)) return undefined

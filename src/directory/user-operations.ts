@@ -102,7 +102,7 @@ interface GivenPassword {
   readonly caller: Caller
 }
 
-/** Compares and hashes the new password once. The update can then be applied to whatever the user is by then. */
+/** Compares and hashes the new password once. The update is then applied to the user as it is at that time. */
 async function preparePassword(
   { passwords }: UserParts,
   { password: seen }: User,

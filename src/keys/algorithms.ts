@@ -7,11 +7,11 @@ export interface Algorithm {
   readonly name: string
   /** The one kind of key it is for. */
   readonly kind: KeyKind
-  /** The name in `node:crypto`; `null`: the algorithm has a digest of its own. */
+  /** The name in `node:crypto`; `null`: the algorithm includes its digest. */
   readonly digest: string | null
-  /** The curves its key may be on; empty where it has none. */
+  /** The curves its key may be on; empty if it has none. */
   readonly curves: readonly Curve[]
-  /** Length of a signature; `undefined` where the key decides. */
+  /** Length of a signature; `undefined`: the key decides. */
   readonly signatureBytes: number | undefined
   /** Minimum length of an RSA modulus, or of an HMAC secret in a JWK (RFC 7518 3.2). */
   readonly keyBytes: number

@@ -42,7 +42,7 @@ function readHmac(text: string, kid: string): Found {
 
 /**
  * The keys of `[jwt_keys]`. An invalid line is kept as a problem: a token that names it is rejected with the reason, and
- * the other keys still verify. A key with a line of its own wins over one of the same name in a set.
+ * the other keys still verify. A key on its own line wins over one of the same name in a set.
  */
 export function readJwtKeys(entries: readonly JwtKeyEntry[]): JwtKeys {
   const problems: { name: string; reason: string }[] = []

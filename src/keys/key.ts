@@ -95,7 +95,7 @@ export function createHmacKey(secret: Uint8Array, names: KeyNames = {}): HmacKey
   return Object.freeze({ kind: 'hmac', key: createSecretKey(secret), bytes: secret.byteLength, version, ...names })
 }
 
-/** Whether bytes contain a PEM marker. Part of a PEM text is no secret either. */
+/** Whether bytes contain a PEM marker. A part of a PEM text is not accepted as a secret either. */
 export function isPemLike(bytes: Uint8Array): boolean {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return view.includes('-----BEGIN') || view.includes('-----END')
@@ -106,7 +106,7 @@ function isPublicDer(bytes: Uint8Array): boolean {
   return (['spki', 'pkcs1'] as const).some((type) => attempt(() => createPublicKey({ key, format: 'der', type })))
 }
 
-/** `undefined` where `node:crypto` throws. */
+/** `undefined` if `node:crypto` throws. */
 export function attempt<T>(action: () => T): T | undefined {
   try {
     return action()

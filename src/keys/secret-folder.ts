@@ -68,7 +68,7 @@ export async function findFileState(path: Buffer | string): Promise<string | und
 
 const MAX_FILE_BYTES = 65_536
 
-/** Throws a system error, or a `RangeError` where it is not a small regular file. */
+/** Throws a system error, or a `RangeError` if it is not a small regular file. */
 export async function loadSmallFile(path: Buffer | string): Promise<Buffer> {
   // opening a pipe without a writer would block for ever
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -3,7 +3,7 @@
  * reference page derive from it. Kinds are never renamed or reused, because alerts and queries name them.
  */
 
-/** What a caller gives for one field. */
+/** The value of one field. */
 export interface EventField {
   readonly type: 'text' | 'number' | 'list'
   readonly help: string
@@ -302,18 +302,18 @@ type GivenFields<Fields> = {
   readonly [N in Exclude<keyof Fields, OptionalNames<Fields>>]: ValueOf<Fields[N]>
 } & { readonly [N in OptionalNames<Fields>]?: ValueOf<Fields[N]> | undefined }
 
-/** Who sent the request during which an event happened, and where it came in. */
+/** The request during which an event happened: its sender and its door. */
 export interface OriginFields {
   /** Name of the identity that made the request. */
   readonly actor?: string | undefined
   /** Address of the client after the trust decision. */
   readonly peer?: string | undefined
   readonly door?: string | undefined
-  /** Credential handler that vouched for the actor, or that was asked. */
+  /** The credential handler that accepted or rejected the credential. */
   readonly handler?: string | undefined
   /** Id of the request. */
   readonly request?: string | undefined
 }
 
-/** The fields of one kind. What is known of the request is added, unless the caller gives it. */
+/** The fields of one kind. Those of the request are added, unless the caller gives them. */
 export type EventFields<K extends EventKind> = GivenFields<Rows[K]['fields']> & OriginFields

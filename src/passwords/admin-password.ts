@@ -7,7 +7,7 @@ export type AdminPasswordReading =
   /** The reason never quotes the text: part of it may be a password. */
   | { readonly kind: 'malformed'; readonly reason: string }
 
-/** Distinguishes the stored forms of `[admins]` from clear text. */
+/** Distinguishes the stored forms of `[admins]` from plain text. */
 export function readAdminPassword(text: string): AdminPasswordReading {
   for (const { adminText } of SCHEMES) {
     const outcome = adminText?.read(text)
@@ -22,7 +22,7 @@ export function readAdminPassword(text: string): AdminPasswordReading {
 /** The text for `[admins]`. Throws a TypeError for a salt that this text cannot contain. */
 export function renderAdminPassword(password: HashedPassword, form: AdminTextForm = 'plain-prefix'): string {
   const { adminText } = requireScheme(password.scheme)
-  if (!adminText) throw new TypeError(`${password.scheme} is no scheme for administrators`)
+  if (!adminText) throw new TypeError(`the passwords of administrators cannot be stored as ${password.scheme}`)
   if (!isAdminSalt(password.salt)) throw new TypeError(BAD_ADMIN_SALT)
   return adminText.render(password, form)
 }

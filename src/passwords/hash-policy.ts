@@ -1,4 +1,4 @@
-/** What the options say about stored hashes: which are hashed again, and which are within the iteration limits. */
+/** The options about stored hashes: which are hashed again, and which are within the iteration limits. */
 import { Refusal } from '../base/errors.ts'
 import type { HashWork } from './hash-work.ts'
 import { isPrf } from './password-digest.ts'
@@ -62,7 +62,7 @@ const MAX_OVER_LIMIT = 10
 export const findIterations = (password: StoredPassword): number | undefined =>
   isUsable(password) ? requireScheme(password.scheme).toIterations?.(password) : undefined
 
-/** Whether a user's password may be computed at all. One far above the limit is not: each guess would cost too much. */
+/** Whether a user's password may be computed. One far above the limit is not: each guess would cost too much. */
 export const isWorthComputing = (password: StoredPassword, { max }: IterationLimits): boolean =>
   (findIterations(password) ?? 0) <= max * MAX_OVER_LIMIT
 

@@ -41,7 +41,7 @@ export type StepCosts = (unit: string) => number
 
 export const toMs = ({ unit, amount }: HashWork, stepMs: StepCosts): number => amount * stepMs(unit)
 
-/** The work that takes longest. Nothing is measured where all have the same unit. */
+/** The work that takes longest. Nothing is measured if all have the same unit. */
 export function findMostExpensive(first: HashWork, others: Iterable<HashWork>, stepMs: StepCosts): HashWork {
   let most = first
   for (const work of others) if (isMoreExpensive(work, most, stepMs)) most = work

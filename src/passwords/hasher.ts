@@ -19,7 +19,7 @@ import {
   spendWork,
 } from './schemes.ts'
 
-/** For a check whose time need not hide anything. */
+/** For a check whose time may reveal its result. */
 export const NO_DECOY: HashWork = Object.freeze({ unit: 'sha256', amount: 0 })
 
 export interface HasherOptions {
@@ -28,17 +28,17 @@ export interface HasherOptions {
   /** How many more may wait; read for each job. */
   readonly queue: () => number
   readonly clock?: Clock
-  /** Milliseconds per step of a unit of work; measured unless given. */
+  /** Milliseconds per step of a unit of work. Left out: measured. */
   readonly stepMs?: StepCosts
-  /** The most that one check may cost, read for each; ten times what OWASP recommends when left out. */
+  /** The highest cost of one check, read for each. Left out: ten times the recommendation of OWASP. */
   readonly maxStrength?: () => number
-  /** PBKDF2; a test counts with it what is computed. */
+  /** PBKDF2. A test replaces it to count the work. */
   readonly derive?: typeof derive
 }
 
 /** `hash` and `verify` reject with `overloaded` when too many jobs wait, and with the reason that ended the wait. */
 export interface Hasher {
-  /** Keeps the salt where one is given, else creates one. */
+  /** Creates a salt unless one is given. */
   hash(clear: string, parameters: HashParameters & { readonly salt?: string }, turn?: Turn): Promise<HashedPassword>
   /**
    * Whether this is the password. A failed check takes as long as the decoy: for an unknown user (`undefined`) the decoy
@@ -46,10 +46,10 @@ export interface Hasher {
    * computed: every password is wrong.
    */
   verify(stored: StoredPassword | undefined, clear: string, decoy: HashWork, turn?: Turn): Promise<boolean>
-  /** Whether `verify` computes this password at all. */
+  /** Whether the password is cheap enough for `verify` to compute it. */
   isAffordable(stored: StoredPassword): boolean
   /**
-   * Computes what a failed check with this decoy would have computed beyond `done`, for a right password that is refused
+   * Computes what a failed check with this decoy would have computed beyond `done`, for a right password that is rejected
    * for another reason. `undefined`: nothing was computed.
    */
   pad(done: StoredPassword | undefined, decoy: HashWork, turn?: Turn): Promise<void>
@@ -105,11 +105,11 @@ async function createStored(
 async function isPasswordOf(stored: StoredPassword, clear: string, tools: HashTools): Promise<boolean> {
   if (!isUsable(stored)) return false
   const hash = await requireScheme(stored.scheme).compute(clear, stored, tools)
-  // checked last, so that a text that is no password costs the same
+  // checked last, so that a text that cannot be a password takes the same time
   return isSameSecret(hash, stored.hash) && canBePassword(clear)
 }
 
-/** The work that takes as long as the decoy does beyond what was computed already. */
+/** The work that is missing to the time of the decoy. */
 function findRest(done: HashWork | undefined, decoy: HashWork, stepMs: StepCosts): HashWork {
   if (!done) return decoy
   if (done.unit === decoy.unit) return { ...decoy, amount: decoy.amount - done.amount }

@@ -1,8 +1,8 @@
 import { RE2JS } from 're2js'
 
-/** A regular expression of a linear-time engine, over text of one character a byte. */
+/** A regular expression of a linear-time engine. Texts have one character per byte. */
 export interface PasswordExpression {
-  /** Steps a byte can cost at most, roughly. */
+  /** About the maximum number of steps per byte. */
   readonly size: number
   /** Whether it matches anywhere. */
   isMatch(bytes: string): boolean
@@ -13,7 +13,7 @@ interface Condition {
   readonly isWanted: boolean
 }
 
-/** Throws a RangeError that says what the engine does not take, or that the expression is too large. */
+/** Throws a RangeError if the engine does not support the expression, or if it is too large. */
 export function createPasswordExpression(source: string): PasswordExpression {
   const conditions = splitLookAheads(source).map(compile)
   return {
@@ -33,14 +33,15 @@ function compile({ source, isWanted }: Part): Condition {
   }
 }
 
-const LOOK_AHEAD_HINT = ' (look-ahead may stand only right after a leading ^: write each demand as its own element)'
+const LOOK_AHEAD_HINT =
+  ' (look-ahead is supported only right after a leading ^: write each condition as its own element)'
 
 const MAX_ESTIMATED_SIZE = 2 ** 18
 const MAX_NESTED_REPETITIONS = 1000
 
 /**
- * No less than the instructions it compiles to, known before the engine unfolds the repetitions. The engine itself
- * refuses repetitions that multiply to more than a thousand.
+ * An upper bound of the instructions it compiles to, computed before the engine expands the repetitions. The engine
+ * rejects repetitions that multiply to more than a thousand.
  */
 function estimateSize(source: string): number {
   let repetitions = 1
@@ -55,12 +56,12 @@ interface Part {
   readonly isWanted: boolean
 }
 
-// with m, ^ could hold at several places, and the parts would no longer speak of the same one
+// not with the flag m: ^ would match at several positions, and the parts could match at different ones
 const LEADING = /^(\(\?[is]+\))?\^(?=\(\?[=!])/
 
 /**
- * `^(?=A)(?!B)C` asks for `^A`, not `^B`, and `^C`: three expressions the engine can take, where it takes no
- * look-ahead. Any other expression stays as it is.
+ * The engine has no look-ahead. `^(?=A)(?!B)C` means `^A`, not `^B`, and `^C`: three expressions that it supports. Any
+ * other expression is returned unchanged.
  */
 function splitLookAheads(source: string): readonly Part[] {
   const leading = LEADING.exec(source)
@@ -86,11 +87,11 @@ const LOOK_AHEADS: ReadonlyMap<string, boolean> = new Map([
   ['(?!', false],
 ])
 
-// Literal runs, escapes and character classes are single tokens, so that a bracket in them is not taken for a group.
-// Each alternative takes what is left where its end is missing, so that nothing is looked through twice.
+// Quoted text, escapes and character classes are single tokens, so that a bracket in them does not count as a group.
+// An alternative without its end matches up to the end of the text, so that no part is scanned twice.
 const TOKEN = /\\Q[\s\S]*?(?:\\E|$)|\\[\s\S]|\[\^?\]?(?:\[:\w+:\]|\\(?:[\s\S]|$)|[^\]\\])*(?:\]|$)|[\s\S]/g
 
-/** Where the group that opens here closes; -1 where it does not. */
+/** The position where the group that opens here closes; -1 if it does not. */
 function findGroupEnd(source: string, from: number): number {
   let depth = 0
   for (const { 0: token, index } of source.slice(from).matchAll(TOKEN)) {

@@ -1,5 +1,5 @@
 /**
- * Reads and writes the members of documents that hold a stored password. What cannot be understood becomes an `unusable`
+ * Reads and writes the members of documents that hold a stored password. Anything else becomes an `unusable`
  * password, which never verifies. Nothing here throws on data from outside or sees a password in clear.
  */
 import { isJsonObject } from '../base/json.ts'
@@ -44,7 +44,7 @@ export function readSimpleAuthData(simple: unknown): StoredPassword {
   return typeof outcome === 'string' ? unusable(outcome, {}) : outcome
 }
 
-/** `authData.simple` for this password; `undefined` where the multi-model database cannot verify it. */
+/** `authData.simple` for this password; `undefined` if ArangoDB cannot verify it. */
 export const toSimpleAuthData = (password: StoredPassword): PasswordMembers | undefined =>
   isUsable(password) ? requireScheme(password.scheme).toSimpleAuthData?.(password) : undefined
 

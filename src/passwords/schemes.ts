@@ -12,7 +12,7 @@ const ROWS = [SIMPLE, PBKDF2, SIMPLE_PBKDF2, SALTED, BCRYPT, SCRYPT, ARGON2ID] a
 
 export const SCHEMES: readonly PasswordScheme[] = ROWS
 
-/** A password that a clear text can be compared with. */
+/** A stored password that a plain-text password can be compared with. */
 export type UsablePassword = Exclude<ReturnType<(typeof ROWS)[number]['read']>, PasswordFlaw>
 
 /** Never verifies. `members` are those it was read from, so that writing them back loses nothing. */
@@ -29,7 +29,7 @@ export type HashedPassword = SimplePassword | Pbkdf2Password
 
 const BY_NAME: ReadonlyMap<unknown, PasswordScheme> = new Map(SCHEMES.map((scheme) => [scheme.name, scheme]))
 
-/** `name` comes from outside. */
+/** `name` may come from a client. */
 export const findScheme = (name: unknown): PasswordScheme | undefined => BY_NAME.get(name)
 
 /** Throws a TypeError for a name that is in no row. */

@@ -43,22 +43,22 @@ export interface Engine {
   close(): Promise<void>
 }
 
-/** The store exists but cannot be used as it is. The message is a sentence for the person who starts Cardea. */
+/** The store exists but cannot be used as it is. The message is for the operator. */
 export class IncompatibleStoreError extends Error {
   override readonly name = 'IncompatibleStoreError'
 }
 
-/** Throws if the column is not what the schema says, without quoting the value. */
+/** Throws if the column does not match the schema, without quoting the value. */
 export function numberOf(row: Row | undefined, column: string): number {
   const value = row?.[column]
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value
-  throw new TypeError(`The store gave no whole number as ${column}`)
+  throw new TypeError(`the store returned no whole number as ${column}`)
 }
 
 export function textOf(row: Row | undefined, column: string): string {
   const value = row?.[column]
   if (typeof value === 'string') return value
-  throw new TypeError(`The store gave no text as ${column}`)
+  throw new TypeError(`the store returned no text as ${column}`)
 }
 
 /** Deletes expired rows in batches with a pause between them, so that other work is not blocked. Returns how many. */

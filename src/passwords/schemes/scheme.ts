@@ -3,17 +3,17 @@ import type { Prf } from '../password-digest.ts'
 
 export type PasswordMembers = Readonly<Record<string, unknown>>
 
-/** A stored password that a clear text can be compared with. Each scheme adds its parameters. */
+/** A stored password that a plain-text password can be compared with. Each scheme adds its parameters. */
 export interface StoredHash {
   readonly scheme: string
   readonly salt: string
-  /** As text. A text that no computed hash equals (capitals, another length) is kept and never verifies. */
+  /** A text that no computed hash can equal (upper case, another length) is kept, and never verifies. */
   readonly hash: string
-  /** The members of the document it was read from, where Cardea would write them differently. */
+  /** The members of the document it was read from, if Cardea would write them differently. */
   readonly members?: PasswordMembers
 }
 
-/** Why a stored password is not usable. `absent`: there is none at all. */
+/** Why a stored password is not usable. `absent`: there is none. */
 export type PasswordFlaw =
   | 'absent'
   | 'scheme'

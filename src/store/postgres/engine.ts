@@ -88,7 +88,7 @@ async function inTransaction<T>(pool: Pool, begin: () => Operation<T>): Promise<
   // a broken connection rejects its query and also emits an error event, which would end the process
   client.on('error', ignore)
   try {
-    // each statement must see what was committed before it got the lock, whatever the server's default
+    // each statement must see what was committed before it got the lock, also if the server's default differs
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
     const result = await runOperation(client, begin())
     const { command } = await client.query('COMMIT')

@@ -28,7 +28,7 @@ export function isDisconnected(error: unknown): boolean {
   return state === undefined ? !isOwnError(error) : state.startsWith('08') || state.startsWith('57P')
 }
 
-/** An error of Cardea. The driver's errors for a lost connection have no code to tell them by. */
+/** An error of Cardea. The driver's errors for a lost connection have no code. */
 const isOwnError = (error: unknown): boolean =>
   error instanceof Refusal ||
   error instanceof IncompatibleStoreError ||
