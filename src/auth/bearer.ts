@@ -40,7 +40,7 @@ export function createBearerHandler(deps: BearerDeps): CredentialHandler {
       const text = BEARER.exec(source.header('authorization') ?? '')?.[1]
       if (text === undefined) return ABSENT
       const claims = verifyCached(text, deps)
-      return typeof claims === 'string' ? refuse(claims) : judge(claims, deps)
+      return typeof claims === 'string' ? refuse(claims) : checkClaims(claims, deps)
     },
   }
 }
@@ -69,16 +69,16 @@ const SUPERUSER: Identity = Object.freeze({
   isSuperuser: true,
 })
 
-async function judge(claims: Claims, deps: BearerDeps): Promise<Verdict> {
+async function checkClaims(claims: Claims, deps: BearerDeps): Promise<Verdict> {
   const said = readMultiModelClaims(claims, { issuer: deps.issuer, nowSeconds: nowSeconds(deps.clock) })
   if (said.kind === 'refused') return refuse(said.reason)
-  if (said.kind === 'user') return judgeUser(claims, said, deps)
+  if (said.kind === 'user') return checkUserToken(claims, said, deps)
   const { exp: expiresAt, allowedPaths } = said
   const bearer = { session: undefined, expiresAt, renewableUntil: undefined, allowedPaths }
   return { kind: 'accepted', identity: SUPERUSER, bearer }
 }
 
-async function judgeUser(claims: Claims, said: UserClaims, deps: BearerDeps): Promise<Verdict> {
+async function checkUserToken(claims: Claims, said: UserClaims, deps: BearerDeps): Promise<Verdict> {
   const { directory, knowsUsers } = deps
   const { name, iat: issuedAt } = said
   if (!knowsUsers()) return refuse('user tokens are not accepted here')

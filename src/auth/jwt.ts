@@ -33,7 +33,7 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
       const token = verifyCached(header.slice(SCHEME.length))
-      return token.kind === 'refused' ? refused(toTokenRefusal(token)) : judge(token, deps)
+      return token.kind === 'refused' ? refused(toTokenRefusal(token)) : checkClaims(token, deps)
     },
   }
 }
@@ -52,7 +52,7 @@ function createVerifier({ keys, clock }: JwtDeps): (text: string) => VerifiedTok
   }
 }
 
-async function judge({ claims, header, key }: VerifiedToken, deps: JwtDeps): Promise<Verdict> {
+async function checkClaims({ claims, header, key }: VerifiedToken, deps: JwtDeps): Promise<Verdict> {
   const rules = { ...deps.rules(), nowSeconds: nowSeconds(deps.clock), isName, isRole }
   const subject = readDocumentClaims(claims, header, rules)
   if (subject.kind === 'refused') return refused(toClaimRefusal(subject.problem))

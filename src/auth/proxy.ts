@@ -35,12 +35,12 @@ export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
     name: 'proxy',
     read(source) {
       const headers = readHeaders(source, deps.names())
-      return headers === undefined ? ABSENT : judge(headers, source, deps)
+      return headers === undefined ? ABSENT : checkCredential(headers, source, deps)
     },
   }
 }
 
-async function judge(headers: ProxyHeaders, source: CredentialSource, deps: ProxyDeps): Promise<Verdict> {
+async function checkCredential(headers: ProxyHeaders, source: CredentialSource, deps: ProxyDeps): Promise<Verdict> {
   const { name, roles } = headers
   if (!isName(name) || !roles.every(isRole)) return ABSENT
   if (!isProven(headers, source, deps)) return UNPROVEN

@@ -18,7 +18,7 @@ export interface RevalidateDeps<R extends RunningRequest> {
   /** Authenticates a request again, without recording a sign-in. */
   identify(request: R): Promise<Authenticated> | Authenticated
   /** Whether this credential handler is configured now. */
-  isAsked(handler: string): boolean
+  isConfigured(handler: string): boolean
   /** Throws where the identity may not make this request. */
   checkRights(request: R): Promise<void>
   readonly directory: Pick<Directory, 'findAccount'>
@@ -45,7 +45,7 @@ async function isStillAccepted<R extends RunningRequest>(
   before: Authenticated,
   deps: RevalidateDeps<R>,
 ): Promise<boolean> {
-  if (before.by === null || !deps.isAsked(before.by)) return false
+  if (before.by === null || !deps.isConfigured(before.by)) return false
   // a password is not verified again: after a change of password, each open stream would count as a failed sign-in
   if (isAccount(before.identity) && (before.hasPassword || before.accessToken))
     return isSameAccount(before.identity, before, deps)

@@ -89,10 +89,10 @@ export function createSignIn(deps: SignInDeps): SignIn {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       deps.limits.requireAllowed(toGuess(attempt, account))
       const known = findKnownProof(account, attempt, deps)
-      if (known) return settle(known, account, { attempt, deps })
+      if (known) return finish(known, account, { attempt, deps })
       const proof = await hash(account, attempt, deps)
       const current = await deps.findAccount(attempt.name)
-      if (current?.version === account?.version) return settle(proof, current, { attempt, deps })
+      if (current?.version === account?.version) return finish(proof, current, { attempt, deps })
       account = current
     }
     throw new Refusal('overloaded', {
@@ -138,9 +138,9 @@ function findDecoy(account: Account | undefined, deps: SignInDeps): HashWork {
   return limitWork(deps.hasher.findMostExpensive(deps.newPasswordWork(), stored), deps.iterationLimits())
 }
 
-async function settle(proof: Proof, account: Account | undefined, context: Context): Promise<Account | undefined> {
+async function finish(proof: Proof, account: Account | undefined, context: Context): Promise<Account | undefined> {
   try {
-    const accepted = await conclude(proof, account, context)
+    const accepted = await decide(proof, account, context)
     if (!accepted) await pad(proof, account, context)
     return accepted
   } catch (error) {
@@ -158,7 +158,7 @@ async function pad(proof: Proof, account: Account | undefined, { attempt, deps }
   await deps.hasher.pad(done, findDecoy(account, deps), { lane, signal: attempt.waiting?.signal }).catch(() => {})
 }
 
-async function conclude(proof: Proof, account: Account | undefined, context: Context): Promise<Account | undefined> {
+async function decide(proof: Proof, account: Account | undefined, context: Context): Promise<Account | undefined> {
   const { attempt, deps } = context
   const guess = toGuess(attempt, account)
   deps.limits.requireAllowed(guess)

@@ -50,14 +50,18 @@ export function createDocumentDoor(parts: DoorParts): Door {
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const settings = deriveLive(liveConfig, (snapshot) => toDocumentSettings(snapshot.settings))
   const credentials = createCredentials(parts)
-  const authenticateRequest = gateway.note(credentials.identify)
-  const judgement = { identify: credentials.identifyAgain, isAsked: credentials.isAsked, dialect: () => dialect }
+  const authenticateRequest = gateway.withStreamEpoch(credentials.identify)
+  const revalidation = {
+    identify: credentials.identifyAgain,
+    isConfigured: credentials.isConfigured,
+    dialect: () => dialect,
+  }
   const dialect: Dialect = createDocumentDialect({
     ...createDialectOptions(parts, config.get()),
     settings: settings.get,
     authenticate: authenticateRequest,
     ...credentials.session,
-    upstream: createDocumentUpstream(parts, config, judgement),
+    upstream: createDocumentUpstream(parts, config, revalidation),
   })
   const requireEntry = createRequireEntry(settings.get, authenticateRequest)
   return createDoor({
@@ -139,7 +143,7 @@ function createCredentials(parts: DoorParts) {
     /** For a request that was accepted before. Records no sign-in. */
     identifyAgain: (context: RequestContext) => authenticate(context, handlers.get()),
     /** Whether the handler is configured now. */
-    isAsked: (handler: string) => handlers.get().some(({ name }) => name === handler),
+    isConfigured: (handler: string) => handlers.get().some(({ name }) => name === handler),
     session: createSessionDeps(cookies, { signIn, directory, events, recorder, clock: SYSTEM_CLOCK }),
   }
 }

@@ -2,7 +2,6 @@
 import { toGraceSeconds } from '../auth/session/secrets.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
 import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
 import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
@@ -24,16 +23,16 @@ export interface Gateway {
   readonly ring: LiveRing | undefined
   /** Signs for services. */
   readonly serviceKey: ServiceKey
-  readonly forwardAuth: Pick<ForwardAuthDeps, 'keys' | 'introduce' | 'statusOf'>
+  readonly forwardAuth: Pick<ForwardAuthDeps, 'keys' | 'toIdentityHeaders' | 'statusOf'>
   /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
-  note(identify: Identify): Identify
+  withStreamEpoch(identify: Identify): Identify
   /** Registers an upstream, to be closed with the gateway; with a door, its readiness is known. */
-  adopt(upstream: Upstream, door?: string): Upstream
+  register(upstream: Upstream, door?: string): Upstream
   readonly readiness: UpstreamReadiness
   close(): Promise<void>
 }
 
-export type Identify = (context: RequestContext) => MaybePromise<Authenticated>
+export type Identify = (context: RequestContext) => Promise<Authenticated>
 
 export interface GatewayDeps {
   readonly liveConfig: LiveConfig
@@ -46,13 +45,40 @@ export interface GatewayDeps {
 const EXPIRY_CHECK_MS = 1000
 
 export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
-  const { liveConfig, directory, tokenSecrets, log } = deps
+  const { liveConfig, log } = deps
   const streams = createOpenStreams()
   const ring = await openUpstreamSecrets(liveConfig, log)
   const serviceKey = openServiceKey(liveConfig)
   const upstreams: Upstream[] = []
   const inspected: { readonly door: string; readonly upstream: Upstream }[] = []
   const readiness = createReadiness({ upstreams: inspected, log })
+  const stopWatching = watchStreams(streams, deps)
+  return {
+    streams,
+    ring,
+    serviceKey,
+    forwardAuth: toForwardAuth(serviceKey),
+    withStreamEpoch: (identify) => (context) => {
+      context.authenticatedAt ??= streams.epoch
+      return identify(context)
+    },
+    readiness,
+    register(upstream, door) {
+      upstreams.push(upstream)
+      if (door !== undefined) inspected.push({ door, upstream })
+      return upstream
+    },
+    async close() {
+      readiness.stop()
+      stopWatching()
+      ring?.stop()
+      await Promise.all(upstreams.map((upstream) => upstream.close()))
+    },
+  }
+}
+
+/** Ends or revalidates streams when users, keys, options or the time change. Returns a function that stops it. */
+function watchStreams(streams: OpenStreams, { liveConfig, directory, tokenSecrets }: GatewayDeps): () => void {
   const stopListening = directory.onRevoked(streams.end)
   // In a microtask, after every other listener: streams must be revalidated with the new keys.
   liveConfig.onChange(() => queueMicrotask(streams.revalidateAll))
@@ -62,28 +88,9 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     streams.expire(nowSeconds(SYSTEM_CLOCK))
     if (retirement.isDue()) streams.revalidateAll()
   }, EXPIRY_CHECK_MS).unref()
-  return {
-    streams,
-    ring,
-    serviceKey,
-    forwardAuth: toForwardAuth(serviceKey),
-    note: (identify) => (context) => {
-      context.authenticatedAt ??= streams.epoch
-      return identify(context)
-    },
-    readiness,
-    adopt(upstream, door) {
-      upstreams.push(upstream)
-      if (door !== undefined) inspected.push({ door, upstream })
-      return upstream
-    },
-    async close() {
-      clearInterval(timer)
-      readiness.stop()
-      stopListening()
-      ring?.stop()
-      await Promise.all(upstreams.map((upstream) => upstream.close()))
-    },
+  return () => {
+    clearInterval(timer)
+    stopListening()
   }
 }
 
@@ -91,7 +98,7 @@ function toForwardAuth(key: ServiceKey): Gateway['forwardAuth'] {
   const toHeaders = identityHeadersForService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
   return {
     keys: () => [key.jwk],
-    introduce: (authenticated) => toPairs(toHeaders(authenticated).headers),
+    toIdentityHeaders: (authenticated) => toPairs(toHeaders(authenticated).headers),
     statusOf: (code) => ADMIN_API_ERRORS[code].status,
   }
 }

@@ -39,7 +39,7 @@ import { mountAdminApi } from './admin-door.ts'
 import type { Identify } from './gateway.ts'
 import { createRecorder, type DoorParts } from './parts.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
-import { createMultiModelUpstream, createServiceUpstream, type Judgement } from './upstream.ts'
+import { createMultiModelUpstream, createServiceUpstream, type Revalidation } from './upstream.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
   const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
@@ -49,13 +49,13 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const shared = createSharedDeps(parts, config, settings)
   const signIns = createSignIns(parts, config, settings)
   const credentials = createCredentials(parts, signIns, settings)
-  const authenticate = parts.gateway.note(credentials.authenticate)
+  const authenticate = parts.gateway.withStreamEpoch(credentials.authenticate)
   // this door's handlers are the same in every configuration
-  const judgement = { identify: credentials.authenticateAgain, isAsked: () => true, dialect: () => dialect }
+  const revalidation = { identify: credentials.authenticateAgain, isConfigured: () => true, dialect: () => dialect }
   const dialect: Dialect = createDialect({
     ...{ parts, config, shared, signIns, authenticate },
-    upstream: createMultiModelUpstream(parts, config, judgement),
-    services: createMountedServices(parts, config, judgement),
+    upstream: createMultiModelUpstream(parts, config, revalidation),
+    services: createMountedServices(parts, config, revalidation),
   })
   return createDoor({
     dialect,
@@ -154,13 +154,13 @@ function createCredentials(parts: DoorParts, signIns: SignInService, settings: L
   })
 }
 
-function createMountedServices(parts: DoorParts, config: Live<Config>, judgement: Judgement): Services {
+function createMountedServices(parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Services {
   const configured = readServices(parts.liveConfig.get().settings.open.services)
   warnOpenAccess(parts, (values) => describeOpen(configured, values))
   return createServices({
     services: configured.map((service) => ({
       ...service,
-      forward: createServiceUpstream(service, { parts, config, judgement }).forward,
+      forward: createServiceUpstream(service, { parts, config, revalidation }).forward,
     })),
     isOwnCredential: createIsOwnCredential({
       ring: parts.tokenSecrets.ring.get,

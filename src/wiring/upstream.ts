@@ -70,7 +70,7 @@ function listIdentityHeaders(config: Config): readonly string[] {
 type Common = Omit<UpstreamDeps, 'settings' | 'toIdentityHeaders' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
 
 /** How a door authenticates a running request again. */
-export interface Judgement extends Pick<RevalidateDeps<RequestContext>, 'identify' | 'isAsked'> {
+export interface Revalidation extends Pick<RevalidateDeps<RequestContext>, 'identify' | 'isConfigured'> {
   dialect(): Pick<Dialect, 'steps'>
 }
 
@@ -81,14 +81,14 @@ async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'st
   for (const { name, run } of steps) if (RIGHTS_STEPS.has(name)) await run(context)
 }
 
-const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: Judgement): Common => ({
+const toCommonDeps = (parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Common => ({
   identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
   ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
   isFeed,
   streams: parts.gateway.streams,
   revalidate: createRevalidate({
-    ...judgement,
-    checkRights: (context) => checkRights(context, judgement.dialect()),
+    ...revalidation,
+    checkRights: (context) => checkRights(context, revalidation.dialect()),
     directory: parts.directory,
     iterationLimits: () => toIterationLimits(config.get()),
   }),
@@ -96,7 +96,7 @@ const toCommonDeps = (parts: DoorParts, config: Live<Config>, judgement: Judgeme
 })
 
 /** CouchDB behind the document door. */
-export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
+export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Upstream {
   const settings = deriveLive(
     config,
     (values): UpstreamSettings => ({
@@ -107,9 +107,9 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, j
     }),
   )
   const toIdentityHeaders = identityHeadersForDocument(config)
-  return parts.gateway.adopt(
+  return parts.gateway.register(
     createUpstream({
-      ...toCommonDeps(parts, config, judgement),
+      ...toCommonDeps(parts, config, revalidation),
       settings: settings.get,
       isolates: createIsolates(config, ['_utils']),
       toIdentityHeaders,
@@ -160,7 +160,7 @@ function refuseToSign(): never {
 }
 
 /** ArangoDB behind the multi-model door. It does not accept chunked request bodies, so they are spooled. */
-export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, judgement: Judgement): Upstream {
+export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Upstream {
   const settings = deriveLive(
     config,
     (values): UpstreamSettings => ({
@@ -171,9 +171,9 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
     }),
   )
   const toIdentityHeaders = identityHeadersForMultiModel(parts, config)
-  return parts.gateway.adopt(
+  return parts.gateway.register(
     createUpstream({
-      ...toCommonDeps(parts, config, judgement),
+      ...toCommonDeps(parts, config, revalidation),
       settings: settings.get,
       isolates: createIsolates(config, ['_admin', 'aardvark']),
       toIdentityHeaders,
@@ -203,7 +203,7 @@ function identityHeadersForMultiModel({ gateway }: DoorParts, config: Live<Confi
 
 /** An application behind the multi-model door. */
 export function createServiceUpstream({ name, url }: Service, deps: ServiceUpstreamDeps): Upstream {
-  const { parts, config, judgement } = deps
+  const { parts, config, revalidation } = deps
   const settings = deriveLive(
     config,
     (values): UpstreamSettings => ({
@@ -213,9 +213,9 @@ export function createServiceUpstream({ name, url }: Service, deps: ServiceUpstr
       ownsCors: values.http['trusted-origin'].length > 0,
     }),
   )
-  return parts.gateway.adopt(
+  return parts.gateway.register(
     createUpstream({
-      ...toCommonDeps(parts, config, judgement),
+      ...toCommonDeps(parts, config, revalidation),
       settings: settings.get,
       // an application is mounted at this origin on purpose, and its pages run scripts
       isolates: () => false,
@@ -233,7 +233,7 @@ export function createServiceUpstream({ name, url }: Service, deps: ServiceUpstr
 interface ServiceUpstreamDeps {
   readonly parts: DoorParts
   readonly config: Live<Config>
-  readonly judgement: Judgement
+  readonly revalidation: Revalidation
 }
 
 /** The database's own console runs scripts, so it is not sandboxed. */

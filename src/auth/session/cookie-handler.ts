@@ -31,12 +31,12 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
       if (value === undefined || value === '') return ABSENT
       const cookie = readCookie(value)
       if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
-      return judge(cookie, sessions)
+      return checkCredential(cookie, sessions)
     },
   }
 }
 
-const judge = async (cookie: ReadCookie, sessions: CookieSessions): Promise<Verdict> =>
+const checkCredential = async (cookie: ReadCookie, sessions: CookieSessions): Promise<Verdict> =>
   (await find(cookie, sessions)) ?? ((await isForged(cookie, sessions)) ? FORGED : ABSENT)
 
 /** Ignored like an expired cookie, but recorded. */

@@ -4,7 +4,6 @@
  */
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
@@ -17,7 +16,7 @@ import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 
 export interface AdminApiOptions extends OperationRoutesDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run']
   /** For browsers; left out where none can connect. */

@@ -1,7 +1,6 @@
 // The session of a browser at /_cardea/: shows who is signed in, signs in and signs out.
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
@@ -19,7 +18,7 @@ export interface Credentials {
 
 export interface AdminSessions {
   /** The identity of the admin cookie; `undefined`: there is no valid cookie. */
-  find(context: RequestContext): MaybePromise<Authenticated | undefined>
+  find(context: RequestContext): Promise<Authenticated | undefined>
   /** Opens a session and returns the value of its cookie; `undefined`: wrong name, password or code. */
   open(credentials: Credentials, context: RequestContext): Promise<{ identity: Identity; value: string } | undefined>
   end(authenticated: Authenticated): Promise<void>

@@ -1,7 +1,6 @@
 import { isSameSecret } from '../../base/compare.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
@@ -13,7 +12,7 @@ export const INTENT_HEADER = 'x-cardea-control'
 
 export interface StepsDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run'] | undefined
   /** Left out where no browser can sign in. */

@@ -1,5 +1,4 @@
 /** The dependencies and settings of the document dialect. */
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import type { CorsRules } from './cors.ts'
@@ -17,7 +16,7 @@ export interface DocumentDeps extends Omit<SessionDeps, 'settings'> {
   settings(): DocumentSettings
   /** Whether the user data is fresh enough to authenticate requests. */
   isServing(): Promise<boolean>
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): Promise<Authenticated>
   readonly node: NodeDeps
   readonly users: UsersDeps
   /** Left out: there is no gateway. */

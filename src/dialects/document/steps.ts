@@ -1,7 +1,6 @@
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid, readBase64 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { andThen, type MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
@@ -12,7 +11,7 @@ import { isDeadPath } from './users/routes.ts'
 
 export interface StepsDeps {
   settings(): DocumentSettings
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): Promise<Authenticated>
   readonly users: Pick<UsersDeps, 'database' | 'settings'>
 }
 
@@ -28,11 +27,10 @@ export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readon
     { name: 'preflight', run: (context) => answerPreflight(context, settings().cors) },
     {
       name: 'authenticate',
-      run: (context) =>
-        andThen(authenticate(context), (authenticated) => {
-          context.authenticated = authenticated
-          return undefined
-        }),
+      run: async (context) => {
+        context.authenticated = await authenticate(context)
+        return undefined
+      },
     },
     { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
     { name: 'valid user', run: (context) => requireValidUser(context, settings()) },

@@ -1,6 +1,5 @@
 // Mounts the key set and the forward-auth endpoint beside a door's own paths.
 import type { ErrorCode } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
 import type { HeaderPair, RequestContext, Step } from '../../http/request-context.ts'
@@ -14,23 +13,23 @@ export interface KeySetDeps {
 }
 
 export interface ForwardAuthDeps extends KeySetDeps {
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): Promise<Authenticated>
   /** The headers that name the user to an application. */
-  introduce(authenticated: Authenticated): readonly HeaderPair[]
+  toIdentityHeaders(authenticated: Authenticated): readonly HeaderPair[]
   /** Throws where the rules of the door require a credential on every path. */
   readonly requireEntry: Step['run']
   readonly furtherHeaders?: FurtherHeaders
 }
 
 export function mountForwardAuth(deps: ForwardAuthDeps): readonly Mount[] {
-  const { authenticate, introduce, requireEntry, statusOf, furtherHeaders } = deps
+  const { authenticate, toIdentityHeaders, requireEntry, statusOf, furtherHeaders } = deps
   return [
     mountKeySet(deps, [{ name: 'entry', run: requireEntry }]),
     {
       segment: GATE,
       dialect: createForwardAuthDialect({
         name: 'gate',
-        routes: [gateRoute({ authenticate, introduce })],
+        routes: [gateRoute({ authenticate, toIdentityHeaders })],
         statusOf,
         furtherHeaders,
         // the proxy copies its client's headers; an override among them is meant for the application

@@ -1,5 +1,4 @@
 import { isClientError, Refusal } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 
@@ -27,9 +26,9 @@ export const keysRoute = (keys: () => readonly object[]): Route => ({
 })
 
 export interface GateDeps {
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): Promise<Authenticated>
   /** The headers that name the user to an application. */
-  introduce(authenticated: Authenticated): readonly HeaderPair[]
+  toIdentityHeaders(authenticated: Authenticated): readonly HeaderPair[]
 }
 
 /**
@@ -43,7 +42,7 @@ export const gateRoute = (deps: GateDeps): Route => ({
   methods: { GET: (context) => decide(context, deps) },
 })
 
-async function decide(context: RequestContext, { authenticate, introduce }: GateDeps): Promise<Reply> {
+async function decide(context: RequestContext, { authenticate, toIdentityHeaders }: GateDeps): Promise<Reply> {
   if (context.rawQuery !== '') checkParameters(context.query)
   const authenticated = await authenticateOrAnonymous(context, authenticate)
   context.authenticated = authenticated
@@ -52,7 +51,7 @@ async function decide(context: RequestContext, { authenticate, introduce }: Gate
   const { roles, isAdmin, isSuperuser } = authenticated.identity
   const isAllowed = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
   if (!isAllowed) throw new Refusal('forbidden')
-  return { status: 204, headers: [['Cache-Control', 'no-store'], ...introduce(authenticated)] }
+  return { status: 204, headers: [['Cache-Control', 'no-store'], ...toIdentityHeaders(authenticated)] }
 }
 
 const ROLE = 'role'

@@ -4,7 +4,6 @@ import type { CredentialHandler } from '../../auth/handler.ts'
 import type { SignInObserver } from '../../auth/record-sign-ins.ts'
 import { readBase64 } from '../../base/encoding.ts'
 import { isClientError } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import {
@@ -70,7 +69,7 @@ export const withoutPathTokens = (authenticated: Authenticated): Authenticated =
 export interface RequireEntryDeps {
   settings(): AccessSettings
   readonly databases: Databases
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): Promise<Authenticated>
 }
 
 /** While the door requires a credential on every path, the open paths of other dialects require one too. */

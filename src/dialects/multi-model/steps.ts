@@ -1,7 +1,6 @@
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { type AccessSettings, authorizeRequest, type Databases } from './access.ts'
@@ -12,7 +11,7 @@ export interface StepsDeps {
   settings(): AccessSettings & OriginSettings
   readonly databases: Databases
   /** A wrong credential leaves the request anonymous: open paths stay open, the others are rejected later. */
-  authenticate(context: RequestContext): MaybePromise<Authenticated>
+  authenticate(context: RequestContext): Promise<Authenticated>
   /** Headers that no preflight allows, in lower case. */
   readonly reservedHeaders?: readonly string[]
   /** The response of an application that answers CORS preflights itself; `undefined`: Cardea answers. */
