@@ -31,7 +31,7 @@ const refusedWith =
     isArangoError(error) && error.code === code && (errorNum === undefined || error.errorNum === errorNum)
 
 describe('createAccessToken', () => {
-  it('has a text that begins with its version', async (t) => {
+  it('returns a text that begins with its version', async (t) => {
     const { system } = await open(t)
     const made = await system.createAccessToken('plain', { name: 'Test token 1', valid_until: now() + 60 })
     assert.match(made.token, /^v1\./)
@@ -39,7 +39,7 @@ describe('createAccessToken', () => {
     assert.equal(made.name, 'Test token 1')
   })
 
-  it('with the second it ends', async (t) => {
+  it('returns the second at which it expires', async (t) => {
     const { system } = await open(t)
     const until = now() + 24 * 60 * 60
     const made = await system.createAccessToken('plain', { name: 'Test token 2', valid_until: until })
@@ -47,18 +47,18 @@ describe('createAccessToken', () => {
     assert.equal(made.active, true)
   })
 
-  it('without an end: it is stored and never active', async (t) => {
+  it('without an expiry is stored and never active', async (t) => {
     const { system } = await open(t)
     const made = await system.createAccessToken('plain', { name: 'endless' })
     assert.deepEqual([made.valid_until, made.active], [0, false])
   })
 
-  it('of a user that does not exist', async (t) => {
+  it('rejects an unknown user', async (t) => {
     const { system } = await open(t)
     await assert.rejects(system.createAccessToken('nobody', { name: 'x' }), refusedWith(404, 1703))
   })
 
-  it('of an empty user name, of an empty token name', async (t) => {
+  it('rejects an empty user name and an empty token name', async (t) => {
     const { system } = await open(t)
     // the driver refuses both itself, so this is what another client would send
     for (const [pathname, name] of [
@@ -70,7 +70,7 @@ describe('createAccessToken', () => {
 })
 
 describe('getAccessTokens', () => {
-  it('lists them without their text', async (t) => {
+  it('lists tokens without their text', async (t) => {
     const { system } = await open(t)
     const made = await system.createAccessToken('plain', { name: 'listed', valid_until: now() + 60 })
     const [listed, ...others] = await system.getAccessTokens('plain')
@@ -79,21 +79,21 @@ describe('getAccessTokens', () => {
     assert.equal(listed !== undefined && 'token' in listed, false)
   })
 
-  it('is empty for a user without any', async (t) => {
+  it('is empty for a user without tokens', async (t) => {
     const { system } = await open(t)
     assert.deepEqual(await system.getAccessTokens('plain'), [])
   })
 })
 
 describe('deleteAccessToken', () => {
-  it('deletes it', async (t) => {
+  it('deletes a token', async (t) => {
     const { system } = await open(t)
     const made = await system.createAccessToken('plain', { name: 'to delete', valid_until: now() + 60 })
     await system.deleteAccessToken('plain', made.id)
     assert.deepEqual(await system.getAccessTokens('plain'), [])
   })
 
-  it('of an id that cannot be', async (t) => {
+  it('rejects an invalid id', async (t) => {
     const { system } = await open(t)
     // the driver refuses it itself, so this is what another client would send
     const raw = system.request({ method: 'DELETE', pathname: '/_api/token/plain/-1' })
@@ -123,7 +123,7 @@ describe('signing in with an access token', () => {
       assert.equal((await client.version()).server, 'arango')
     })
 
-  it('with another user name it is wrong', async (t) => {
+  it('rejects the token with another user name', async (t) => {
     const { connect, token } = await openWithToken(t)
     const client = connect()
     await assert.rejects(client.login('plain', token), refusedWith(401, 401))
@@ -131,7 +131,7 @@ describe('signing in with an access token', () => {
     await assert.rejects(client.version(), refusedWith(401, 11))
   })
 
-  it('a deleted token no longer signs in, nor does what was got with it', async (t) => {
+  it('a deleted token and the JWTs issued for it are rejected', async (t) => {
     const { system, connect, token, id } = await openWithToken(t)
     const [basic, bearer] = [connect(), connect()]
     basic.useAccessToken(token)

@@ -58,7 +58,7 @@ it('createDatabase adds the given users to the database', async (t) => {
   assert.doesNotMatch(backend.seen.map(({ body }) => String(body)).join(), /apple|berry/)
 })
 
-it('a user of one database is refused at another', async (t) => {
+it('a user of one database is rejected at another', async (t) => {
   const { system, connect } = await open(t)
   await system.createDatabase('shop', [{ username: 'ann', passwd: 'apple' }])
   await system.createDatabase('store')

@@ -36,50 +36,50 @@ const drop = async (...names: string[]) => {
 beforeEach(() => drop('ann', 'bob'))
 
 describe('credentials', () => {
-  it('login', async () => {
+  it('login signs in', async () => {
     const db = connect()
     const token = await db.login('admin', 'adminpw')
     assert.equal(token.split('.').length, 3)
     assert.equal((await db.version()).server, 'arango')
   })
-  it('a wrong password', async () => {
+  it('rejects a wrong password', async () => {
     const db = connect()
     await assert.rejects(db.login('admin', 'wrong'), isRefused(401, 401))
     await assert.rejects(db.version(), isRefused(401, 11))
   })
-  it('useBasicAuth', async () => {
+  it('useBasicAuth signs in', async () => {
     const db = connect()
     db.useBasicAuth('admin', 'adminpw')
     assert.equal((await db.version()).server, 'arango')
     db.useBasicAuth('admin', 'wrong')
     await assert.rejects(db.version(), isRefused(401, 11))
   })
-  it('useBearerAuth', async () => {
+  it('useBearerAuth signs in', async () => {
     const db = connect()
     db.useBearerAuth(await connect().login('admin', 'adminpw'))
     assert.equal((await db.version()).server, 'arango')
     db.useBearerAuth(makeToken({ iss: 'arangodb', server_id: 'arangojs' }))
     assert.equal((await db.version()).server, 'arango')
   })
-  it('an expired token', async () => {
+  it('rejects an expired token', async () => {
     const db = connect()
     db.useBearerAuth(userToken('admin', { exp: now() - 1 }).slice('Bearer '.length))
     await assert.rejects(db.version(), isRefused(401, 11))
   })
-  it('renewAuthToken keeps a token that lives', async () => {
+  it('renewAuthToken keeps a valid token', async () => {
     const db = await connectAsAdmin()
     assert.equal(await db.renewAuthToken(), null)
     assert.equal((await db.version()).server, 'arango')
   })
-  it('renewAuthToken exchanges one that ends soon', async () => {
+  it('renewAuthToken replaces a token that expires soon', async () => {
     const db = connect()
     db.useBearerAuth(userToken('admin', { exp: now() + 60 }).slice('Bearer '.length))
     const renewed = await db.renewAuthToken()
     assert.equal(renewed?.split('.').length, 3)
     assert.equal((await db.version()).server, 'arango')
   })
-  it('availability needs none', async () => assert.equal(await connect().availability(), 'default'))
-  it('a token that was ended', async () => {
+  it('availability needs no credential', async () => assert.equal(await connect().availability(), 'default'))
+  it('rejects a revoked token', async () => {
     const db = await connectAsAdmin()
     await db.request({ method: 'DELETE', pathname: '/_open/auth' })
     await assert.rejects(db.version(), isRefused(401, 11))
@@ -105,7 +105,7 @@ describe('users', () => {
     await db.removeUser('ann')
     await assert.rejects(db.getUser('ann'), isRefused(404, 1703))
   })
-  it('names that need encoding', async () => {
+  it('names may need encoding', async () => {
     const db = await connectAsAdmin()
     for (const name of ['jörg', 'a b', '50%', 'a+b', 'x@y.example', '名前']) {
       await db.createUser(name, 'pw')
@@ -113,7 +113,7 @@ describe('users', () => {
       await db.removeUser(name)
     }
   })
-  it('refusals', async () => {
+  it('errors have the codes of ArangoDB', async () => {
     const db = await connectAsAdmin()
     await db.createUser('ann', 'apple')
     await assert.rejects(db.createUser('ann', 'x'), isRefused(409, 1702))
@@ -127,7 +127,7 @@ describe('users', () => {
 })
 
 describe('permissions', () => {
-  it('of databases and collections', async () => {
+  it('are set and read for databases and collections', async () => {
     const db = await connectAsAdmin()
     await db.createUser('ann', 'apple')
     await db.setUserAccessLevel('ann', { database: 'shop' }, 'rw')
@@ -142,7 +142,7 @@ describe('permissions', () => {
     await db.clearUserAccessLevel('ann', { database: 'shop', collection: 'orders' })
     assert.equal(await db.getUserAccessLevel('ann', { database: 'shop', collection: 'orders' }), 'rw')
   })
-  it('hold at once', async () => {
+  it('apply at once', async () => {
     const db = await connectAsAdmin()
     await db.createUser('ann', 'apple')
     await db.setUserAccessLevel('ann', { database: 'shop' }, 'ro')
@@ -154,7 +154,7 @@ describe('permissions', () => {
     await db.clearUserAccessLevel('ann', { database: 'shop' })
     await assert.rejects(shop.get(), isRefused(401, 11))
   })
-  it('databases that are not there', async () => {
+  it('of missing databases are reported', async () => {
     const db = connect('nothing')
     await assert.rejects(db.login('admin', 'adminpw'), isRefused(401, 11))
     db.useBasicAuth('admin', 'adminpw')
@@ -164,7 +164,7 @@ describe('permissions', () => {
 })
 
 describe('access tokens', () => {
-  it('made, listed, used and deleted', async () => {
+  it('are created, listed, used and deleted', async () => {
     const admin = await connectAsAdmin()
     await admin.createUser('bob', 'b')
     const db = connect()
@@ -186,7 +186,7 @@ describe('access tokens', () => {
     await assert.rejects(program.getUser('bob'), isRefused(401, 11))
     assert.deepEqual(await db.getAccessTokens('bob'), [])
   })
-  it('one that has ended', async () => {
+  it('an expired one is rejected', async () => {
     const admin = await connectAsAdmin()
     await admin.createUser('bob', 'b')
     const made = await admin.createAccessToken('bob', { name: 'old', valid_until: now() - 1 })
@@ -195,7 +195,7 @@ describe('access tokens', () => {
     program.useAccessToken(made.token)
     await assert.rejects(program.getUser('bob'), isRefused(401, 11))
   })
-  it('a name twice, and somebody else’s', async () => {
+  it('a duplicate name is rejected, and so is a token of another user', async () => {
     const admin = await connectAsAdmin()
     await admin.createUser('bob', 'b')
     await admin.createAccessToken('bob', { name: 'ci', valid_until: now() + 100 })

@@ -40,7 +40,7 @@ const keptLine = (): string =>
     .split('\n')
     .find((line) => line.includes('AuthSession')) ?? ''
 
-test('a jar takes the cookie, keeps it to this host and to HTTP, sends it, and lets it go', async () => {
+test('a cookie jar stores the cookie for this host and HTTP only, sends it, and deletes a token', async () => {
   assert.equal(await askName(), null)
   assert.equal(
     await curl('/_session', '-d', 'name=admin&password=adminpw'),
@@ -60,13 +60,13 @@ test('a jar takes the cookie, keeps it to this host and to HTTP, sends it, and l
   assert.equal(JSON.parse(stdout).userCtx.name, null, 'not even with the cookie that was kept')
 })
 
-test('a failed sign-in empties the jar', async () => {
+test('a failed sign-in deletes the cookie', async () => {
   await curl('/_session', '-d', 'name=admin&password=adminpw')
   await curl('/_session', '-d', 'name=admin&password=wrong')
   assert.equal(await askName(), null)
 })
 
-test('a sign-in is led on', async () => {
+test('a sign-in is redirected', async () => {
   const args = ['-L', '--post302', '-o', '/dev/null', '-w', '%{url_effective}', '-H', 'Content-Type: application/json']
   const shown = await curl('/_session?next=/_session', ...args, '-d', '{"name":"admin","password":"adminpw"}')
   assert.equal(shown, `${url}/_session`)
@@ -100,7 +100,7 @@ async function openCouchdb(scope: { after(work: () => unknown): void }) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, counted }
 }
 
-test('curl -T uploads a file of 3 MB through the gateway, with the 100 it waits for', async (t) => {
+test('curl -T uploads a file of 3 MB through the gateway with Expect: 100-continue', async (t) => {
   const backend = await openCouchdb(t)
   const front = await startServer(t, beforeDocument(backend.url))
   const file = join(folder, 'upload')

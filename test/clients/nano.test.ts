@@ -34,7 +34,7 @@ const statusOf = async (work: Promise<unknown>): Promise<number> =>
     (error: { statusCode: number }) => error.statusCode,
   )
 
-test('signs in, and goes on with the cookie', async () => {
+test('signs in and uses the cookie', async () => {
   const client = await signIn('admin', 'adminpw')
   const { ok, userCtx, info } = await client.session()
   assert.deepEqual(
@@ -47,7 +47,7 @@ test('signs in, and goes on with the cookie', async () => {
   )
 })
 
-test('a wrong password is told as such', async () => {
+test('reports a wrong password', async () => {
   await assert.rejects(signIn('admin', 'wrong'), { statusCode: 401, reason: 'Name or password is incorrect.' })
 })
 

@@ -24,7 +24,7 @@ const withCredentials = (url: URL, name: string, password: string) => {
   return own.href
 }
 
-test('sign up, log in, get session, change password, log out', async (t) => {
+test('signs up, logs in, reads the session, changes the password, logs out', async (t) => {
   const url = await open(t)
   const db = new PouchDB(new URL('/app', url).href, { skip_setup: true })
 
@@ -45,14 +45,14 @@ test('sign up, log in, get session, change password, log out', async (t) => {
   assert.deepEqual((await db.getSession()).userCtx, { name: null, roles: [] })
 })
 
-test('a name that is taken is a conflict', async (t) => {
+test('an existing name is a conflict', async (t) => {
   const url = await open(t)
   const db = new PouchDB(new URL('/app', url).href, { skip_setup: true })
   await db.signUp('ada', 'analytical')
   await assert.rejects(db.signUp('ada', 'other'), { status: 409, name: 'conflict' })
 })
 
-test('users replicate out of Cardea, once and as they change', async (t) => {
+test('users are replicated from Cardea, once and when they change', async (t) => {
   const url = await open(t)
   const app = new PouchDB(new URL('/app', url).href, { skip_setup: true })
   for (const name of ['ada', 'bob', 'cy']) await app.signUp(name, 'password')
@@ -79,7 +79,7 @@ test('users replicate out of Cardea, once and as they change', async (t) => {
   assert.equal(third.docs_written, 0)
 })
 
-test('a live replication hears of a change', async (t) => {
+test('a live replication receives a change', async (t) => {
   const url = await open(t)
   const source = new PouchDB(withCredentials(url, 'admin', 'adminpw'), { skip_setup: true })
   const copy = new PouchDB(`live-${process.pid}`, { adapter: 'memory' })

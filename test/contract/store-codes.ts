@@ -8,20 +8,20 @@ export const CODE_TESTS: StoreTests = {
     assert.equal(await store.useCodeStep('alice', 100), false)
   },
 
-  async 'a step uses up every earlier one, and no later one'({ store }) {
+  async 'a used step invalidates every earlier one, and no later one'({ store }) {
     await store.useCodeStep('alice', 100)
     assert.equal(await store.useCodeStep('alice', 99), false)
     assert.equal(await store.useCodeStep('alice', 101), true)
     assert.equal(await store.useCodeStep('alice', 100), false)
   },
 
-  async 'each user has a step of its own'({ store }) {
+  async 'each user has its own steps'({ store }) {
     await store.useCodeStep('alice', 100)
     assert.equal(await store.useCodeStep('bob', 100), true)
     assert.equal(await store.useCodeStep('Alice', 100), true)
   },
 
-  async 'of many uses of one step at two nodes one succeeds'({ store, openAnother }) {
+  async 'one of many uses of a step at two nodes succeeds'({ store, openAnother }) {
     const other = await openAnother()
     const uses = Array.from({ length: 20 }, (_, index) => (index % 2 ? other : store).useCodeStep('alice', 100))
     assert.equal((await Promise.all(uses)).filter(Boolean).length, 1)
@@ -33,13 +33,13 @@ export const CODE_TESTS: StoreTests = {
     assert.equal(await (await openAnother()).useCodeStep('alice', 100), false)
   },
 
-  async 'a use is no change of a user'({ store }) {
+  async 'a use does not change the user'({ store }) {
     await store.useCodeStep('alice', 100)
     assert.equal(await store.sequence(), 0)
     assert.deepEqual(await store.changesSince(0, 10), [])
   },
 
-  async 'a name no database can hold is refused'({ store }) {
+  async 'rejects a name that no database can store'({ store }) {
     await assert.rejects(store.useCodeStep('a\0', 100), isRefusal('bad_request'))
   },
 }

@@ -33,7 +33,7 @@ export const FAILURE_TESTS: StoreTests = {
     assert.deepEqual(await store.listFailures(2, 1), { batches: [], sequence: 2 })
   },
 
-  async 'gives batches written side by side one number each'({ store, openAnother }) {
+  async 'gives batches written concurrently one number each'({ store, openAnother }) {
     const stores = [store, await openAnother()]
     await Promise.all(Array.from({ length: 20 }, (_, at) => stores[at % 2]?.addFailures(ONE)))
     const { batches } = await store.listFailures(0, 100)
@@ -43,13 +43,13 @@ export const FAILURE_TESTS: StoreTests = {
     )
   },
 
-  async 'is no change of the directory'({ store }) {
+  async 'does not change the directory'({ store }) {
     await store.addFailures(ONE)
     assert.equal(await store.sequence(), 0)
     assert.deepEqual(await store.changesSince(0, 10), [])
   },
 
-  async 'removes what has expired, any number at once'({ store, place }) {
+  async 'removes any number of expired entries at once'({ store, place }) {
     for (const batch of [ONE, TWO]) await store.addFailures(batch)
     await place.execute(MANY_EXPIRED)
     assert.equal(await store.purgeFailures(99), 2500)
@@ -57,7 +57,7 @@ export const FAILURE_TESTS: StoreTests = {
     assert.deepEqual(await store.listFailures(0, 10), { batches: [{ ...TWO, sequence: 2 }], sequence: 2 })
   },
 
-  async 'refuses a page of no or too many batches'({ store }) {
+  async 'rejects a page of no or too many batches'({ store }) {
     for (const limit of [0, 10_001]) await assert.rejects(store.listFailures(0, limit), RangeError)
   },
 }

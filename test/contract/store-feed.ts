@@ -43,7 +43,7 @@ export const FEED_TESTS: StoreTests = {
     assert.equal(await store.sequence(), 7)
   },
 
-  async 'page by page over all kinds'({ store }) {
+  async 'pages over all kinds of changes'({ store }) {
     for (const name of ['a', 'b']) await createIn(store, name)
     for (const id of ['c', 'd']) await store.endSession({ id, name: 'a', expiresAt: 10 })
     for (const key of ['e', 'f']) await store.setSetting({ section: 'admins', key, text: '', nowSeconds: 1 })
@@ -56,14 +56,14 @@ export const FEED_TESTS: StoreTests = {
     assert.deepEqual(seen, ['a', 'b', 'c', 'd', 'e', 'f'])
   },
 
-  async 'a conflict is no change'({ store }) {
+  async 'a conflict is not a change'({ store }) {
     await createIn(store, 'alice')
     await store.writeUser(create('alice'))
     await store.writeUser({ expected: 9, record: newUser('bob') })
     assert.equal(await store.sequence(), 1)
   },
 
-  async 'another node sees a change as soon as it was answered'({ store, openAnother }) {
+  async 'another node sees a change as soon as the write returned'({ store, openAnother }) {
     const other = await openAnother()
     for (let i = 1; i <= 20; i += 1) {
       await createIn(store, `user-${i}`)
@@ -80,13 +80,13 @@ export const FEED_TESTS: StoreTests = {
     stop()
   },
 
-  async 'a closed store refuses every call, and may be closed again'({ store }) {
+  async 'a closed store rejects every call, and may be closed again'({ store }) {
     await store.close()
     await store.close()
     for (const [name, call] of CALLS) await assert.rejects(call(store), isRefusal('store_unavailable'), name)
   },
 
-  async 'a schema of the future is refused with a sentence'({ store, place, openAnother }) {
+  async 'rejects a newer schema with a message'({ store, place, openAnother }) {
     await createIn(store, 'alice')
     await place.execute(`INSERT INTO cardea_migrations (number, name) VALUES (999, 'future')`)
     await assert.rejects(openAnother(), { name: 'IncompatibleStoreError', message: /schema 999.*newer Cardea/ })

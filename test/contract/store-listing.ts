@@ -38,21 +38,21 @@ const listed = async (store: Store, range: UserRange): Promise<string[]> =>
   (await store.listUsers(range)).map(({ record }) => record.name)
 
 export const LISTING_TESTS: StoreTests = {
-  async 'every range has its users, in order of bytes'({ store }) {
+  async 'lists the users of a range in byte order'({ store }) {
     await store.importUsers(NAMES.toReversed().map(create))
     for (const [row, range, expected] of RANGES) {
       assert.deepEqual(await listed(store, { limit: 100, ...range }), expected, row)
     }
   },
 
-  async 'tombstones are passed over'({ store }) {
+  async 'skips tombstones'({ store }) {
     await store.importUsers(['a', 'b', 'c', 'd'].map(create))
     await deleteIn(store, 'b')
     await deleteIn(store, 'c')
     assert.deepEqual(await listed(store, { limit: 2 }), ['a', 'd'])
   },
 
-  async 'page by page gives each user once'({ store }) {
+  async 'paging returns each user once'({ store }) {
     const names = Array.from({ length: 25 }, (_, i) => `user-${String(i).padStart(2, '0')}`)
     await store.importUsers(names.map(create))
     const seen: string[] = []
@@ -63,12 +63,12 @@ export const LISTING_TESTS: StoreTests = {
     assert.deepEqual(seen, names)
   },
 
-  async 'each comes with its record and version'({ store }) {
+  async 'returns each user with record and version'({ store }) {
     await store.importUsers(['a', 'b'].map(create))
     assert.deepEqual(await store.listUsers({ limit: 10 }), [await store.findUser('a'), await store.findUser('b')])
   },
 
-  async 'a limit is a whole number from 1 to 10000'({ store }) {
+  async 'accepts a limit from 1 to 10000'({ store }) {
     for (const limit of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 10_001]) {
       await assert.rejects(store.listUsers({ limit }), RangeError, String(limit))
       await assert.rejects(store.changesSince(0, limit), RangeError, String(limit))

@@ -62,7 +62,7 @@ export const PROCESS_TESTS: StoreTests = {
     assert.equal(await store.countUsers(), writers * each)
   },
 
-  async 'processes that start at once migrate once'({ store, place }) {
+  async 'processes that start at the same time migrate once'({ store, place }) {
     await store.close()
     for (const table of [...TABLES, 'cardea_migrations']) await place.execute(`DROP TABLE ${table}`)
     const started = await Promise.all(['a', 'b', 'c'].map((prefix) => startWriter(place.url, prefix, 1)))

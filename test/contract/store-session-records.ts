@@ -43,7 +43,7 @@ export const SESSION_RECORD_TESTS: StoreTests = {
     assert.deepEqual(await store.findSessionRecord('one'), { ...ONE, ...used })
   },
 
-  async 'writes the same sessions side by side'({ store, openAnother }) {
+  async 'accepts concurrent writes of the same sessions'({ store, openAnother }) {
     const stores = [store, await openAnother()]
     const records = Array.from({ length: 100 }, (_, at) => ({ ...ONE, id: `s${at}` }))
     const writes = Array.from({ length: 10 }, (_, at) =>
@@ -53,13 +53,13 @@ export const SESSION_RECORD_TESTS: StoreTests = {
     assert.equal((await store.listSessionRecords({ limit: 1000 })).length, 100)
   },
 
-  async 'forgets a session that is ended'({ store }) {
+  async 'removes an ended session'({ store }) {
     await store.putSessionRecords([ONE, TWO])
     await store.endSession({ id: 'one', name: 'alice', expiresAt: 1 })
     assert.deepEqual(await store.listSessionRecords({ limit: 10 }), [TWO])
   },
 
-  async 'removes what has expired'({ store }) {
+  async 'removes expired records'({ store }) {
     await store.putSessionRecords([ONE, { ...TWO, expiresAt: ONE.expiresAt + 1 }])
     assert.equal(await store.purgeSessionRecords(ONE.expiresAt - 1), 0)
     assert.equal(await store.purgeSessionRecords(ONE.expiresAt), 1)
@@ -69,14 +69,14 @@ export const SESSION_RECORD_TESTS: StoreTests = {
     )
   },
 
-  async 'is no change of the directory'({ store }) {
+  async 'does not change the directory'({ store }) {
     await store.putSessionRecords([])
     await store.putSessionRecords([ONE])
     assert.equal(await store.sequence(), 0)
     assert.deepEqual(await store.changesSince(0, 10), [])
   },
 
-  async 'refuses values that no database can hold, and too large pages'({ store }) {
+  async 'rejects values that no database can store, and too large pages'({ store }) {
     await assert.rejects(store.putSessionRecords([{ ...ONE, userAgent: 'a\0' }]), isRefusal('bad_request'))
     await assert.rejects(store.putSessionRecords([{ ...ONE, id: 'a\ud800' }]), isRefusal('bad_request'))
     await assert.rejects(store.listSessionRecords({ limit: 10_001 }), RangeError)

@@ -10,7 +10,7 @@ const MANY_EXPIRED = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FR
   INSERT INTO cardea_ended_sessions (id, name, expires_at, sequence) SELECT 's' || i, 'bob', 50, 1000000 + i FROM n`
 
 export const SESSION_TESTS: StoreTests = {
-  async 'an ended session is listed'({ store }) {
+  async 'lists an ended session'({ store }) {
     assert.deepEqual(await store.endSession(ONE), { sequence: 1, count: 1 })
     assert.deepEqual(await store.endSession(TWO), { sequence: 2, count: 2 })
     assert.deepEqual(await store.listEndedSessions(0, 10), [
@@ -19,21 +19,21 @@ export const SESSION_TESTS: StoreTests = {
     ])
   },
 
-  async 'page by page, from any change on'({ store }) {
+  async 'pages from any change on'({ store }) {
     for (const session of [ONE, TWO]) await store.endSession(session)
     assert.deepEqual(await store.listEndedSessions(0, 1), [{ ...ONE, sequence: 1 }])
     assert.deepEqual(await store.listEndedSessions(1, 1), [{ ...TWO, sequence: 2 }])
     assert.deepEqual(await store.listEndedSessions(2, 1), [])
   },
 
-  async 'ended again, the later expiry counts'({ store }) {
+  async 'a session ended twice keeps the later expiry'({ store }) {
     await store.endSession(ONE)
     await store.endSession({ ...ONE, expiresAt: 150 })
     const { sequence } = await store.endSession({ ...ONE, expiresAt: 20 })
     assert.deepEqual(await store.listEndedSessions(0, 10), [{ ...ONE, expiresAt: 150, sequence }])
   },
 
-  async 'only what has expired is forgotten'({ store }) {
+  async 'removes only expired entries'({ store }) {
     for (const session of [ONE, TWO]) await store.endSession(session)
     assert.equal(await store.purgeEnded(99), 0)
     assert.equal(await store.purgeEnded(100), 1)
@@ -41,14 +41,14 @@ export const SESSION_TESTS: StoreTests = {
     assert.deepEqual(await store.changesSince(0, 10), [{ sequence: 2, kind: 'session', key: TWO.id, isDeleted: true }])
   },
 
-  async 'the sessions of each name are counted'({ store }) {
+  async 'counts the sessions of each name'({ store }) {
     await store.endSession(ONE)
     assert.equal((await store.endSession({ ...TWO, name: 'bob' })).count, 1)
     assert.equal((await store.endSession(ONE)).count, 1, 'the same one again')
     assert.deepEqual(await store.listEndedIds('alice'), [ONE.id])
   },
 
-  async 'those of a name are forgotten up to a change'({ store }) {
+  async 'removes the sessions of a name up to a change'({ store }) {
     const { sequence } = await store.endSession(ONE)
     await store.endSession({ ...ONE, id: '33'.repeat(16), name: 'bob' })
     await store.endSession(TWO)
@@ -57,14 +57,14 @@ export const SESSION_TESTS: StoreTests = {
     assert.equal((await store.listEndedIds('bob')).length, 1)
   },
 
-  async 'any number is forgotten at once'({ store, place }) {
+  async 'removes any number at once'({ store, place }) {
     await store.endSession(ONE)
     await place.execute(MANY_EXPIRED)
     assert.equal(await store.purgeEnded(60), 2500)
     assert.deepEqual(await store.listEndedSessions(0, 10), [{ ...ONE, sequence: 1 }])
   },
 
-  async 'an id no database can hold is refused'({ store }) {
+  async 'rejects an id that no database can store'({ store }) {
     await assert.rejects(store.endSession({ ...ONE, id: 'a\0' }), isRefusal('bad_request'))
     await assert.rejects(store.endSession({ ...ONE, name: 'a\ud800' }), isRefusal('bad_request'))
     assert.equal(await store.sequence(), 0)

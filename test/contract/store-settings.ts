@@ -18,18 +18,18 @@ const UNSTORABLE: readonly [row: string, change: Partial<typeof TIMEOUT & { text
 ]
 
 export const SETTING_TESTS: StoreTests = {
-  async 'nothing is set at first'({ store }) {
+  async 'is empty at first'({ store }) {
     assert.deepEqual(await store.listSettings(), { settings: [], sequence: 0 })
   },
 
-  async 'what is set is listed, with its time and change'({ store }) {
+  async 'lists a setting with its time and change'({ store }) {
     await store.setSetting({ ...TIMEOUT, text: '600' })
     await store.setSetting({ ...TIMEOUT, text: '700', nowSeconds: 1001 })
     const setting = { section: 'chttpd_auth', key: 'timeout', text: '700', changedAt: 1001, sequence: 2 }
     assert.deepEqual(await store.listSettings(), { settings: [setting], sequence: 2 })
   },
 
-  async 'any text is kept as it is'({ store }) {
+  async 'stores any text unchanged'({ store }) {
     const values = ['', ' ', '-pbkdf2-a,b,1', 'two\nlines', '🦊', 'x'.repeat(100_000)]
     for (const [i, text] of values.entries()) await store.setSetting({ ...TIMEOUT, key: `key-${i}`, text })
     assert.deepEqual(
@@ -38,37 +38,37 @@ export const SETTING_TESTS: StoreTests = {
     )
   },
 
-  async 'what is unset is no longer listed'({ store }) {
+  async 'does not list an unset setting'({ store }) {
     await store.setSetting({ ...TIMEOUT, text: '600' })
     sequenceOf(await store.unsetSetting(TIMEOUT))
     assert.deepEqual(await store.listSettings(), { settings: [], sequence: 2 })
   },
 
-  async 'and can be set again'({ store }) {
+  async 'an unset setting can be set again'({ store }) {
     await store.unsetSetting(TIMEOUT)
     await store.setSetting({ ...TIMEOUT, text: '600' })
     assert.deepEqual(await texts(store), [['chttpd_auth/timeout', '600']])
   },
 
-  async 'a deleted administrator stays as a mark'({ store }) {
+  async 'a deleted administrator leaves a tombstone'({ store }) {
     await store.setSetting({ ...ADMIN, text: 'hash' })
     await store.unsetSetting({ ...ADMIN, nowSeconds: 1005 })
     const mark = { section: 'admins', key: 'root', text: undefined, changedAt: 1005, sequence: 2 }
     assert.deepEqual((await store.listSettings()).settings, [mark])
   },
 
-  async 'also one the store never had'({ store }) {
+  async 'an administrator that was never stored leaves a tombstone too'({ store }) {
     await store.unsetSetting(ADMIN)
     assert.deepEqual(await texts(store), [['admins/root', undefined]])
   },
 
-  async 'and comes back when set'({ store }) {
+  async 'setting a deleted administrator replaces its tombstone'({ store }) {
     await store.unsetSetting(ADMIN)
     await store.setSetting({ ...ADMIN, text: 'hash' })
     assert.deepEqual(await texts(store), [['admins/root', 'hash']])
   },
 
-  async 'a section changed since is a conflict'({ store }) {
+  async 'a section that changed meanwhile is a conflict'({ store }) {
     const { sequence } = await store.listSettings()
     const current = sequenceOf(await store.setSetting({ ...ADMIN, key: 'other', text: 'hash' }))
     const late = { ...ADMIN, text: 'late', unchangedSince: sequence }
@@ -78,20 +78,20 @@ export const SETTING_TESTS: StoreTests = {
     assert.equal(await store.sequence(), current)
   },
 
-  async 'other sections are not'({ store }) {
+  async 'a change of another section is not a conflict'({ store }) {
     const { sequence } = await store.listSettings()
     await store.setSetting({ ...TIMEOUT, text: '600' })
     sequenceOf(await store.setSetting({ ...ADMIN, text: 'hash', unchangedSince: sequence }))
   },
 
-  async 'what was unset and is not listed does not stand in the way'({ store }) {
+  async 'an unset setting that is not listed causes no conflict'({ store }) {
     await store.setSetting({ ...TIMEOUT, text: '600' })
     await store.unsetSetting(TIMEOUT)
     const { sequence } = await store.listSettings()
     sequenceOf(await store.setSetting({ ...TIMEOUT, text: '700', unchangedSince: sequence }))
   },
 
-  async 'of many nodes that seed an administrator one does'({ store, openAnother }) {
+  async 'one of many nodes seeds an administrator'({ store, openAnother }) {
     const stores = [store, await openAnother()]
     const seeds = Array.from({ length: 10 }, (_, i) =>
       (stores[i % 2] ?? store).setSetting({ ...ADMIN, text: `hash-${i}`, unchangedSince: 0 }),
@@ -102,7 +102,7 @@ export const SETTING_TESTS: StoreTests = {
     assert.deepEqual(await texts(store), [['admins/root', `hash-${winner}`]])
   },
 
-  async 'text no database can hold is refused'({ store }) {
+  async 'rejects text that no database can store'({ store }) {
     for (const [row, change] of UNSTORABLE) {
       await assert.rejects(store.setSetting({ ...TIMEOUT, text: '600', ...change }), isRefusal('bad_request'), row)
     }

@@ -81,7 +81,7 @@ export const USER_TESTS: StoreTests = {
     )
   },
 
-  async 'the cost of passwords written before it was kept is found by the migration'({ store, place }) {
+  async 'the migration finds the cost of existing passwords'({ store, place }) {
     await store.writeUser({ expected: 'absent', record: ALICE })
     const before = await store.listHashWork()
     await place.execute('UPDATE cardea_users SET prf = NULL, iterations = NULL')
@@ -92,13 +92,13 @@ export const USER_TESTS: StoreTests = {
     assert.equal(before.length, 1)
   },
 
-  async 'the iterations of a changed or deleted user count no longer'({ store }) {
+  async 'the iterations of a changed or deleted user no longer count'({ store }) {
     await createIn(store, 'alice')
     await deleteIn(store, 'alice')
     assert.deepEqual(await store.listHashWork(), [])
   },
 
-  async 'a user is found as it was written'({ store }) {
+  async 'finds a user as it was written'({ store }) {
     const sequence = sequenceOf(await store.writeUser({ expected: 'absent', record: ALICE }))
     assert.deepEqual(await store.findUser('alice'), { sequence, record: ALICE })
   },
@@ -116,14 +116,14 @@ export const USER_TESTS: StoreTests = {
     assert.equal(await store.countUsers(), STORABLE.length)
   },
 
-  async 'a name no database can hold is refused'({ store }) {
+  async 'rejects a name that no database can store'({ store }) {
     for (const name of UNSTORABLE) {
       await assert.rejects(store.writeUser(create(name)), isRefusal('bad_request'), JSON.stringify(name))
     }
     assert.equal(await store.sequence(), 0)
   },
 
-  async 'a name is taken once'({ store }) {
+  async 'a name can be created once'({ store }) {
     const current = await createIn(store, 'alice')
     assert.deepEqual(await store.writeUser(create('alice')), { kind: 'conflict', current })
     assert.equal(await store.countUsers(), 1)
@@ -137,7 +137,7 @@ export const USER_TESTS: StoreTests = {
     assert.equal(await store.countUsers(), 1)
   },
 
-  async 'an older version cannot, and nothing changes'({ store }) {
+  async 'an older version cannot be replaced, and nothing changes'({ store }) {
     const first = await createIn(store, 'alice')
     const record = withRoles(newUser('alice'), 'editor')
     const current = sequenceOf(await store.writeUser({ expected: first, record }))
@@ -152,7 +152,7 @@ export const USER_TESTS: StoreTests = {
     assert.deepEqual(outcome, { kind: 'conflict', current: 'absent' })
   },
 
-  async 'a deleted user is found as a tombstone and not counted'({ store }) {
+  async 'finds a deleted user as a tombstone that is not counted'({ store }) {
     await createIn(store, 'alice')
     await createIn(store, 'bob')
     const sequence = await deleteIn(store, 'alice')
@@ -171,7 +171,7 @@ export const USER_TESTS: StoreTests = {
     assert.equal(await store.countUsers(), 1)
   },
 
-  async 'of many who write the same version one succeeds'({ store, openAnother }) {
+  async 'one of many writers of the same version succeeds'({ store, openAnother }) {
     const expected = await createIn(store, 'alice')
     const stores = [store, await openAnother()]
     const writes = Array.from({ length: 20 }, (_, i) =>
@@ -183,7 +183,7 @@ export const USER_TESTS: StoreTests = {
     assert.deepEqual((await store.findUser('alice'))?.record, withRoles(newUser('alice'), `role-${winner}`))
   },
 
-  async 'an import gives each record its outcome'({ store }) {
+  async 'an import returns an outcome for each record'({ store }) {
     const taken = await createIn(store, 'bob')
     const outcomes = await store.importUsers([
       create('alice'),
@@ -223,7 +223,7 @@ export const USER_TESTS: StoreTests = {
     assert.equal(await store.sequence(), 0)
   },
 
-  async 'an import that fails leaves nothing, and the store goes on'({ store }) {
+  async 'a failed import writes nothing, and the store stays usable'({ store }) {
     const circular: Record<string, Json> = {}
     circular['self'] = circular
     const broken: User = { ...newUser('bob'), multiModel: { ...newUser('bob').multiModel, extra: circular } }
@@ -233,13 +233,13 @@ export const USER_TESTS: StoreTests = {
     assert.equal(await createIn(store, 'alice'), 1)
   },
 
-  async 'a thousand at once are imported'({ store }) {
+  async 'imports a thousand users at once'({ store }) {
     const outcomes = await store.importUsers(Array.from({ length: 1000 }, (_, i) => create(`user-${i}`)))
     assert.equal(outcomes.filter(({ kind }) => kind === 'written').length, 1000)
     assert.deepEqual([await store.countUsers(), await store.sequence()], [1000, 1000])
   },
 
-  async 'what was written is there after a new start'({ store, openAnother }) {
+  async 'written users are there after a restart'({ store, openAnother }) {
     await store.writeUser({ expected: 'absent', record: ALICE })
     await store.close()
     const again = await openAnother()

@@ -8,7 +8,7 @@ import type { Couchdb } from './couchdb.ts'
 import type { Scene } from './in-front.ts'
 
 export function testReplicator({ url, couchdb, createDatabase, createUser }: Scene): void {
-  test('a job copies from Cardea, as one of its users, into CouchDB itself', async (t) => {
+  test('a job replicates from Cardea, as one of its users, into CouchDB', async (t) => {
     const user = await createUser(`job-${randomBytes(4).toString('hex')}`)
     const source = await createDatabase(t, { members: { names: [user.name], roles: [] } })
     const target = await createDatabase(t)
@@ -24,7 +24,7 @@ export function testReplicator({ url, couchdb, createDatabase, createUser }: Sce
     await waitForDocument(couchdb, target, 'order-1')
   })
 
-  test('a job copies out of CouchDB itself, through Cardea, as an administrator', async (t) => {
+  test('a job replicates from CouchDB through Cardea, as an administrator', async (t) => {
     const source = await createDatabase(t)
     const target = await createDatabase(t)
     await couchdb.request('PUT', `/${source}/order-2`, { item: 'desk' })

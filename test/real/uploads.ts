@@ -43,7 +43,7 @@ export function testUploads({ url, couchdb, createDatabase, createUser }: Scene)
     assert.equal(digest(stored), digest(content))
   })
 
-  test('an upload that is not authorised gets its answer and no 100', async (t) => {
+  test('an unauthorised upload gets its response and no 100', async (t) => {
     const database = await createDatabase(t, { members: { names: ['another'], roles: [] } })
     const file = join(makeFolder(t), 'film.bin')
     writeFileSync(file, randomBytes(UPLOAD_BYTES))

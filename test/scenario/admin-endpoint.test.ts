@@ -17,7 +17,7 @@ const addresses = await cardea.listen()
 const { admin } = addresses
 const [url = ''] = admin
 
-test('it is told where it listens, and nowhere unless it is set', async (t) => {
+test('the admin endpoint listens only if it is configured', async (t) => {
   assert.equal(admin.length, 1)
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
   const plain = await createTestCardea()
@@ -25,7 +25,7 @@ test('it is told where it listens, and nowhere unless it is set', async (t) => {
   assert.deepEqual((await plain.listen()).admin, [])
 })
 
-test("it serves Cardea's own paths alone", async () => {
+test('the admin endpoint serves only the paths of Cardea', async () => {
   const rows: readonly [path: string, status: number][] = [
     ['/', 303],
     ['/_cardea', 308],
@@ -44,11 +44,11 @@ test("it serves Cardea's own paths alone", async () => {
     assert.equal((await send(url, { path, headers: ADMIN })).status, 404, path)
 })
 
-test('programs use it with Basic', async () => {
+test('programs use the admin endpoint with Basic', async () => {
   assert.equal((await send(url, { path: `${API}/users`, headers: ADMIN })).status, 200)
 })
 
-test('over plain HTTP, where browsers send no Sec-Fetch headers, its page carries the token all the same', async () => {
+test('over plain HTTP, without Sec-Fetch headers, the page contains the page token', async () => {
   const plain = { Host: 'db.example:8530' }
   const browser = createBrowser(url, plain)
   const headers = { 'Sec-Fetch-Site': '', 'Sec-Fetch-Mode': '', 'Sec-Fetch-Dest': '' }
@@ -76,7 +76,7 @@ test('over plain HTTP, where browsers send no Sec-Fetch headers, its page carrie
   )
 })
 
-test('at doors that ask everyone for a credential the page and the sign-in need one too', async () => {
+test('at doors that require a credential the page and the sign-in require one too', async () => {
   for (const door of [...addresses.document, ...addresses.multiModel])
     for (const path of ['/_cardea/', '/_cardea/console.js', `${API}/session`]) {
       assert.equal((await send(door, { path })).status, 401, `${door}${path}`)

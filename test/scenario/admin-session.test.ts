@@ -23,7 +23,7 @@ async function openSignedIn(url: string, name = 'admin', password = 'adminpw') {
 
 for (const [door, url] of Object.entries(DOORS)) {
   describe(`at the ${door} door`, () => {
-    it('a browser signs in, is known, changes something and signs out', async () => {
+    it('a browser signs in, makes a change and signs out', async () => {
       const { browser, answer, token } = await openSignedIn(url)
       assert.match(
         answer.lines['set-cookie']?.join() ?? '',
@@ -41,14 +41,14 @@ for (const [door, url] of Object.entries(DOORS)) {
       assert.equal(JSON.parse((await browser.ask('/session')).body).name, null, 'a copy of the cookie is worth nothing')
     })
 
-    it('a wrong password opens no session, and asks for none in a dialogue', async () => {
+    it('a wrong password opens no session and sends no challenge', async () => {
       const answer = await createBrowser(url).signIn('admin', 'wrong')
       assert.deepEqual(errorOf(answer), [401, 'credential_refused'])
       assert.equal(answer.headers['www-authenticate'], undefined)
       assert.equal(answer.headers['set-cookie'], undefined)
     })
 
-    it('nothing is done with the session without the token of the page', async () => {
+    it('a session without the page token is rejected', async () => {
       const { browser, token } = await openSignedIn(url)
       const other = await openSignedIn(url)
       const json = { name: 'eve', password: 'x' }
@@ -60,7 +60,7 @@ for (const [door, url] of Object.entries(DOORS)) {
       assert.equal((await browser.ask('/users', { headers: withToken(token) })).status, 200)
     })
 
-    it('only a page of a navigation carries the token', async () => {
+    it('only a page opened by navigation contains the page token', async () => {
       const { browser, token } = await openSignedIn(url)
       assert.match(token, /^[\w-]{43}$/)
       for (const headers of [
@@ -74,7 +74,7 @@ for (const [door, url] of Object.entries(DOORS)) {
       assert.equal(tokenOf(await createBrowser(url).openPage()), '', 'nor without a session')
     })
 
-    it('every response forbids frames, openers, guessing and caches', async () => {
+    it('every response forbids frames, openers, sniffing and caching', async () => {
       for (const path of [
         '/_cardea/',
         '/_cardea/console.js',
@@ -94,7 +94,7 @@ for (const [door, url] of Object.entries(DOORS)) {
   })
 }
 
-test('the page runs its own script alone, by a nonce that is never the same', async () => {
+test('the page allows only its own script, with a new nonce each time', async () => {
   const pages = [await createBrowser(DOORS.document).openPage(), await createBrowser(DOORS.document).openPage()]
   const nonces = pages.map(({ headers, body }) => {
     const [, nonce = ''] = /script-src 'nonce-([\w-]+)'/.exec(String(headers['content-security-policy'])) ?? []
@@ -105,7 +105,7 @@ test('the page runs its own script alone, by a nonce that is never the same', as
   assert.notEqual(nonces[0], nonces[1])
 })
 
-test('a cookie of the document door is not accepted, nor this one there', async () => {
+test('cookies of the document door and of the admin session are not interchangeable', async () => {
   const url = DOORS.document
   const body = 'name=admin&password=adminpw'
   const type = { 'Content-Type': 'application/x-www-form-urlencoded' }
@@ -126,7 +126,7 @@ test('a cookie of the document door is not accepted, nor this one there', async 
   assert.equal(JSON.parse((await send(url, { path: '/_session', headers: { Cookie } })).body).userCtx.name, null)
 })
 
-test('a session ends at both doors with the password and with a sign-out by an administrator', async () => {
+test('a password change or a sign-out by an administrator ends a session at both doors', async () => {
   const add = async (name: string) => {
     const json = { 'Content-Type': 'application/json' }
     const body = JSON.stringify({ name, password: 'first' })
@@ -151,7 +151,7 @@ test('a session ends at both doors with the password and with a sign-out by an a
   }
 })
 
-test('a user who is no administrator has a session, and nothing of the API', async () => {
+test('a user who is not an administrator has a session but no access to the API', async () => {
   const headers = { ...ADMIN, 'Content-Type': 'application/json' }
   const body = JSON.stringify({ name: 'joe', password: 'pw' })
   await send(DOORS.document, { method: 'POST', path: `${API}/users`, headers, body })
@@ -169,7 +169,7 @@ test('a page of another origin does not sign a browser in', async () => {
   assert.deepEqual(errorOf(await browser.ask('/session', call)), [403, 'cross_origin'])
 })
 
-test('a change by the cookie is refused from another origin, also with the right page token', async () => {
+test('a change by cookie is rejected from another origin, even with the correct page token', async () => {
   for (const url of Object.values(DOORS)) {
     const { browser, token } = await openSignedIn(url, 'admin', 'adminpw')
     const ask = (headers: Record<string, string>) =>
@@ -188,7 +188,7 @@ test('a prefetched page carries no page token', async () => {
     assert.equal(tokenOf(await browser.openPage({ ...NAVIGATION, 'Sec-Purpose': purpose })), '', purpose)
 })
 
-test('over plain HTTP to another host a browser cannot sign in, and is told what can be done', async () => {
+test('over plain HTTP to another host a browser cannot sign in, and the error says what to do', async () => {
   for (const url of Object.values(DOORS)) {
     const browser = createBrowser(url, { Host: 'db.example:5984' })
     const answer = await browser.signIn('admin', 'adminpw')

@@ -101,13 +101,13 @@ describe('a body is bounded before it is parsed', () => {
   it('413 for one of too many items', async () => {
     assert.equal((await post(`{"docs":[${'1,'.repeat(260_000)}1]}`)).status, 413)
   })
-  it('413 for one of a user that an administrator may send', async () => {
+  it('413 for a user body that only an administrator may send', async () => {
     const ann = { _id: 'org.couchdb.user:ann', name: 'ann', password: 'apple', roles: [], type: 'user' }
     assert.equal((await post(JSON.stringify(ann), '/_users')).status, 201)
     const lines = ['Authorization: Basic YW5uOmFwcGxl', 'Content-Type: application/json', 'Content-Length: 1048577']
     assert.equal((await sendRaw(PORTS.document, head('POST', '/_users/_bulk_get', ...lines))).status, 413)
   })
-  it('other requests have their turn while an administrator sends a large one', async () => {
+  it('other requests are served while an administrator sends a large body', async () => {
     const docs = Array.from({ length: 9000 }, (_, i) => `{"id":"org.couchdb.user:u${i}","rev":"1-${'a'.repeat(400)}"}`)
     let isOver = false
     const large = post(`{"docs":[${docs.join()}]}`, '/_users/_bulk_get').finally(() => {
@@ -153,7 +153,7 @@ describe('a body may not have too many tiny chunks', () => {
   it('thousands of a usual size are read', async () => {
     assert.equal((await signIn(16_000, 32)).status, 401)
   })
-  it('a refused client gets its refusal, and the connection ends', async () => {
+  it('a rejected client gets its response, and the connection ends', async () => {
     const lines = ['Content-Type: application/json', 'Transfer-Encoding: chunked']
     const bytes = head('PUT', '/_users/org.couchdb.user:eve', ...lines) + chunksOf('['.repeat(5000), 1)
     const refused = await sendRaw(PORTS.document, bytes, { untilClosed: true })
@@ -161,7 +161,7 @@ describe('a body may not have too many tiny chunks', () => {
   })
 })
 
-describe('a client that goes away is not an error', () => {
+describe('a client that disconnects is not an error', () => {
   it('within a body, or with one that is cut for its tiny chunks', async (t) => {
     const logged: unknown[] = []
     const note = (...line: unknown[]) => void logged.push(line)

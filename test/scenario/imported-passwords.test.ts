@@ -14,7 +14,7 @@ const ENCODED: Readonly<Record<string, string>> = {
 describe('an imported password', () => {
   for (const [scheme, text] of Object.entries(ENCODED)) {
     for (const door of ['document', 'multi-model'] as const) {
-      it(`hashed by ${scheme} signs in at the ${door} door, and is hashed again`, async (t) => {
+      it(`hashed with ${scheme} signs in at the ${door} door and is rehashed`, async (t) => {
         const { ask, document } = await openMultiModel(t, { chttpd_auth: { iterations: 50_000 } })
         const askDocument = createAsk(document)
 
@@ -39,7 +39,7 @@ describe('an imported password', () => {
     }
   }
 
-  it('that no database can verify is left out of an export for it', async (t) => {
+  it('is left out of an export for a database that cannot verify it', async (t) => {
     const { ask } = await openMultiModel(t)
     const users = Object.entries(ENCODED).map(([scheme, text]) => ({
       name: scheme,
@@ -56,7 +56,7 @@ describe('an imported password', () => {
     }
   })
 
-  it('is not accepted in a user document, where the document database knows no such scheme', async (t) => {
+  it('is rejected in a user document, because CouchDB has no such scheme', async (t) => {
     const { document } = await openMultiModel(t)
     const json = {
       name: 'ann',

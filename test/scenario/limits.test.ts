@@ -123,7 +123,7 @@ describe('limit of an account', () => {
     assert.deepEqual(statuses, [401, 401, 401, 429])
   })
 
-  it('holds for unknown names too', async (t) => {
+  it('applies to unknown names too', async (t) => {
     const { ask } = await open(t, FEW_OF_ACCOUNT)
     const sent = () => ask('document', json('POST', '/_session', { name: 'unknown', password: 'wrong' }))
     const statuses = []
@@ -131,7 +131,7 @@ describe('limit of an account', () => {
     assert.deepEqual(statuses, [401, 401, 401, 429])
   })
 
-  it('concerns neither a session nor an address that proved the password', async (t) => {
+  it('does not apply to a session or an address that proved the password', async (t) => {
     const { ask, document } = await open(t, FEW_OF_ACCOUNT)
     const { headers } = await ask('document', json('POST', '/_session', { name: 'ada', password: 'ada-pw' }))
     const cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? ''
@@ -193,13 +193,13 @@ describe('limit of a peer', () => {
     assert.equal(await sendFrom('127.0.0.2', document, 'ada', 'ada-pw'), 200)
   })
 
-  it('counts the direct peer while no proxy was named', async (t) => {
+  it('counts the direct peer if no proxies are configured', async (t) => {
     const { ask } = await open(t, FEW_OF_PEER)
     const rows = [1, 2, 3, 4].map((at) => guess(`n${at}`, `203.0.113.${at}`))
     assert.deepEqual(await statusesOf(ask, rows), [401, 401, 401, 429])
   })
 
-  it('counts the forwarded address alone once proxies were named', async (t) => {
+  it('counts only the forwarded address if proxies are configured', async (t) => {
     const { ask } = await open(t, { ...FEW_OF_PEER, chttpd: { trusted_proxies: 'loopback' } })
     const rows = [1, 2, 3, 4].map((at) => guess(`n${at}`, `203.0.113.${at}`))
     assert.deepEqual(await statusesOf(ask, rows), [401, 401, 401, 401])
@@ -228,7 +228,7 @@ describe('limit of a peer', () => {
     assert.deepEqual(statuses, [401, 401, 401, 429])
   })
 
-  it('holds back a right password that was not known from there', async (t) => {
+  it('rejects a correct password from an address that never used it', async (t) => {
     const { ask } = await open(t, FEW_OF_PEER)
     await statusesOf(
       ask,
@@ -253,7 +253,7 @@ describe('limit of a peer', () => {
 describe('under attack', () => {
   const SLOW: CardeaOptions = { chttpd_auth: { iterations: 200_000 } }
 
-  it('a sign-in from elsewhere goes before guesses that wait', async (t) => {
+  it('a sign-in from another address overtakes waiting guesses', async (t) => {
     const { document, lines } = await open(t, SLOW)
     const isOver = new AbortController()
     const statuses: number[] = []
@@ -271,7 +271,7 @@ describe('under attack', () => {
     assert.deepEqual(errors, [], 'clients that left are no errors')
   })
 
-  it('guesses of one address end with its limit, whatever waits', async (t) => {
+  it('guesses of one address stop at its limit, even those that wait', async (t) => {
     const { document } = await open(t, { ...SLOW, auth: { 'peer-failures': 10 } })
     const guesses = Array.from({ length: 60 }, (_, at) => sendFrom('127.0.0.1', document, `name${at}`, 'wrong'))
     const statuses = await Promise.all(guesses)

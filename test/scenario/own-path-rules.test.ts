@@ -106,7 +106,7 @@ for (const { door, name, options, expected } of MODES)
       })
   })
 
-test('no shared cache keeps a key set that needed a credential', async (t) => {
+test('a key set that required a credential is not stored by shared caches', async (t) => {
   const open = await startServer(t)
   const closed = await startServer(t, { chttpd: { require_valid_user: true } })
   const cacheOf = async (base: string) => (await send(base, { path: KEYS, headers: ADMIN })).headers['cache-control']
@@ -116,7 +116,7 @@ test('no shared cache keeps a key set that needed a credential', async (t) => {
   )
 })
 
-test('the rule of a door holds at once when an option changes', async (t) => {
+test('a changed option applies to own paths at once', async (t) => {
   const front = await startServer(t)
   const anonymous = async () => (await send(front.document, { path: KEYS })).status
   assert.equal(await anonymous(), 200)
@@ -125,7 +125,7 @@ test('the rule of a door holds at once when an option changes', async (t) => {
   assert.equal(await anonymous(), 401)
 })
 
-test('a token for some paths opens the key set only where that is one of them', async (t) => {
+test('a token for some paths opens the key set only if it is one of them', async (t) => {
   const front = await startServer(t, { server: { 'authentication-system-only': false } })
   const ask = async (...allowed_paths: string[]) =>
     (await send(front.multiModel, { path: KEYS, headers: { Authorization: superuser({ allowed_paths }) } })).status
@@ -143,7 +143,7 @@ test('a Unix socket without authentication needs no credential for the key set',
   assert.equal((await sendRaw({ path }, request(KEYS))).status, 200)
 })
 
-describe('paths that are answered without identity examine no credential', () => {
+describe('paths that need no identity check no credential', () => {
   const lockout = { chttpd_auth_lockout: { mode: 'enforce', threshold: 3 } }
   const ROWS: readonly (readonly [method: string, path: string, status: number])[] = [
     ['GET', '/_admin/server/availability', 200],
@@ -167,7 +167,7 @@ describe('paths that are answered without identity examine no credential', () =>
       assert.equal((await send(front.multiModel, { path: '/_api/version', headers: ADMIN })).status, 200)
     })
 
-  test('on an open service they are examined and count', async (t) => {
+  test('an open service checks credentials, and failures count', async (t) => {
     const backend = await openBackend(t)
     const front = await startServer(t, lockout, { services: { shop: `/shop ${backend.url}` } })
     for (let i = 0; i < 5; i += 1)

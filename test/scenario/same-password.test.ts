@@ -133,7 +133,7 @@ describe('the password of an administrator, set by', () => {
     })
   }
 
-  it('a stored form of the same password is stored as it is, and ends them', async (t) => {
+  it('a stored hash of the same password is stored unchanged and ends them', async (t) => {
     const doors = await open(t)
     const askSessions = await openSessions(doors, 'ops')
     const json = `-hashed-${SIMPLE_APPLE.password_sha},${SIMPLE_APPLE.salt}`

@@ -275,7 +275,7 @@ for (const row of ROWS) {
   })
 }
 
-test('records no text that a client typed into the name', async (t) => {
+test('does not record a name that is not a known user', async (t) => {
   const server = await startServer(t, OPTIONS)
   const { document, multiModel, log, takeEvents } = server
   await createUser(server, 'jo', 'right')

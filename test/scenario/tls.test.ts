@@ -19,7 +19,7 @@ const get = (url: string): Promise<number | undefined> =>
       .end()
   })
 
-test('both doors speak TLS with their own files', async (t) => {
+test('both doors serve TLS with their own files', async (t) => {
   const cardea = await createTestCardea({
     options: {
       ssl: {
@@ -45,7 +45,7 @@ test('both doors speak TLS with their own files', async (t) => {
   assert.equal((await fetch(`${plainMultiModel}/_admin/server/availability`)).status, 200)
 })
 
-test('plain HTTP to a TLS port ends the connection and nothing else', async (t) => {
+test('plain HTTP to a TLS port only ends that connection', async (t) => {
   const cardea = await createTestCardea({
     options: { ssl: { keyfile: fixture('both.pem') }, server: { endpoint: 'ssl://127.0.0.1:0' } },
   })
@@ -56,7 +56,7 @@ test('plain HTTP to a TLS port ends the connection and nothing else', async (t) 
   assert.equal(await get(`${url}/_admin/server/availability`), 200)
 })
 
-test('a certificate file that is none is a sentence, not a stack', async (t) => {
+test('an invalid certificate file is reported with a message, not a stack trace', async (t) => {
   const cardea = await createTestCardea({
     options: { ssl: { keyfile: fixture('README') }, server: { endpoint: 'ssl://127.0.0.1:0' } },
   })

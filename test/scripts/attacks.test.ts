@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const SCRIPT = fileURLToPath(new URL('../../scripts/attacks/bodies.mjs', import.meta.url))
 
-it('hostile bodies of anonymous clients in their short form: others are answered, memory stays', async () => {
+it('hostile bodies of anonymous clients, short run: other requests are served, memory stays bounded', async () => {
   const args = [SCRIPT, '--json', '--seconds', '1', '--connections', '4', '--bytes', '2097152']
   const { during, attacked, memoryMiB } = JSON.parse((await run(process.execPath, args)).stdout)
   assert.equal(during.requests, 100)

@@ -6,7 +6,7 @@ const FOLDER = new URL('../../scripts/bench/', import.meta.url)
 
 const load = (name: string) => import(new URL(name, FOLDER).href)
 
-it('every bench has a title, a sentence and more than one run', async () => {
+it('every bench has a title, a description and more than one run', async () => {
   const files = readdirSync(FOLDER).filter((each) => each.endsWith('.mjs'))
   const benches = files.filter((name) => /^export const bench\b/m.test(readFileSync(new URL(name, FOLDER), 'utf8')))
   assert.ok(benches.length > 0)
@@ -23,7 +23,7 @@ const MEDIANS: readonly [numbers: number[], median: number][] = [
   [[4, 1, 3, 2], 2.5],
 ]
 
-it('the median is the middle', async () => {
+it('median returns the middle value', async () => {
   const { median } = await load('figures.mjs')
   for (const [numbers, expected] of MEDIANS) assert.equal(median(numbers), expected)
 })

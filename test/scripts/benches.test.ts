@@ -14,7 +14,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['gateway-stream', [64], 2],
 ]
 
-describe('a bench in its short form gives a table', () => {
+describe('a bench run with small sizes returns a table', () => {
   for (const [name, sizes, rows] of SIZES) {
     it(name, async () => {
       const { bench } = await import(new URL(`${name}.mjs`, FOLDER).href)

@@ -6,7 +6,7 @@ const SCRIPT = new URL('../../scripts/faults.mjs', import.meta.url)
 /** `npm run faults` does ten thousand. */
 const COUNT = 240
 
-it('faults of upstreams and clients in their short form: promised answers, no sockets and no memory left', async () => {
+it('faults of upstreams and clients, short run: documented statuses, no leaked sockets or memory', async () => {
   const { runFaults } = await import(SCRIPT.href)
   const { outcomes, left, before, after, isRight, isForgotten } = await runFaults(COUNT)
   const came = [...outcomes].map(([{ title }, seen]) => [title, ...seen])

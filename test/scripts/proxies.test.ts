@@ -14,7 +14,7 @@ const ADDRESSES = { folder: '/f', port: 8080, gate: '127.0.0.1:1111', applicatio
 
 describe('the examples of proxies', () => {
   for (const name of Object.keys(PROXIES)) {
-    it(`the script takes the text for ${name} out of the page`, () => {
+    it(`the script finds the example for ${name} in the page`, () => {
       const text: string = PROXIES[name].render(ADDRESSES)
       for (const address of ['127.0.0.1:8080', ADDRESSES.gate, ADDRESSES.application])
         assert.ok(text.includes(address), address)
@@ -34,14 +34,14 @@ describe('the examples of proxies', () => {
     'middlewares: [cardea, unclaimed]',
   ]
   for (const line of CLAIMS_TRAEFIK) {
-    it(`the one for Traefik says ${line}`, () => {
+    it(`the Traefik example contains ${line}`, () => {
       assert.ok(listExamples('yaml').join('').includes(line))
     })
   }
 
   // where the program is: nothing of Debian's is needed for the tests
   for (const name of listPresent()) {
-    it(`${name} does as the page says`, async () => {
+    it(`${name} behaves as the page says`, async () => {
       for (const { door, title, answer, isRight } of await runProxy(name))
         assert.ok(isRight, `${door}: ${title} → ${JSON.stringify(answer)}`)
     })

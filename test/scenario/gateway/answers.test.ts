@@ -42,7 +42,7 @@ const STRAY: readonly (readonly [name: string, bytes: string, method: string, ve
 ]
 
 for (const [name, bytes, method, version, end] of STRAY)
-  test(`an answer ${name} that announces trailers arrives without the announcement`, async () => {
+  test(`a response ${name} with a Trailer header is forwarded without it`, async () => {
     const text = await pass(bytes, method, version)
     assert.ok(text.startsWith(bytes.slice(0, 12)), text)
     assert.ok(text.endsWith(end), text)
@@ -53,7 +53,7 @@ for (const [name, gap] of [
   ['at once', ''],
   ['behind the rest', '|'],
 ] as const)
-  test(`trailers that come ${name} stay as they came, byte for byte, beside what announces them`, async () => {
+  test(`trailers sent ${name} are forwarded unchanged with their Trailer header`, async () => {
     const head = 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'
     const [first = '', second] = `${head}${gap}0\r\nX-Sum: caf\xe9\r\nx-sum: \xc3\xa9\r\n\r\n`.split('|')
     const text = await pass((socket) => {
@@ -65,7 +65,7 @@ for (const [name, gap] of [
     assert.ok(text.endsWith('3\r\nabc\r\n0\r\nX-Sum: caf\xe9\r\nx-sum: \xc3\xa9\r\n\r\n'), text)
   })
 
-test('trailers are no way around what is taken off headers', async () => {
+test('a header that is removed is removed from the trailers too', async () => {
   const lines = [
     'Set-Cookie: AuthSession=stolen',
     'set-cookie: app=1',
@@ -95,7 +95,7 @@ test('trailers are no way around what is taken off headers', async () => {
 const FOREIGN = ['gzip, chunked', 'gzip', 'chunked, gzip', 'identity', 'gzip\r\nTransfer-Encoding: chunked']
 
 for (const coding of FOREIGN)
-  test(`an answer in the transfer coding ${JSON.stringify(coding)} is 502`, async () => {
+  test(`a response with transfer coding ${JSON.stringify(coding)} is 502`, async () => {
     const text = await pass(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n3\r\nabc\r\n0\r\n\r\n`)
     assert.match(text, /^HTTP\/1\.1 502 Bad Gateway\r\n/)
   })
@@ -111,12 +111,12 @@ const REASONS: readonly (readonly [came: string, goes: string])[] = [
 ]
 
 for (const [came, goes] of REASONS)
-  test(`an answer of ${JSON.stringify(came)} is one of ${goes}`, async () => {
+  test(`a status line ${JSON.stringify(came)} is forwarded as ${goes}`, async () => {
     const text = await pass(`HTTP/1.1 ${came}\r\nContent-Length: 0\r\n\r\n`)
     assert.equal(text.slice(0, text.indexOf('\r\n')), `HTTP/1.1 ${goes}`)
   })
 
-test('what comes before an answer ends here', async () => {
+test('1xx responses are not forwarded', async () => {
   const early = 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n'
   const text = await pass(`${early}HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc`)
   assert.match(text, /^HTTP\/1\.1 200 OK\r\n/)
@@ -124,7 +124,7 @@ test('what comes before an answer ends here', async () => {
 })
 
 for (const name of ['caf\xc3\xa9.txt', '\xe6\x97\xa5.txt', 'caf\xe9.txt'])
-  test(`the name of a file in the bytes it came in: ${JSON.stringify(name)}`, async () => {
+  test(`header values keep their bytes: ${JSON.stringify(name)}`, async () => {
     const line = `Content-Disposition: attachment; filename="${name}"`
     const text = await pass(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n${line}\r\n\r\nabc`)
     assert.ok(text.includes(`\r\n${line}\r\n`), text)
@@ -173,7 +173,7 @@ const ENDS: readonly (readonly [
 ]
 
 for (const [name, bytes, how, version, expected] of ENDS)
-  test(`a server behind that ${name} ${expected.isWhole ? 'ends' : 'breaks'} the answer to HTTP/${version}`, async () => {
+  test(`an upstream that ${name} ${expected.isWhole ? 'ends' : 'breaks'} the response to HTTP/${version}`, async () => {
     let behind: Socket | undefined
     respond = (socket) => {
       behind = socket
@@ -186,7 +186,7 @@ for (const [name, bytes, how, version, expected] of ENDS)
     assert.deepEqual({ isWhole, isReset }, expected, text)
   })
 
-test('and so it does where the client takes its time', async () => {
+test('a broken response stays broken for a client that reads slowly', async () => {
   const piece = Buffer.alloc(1 << 22, 'x')
   for (const [how, isWhole] of [
     ['end', true],

@@ -35,7 +35,7 @@ const ROWS: readonly Row[] = [
   { name: 'a database without a grant is refused', path: '/_arango/v0/_db/secret/_api/engine', as: ANN, status: 401 },
   { name: 'the same for experimental', path: '/_arango/experimental/_db/secret/_api/engine', as: ANN, status: 401 },
   {
-    name: 'a database with a grant is forwarded as it came',
+    name: 'a database with a grant is forwarded unchanged',
     path: '/_arango/v0/_db/open/_api/engine',
     as: ANN,
     status: 200,
@@ -85,7 +85,7 @@ const ROWS: readonly Row[] = [
     status: 401,
   },
   {
-    name: 'a database name is not read with + as a blank',
+    name: 'a plus sign in a database name is not a space',
     path: '/_db/a+b/_api/engine',
     as: ANN,
     status: 400,
@@ -100,7 +100,7 @@ for (const { name, method = 'GET', path, as = {}, status, isForwarded = false } 
     assert.deepEqual([answer.status, wasForwarded], [status, isForwarded], answer.body)
   })
 
-test('API version: a path with one belongs to the database, never to a service of that name', async () => {
+test('API version: a versioned path belongs to the database, never to a service of that name', async () => {
   const path = '/_arango/v0/shop'
   await send(front.multiModel, { path, headers: ADMIN })
   const toDatabase = backend.seen.at(-1)

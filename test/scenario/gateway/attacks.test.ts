@@ -58,12 +58,12 @@ const NOT_HERE: readonly (readonly [name: string, reason: string])[] = [
 ]
 
 for (const [name, file] of ELSEWHERE)
-  test(`${name}: has its test among ${file}`, () => {
+  test(`${name}: has a test in ${file}`, () => {
     const tests = readFileSync(new URL(`${file}.test.ts`, import.meta.url), 'utf8')
     assert.match(tests, new RegExp(`test\\(\\s*[\`'][^\\n]*${name}|^const NAMES = .*${name}`, 'm'))
   })
 
-test('what does not concern Cardea has a reason, and is named once', () => {
+test('each advisory that does not apply to Cardea has a reason, and is listed once', () => {
   const names = [...ELSEWHERE, ...NOT_HERE].map(([name]) => name)
   assert.equal(new Set(names).size, names.length)
   for (const [name, reason] of NOT_HERE) assert.ok(reason.length > 20, name)
@@ -92,7 +92,7 @@ const addUser = (of: Server, name: string, roles: readonly string[]) =>
     body: JSON.stringify({ name, password: 'pw', roles, type: 'user' }),
   })
 
-test('CVE-2017-12635: a member that stands twice is refused, whichever comes last', async () => {
+test('CVE-2017-12635: a duplicate member is rejected, whichever comes last', async () => {
   for (const roles of [
     '"roles":["_admin"],"roles":[]',
     '"roles":[],"roles":["_admin"]',
@@ -117,7 +117,7 @@ const spell = (name: string): readonly string[] => {
   return [...cases, ...blanks, ...signs, `${section}%0A/${key}`, `x%0D%0A%5B${section}%5D/${key}`]
 }
 
-test('CVE-2017-12636, CVE-2018-8007, CVE-2018-11769, CVE-2018-17188: no spelling sets what HTTP may not set', async (t) => {
+test('CVE-2017-12636, CVE-2018-8007, CVE-2018-11769, CVE-2018-17188: no spelling sets an option that HTTP may not set', async (t) => {
   const plain = await startServer(t)
   const ask = (method: string, path: string, body?: string) =>
     send(plain.document, {
@@ -154,14 +154,14 @@ const CLOSED = [
 ]
 
 for (const option of ['require_valid_user', 'require_valid_user_except_for_up'])
-  test(`CVE-2020-1955: ${option} leaves nothing open`, async (t) => {
+  test(`CVE-2020-1955: ${option} leaves no path open`, async (t) => {
     const strict = await startServer(t, both, { chttpd: { [option]: true } })
     for (const path of CLOSED)
       for (const method of ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'])
         assert.deepEqual(await attempt('document', { method, path }, strict), [401, 0], `${method} ${path}`)
   })
 
-test('CVE-2022-24706: no secret is known beforehand, none is missing, and doors open to this machine alone', async () => {
+test('CVE-2022-24706: no default secrets, none may be missing, and doors listen on loopback only', async () => {
   const rows = Object.entries(OPTIONS).flatMap(([section, options]) =>
     Object.entries<{ secret?: true; initial: unknown }>(options).map(
       ([key, row]) => [`${section}.${key}`, row] as const,
@@ -177,7 +177,7 @@ test('CVE-2022-24706: no secret is known beforehand, none is missing, and doors 
   await assert.rejects(createTestCardea({ options: { upstream: { document: backend.url } } }), /document-secret/)
 })
 
-test('CVE-2021-25940: nothing of before a new password passes', async (t) => {
+test('CVE-2021-25940: no credential from before a password change is accepted', async (t) => {
   const own = await startServer(t, both)
   const made = await addUser(own, 'ada', [])
   const body = JSON.stringify({ name: 'ada', password: 'pw' })
@@ -200,7 +200,7 @@ test('CVE-2021-25940: nothing of before a new password passes', async (t) => {
   assert.equal(backend.seen[seen]?.header('authorization'), undefined, 'a cookie that is over is nobody’s')
 })
 
-test('CVE-2021-25939: nobody names a place the server asks', async () => {
+test('CVE-2021-25939: no client chooses an address the server connects to', async () => {
   for (const path of ['upstream/document', 'upstream/multi-model', 'services/evil', 'upstream/ca-file']) {
     const sent = { method: 'PUT', path: `/_node/_local/_config/${path}`, headers: AS_ADMIN, body: '"http://evil/"' }
     assert.deepEqual(await attempt('document', sent), [403, 0], path)
@@ -209,13 +209,13 @@ test('CVE-2021-25939: nobody names a place the server asks', async () => {
   assert.equal(status, 400)
 })
 
-test('ArangoDB 2026-03: server-side programs are for nobody without a credential', async () => {
+test('ArangoDB 2026-03: server-side programs need a credential', async () => {
   for (const path of ['/_api/aqlfunction', '/_admin/execute', '/_api/foxx', '/_db/_system/_api/aqlfunction'])
     for (const method of ['GET', 'POST'])
       assert.deepEqual(await attempt('multiModel', { method, path }), [401, 0], path)
 })
 
-test('CVE-2026-76835: who is trusted unless told is this machine, not the Internet', async (t) => {
+test('CVE-2026-76835: by default only loopback is a trusted proxy', async (t) => {
   assert.deepEqual(OPTIONS.chttpd.trusted_proxies.initial, ['loopback'])
   const strict = await startServer(t, both, { chttpd: { require_valid_user: true } })
   // nor does one that is trusted say which path is meant
@@ -224,7 +224,7 @@ test('CVE-2026-76835: who is trusted unless told is this machine, not the Intern
   assert.deepEqual(await attempt('document', { path: '/_gate', headers }, strict), [401, 0])
 })
 
-test('GHSA-pxq7-h93f-9jrg: a fragment is no part of a target', async () => {
+test('GHSA-pxq7-h93f-9jrg: a fragment is not part of a request target', async () => {
   const before = backend.seen.length
   for (const door of ['document', 'multiModel'] as const)
     for (const target of ['/_up#/../_all_dbs', '/db#', '/_open/auth#/x', '/db?x#y', '/shop#/../_api/user']) {
@@ -234,7 +234,7 @@ test('GHSA-pxq7-h93f-9jrg: a fragment is no part of a target', async () => {
   assert.equal(backend.seen.length, before)
 })
 
-test('Oathkeeper 26.2: X-Forwarded-Proto of a stranger changes nothing', async (t) => {
+test('Oathkeeper 26.2: X-Forwarded-Proto of an untrusted peer is ignored', async (t) => {
   const body = JSON.stringify({ name: 'admin', password: 'adminpw' })
   const headers = { ...JSON_TYPE, 'X-Forwarded-Proto': 'https', 'X-Forwarded-Ssl': 'on' }
   const stranger = await startServer(t, both, { chttpd: { trusted_proxies: 'none' } })
@@ -247,7 +247,7 @@ test('Oathkeeper 26.2: X-Forwarded-Proto of a stranger changes nothing', async (
 
 const ESCAPES = ['/shop/../_api/user', '/shop/%2e%2e/_api/user', '/shop%2F..%2F_api', '/shop//_api', '/shop/%5c..']
 
-test('CVE-2021-21321, CVE-2021-21322, CVE-2026-15631, CVE-2026-16117, CVE-2026-120213: nothing escapes its mount', async () => {
+test('CVE-2021-21321, CVE-2021-21322, CVE-2026-15631, CVE-2026-16117, CVE-2026-120213: no path leaves its mount', async () => {
   for (const path of ESCAPES) assert.deepEqual(await attempt('multiModel', { path, headers: ADMIN }), [400, 0], path)
   for (const path of ['/shop/a;b/..c', '/shop/a?x=/../y', '/shop/..;/x']) {
     const [status, reached] = await attempt('multiModel', { path, headers: ADMIN })
@@ -272,7 +272,7 @@ test('CVE-2025-32996, CVE-2025-32997: a body arrives once and whole, or not at a
   assert.equal(backend.seen.length, before)
 })
 
-test('CVE-2026-55602: the host a request names leads nowhere else', async () => {
+test('CVE-2026-55602: the Host header does not choose the upstream', async () => {
   for (const host of [new URL(service.url).host, 'shop', `x.${new URL(service.url).host}`, 'front.example']) {
     const before = backend.seen.length
     assert.deepEqual(await attempt('document', { path: '/db', headers: { Host: host } }), [200, 1])
@@ -280,7 +280,7 @@ test('CVE-2026-55602: the host a request names leads nowhere else', async () => 
   }
 })
 
-test('CVE-2026-58044: no header hides behind too many others', async () => {
+test('CVE-2026-58044: no header is missed after many others', async () => {
   const fill = Array.from({ length: 1999 }, (_, i) => `a${i.toString(36)}:1`)
   const before = backend.seen.length
   for (const door of ['document', 'multiModel'] as const) {
@@ -298,7 +298,7 @@ test('CVE-2026-58044: no header hides behind too many others', async () => {
   assert.equal(backend.seen.length, before)
 })
 
-test('CVE-2026-21710: names of objects are names like any other', async () => {
+test('CVE-2026-21710: names of object properties are ordinary header names', async () => {
   for (const name of ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'prototype']) {
     const answer = await sendRaw(Number(new URL(front.document).port), request('/db', `${name}: x`, `${name}: y`))
     assert.equal(answer.status, 200, name)

@@ -22,7 +22,7 @@ const makeUser = async (base: string, name: string, password: string, database: 
 }
 
 /** One Cardea behind another: the inner one verifies what it is told as the database would. */
-test('a door behind a door believes who the outer one says is asking, and nobody else', async (t) => {
+test('an inner Cardea accepts the identity sent by the outer one, and no other', async (t) => {
   const folder = makeFolder(t)
   writeFileSync(join(folder, 'secret'), SHARED)
   const inner = await startServer(t, { server: { 'jwt-secret': SHARED } })

@@ -35,7 +35,7 @@ for (const [name, text, status] of ROWS)
     if (status === 413) assert.match(answer.body, /too_large/)
   })
 
-test('the limit can be given and taken away while it runs', async () => {
+test('the limit can be set and unset at run time', async () => {
   const path = '/_node/_local/_config/chttpd/max_http_request_size'
   const ask = () => send(open.document, { method: 'POST', path: '/db', headers: ADMIN, body: 'x'.repeat(11) })
   assert.equal((await ask()).status, 200)

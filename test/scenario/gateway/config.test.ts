@@ -28,20 +28,20 @@ const PROTECTED = [
   ...['query-servers', 'query_servers%3B', '%EF%BD%91uery_servers', '_config/query_servers'],
 ]
 
-test('CVE-2017-12636: no section that could start programs is changed behind the door, in any spelling, on any node', async () => {
+test('CVE-2017-12636: no section that can start programs is changed at the upstream, in any spelling, on any node', async () => {
   for (const node of NODES)
     for (const section of PROTECTED)
       for (const method of ['PUT', 'DELETE'])
         assert.deepEqual(await ask(method, `${node}/${section}/x`), [403, false], `${method} ${node}/${section}`)
 })
 
-test('CVE-2018-17188: no name brings lines into a file behind the door', async () => {
+test('CVE-2018-17188: no name adds lines to a file of the upstream', async () => {
   const names = ['mango/x%0ay', 'mango%5D%0a%5Badmins/x', 'mango/%5Bx%5D', 'mango%0d/x', 'mango/x%7f', 'mango/x%1b/y']
   for (const node of NODES)
     for (const name of names) assert.deepEqual(await ask('PUT', `${node}/${name}`), [400, false], `${node}/${name}`)
 })
 
-test('what is Cardea’s is changed under its own name alone, on any node', async () => {
+test('options of Cardea are changed under their own names only, on any node', async () => {
   for (const node of NODES)
     for (const section of ['Admins', '%20admins', 'admins%3B', 'Chttpd_Auth', 'UPSTREAM', 'couchdb%3B', 'ssl%20'])
       assert.deepEqual(await ask('PUT', `${node}/${section}/x`), [400, false], `${node}/${section}`)
@@ -53,31 +53,31 @@ const LOCATIONS = [
   ...['smoosh/state_dir', 'mine/Log_File', 'mine/some-path', 'httpd/default_handler'],
 ]
 
-test('no place of files, programs or certificates is changed behind the door, on any node', async () => {
+test('no path of files, programs or certificates is changed at the upstream, on any node', async () => {
   for (const node of NODES)
     for (const setting of LOCATIONS)
       for (const method of ['PUT', 'DELETE'])
         assert.deepEqual(await ask(method, `${node}/${setting}`), [403, false], `${method} ${node}/${setting}`)
 })
 
-test('administrators are Cardea’s, on any node', async () => {
+test('administrators are managed by Cardea, on any node', async () => {
   for (const node of ['/_node/other@host/_config', '/_config'])
     for (const method of ['PUT', 'DELETE'])
       assert.deepEqual(await ask(method, `${node}/admins/evil`), [403, false], `${method} ${node}`)
 })
 
-test('no spelling that a file would read otherwise passes', async () => {
+test('a name that a file would read differently is rejected', async () => {
   const names = ['mango/util_driver_dir%3Dx', 'mango%3B/x', 'mango/x%20y', 'mango/%23x', 'm%C3%A4ngo/x', 'mango/x%22']
   for (const node of NODES)
     for (const name of names) assert.deepEqual(await ask('PUT', `${node}/${name}`), [400, false], `${node}/${name}`)
 })
 
-test('no encoded slash hides that a path is one of the configuration', async () => {
+test('an encoded slash does not hide a configuration path', async () => {
   for (const path of ['/_config%2Flog/x', '/_node%2Fother@host/_config/mango/x', '/_node/other@host%2F_config/mango/x'])
     assert.deepEqual(await ask('PUT', path), [400, false], path)
 })
 
-test('what an earlier section is given is shown there', async () => {
+test('a value set under an older section name is shown under that name', async () => {
   const path = '/_node/_local/_config/couch_httpd_auth'
   assert.deepEqual(await ask('PUT', `${path}/public_fields`), [200, false])
   const { body } = await send(front.document, { path, headers: ADMIN })
@@ -95,7 +95,7 @@ const SHARED = [
   ...['replicator/password', 'chttpd_auth/Secret', 'chttpd/BIND_ADDRESS', 'smtp/api_key'],
 ]
 
-test('what the database and Cardea share, and where the database listens, is changed on no node', async () => {
+test('options shared with the database, and its listeners, are changed on no node', async () => {
   for (const node of REMOTE)
     for (const setting of SHARED)
       for (const method of ['PUT', 'DELETE'])
@@ -114,7 +114,7 @@ const UNLISTED = [
   ...['dreyfus/name', 'Mango/index_all_disabled', 'of_a_later_version/option'],
 ]
 
-test('an option of the database that no list opens is changed on no node', async () => {
+test('an option of the database that is not listed as open is changed on no node', async () => {
   for (const node of NODES)
     for (const setting of UNLISTED)
       for (const method of ['PUT', 'DELETE'])
@@ -135,7 +135,7 @@ test('the options that administrators change over HTTP are forwarded, on every n
         assert.deepEqual(await ask(method, `${node}/${setting}`), [200, true], `${method} ${node}/${setting}`)
 })
 
-test('without a database behind, a section that could start programs is protected in every spelling', async (t) => {
+test('without an upstream, a section that can start programs is protected in every spelling', async (t) => {
   const alone = await startServer(t)
   for (const section of ['query_servers', 'Query_Servers', 'query_servers%20', 'OS_DAEMONS']) {
     const path = `/_node/_local/_config/${section}/x`
@@ -144,7 +144,7 @@ test('without a database behind, a section that could start programs is protecte
   }
 })
 
-test('the cluster is set up behind Cardea alone: it would change the same', async () => {
+test('POST /_cluster_setup is rejected: it would change the same options', async () => {
   for (const path of ['/_cluster_setup', '/%5Fcluster_setup', '/_cluster_setup/', '/_node/other@host/_cluster_setup'])
     for (const method of ['POST', 'PUT', 'DELETE']) assert.deepEqual(await ask(method, path), [403, false], path)
   assert.deepEqual(await ask('GET', '/_cluster_setup'), [200, true])
@@ -236,7 +236,7 @@ for (const [name, answer] of UNREADABLE)
     assert.ok(!body.includes('shared-secret-text'))
   })
 
-test('what else other nodes have passes', async () => {
+test('other requests for a node are forwarded', async () => {
   for (const node of REMOTE)
     for (const setting of ['couchdb/max_document_size', 'chttpd_auth/timeout', 'chttpd_auth/password_scheme'])
       assert.deepEqual(await ask('PUT', `${node}/${setting}`), [200, true], `${node}/${setting}`)
@@ -270,13 +270,13 @@ for (const [name, method, setting, expected] of ROWS)
     assert.deepEqual(await ask(method, `/_node/_local/_config/${setting}`), expected)
   })
 
-test('without a database behind an option it would use is kept, and has no effect', async (t) => {
+test('without an upstream, an option of the database is stored and has no effect', async (t) => {
   const alone = await startServer(t)
   const path = '/_node/_local/_config/couchdb/max_document_size'
   assert.equal((await send(alone.document, { method: 'PUT', path, headers: HEADERS, body: '"1"' })).status, 200)
   assert.equal((await send(alone.document, { path, headers: ADMIN })).body.trim(), '"1"')
 })
 
-test('what stands below /_session is nobody’s', async () => {
+test('paths below /_session are 404', async () => {
   for (const path of ['/_session/x', '/%5Fsession/x']) assert.deepEqual(await ask('GET', path), [404, false], path)
 })

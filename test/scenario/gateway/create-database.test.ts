@@ -102,8 +102,8 @@ describe('POST /_api/database with users', () => {
     ['no list', 'ann', 10],
     ['an entry that is no object', ['ann'], 10],
     ['no name', [{ passwd: 'x' }], 1700],
-    ['a name that cannot be', [{ username: '' }], 1700],
-    ['a password that is no text', [{ username: 'ann', passwd: 1 }], 10],
+    ['an invalid name', [{ username: '' }], 1700],
+    ['a password that is not text', [{ username: 'ann', passwd: 1 }], 10],
     ['more users than are created at once', Array.from({ length: 101 }, (_, i) => ({ username: `u${i}` })), 10],
   ]
   for (const [name, users, errorNum] of WRONG)
@@ -118,7 +118,7 @@ describe('POST /_api/database with users', () => {
 })
 
 describe('POST /_api/database', () => {
-  it('without users goes on as it came', async (t) => {
+  it('without users is forwarded unchanged', async (t) => {
     const { ask, backend } = await open(t)
     assert.equal((await ask('POST', '/_api/database', { name: 'shop', options: { replicationFactor: 2 } })).status, 201)
     assert.deepEqual(sentBy(backend), { name: 'shop', options: { replicationFactor: 2 } })

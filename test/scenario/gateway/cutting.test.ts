@@ -34,7 +34,7 @@ test('signing out cuts the feeds of that session, and no other', async (t) => {
 })
 
 for (const kind of ['cookie', 'Basic'] as const) {
-  test(`a password change cuts feeds opened with a ${kind}, a change of somebody else does not`, async (t) => {
+  test(`a password change cuts feeds opened with a ${kind}, a change of another user does not`, async (t) => {
     const front = await startServer(t, beforeDocument((await openFeeds(t)).url))
     const [ada, bob] = await Promise.all([writeUser(front, 'ada'), writeUser(front, 'bob')])
     const headers = kind === 'cookie' ? await signIn(front, 'ada') : { Authorization: basic('ada', 'pw') }
@@ -60,7 +60,7 @@ for (const kind of ['cookie', 'Basic'] as const) {
   })
 }
 
-test('deletion cuts, and so does the end of an administrator', async (t) => {
+test('deleting a user or an administrator cuts its feeds', async (t) => {
   const front = await startServer(t, beforeDocument((await openFeeds(t)).url))
   const { body } = await writeUser(front, 'ada')
   const feed = await open(front.document, FEED, await signIn(front, 'ada'))
@@ -77,7 +77,7 @@ test('deletion cuts, and so does the end of an administrator', async (t) => {
   assert.equal(await bossy.ended, 'broken')
 })
 
-test('a token that was ended, a deactivated user and a token that ran out cut streams at the multi-model door', async (t) => {
+test('a revoked token, a deactivated user and an expired token cut streams at the multi-model door', async (t) => {
   const backend = await openFeeds(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url), { auth: { 'minimal-jwt-expiry-time': 1.5 } })
   const manage = (method: string, path: string, value: object) =>
@@ -118,7 +118,7 @@ async function openWithAda(t: TestContext) {
 }
 
 for (const path of ['/_api/cursor', '/ledger/feed']) {
-  test(`an access token that is deleted cuts what it opened in place of a password: ${path}`, async (t) => {
+  test(`deleting an access token cuts the streams it opened as a password: ${path}`, async (t) => {
     const { front, manage, ada, getToken } = await openWithAda(t)
     const [gone, stays] = [await getToken('gone', 3600), await getToken('stays', 3600)]
     const cut = await open(front.multiModel, path, gone.headers)
@@ -133,7 +133,7 @@ for (const path of ['/_api/cursor', '/ledger/feed']) {
   })
 }
 
-test('an access token that runs out cuts what it opened in place of a password', async (t) => {
+test('an expired access token cuts the streams it opened as a password', async (t) => {
   const { front, ada, getToken } = await openWithAda(t)
   const { headers } = await getToken('short', 1)
   const [cut, other] = [await open(front.multiModel, '/_api/cursor', headers), await open(front.multiModel, '/a', ada)]
@@ -142,7 +142,7 @@ test('an access token that runs out cuts what it opened in place of a password',
   other.close()
 })
 
-test('a second factor cuts what was opened with a password alone, at both doors', async (t) => {
+test('adding a second factor cuts streams opened with the password alone, at both doors', async (t) => {
   const backend = await openFeeds(t)
   const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
   await writeUser(front, 'ada')
@@ -162,7 +162,9 @@ test('a second factor cuts what was opened with a password alone, at both doors'
   cookie.close()
 })
 
-test('a user who ends within an upload is answered 401, and nothing more is taken', { timeout: 10_000 }, async (t) => {
+test('an upload of a user who is deleted meanwhile is 401, and no more of it is read', {
+  timeout: 10_000,
+}, async (t) => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const backend = await openServer(t, (request) => void request.on('error', () => {}).once('data', () => begin()))
   const front = await startServer(t, beforeDocument(backend.url))

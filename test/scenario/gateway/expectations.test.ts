@@ -131,7 +131,7 @@ test('the door sends 100 Continue itself, and the upstream gets the body without
   assert.match(client.text(), /^connection: keep-alive\r$/im, 'the connection goes on')
 })
 
-test('a request the door refuses gets no 100', async (t) => {
+test('a request that the door rejects gets no 100', async (t) => {
   const backend = await openTold(t, speakCouchdb)
   const front = await startServer(t, beforeDocument(backend.url))
   const bytes = 'PUT /newdb HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
@@ -149,7 +149,7 @@ test('no 100 is sent for an upstream that cannot be reached', async (t) => {
   assert.match(client.text(), /^HTTP\/1.1 503 /)
 })
 
-test('a response that comes before the whole body goes to the client, and ends the connection', async (t) => {
+test('a response before the end of the body reaches the client and ends the connection', async (t) => {
   const backend = await openTold(t, (socket, text) => {
     const status = text.split('/db/').at(-1)?.slice(0, 3)
     socket.write(`HTTP/1.1 ${status} No\r\nContent-Length: 2\r\n\r\nno`)
@@ -191,7 +191,7 @@ const SPOILED: readonly (readonly [name: string, says: string, gets: RegExp])[] 
 ]
 
 for (const [name, says, gets] of SPOILED)
-  test(`what came before it is not lost for ${name}`, async (t) => {
+  test(`bytes that arrived before ${name} are not lost`, async (t) => {
     const backend = await openTold(t, (socket, text) => {
       if (text.endsWith('X-Sum: 6\r\n\r\n')) socket.write(says)
     })
@@ -204,7 +204,7 @@ for (const [name, says, gets] of SPOILED)
     assert.match(text, gets)
   })
 
-test('the head is sent as it came: names, bytes, one host, one length, identity of our own', async (t) => {
+test('the head is forwarded with its names and bytes, one host, one length and the identity of Cardea', async (t) => {
   const backend = await openTold(t, (socket, text) => {
     if (text.endsWith('abc')) socket.write(OK)
   })
@@ -227,7 +227,7 @@ test('the head is sent as it came: names, bytes, one host, one length, identity 
   assert.equal(openToken(authorization.slice('authorization: '.length), UPSTREAM_SECRET)['sub'], 'admin')
 })
 
-test('trailers of a request follow its body, without those that tell who somebody is or how to read it', async (t) => {
+test('trailers of a request are forwarded, except identity and framing headers', async (t) => {
   const { promise: came, resolve: tell } = Promise.withResolvers<IncomingMessage>()
   const backend = await openServer(t, (request, response) => {
     request.resume().on('end', () => {
@@ -268,7 +268,7 @@ test('trailers of a request follow its body, without those that tell who somebod
   assert.deepEqual(request.rawTrailers, ['X-Sum', 'caf\xe9'])
 })
 
-test('trailers and an expectation go together, and the upstream connection is used again', async (t) => {
+test('trailers and an expectation work together, and the upstream connection is reused', async (t) => {
   const seen: (readonly [string[], number | undefined])[] = []
   const backend = await openServer(t, (request, response) => {
     request.resume().on('end', () => {
@@ -299,7 +299,7 @@ test('trailers and an expectation go together, and the upstream connection is us
   assert.equal(seen[0]?.[1], seen[1]?.[1])
 })
 
-test('what the multi-model database is sent in one piece has no trailers', async (t) => {
+test('a body sent to the multi-model database with a length has no trailers', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url))
   const head = `POST /_api/cursor HTTP/1.1\r\nHost: a\r\nAuthorization: ${ADMIN.Authorization}\r\nTrailer: X-Sum\r\n`
@@ -312,7 +312,7 @@ test('what the multi-model database is sent in one piece has no trailers', async
   )
 })
 
-test('the next server is asked where one refuses connections', async (t) => {
+test('tries the next server if one refuses connections', async (t) => {
   const gone = await openBackend(t)
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(gone.url, backend.url))
@@ -343,7 +343,7 @@ for (const [name, says, limits, status] of SILENT)
     await client.has(`HTTP/1.1 ${status} `)
   })
 
-test('a client that goes away while the upstream thinks aborts its request', async (t) => {
+test('a client that disconnects while the upstream works aborts the upstream request', async (t) => {
   const backend = await openTold(t, () => {})
   const front = await startServer(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
@@ -354,7 +354,7 @@ test('a client that goes away while the upstream thinks aborts its request', asy
   await closed
 })
 
-test('an upstream that dies within its answer breaks the connection', async (t) => {
+test('an upstream that dies during its response breaks the connection', async (t) => {
   const backend = await openTold(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
   })
@@ -394,7 +394,7 @@ test('a feed has no time limit, and is cut when Cardea closes', async (t) => {
   await Promise.all([closed, client.closed()])
 })
 
-test('16 MiB go up as the upstream takes them', async (t) => {
+test('16 MiB are uploaded at the pace of the upstream', async (t) => {
   let bytes = 0
   const backend = await openServer(t, (request, response) => {
     request.on('data', (chunk: Buffer) => {

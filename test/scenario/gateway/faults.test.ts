@@ -51,7 +51,7 @@ const GARBAGE: readonly (readonly [name: string, bytes: string])[] = [
 ]
 
 for (const [name, bytes] of GARBAGE)
-  test(`an upstream that answers with ${name} is 502`, async (t) => {
+  test(`an upstream that responds with ${name} is 502`, async (t) => {
     const url = await openRaw(t, (socket) => socket.once('data', () => socket.end(Buffer.from(bytes, 'latin1'))))
     const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
     const document = await send(front.document, { path: '/db', headers: ADMIN })
@@ -60,7 +60,7 @@ for (const [name, bytes] of GARBAGE)
     assert.deepEqual([multiModel.status, JSON.parse(multiModel.body).code], [502, 502])
   })
 
-test('an upstream nobody can connect to is 503, and says when to try again', async (t) => {
+test('an upstream that refuses connections is 503 with Retry-After', async (t) => {
   const url = await findClosed()
   const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url))
   for (const answer of [
@@ -74,7 +74,7 @@ test('an upstream nobody can connect to is 503, and says when to try again', asy
   }
 })
 
-test('health fails with the upstream, and comes back with it', async (t) => {
+test('the health check fails and recovers with the upstream', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
   const look = async () => {
@@ -98,7 +98,7 @@ test('health fails with the upstream, and comes back with it', async (t) => {
   assert.deepEqual(await look(), well)
 })
 
-test('an upstream that accepts and never answers is 504', async (t) => {
+test('an upstream that accepts and never responds is 504', async (t) => {
   const url = await openRaw(t, () => {})
   const front = await startServer(t, beforeDocument(url), beforeMultiModel(t, url), SHORT)
   const document = await send(front.document, { path: '/db' })
@@ -110,7 +110,7 @@ for (const [method, body] of [
   ['GET', undefined],
   ['PUT', '{}'],
 ] as const)
-  test(`one that says again and again that it is about to answer ${method} is 504`, async (t) => {
+  test(`an upstream that sends only 1xx responses to ${method} is 504`, async (t) => {
     const url = await openRaw(t, (socket) =>
       socket.once('data', () => {
         const early = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n'), 20)
@@ -137,7 +137,7 @@ for (const [how, headers] of [
   ['by undici', {}],
   ['directly', { Expect: '100-continue' }],
 ] as const) {
-  test(`an upstream that pauses within an upload has not got all of it: no answer is due (${how})`, async (t) => {
+  test(`an upstream that pauses during an upload is not timed out for its response (${how})`, async (t) => {
     const backend = await openServer(t, (request, response) => {
       setTimeout(() => request.resume(), 600)
       request.on('end', () => response.end('{}'))
@@ -146,21 +146,21 @@ for (const [how, headers] of [
     assert.equal(await upload(front.document, headers), 200)
   })
 
-  test(`an upstream that takes nothing of an upload for idle-timeout is 504 (${how})`, async (t) => {
+  test(`an upstream that reads nothing of an upload for idle-timeout is 504 (${how})`, async (t) => {
     const backend = await openServer(t, (request) => void request.on('error', () => {}))
     const limits = { upstream: { 'first-byte-timeout': 0, 'idle-timeout': 0.3 } }
     const front = await startServer(t, beforeDocument(backend.url), limits)
     assert.equal(await upload(front.document, headers).catch((error) => error.code), 504)
   })
 
-  test(`an upstream that has all of an upload and does not answer is 504 (${how})`, async (t) => {
+  test(`an upstream that has the whole upload and does not respond is 504 (${how})`, async (t) => {
     const backend = await openServer(t, (request) => void request.resume())
     const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 0.3 } })
     assert.equal(await upload(front.document, headers), 504)
   })
 }
 
-test('a client that pauses within its body is not the upstream taking its time', async (t) => {
+test('a pause of the client during its body does not count as a slow upstream', async (t) => {
   const backend = await openBackend(t)
   const limits = { upstream: { 'first-byte-timeout': 0.2, 'idle-timeout': 0.2 } }
   const front = await startServer(t, beforeDocument(backend.url), limits)
@@ -174,7 +174,7 @@ test('a client that pauses within its body is not the upstream taking its time',
   assert.equal(String(backend.seen[0]?.body), 'abcdef')
 })
 
-test('a connection that does not come about is 504 when its time is over, and not later', async (t) => {
+test('a connection that is not established is 504 after connect-timeout', async (t) => {
   const url = await openRaw(t, () => {})
   const limits = { upstream: { 'connect-timeout': 1.1 } }
   const front = await startServer(t, beforeDocument(url.replace('http:', 'https:')), limits)
@@ -206,20 +206,20 @@ const HALVES: readonly (readonly [name: string, bytes: string])[] = [
 ]
 
 for (const [name, bytes] of HALVES)
-  test(`an upstream that dies within a body with ${name} breaks the connection`, async (t) => {
+  test(`an upstream that dies during a body with ${name} breaks the connection`, async (t) => {
     const url = await openRaw(t, (socket) => socket.once('data', () => socket.write(bytes, () => socket.destroy())))
     const front = await startServer(t, beforeDocument(url))
     const answer = await readUntilBroken(front.document, '/db').catch((error) => ({ isBroken: true, text: error.code }))
     assert.ok(answer.isBroken, answer.text)
   })
 
-test('an upstream that falls silent within a body breaks it too', async (t) => {
+test('an upstream that stops sending during a body breaks the connection', async (t) => {
   const url = await openRaw(t, (socket) => socket.once('data', () => socket.write(HALVES[0]?.[1] ?? '')))
   const front = await startServer(t, beforeDocument(url), SHORT)
   assert.deepEqual(await readUntilBroken(front.document, '/db'), { text: 'half', isBroken: true })
 })
 
-test('a client that stalls within its body is 408, and the request behind is aborted', async (t) => {
+test('a client that stalls during its body is 408, and the upstream request is aborted', async (t) => {
   const { promise: closed, resolve: tell } = Promise.withResolvers<void>()
   const url = await openRaw(t, (socket) => socket.on('data', () => {}).on('close', () => tell()))
   const front = await startServer(t, beforeDocument(url), { door: { 'body-timeout': 0.2 } })
@@ -229,7 +229,7 @@ test('a client that stalls within its body is 408, and the request behind is abo
   await closed
 })
 
-test('the next server is asked where one refuses connections, and the first again when it is back', async (t) => {
+test('tries the next server if one refuses connections, and the first again when it is up', async (t) => {
   const first = await openBackend(t)
   const second = await openBackend(t)
   const front = await startServer(t, beforeDocument(first.url, second.url))
@@ -260,7 +260,7 @@ async function openBackendAt(scope: Scope, port: number) {
   return { seen }
 }
 
-test('an idempotent request whose connection broke before a byte is sent to the next, others are not', async (t) => {
+test('an idempotent request is retried if its connection broke before a byte, others are not', async (t) => {
   let broken = 0
   const bad = await openRaw(t, (socket) =>
     socket.once('data', () => {
@@ -279,7 +279,7 @@ test('an idempotent request whose connection broke before a byte is sent to the 
   assert.deepEqual([statuses, broken, good.seen.length], [[200, 502], 2, 2])
 })
 
-test('one that breaks connections without a byte costs two requests, and others are asked in its place', async (t) => {
+test('a server that breaks connections fails two requests, then others are used', async (t) => {
   const bad = await openRaw(t, (socket) => socket.once('data', () => socket.resetAndDestroy()))
   const [good, better] = [await openBackend(t), await openBackend(t)]
   const front = await startServer(t, beforeDocument(bad, good.url, better.url))
@@ -289,7 +289,7 @@ test('one that breaks connections without a byte costs two requests, and others 
   assert.deepEqual(statuses, [502, 200, 200, 502, 200, 200, 200, 200, 200])
 })
 
-test('slow requests keep nobody else from servers that answer', async (t) => {
+test('slow requests do not delay requests to other servers', async (t) => {
   const open = () =>
     openBackend(t, (request, response) => {
       if (request.url !== '/db/slow') response.end('{}')
@@ -309,7 +309,7 @@ test('slow requests keep nobody else from servers that answer', async (t) => {
   assert.deepEqual(new Set(await slow), new Set([504]))
 })
 
-test('of several servers one that hangs costs one request, and is avoided', async (t) => {
+test('a server that hangs fails one request, and is then avoided', async (t) => {
   const hanging = await openRaw(t, () => {})
   const [good, better] = [await openBackend(t), await openBackend(t)]
   const front = await startServer(t, beforeDocument(hanging, good.url, better.url), SHORT)
@@ -319,7 +319,7 @@ test('of several servers one that hangs costs one request, and is avoided', asyn
   assert.ok(good.seen.length > 0 && better.seen.length > 0)
 })
 
-test('a server that is back is asked at once, however long it would rest', async (t) => {
+test('a server that is up again is used at once', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   await backend.close()
@@ -329,7 +329,7 @@ test('a server that is back is asked at once, however long it would rest', async
   assert.equal(await look(), 200)
 })
 
-test('a request goes to the server with the fewest under way', async (t) => {
+test('a request goes to the server with the fewest running requests', async (t) => {
   const waiting: (() => void)[] = []
   const slow = await openBackend(t, (_request, response) => void waiting.push(() => response.end('{}')))
   const other = await openBackend(t)
@@ -342,7 +342,7 @@ test('a request goes to the server with the fewest under way', async (t) => {
   await first
 })
 
-test('an upstream killed and started again under load: every answer is one of those promised', async (t) => {
+test('an upstream killed and restarted under load: every response has a documented status', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   const statuses = new Map<number, number>()
@@ -368,7 +368,7 @@ test('an upstream killed and started again under load: every answer is one of th
   )
 })
 
-test('the certificate of the upstream is verified, whatever host is asked for (CVE-2026-107318)', async (t) => {
+test('the certificate of the upstream is verified, whatever the Host header (CVE-2026-107318)', async (t) => {
   const { cert, key } = await makeCertificate(t)
   const server = createTlsServer({ cert, key }, (_request, response) => response.end('{}'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -23,7 +23,7 @@ const ROWS = [
 const EVENT_LINES = ['event: heartbeat\ndata: \n\n', 'data: {"seq":1}\nid: 1\n\n', ': comment\n\n', 'data: å\n\n']
 
 for (const { name, door, path, headers } of ROWS)
-  test(`a feed passes as it is written, and may be silent: ${name}`, async (t) => {
+  test(`a feed is forwarded as it is written and may stay silent: ${name}`, async (t) => {
     const { promise: opened, resolve: open } = Promise.withResolvers<ServerResponse>()
     const backend = await openServer(t, (_request, response) => {
       // its head is late too

@@ -112,7 +112,7 @@ for (const name of [
   'Content-Length',
   'Content-Type',
 ])
-  test(`naming ${name} in Connection does not take ours away (GHSA-w9mr-28mw-j8hg)`, async () => {
+  test(`naming ${name} in Connection does not remove the header of Cardea (GHSA-w9mr-28mw-j8hg)`, async () => {
     const seen = await ask([`Authorization: ${ADMIN.Authorization}`, `Connection: close, ${name}`, 'Content-Type: a/b'])
     const claims = openToken(seen.header('authorization'), UPSTREAM_SECRET)
     assert.equal(claims['sub'], 'admin')
@@ -122,7 +122,7 @@ for (const name of [
     )
   })
 
-test('hop-by-hop headers, and those Connection names, end here', async () => {
+test('hop-by-hop headers, and those Connection names, are not forwarded', async () => {
   const seen = await ask([
     'Connection: keep-alive, X-Mine',
     'X-Mine: 1',
@@ -167,7 +167,7 @@ test('credentials of the client never reach the upstream (CVE-2023-45725)', asyn
   assert.equal(openToken(only.header('authorization'), UPSTREAM_SECRET)['sub'], 'admin')
 })
 
-test('who asks from where is told by the trust decision', async () => {
+test('the forwarded address, host and protocol follow the trust decision', async () => {
   const seen = await ask(['X-Forwarded-For: 203.0.113.7', 'X-Forwarded-Proto: https', 'X-Forwarded-Host: shop.example'])
   assert.deepEqual(
     ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'forwarded'].map((name) => seen.all(name)),
@@ -175,7 +175,7 @@ test('who asks from where is told by the trust decision', async () => {
   )
 })
 
-test('nobody believes a peer that is not trusted', async (t) => {
+test('forwarding headers of an untrusted peer are ignored', async (t) => {
   const other = await startServer(t, options, { chttpd: { trusted_proxies: 'none' } })
   const before = backend.seen.length
   const headers = { 'X-Forwarded-For': '203.0.113.7', Forwarded: 'for=1.2.3.4', 'X-Forwarded-Proto': 'https' }
@@ -207,7 +207,7 @@ for (const name of METHOD_OVERRIDES)
     assert.equal(backend.seen.length, before)
   })
 
-test('/_gate ignores a method override: a proxy passes it on for the application', async () => {
+test('/_gate ignores a method override, which a proxy forwards for the application', async () => {
   for (const base of [front.document, front.multiModel])
     assert.equal(
       (await send(base, { path: '/_gate', headers: { ...ADMIN, 'X-HTTP-Method-Override': 'DELETE' } })).status,
@@ -230,7 +230,7 @@ test('duplicate headers of any case arrive with one length (CVE-2026-1525)', asy
   assert.deepEqual([seen?.all('content-length'), seen?.all('x-a'), String(seen?.body)], [['3'], ['1', '2'], 'abc'])
 })
 
-test('an answer keeps its own headers, and loses those of its connection', async () => {
+test('a response keeps its headers, except hop-by-hop headers', async () => {
   const answer = await send(front.document, { path: '/db/answer' })
   assert.deepEqual(answer.lines['set-cookie'], ['app=1', 'app=2'])
   assert.deepEqual(answer.lines['server'], ['Behind/1'])
@@ -240,7 +240,7 @@ test('an answer keeps its own headers, and loses those of its connection', async
   assert.equal(answer.headers['access-control-allow-origin'], 'https://behind.example')
 })
 
-test('cross-origin headers are Cardea’s where it was told to give them', async (t) => {
+test('cross-origin headers come from Cardea if CORS is enabled', async (t) => {
   const cors = { chttpd: { enable_cors: true }, cors: { origins: 'https://app.example' } }
   const other = await startServer(t, options, cors)
   const answer = await send(other.document, { path: '/db/answer', headers: { Origin: 'https://app.example' } })
@@ -254,12 +254,12 @@ for (const path of [
   '/db/_design/x/_view/y?key=%22a%22',
   '/db/a+b;c=d',
 ])
-  test(`the path judged is the path sent: ${path}`, async () => {
+  test(`the path that is authorised is the path that is forwarded: ${path}`, async () => {
     assert.equal((await ask([], path)).url, path)
   })
 
 for (const path of ['/db/../_all_dbs', '/db/%2e%2e/_all_dbs', '/db//doc', '/db/./doc', '/db/%2E', '//db', '/db/%zz'])
-  test(`a path of two meanings goes nowhere: ${path} (CVE-2026-33494)`, async () => {
+  test(`an ambiguous path is rejected: ${path} (CVE-2026-33494)`, async () => {
     const before = backend.seen.length
     const answer = await send(front.document, { path })
     assert.deepEqual([answer.status, backend.seen.length - before], [400, 0])
@@ -274,13 +274,13 @@ for (const path of [
   '/app/a%2Fb',
   '/app/a%5Cb',
 ])
-  test(`multi-model: a path of two meanings goes nowhere: ${path} (CVE-2026-33494)`, async () => {
+  test(`multi-model: an ambiguous path is rejected: ${path} (CVE-2026-33494)`, async () => {
     const before = backend.seen.length
     const answer = await send(front.multiModel, { path, headers: ADMIN })
     assert.deepEqual([answer.status, backend.seen.length - before], [400, 0])
   })
 
-test('open paths are told by the path alone, never by query, fragment or header (CVE-2025-54576, CVE-2026-40575, CVE-2026-34457)', async (t) => {
+test('open paths depend on the path alone, never on query, fragment or header (CVE-2025-54576, CVE-2026-40575, CVE-2026-34457)', async (t) => {
   const other = await startServer(t, options, { chttpd: { require_valid_user_except_for_up: true } })
   const before = backend.seen.length
   for (const sent of [
@@ -290,7 +290,7 @@ test('open paths are told by the path alone, never by query, fragment or header 
     assert.equal((await send(other.document, sent)).status, 401)
   assert.equal(backend.seen.length, before)
 })
-test('every response of the document door says nosniff, once', async () => {
+test('every response of the document door has nosniff once', async () => {
   for (const path of ['/db/doc', '/db/answer', '/_session', '/_up', '/nothing%', '/_node/_local/_config'])
     assert.deepEqual((await send(front.document, { path })).lines['x-content-type-options'], ['nosniff'], path)
 })

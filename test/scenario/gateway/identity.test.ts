@@ -23,7 +23,7 @@ const addUser = (document: string, name: string, roles: readonly string[] = []):
     body: JSON.stringify({ name, password: 'pw', roles, type: 'user' }),
   })
 
-test('the document database is told name and roles in a short-lived token of its own secret', async (t) => {
+test('the document database receives name and roles in a short-lived token signed with its secret', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   await addUser(front.document, 'ada', ['reader', 'writer'])
@@ -36,7 +36,7 @@ test('the document database is told name and roles in a short-lived token of its
   assert.equal(backend.seen[0]?.all('authorization').length, 1)
 })
 
-test('the same token is used again, another user has another', async (t) => {
+test('a token is reused for the same user only', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   await addUser(front.document, 'ada')
@@ -50,7 +50,7 @@ test('the same token is used again, another user has another', async (t) => {
   assert.notEqual(first, ada)
 })
 
-test('what the servers behind and /_gate are told ends with the credential it rests on', async (t) => {
+test('tokens for upstreams and /_gate expire with the credential of the client', async (t) => {
   const backend = await openBackend(t)
   const secret = 'a-key-of-the-document-door-s-tokens'
   const front = await startServer(t, beforeDocument(backend.url), {
@@ -72,7 +72,7 @@ test('what the servers behind and /_gate are told ends with the credential it re
   for (const exp of [...(told[0] ?? []), ...(told[3] ?? [])]) assert.ok(Number(exp) > now() + 200, String(exp))
 })
 
-test('an administrator is one there too', async (t) => {
+test('an administrator is an administrator at the upstream', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   await send(front.document, { path: '/db/doc', headers: ADMIN })
@@ -80,7 +80,7 @@ test('an administrator is one there too', async (t) => {
   assert.deepEqual([claims['sub'], claims['_couchdb.roles']], ['admin', ['_admin']])
 })
 
-test('anonymous stays anonymous, whatever it claims', async (t) => {
+test('an anonymous request stays anonymous, whatever headers it sends', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   const headers = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin', Authorization: 'Digest x' }
@@ -103,7 +103,7 @@ test('proxy headers: a user without roles has no roles header', async (t) => {
   assert.deepEqual([seen?.all('x-auth-couchdb-username'), seen?.all('x-auth-couchdb-roles')], [['ada'], []])
 })
 
-test('proxy headers, proven under the shared secret', async (t) => {
+test('proxy headers carry a token signed with the shared secret', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'document-identity': 'proxy' } })
   await addUser(front.document, 'åda', ['reader'])
@@ -116,7 +116,7 @@ test('proxy headers, proven under the shared secret', async (t) => {
   assert.equal(seen?.header('authorization'), undefined)
 })
 
-test('the multi-model database is told the same name under its own secret', async (t) => {
+test('the multi-model database receives the same name in a token signed with its secret', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url))
   await send(front.multiModel, {
@@ -146,7 +146,7 @@ test('an administrator becomes the administrator of the multi-model database', a
 })
 
 for (const how of ['user', 'client'])
-  test(`nobody else is ever given that name: ${how}`, async (t) => {
+  test(`no other user gets the name of that administrator: ${how}`, async (t) => {
     const backend = await openBackend(t)
     const before = how === 'user' ? beforeMultiModel(t, backend.url) : { upstream: { 'multi-model': backend.url } }
     const front = await startServer(t, before, { upstream: { 'multi-model-identity': how } })
@@ -161,7 +161,7 @@ for (const how of ['user', 'client'])
     assert.equal(backend.seen.length, 0)
   })
 
-test('a superuser token stays one, and becomes nobody’s', async (t) => {
+test('a superuser token stays a superuser token without a name', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url))
   const told = superuser({ server_id: 'of-the-client', allowed_paths: ['/_api/version'] })
@@ -173,7 +173,7 @@ test('a superuser token stays one, and becomes nobody’s', async (t) => {
   assert.ok(Number(claims['exp']) - Date.now() / 1000 < 900)
 })
 
-test("the client's own credential passes where that is asked for, once it was accepted", async (t) => {
+test('the credential of the client is forwarded if so configured and accepted', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, {
     upstream: { 'multi-model': backend.url, 'multi-model-identity': 'client' },
@@ -186,7 +186,7 @@ test("the client's own credential passes where that is asked for, once it was ac
   )
 })
 
-test('naming Authorization in Connection does not make somebody nobody', async (t) => {
+test('naming Authorization in Connection does not make a request anonymous', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, {
     upstream: { 'multi-model': backend.url, 'multi-model-identity': 'client' },

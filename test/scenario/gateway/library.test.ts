@@ -37,7 +37,7 @@ async function serve(t: Scope, listener: RequestListener): Promise<string> {
 
 const ADA_USER = { name: 'ada', roles: ['reader'], isAdmin: false, by: 'default' }
 
-test('a request of Node and one of the web platform are told alike', async (t) => {
+test('a request of Node and one of the web platform give the same user', async (t) => {
   const { cardea } = await openWithAda(t)
   const base = await serve(t, async (request, response) => {
     response.end(JSON.stringify((await cardea.authenticate(request)) ?? 'nobody'))
@@ -72,7 +72,7 @@ for (const [kind, authorization] of [
   ['password', basic('ada', 'pw')],
   ['token', `Bearer ${makeToken({ sub: 'ada', '_couchdb.roles': ['reader'], exp: now() + 600 }, { secret: KEY })}`],
 ] as const)
-  test(`what a program does to a user it is given stays its own: ${kind}`, async (t) => {
+  test(`a program cannot change the roles Cardea knows: ${kind}`, async (t) => {
     const { cardea, document } = await openWithAda(t, WITH_TOKENS)
     const headers = { Authorization: authorization }
     const ask = () => cardea.authenticate(new Request('http://a/', { headers }))
@@ -83,13 +83,13 @@ for (const [kind, authorization] of [
     assert.equal((await send(document, { path: '/_gate', headers })).headers['x-auth-roles'], 'reader')
   })
 
-test('a request without a connection is no trusted proxy', async (t) => {
+test('a request without a connection is not a trusted proxy', async (t) => {
   const { cardea } = await startServer(t, { chttpd_auth: { proxy_use_secret: false } })
   const headers = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin' }
   assert.equal(await cardea.authenticate(new Request('http://a/', { headers })), undefined)
 })
 
-test('the credentials of the other door', async (t) => {
+test('accepts the credentials of the door that is asked for', async (t) => {
   const { cardea, multiModel } = await openWithAda(t)
   const body = JSON.stringify({ username: 'ada', password: 'pw' })
   const answer = await send(multiModel, { method: 'POST', path: '/_open/auth', body })
@@ -99,7 +99,7 @@ test('the credentials of the other door', async (t) => {
   assert.equal(await cardea.authenticate(request()), undefined)
 })
 
-test('a closed Cardea tells nobody who is asking, and what is no request is named', async (t) => {
+test('authenticate throws after close, and for a value that is not a request', async (t) => {
   const { cardea } = await openWithAda(t)
   const request = () => new Request('http://a/', { headers: ADA })
   // a program without types may give anything
@@ -129,7 +129,7 @@ test('Express: request.user, requireUser and requireRole', async (t) => {
   assert.equal(await ask('/writer', ADMIN), 200)
 })
 
-test('Fastify: requests it makes up for tests are told as well', async (t) => {
+test('Fastify: authenticates injected requests', async (t) => {
   const { cardea } = await openWithAda(t)
   const fastify = Fastify()
   registerCardea(fastify, cardea)
@@ -138,7 +138,7 @@ test('Fastify: requests it makes up for tests are told as well', async (t) => {
   assert.deepEqual([JSON.parse(await ask(ADA)), await ask({})], [ADA_USER, 'nobody'])
 })
 
-test('Fastify: as a plug-in it serves the routes beside it, and those within others', async (t) => {
+test('Fastify: the plug-in covers sibling and nested routes', async (t) => {
   const { cardea } = await openWithAda(t)
   const fastify = Fastify()
   t.after(() => fastify.close())
@@ -149,12 +149,12 @@ test('Fastify: as a plug-in it serves the routes beside it, and those within oth
   assert.deepEqual([await ask('/'), await ask('/inner')], [ADA_USER, ADA_USER])
 })
 
-test('Fastify: a plug-in without a Cardea is named as it starts', async () => {
+test('Fastify: a plug-in without a Cardea fails at registration', async () => {
   const register = registerCardea as (fastify: unknown) => Promise<void>
   await assert.rejects(register(Fastify()), { name: 'TypeError', message: /takes a Cardea/ })
 })
 
-test('a role that can be nobody’s is named as the routes are made', () => {
+test('requireRole throws for a role that no user can have', () => {
   // a program without types may give anything
   for (const require of [requireRole, requireFastifyRole] as ((...roles: unknown[]) => unknown)[])
     for (const roles of [[], [undefined], [['reader']], [''], ['reader', null], [{ role: 'reader' }]])

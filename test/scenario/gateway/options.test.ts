@@ -11,7 +11,7 @@ async function setOption(front: Server, name: string, value: string): Promise<vo
   assert.equal(answer.status, 200, answer.body)
 }
 
-test('a header that tells who somebody is passes nowhere from the moment it is named', async (t) => {
+test('an identity header is removed from the moment an option names it', async (t) => {
   const backend = await openBackend(t)
   const services = { services: { shop: `/shop ${backend.url}` } }
   const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url), services)
@@ -57,7 +57,7 @@ const ROWS = [
 ]
 
 for (const { option, value, cut } of ROWS)
-  test(`streams are judged anew by ${option} = ${value}`, async (t) => {
+  test(`streams are revalidated after ${option} = ${value}`, async (t) => {
     const front = await openWithAda(t)
     const feeds = {
       nobody: await openStream(front.document, FEED, {}),

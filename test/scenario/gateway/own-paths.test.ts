@@ -52,14 +52,14 @@ const ROWS: readonly (readonly [
 ]
 
 for (const [door, path, status, isForwarded] of ROWS)
-  test(`${door} ${path}: ${isForwarded ? 'passed on' : status}`, async () => {
+  test(`${door} ${path}: ${isForwarded ? 'forwarded' : status}`, async () => {
     const before = backend.seen.length
     const answer = await send(front[door], { path, headers: ADMIN })
     assert.deepEqual([answer.status, backend.seen.length > before], [status, isForwarded])
     if (isForwarded) assert.equal(backend.seen.at(-1)?.url, path)
   })
 
-test('without a server behind, what stands beside the keys is not found, in the words of the door', async () => {
+test('without an upstream, paths beside the key set are 404 in the dialect of the door', async () => {
   const path = '/.well-known/acme-challenge/x'
   const document = await send(alone.document, { path, headers: ADMIN })
   assert.deepEqual([document.status, JSON.parse(document.body).error], [404, 'not_found'])

@@ -108,7 +108,7 @@ test('a service with preflight and required still needs a credential for everyth
   assert.equal(behind.seen.length, before)
 })
 
-test('[services] takes no other word', async () => {
+test('[services] rejects an unknown word', async () => {
   const shop = '/shop http://127.0.0.1:1 preflights'
   await assert.rejects(createTestCardea({ options: { services: { shop } } }), /required, preflight, both or nothing/)
 })

@@ -61,7 +61,7 @@ const jwt = (kid: string, secret: string, seconds = 3600) => {
   return { Authorization: `Bearer ${makeToken({ sub: 'ada', exp: now() + seconds }, { secret, header })}` }
 }
 
-test('a key that is taken away cuts the streams its tokens opened, and no other', async (t) => {
+test('removing a key cuts the streams its tokens opened, and no others', async (t) => {
   const upstream = toDocument((await openFeeds(t)).url)
   const both = { upstream, jwt_keys: keys(['first', FIRST_KEY], ['second', SECOND_KEY]) }
   const front = await openOnFile(t, both)
@@ -74,7 +74,7 @@ test('a key that is taken away cuts the streams its tokens opened, and no other'
   stays.close()
 })
 
-test('a secret that is taken away cuts the streams of the multi-model door', async (t) => {
+test('removing a secret cuts the streams of the multi-model door', async (t) => {
   const folder = makeFolder(t)
   const secrets = { '1': FIRST_KEY, '2': SECOND_KEY }
   for (const [name, text] of Object.entries(secrets)) writeFileSync(join(folder, name), text)
@@ -92,7 +92,7 @@ test('a secret that is taken away cuts the streams of the multi-model door', asy
   stays.close()
 })
 
-test('a token that runs out cuts its stream at the document door', async (t) => {
+test('an expired token cuts its stream at the document door', async (t) => {
   const upstream = toDocument((await openFeeds(t)).url)
   const front = await openOnFile(t, { upstream, jwt_keys: keys(['first', FIRST_KEY]) })
   const short = await openStream(front.document, FEED, jwt('first', FIRST_KEY, 2))
@@ -143,7 +143,7 @@ test('the folder with the secrets of the multi-model database is watched', async
   await follow(LAST_SECRET)
 })
 
-test('a reload reads them too, or keeps them and says why', async (t) => {
+test('a reload reads the secrets again, or keeps them and reports why', async (t) => {
   const { cardea, folder, sign } = await openOnFolder(t)
   writeFileSync(join(folder, 'a'), NEXT_SECRET)
   assert.equal((await cardea.reload()).isApplied, true)
@@ -156,7 +156,7 @@ test('a reload reads them too, or keeps them and says why', async (t) => {
   assert.equal(await sign(), NEXT_SECRET)
 })
 
-test('a secret of Cardea’s own is not taken for the multi-model database', async (t) => {
+test('a secret of Cardea is not accepted as that of the multi-model database', async (t) => {
   const { cardea, folder, sign } = await openOnFolder(t)
   writeFileSync(join(folder, 'a'), 'cardea-test-token-secret')
   const report = await cardea.reload()
@@ -164,7 +164,7 @@ test('a secret of Cardea’s own is not taken for the multi-model database', asy
   assert.equal(await sign(), MULTI_MODEL_SECRET)
 })
 
-test('another upstream is asked from the next request on, and the first finishes what it began', async (t) => {
+test('a changed upstream is used from the next request on, and running requests finish', async (t) => {
   const { promise: asked, resolve: tell } = Promise.withResolvers<() => void>()
   const first = await openBackend(t, (_request, response) => {
     response.writeHead(200).write('first,')
@@ -181,7 +181,7 @@ test('another upstream is asked from the next request on, and the first finishes
   assert.equal((await slow).body, 'first,last')
 })
 
-test('without an upstream the door answers itself again', async (t) => {
+test('without an upstream the door responds itself again', async (t) => {
   const backend = await openBackend(t)
   const front = await openOnFile(t, { upstream: toDocument(backend.url) })
   const ask = async () => (await send(front.document, { path: '/_all_dbs', headers: ADMIN })).body
@@ -191,7 +191,7 @@ test('without an upstream the door answers itself again', async (t) => {
   assert.equal(backend.seen.length, 1)
 })
 
-test('another secret, another way to tell, another time limit: from the next request on', async (t) => {
+test('a changed secret, identity option or timeout applies from the next request on', async (t) => {
   const backend = await openBackend(t, (request, response) => {
     if (request.url !== '/db/never') response.end('{}')
   })
@@ -210,7 +210,7 @@ test('another secret, another way to tell, another time limit: from the next req
   assert.equal((await ask('/db/never')).status, 504)
 })
 
-test('a proxy that is trusted no longer: the streams it opened by its word alone are cut', async (t) => {
+test('streams opened by proxy headers are cut when the proxy is no longer trusted', async (t) => {
   const upstream = toDocument((await openFeeds(t)).url)
   const sections = (trusted_proxies: string) => ({
     upstream,
@@ -231,7 +231,7 @@ test('a proxy that is trusted no longer: the streams it opened by its word alone
 // `undefined` takes away what tests have by default, which no file could change
 const GIVES_NO_SECRET = { chttpd_auth: { secret: undefined } } as unknown as CardeaOptions
 
-test('a secret that was replaced cuts what cookies opened with it: after its grace, or at once', async (t) => {
+test('replacing a secret cuts the streams its cookies opened, after the grace period or at once', async (t) => {
   const upstream = toDocument((await openFeeds(t)).url)
   const front = await openOnFile(t, { upstream, chttpd_auth: { timeout: 1 } }, GIVES_NO_SECRET)
   const signIn = async () => {
@@ -256,7 +256,7 @@ test('a secret that was replaced cuts what cookies opened with it: after its gra
   fresh.close()
 })
 
-test('a secret that was replaced cuts what proxies opened with it, at once', async (t) => {
+test('replacing a secret cuts the streams its proxy tokens opened at once', async (t) => {
   const upstream = toDocument((await openFeeds(t)).url)
   const sections = (secret: string) => ({ upstream, chttpd_auth: { secret, timeout: 86_400 } })
   const front = await openOnFile(t, sections(FIRST_KEY), GIVES_NO_SECRET)

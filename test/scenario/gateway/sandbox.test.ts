@@ -32,10 +32,10 @@ const ROWS: readonly [door: 'document' | 'multiModel', path: string, policy: str
 ]
 
 for (const [door, path, policy] of ROWS)
-  test(`${door} door: HTML at ${path} is ${policy === undefined ? 'passed as it is' : 'sandboxed'}`, async () =>
+  test(`${door} door: HTML at ${path} is ${policy === undefined ? 'forwarded unchanged' : 'sandboxed'}`, async () =>
     assert.equal(await policyOf(front[door], path), policy))
 
-test('upstream.sandbox = false passes every page as it is', async (t) => {
+test('upstream.sandbox = false forwards every page unchanged', async (t) => {
   const open = await startServer(t, ...BOTH, { upstream: { sandbox: false } })
   assert.equal(await policyOf(open.document, '/db/doc/page.html'), undefined)
   assert.equal(await policyOf(open.multiModel, '/_db/_system/some/foxx'), undefined)

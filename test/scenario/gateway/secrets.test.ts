@@ -69,11 +69,11 @@ const AT_START: readonly (readonly [name: string, lines: string])[] = [
 ]
 
 for (const [name, lines] of AT_START)
-  test(`equal secrets are refused at start: ${name}`, async (t) => {
+  test(`equal secrets are rejected at start: ${name}`, async (t) => {
     await assert.rejects(open(t, makeFiles(t), lines), /must be different/)
   })
 
-test('equal secrets are refused over HTTP, and what is in force stays', async (t) => {
+test('equal secrets are rejected over HTTP, and the current configuration stays', async (t) => {
   const { cardea, put } = await open(
     t,
     makeFiles(t),
@@ -94,7 +94,7 @@ test('equal secrets are refused over HTTP, and what is in force stays', async (t
   assert.equal((await cardea.reload()).isApplied, true)
 })
 
-test('equal secrets keep a reload from coming into force, also where both changed at once', async (t) => {
+test('equal secrets reject a reload, also if both changed at once', async (t) => {
   const folder = makeFiles(t)
   const { cardea, write } = await open(t, folder, `${UPSTREAM}[server]\njwt-secret-keyfile = O`)
   const check = async (why: string) => {
@@ -109,7 +109,7 @@ test('equal secrets keep a reload from coming into force, also where both change
   await check('both')
 })
 
-test('a key of HMAC is the same with zeros at its end', async (t) => {
+test('an HMAC key with trailing zeros counts as equal', async (t) => {
   const { put } = await open(t, makeFiles(t), `${UPSTREAM}document-secret = ${OTHER}`)
   for (const secret of [SECRET, OTHER]) {
     const { status, body } = await put('jwt_keys/hmac:z', Buffer.from(`${secret}\0\0`).toString('base64'))
@@ -117,7 +117,7 @@ test('a key of HMAC is the same with zeros at its end', async (t) => {
   }
 })
 
-test('a secret of cookies that was replaced is one for as long as it verifies', async (t) => {
+test('a replaced cookie secret counts as a secret while it still verifies', async (t) => {
   const { cardea, put } = await open(t, makeFiles(t), `[chttpd_auth]\nsecret = ${SECRET}`)
   assert.equal((await put('chttpd_auth/secret', OTHER)).status, 200)
   const { status, body } = await put('jwt_keys/hmac:x', BASE64)

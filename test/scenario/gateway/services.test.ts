@@ -12,17 +12,17 @@ const beforeService = (url: string, more = '') => ({ services: { shop: `/shop ${
 
 /** Who gets through, by mode: nobody's request, a wrong credential's, an administrator's. */
 const MODES = [
-  { name: 'the contract’s first combination: open', server: {}, more: '', statuses: [200, 200, 200] },
+  { name: 'by default: open', server: {}, more: '', statuses: [200, 200, 200] },
   {
-    name: 'the second: closed',
+    name: 'authentication for every path: closed',
     server: { 'authentication-system-only': false },
     more: '',
     statuses: [401, 401, 200],
   },
-  { name: 'the third: open', server: { authentication: false }, more: '', statuses: [200, 200, 200] },
-  { name: 'required: closed in the first', server: {}, more: 'required', statuses: [401, 401, 200] },
+  { name: 'authentication off: open', server: { authentication: false }, more: '', statuses: [200, 200, 200] },
+  { name: 'required, by default: closed', server: {}, more: 'required', statuses: [401, 401, 200] },
   {
-    name: 'required: closed in the third',
+    name: 'required, authentication off: closed',
     server: { authentication: false },
     more: 'required',
     statuses: [401, 401, 200],
@@ -47,7 +47,7 @@ for (const { name, server, more, statuses } of MODES)
     assert.equal(backend.seen.length, 3 * served)
   })
 
-test('what an option opens while Cardea runs is said in the log', async (t) => {
+test('an option that opens a service at run time is logged', async (t) => {
   const lines: string[] = []
   const quiet = () => {}
   const log = { debug: quiet, info: quiet, warn: (line: string) => void lines.push(line), error: quiet }
@@ -71,7 +71,7 @@ test('what an option opens while Cardea runs is said in the log', async (t) => {
   assert.deepEqual((await said('authentication', false)).sort(), [shop, door])
 })
 
-test('a mount is whole segments, and no database’s', async (t) => {
+test('a mount matches whole segments, and takes no path of a database', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeService(backend.url))
   for (const path of ['/shopping', '/_db/_system/shop', '/other/shop', '/SHOP'])
@@ -90,7 +90,7 @@ async function verifyToken(seen: Seen | undefined, base: string): Promise<Record
   return JSON.parse(Buffer.from(payload, 'base64url').toString())
 }
 
-test('a service can verify who is asking at either door’s key set', async (t) => {
+test('a service can verify the identity with the key set of either door', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeService(backend.url), { chttpd: { require_valid_user: true } })
   await send(front.multiModel, { path: '/shop', headers: { ...ADMIN, 'X-Auth-User': 'evil', x_auth_user: 'evil' } })
@@ -104,7 +104,7 @@ test('a service can verify who is asking at either door’s key set', async (t) 
   assert.deepEqual(seen?.all('authorization'), [])
 })
 
-test('nobody has no headers, and keeps a credential that is the application’s own', async (t) => {
+test('an anonymous request has no identity headers and keeps the credential of the application', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeService(backend.url))
   await send(front.multiModel, { path: '/shop', headers: { Authorization: 'ApiKey 1', 'X-Auth-User': 'admin' } })
@@ -125,12 +125,12 @@ for (const text of [
   '/../a http://x',
   '/shop http://x maybe',
 ])
-  test(`[services] ${text} is refused at start`, async () => {
+  test(`[services] ${text} is rejected at start`, async () => {
     await assert.rejects(createTestCardea({ options: { services: { shop: text } } }), /\[services\] shop/)
   })
 
 for (const door of ['document', 'multiModel'] as const) {
-  test(`${door}: /_gate says who is asking, or 401`, async (t) => {
+  test(`${door}: /_gate returns the identity, or 401`, async (t) => {
     const front = await startServer(t)
     const ask = (headers: Record<string, string>, query = '') => send(front[door], { path: `/_gate${query}`, headers })
     const yes = await ask(ADMIN)
@@ -152,14 +152,14 @@ for (const door of ['document', 'multiModel'] as const) {
 
 for (const door of ['document', 'multiModel'] as const)
   for (const path of ['/_gate', '/.well-known/jwks.json'])
-    test(`${door}: ${path} says which methods it knows`, async (t) => {
+    test(`${door}: ${path} lists its methods`, async (t) => {
       const front = await startServer(t)
       const answer = await send(front[door], { method: 'POST', path, headers: ADMIN })
       assert.deepEqual([answer.status, answer.headers['allow']], [405, 'GET, HEAD'])
       assert.equal((await send(front[door], { method: 'HEAD', path, headers: ADMIN })).headers['allow'], undefined)
     })
 
-test('/_gate asks for a role', async (t) => {
+test('/_gate can require a role', async (t) => {
   const front = await startServer(t)
   await send(front.document, {
     method: 'PUT',
@@ -197,8 +197,8 @@ const ACCESS_TOKEN = createAccessToken({ user: 'ada', name: 'x', createdAt: now(
 /** What an open service sees of credentials that let nobody in. */
 const STRANGERS = [
   { name: 'a wrong password', authorization: basic('admin', 'wrong'), passes: false },
-  { name: 'a disabled user’s', authorization: basic('ada', 'pw'), passes: false },
-  { name: 'a name nobody has', authorization: basic('nobody', 'pw'), passes: false },
+  { name: 'the password of a disabled user', authorization: basic('ada', 'pw'), passes: false },
+  { name: 'an unknown name', authorization: basic('nobody', 'pw'), passes: false },
   { name: 'Basic in another spelling', authorization: 'bASIC x', passes: false },
   {
     name: 'a token of the document door',
@@ -206,30 +206,30 @@ const STRANGERS = [
     passes: false,
   },
   {
-    name: 'a disabled user’s token',
+    name: 'a token of a disabled user',
     authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'ada' }),
     passes: false,
   },
   {
-    name: 'a token that ran out',
+    name: 'an expired token',
     authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'admin', exp: 1 }),
     passes: false,
   },
   { name: 'an access token', authorization: `Bearer ${ACCESS_TOKEN}`, passes: false },
   { name: 'an access token in another spelling', authorization: `bEARER \t ${ACCESS_TOKEN}`, passes: false },
   { name: 'an access token under another scheme', authorization: `Token token="${ACCESS_TOKEN}"`, passes: false },
-  { name: 'a version that is no access token', authorization: 'Bearer v1.0abc', passes: true },
+  { name: 'a bearer value that only begins like an access token', authorization: 'Bearer v1.0abc', passes: true },
   {
-    name: 'a blank more than one needs',
+    name: 'a tab after the scheme',
     authorization: signedAt(SECRET, { iss: 'arangodb', preferred_username: 'ada' }).replace(' ', '\t'),
     passes: false,
   },
-  { name: 'a token of the application’s own', authorization: signedAt('of-the-application', {}), passes: true },
-  { name: 'a key of the application’s own', authorization: 'Bearer sk-123', passes: true },
+  { name: 'a token of the application', authorization: signedAt('of-the-application', {}), passes: true },
+  { name: 'a key of the application', authorization: 'Bearer sk-123', passes: true },
   { name: 'another scheme', authorization: 'Digest username="ada"', passes: true },
 ]
 
-test('an open service sees no credential that could be somebody’s here', async (t) => {
+test('an open service never receives a credential of Cardea', async (t) => {
   const backend = await openBackend(t)
   const jwt_keys = { 'hmac:_default': Buffer.from(DOCUMENT_KEY).toString('base64') }
   const front = await startServer(t, beforeService(backend.url), { jwt_keys })
@@ -242,7 +242,7 @@ test('an open service sees no credential that could be somebody’s here', async
   }
 })
 
-test('a password that is right and locked out is not shown to an open service', async (t) => {
+test('an open service does not receive the correct password of a locked account', async (t) => {
   const backend = await openBackend(t)
   const lockout = { chttpd_auth_lockout: { mode: 'enforce', threshold: 2 } }
   const front = await startServer(t, beforeService(backend.url), lockout)
@@ -254,7 +254,7 @@ test('a password that is right and locked out is not shown to an open service', 
   )
 })
 
-test('a superuser token is for the database: services and /_gate refuse it', async (t) => {
+test('services and /_gate reject a superuser token', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, {
     services: { shop: `/shop ${backend.url}`, ledger: `/ledger ${backend.url} required` },
@@ -265,7 +265,7 @@ test('a superuser token is for the database: services and /_gate refuse it', asy
 })
 
 for (const server of [{}, { authentication: false }])
-  test(`who has no grants reaches no required service: ${JSON.stringify(server)}`, async (t) => {
+  test(`a user without grants reaches no required service: ${JSON.stringify(server)}`, async (t) => {
     const backend = await openBackend(t)
     const front = await startServer(t, beforeService(backend.url, 'required'), { server })
     await addUser(front, { user: 'ada', passwd: 'pw' })
@@ -281,7 +281,7 @@ for (const server of [{}, { authentication: false }])
     assert.equal(await ask(), 200)
   })
 
-test('no service has the name that the tokens of /_gate are for', async () => {
+test('a service cannot be named gate', async () => {
   const services = { gate: '/shop http://127.0.0.1:1' }
   await assert.rejects(createTestCardea({ options: { services } }), /\[services\] gate/)
 })

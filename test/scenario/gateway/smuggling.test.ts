@@ -191,7 +191,7 @@ test('pipelined requests are executed one after the other', async (t) => {
   assert.match((await reply).text, /\/db\/first[\s\S]*\/db\/second$/)
 })
 
-test('a client may pipeline more requests than wait at once', async () => {
+test('a client may pipeline more requests than Cardea queues', async () => {
   const count = 500
   const bytes = 'GET /_up HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count)
   const last = 'GET /_up HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
@@ -199,7 +199,7 @@ test('a client may pipeline more requests than wait at once', async () => {
   assert.equal(answer.text.match(/HTTP\/1\.1 200/g)?.length, count + 1)
 })
 
-test('what follows an upgrade that nobody agreed to goes nowhere (CVE-2026-2833)', async () => {
+test('bytes after an upgrade that was not accepted are not forwarded (CVE-2026-2833)', async () => {
   const before = backend.seen.length
   const bytes =
     'GET /db/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /db/../_all_dbs HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -212,7 +212,7 @@ test('what follows an upgrade that nobody agreed to goes nowhere (CVE-2026-2833)
   )
 })
 
-test('two requests on one connection arrive as two', async () => {
+test('two requests on one connection reach the upstream as two', async () => {
   const before = backend.seen.length
   const one = (path: string) => `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`
   await sendRaw(port, one('/db/a') + one('/db/b').replace('Host', 'Connection: close\r\nHost'), { untilClosed: true })

@@ -31,7 +31,7 @@ async function read(response: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-test('64 MiB go up and come down as they are', async (t) => {
+test('64 MiB arrive unchanged in both directions', async (t) => {
   const piece = randomBytes(1 << 20)
   const backend = await openServer(t, (request, response) => {
     response.writeHead(200, { 'X-Length': request.headers['content-length'] ?? 'none' })
@@ -58,7 +58,7 @@ test('64 MiB go up and come down as they are', async (t) => {
   assert.equal(down.digest('hex'), up.digest('hex'))
 })
 
-test('a client that does not read holds the upstream back', async (t) => {
+test('a client that does not read slows the upstream down', async (t) => {
   let sent = 0
   const backend = await openServer(t, (_request, response) => {
     const piece = Buffer.alloc(65_536)
@@ -89,7 +89,7 @@ async function settle(read: () => number): Promise<void> {
   }
 }
 
-test('a body in pieces stays one at the document database', async (t) => {
+test('a chunked body stays chunked at the document database', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   const request = ask(front.document, { method: 'PUT', path: '/db/doc' })
@@ -102,7 +102,7 @@ test('a body in pieces stays one at the document database', async (t) => {
   )
 })
 
-test('the multi-model database is given a length', async (t) => {
+test('the multi-model database receives a Content-Length', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url))
   const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' })
@@ -116,7 +116,7 @@ test('the multi-model database is given a length', async (t) => {
   )
 })
 
-test('more than is spooled is 413', async (t) => {
+test('a body over the spool limit is 413', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url), { upstream: { 'spool-bytes': 1000 } })
   const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' })
@@ -132,7 +132,7 @@ test('more than is spooled is 413', async (t) => {
   assert.equal(backend.seen.length, 1)
 })
 
-test('a body larger than Cardea itself would read is spooled all the same', async (t) => {
+test('a body larger than Cardea itself reads is still spooled', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url), { door: { 'max-body-bytes': 1024 } })
   const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' })
@@ -143,7 +143,7 @@ test('a body larger than Cardea itself would read is spooled all the same', asyn
 })
 
 for (const how of ['is sent', 'breaks off'] as const)
-  test(`more than all spools together hold is 503, until what holds the room ${how}`, async (t) => {
+  test(`bodies over the limit of all spools are 503 until a spooled one ${how}`, async (t) => {
     const backend = await openBackend(t)
     const limits = { upstream: { 'spool-bytes': 800, 'spool-total-bytes': 1000 } }
     const front = await startServer(t, beforeMultiModel(t, backend.url), limits)
@@ -171,7 +171,7 @@ for (const how of ['is sent', 'breaks off'] as const)
     await until(200)
   })
 
-test('a body that would not fit alone is 413, not 503 for ever', async (t) => {
+test('a body that can never fit is 413, not 503', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url), { upstream: { 'spool-total-bytes': 1000 } })
   const request = ask(front.multiModel, { method: 'POST', path: '/_api/cursor' }).on('error', () => {})
@@ -180,7 +180,7 @@ test('a body that would not fit alone is 413, not 503 for ever', async (t) => {
   assert.equal((await answerOf(request)).statusCode, 413)
 })
 
-test('Expect: 100-continue is answered when the body is wanted', async (t) => {
+test('100 Continue is sent when the body is needed', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   const headers = { Expect: '100-continue', 'Content-Length': '3' }
@@ -192,7 +192,7 @@ test('Expect: 100-continue is answered when the body is wanted', async (t) => {
   assert.deepEqual([String(backend.seen[0]?.body), backend.seen[0]?.header('expect')], ['abc', undefined])
 })
 
-test('and not where the door refuses', async (t) => {
+test('100 Continue is not sent if the door rejects the request', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url), { chttpd: { require_valid_user: true } })
   const port = Number(new URL(front.document).port)
@@ -202,7 +202,7 @@ test('and not where the door refuses', async (t) => {
   assert.equal(backend.seen.length, 0)
 })
 
-test('ranges, conditions, HEAD and packed bodies pass as they are', async (t) => {
+test('ranges, conditions, HEAD and compressed bodies are forwarded unchanged', async (t) => {
   const packed = gzipSync('hello')
   const backend = await openServer(t, (request, response) => {
     if (request.headers['if-none-match'] === '"1"') response.writeHead(304, { ETag: '"1"' }).end()
@@ -224,7 +224,7 @@ test('ranges, conditions, HEAD and packed bodies pass as they are', async (t) =>
   assert.deepEqual([same.status, same.headers['etag'], same.body.length], [304, '"1"', 0])
 })
 
-test('HEAD leaves the connection to the server behind as it is', async (t) => {
+test('HEAD keeps the connection to the upstream', async (t) => {
   const backend = await openServer(t, (_request, response) =>
     response.writeHead(200, { 'Content-Length': 2 }).end('ok'),
   )
@@ -238,7 +238,7 @@ test('HEAD leaves the connection to the server behind as it is', async (t) => {
   assert.equal(connections, 1)
 })
 
-test('trailers of an answer arrive', async (t) => {
+test('trailers of a response are forwarded', async (t) => {
   const backend = await openServer(t, (_request, response) => {
     response.writeHead(200, { Trailer: 'X-Sum' })
     response.write('abc')
@@ -251,7 +251,7 @@ test('trailers of an answer arrive', async (t) => {
   assert.equal(response.trailers['x-sum'], '6')
 })
 
-test('a feed arrives line by line, as it is written', async (t) => {
+test('a feed is forwarded line by line', async (t) => {
   const { promise: opened, resolve: open } = Promise.withResolvers<ServerResponse>()
   const backend = await openServer(t, (_request, response) => {
     response.writeHead(200).flushHeaders()
@@ -273,7 +273,7 @@ test('a feed arrives line by line, as it is written', async (t) => {
   await once(feed, 'close')
 })
 
-test('a client that goes away aborts the request behind', async (t) => {
+test('a client that disconnects aborts the upstream request', async (t) => {
   const { promise: asked, resolve: tell } = Promise.withResolvers<IncomingMessage>()
   const backend = await openServer(t, tell)
   const front = await startServer(t, beforeDocument(backend.url))
@@ -286,7 +286,7 @@ test('a client that goes away aborts the request behind', async (t) => {
   await closed
 })
 
-test('a client that stops sending aborts it too', async (t) => {
+test('a client that disconnects during its body aborts the upstream request', async (t) => {
   const { promise: asked, resolve: tell } = Promise.withResolvers<IncomingMessage>()
   const backend = await openServer(t, (request) => {
     request.on('error', () => {}).resume()
@@ -302,7 +302,7 @@ test('a client that stops sending aborts it too', async (t) => {
   await closed
 })
 
-test('an answer before the whole body was sent reaches the client', async (t) => {
+test('a response before the end of the body reaches the client', async (t) => {
   const backend = await openServer(t, (_request, response) => {
     response.writeHead(413, { 'Content-Type': 'application/json', Connection: 'close' }).end('{"error":"too_large"}')
   })
@@ -316,7 +316,7 @@ test('an answer before the whole body was sent reaches the client', async (t) =>
   request.destroy()
 })
 
-test('stand-ins step back, and what is Cardea’s own stays', async (t) => {
+test('paths of the database are forwarded, paths of Cardea are not', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
   for (const path of ['/', '/_all_dbs', '/_uuids', '/_active_tasks', '/_membership', '/db', '/_node/other/_config'])
@@ -338,7 +338,7 @@ test('stand-ins step back, and what is Cardea’s own stays', async (t) => {
   )
 })
 
-test('sections of others are an administrator’s', async (t) => {
+test('other sections of the configuration need an administrator', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
   for (const path of ['/_node/other/_config', '/_node/_local/_config/nobody/knows', '/_all_dbs'])
@@ -346,7 +346,7 @@ test('sections of others are an administrator’s', async (t) => {
   assert.equal(backend.seen.length, 0)
 })
 
-test('stopping closes a connection with the answer that was under way on it', { timeout: 10_000 }, async (t) => {
+test('stopping closes a connection after its running response', { timeout: 10_000 }, async (t) => {
   const { promise: opened, resolve: tell } = Promise.withResolvers<ServerResponse>()
   const backend = await openServer(t, (_request, response) => {
     response.writeHead(200).write('first,')
@@ -365,7 +365,7 @@ test('stopping closes a connection with the answer that was under way on it', { 
   await closing
 })
 
-test('stopping lets an answer under way finish, and cuts a feed', async (t) => {
+test('stopping lets a running response finish and cuts a feed', async (t) => {
   const { promise: opened, resolve: tell } = Promise.withResolvers<ServerResponse>()
   const backend = await openServer(t, (request, response) => {
     response.writeHead(200).write('first,')

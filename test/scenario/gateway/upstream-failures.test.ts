@@ -104,7 +104,7 @@ const ROWS: readonly Row[] = [
     logged: /status 400, Bad HMAC in authentication token/,
   },
   {
-    name: 'a token CouchDB ignores is 502 where it leads to a refusal',
+    name: 'a token that CouchDB ignores is 502 if CouchDB rejects the request',
     identify: ignoring,
     path: '/private',
     status: 502,
@@ -112,7 +112,7 @@ const ROWS: readonly Row[] = [
     logged: /identity is ignored/,
   },
   {
-    name: 'proxy headers CouchDB ignores are 502 where they lead to a refusal',
+    name: 'proxy headers that CouchDB ignores are 502 if CouchDB rejects the request',
     identify: byProxy('another secret'),
     options: PROXY,
     path: '/private',
@@ -121,14 +121,14 @@ const ROWS: readonly Row[] = [
     logged: /identity is ignored/,
   },
   {
-    name: 'a refusal by the rules of CouchDB passes unchanged',
+    name: 'a rejection by CouchDB is forwarded unchanged',
     identify: byToken(UPSTREAM_SECRET),
     path: '/private',
     status: 401,
     reason: 'not allowed here',
   },
   {
-    name: 'a refusal by the rules of CouchDB passes unchanged with proxy headers',
+    name: 'a rejection by CouchDB is forwarded unchanged with proxy headers',
     identify: byProxy(UPSTREAM_SECRET),
     options: PROXY,
     path: '/private',
@@ -136,7 +136,7 @@ const ROWS: readonly Row[] = [
     reason: 'not allowed here',
   },
   {
-    name: 'a mistake of the client passes unchanged',
+    name: 'a client error is forwarded unchanged',
     identify: byToken(UPSTREAM_SECRET),
     path: '/broken',
     status: 400,
@@ -159,7 +159,7 @@ for (const { name, identify, options = {}, path, status, reason, logged } of ROW
     if (logged) assert.match(String(events[0]?.['check']), /upstream\.document-secret.*authentication_handlers/)
   })
 
-test('an anonymous request that CouchDB refuses passes unchanged, and is not examined', async (t) => {
+test('a rejected anonymous request is forwarded unchanged, without a check', async (t) => {
   const couch = await openCouch(t, byToken('another secret'))
   const server = await startServer(t, beforeDocument(couch.url))
   const answer = await send(server.document, { path: '/private' })
@@ -170,7 +170,7 @@ test('an anonymous request that CouchDB refuses passes unchanged, and is not exa
   )
 })
 
-test('a token ArangoDB rejects is 502; a missing right passes unchanged', async (t) => {
+test('a token ArangoDB rejects is 502; a missing permission is forwarded unchanged', async (t) => {
   const wrong = await openArango(t, 'another secret')
   const right = await openArango(t, MULTI_MODEL_SECRET)
   const before = await startServer(t, beforeMultiModel(t, wrong.url))
@@ -191,7 +191,7 @@ test('a token ArangoDB rejects is 502; a missing right passes unchanged', async 
   assert.deepEqual(takeUpstream(after), [])
 })
 
-test('many refusals cost one question to the database, and one line with a count', async (t) => {
+test('many rejections cause one check of the database and one log line with a count', async (t) => {
   const couch = await openCouch(t, byToken('another secret'))
   const server = await startServer(t, beforeDocument(couch.url))
   const answers = await Promise.all(
@@ -207,7 +207,7 @@ test('many refusals cost one question to the database, and one line with a count
   )
 })
 
-test('a rejected token is noticed again once the database accepts it', async (t) => {
+test('a rejected token is reported again after the database accepted one', async (t) => {
   let secret = UPSTREAM_SECRET
   const couch = await openCouch(t, (request) => byToken(secret)(request))
   const server = await startServer(t, beforeDocument(couch.url))
@@ -219,7 +219,7 @@ test('a rejected token is noticed again once the database accepts it', async (t)
   assert.equal(await ask(), 200)
 })
 
-test('an upstream that cannot be reached is logged once, and that it is back', async (t) => {
+test('an unreachable upstream is logged once, and once when it is up', async (t) => {
   const first = await openBackend(t)
   await first.close()
   const server = await startServer(t, beforeDocument(first.url))
@@ -247,7 +247,7 @@ test('a response that is not HTTP is 502, and logged', async (t) => {
   )
 })
 
-test('a client that goes away is no failure of the upstream', async (t) => {
+test('a client that disconnects is not a failure of the upstream', async (t) => {
   const asked = Promise.withResolvers<void>()
   const backend = await openServer(t, () => asked.resolve())
   const server = await startServer(t, beforeDocument(backend.url))
@@ -271,7 +271,7 @@ const MODES: readonly (readonly [status: number, body: object, expected: number]
 ]
 
 for (const [status, body, expected] of MODES)
-  test(`/_up is ${expected} where that of the database is ${status} ${JSON.stringify(body)}`, async (t) => {
+  test(`/_up is ${expected} if /_up of the database is ${status} ${JSON.stringify(body)}`, async (t) => {
     const couch = await openBackend(t, (_request, response) => reply(response, status, body))
     const server = await startServer(t, beforeDocument(couch.url))
     const answer = await send(server.document, { path: '/_up' })
@@ -279,7 +279,7 @@ for (const [status, body, expected] of MODES)
     if (expected === 404) assert.deepEqual(JSON.parse(answer.body), body)
   })
 
-test('one of two databases in maintenance does not take the door out', async (t) => {
+test('the door stays healthy while one of two databases is in maintenance', async (t) => {
   const busy = await openBackend(t, (_request, response) => reply(response, 404, { status: 'maintenance_mode' }))
   const free = await openBackend(t, (_request, response) => reply(response, 200, { status: 'ok' }))
   const server = await startServer(t, beforeDocument(busy.url, free.url))
