@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
@@ -18,6 +18,24 @@ import { createFolder, createSqlitePlace } from './places.ts'
 describeStore('SQLite', createSqlitePlace)
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+/** The users in a copy of the file without its write-ahead log; `undefined` if it has no tables yet. */
+function namesInCopy(path: string): readonly unknown[] | undefined {
+  const copy = `${path}.copy`
+  copyFileSync(path, copy)
+  const database = new DatabaseSync(copy)
+  try {
+    return database
+      .prepare('SELECT name FROM cardea_users ORDER BY name')
+      .all()
+      .map(({ name }) => name)
+  } catch {
+    return undefined
+  } finally {
+    database.close()
+    rmSync(copy)
+  }
+}
 
 function collectWarnings(): { readonly log: Log; readonly warnings: string[] } {
   const warnings: string[] = []
@@ -48,6 +66,22 @@ describe('a SQLite file', () => {
     await (await openStore(`sqlite:${path}`, { log })).close()
     assert.equal(modeOf(path), 0o600)
     assert.equal(warnings.length, 1)
+  })
+
+  it('is complete without its write-ahead log, after some seconds and after closing', async (t) => {
+    const path = join(folder, 'copied.db')
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const store = await openStore(`sqlite:${path}`, { log: SILENT_LOG })
+    await createIn(store, 'alice')
+    assert.deepEqual(namesInCopy(path), undefined)
+    t.mock.timers.tick(10_000)
+    assert.deepEqual(namesInCopy(path), ['alice'])
+    await createIn(store, 'bob')
+    t.mock.timers.tick(10_000)
+    await createIn(store, 'carl')
+    assert.deepEqual(namesInCopy(path), ['alice', 'bob'])
+    await store.close()
+    assert.deepEqual(namesInCopy(path), ['alice', 'bob', 'carl'])
   })
 
   it('has a write-ahead log, and every commit reaches the disk', () => {

@@ -32,6 +32,9 @@ export async function openSqlite(path: string, log: Log): Promise<Engine> {
 function createSqliteEngine(database: DatabaseSync, log: Log): Engine {
   const runStep = createStepRunner(database)
   const wake = createNotifier(log)
+  const checkpoints = createCheckpoints(database, log)
+  // migrations, or what a killed process left in the log
+  checkpoints.schedule()
   const attempt = async <T>(work: () => T): Promise<T> => {
     try {
       return await withRetries(WHEN_BUSY, () => {
@@ -48,11 +51,39 @@ function createSqliteEngine(database: DatabaseSync, log: Log): Engine {
     async transact(begin) {
       const result = await attempt(() => inTransaction(database, () => runOperation(begin(), runStep)))
       wake.notify()
+      checkpoints.schedule()
       return result
     },
     onWake: (listener) => wake.add(listener),
     async close() {
+      checkpoints.stop()
       if (database.isOpen) database.close()
+    },
+  }
+}
+
+/** A copy of the file alone lacks at most the writes of this time. */
+const CHECKPOINT_MS = 10_000
+
+/** Copies the write-ahead log into the file. `PASSIVE` never waits for another connection. */
+function createCheckpoints(database: DatabaseSync, log: Log) {
+  let timer: NodeJS.Timeout | undefined
+  const run = (mode: 'PASSIVE' | 'TRUNCATE') => {
+    timer = undefined
+    if (!database.isOpen) return
+    try {
+      database.exec(`PRAGMA wal_checkpoint(${mode})`)
+    } catch (error) {
+      log.debug('the write-ahead log could not be copied into the store; the next write tries again', { error })
+    }
+  }
+  return {
+    schedule(): void {
+      timer ??= setTimeout(() => run('PASSIVE'), CHECKPOINT_MS).unref()
+    },
+    stop(): void {
+      clearTimeout(timer)
+      run('TRUNCATE')
     },
   }
 }
