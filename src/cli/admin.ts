@@ -56,14 +56,16 @@ async function add(context: Context, name: string, options: AddOptions): Promise
       replace
         ? control.call('admin.set', { params: { name }, body: { password } })
         : control.call('admin.add', { body: { name, password } }),
-    explain(name),
+    { explanations: explain(name) },
   )
   report(context, options, made, () => `${name} is an administrator.`)
 }
 
 async function remove(context: Context, name: string, options: ManageOptions): Promise<void> {
   const call = { params: { name } }
-  const removed = await manage(context, options, (control) => control.call('admin.remove', call), explain(name))
+  const removed = await manage(context, options, (control) => control.call('admin.remove', call), {
+    explanations: explain(name),
+  })
   report(context, options, removed, () => `${name} is no longer an administrator; all sessions have ended.`)
 }
 

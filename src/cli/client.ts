@@ -44,12 +44,26 @@ export async function openControl(context: Context, options: RemoteOptions): Pro
   return remote ? createRemoteControl(remote) : findOrOpen(context)
 }
 
+/** For commands that make sense only while a server is running. It may run although its files are invalid by now. */
+export async function openServer(context: Context, options: RemoteOptions): Promise<Control> {
+  const remote = await readRemote(context, options)
+  if (remote) return createRemoteControl(remote)
+  const { seed, requireValid } = readPlace(context)
+  const server = await findServer(seed)
+  if (server) return createRemoteControl(server)
+  requireValid()
+  throw new ExitError(EXIT.failed, NOT_RUNNING)
+}
+
+const NOT_RUNNING = 'No server is running with this configuration. Name another one with --config or --url.'
+
 /** Servers take a moment to open their socket, and commands to let go of the store. */
 const WAIT_MS = 5000
 const AGAIN_MS = 100
 
 async function findOrOpen(context: Context): Promise<Control> {
-  const { load, seed } = readPlace(context)
+  const { load, seed, requireValid } = readPlace(context)
+  requireValid()
   const until = performance.now() + WAIT_MS
   for (;;) {
     const server = await findServer(seed)
@@ -69,9 +83,11 @@ function readPlace(context: Context) {
   const input = { flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd, pipes: new Map() }
   const load = () => openConfiguration(input)
   const { settings, problems } = load()([])
-  if (problems.length > 0) throw toExit(new ConfigError(problems))
+  const requireValid = () => {
+    if (problems.length > 0) throw toExit(new ConfigError(problems))
+  }
   const seed: SocketSeed = { storeUrl: settings.values.store.url, folder: findConfigFolder(input) }
-  return { load, seed }
+  return { load, seed, requireValid }
 }
 
 const toExit = (error: StartError): ExitError =>

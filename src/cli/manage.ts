@@ -29,18 +29,24 @@ const SIGNING_IN: Explanations = new Map([
   ['token_refused', WRONG],
 ])
 
+interface ManageRules {
+  readonly explanations?: Explanations
+  /** Whether the command never opens the store itself. */
+  readonly needsServer?: boolean
+}
+
 /** Opens, works, closes. What was refused ends the command with its code. */
 export async function manage<T>(
   context: Context,
   options: ManageOptions,
   work: (control: Control) => Promise<T>,
-  explanations: Explanations = new Map(),
+  { explanations = new Map(), needsServer = false }: ManageRules = {},
 ): Promise<T> {
-  const { ControlFailure, openControl } = await import('./client.ts')
+  const { ControlFailure, openControl, openServer } = await import('./client.ts')
   const end = (exitCode: number, error: string, reason: string): ExitError =>
     new ExitError(exitCode, options.json ? JSON.stringify({ error, reason }) : reason)
   try {
-    const control = await openControl(context, options)
+    const control = await (needsServer ? openServer : openControl)(context, options)
     return await work(control).finally(() => control.close())
   } catch (error) {
     if (error instanceof ExitError) throw end(error.exitCode, 'failed', error.message)

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../base/errors.ts'
+import { createLive } from '../base/live.ts'
 import { toErrorBody } from '../dialects/admin-api/errors.ts'
 import type { Call } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
@@ -38,7 +39,12 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     await liveConfig.store.close()
     throw error
   })
-  const deps = createOperationDeps(liveConfig, directory, { list: () => [] })
+  const deps = createOperationDeps({
+    liveConfig,
+    directory,
+    readiness: { list: () => [] },
+    listening: createLive([]),
+  })
   return {
     async run(name, call) {
       try {

@@ -3,6 +3,7 @@ import { PRODUCT } from '../base/product.ts'
 import { splitFlags } from '../config/flags.ts'
 import { renderHelp } from '../config/render.ts'
 import { adminCommand } from './admin.ts'
+import { checkCommand } from './check.ts'
 import { configCommand } from './config.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT, EXIT_CODES_HELP } from './exit-codes.ts'
@@ -10,10 +11,12 @@ import { exportCommand } from './export.ts'
 import { hashCommand } from './hash.ts'
 import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
+import { reloadCommand } from './reload.ts'
 import { secretCommand } from './secret.ts'
 import { serveCommand } from './serve.ts'
 import { isServing, type Signals } from './signals.ts'
 import { startCommand } from './start.ts'
+import { statusCommand } from './status.ts'
 import { tokenCommand } from './token.ts'
 import { userCommand } from './user.ts'
 
@@ -57,6 +60,9 @@ const COMMANDS = [
   secretCommand,
   tokenCommand,
   configCommand,
+  checkCommand,
+  statusCommand,
+  reloadCommand,
 ]
 
 /**

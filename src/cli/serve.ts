@@ -32,7 +32,13 @@ export async function serve(
   const { log: options } = first.settings.values
   const log = createLog(options)
   try {
-    const opening = createApp({ load, log, folder: findConfigFolder({ flags, env, cwd }), inspectsUpstreams: true })
+    const opening = createApp({
+      load,
+      log,
+      folder: findConfigFolder({ flags, env, cwd }),
+      inspectsUpstreams: true,
+      onSettings: ({ values }) => log.applyLevel(values.log.level),
+    })
     const app = (await Promise.race([opening, stopped])) ?? (await giveUp(opening))
     const addresses = await app.listen()
     for (const notice of app.notices()) log.info(notice)
@@ -71,6 +77,5 @@ async function reload(app: App, log: ReturnType<typeof createLog>): Promise<void
   const report = await app.reload()
   for (const problem of report.problems) log.error('configuration not applied', { problem })
   if (!report.isApplied) return
-  log.applyLevel(app.settings.get().values.log.level)
   log.info('configuration applied', { changed: report.changed })
 }

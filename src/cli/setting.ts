@@ -70,7 +70,9 @@ async function set(context: Context, place: Place, text: string | undefined, opt
   requireSetting(place)
   const value = await readValue(place, text, options)
   const call = { params: { ...place }, body: { value, ...(options.now && { now: true }) } }
-  const change = await manage(context, options, (control) => control.call('setting.set', call), explain(place))
+  const change = await manage(context, options, (control) => control.call('setting.set', call), {
+    explanations: explain(place),
+  })
   for (const warning of change.warnings) context.printError(`warning: ${warning}`)
   report(context, options, change, () => `${change.name} = ${change.value}${whenOf(change)}`)
 }
@@ -78,7 +80,9 @@ async function set(context: Context, place: Place, text: string | undefined, opt
 async function unset(context: Context, place: Place, options: ManageOptions): Promise<void> {
   requireSetting(place)
   const call = { params: { ...place } }
-  const change = await manage(context, options, (control) => control.call('setting.unset', call), explain(place))
+  const change = await manage(context, options, (control) => control.call('setting.unset', call), {
+    explanations: explain(place),
+  })
   report(context, options, change, () => `${change.name} is no longer set at run time${whenOf(change)}`)
 }
 

@@ -140,7 +140,7 @@ function change(
 ): { say(sentence: (user: ShownUser) => string): Promise<void> } {
   return {
     async say(sentence) {
-      const user = await manage(context, options, work, explain(name))
+      const user = await manage(context, options, work, { explanations: explain(name) })
       report(context, options, user, () => sentence(user))
     },
   }
@@ -229,6 +229,8 @@ const signOut = (context: Context, name: string, options: ManageOptions): Promis
 
 async function remove(context: Context, name: string, options: ManageOptions): Promise<void> {
   const call = { params: { name } }
-  const removed = await manage(context, options, (control) => control.call('user.remove', call), explain(name))
+  const removed = await manage(context, options, (control) => control.call('user.remove', call), {
+    explanations: explain(name),
+  })
   report(context, options, removed, () => `Deleted ${name}.`)
 }

@@ -21,6 +21,10 @@ const FILE_PREFIX = '@file:'
 /** Whether a text names the file that contains a secret. */
 export const isFileReference = (text: string): boolean => text.startsWith(FILE_PREFIX)
 
+/** The file that a text names as `@file:path`. */
+export const findSecretFile = ({ text, source }: Assignment, cwd: string): string | undefined =>
+  isFileReference(text) ? resolve(folderOf(source, cwd), text.slice(FILE_PREFIX.length)) : undefined
+
 /** A hashed password of an administrator. */
 export const STORED_FORM = /^-(?:hashed-|pbkdf2[-:])/
 

@@ -14,10 +14,10 @@ import { lockStore, type StoreLock } from '../store/lock.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { checkStoreFolder } from './load.ts'
 import { toHashParameters } from './password-options.ts'
-import { type ReloadPart, type ReloadReport, type ReloadState, reasonOf, refresh, reload } from './reload.ts'
+import { type ReloadPart, type ReloadReport, type ReloadState, refresh, reload } from './reload.ts'
 import { createSharedSecrets, type SharedSecrets } from './shared-secrets.ts'
 import { buildSnapshot, type ConfigSnapshot, requireConfiguredAdministrator, type SnapshotDeps } from './snapshot.ts'
-import { ConfigError, StartError, StoreBusy } from './start-error.ts'
+import { ConfigError, reasonOf, StartError, StoreBusy } from './start-error.ts'
 import { createStoredLayer, type StoredLayer } from './stored-layer.ts'
 
 export interface LiveConfigOptions {

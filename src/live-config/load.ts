@@ -11,6 +11,7 @@ import { readPasswordRules } from '../passwords/password-rules.ts'
 import { openStore } from '../store/create-store.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { toEntries } from './setting-records.ts'
+import { reasonOf } from './start-error.ts'
 
 /** Rules for options that only the folder which uses them can check. */
 const USER_RULES: readonly Rule[] = [
@@ -33,8 +34,10 @@ export const openConfiguration = (input: Input): SettingsReader => openSettings(
 export const loadConfiguration = (input: Input): Reading => openConfiguration(input)([])
 
 export interface StoredReading extends Reading {
-  /** Whether the settings of the store are among them. */
+  /** Whether the settings of the store are included. */
   readonly isStoreRead: boolean
+  /** Why they are not. */
+  readonly storeProblem?: string
 }
 
 /** The configuration a server would start with. The store is only read, so a server may be using it. */
@@ -45,19 +48,19 @@ export async function loadStoredConfiguration(input: Input): Promise<StoredReadi
   try {
     return { ...read(await listStored(withoutStore.settings.values.store.url)), isStoreRead: true }
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    const warning = `settings in the store could not be read: ${why}`
-    return { ...withoutStore, warnings: [...withoutStore.warnings, warning] }
+    const storeProblem = reasonOf(error)
+    const warning = `settings in the store could not be read: ${storeProblem}`
+    return { ...withoutStore, warnings: [...withoutStore.warnings, warning], storeProblem }
   }
 }
 
-/** A store is not created in a folder that does not exist: its name is probably misspelt. */
+/** A store is not created in a configured folder that does not exist: its name is probably misspelt. */
 export function checkStoreFolder(settings: Settings): readonly Problem[] {
   const file = findStoreFile(settings.values.store.url)
-  if (file === undefined || existsSync(dirname(file))) return []
   const source = settings.find('store', 'url')?.source
-  const place = source === undefined || source.kind === 'default' ? 'store.url' : renderSource(source)
-  return [{ kind: 'bad-file', place, message: `[store] url: there is no folder ${dirname(file)}; create it first` }]
+  if (file === undefined || source === undefined || source.kind === 'default' || existsSync(dirname(file))) return []
+  const message = `[store] url: there is no folder ${dirname(file)}; create it first`
+  return [{ kind: 'bad-file', place: renderSource(source), message }]
 }
 
 async function listStored(url: string): Promise<readonly RuntimeEntry[]> {

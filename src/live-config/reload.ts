@@ -1,5 +1,4 @@
 // Replaces the config snapshot: on reload with the files read again, on refresh with the settings of the store only.
-import { Refusal } from '../base/errors.ts'
 import type { LiveCell } from '../base/live.ts'
 import type { SettingsReader } from '../config/load.ts'
 import { renderProblem } from '../config/problems.ts'
@@ -15,7 +14,7 @@ import {
   rebuildFromStore,
   type SnapshotDeps,
 } from './snapshot.ts'
-import { StartError } from './start-error.ts'
+import { reasonOf, StartError } from './start-error.ts'
 
 export interface ReloadReport {
   readonly isApplied: boolean
@@ -128,10 +127,4 @@ async function prepareParts({ parts, deps, snapshot }: ReloadState, reader: Sett
       for (const part of prepared) part.apply()
     },
   }
-}
-
-/** For the operator: includes the detail that clients do not see. */
-export function reasonOf(error: unknown): string {
-  const detail = error instanceof Refusal && error.detail !== undefined ? ` ${error.detail}` : ''
-  return `${error instanceof Error ? error.message : String(error)}${detail}`
 }

@@ -4,13 +4,15 @@ import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
 import { createRequirePasswordInBody } from '../auth/require-password.ts'
-import { deriveLive } from '../base/live.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { PRODUCT } from '../base/product.ts'
 import { describeSettings, toShownText } from '../config/describe.ts'
 import { findOption } from '../config/options.ts'
+import { compareSettings } from '../config/settings.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
-import type { OperationDeps, SettingChange, SettingsEditor } from '../dialects/admin-api/operation.ts'
+import type { Health, OperationDeps, SettingChange, SettingsEditor } from '../dialects/admin-api/operation.ts'
 import { OWN_SEGMENT } from '../dialects/admin-api/operations.ts'
 import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
@@ -90,23 +92,41 @@ const CONSOLE_FILES: ConsoleFiles = Object.freeze({
   script: readConsoleFile('console.js'),
 })
 
-export const createOperationDeps = (
-  liveConfig: LiveConfig,
-  directory: Directory,
-  readiness: Pick<UpstreamReadiness, 'list'>,
-): OperationDeps => ({
-  directory,
-  events: liveConfig.events,
-  settings: createSettingsEditor(liveConfig),
-  health: () => ({
+export interface OperationSources {
+  readonly liveConfig: LiveConfig
+  readonly directory: Directory
+  readonly readiness: Pick<UpstreamReadiness, 'list'>
+  /** The URLs of all listeners, once there are any. */
+  readonly listening: Live<readonly string[]>
+}
+
+export const createOperationDeps = (sources: OperationSources): OperationDeps => ({
+  directory: sources.directory,
+  events: sources.liveConfig.events,
+  settings: createSettingsEditor(sources.liveConfig),
+  health: () => describeHealth(sources),
+  async reload() {
+    const { isApplied, ...report } = await sources.liveConfig.reload()
+    return { applied: isApplied, ...report }
+  },
+})
+
+function describeHealth({ liveConfig, directory, readiness, listening }: OperationSources): Health {
+  const { settings, configured, warnings } = liveConfig.get()
+  return {
     product: PRODUCT.name,
     version: PRODUCT.version,
     pid: process.pid,
     store: liveConfig.store.engine,
     stalenessMs: directory.stalenessMs(),
+    node: settings.values.node.name,
+    startedAt: Math.floor(SYSTEM_CLOCK.nowMs() / 1000 - process.uptime()),
+    listening: listening.get(),
+    needRestart: compareSettings(settings, configured).needRestart,
+    warnings,
     upstreams: readiness.list(),
-  }),
-})
+  }
+}
 
 function createSettingsEditor(liveConfig: LiveConfig): SettingsEditor {
   const service = createSettingsService(liveConfig)

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { deriveLive, type Live } from '../base/live.ts'
+import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { PRODUCT } from '../base/product.ts'
 import { renderNotices } from '../config/describe.ts'
@@ -43,6 +43,8 @@ import {
 export { ConfigError, StartError } from '../live-config/start-error.ts'
 
 export interface AppOptions extends LiveConfigOptions {
+  /** Called with the settings at each change. Must not throw. */
+  readonly onSettings?: (settings: Settings) => void
   /** The folder of the configuration. Holds the control socket where the store is not a file. */
   readonly folder?: string | undefined
   /** Whether the upstream servers are inspected, when the doors open and after every change of the configuration. */
@@ -83,6 +85,7 @@ export interface App {
 
 export async function createApp(options: AppOptions): Promise<App> {
   const liveConfig = await createLiveConfig(options)
+  liveConfig.onChange(({ settings }) => options.onSettings?.(settings))
   const parts = await openParts(liveConfig, options.log)
   try {
     return new RunningApp(parts, options)
@@ -166,6 +169,7 @@ class RunningApp implements App {
       this.#hasStarted = true
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
+      this.#parts.listening.set([...listening, ...addresses.admin])
       this.#parts.liveConfig.events.record('server.started', { version: PRODUCT.version, listening })
       return addresses
     } catch (error) {
@@ -237,6 +241,8 @@ const createDoors = (parts: DoorParts): Doors => ({
 })
 
 interface ClosableParts extends OpenedParts {
+  /** The URLs of all listeners. */
+  readonly listening: LiveCell<readonly string[]>
   /** Closes the last opened part first. `beforeStore` runs when only the store is still open. */
   close(beforeStore?: () => void): Promise<void>
 }
@@ -258,8 +264,9 @@ async function openParts(liveConfig: LiveConfig, log: Log): Promise<ClosablePart
     closers.push(() => gateway.close())
     const limits = openLimits(liveConfig, log)
     closers.push(() => limits.close())
-    const operations = createOperationDeps(liveConfig, directory, gateway.readiness)
-    return { liveConfig, directory, tokenSecrets, gateway, guesses: limits.guesses, operations, log, close }
+    const listening = createLive<readonly string[]>([])
+    const operations = createOperationDeps({ liveConfig, directory, readiness: gateway.readiness, listening })
+    return { liveConfig, directory, tokenSecrets, gateway, guesses: limits.guesses, operations, listening, log, close }
   } catch (error) {
     await close()
     throw error

@@ -14,6 +14,8 @@ export interface OperationDeps {
   readonly events: SecurityEvents
   readonly settings: SettingsEditor
   health(): Health
+  /** Reads the whole configuration again. */
+  reload(): Promise<ReloadResult>
 }
 
 export interface Call {
@@ -92,6 +94,15 @@ export interface Health {
   readonly stalenessMs: number
   /** Empty where no upstream is configured. */
   readonly upstreams: readonly UpstreamStatus[]
+  readonly node: string
+  /** When the process started, in seconds since the epoch. */
+  readonly startedAt: number
+  /** The URLs of all listeners. */
+  readonly listening: readonly string[]
+  /** Changed options that take effect at the next start. */
+  readonly needRestart: readonly string[]
+  /** Warnings about the configuration. */
+  readonly warnings: readonly string[]
 }
 
 /** Whether the upstream of a door can be used, and what to change if it cannot. */
@@ -104,4 +115,12 @@ interface UpstreamStatus {
     readonly reason: string
     readonly check: string
   }[]
+}
+
+export interface ReloadResult {
+  /** `false`: the configuration has problems, and the previous one is kept. */
+  readonly applied: boolean
+  readonly problems: readonly string[]
+  readonly changed: readonly string[]
+  readonly needRestart: readonly string[]
 }

@@ -46,6 +46,7 @@ function readOption({ params }: Call): { readonly section: string; readonly key:
 
 export const OPERATIONS = {
   health: { method: 'GET', path: '/health', run: ({ health }) => health() },
+  reload: { method: 'POST', path: '/reload', run: ({ reload }) => reload() },
   ...USER_OPERATIONS,
   ...ADMINISTRATOR_OPERATIONS,
   ...TRANSFER_OPERATIONS,

@@ -1,0 +1,45 @@
+import { Command } from 'commander'
+import { checkConfiguration } from './check-configuration.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { checkMachine, type Finding } from './machine-checks.ts'
+import { withExitCodes } from './manage.ts'
+import { toPrintable } from './table.ts'
+
+/** `cardea check`: `config check`, and whether this machine is ready for the server. */
+export function checkCommand(context: Context): Command {
+  return withExitCodes(
+    new Command('check')
+      .description('check the configuration and this machine: files, store, certificates, upstream servers, clock')
+      .option('--json', 'print JSON'),
+  ).action(({ json = false }: { readonly json?: boolean }) => check(context, json))
+}
+
+async function check(context: Context, json: boolean): Promise<void> {
+  const { settings, warnings, problems, exitCode, storeProblem } = await checkConfiguration(context)
+  const findings: readonly Finding[] = [
+    ...toFindings('configuration', problems, warnings),
+    // invalid settings do not say what to look for on the machine
+    ...(exitCode === 0 ? await checkMachine({ settings, cwd: context.cwd, storeProblem }) : []),
+  ]
+  context.print(json ? JSON.stringify(findings, undefined, 2) : findings.map(render).join('\n'))
+  const count = findings.filter(({ level }) => level === 'problem').length
+  if (count > 0) throw new ExitError(exitCode || EXIT.failed, `Problems: ${count}.`)
+}
+
+function toFindings(area: string, problems: readonly string[], warnings: readonly string[]): readonly Finding[] {
+  if (problems.length + warnings.length === 0) return [{ level: 'ok', area, message: 'no problems' }]
+  return [
+    ...problems.map((message) => ({ level: 'problem', area, message }) as const),
+    ...warnings.map((message) => ({ level: 'warning', area, message }) as const),
+  ]
+}
+
+const LEVEL_WIDTH = 'problem'.length
+const AREA_WIDTH = 'configuration'.length
+
+function render({ level, area, message, advice }: Finding): string {
+  const head = `${level.padEnd(LEVEL_WIDTH)}  ${area.padEnd(AREA_WIDTH)}  `
+  const lines = [...message.split('\n'), ...(advice === undefined ? [] : [advice])].map(toPrintable)
+  return head + lines.join(`\n${' '.repeat(head.length)}`)
+}

@@ -1,0 +1,172 @@
+// What `cardea check` finds beside the configuration: file modes, the store, certificates, upstream servers, the clock.
+import { X509Certificate } from 'node:crypto'
+import { accessSync, constants, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { findSecretFile } from '../config/secrets.ts'
+import type { Settings } from '../config/settings.ts'
+import { findStoreFile } from '../store/store-url.ts'
+import { type Probe, probeUpstreams } from './probe-upstreams.ts'
+
+export interface Finding {
+  readonly level: 'ok' | 'warning' | 'problem'
+  readonly area: string
+  readonly message: string
+  /** What to do about it. */
+  readonly advice?: string
+}
+
+export interface Machine {
+  readonly settings: Settings
+  readonly cwd: string
+  /** Why the store could not be read. */
+  readonly storeProblem: string | undefined
+}
+
+interface Examined extends Machine {
+  readonly probes: readonly Probe[]
+  readonly nowMs: number
+}
+
+type Found = readonly Omit<Finding, 'area'>[]
+
+interface Area {
+  readonly name: string
+  find(examined: Examined): Found
+  /** What to print without a finding. */
+  readonly ok: string
+}
+
+const AREAS: readonly Area[] = [
+  { name: 'files', find: checkModes, ok: 'secret files are private' },
+  { name: 'store', find: checkStore, ok: 'can be read and written' },
+  { name: 'certificates', find: checkCertificates, ok: 'none expires soon' },
+  { name: 'upstreams', find: checkUpstreams, ok: 'all can be reached' },
+  { name: 'clock', find: checkClock, ok: 'agrees with upstream servers and the store' },
+]
+
+export async function checkMachine(machine: Machine, nowMs = Date.now()): Promise<readonly Finding[]> {
+  const examined = { ...machine, probes: await probeUpstreams(machine.settings), nowMs }
+  return AREAS.flatMap(({ name: area, find, ok }): readonly Finding[] => {
+    const found = find(examined)
+    return found.length > 0 ? found.map((finding) => ({ ...finding, area })) : [{ level: 'ok', area, message: ok }]
+  })
+}
+
+interface NamedFile {
+  readonly name: string
+  readonly path: string
+}
+
+/** Others must not read a secret; the group of the server may. */
+const TOO_OPEN = 0o037
+
+function checkModes({ settings, cwd }: Examined): Found {
+  return listSecretFiles(settings, cwd).flatMap(({ name, path }): Found => {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (!found?.isFile() || (found.mode & TOO_OPEN) === 0) return []
+    const message = `${path} (${name}) can be read or written by others`
+    return [{ level: 'warning', message, advice: `chmod 600 ${path}` }]
+  })
+}
+
+function listSecretFiles({ values: { server, upstream, ssl, store }, entries }: Settings, cwd: string): NamedFile[] {
+  const files: readonly NamedFile[] = [
+    { name: 'server.jwt-secret-keyfile', path: server['jwt-secret-keyfile'] },
+    { name: 'upstream.multi-model-secret-keyfile', path: upstream['multi-model-secret-keyfile'] },
+    { name: 'upstream.service-keyfile', path: upstream['service-keyfile'] },
+    { name: 'ssl.key_file', path: ssl.key_file },
+    { name: 'ssl.keyfile', path: ssl.keyfile },
+    { name: 'store.url', path: findStoreFile(store.url) ?? '' },
+  ]
+  const folders: readonly NamedFile[] = [
+    { name: 'server.jwt-secret-folder', path: server['jwt-secret-folder'] },
+    { name: 'upstream.multi-model-secret-folder', path: upstream['multi-model-secret-folder'] },
+  ]
+  const referenced = entries.map((entry) => ({
+    name: `${entry.section}.${entry.key}`,
+    path: findSecretFile(entry, cwd) ?? '',
+  }))
+  return [...files, ...folders.flatMap(listFolder), ...referenced].filter(({ path }) => path !== '')
+}
+
+const listFolder = ({ name, path }: NamedFile): readonly NamedFile[] =>
+  path === '' ? [] : readdirSync(path).map((file) => ({ name, path: join(path, file) }))
+
+const LITTLE_SPACE_BYTES = 100_000_000
+const AS_OWNER = 'Run this as the user of the server, or change the owner of the folder.'
+
+function checkStore({ settings, storeProblem }: Examined): Found {
+  const { url } = settings.values.store
+  const file = findStoreFile(url)
+  if (storeProblem !== undefined) {
+    const advice = file === undefined ? 'Start the database server, or correct store.url.' : AS_OWNER
+    return [{ level: 'problem', message: storeProblem, advice }]
+  }
+  return file === undefined ? [] : checkStoreFolder(dirname(file))
+}
+
+function checkStoreFolder(folder: string): Found {
+  if (!isWritable(folder)) return [{ level: 'problem', message: `${folder} cannot be written`, advice: AS_OWNER }]
+  const { bavail, bsize } = statfsSync(folder)
+  const freeBytes = bavail * bsize
+  if (freeBytes > LITTLE_SPACE_BYTES) return []
+  const message = `${folder} has ${Math.floor(freeBytes / 1_000_000)} MB of free space`
+  return [{ level: 'warning', message, advice: 'Free some space, or move the store.' }]
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function checkCertificates({ settings: { values }, nowMs }: Examined): Found {
+  const hasTlsEndpoint = [...values.server.endpoint, ...values.admin.endpoint].some(({ kind }) => kind === 'ssl')
+  const files: readonly NamedFile[] = [
+    ...(values.ssl.enable ? [{ name: 'ssl.cert_file', path: values.ssl.cert_file }] : []),
+    ...(hasTlsEndpoint ? [{ name: 'ssl.keyfile', path: values.ssl.keyfile }] : []),
+  ]
+  return files.flatMap(({ name, path }) => checkValidity(name, new X509Certificate(readFileSync(path)), nowMs))
+}
+
+const SOON_MS = 30 * 86_400_000
+const RENEW = 'Renew it, then restart the server.'
+
+function checkValidity(name: string, { validFrom, validTo }: X509Certificate, nowMs: number): Found {
+  const [from, to] = [Date.parse(validFrom), Date.parse(validTo)]
+  const end = new Date(to).toISOString().slice(0, 10)
+  if (from > nowMs)
+    return [{ level: 'problem', message: `${name} is not valid yet`, advice: 'Check the clock of this machine.' }]
+  if (to <= nowMs) return [{ level: 'problem', message: `${name} expired on ${end}`, advice: RENEW }]
+  return to - nowMs > SOON_MS ? [] : [{ level: 'warning', message: `${name} expires on ${end}`, advice: RENEW }]
+}
+
+function checkUpstreams({ probes }: Examined): Found {
+  return probes.flatMap(({ option, url, error }): Found => {
+    if (error === undefined) return []
+    const message = `${option}: ${url} cannot be reached: ${error}`
+    return [{ level: 'problem', message, advice: `Start that server, or correct ${option}.` }]
+  })
+}
+
+/** Tokens live for minutes, so smaller differences do no harm. */
+const MAX_SKEW_SECONDS = 30
+const SYNCHRONISE = 'Synchronise the clocks (NTP). Tokens would expire too early or too late.'
+
+function checkClock({ settings, probes, nowMs }: Examined): Found {
+  const skewed = probes.flatMap(({ option, url, dateMs = nowMs }): Found => {
+    const seconds = Math.round((dateMs - nowMs) / 1000)
+    if (Math.abs(seconds) <= MAX_SKEW_SECONDS) return []
+    return [
+      { level: 'warning', message: `${option}: the clock of ${url} differs by ${seconds} s`, advice: SYNCHRONISE },
+    ]
+  })
+  const file = findStoreFile(settings.values.store.url)
+  const writtenMs = (file === undefined ? undefined : statSync(file, { throwIfNoEntry: false }))?.mtimeMs ?? nowMs
+  if (writtenMs - nowMs <= MAX_SKEW_SECONDS * 1000) return skewed
+  const message = 'the clock is behind: the store was written in the future'
+  return [...skewed, { level: 'problem', message, advice: 'Set the clock of this machine.' }]
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { checkMachine, type Finding } from '../../src/cli/machine-checks.ts'
+import { read } from '../config/given.ts'
+import { makeFolder } from '../support/scope.ts'
+
+const TLS = fileURLToPath(new URL('../fixtures/tls', import.meta.url))
+/** When the certificates of the fixtures expire. */
+const EXPIRY_MS = Date.parse('2126-10-22T02:52:18Z')
+const DAY_MS = 86_400_000
+
+const MEMORY = ['--store.url', 'sqlite::memory:']
+
+async function check(argv: readonly string[], nowMs?: number): Promise<readonly Finding[]> {
+  const { settings, problems } = read({ argv })
+  assert.deepEqual(problems, [])
+  return checkMachine({ settings, cwd: '/', storeProblem: undefined }, nowMs)
+}
+
+const inArea = (findings: readonly Finding[], name: string) => findings.filter(({ area }) => area === name)
+
+test('reports every area as ok if nothing is wrong', async () => {
+  const findings = await check(MEMORY)
+  assert.deepEqual(
+    findings.map(({ area, level }) => [area, level]),
+    ['files', 'store', 'certificates', 'upstreams', 'clock'].map((area) => [area, 'ok']),
+  )
+})
+
+test('warns about secret files that others can read, and says how to close them', async (t) => {
+  const folder = makeFolder(t)
+  mkdirSync(join(folder, 'tokens'))
+  for (const name of ['tokens/1', 'cookie', 'closed']) writeFileSync(join(folder, name), 'a-secret')
+  chmodSync(join(folder, 'closed'), 0o640)
+  const cookie = join(folder, 'cookie')
+  const { settings } = read({
+    argv: [
+      ...MEMORY,
+      '--server.jwt-secret-folder',
+      join(folder, 'tokens'),
+      '--upstream.multi-model-secret-keyfile',
+      join(folder, 'closed'),
+      `--chttpd_auth.secret=@file:${cookie}`,
+    ],
+    secrets: { [cookie]: 'a-secret' },
+  })
+  const findings = await checkMachine({ settings, cwd: '/', storeProblem: undefined })
+  assert.deepEqual(
+    inArea(findings, 'files').map(({ level, advice }) => [level, advice]),
+    [
+      ['warning', `chmod 600 ${join(folder, 'tokens/1')}`],
+      ['warning', `chmod 600 ${cookie}`],
+    ],
+  )
+})
+
+test('reports a store that cannot be read', async () => {
+  const { settings } = read({ argv: ['--store.url', 'postgres://u@127.0.0.1:1/x'] })
+  const findings = await checkMachine({ settings, cwd: '/', storeProblem: 'connect ECONNREFUSED' })
+  const [store] = inArea(findings, 'store')
+  assert.deepEqual([store?.level, store?.message], ['problem', 'connect ECONNREFUSED'])
+  assert.match(store?.advice ?? '', /Start the database server/)
+})
+
+const DOCUMENT_TLS = ['--ssl.enable', '--ssl.cert_file', `${TLS}/cert.pem`, '--ssl.key_file', `${TLS}/key.pem`]
+const ENDPOINT_TLS = ['--server.endpoint', 'ssl://127.0.0.1:0', '--ssl.keyfile', `${TLS}/both.pem`]
+
+const CERTIFICATES: Readonly<Record<string, readonly [argv: readonly string[], nowMs: number, expected: unknown]>> = {
+  'a certificate that is valid for long': [DOCUMENT_TLS, EXPIRY_MS - 31 * DAY_MS, ['ok', 'none expires soon']],
+  'a certificate that expires soon': [
+    DOCUMENT_TLS,
+    EXPIRY_MS - 29 * DAY_MS,
+    ['warning', 'ssl.cert_file expires on 2126-10-22'],
+  ],
+  'an expired certificate': [ENDPOINT_TLS, EXPIRY_MS + DAY_MS, ['problem', 'ssl.keyfile expired on 2126-10-22']],
+  'a certificate of the future': [ENDPOINT_TLS, Date.parse('2020-01-01'), ['problem', 'ssl.keyfile is not valid yet']],
+}
+
+for (const [name, [argv, nowMs, expected]] of Object.entries(CERTIFICATES)) {
+  test(`checks the dates of certificates: ${name}`, async () => {
+    const [found] = inArea(await check([...MEMORY, ...argv], nowMs), 'certificates')
+    assert.deepEqual([found?.level, found?.message], expected)
+  })
+}
+
+test('reports upstream servers that cannot be reached, and clocks that differ', async (t) => {
+  const date = new Date(Date.now() + 120_000).toUTCString()
+  const server = createServer((_, response) => response.writeHead(401, { date }).end())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const findings = await check([
+    ...MEMORY,
+    '--upstream.document',
+    `${url}, http://127.0.0.1:1`,
+    '--upstream.document-secret',
+    'a-secret',
+    '--services.shop',
+    `/shop ${url}`,
+  ])
+  assert.deepEqual(
+    inArea(findings, 'upstreams').map(({ message, advice }) => [message, advice]),
+    [
+      [
+        'upstream.document: http://127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
+        'Start that server, or correct upstream.document.',
+      ],
+    ],
+  )
+  const clock = inArea(findings, 'clock').map(({ level, message }) => `${level} ${message}`)
+  assert.equal(clock.length, 2)
+  assert.match(clock[0] ?? '', /^warning upstream\.document: the clock of http:\S+ differs by 1\d\d s$/)
+  assert.match(clock[1] ?? '', /^warning services\.shop: /)
+})
+
+test('reports a clock that is behind the store', async (t) => {
+  const file = join(makeFolder(t), 'cardea.db')
+  writeFileSync(file, '', { mode: 0o600 })
+  const future = new Date(Date.now() + 3_600_000)
+  utimesSync(file, future, future)
+  const [clock] = inArea(await check(['--store.url', `sqlite:${file}`]), 'clock')
+  assert.deepEqual([clock?.level, clock?.advice], ['problem', 'Set the clock of this machine.'])
+})
