@@ -10,6 +10,8 @@ import { splitFlags } from '../../src/config/flags.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'cardea-cli-'))
 after(() => rmSync(cwd, { recursive: true, force: true }))
+// the folder of the default store: check reports a missing one
+mkdirSync(join(cwd, 'data'))
 writeFileSync(join(cwd, 'good.ini'), '[chttpd]\nport = 1\n[chttpd_auth]\nsecret = hush\n[vendor]\na = 1\n', {
   mode: 0o600,
 })
