@@ -31,7 +31,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       if ('password' in password && password.password === '')
         throw new Refusal('password_refused', { about: NO_PASSWORD })
       const current = administration.accounts().get(name)
-      if (current && 'password' in password && (await isCurrent(parts, current, password.password, caller))) {
+      if (current && 'password' in password && (await isCurrent(parts, current, { ...password, caller }))) {
         return current.text
       }
       const text = await toStoredText(parts, password, caller)
@@ -69,8 +69,7 @@ function requireNewName(name: string, others: Iterable<string>): void {
 function isCurrent(
   { passwords }: AdministratorParts,
   current: AdministratorAccount,
-  password: string,
-  caller: Caller | undefined,
+  { password, caller }: { readonly password: string; readonly caller: Caller | undefined },
 ): Promise<boolean> {
   passwords.check({ password })
   return passwords.isSame(password, current.password, caller)

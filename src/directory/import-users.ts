@@ -76,7 +76,7 @@ async function planAll(parts: ImportParts, drafts: readonly UserDraft[], rules: 
     const found = await Promise.all(some.map(({ name }) => parts.store.findUser(name)))
     // one after the other: an import must not fill the queue for hashing
     for (const [index, draft] of some.entries()) {
-      plans.push(await plan(parts, draft, found[index], rules).catch(toRefused))
+      plans.push(await plan(parts, { draft, stored: found[index] }, rules).catch(toRefused))
     }
     // SQLite never waits: without this pause no other request would be served
     await yieldToEventLoop()
@@ -86,8 +86,7 @@ async function planAll(parts: ImportParts, drafts: readonly UserDraft[], rules: 
 
 async function plan(
   parts: ImportParts,
-  draft: UserDraft,
-  stored: Stored | undefined,
+  { draft, stored }: { readonly draft: UserDraft; readonly stored: Stored | undefined },
   { onTaken, toStored }: PlanRules,
 ): Promise<Plan> {
   requireDraft(parts, draft)

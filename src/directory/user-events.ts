@@ -15,7 +15,7 @@ export function recordUserChange(events: SecurityEvents, before: User | undefine
   const changed = before ? listChanged(before, after) : []
   if (!before) events.record('user.created', { subject })
   else if (changed.length > 0) events.record('user.changed', { subject, changed })
-  recordGrants(events, subject, before?.multiModel.grants ?? new Map(), after.multiModel.grants)
+  recordGrants(events, before, after)
   recordAccessTokens(events, before, after)
   if (before && after.sessionEpoch.generation > before.sessionEpoch.generation)
     events.record('session.revoked', { subject, reason: describeRevocation(changed) })
@@ -42,8 +42,10 @@ function describeRevocation(changed: readonly string[]): string {
   return changed.includes('active') ? 'user deactivated' : 'signed out by a request'
 }
 
-function recordGrants(events: SecurityEvents, subject: string, before: Grants, after: Grants): void {
-  const [old, now] = [toLevels(before), toLevels(after)]
+function recordGrants(events: SecurityEvents, before: User | undefined, after: User): void {
+  const subject = after.name
+  const old = toLevels(before?.multiModel.grants ?? new Map())
+  const now = toLevels(after.multiModel.grants)
   for (const [place, { database, collection, access }] of now) {
     const previous = old.get(place)?.access
     if (previous === undefined) events.record('grant.created', { subject, database, collection, access })
