@@ -3,7 +3,7 @@
  * printed. `…` in expected output stands for what differs from run to run; a line of `…` alone for any lines.
  */
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { start, stop } from '../support/process.ts'
 import type { Scope } from '../support/scope.ts'
@@ -112,16 +112,20 @@ function write(walk: Walk, { name, text }: Block): void {
   writeFileSync(join(walk.folder, name), fill(walk, text))
 }
 
-/** Into the file it names; lines for no file in particular are only checked. */
-async function configure(walk: Walk, block: RunBlock, options: FollowOptions): Promise<void> {
-  const text = fill(walk, block.text)
-  if (block.name.startsWith('couchdb')) return options.configureCouchdb?.(walk, text)
-  if (block.name.startsWith('example')) return // test/real/in-front.ts runs these two
-  if (block.name !== '') return appendFileSync(join(walk.folder, block.name), `\n${text}`)
-  writeFileSync(join(walk.folder, 'block.ini'), `${text}\n[admins]\nadmin = -pbkdf2-${'00'.repeat(20)},00,10\n`, {
-    mode: 0o600,
-  })
-  await runToEnd(walk, 'cardea config check --config block.ini', false)
+/** Adds to the file it names. Lines without a file are only checked; blocks named `example-…` are for test/real/. */
+async function configure(walk: Walk, { name, text: said }: RunBlock, options: FollowOptions): Promise<void> {
+  const text = fill(walk, said)
+  if (name.endsWith('.ini')) appendFileSync(join(walk.folder, name), `\n${text}`)
+  if (name.startsWith('couchdb')) await options.configureCouchdb?.(walk, text)
+  if (name === '') await checkConfiguration(walk, text)
+}
+
+async function checkConfiguration(walk: Walk, text: string): Promise<void> {
+  const file = join(walk.folder, 'block.ini')
+  writeFileSync(file, `${text}\n[admins]\nadmin = -pbkdf2-${'00'.repeat(20)},00,10\n`, { mode: 0o600 })
+  await runToEnd(walk, 'cardea config check --config block.ini --store.url sqlite::memory:', false)
+  // a later `--config .` would read it
+  rmSync(file)
   walk.printed = undefined
 }
 
