@@ -10,8 +10,8 @@ import { readMultiModelClaims, type UserClaims } from '../keys/multi-model-claim
 import { type KeyRing, verifyWithRing } from '../keys/ring.ts'
 import type { TokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
-import { ABSENT, type CredentialHandler, type Verdict } from './handler.ts'
-import { readBearerToken } from './issued-token.ts'
+import { ABSENT, type AcceptedCredential, type CredentialHandler, type Verdict } from './handler.ts'
+import { hasIssuedForm, readBearerToken } from './issued-token.ts'
 
 export interface BearerDeps {
   ring(): KeyRing
@@ -43,6 +43,31 @@ export function createBearerHandler(deps: BearerDeps): CredentialHandler {
       return typeof claims === 'string' ? refuse(claims) : checkClaims(claims, deps)
     },
   }
+}
+
+export interface IssuedTokenDeps extends BearerDeps {
+  readonly directory: BearerDeps['directory'] & Pick<Directory, 'isOpenedHere'>
+}
+
+/**
+ * For the document door: the verdict on a token that Cardea issued for a session; `undefined` for every other token.
+ * Superuser tokens, and tokens that another program signed with the secret, are not accepted there.
+ */
+export const createIssuedTokenCheck =
+  (deps: IssuedTokenDeps) =>
+  async (text: string): Promise<Verdict | undefined> => {
+    const claims = verifyCached(text, deps)
+    if (typeof claims === 'string' || !hasIssuedForm(claims)) return undefined
+    const verdict = await checkClaims(claims, deps)
+    if (verdict.kind === 'accepted') return isOpenedHere(verdict, deps) ? verdict : undefined
+    const detail = verdict.kind === 'refused' ? verdict.error.detail : undefined
+    const about = 'Token is no longer valid.'
+    return { kind: 'refused', error: new Refusal('token_refused', { about, ...(detail && { detail }) }) }
+  }
+
+function isOpenedHere({ identity, bearer }: AcceptedCredential, { directory }: IssuedTokenDeps): boolean {
+  if (!bearer?.session || identity.name === null || !('sessionEpoch' in identity)) return false
+  return directory.isOpenedHere(bearer.session.id, identity as Account, bearer.accessToken)
 }
 
 const refuse = (detail: string): Verdict => ({ kind: 'refused', error: new Refusal('token_refused', { detail }) })

@@ -35,6 +35,13 @@ export const toIssuedClaims = (token: IssuedToken): Claims => ({
   ...(token.session.foreignToken === undefined ? {} : { [FOREIGN_TOKEN]: token.session.foreignToken }),
 })
 
+/** Whether the claims are those of a session that was opened here with a credential. A program may have made them up. */
+export const hasIssuedForm = (claims: Claims): boolean =>
+  typeof findMember(claims, 'jti') === 'string' &&
+  typeof findMember(claims, GENERATION) === 'number' &&
+  findMember(claims, FOREIGN_TOKEN) === undefined &&
+  findMember(claims, 'allowed_paths') === undefined
+
 /** A token without all claims of a session was issued by another party. */
 export function readBearerToken(claims: Claims, { name, exp, iat, jti, allowedPaths }: UserClaims): BearerToken {
   const generation = findMember(claims, GENERATION)

@@ -16,14 +16,17 @@ export interface JwtDeps {
   rules(): Pick<DocumentClaimRules, 'required' | 'roles'>
   /** `false`: the user of this name was deactivated, or revoked everything issued until then. */
   isForeignTokenLive(token: { readonly name: string; readonly issuedAt: number | undefined }): Promise<boolean>
+  /** The verdict on a token that Cardea issued; `undefined` for every other one. */
+  findIssued(text: string): Promise<Verdict | undefined>
   readonly clock: Clock
 }
 
 const SCHEME = 'Bearer '
 
 /**
- * JWTs of another issuer, at the document door. The name and roles are those of the token; no user of that name needs
- * to exist. A Bearer header is accepted or rejected; the next handler is never asked.
+ * Bearer tokens at the document door: JWTs of another issuer, and tokens that Cardea issued at the multi-model door. The
+ * name and roles of the former are those of the token; no user of that name needs to exist. A Bearer header is accepted
+ * or rejected; the next handler is never asked.
  */
 export function createJwtHandler(deps: JwtDeps): CredentialHandler {
   const verifyCached = createVerifier(deps)
@@ -32,11 +35,16 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
     read(source) {
       const header = source.header('authorization') ?? ''
       if (!header.startsWith(SCHEME)) return ABSENT
-      const token = verifyCached(header.slice(SCHEME.length))
-      return token.kind === 'refused' ? refused(toTokenRefusal(token)) : checkClaims(token, deps)
+      const text = header.slice(SCHEME.length)
+      const token = verifyCached(text)
+      return token.kind === 'verified' ? checkClaims(token, deps) : checkIssued(text, token, deps)
     },
   }
 }
+
+/** A token that no key of this door verifies. No key verifies both kinds: two uses never share a secret. */
+const checkIssued = async (text: string, refusal: RefusedToken, { findIssued }: JwtDeps): Promise<Verdict> =>
+  (await findIssued(text)) ?? refused(toTokenRefusal(refusal))
 
 /** Remembers signatures that were verified. Claims are read again with every request. */
 function createVerifier({ keys, clock }: JwtDeps): (text: string) => VerifiedToken | RefusedToken {

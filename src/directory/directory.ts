@@ -146,6 +146,8 @@ export interface ForeignToken {
 export interface SessionOpening {
   /** Whether the session was opened with the password itself. */
   readonly hasPassword: boolean
+  /** The mark of the access token it was opened with. */
+  readonly accessToken?: string | undefined
 }
 
 export interface EndingSession extends EndedSession {
@@ -160,6 +162,11 @@ export interface SessionDirectory {
   createSession(account: Account, opening?: SessionOpening): Session
   /** When the session was opened with the password, in seconds; `undefined`: it was not. Does not check if it is live. */
   findPasswordTime(id: string, owner: SessionOwner): number | undefined
+  /**
+   * Whether the id proves that the session was opened here: with the access token of this mark, or without one with the
+   * password. A program that knows the secret of the tokens can make up ids, but no proof.
+   */
+  isOpenedHere(id: string, owner: SessionOwner, accessToken: string | undefined): boolean
   /** Also for a renewed session. A removed or inactive account has no live session. */
   isSessionLive(session: Session): Promise<boolean>
   /** Whether this node knows that this session, or all sessions of the token with this mark, were ended. */

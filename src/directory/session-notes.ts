@@ -90,6 +90,8 @@ const toRecord = (use: SessionUse, minute: number, earlier: SessionRecord | unde
   const createdAt = Math.min(use.createdAt, earlier?.createdAt ?? use.createdAt)
   return {
     ...use,
+    // a token may be used at the other door before the record of its session is written
+    door: earlier?.door ?? use.door,
     createdAt,
     seenAt: Math.max(minute, createdAt),
     // a use later in the same minute is not noted

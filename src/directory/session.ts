@@ -1,6 +1,6 @@
 /**
- * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened with the password proves
- * that, and shows when:
+ * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened here, with the password or
+ * with an access token, proves that, and shows when:
  *
  *     seconds since the epoch (4 bytes)  random (4 bytes)  MAC (8 bytes)
  *
@@ -66,24 +66,41 @@ export const toForeignMark = (name: string, facts: readonly unknown[]): string =
 /** An id without a proof. */
 export const createPlainId = (): string => randomBytes(ID_BYTES).toString('base64url')
 
-/** The id of a session opened with the password now. */
-export function createPasswordId(owner: SessionOwner, nowSeconds: number, key: Uint8Array): string {
+/** How a session was opened: with the password itself, or with the access token of this mark. */
+export type SessionProof = 'password' | { readonly accessToken: string }
+
+/** The id of a session opened now, which proves how. */
+export function createProvenId(
+  owner: SessionOwner,
+  proof: SessionProof,
+  { nowSeconds, key }: { readonly nowSeconds: number; readonly key: Uint8Array },
+): string {
   const head = randomBytes(HEAD_BYTES)
   head.writeUInt32BE(Math.min(nowSeconds, MAX_TIME))
-  return Buffer.concat([head, macOf(head, owner, key)]).toString('base64url')
+  return Buffer.concat([head, macOf(head, toLabel(owner, proof), key)]).toString('base64url')
 }
 
-/** When the session was opened with the password, in seconds; `undefined` if the id does not prove that it was. */
-export function findPasswordTime(id: string, owner: SessionOwner, key: Uint8Array): number | undefined {
+/** When the session was opened in this way, in seconds; `undefined` if the id does not prove that it was. */
+export function findOpeningTime(
+  id: string,
+  { owner, proof }: { readonly owner: SessionOwner; readonly proof: SessionProof },
+  key: Uint8Array,
+): number | undefined {
   const bytes = Buffer.from(id, 'base64url')
   if (bytes.length !== ID_BYTES) return undefined
   const head = bytes.subarray(0, HEAD_BYTES)
-  return isSameSecret(macOf(head, owner, key), bytes.subarray(HEAD_BYTES)) ? head.readUIntBE(0, TIME_BYTES) : undefined
+  const isProven = isSameSecret(macOf(head, toLabel(owner, proof), key), bytes.subarray(HEAD_BYTES))
+  return isProven ? head.readUIntBE(0, TIME_BYTES) : undefined
 }
 
-const macOf = (head: Uint8Array, { name, sessionEpoch }: SessionOwner, key: Uint8Array): Buffer =>
+function toLabel({ name, sessionEpoch: { generation } }: SessionOwner, proof: SessionProof): string {
+  if (proof === 'password') return `session:${generation}:${name}:`
+  return `access-token:${proof.accessToken}:${generation}:${name}:`
+}
+
+const macOf = (head: Uint8Array, label: string, key: Uint8Array): Buffer =>
   createHmac('sha256', key)
-    .update(`session:${sessionEpoch.generation}:${name}:`)
+    .update(label)
     .update(head)
     .digest()
     .subarray(0, ID_BYTES - HEAD_BYTES)

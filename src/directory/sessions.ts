@@ -1,10 +1,10 @@
 import { nowSeconds } from '../base/clock.ts'
 import type { ChangeTracker } from './change-tracker.ts'
 import type { DirectoryDeps } from './deps.ts'
-import type { AccountDirectory, ForeignToken, RevocationFeed, SessionDirectory } from './directory.ts'
+import type { AccountDirectory, ForeignToken, RevocationFeed, SessionDirectory, SessionOpening } from './directory.ts'
 import { type EndSessionParts, endSession } from './end-session.ts'
 import type { EndedSessions } from './ended-sessions.ts'
-import { createPasswordId, createPlainId, findPasswordTime, type Session } from './session.ts'
+import { createPlainId, createProvenId, findOpeningTime, type Session, type SessionProof } from './session.ts'
 import type { CachedUser, UserCache } from './user-cache.ts'
 
 interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, Pick<DirectoryDeps, 'ownKey'>, EndSessionParts {
@@ -15,18 +15,28 @@ interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, Pick<Direc
 export function createSessions(parts: SessionParts): SessionDirectory & RevocationFeed {
   const { ended, revocations, clock, ownKey } = parts
   return {
-    createSession(account, { hasPassword } = { hasPassword: false }) {
+    createSession(account, opening = { hasPassword: false }) {
       const issuedAt = nowSeconds(clock)
-      const id = hasPassword ? createPasswordId(account, issuedAt, ownKey()) : createPlainId()
+      const proof = toProof(opening)
+      const id = proof ? createProvenId(account, proof, { nowSeconds: issuedAt, key: ownKey() }) : createPlainId()
       return { id, name: account.name, generation: account.sessionEpoch.generation, issuedAt }
     },
-    findPasswordTime: (id, owner) => findPasswordTime(id, owner, ownKey()),
+    findPasswordTime: (id, owner) => findOpeningTime(id, { owner, proof: 'password' }, ownKey()),
+    isOpenedHere: (id, owner, accessToken) => {
+      const proof = accessToken === undefined ? 'password' : { accessToken }
+      return findOpeningTime(id, { owner, proof }, ownKey()) !== undefined
+    },
     isSessionLive: (session) => isSessionLive(parts, session),
     isSessionEnded: ended.has,
     isForeignTokenLive: (token) => isForeignTokenLive(parts, token),
     endSession: (session) => endSession(parts, session),
     onRevoked: revocations.add,
   }
+}
+
+const toProof = ({ hasPassword, accessToken }: SessionOpening): SessionProof | undefined => {
+  if (hasPassword) return 'password'
+  return accessToken === undefined ? undefined : { accessToken }
 }
 
 /** A session opened on another node a moment ago may depend on a change that is not known here yet. */

@@ -1,6 +1,7 @@
 // Builds the document door: its dialect, its credential handlers and its upstream.
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
+import { createIssuedTokenCheck } from '../auth/bearer.ts'
 import type { CredentialHandler } from '../auth/handler.ts'
 import { createJwtHandler } from '../auth/jwt.ts'
 import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
@@ -34,7 +35,7 @@ import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { mountAdminApi } from './admin-door.ts'
-import type { DoorParts } from './parts.ts'
+import { type DoorParts, toBearerDeps } from './parts.ts'
 import {
   toClaimRules,
   toDocumentDoorLimits,
@@ -166,6 +167,7 @@ function createHandlers(parts: DoorParts): readonly CredentialHandler[] {
       keys: jwtKeys.get,
       rules: claims.get,
       isForeignTokenLive: directory.isForeignTokenLive,
+      findIssued: createIssuedTokenCheck(toBearerDeps(parts)),
       clock: SYSTEM_CLOCK,
     }),
     createProxyHandler({

@@ -37,7 +37,7 @@ import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
 import { mountAdminApi } from './admin-door.ts'
 import type { Identify } from './gateway.ts'
-import { createRecorder, type DoorParts } from './parts.ts'
+import { createRecorder, type DoorParts, toBearerDeps, toIssuer } from './parts.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
 import { createMultiModelUpstream, createServiceUpstream, type Revalidation } from './upstream.ts'
 
@@ -118,8 +118,6 @@ const createSharedDeps = (parts: DoorParts, config: Live<Config>, settings: Live
   requirePassword: createRequirePassword(parts.passwordProof),
 })
 
-const toIssuer = (config: Config): string => config['multi-model'].name.toLowerCase()
-
 const toRecorder = ({ directory }: DoorParts, settings: Live<MultiModelSettings>): SessionRecorder =>
   createRecorder(directory, 'multi-model', () => settings.get().sessionTimeoutSeconds)
 
@@ -136,18 +134,10 @@ const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<Mu
   })
 
 function createCredentials(parts: DoorParts, signIns: SignInService, settings: Live<MultiModelSettings>) {
-  const { directory, tokenSecrets, liveConfig } = parts
+  const { liveConfig } = parts
   const knowsUsers = () => settings.get().role === 'single'
   return createAuthenticate({
-    bearer: createBearerHandler({
-      directory,
-      ring: tokenSecrets.ring.get,
-      cache: tokenSecrets.cache,
-      issuer: toIssuer(liveConfig.get().settings.values),
-      knowsUsers,
-      maxLifetimeSeconds: () => settings.get().maxLifetimeSeconds,
-      clock: SYSTEM_CLOCK,
-    }),
+    bearer: createBearerHandler(toBearerDeps(parts)),
     basic: createBasicHandler(MULTI_MODEL_BASIC, signIns.check),
     knowsUsers,
     observer: createSignInObserver(liveConfig.events, toRecorder(parts, settings)),

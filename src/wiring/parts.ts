@@ -1,5 +1,7 @@
 // The parts that the doors share: the directory, one sign-in, one set of limits, the session secrets.
+import { type AccessTokenDeps, toBasicResult, verifyPasswordOrToken } from '../auth/access-token.ts'
 import type { PasswordCheck } from '../auth/basic.ts'
+import type { IssuedTokenDeps } from '../auth/bearer.ts'
 import type { CredentialSource } from '../auth/handler.ts'
 import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
 import { shareFailures } from '../auth/limits/share.ts'
@@ -16,6 +18,7 @@ import { createSignIn, type DoorSignIn } from '../auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import type { Config } from '../config/options.ts'
 import { createBrowserSessions } from '../dialects/admin-api/browser-sessions.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
 import type { AdminSessions } from '../dialects/admin-api/session.ts'
@@ -87,7 +90,7 @@ export function createDoorParts(opened: OpenedParts): DoorParts {
   return {
     ...opened,
     signIn,
-    check: (name, password, source) => signIn({ name, password, source, handler: DOCUMENT_BASIC.name }),
+    check: createDocumentCheck({ directory, signIn, clock: SYSTEM_CLOCK }),
     cookieSecrets,
     sessionSettings,
     cookies: createCookieSessions({ ...opened, cookieSecrets, sessionSettings, jwtKeys }),
@@ -102,6 +105,27 @@ export function createDoorParts(opened: OpenedParts): DoorParts {
     jwtKeys,
   }
 }
+
+/** At the document door an access token needs its user's name beside it. */
+const createDocumentCheck =
+  (deps: AccessTokenDeps): PasswordCheck =>
+  async (name, password, source) => {
+    const given = { name, password, source, handler: DOCUMENT_BASIC.name }
+    return name === '' ? deps.signIn(given) : toBasicResult(await verifyPasswordOrToken(deps, given))
+  }
+
+export const toIssuer = (config: Config): string => config['multi-model'].name.toLowerCase()
+
+/** How tokens of the multi-model door are verified, at both doors. */
+export const toBearerDeps = ({ directory, tokenSecrets, liveConfig }: OpenedParts): IssuedTokenDeps => ({
+  directory,
+  ring: tokenSecrets.ring.get,
+  cache: tokenSecrets.cache,
+  issuer: toIssuer(liveConfig.get().settings.values),
+  knowsUsers: () => liveConfig.get().settings.values.server.role === 'single',
+  maxLifetimeSeconds: () => liveConfig.get().settings.values.chttpd_auth.max_lifetime,
+  clock: SYSTEM_CLOCK,
+})
 
 type CookieParts = OpenedParts & Pick<DoorParts, 'cookieSecrets' | 'sessionSettings' | 'jwtKeys'>
 

@@ -1,17 +1,16 @@
 // Sign-in at the multi-model door: with a password or an access token, for one request or for a token.
+import { type Given, toBasicResult, type Verified, verifyPasswordOrToken } from '../../auth/access-token.ts'
 import type { PasswordCheck } from '../../auth/basic.ts'
-import type { AcceptedCredential, CredentialSource } from '../../auth/handler.ts'
+import type { CredentialSource } from '../../auth/handler.ts'
 import { type IssuedToken, toIssuedClaims } from '../../auth/issued-token.ts'
 import type { SessionRecorder } from '../../auth/record-sessions.ts'
-import type { Attempt, DoorSignIn } from '../../auth/sign-in.ts'
+import type { DoorSignIn } from '../../auth/sign-in.ts'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
-import { findActiveToken, findTokenUser, toTokenMark } from '../../directory/access-token.ts'
-import type { Account } from '../../directory/account.ts'
+import { toTokenMark } from '../../directory/access-token.ts'
 import type { AccountDirectory, SessionDirectory, SessionList } from '../../directory/directory.ts'
 import type { BearerToken } from '../../directory/identity.ts'
 import { type Session, toForeignMark } from '../../directory/session.ts'
-import { type AccessToken, checkName } from '../../directory/user.ts'
 import { type KeyRing, signWithRing } from '../../keys/ring.ts'
 import type { OriginFields } from '../../observe/security-event-table.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
@@ -71,7 +70,7 @@ export const createSignInService = (deps: SignInDeps): SignInService => ({
     const maxAgeMs = deps.basicAgeMs()
     const age = maxAgeMs === undefined ? {} : { maxAgeMs }
     const verified = await verify(deps, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
-    return verified?.token ? toAccepted(verified.account, verified.token) : verified?.account
+    return toBasicResult(verified)
   },
   isPassword: async (name, password, source) =>
     (await verify(deps, { name, password, source, handler: CHECK_ENDPOINT, isWithoutCode: true })) !== undefined,
@@ -99,33 +98,9 @@ export const createSignInService = (deps: SignInDeps): SignInService => ({
 const SIGN_IN_ENDPOINT = '_open/auth'
 const CHECK_ENDPOINT = '_api/user'
 
-interface Verified {
-  readonly account: Account
-  /** The access token that was sent in place of the password. */
-  readonly token: AccessToken | undefined
-}
-
-const toAccepted = (identity: Account, token: AccessToken): AcceptedCredential => ({
-  kind: 'accepted',
-  identity,
-  accessToken: { mark: toTokenMark(token), validUntil: token.validUntil },
-})
-
-interface Given extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode' | 'handler'> {
-  readonly source: CredentialSource
-}
-
 async function verify(deps: SignInDeps, given: Given): Promise<Verified | undefined> {
-  const byToken = await findByToken(deps, given)
-  // without a second factor the token is enough: checking it as a password would cost a hash and count a failure
-  if (byToken && byToken.account.totp === undefined) return byToken
-  // a wrong token and an impossible name are failures like any other, and count for the limits of the peer
-  const name = byToken?.account.name ?? (given.name || (findTokenUser(given.password) ?? ''))
-  const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(deps.clock)) !== undefined
   try {
-    const account = await deps.signIn({ ...given, name, ...(byToken ? { isProven } : {}) })
-    const isNamed = byToken !== undefined || given.name !== ''
-    return account && isNamed ? { account, token: byToken?.token } : undefined
+    return await verifyPasswordOrToken(deps, given)
   } catch (error) {
     if (error instanceof Refusal && LOOKS_WRONG.has(error.code)) return undefined
     throw error
@@ -135,31 +110,19 @@ async function verify(deps: SignInDeps, given: Given): Promise<Verified | undefi
 /** At this door these look like a wrong password. */
 const LOOKS_WRONG: ReadonlySet<string> = new Set(['account_locked', 'iterations_too_low', 'iterations_too_high'])
 
-/** An access token in place of the password. The name may be empty. A user with a second factor needs its code too. */
-async function findByToken(
-  { directory, clock }: SignInDeps,
-  { name, password }: Pick<Given, 'name' | 'password'>,
-): Promise<Verified | undefined> {
-  const user = findTokenUser(password)
-  if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
-  const account = await directory.findAccount(user)
-  if (!account || account.isAdmin) return undefined
-  const token = findActiveToken(account, password, nowSeconds(clock))
-  return token && { account, token }
-}
-
 interface Opening {
   readonly lifetimeSeconds: number
   readonly source: CredentialSource
 }
 
 function openSession(deps: SignInDeps, { account, token }: Verified, { lifetimeSeconds, source }: Opening): string {
-  const session = deps.directory.createSession(account, { hasPassword: token === undefined })
+  const accessToken = token && toTokenMark(token)
+  const session = deps.directory.createSession(account, { hasPassword: token === undefined, accessToken })
   const jwt = issueToken(deps, {
     session,
     lifetimeSeconds,
     renewableUntil: limitRenewal(deps, token?.validUntil, session.issuedAt),
-    accessToken: token && toTokenMark(token),
+    accessToken,
     allowedPaths: undefined,
   })
   const expiresAt = nowSeconds(deps.clock) + lifetimeSeconds

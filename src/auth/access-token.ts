@@ -1,0 +1,57 @@
+// An access token in place of the password: in Basic at both doors, and at the sign-in of the multi-model door.
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { findActiveToken, findTokenUser, toTokenMark } from '../directory/access-token.ts'
+import type { Account } from '../directory/account.ts'
+import type { AccountDirectory } from '../directory/directory.ts'
+import { type AccessToken, checkName } from '../directory/user.ts'
+import type { AcceptedCredential, CredentialSource } from './handler.ts'
+import type { Attempt, DoorSignIn } from './sign-in.ts'
+
+export interface AccessTokenDeps {
+  readonly directory: Pick<AccountDirectory, 'findAccount'>
+  readonly signIn: DoorSignIn
+  readonly clock: Clock
+}
+
+export interface Given extends Pick<Attempt, 'name' | 'password' | 'code' | 'maxAgeMs' | 'isWithoutCode' | 'handler'> {
+  readonly source: CredentialSource
+}
+
+export interface Verified {
+  readonly account: Account
+  /** The access token that was sent in place of the password. */
+  readonly token: AccessToken | undefined
+}
+
+/** Verifies a password or an access token. With an access token the name may be empty. */
+export async function verifyPasswordOrToken(deps: AccessTokenDeps, given: Given): Promise<Verified | undefined> {
+  const byToken = await findByToken(deps, given)
+  // without a second factor the token is enough: checking it as a password would cost a hash and count a failure
+  if (byToken && byToken.account.totp === undefined) return byToken
+  // a wrong token and an impossible name are failures like any other, and count for the limits of the peer
+  const name = byToken?.account.name ?? (given.name || (findTokenUser(given.password) ?? ''))
+  const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(deps.clock)) !== undefined
+  const account = await deps.signIn({ ...given, name, ...(byToken ? { isProven } : {}) })
+  const isNamed = byToken !== undefined || given.name !== ''
+  return account && isNamed ? { account, token: byToken?.token } : undefined
+}
+
+/** A user with a second factor needs its code too. */
+async function findByToken(
+  { directory, clock }: AccessTokenDeps,
+  { name, password }: Pick<Given, 'name' | 'password'>,
+): Promise<Verified | undefined> {
+  const user = findTokenUser(password)
+  if (user === undefined || (name !== '' && name !== user) || checkName(user) !== undefined) return undefined
+  const account = await directory.findAccount(user)
+  if (!account || account.isAdmin) return undefined
+  const token = findActiveToken(account, password, nowSeconds(clock))
+  return token && { account, token }
+}
+
+/** What a Basic handler makes of it. */
+export function toBasicResult(verified: Verified | undefined): Account | AcceptedCredential | undefined {
+  if (!verified?.token) return verified?.account
+  const { account: identity, token } = verified
+  return { kind: 'accepted', identity, accessToken: { mark: toTokenMark(token), validUntil: token.validUntil } }
+}
