@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { echo, openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
+import { echo, openTestDoor } from './bare-door.ts'
 
 interface Row {
   readonly name: string

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Refusal } from '../../src/base/errors.ts'
 import type { Dialect } from '../../src/http/request-context.ts'
-import { openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
+import { openTestDoor } from './bare-door.ts'
 
 /** Puts its own name in every response, so that a test sees which dialect handled the request. */
 const GUEST: Dialect = {

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { RequestContext } from '../../src/http/request-context.ts'
-import { echo, openTestDoor } from '../support/door.ts'
 import { request, sendRaw } from '../support/raw.ts'
+import { echo, openTestDoor } from './bare-door.ts'
 
 test('sends 100 Continue when the body is read', async (t) => {
   const door = await openTestDoor(t)

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Route } from '../../src/http/request-context.ts'
 import { loadUnacknowledged } from '../../src/http/slow-clients.ts'
-import { openTestDoor } from '../support/door.ts'
 import { request } from '../support/raw.ts'
+import { openTestDoor } from './bare-door.ts'
 
 const LENGTH = 64 << 20
 

@@ -29,11 +29,11 @@ interface Row {
 
 const ROWS: Row[] = [
   {
-    name: 'nobody speaks for the client',
+    name: 'no proxy header: the peer is the client',
     expect: { address: '127.0.0.1', scheme: 'http', host: 'here', isTrusted: true },
   },
   {
-    name: 'a stranger speaks for nobody',
+    name: 'headers of an untrusted peer are ignored',
     peer: '192.0.2.1',
     headers: {
       'x-forwarded-for': '1.2.3.4',
@@ -80,7 +80,7 @@ const ROWS: Row[] = [
     headers: { 'x-forwarded-proto': 'https, http' },
     expect: { scheme: 'http' },
   },
-  { name: 'a scheme nobody knows', headers: { 'x-forwarded-proto': 'gopher' }, expect: { scheme: 'http' } },
+  { name: 'an unknown scheme', headers: { 'x-forwarded-proto': 'gopher' }, expect: { scheme: 'http' } },
   { name: 'ssl on', headers: { 'x-forwarded-ssl': 'on' }, expect: { scheme: 'https' } },
   { name: 'the host', headers: { 'x-forwarded-host': 'a.example, b.example' }, expect: { host: 'b.example' } },
   {
@@ -124,7 +124,7 @@ const ROWS: Row[] = [
     expect: { address: '203.0.113.7', isUnixSocket: true },
   },
   {
-    name: 'a Unix socket nobody trusts',
+    name: 'an untrusted Unix socket',
     peer: undefined,
     rules: { trustsUnixSockets: false },
     headers: { 'x-forwarded-for': '203.0.113.7' },

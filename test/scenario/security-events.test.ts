@@ -89,7 +89,7 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    name: 'a wrong password in the body, with the reason the client is not told',
+    name: 'a wrong password in the body, with the reason that the client does not see',
     send: post('/_session', { name: 'jo', password: 'wrong' }),
     status: 401,
     events: [

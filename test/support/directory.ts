@@ -33,7 +33,7 @@ export function createTestClock(): TestClock {
   }
 }
 
-/** Longer than any test: nothing is heard of but by `catchUp`. */
+/** Longer than any test: changes arrive only by `catchUp`. */
 const NEVER_MS = 3_600_000
 
 export interface TestNodeOptions {
@@ -41,22 +41,22 @@ export interface TestNodeOptions {
   readonly url?: string
   readonly settings?: Partial<DirectorySettings>
   readonly clock?: Clock
-  /** Left out: never by itself. */
+  /** Never by itself unless given. */
   readonly pollMs?: number
   readonly events?: SecurityEvents
 }
 
 export interface TestNode {
   readonly directory: Directory
-  /** The store itself, whether or not the line to it is cut. */
+  /** The store itself, reachable also after `cut`. */
   readonly store: Store
   readonly clock: Clock
-  /** From now on the directory reaches the store no more. */
+  /** From now on the store is unreachable for the directory. */
   cut(): void
   mend(): void
-  /** From now on the store answers nothing at all, until the line is mended. */
+  /** From now on the store does not respond, until `mend`. */
   hang(): void
-  /** Questions put to the store since the last time. */
+  /** Calls of the store since the last time. */
   countQuestions(): number
   close(): Promise<void>
 }
@@ -104,7 +104,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
 
 const EPOCHS = '[admins] sessions'
 
-/** The administrators of the store alone: here there are no files. */
+/** Only the administrators of the store: there are no configuration files. */
 async function createAdministration(store: Store): Promise<Administration> {
   const read = ({ settings, sequence }: SettingList) => {
     const admins = settings.filter(({ section }) => section === 'admins')
@@ -135,7 +135,7 @@ async function createAdministration(store: Store): Promise<Administration> {
   }
 }
 
-/** The store behind a line that can be cut. */
+/** A store that can be made unreachable. */
 function createLine(store: Store) {
   let isCut = false
   let silence: PromiseWithResolvers<void> | undefined
@@ -173,7 +173,7 @@ function createLine(store: Store) {
   }
 }
 
-/** Says whether something was refused with this code. */
+/** Whether an error is a refusal with this code. */
 export const isRefused =
   (code: Refusal['code']) =>
   (error: unknown): boolean =>

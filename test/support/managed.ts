@@ -18,10 +18,10 @@ secret = a-secret-of-cookies
 admin = ${ADMIN_PASSWORD}
 `
 
-/** What commands print, for whoever looks for what must not be there. */
+/** A folder with a configuration, and the commands that run there. */
 export interface Managed {
   readonly folder: string
-  /** Everything any process of this folder has printed, and every argument it was given. */
+  /** Everything that processes of this folder printed, and all their arguments. */
   readonly traces: string[]
   /** `cardea …` with the configuration of this folder. */
   cardea(args: readonly string[], input?: string): Promise<CommandResult>

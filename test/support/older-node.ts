@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ROOT } from './process.ts'
 
-/** The version Cardea asks for. */
+/** The version Cardea requires. */
 export const NEEDED: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node.slice(2)
 
 const versionOf = (node: string): string => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1)
@@ -13,10 +13,10 @@ const numberOf = (version: string): number => {
   return major * 1000 + minor
 }
 
-/** Says that it is older, and is not. Only what it starts knows its real version. */
+/** Makes this Node report an older version; processes it starts report the real one. */
 const PRETENDER = 'Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.0.0"}})'
 
-/** The Node of this machine where it is too old for Cardea, else this one in its place. */
+/** A Node of this machine that is too old for Cardea, or this one with a wrong version. */
 function findOlder(): { readonly command: readonly string[]; readonly version: string } {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     const node = join(folder, 'node')

@@ -9,9 +9,9 @@ import type { Scope } from './scope.ts'
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const CARDEA = join(ROOT, 'bin', 'cardea')
 
-/** Any free ports: what every test that serves gives. */
+/** Any free ports, for tests that start a server. */
 export const FREE_PORTS = ['--chttpd.port', '0', '--server.endpoint', 'tcp://127.0.0.1:0']
-/** Nothing on disk, and hashes that cost nothing. */
+/** Nothing on disk, and cheap hashes. */
 export const IN_MEMORY = [...FREE_PORTS, '--store.url', 'sqlite::memory:', '--chttpd_auth.iterations', '1']
 
 export interface StartOptions {
@@ -19,15 +19,15 @@ export interface StartOptions {
   readonly command?: readonly string[]
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
-  /** It starts others that would outlive it: they get a group of their own, which is ended whole. */
+  /** The process starts others: all get a process group, which is killed as a whole. */
   readonly hasFamily?: true
-  /** What it finds on standard input; nothing at all unless given. */
+  /** Standard input; closed unless given. */
   readonly input?: string
   /** An open file the process finds as /dev/fd/3. */
   readonly file?: number
 }
 
-/** For the environment of a process: it gets this signal just when the program behind its first lines is loaded. */
+/** Environment that makes a process send itself this signal while it loads its program. */
 export function signalWhileLoading(signal: NodeJS.Signals): Record<string, string> {
   const program = `import { registerHooks } from 'node:module'
     registerHooks({ load(url, context, next) {
@@ -46,18 +46,18 @@ export interface Started {
   readonly child: ChildProcess
   readonly stdout: () => string
   readonly stderr: () => string
-  /** How it ended, once everybody who could write to its output has. */
+  /** The exit code or signal, after all of its output was read. */
   readonly ended: Promise<Ending>
-  /** Waits until the output, both streams, has this; fails when it ends before. */
+  /** Waits until either output stream matches; rejects if the process ends before. */
   says(pattern: RegExp): Promise<RegExpExecArray>
-  /** Waits for open doors. */
+  /** Waits until the server listens. */
   doors(): Promise<{ readonly document: string; readonly multiModel: string }>
 }
 
-/** Only what a process of ours needs: nothing of the one who runs the tests may change a result. */
+/** No variable of the person who runs the tests may change a result. */
 export const bareEnvironment = (): Record<string, string> => ({ PATH: process.env['PATH'] ?? '', HOME: tmpdir() })
 
-/** Starts a process that cannot outlive the scope. */
+/** Starts a process, killed with its scope. */
 export function start(scope: Scope, args: readonly string[], options: StartOptions = {}): Started {
   const [program = '', ...first] = options.command ?? [process.execPath, CARDEA]
   const child = spawn(program, [...first, ...args], {
@@ -132,14 +132,14 @@ function waitFor(
   })
 }
 
-/** Runs to the end. */
+/** Runs a process to its end. */
 export async function run(scope: Scope, args: readonly string[], options: StartOptions = {}) {
   const started = start(scope, args, options)
   const ending = await started.ended
   return { ...ending, stdout: started.stdout(), stderr: started.stderr() }
 }
 
-/** Ends it the polite way, and wants it to end well. */
+/** Stops the process with SIGTERM and expects exit code 0. */
 export async function stop({ child, ended, stderr }: Started): Promise<void> {
   child.kill('SIGTERM')
   const { code, signal } = await ended

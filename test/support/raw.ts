@@ -4,7 +4,7 @@ export interface RawAnswer {
   readonly status: number
   readonly head: string
   readonly body: string
-  /** Everything that came until the server closed, or until the wait was over. */
+  /** Everything received until the server closed or the wait ended. */
   readonly text: string
   readonly isClosed: boolean
 }

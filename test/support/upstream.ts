@@ -18,7 +18,7 @@ import type { AnyOptions } from './server.ts'
 export const UPSTREAM_SECRET = 'a-secret-the-document-upstream-shares'
 export const MULTI_MODEL_SECRET = 'a-secret-of-the-multi-model-upstream'
 
-/** A request as a server behind Cardea saw it. */
+/** A request as the upstream received it. */
 export interface Seen {
   readonly method: string
   readonly url: string
@@ -43,7 +43,7 @@ const answerOk: Handle = (_request, response) => {
   response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"ok":true}')
 }
 
-/** A server that notes what it is asked, whole, and then answers. */
+/** A server that records every request with its body and then responds. */
 export function openBackend(scope: Scope, handle: Handle = answerOk): Promise<Backend> {
   const seen: Seen[] = []
   return openServer(
@@ -62,7 +62,7 @@ export function openBackend(scope: Scope, handle: Handle = answerOk): Promise<Ba
   )
 }
 
-/** A server that does as it is told, from the head on. */
+/** A server with a listener of the test's own, which gets the request before its body. */
 export async function openServer(
   scope: Scope,
   listener: RequestListener,
@@ -100,7 +100,7 @@ export function beforeMultiModel(scope: Scope, ...urls: readonly string[]): AnyO
   }
 }
 
-/** The claims of a token signed under this secret; throws where it is not. */
+/** The claims of a token; throws unless it is signed with this secret. */
 export function openToken(authorization: string | undefined, secret: string): Record<string, unknown> {
   const [, text = ''] = /^bearer (.*)$/i.exec(authorization ?? '') ?? []
   const [head = '', payload = '', signature] = text.split('.')
@@ -109,21 +109,21 @@ export function openToken(authorization: string | undefined, secret: string): Re
   return JSON.parse(Buffer.from(payload, 'base64url').toString())
 }
 
-/** A server whose answers begin and never end. */
+/** A server whose responses begin and never end. */
 export const openFeeds = (scope: Scope): Promise<Backend> =>
   openServer(scope, (_request, response) => {
     response.writeHead(200).write('{"seq":1}\n')
   })
 
-/** A stream of somebody's, seen from the client. */
+/** An open stream, seen from the client. */
 export interface Open {
-  /** How it ended. */
+  /** `complete` or `broken`. */
   readonly ended: Promise<string>
   isOpen(): boolean
   close(): void
 }
 
-/** Asks, and waits until an answer has begun. */
+/** Sends a request and waits until the response has begun. */
 export async function openStream(base: string, path: string, headers: Record<string, string>): Promise<Open> {
   const { hostname, port } = new URL(base)
   const request = httpRequest({ hostname, port, path, headers, agent: false })
@@ -136,7 +136,7 @@ export async function openStream(base: string, path: string, headers: Record<str
       how ??= word
       resolve(how)
     }
-    response.on('error', end('broken')).on('end', end('politely')).on('close', end('broken')).resume()
+    response.on('error', end('broken')).on('end', end('complete')).on('close', end('broken')).resume()
   })
   return { ended, isOpen: () => how === undefined, close: () => request.destroy() }
 }

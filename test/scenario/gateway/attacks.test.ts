@@ -130,14 +130,14 @@ test('CVE-2017-12636, CVE-2018-8007, CVE-2018-11769, CVE-2018-17188: no spelling
   const before = await look()
   for (const name of DANGEROUS) {
     assert.equal((await ask('PUT', name, '"http://127.0.0.1:1/"')).status, 403, name)
-    // a section nobody knows is kept for whoever reads it, and means nothing
+    // an unknown section is stored and has no effect
     for (const path of spell(name)) assert.ok((await ask('PUT', path, '"http://127.0.0.1:1/"')).status < 500, path)
   }
   for (const value of ['debug\\n[admins]\\neve = pw', 'debug\\r\\n[upstream]\\ndocument = http://127.0.0.1:1/'])
     assert.equal((await ask('PUT', 'log/level', `"${value}"`)).status, 400, value)
   assert.equal((await plain.cardea.reload()).isApplied, true)
   assert.deepEqual(await look(), before)
-  assert.equal((await send(plain.document, { path: '/_all_dbs', headers: ADMIN })).status, 200, 'nobody is asked')
+  assert.equal((await send(plain.document, { path: '/_all_dbs', headers: ADMIN })).status, 200, 'answered by Cardea')
   const eve = { Authorization: basic('eve', 'pw') }
   assert.equal((await send(plain.document, { path: '/_session', headers: eve })).status, 401)
 })
@@ -197,7 +197,7 @@ test('CVE-2021-25940: no credential from before a password change is accepted', 
   assert.deepEqual(await attempt('multiModel', { path: '/_api/version', headers: token }, own), [401, 0])
   const seen = backend.seen.length
   await send(own.document, { path: '/db', headers: cookie })
-  assert.equal(backend.seen[seen]?.header('authorization'), undefined, 'a cookie that is over is nobody’s')
+  assert.equal(backend.seen[seen]?.header('authorization'), undefined, 'an ended cookie is anonymous')
 })
 
 test('CVE-2021-25939: no client chooses an address the server connects to', async () => {

@@ -21,7 +21,7 @@ const makeUser = async (base: string, name: string, password: string, database: 
   })
 }
 
-/** One Cardea behind another: the inner one verifies what it is told as the database would. */
+/** One Cardea behind another: the inner one verifies the identity as the database would. */
 test('an inner Cardea accepts the identity sent by the outer one, and no other', async (t) => {
   const folder = makeFolder(t)
   writeFileSync(join(folder, 'secret'), SHARED)
@@ -41,7 +41,7 @@ test('an inner Cardea accepts the identity sent by the outer one, and no other',
     return [answer.status, JSON.parse(answer.body).result ?? JSON.parse(answer.body).errorNum]
   }
   assert.deepEqual(await ask(ADMIN), [200, ['_system', 'books']])
-  // known to both: the inner one lets nobody into its system database without a grant
+  // known to both: the inner one requires a grant for its system database
   assert.deepEqual(await ask({ Authorization: basic('ada', 'outer') }), [401, 11])
   const books = await send(outer.multiModel, {
     path: '/_db/_system/_api/database/current',

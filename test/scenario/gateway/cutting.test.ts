@@ -99,7 +99,7 @@ test('a revoked token, a deactivated user and an expired token cut streams at th
   assert.equal(await second.ended, 'broken')
 })
 
-/** Streams at the multi-model door, and somebody with the right to open them. */
+/** Streams at the multi-model door, and a user who may open them. */
 async function openWithAda(t: TestContext) {
   const backend = await openFeeds(t)
   const services = { services: { ledger: `/ledger ${backend.url} required` } }

@@ -25,7 +25,7 @@ interface Told {
   has(part: string): Promise<void>
 }
 
-/** A server that hears bytes, and says what it is told. */
+/** A server that records the bytes it receives and writes what the test gives it. */
 async function openTold(scope: Scope, onData: (socket: Socket, text: string) => void): Promise<Told> {
   let text = ''
   const sockets = new Set<Socket>()
@@ -57,7 +57,7 @@ async function openTold(scope: Scope, onData: (socket: Socket, text: string) => 
 
 const portOf = (url: string) => Number(new URL(url).port)
 
-/** A client that sends a head, and the rest when it is told to. */
+/** A client that sends a head, and the rest when the test says so. */
 function openClient(scope: Scope, base: string, ...lines: string[]) {
   const socket = connect({ host: '127.0.0.1', port: portOf(base) })
   scope.after(() => socket.destroy())

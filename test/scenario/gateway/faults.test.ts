@@ -27,7 +27,7 @@ async function openRaw(scope: Scope, onConnection: (socket: Socket) => void): Pr
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** An address nobody listens on. */
+/** An address without a listener. */
 async function findClosed(): Promise<string> {
   const server = createTcpServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -45,7 +45,7 @@ const GARBAGE: readonly (readonly [name: string, bytes: string])[] = [
   ['length and chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
   ['a folded header', 'HTTP/1.1 200 OK\r\nX-A: b\r\n c\r\nContent-Length: 0\r\n\r\n'],
   ['a zero byte', 'HTTP/1.1 200 OK\r\nX-A: b\0\r\nContent-Length: 0\r\n\r\n'],
-  ['an upgrade nobody asked for', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
+  ['an upgrade that was not requested', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
   ['headers without end', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`],
   ['nothing at all', ''],
 ]

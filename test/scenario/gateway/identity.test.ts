@@ -57,19 +57,19 @@ test('tokens for upstreams and /_gate expire with the credential of the client',
     jwt_keys: { 'hmac:_default': Buffer.from(secret).toString('base64') },
   })
   const ends = [now() + 3600, now() + 30, now() + 40, now() + 3600]
-  const told: unknown[][] = []
+  const expiries: unknown[][] = []
   for (const exp of ends) {
     const headers = { Authorization: `Bearer ${makeToken({ sub: 'ada', exp }, { secret })}` }
     await send(front.document, { path: '/db/doc', headers })
     const gate = await send(front.document, { path: '/_gate', headers })
     const claims = openToken(backend.seen.at(-1)?.header('authorization'), UPSTREAM_SECRET)
-    told.push([claims['exp'], readClaims(gate.headers['x-auth-token'])['exp']])
+    expiries.push([claims['exp'], readClaims(gate.headers['x-auth-token'])['exp']])
   }
-  assert.deepEqual(told.slice(1, 3), [
+  assert.deepEqual(expiries.slice(1, 3), [
     [ends[1], ends[1]],
     [ends[2], ends[2]],
   ])
-  for (const exp of [...(told[0] ?? []), ...(told[3] ?? [])]) assert.ok(Number(exp) > now() + 200, String(exp))
+  for (const exp of [...(expiries[0] ?? []), ...(expiries[3] ?? [])]) assert.ok(Number(exp) > now() + 200, String(exp))
 })
 
 test('an administrator is an administrator at the upstream', async (t) => {
@@ -164,9 +164,9 @@ for (const how of ['user', 'client'])
 test('a superuser token stays a superuser token without a name', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeMultiModel(t, backend.url))
-  const told = superuser({ server_id: 'of-the-client', allowed_paths: ['/_api/version'] })
+  const token = superuser({ server_id: 'of-the-client', allowed_paths: ['/_api/version'] })
   for (const path of ['/_api/version', '/_api/cursor'])
-    await send(front.multiModel, { path, headers: { Authorization: told } })
+    await send(front.multiModel, { path, headers: { Authorization: token } })
   assert.equal(backend.seen.length, 1, 'what its paths do not allow goes nowhere')
   const claims = openToken(backend.seen[0]?.header('authorization'), MULTI_MODEL_SECRET)
   assert.deepEqual([claims['server_id'], claims['preferred_username']], ['cardea', undefined])

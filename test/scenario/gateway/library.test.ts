@@ -40,20 +40,20 @@ const ADA_USER = { name: 'ada', roles: ['reader'], isAdmin: false, by: 'default'
 test('a request of Node and one of the web platform give the same user', async (t) => {
   const { cardea } = await openWithAda(t)
   const base = await serve(t, async (request, response) => {
-    response.end(JSON.stringify((await cardea.authenticate(request)) ?? 'nobody'))
+    response.end(JSON.stringify((await cardea.authenticate(request)) ?? 'anonymous'))
   })
   const rows = [
     { headers: ADA, user: ADA_USER },
-    { headers: {}, user: 'nobody' },
-    { headers: { Authorization: basic('ada', 'wrong') }, user: 'nobody' },
-    { headers: { Authorization: 'Basic !!!' }, user: 'nobody' },
-    { headers: { Cookie: 'AuthSession=rubbish' }, user: 'nobody' },
-    { headers: { 'X-Auth-CouchDB-UserName': 'ada', 'X-Auth-CouchDB-Roles': '_admin' }, user: 'nobody' },
+    { headers: {}, user: 'anonymous' },
+    { headers: { Authorization: basic('ada', 'wrong') }, user: 'anonymous' },
+    { headers: { Authorization: 'Basic !!!' }, user: 'anonymous' },
+    { headers: { Cookie: 'AuthSession=rubbish' }, user: 'anonymous' },
+    { headers: { 'X-Auth-CouchDB-UserName': 'ada', 'X-Auth-CouchDB-Roles': '_admin' }, user: 'anonymous' },
   ]
   for (const { headers, user } of rows) {
     assert.deepEqual(JSON.parse((await send(base, { path: '/a//b/../c', headers })).body), user)
     const asked = new Request('http://app.example/x', { headers: headers as Record<string, string> })
-    assert.deepEqual((await cardea.authenticate(asked)) ?? 'nobody', user)
+    assert.deepEqual((await cardea.authenticate(asked)) ?? 'anonymous', user)
   }
 })
 
@@ -115,7 +115,7 @@ test('Express: request.user, requireUser and requireRole', async (t) => {
   const { cardea } = await openWithAda(t)
   const app = createRequire(import.meta.url)('express')()
   const show = (request: { user?: unknown }, response: { json(value: unknown): void }) =>
-    response.json(request.user ?? 'nobody')
+    response.json(request.user ?? 'anonymous')
   app.use(authenticate(cardea))
   app.get('/', show)
   app.get('/known', requireUser(), show)
@@ -133,9 +133,9 @@ test('Fastify: authenticates injected requests', async (t) => {
   const { cardea } = await openWithAda(t)
   const fastify = Fastify()
   registerCardea(fastify, cardea)
-  fastify.get('/', async ({ user }) => user ?? 'nobody')
+  fastify.get('/', async ({ user }) => user ?? 'anonymous')
   const ask = async (headers: Record<string, string>) => (await fastify.inject({ url: '/', headers })).body
-  assert.deepEqual([JSON.parse(await ask(ADA)), await ask({})], [ADA_USER, 'nobody'])
+  assert.deepEqual([JSON.parse(await ask(ADA)), await ask({})], [ADA_USER, 'anonymous'])
 })
 
 test('Fastify: the plug-in covers sibling and nested routes', async (t) => {
@@ -144,7 +144,7 @@ test('Fastify: the plug-in covers sibling and nested routes', async (t) => {
   t.after(() => fastify.close())
   await fastify.register(registerCardea, cardea)
   fastify.get('/', { preHandler: requireFastifyRole('reader') }, async ({ user }) => user)
-  fastify.register(async (inner) => inner.get('/inner', async ({ user }) => user ?? 'nobody'))
+  fastify.register(async (inner) => inner.get('/inner', async ({ user }) => user ?? 'anonymous'))
   const ask = async (url: string) => JSON.parse((await fastify.inject({ url, headers: ADA })).body)
   assert.deepEqual([await ask('/'), await ask('/inner')], [ADA_USER, ADA_USER])
 })
@@ -166,7 +166,7 @@ test('Fastify: request.user, requireUser and requireRole', async (t) => {
   const fastify = Fastify()
   t.after(() => fastify.close())
   registerCardea(fastify, cardea)
-  const show = async ({ user }: FastifyRequest) => user ?? 'nobody'
+  const show = async ({ user }: FastifyRequest) => user ?? 'anonymous'
   fastify.get('/', show)
   fastify.get('/known', { preHandler: requireFastifyUser() }, show)
   fastify.get('/reader', { preHandler: requireFastifyRole('reader', 'writer') }, show)

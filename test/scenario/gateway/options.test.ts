@@ -49,8 +49,8 @@ async function openWithAda(t: TestContext): Promise<Server> {
 
 /** Who was let in by an option is let in no longer, and who was not goes on. */
 const ROWS = [
-  { option: 'chttpd/require_valid_user', value: 'true', cut: ['nobody'] },
-  { option: 'server/authentication-system-only', value: 'false', cut: ['nobody at a service', 'ada at a service'] },
+  { option: 'chttpd/require_valid_user', value: 'true', cut: ['anonymous'] },
+  { option: 'server/authentication-system-only', value: 'false', cut: ['anonymous at a service', 'ada at a service'] },
   { option: 'chttpd/authentication_handlers', value: 'jwt, cookie', cut: ['ada', 'admin'] },
   { option: 'chttpd_auth/min_iterations', value: '5', cut: ['ada', 'ada at a service'] },
   { option: 'chttpd_auth/users_db_public', value: 'true', cut: [] },
@@ -60,10 +60,10 @@ for (const { option, value, cut } of ROWS)
   test(`streams are revalidated after ${option} = ${value}`, async (t) => {
     const front = await openWithAda(t)
     const feeds = {
-      nobody: await openStream(front.document, FEED, {}),
+      anonymous: await openStream(front.document, FEED, {}),
       ada: await openStream(front.document, FEED, ADA),
       admin: await openStream(front.document, FEED, ADMIN),
-      'nobody at a service': await openStream(front.multiModel, '/shop', {}),
+      'anonymous at a service': await openStream(front.multiModel, '/shop', {}),
       'ada at a service': await openStream(front.multiModel, '/shop', ADA),
     }
     await setOption(front, option, value)

@@ -118,7 +118,7 @@ test('PouchDB syncs both ways through Cardea, live, until the user is disabled',
   await arrives(bob.local, 'from/ada')
   await bob.local.put({ _id: 'from bob', n: 1 })
   await arrives(ada.local, 'from bob')
-  // somebody signs in and out meanwhile
+  // another session is opened and ended meanwhile
   const passing = await signIn(front, 'ada')
   await send(front.document, { method: 'DELETE', path: '/_session', headers: { Cookie: passing } })
   await ada.local.put({ _id: 'later' })

@@ -32,7 +32,7 @@ const render = (sections: Sections): string =>
     )
     .join('\n')
 
-/** Cardea on a configuration file that can be written anew. */
+/** Cardea with a configuration file that can be replaced. */
 async function openOnFile(t: TestContext, sections: Sections, options: CardeaOptions = {}) {
   const file = join(makeFolder(t), 'a.ini')
   const write = (next: Sections) => writeFileSync(file, render(next), { mode: 0o600 })

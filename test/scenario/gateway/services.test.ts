@@ -10,7 +10,7 @@ import { openBackend, type Seen } from '../../support/upstream.ts'
 
 const beforeService = (url: string, more = '') => ({ services: { shop: `/shop ${url} ${more}`.trim() } })
 
-/** Who gets through, by mode: nobody's request, a wrong credential's, an administrator's. */
+/** The statuses by mode: of an anonymous request, a wrong credential, an administrator. */
 const MODES = [
   { name: 'by default: open', server: {}, more: '', statuses: [200, 200, 200] },
   {
@@ -194,7 +194,7 @@ const signedAt = (secret: string, claims: object) => `Bearer ${makeToken({ exp: 
 
 const ACCESS_TOKEN = createAccessToken({ user: 'ada', name: 'x', createdAt: now(), validUntil: expiry }).text
 
-/** What an open service sees of credentials that let nobody in. */
+/** Whether an open service receives a credential that Cardea does not accept. */
 const STRANGERS = [
   { name: 'a wrong password', authorization: basic('admin', 'wrong'), passes: false },
   { name: 'the password of a disabled user', authorization: basic('ada', 'pw'), passes: false },

@@ -321,7 +321,7 @@ test('paths of the database are forwarded, paths of Cardea are not', async (t) =
   const front = await startServer(t, beforeDocument(backend.url), beforeMultiModel(t, backend.url))
   for (const path of ['/', '/_all_dbs', '/_uuids', '/_active_tasks', '/_membership', '/db', '/_node/other/_config'])
     await send(front.document, { path, headers: ADMIN })
-  for (const path of ['/_node/_local/_config/nobody/knows', '/_node/_local/_stats'])
+  for (const path of ['/_node/_local/_config/unknown/option', '/_node/_local/_stats'])
     await send(front.document, { path, headers: ADMIN })
   for (const path of ['/_session', '/_users/_all_docs', '/_node/_local/_config/chttpd_auth', '/_node/_local/_versions'])
     assert.equal((await send(front.document, { path, headers: ADMIN })).status, 200, path)
@@ -332,7 +332,7 @@ test('paths of the database are forwarded, paths of Cardea are not', async (t) =
     backend.seen.map(({ url }) => url),
     [
       ...['/', '/_all_dbs', '/_uuids', '/_active_tasks', '/_membership', '/db', '/_node/other/_config'],
-      ...['/_node/_local/_config/nobody/knows', '/_node/_local/_stats'],
+      ...['/_node/_local/_config/unknown/option', '/_node/_local/_stats'],
       ...['/', '/_api/version', '/_admin/status', '/_api/database', '/_api/collection', '/app'],
     ],
   )
@@ -341,7 +341,7 @@ test('paths of the database are forwarded, paths of Cardea are not', async (t) =
 test('other sections of the configuration need an administrator', async (t) => {
   const backend = await openBackend(t)
   const front = await startServer(t, beforeDocument(backend.url))
-  for (const path of ['/_node/other/_config', '/_node/_local/_config/nobody/knows', '/_all_dbs'])
+  for (const path of ['/_node/other/_config', '/_node/_local/_config/unknown/option', '/_all_dbs'])
     assert.equal((await send(front.document, { path })).status, 401)
   assert.equal(backend.seen.length, 0)
 })

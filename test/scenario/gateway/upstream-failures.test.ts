@@ -44,7 +44,7 @@ const byProxy =
 
 const ignoring: Identify = () => null
 
-/** What CouchDB answers where it matters here: `/_session`, `/private` for nobody, and `/broken` as a bad request. */
+/** The responses of CouchDB that matter here: `/_session`, `/private` (rejects anonymous requests), `/broken` (400). */
 const openCouch = (scope: Scope, identify: Identify): Promise<Backend> =>
   openBackend(scope, (request, response) => {
     const name = identify(request)

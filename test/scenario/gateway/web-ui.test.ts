@@ -37,7 +37,7 @@ interface Row {
   readonly path?: string
   readonly as?: Record<string, string>
   readonly status: number
-  /** Whether the database is told who asks. */
+  /** Whether the database receives an identity. */
   readonly isNamed?: boolean
 }
 

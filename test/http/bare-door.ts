@@ -14,7 +14,7 @@ import type { Mount } from '../../src/http/dispatch.ts'
 import { createDoor, type DoorLimits } from '../../src/http/door.ts'
 import type { Dialect, Route } from '../../src/http/request-context.ts'
 import { type Endpoint, type ListenerLimits, listen } from '../../src/http/server.ts'
-import type { Scope } from './scope.ts'
+import type { Scope } from '../support/scope.ts'
 
 const DOCUMENT: DocumentSettings = {
   requireValidUser: false,
@@ -73,7 +73,7 @@ const LIMITS: DoorLimits & ListenerLimits = {
   keepAliveTimeoutMs: 5000,
 }
 
-/** A route that reads its body and says how long it was. */
+/** A route that reads its body and returns its length. */
 export const echo = (path: string): Route => ({
   path,
   methods: {
@@ -186,7 +186,7 @@ function createDialect({
   return { ...base, routes: [...base.routes, ...routes] }
 }
 
-/** A door of its own on any free port of the loopback, with small limits and one more route; closed with its scope. */
+/** A door without a directory, on a free port, with small limits and more routes; closed with its scope. */
 export async function openTestDoor(scope: Scope, options: TestDoorOptions = {}) {
   const limits = { ...LIMITS, ...options.limits }
   const trusted = new BlockList()
