@@ -71,7 +71,7 @@ const COMMANDS = [
  */
 function createProgram(context: Context): Command {
   const program = new Command('cardea')
-    .description('Authentication server and gateway for document and multi-model databases.')
+    .description('Authentication server and gateway for CouchDB and ArangoDB.')
     .version(`${PRODUCT.name} ${PRODUCT.version}`, '--version')
     .addHelpText('after', HELP_TAIL)
     .exitOverride()

@@ -36,8 +36,9 @@ per line.
   proxy headers). Later requests with the same credential are not logged while Cardea remembers it.
 - A session cookie with a wrong signature is a refused sign-in. An expired or revoked cookie is not logged.
 - The first refusal of a peer is logged at once. Further refusals of that peer become one line per minute with
-  \`count\`, and the other fields of the last one. The addresses of one IPv6 /64 network are one peer. At most 1000 peers are counted separately; the others share the peer
-  \`(other peers)\`. Failures of one upstream server are logged in the same way.
+  \`count\`, and the other fields of the last one. The addresses of one IPv6 /64 network are one peer.
+- At most 1000 peers are counted separately; the others share the peer \`(other peers)\`.
+- Failures of one upstream server are logged in the same way.
 
 ## Fields of every event
 `
