@@ -13,7 +13,7 @@ const ONE: FailureBatch = {
 }
 const TWO: FailureBatch = { node: 'two', atMs: 1_800_000_000_456, expiresAt: 200, failures: [] }
 
-/** 2500 expired batches at once, in words both engines understand. */
+/** 2500 expired batches in one statement that both engines accept. */
 const MANY_EXPIRED = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
   INSERT INTO cardea_failures (sequence, node, at_ms, expires_at, failures) SELECT 1000 + i, 'x', 0, 50, '[]' FROM n`
 

@@ -40,7 +40,7 @@ async function readAll(store: Store, total: number): Promise<Change[]> {
     seen.push(...(await store.changesSince(seen.at(-1)?.sequence ?? 0, 1000)))
     const reached = seen.at(-1)?.sequence ?? 0
     assert.ok(reached >= latest, 'the sequence was ahead of its changes')
-    // what was passed over never comes: better to fail than to wait for it
+    // a change that was skipped never comes: fail instead of waiting for it
     assert.ok(reached <= seen.length, 'a change was passed over')
   }
   return seen

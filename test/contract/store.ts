@@ -1,5 +1,5 @@
 /**
- * What a store must do, once for every engine. A test file gives a way to make an empty place; each test gets its own.
+ * The contract of a store, run for every engine. A test file creates empty stores; each test gets its own.
  */
 import { describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'

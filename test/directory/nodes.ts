@@ -37,8 +37,8 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
     const options = { url, clock: SYSTEM_CLOCK, pollMs: 250 }
     return [await openTestNode(t, options), await openTestNode(t, options)]
   }
-  /** Neither hears of anything before it asks. */
-  const openDeaf = async (t: TestContext): Promise<readonly [TestNode, TestNode]> => {
+  /** Each node sees the changes of the other only when it catches up. */
+  const openWithoutPolling = async (t: TestContext): Promise<readonly [TestNode, TestNode]> => {
     const url = await createPlace()
     return [await openTestNode(t, { url }), await openTestNode(t, { url })]
   }
@@ -99,7 +99,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
     })
 
     it('a session opened on one is valid on the other, even before that has seen the change', async (t) => {
-      const [{ directory: one }, { directory: other }] = await openDeaf(t)
+      const [{ directory: one }, { directory: other }] = await openWithoutPolling(t)
       await one.createUser({ name: 'ada', password: { password: 'analytical' } })
       await one.setAdministrator('root', { password: 'secret' })
       await other.catchUp()
@@ -113,7 +113,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
     })
 
     it('of two nodes that each delete one of the last two administrators, one is rejected', async (t) => {
-      const [{ directory: one }, { directory: other }] = await openDeaf(t)
+      const [{ directory: one }, { directory: other }] = await openWithoutPolling(t)
       await one.setAdministrator('a', { password: 'secret' })
       await one.setAdministrator('b', { password: 'secret' })
       await other.catchUp()
@@ -125,7 +125,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
     })
 
     it('concurrent changes of one user on both nodes are all stored', async (t) => {
-      const nodes = await openDeaf(t)
+      const nodes = await openWithoutPolling(t)
       let round = 0
       const property = fc.asyncProperty(fc.array(fc.nat(1), { minLength: 2, maxLength: 12 }), async (plan) => {
         round += 1
@@ -144,7 +144,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
     })
 
     it('of concurrent changes from one revision, one is accepted', async (t) => {
-      const [{ directory: one }, { directory: other }] = await openDeaf(t)
+      const [{ directory: one }, { directory: other }] = await openWithoutPolling(t)
       const { document } = await one.createUser({ name: 'ada' })
       const outcomes = await Promise.allSettled(
         Array.from({ length: 12 }, (_, number) =>

@@ -256,7 +256,7 @@ describe('changes that fail half-way', () => {
     await store.endSession({ id: session.id, name: 'ada', expiresAt: START_SECONDS + 600 })
     await store.setSetting({ section: 'admins', key: 'root', text: `-pbkdf2-${'a'.repeat(64)},s,1`, nowSeconds: 1 })
     const seen: string[] = []
-    // what comes after the sessions fails
+    // the step after the sessions fails
     directory.onRevoked((ended) => {
       seen.push(ended.kind)
       if (seen.length === 1) cut()

@@ -23,7 +23,7 @@ async function openWithOldHash(t: TestContext, settings: Partial<DirectorySettin
   await node.directory.createUser({ name: 'ada', password: { stored: SIMPLE } })
   const account = (await node.directory.findAccount('ada')) ?? assert.fail('ada cannot sign in')
   const read = async () => {
-    // waits for what is under way
+    // waits for running upgrades
     await node.directory.close()
     const record = (await node.store.findUser('ada'))?.record
     return record?.kind === 'user' ? record : assert.fail('there is no ada')

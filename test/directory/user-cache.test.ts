@@ -6,7 +6,7 @@ import { newUser } from '../contract/store-values.ts'
 
 const stored = (sequence: number): Stored => ({ sequence, record: newUser('ada') })
 
-/** A store whose responses the test gives, in any order. */
+/** A store that responds when the test says so, in any order. */
 function createSlowStore() {
   const questions: PromiseWithResolvers<Stored | undefined>[] = []
   const findUser = () => {

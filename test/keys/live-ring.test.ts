@@ -78,7 +78,7 @@ async function watchRing(t: TestContext, source: SecretSource, useEvents: boolea
       reloads += 1
       setImmediate(() => waiting.forEach((check) => void check()))
     },
-    // where the system tells, polling is too slow to be what is seen
+    // with file system events, polling is set too slow to be noticed
     watch: { source, options: { settleMs: 5, pollMs: useEvents ? 60_000 : 5, useEvents } },
   })
   t.after(() => live.stop())

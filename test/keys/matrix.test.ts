@@ -1,4 +1,4 @@
-// RFC 8725: an algorithm is bound to the kind, curve and size of its key, whatever the token says.
+// RFC 8725: an algorithm is bound to the kind, curve and size of its key, not to the token.
 import assert from 'node:assert/strict'
 import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'

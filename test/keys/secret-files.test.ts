@@ -23,7 +23,7 @@ function makeFolder(t: TestContext, files: Readonly<Record<string, string | Buff
 const digest = (text: string | Buffer) => sha256Hex(Buffer.from(text))
 const LONG = 'a secret of thirty-two bytes, ok'
 
-/** Digests of the secrets in force, the active one first; or the number and sentence of the refusal. */
+/** Digests of the current secrets, the active one first; or number and message of the problem. */
 function shown(load: RingLoad): readonly unknown[] {
   if (load.kind === 'refused') return [load.errorNum, load.message]
   const { active, passive } = describeRing(load.ring)

@@ -1,4 +1,4 @@
-// Tokens and keys made with `node:crypto` alone, so that what is tested does not check itself.
+// Tokens and keys made with `node:crypto` alone, independent of the code under test.
 import { constants, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
 export const encode = (value: unknown): string =>
@@ -9,7 +9,7 @@ const PSS = constants.RSA_PKCS1_PSS_PADDING
 
 export type Signer = (bytes: Buffer) => Buffer
 
-/** Signs by the letters of the algorithm's name, with whatever key is given. */
+/** Signs with any key, as the name of the algorithm says. */
 export function signerFor(alg: string, key: KeyObject | Buffer | string): Signer {
   const digest = `sha${alg.slice(2)}`
   if (alg.startsWith('HS')) return (bytes) => createHmac(digest, key).update(bytes).digest()

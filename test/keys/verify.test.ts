@@ -14,7 +14,7 @@ const sign = signerFor('HS256', SECRET)
 const make = (header: unknown, payload: unknown = { sub: 'jan' }) => makeToken(header, payload, sign)
 const HEAD = { alg: 'HS256' }
 
-/** A good token of just so many characters: what a payload cannot fill, a header does. */
+/** A valid token of exactly so many characters. The header fills the rest that a payload cannot. */
 function makeLong(characters: number): string {
   for (const typ of ['JWT', undefined]) {
     const fill = (bytes: number) => make({ ...HEAD, ...(typ === undefined ? {} : { typ }) }, { sub: 'x'.repeat(bytes) })

@@ -39,7 +39,7 @@ function isAccepted(group: Group, { jws }: Case): boolean {
   return readKeys(group.public ?? group.private).some((key) => isSignedBy(signed, key, signed.header.algorithm))
 }
 
-/** Cases in which the collection is at odds with itself, and what is right instead. */
+/** Cases in which the collection contradicts itself, and the correct result. */
 const EXCEPTIONS: ReadonlyMap<string, ReadonlyMap<number, string>> = new Map([
   [
     'json_web_signature',

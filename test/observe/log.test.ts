@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 const SECRET = 'correct horse'
 
-/** Logs an error in a process of its own, because the log writes to standard error. */
+/** Logs an error in a child process, because the log writes to standard error. */
 function logError(expression: string): { line: string; error: Record<string, unknown> } {
   const script = `
     import { createLog } from ${JSON.stringify(import.meta.resolve('../../src/observe/log.ts'))}

@@ -55,7 +55,7 @@ const VECTORS: [string, StoredPassword, string][] = [
   ],
 ]
 
-// a trailing U+0000 is no wrong password here: HMAC fills a short key with zeros, so PBKDF2 cannot tell the two apart
+// no trailing U+0000: HMAC pads a short key with zeros, so PBKDF2 gives the same hash
 describe('known passwords', () => {
   for (const [name, stored, password] of VECTORS) {
     it(`${name} verifies its password and no other`, async () => {
@@ -153,7 +153,7 @@ describe('new passwords', () => {
 describe('the work of a failed check', () => {
   const decoy = { unit: 'sha512', amount: 10_000 }
 
-  /** What is computed for a wrong password, in the time the decoy takes. */
+  /** The work for a wrong password, in units of the decoy. */
   const workOf = async (stored: StoredPassword | undefined) => {
     let spent = 0
     const counting = createHasher({
@@ -184,7 +184,7 @@ describe('the work of a failed check', () => {
   }
 
   it('the measured costs match the time of each PRF', async () => {
-    /** Processor time of this process, all threads: what others do on the machine does not count. */
+    /** Processor time of this process, all threads. Other processes do not affect it. */
     const measure = async (prf: Prf, iterations: number) => {
       const before = process.cpuUsage()
       for (let i = 0; i < 5; i += 1) await derive('x', { prf, iterations, salt: 'y' })

@@ -96,7 +96,7 @@ for (const { scheme, text, password, description } of VECTORS) {
     it('costs as much for an unknown name as for a wrong password', async () => {
       const decoy = findHashWork(stored)
       assert.ok(decoy)
-      /** Processor time of this process, all threads: what others do on the machine does not count. */
+      /** Processor time of this process, all threads. Other processes do not affect it. */
       const measure = async (of: StoredPassword | undefined) => {
         const before = process.cpuUsage()
         for (let i = 0; i < 5; i += 1) assert.equal(await hasher.verify(of, 'wrong', decoy), false)

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 
 const SCRIPT = new URL('../../scripts/crash.mjs', import.meta.url).pathname
 
-/** The short form of what `node scripts/crash.mjs` does at length. */
+/** A short run of `node scripts/crash.mjs`. */
 const ROWS: readonly [row: string, engine: string, kills: number][] = [
   ['the process that writes to SQLite is killed', 'sqlite', 10],
   ['the PostgreSQL that is written to is killed', 'postgres', 2],

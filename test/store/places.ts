@@ -7,7 +7,7 @@ import type { Postgres } from './postgres-server.ts'
 
 export const createFolder = (): string => mkdtempSync(join(tmpdir(), 'cardea-store-'))
 
-/** A SQLite file in a folder of its own. */
+/** A SQLite file in a new folder. */
 export async function createSqlitePlace(): Promise<StorePlace> {
   const folder = createFolder()
   const path = join(folder, 'store.db')
@@ -25,7 +25,7 @@ export async function createSqlitePlace(): Promise<StorePlace> {
   }
 }
 
-/** A schema of its own in a running server. */
+/** A new schema in a running server. */
 export async function createPostgresPlace(server: Postgres): Promise<StorePlace> {
   const url = await server.createPlace()
   return { url, execute: (sql) => server.execute(url, sql), remove: async () => {} }

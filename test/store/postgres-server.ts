@@ -15,7 +15,7 @@ import { Client } from 'pg'
 import { type PostgresBinaries, preparePostgresBinaries } from './postgres-binaries.ts'
 
 export interface Postgres {
-  /** The address of a new, empty schema: as good as a database of its own, and made twenty times faster. */
+  /** The URL of a new, empty schema: as isolated as a database, and created twenty times faster. */
   createPlace(): Promise<string>
   /** Runs SQL at that address. */
   execute(url: string, sql: string): Promise<Record<string, unknown>[]>
@@ -31,7 +31,7 @@ export interface PostgresServer extends Postgres {
 }
 
 export interface PostgresServerOptions {
-  /** Without it a server for tests forgets what it wrote when the machine crashes, and is faster. */
+  /** Without it the server does not sync to disk, which is faster. */
   readonly isDurable?: boolean
 }
 
@@ -40,7 +40,7 @@ const USER = 'cardea'
 /** Set by global-setup.ts: the address of the server that all test files of one run share. */
 export const SHARED_POSTGRES = 'CARDEA_TEST_POSTGRES'
 
-/** The server of this run; a server of its own where the file runs alone. */
+/** The server of this run, or a new one if the file runs alone. */
 export async function connectPostgres(): Promise<Postgres> {
   const url = process.env[SHARED_POSTGRES]
   if (url === undefined) return startPostgres()
@@ -86,7 +86,7 @@ async function execute(url: string, sql: string): Promise<Record<string, unknown
   }
 }
 
-/** What a server starts from: its data and its command line. */
+/** The data folder and the command line of a server. */
 interface ServerFiles {
   readonly folder: string
   readonly binaries: PostgresBinaries

@@ -5,7 +5,7 @@ import type { GrantLevel, Json, JsonObject, User } from '../../src/directory/use
 import { readRecord, renderRecord } from '../../src/store/record.ts'
 import { newUser } from '../contract/store-values.ts'
 
-// what JSON can say at all: not -0
+// JSON has no -0
 const json = fc.jsonValue({ stringUnit: 'binary' }).map((value): Json => JSON.parse(JSON.stringify(value)))
 const text = fc.string({ unit: 'binary' })
 const level = fc.constantFrom<GrantLevel>('rw', 'ro', 'none')

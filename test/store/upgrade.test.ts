@@ -22,7 +22,7 @@ interface Carried {
   readonly token: string
 }
 
-/** What `scripts/store-fixture.mjs` writes beside the stores. */
+/** The facts that `scripts/store-fixture.mjs` writes next to the stores. */
 interface Fixture {
   readonly schema: number
   readonly options: CardeaOptions
