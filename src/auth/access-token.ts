@@ -4,8 +4,9 @@ import { findActiveToken, findTokenUser, toTokenMark } from '../directory/access
 import type { Account } from '../directory/account.ts'
 import type { AccountDirectory } from '../directory/directory.ts'
 import { type AccessToken, checkName } from '../directory/user.ts'
+import type { DoorSignIn } from './door-sign-in.ts'
 import type { AcceptedCredential, CredentialSource } from './handler.ts'
-import type { Attempt, DoorSignIn } from './sign-in.ts'
+import type { Attempt } from './sign-in.ts'
 
 export interface AccessTokenDeps {
   readonly directory: Pick<AccountDirectory, 'findAccount'>

@@ -2,8 +2,8 @@
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import { type PasswordProofDeps, requirePassword } from '../directory/password-proof.ts'
 import { type BasicForm, type BasicPair, readBasic } from './basic.ts'
+import type { DoorSignIn } from './door-sign-in.ts'
 import type { CredentialSource } from './handler.ts'
-import type { DoorSignIn } from './sign-in.ts'
 
 export interface AuthenticatedRequest extends CredentialSource {
   readonly authenticated: Authenticated | undefined

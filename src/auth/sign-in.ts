@@ -28,7 +28,6 @@ import type { HashWork } from '../passwords/hash-work.ts'
 import type { Hasher } from '../passwords/hasher.ts'
 import type { PasswordMemory } from '../passwords/password-memory.ts'
 import { findHashWork } from '../passwords/schemes.ts'
-import type { CredentialSource } from './handler.ts'
 import type { Guess } from './limits/guess.ts'
 import type { PasswordLimits } from './limits/limits.ts'
 
@@ -74,11 +73,6 @@ export interface Attempt {
 
 /** `undefined`: wrong name, password or code. */
 export type SignIn = (attempt: Attempt) => Promise<Account | undefined>
-
-/** An attempt to sign in with a request. */
-export type DoorSignIn = (
-  attempt: Omit<Attempt, 'peer' | 'directPeer' | 'waiting' | 'onCodeMissing'> & { readonly source: CredentialSource },
-) => ReturnType<SignIn>
 
 /** How often a password is hashed again because it was changed meanwhile. */
 const MAX_TRIES = 3

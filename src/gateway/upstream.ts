@@ -30,8 +30,6 @@ export interface UpstreamDeps extends Omit<FailoverDeps, 'settings' | 'checkIden
   readonly toIdentityHeaders: ToIdentityHeaders
   /** How the server is inspected. Left out: it is not. */
   readonly inspection?: Omit<InspectDeps, 'probe'>
-  /** Whether the response may be endless, or silent for any time. */
-  isFeed(context: RequestContext): boolean
   readonly clock: Clock
 }
 
@@ -119,7 +117,7 @@ function createRequest(context: RequestContext, parts: RequestParts): UpstreamRe
   pushForwarded(headers, context.client)
   headers.push(deps.requestIdHeader, context.id, ...identity.headers)
   const isSigned = identity.headers.length > 0 && !identity.keepsAuthorization
-  return { context, headers, filter, isFeed: deps.isFeed(context), isSigned, wholeBody }
+  return { context, headers, filter, isFeed: isFeed(context), isSigned, wholeBody }
 }
 
 /** Headers that ask for a coding, a range, a condition or (ArangoDB's asynchronous jobs) a later response. */
@@ -127,4 +125,12 @@ const SELECTION = /^(?:accept-encoding|range|te|x-arango-async|if-.*)$/i
 
 function withoutSelection(headers: readonly string[]): string[] {
   return headers.filter((_, i) => !SELECTION.test(headers[i - (i % 2)] as string))
+}
+
+const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
+
+/** Whether the response may be endless, or silent for any time. */
+function isFeed(context: RequestContext): boolean {
+  if (context.rawQuery.includes('feed=') && FEEDS.has(context.query.get('feed'))) return true
+  return context.header('accept')?.includes('text/event-stream') ?? false
 }

@@ -2,6 +2,7 @@
 import { type AccessTokenDeps, toBasicResult, verifyPasswordOrToken } from '../auth/access-token.ts'
 import type { PasswordCheck } from '../auth/basic.ts'
 import type { IssuedTokenDeps } from '../auth/bearer.ts'
+import { createDoorSignIn, type DoorSignIn } from '../auth/door-sign-in.ts'
 import type { CredentialSource } from '../auth/handler.ts'
 import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
 import { shareFailures } from '../auth/limits/share.ts'
@@ -14,7 +15,7 @@ import type { CookieSecrets } from '../auth/session/secrets.ts'
 import { createSessionService, type SignInCredentials } from '../auth/session/session-service.ts'
 import { renderSessionCookie, type SessionSettings } from '../auth/session/set-cookie.ts'
 import { createTokenSessions } from '../auth/session/token-session.ts'
-import { createSignIn, type DoorSignIn } from '../auth/sign-in.ts'
+import { createSignIn } from '../auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
@@ -82,7 +83,7 @@ export interface DoorParts extends OpenedParts {
 
 export function createDoorParts(opened: OpenedParts): DoorParts {
   const { liveConfig, directory, log } = opened
-  const signIn = createDoorSignIn(opened)
+  const signIn = openSignIn(opened)
   const sessionSettings = deriveLive(liveConfig, ({ settings }) => toSessionSettings(settings.values))
   const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
   const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
@@ -203,10 +204,7 @@ function createAdminSessions(
 export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
   createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
 
-/** Tells a client with the right password that a one-time code is missing. */
-const SECOND_FACTOR = 'X-Cardea-Second-Factor'
-
-function createDoorSignIn({ liveConfig, directory, guesses }: OpenedParts): DoorSignIn {
+function openSignIn({ liveConfig, directory, guesses }: OpenedParts): DoorSignIn {
   const config = () => liveConfig.get().settings.values
   const signIn = createSignIn({
     findAccount: directory.findAccount,
@@ -224,13 +222,7 @@ function createDoorSignIn({ liveConfig, directory, guesses }: OpenedParts): Door
     isKnownName: async (name) => directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined,
   })
   const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
-  return ({ source, ...attempt }) => {
-    const { address, directAddress } = source.client
-    // until an administrator has named the proxies, any local program may claim any address
-    const directPeer = namesProxies.get() ? undefined : directAddress
-    const onCodeMissing = () => source.addToUnauthorized(SECOND_FACTOR, 'required')
-    return recorded({ ...attempt, peer: address, directPeer, waiting: source, onCodeMissing })
-  }
+  return createDoorSignIn(recorded, namesProxies.get)
 }
 
 export function openDirectory(liveConfig: LiveConfig, log: Log): Promise<Directory> {

@@ -10,7 +10,8 @@ import type { Log } from '../base/log.ts'
 import type { Service } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { ADMIN_COOKIE } from '../dialects/admin-api/browser.ts'
-import { createUpstreamWatch, type UpstreamHints } from '../gateway/health.ts'
+import { createUpstreamWatch } from '../gateway/health.ts'
+import { toAdvice, toDocumentHints, toMultiModelHints, toServiceHints } from '../gateway/hints.ts'
 import {
   identityHeadersByClient,
   identityHeadersByDocumentToken,
@@ -25,7 +26,6 @@ import {
   createMultiModelProbe,
   MULTI_MODEL_OPEN_PROBES,
 } from '../gateway/identity-probe.ts'
-import type { UpstreamAdvice } from '../gateway/inspect.ts'
 import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings } from '../gateway/upstream.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createHmacKey } from '../keys/key.ts'
@@ -84,7 +84,6 @@ async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'st
 const toCommonDeps = (parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Common => ({
   identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
   ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
-  isFeed,
   streams: parts.gateway.streams,
   revalidate: createRevalidate({
     ...revalidation,
@@ -107,6 +106,7 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, r
     }),
   )
   const toIdentityHeaders = identityHeadersForDocument(config)
+  const hints = () => toDocumentHints(config.get().upstream['document-identity'])
   return parts.gateway.register(
     createUpstream({
       ...toCommonDeps(parts, config, revalidation),
@@ -116,9 +116,9 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, r
       probe: createDocumentProbe(toIdentityHeaders),
       inspection: {
         openProbes: createDocumentOpenProbes(toUpstreamHeaders(config.get().document.name)),
-        advice: () => toAdvice(toDocumentHints(config.get())),
+        advice: () => toAdvice(hints()),
       },
-      watch: createUpstreamWatch(parts.liveConfig.events, () => toDocumentHints(config.get()), SYSTEM_CLOCK),
+      watch: createUpstreamWatch(parts.liveConfig.events, hints, SYSTEM_CLOCK),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
     'document',
@@ -241,53 +241,3 @@ const createIsolates =
   (config: Live<Config>, own: readonly string[]) =>
   ({ path: { segments } }: RequestContext): boolean =>
     config.get().upstream.sandbox && !own.every((segment, index) => segment === segments[index])
-
-const FEEDS: ReadonlySet<string | null> = new Set(['continuous', 'eventsource', 'longpoll'])
-
-/** Responses that may last for ever, or take for ever to begin. */
-function isFeed(context: RequestContext): boolean {
-  if (context.rawQuery.includes('feed=') && FEEDS.has(context.query.get('feed'))) return true
-  return context.header('accept')?.includes('text/event-stream') ?? false
-}
-
-// What an operator should check when an upstream fails.
-
-const FAILED =
-  'Is this URL the database itself? See the options first-byte-timeout, idle-timeout, ca-file of [upstream].'
-
-const toDown = (option: string): string =>
-  `Does a server run at this URL, and can this machine reach it? See ${option}.`
-
-const toDocumentHints = ({ upstream }: Config): UpstreamHints => ({
-  down: toDown('upstream.document'),
-  failed: FAILED,
-  rejected: DOCUMENT_REJECTED[upstream['document-identity']],
-  open: 'In CouchDB: an administrator in [admins]; [chttpd_auth] proxy_use_secret = true, or no proxy_authentication_handler.',
-})
-
-const DOCUMENT_REJECTED: Readonly<Record<Config['upstream']['document-identity'], string>> = {
-  jwt: 'In CouchDB: [jwt_keys] hmac:_default = base64 of upstream.document-secret; {chttpd_auth, jwt_authentication_handler} in [chttpd] authentication_handlers; [jwt_auth] required_claims = exp. Compare the clocks.',
-  proxy:
-    'In CouchDB: [chttpd_auth] secret = upstream.document-secret, proxy_use_secret = true; {chttpd_auth, proxy_authentication_handler} in [chttpd] authentication_handlers.',
-}
-
-const toMultiModelHints = (): UpstreamHints => ({
-  down: toDown('upstream.multi-model'),
-  failed: FAILED,
-  rejected:
-    'The secret of upstream.multi-model-secret-keyfile (or the first of -folder) must be one of --server.jwt-secret-keyfile or --server.jwt-secret-folder of ArangoDB. Compare the clocks.',
-  open: 'In ArangoDB: [server] authentication = true.',
-})
-
-const toServiceHints = (name: string): UpstreamHints => ({
-  down: toDown(`services.${name}`),
-  failed: FAILED,
-  rejected: '',
-  open: '',
-})
-
-const toAdvice = ({ down, rejected, open }: UpstreamHints): UpstreamAdvice => ({
-  unreachable: down,
-  'identity rejected': rejected,
-  open,
-})

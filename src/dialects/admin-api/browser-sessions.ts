@@ -1,11 +1,11 @@
 // Sessions of browsers at /_cardea/. Their cookie is signed like that of the document door, with a purpose of its own.
 import { createHmac } from 'node:crypto'
+import type { DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { AcceptedCredential } from '../../auth/handler.ts'
 import type { SessionRecorder } from '../../auth/record-sessions.ts'
 import { type AccountSessionDeps, createAccountSessions } from '../../auth/session/account-session.ts'
 import { readCookie } from '../../auth/session/cookie-value.ts'
 import { createSessionService } from '../../auth/session/session-service.ts'
-import type { DoorSignIn } from '../../auth/sign-in.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'

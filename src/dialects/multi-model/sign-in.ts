@@ -1,10 +1,10 @@
 // Sign-in at the multi-model door: with a password or an access token, for one request or for a token.
 import { type Given, toBasicResult, type Verified, verifyPasswordOrToken } from '../../auth/access-token.ts'
 import type { PasswordCheck } from '../../auth/basic.ts'
+import type { DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { CredentialSource } from '../../auth/handler.ts'
 import { type IssuedToken, toIssuedClaims } from '../../auth/issued-token.ts'
 import type { SessionRecorder } from '../../auth/record-sessions.ts'
-import type { DoorSignIn } from '../../auth/sign-in.ts'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { toTokenMark } from '../../directory/access-token.ts'

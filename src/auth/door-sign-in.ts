@@ -1,0 +1,27 @@
+import type { CredentialSource } from './handler.ts'
+import type { Attempt, SignIn } from './sign-in.ts'
+
+/** An attempt to sign in with a request. */
+export type DoorSignIn = (
+  attempt: Omit<Attempt, 'peer' | 'directPeer' | 'waiting' | 'onCodeMissing'> & { readonly source: CredentialSource },
+) => ReturnType<SignIn>
+
+/** Tells a client with the right password that a one-time code is missing. */
+const SECOND_FACTOR = 'X-Cardea-Second-Factor'
+
+/**
+ * Reads the addresses of an attempt from its request. Until an administrator has named the proxies, any local program may
+ * claim any address: then the address of the connection counts too.
+ */
+export const createDoorSignIn =
+  (signIn: SignIn, namesProxies: () => boolean): DoorSignIn =>
+  ({ source, ...attempt }) => {
+    const { address, directAddress } = source.client
+    return signIn({
+      ...attempt,
+      peer: address,
+      directPeer: namesProxies() ? undefined : directAddress,
+      waiting: source,
+      onCodeMissing: () => source.addToUnauthorized(SECOND_FACTOR, 'required'),
+    })
+  }

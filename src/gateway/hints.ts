@@ -1,0 +1,45 @@
+// What an operator should check when an upstream fails. Logged with the failure.
+import type { UpstreamHints } from './health.ts'
+import type { UpstreamAdvice } from './inspect.ts'
+
+const FAILED =
+  'Is this URL the database itself? See the options first-byte-timeout, idle-timeout, ca-file of [upstream].'
+
+const toDown = (option: string): string =>
+  `Does a server run at this URL, and can this machine reach it? See ${option}.`
+
+export type DocumentIdentity = 'jwt' | 'proxy'
+
+export const toDocumentHints = (identity: DocumentIdentity): UpstreamHints => ({
+  down: toDown('upstream.document'),
+  failed: FAILED,
+  rejected: DOCUMENT_REJECTED[identity],
+  open: 'In CouchDB: an administrator in [admins]; [chttpd_auth] proxy_use_secret = true, or no proxy_authentication_handler.',
+})
+
+const DOCUMENT_REJECTED: Readonly<Record<DocumentIdentity, string>> = {
+  jwt: 'In CouchDB: [jwt_keys] hmac:_default = base64 of upstream.document-secret; {chttpd_auth, jwt_authentication_handler} in [chttpd] authentication_handlers; [jwt_auth] required_claims = exp. Compare the clocks.',
+  proxy:
+    'In CouchDB: [chttpd_auth] secret = upstream.document-secret, proxy_use_secret = true; {chttpd_auth, proxy_authentication_handler} in [chttpd] authentication_handlers.',
+}
+
+export const toMultiModelHints = (): UpstreamHints => ({
+  down: toDown('upstream.multi-model'),
+  failed: FAILED,
+  rejected:
+    'The secret of upstream.multi-model-secret-keyfile (or the first of -folder) must be one of --server.jwt-secret-keyfile or --server.jwt-secret-folder of ArangoDB. Compare the clocks.',
+  open: 'In ArangoDB: [server] authentication = true.',
+})
+
+export const toServiceHints = (name: string): UpstreamHints => ({
+  down: toDown(`services.${name}`),
+  failed: FAILED,
+  rejected: '',
+  open: '',
+})
+
+export const toAdvice = ({ down, rejected, open }: UpstreamHints): UpstreamAdvice => ({
+  unreachable: down,
+  'identity rejected': rejected,
+  open,
+})
