@@ -215,8 +215,10 @@ function testHeaders(scene: Scene): void {
     const ask = () => send(scene.url(), { path: '/any?to=_node/_local/_config/admins', headers })
     assert.match((await ask()).text, /-pbkdf2/, 'the request of an administrator is rewritten')
     const { hostname } = new URL(scene.url())
-    t.after(await setOption(scene.url(), ADMIN, ['chttpd/valid_hosts', hostname]))
-    t.after(await setOption(scene.url(), ADMIN, ['chttpd/validate_host', 'true']))
+    const resetHosts = await setOption(scene.url(), ADMIN, ['chttpd/valid_hosts', hostname])
+    const resetCheck = await setOption(scene.url(), ADMIN, ['chttpd/validate_host', 'true'])
+    // in this order: without valid hosts, every request would be rejected
+    t.after(() => resetCheck().then(resetHosts))
     assert.equal((await ask()).status, 400)
   })
 }
