@@ -82,6 +82,11 @@ export interface AuthenticateOptions {
   /** The door whose credentials are accepted: the document door by default. */
   readonly door?: DoorName
   /**
+   * The name of your application as a service. An access token that is limited to some services is accepted only with
+   * the name of one of them; without a name it is rejected.
+   */
+  readonly service?: string
+  /**
    * The response to the request, or its headers. A session cookie that is due for renewal is renewed in it, as the
    * doors do. Without it the session ends `chttpd_auth.timeout` seconds after the client last used a door.
    */
@@ -131,9 +136,10 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
     listen: () => app.listen(),
     handle: (request, response, door = 'document') => app.handle(request, response, door),
     async authenticate(request, options) {
-      const { door = 'document', response } = options ?? {}
+      const { door = 'document', response, service } = options ?? {}
       const identified = await app.identify(readRequest(request, 'authenticate'), door)
-      if (!identified) return undefined
+      const scope = identified?.authenticated.scope
+      if (!identified || (scope && !scope.services.includes(service ?? ''))) return undefined
       if (response) addHeaders(response, identified.headers)
       return toUser(identified.authenticated)
     },

@@ -1,6 +1,6 @@
 // An access token in place of the password: in Basic at both doors, and at the sign-in of the multi-model door.
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { findActiveToken, findTokenUser, toTokenMark } from '../directory/access-token.ts'
+import { findActiveToken, findScope, findTokenUser, toTokenMark } from '../directory/access-token.ts'
 import type { Account } from '../directory/account.ts'
 import type { AccountDirectory } from '../directory/directory.ts'
 import { type AccessToken, checkName } from '../directory/user.ts'
@@ -54,5 +54,6 @@ async function findByToken(
 export function toBasicResult(verified: Verified | undefined): Account | AcceptedCredential | undefined {
   if (!verified?.token) return verified?.account
   const { account: identity, token } = verified
-  return { kind: 'accepted', identity, accessToken: { mark: toTokenMark(token), validUntil: token.validUntil } }
+  const accessToken = { mark: toTokenMark(token), validUntil: token.validUntil }
+  return { kind: 'accepted', identity, accessToken, scope: findScope(token) }
 }

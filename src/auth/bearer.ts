@@ -1,6 +1,6 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
-import { hasToken } from '../directory/access-token.ts'
+import { findScope, findTokenByMark } from '../directory/access-token.ts'
 import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
 import { type Identity, NO_GRANTS } from '../directory/identity.ts'
@@ -110,13 +110,14 @@ async function checkUserToken(claims: Claims, said: UserClaims, deps: BearerDeps
   const account = checkName(name) === undefined ? await directory.findAccount(name) : undefined
   if (!account) return refuse('no active user of this name')
   const bearer = readBearerToken(claims, said)
-  if (bearer.accessToken !== undefined && !hasToken(account, bearer.accessToken))
-    return refuse('its access token was revoked or has expired')
+  const token = bearer.accessToken === undefined ? undefined : findTokenByMark(account, bearer.accessToken)
+  if (bearer.accessToken !== undefined && !token) return refuse('its access token was revoked or has expired')
+  const scope = token && findScope(token)
   if (bearer.session && isTooOld(account, bearer.session, deps)) return refuse('the session is too old')
   const isLive = bearer.session
     ? directory.isSessionLive(bearer.session)
     : directory.isForeignTokenLive({ name, issuedAt })
-  return (await isLive) ? { kind: 'accepted', identity: account, bearer } : refuse('the session was revoked')
+  return (await isLive) ? { kind: 'accepted', identity: account, bearer, scope } : refuse('the session was revoked')
 }
 
 /** A token expires by itself; this is for tokens that were issued before the limit was lowered. */

@@ -7,13 +7,14 @@ import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { digestHex } from '../passwords/password-digest.ts'
+import type { TokenScope } from './identity.ts'
 import type { AccessToken, SessionEpoch, User } from './user.ts'
 
 const PREFIX = 'v1.'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const RANDOM_LETTERS = 20
 
-interface NewAccessToken {
+interface NewAccessToken extends Pick<AccessToken, 'databases' | 'services'> {
   readonly user: string
   readonly name: string
   readonly createdAt: number
@@ -26,10 +27,11 @@ interface CreatedAccessToken {
   readonly token: Omit<AccessToken, 'id'>
 }
 
-export function createAccessToken({ user, name, createdAt, validUntil }: NewAccessToken): CreatedAccessToken {
+export function createAccessToken({ user, ...given }: NewAccessToken): CreatedAccessToken {
+  const { validUntil, createdAt } = given
   const content = JSON.stringify({ e: validUntil, c: createdAt, u: user, r: createRandomText() })
   const text = PREFIX + Buffer.from(content).toString('hex')
-  return { text, token: { name, createdAt, validUntil, fingerprint: toFingerprint(text), digest: toTokenDigest(text) } }
+  return { text, token: { ...given, fingerprint: toFingerprint(text), digest: toTokenDigest(text) } }
 }
 
 const createRandomText = (): string =>
@@ -74,9 +76,16 @@ const MARK_DIGITS = 32
 /** Unique among all tokens. An id is not: it may be used again after a token is deleted. */
 export const toTokenMark = ({ digest }: AccessToken): string => digest.slice(0, MARK_DIGITS)
 
+/** What the token is valid for; `undefined`: everything its user may do. */
+export const findScope = ({ databases, services }: AccessToken): TokenScope | undefined =>
+  databases || services ? { databases: databases ?? [], services: services ?? [] } : undefined
+
+export const findTokenByMark = ({ tokens }: Pick<TokenOwner, 'tokens'>, mark: string): AccessToken | undefined =>
+  tokens.find((token) => toTokenMark(token) === mark)
+
 /** Whether the token with this mark still exists. */
-export const hasToken = ({ tokens }: Pick<TokenOwner, 'tokens'>, mark: string): boolean =>
-  tokens.some((token) => toTokenMark(token) === mark)
+export const hasToken = (owner: Pick<TokenOwner, 'tokens'>, mark: string): boolean =>
+  findTokenByMark(owner, mark) !== undefined
 
 /** Gives tokens without a generation the current one of the user. */
 export function bindTokens(user: User): User {

@@ -25,11 +25,23 @@ export interface Authenticated {
   readonly bearer?: BearerToken | undefined
   /** The access token that was sent in place of a password. */
   readonly accessToken?: UsedAccessToken | undefined
+  /** What the access token behind the credential is valid for; `undefined`: everything. */
+  readonly scope?: TokenScope | undefined
   /** The request carries the correct password itself. */
   readonly hasPassword?: true | undefined
   /** Anonymous, but the request carries a credential that must not be forwarded. */
   readonly isHeldBack?: true
 }
+
+/** The databases and services that an access token is valid for. */
+export interface TokenScope {
+  readonly databases: readonly string[]
+  readonly services: readonly string[]
+}
+
+/** For paths that belong to no database and no service: a limited access token is not accepted there. */
+export const withoutScoped = (authenticated: Authenticated): Authenticated =>
+  authenticated.scope === undefined ? authenticated : ANONYMOUS
 
 export interface UsedAccessToken {
   /** Unique among all tokens, deleted ones included. */

@@ -74,6 +74,9 @@ export interface AccessToken {
   readonly validUntil: number
   readonly fingerprint: string
   readonly digest: string
+  /** The databases and services it is valid for. Without either list: for everything its user may do. */
+  readonly databases?: readonly string[]
+  readonly services?: readonly string[]
   /** Of the session epoch when it was created: it is revoked with the sessions. Omitted: that of the record it is added to. */
   readonly generation?: number
 }

@@ -136,6 +136,16 @@ function readCollections(value: Json): ReadonlyMap<string, GrantLevel> {
   )
 }
 
+/** A list that limits a token. It must not be lost: the token would be valid for everything. */
+function readNames(
+  token: Readonly<Record<string, Json>>,
+  key: 'databases' | 'services',
+): Pick<AccessToken, 'databases' | 'services'> {
+  const names = token[key]
+  if (names === undefined) return {}
+  return { [key]: requireList(names, `${key} of a token`).map((name) => requireText(name, `${key} of a token`)) }
+}
+
 function readToken(value: Json): AccessToken {
   const token = requireObject(value, 'Each of tokens')
   const { generation } = token
@@ -146,6 +156,8 @@ function readToken(value: Json): AccessToken {
     validUntil: requireCount(token['validUntil'], 'validUntil of a token'),
     fingerprint: requireText(token['fingerprint'], 'fingerprint of a token'),
     digest: requireText(token['digest'], 'digest of a token'),
+    ...readNames(token, 'databases'),
+    ...readNames(token, 'services'),
     ...(generation === undefined
       ? {}
       : { generation: requireCount(generation, 'generation of a token', MAX_GENERATIONS) }),

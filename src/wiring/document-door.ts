@@ -30,7 +30,7 @@ import { toIdPrefix } from '../dialects/document/users/id.ts'
 import { createUserChanges } from '../dialects/document/users/user-changes.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
 import { isMounted } from '../dialects/mounted.ts'
-import type { Authenticated } from '../directory/identity.ts'
+import { type Authenticated, withoutScoped } from '../directory/identity.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
@@ -68,10 +68,13 @@ export function createDocumentDoor(parts: DoorParts): Door {
   return createDoor({
     dialect,
     mounts: [
-      mountAdminApi(parts, { authenticate: credentials.identifyWithoutCookie, requireEntry }),
+      mountAdminApi(parts, {
+        authenticate: async (context) => withoutScoped(await credentials.identifyWithoutCookie(context)),
+        requireEntry,
+      }),
       ...mountForwardAuth({
         ...gateway.forwardAuth,
-        authenticate: authenticateRequest,
+        authenticate: async (context) => withoutScoped(await authenticateRequest(context)),
         requireEntry,
         // a session that is used only through the forward-auth endpoint is renewed too
         furtherHeaders: (context, reply) =>

@@ -31,6 +31,7 @@ import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { createFallback, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import { createServices, type Services } from '../dialects/multi-model/services.ts'
 import { createSignInService, type SignInService } from '../dialects/multi-model/sign-in.ts'
+import { withoutScoped } from '../directory/identity.ts'
 import type { Upstream } from '../gateway/upstream.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
@@ -100,6 +101,7 @@ function createDialect({ parts, config, shared, signIns, authenticate, upstream,
     hasUpstream: upstream.isSet,
     reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
     forwardPreflight: services.forwardPreflight,
+    findService: services.findName,
   })
 }
 
@@ -162,7 +164,7 @@ function createMountedServices(parts: DoorParts, config: Live<Config>, revalidat
 
 /** This door answers OPTIONS on the paths of other dialects too. */
 function createMounts(parts: DoorParts, identify: Identify, requireEntry: Step['run']): readonly Mount[] {
-  const authenticate = async (context: RequestContext) => withoutPathTokens(await identify(context))
+  const authenticate = async (context: RequestContext) => withoutScoped(withoutPathTokens(await identify(context)))
   const mounts = [
     mountAdminApi(parts, { authenticate, requireEntry }),
     ...mountForwardAuth({ ...parts.gateway.forwardAuth, authenticate, requireEntry }),

@@ -97,15 +97,23 @@ const grants = fc.array(fc.tuple(place, grant), { maxLength: 3 }).map((entries) 
 
 const object: fc.Arbitrary<JsonObject> = fc.dictionary(text, sound, { maxKeys: 2, noNullPrototype: true })
 
-const token: fc.Arbitrary<AccessToken> = record({
-  id: fc.nat(),
-  name: text,
-  createdAt: fc.nat(),
-  validUntil: fc.nat(),
-  fingerprint: text,
-  digest: hex(64),
-  generation: fc.nat(),
-})
+const names = fc.array(text, { minLength: 1, maxLength: 2 })
+
+const token: fc.Arbitrary<AccessToken> = fc
+  .tuple(
+    record({
+      id: fc.nat(),
+      name: text,
+      createdAt: fc.nat(),
+      validUntil: fc.nat(),
+      fingerprint: text,
+      digest: hex(64),
+      generation: fc.nat(),
+    }),
+    fc.constantFrom('databases', 'services', undefined),
+    names,
+  )
+  .map(([each, key, list]) => (key === undefined ? each : { ...each, [key]: list }))
 
 export const user: fc.Arbitrary<User> = record({
   kind: fc.constant('user' as const),

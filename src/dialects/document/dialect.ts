@@ -1,5 +1,6 @@
 /** The CouchDB-compatible dialect: its steps, routes, headers and errors. */
 import { Refusal } from '../../base/errors.ts'
+import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
 import { corsHeaders } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
@@ -38,7 +39,8 @@ function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingRe
   if (first === '_session') throw new Refusal('not_found')
   if (!upstream?.isSet()) throw new Refusal(first?.startsWith('_') ? 'not_found' : 'database_not_found')
   if (deps.isElsewhere?.(segments)) throw new Refusal('invalid_target')
-  if (!settings().forwardsRewrites || context.authenticated?.identity.isAdmin) rejectRewrite(segments)
+  const { identity, scope } = context.authenticated ?? ANONYMOUS
+  if (!settings().forwardsRewrites || identity.isAdmin || scope) rejectRewrite(segments)
   return forwardGuarded(context, upstream, deps.node.isOwnSetting)
 }
 

@@ -32,11 +32,23 @@ export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readon
         return undefined
       },
     },
+    { name: 'token scope', run: requireScope },
     { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
     { name: 'valid user', run: (context) => requireValidUser(context, settings()) },
     { name: 'authorize', run: (context) => void authorize(context, deps) },
     { name: 'users database', run: (context) => rejectDeadPath(context, users.database, routes) },
   ]
+}
+
+/** Paths that concern only the credential itself, or nobody. */
+const UNSCOPED: ReadonlySet<string | undefined> = new Set([undefined, '_session', '_up'])
+
+/** An access token may be valid for some databases only. */
+function requireScope({ authenticated, path }: RequestContext): undefined {
+  const [first] = path.segments
+  const scope = authenticated?.scope
+  if (scope === undefined || UNSCOPED.has(first) || scope.databases.includes(first ?? '')) return
+  throw new Refusal('forbidden', { about: 'This access token is not valid for this path.' })
 }
 
 function checkHost(context: RequestContext, { validatesHost, validHosts }: DocumentSettings): undefined {

@@ -104,6 +104,28 @@ export function selectCredentials(context: Pick<RequestContext, 'method' | 'path
   return route === 'POST _open/auth/renew' || route === 'DELETE _open/auth' ? 'token' : 'none'
 }
 
+/**
+ * Throws unless the access token of the request is valid for the database or service of its path. Without access to the
+ * system database it reaches no path that concerns the whole server.
+ */
+export function requireScope(context: RequestContext, service: string | undefined): void {
+  const { scope } = context.authenticated ?? ANONYMOUS
+  const { segments, scope: database = SYSTEM_DATABASE } = context.path
+  if (scope === undefined || isAlwaysOpen(segments)) return
+  const needed = isAboutServer(segments) ? SYSTEM_DATABASE : database
+  const isCovered = service === undefined ? scope.databases.includes(needed) : scope.services.includes(service)
+  if (!isCovered) throw new Refusal('authentication_required')
+}
+
+const SERVER_APIS: ReadonlySet<string | undefined> = new Set(['user', 'token', 'database', 'cluster'])
+
+const isAboutServer = ([first, second]: readonly string[]): boolean =>
+  first === '_admin' || (first === '_api' && SERVER_APIS.has(second))
+
+/** Whether the credential of the request is valid for this database. */
+export const coversDatabase = ({ scope }: Pick<Authenticated, 'scope'>, database: string): boolean =>
+  scope === undefined || scope.databases.includes(database)
+
 const identityOf = (context: RequestContext): Identity => (context.authenticated ?? ANONYMOUS).identity
 
 /** The server is managed by administrators, superuser tokens, and users who may write the system database. */

@@ -7,7 +7,15 @@ import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant } from '../../directory/user.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
-import { type AccessSettings, type Databases, isExempt, mayEnter, requireManager, requireOperator } from './access.ts'
+import {
+  type AccessSettings,
+  coversDatabase,
+  type Databases,
+  isExempt,
+  mayEnter,
+  requireManager,
+  requireOperator,
+} from './access.ts'
 import { type Members, readMembers } from './body.ts'
 import { toWrappedReply } from './reply.ts'
 import { readName, readUserInput, requireSmall } from './users/input.ts'
@@ -37,7 +45,7 @@ async function listOwn({ databases, settings }: DatabasesDeps, context: RequestC
   const authenticated = context.authenticated ?? ANONYMOUS
   const names = await databases.list()
   if (isExempt(context, settings())) return toWrappedReply(names)
-  return toWrappedReply(names.filter((name) => mayEnter(authenticated, name)))
+  return toWrappedReply(names.filter((name) => mayEnter(authenticated, name) && coversDatabase(authenticated, name)))
 }
 
 export interface CreateDatabaseDeps {

@@ -11,6 +11,7 @@ import { checkPath } from './steps.ts'
 
 /** An application and where it is mounted. */
 export interface MountedService {
+  readonly name: string
   /** The segments of its path. */
   readonly mount: readonly string[]
   /** Whether it requires a credential even where the door does not. */
@@ -30,6 +31,8 @@ export interface ServicesDeps {
 }
 
 export interface Services {
+  /** The name of the service that a path belongs to. */
+  findName(path: Path): string | undefined
   /** The response of the service a path belongs to; `undefined`: it belongs to none. */
   forward(context: RequestContext): Promise<Reply> | undefined
   /** The same for OPTIONS: only a CORS preflight, and only to a service that answers those itself. */
@@ -43,6 +46,7 @@ export function createServices({ services, isOwnCredential, ownsCors }: Services
       ? undefined
       : services.find(({ mount }) => mount.every((segment, index) => segment === path.segments[index]))
   return {
+    findName: (path) => find(path)?.name,
     forward(context) {
       const service = find(context.path)
       if (service === undefined) return undefined

@@ -2,8 +2,8 @@ import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
-import type { Reply, RequestContext, Step } from '../../http/request-context.ts'
-import { type AccessSettings, authorizeRequest, type Databases } from './access.ts'
+import type { Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import { type AccessSettings, authorizeRequest, type Databases, requireScope } from './access.ts'
 import { MULTI_MODEL_BASIC } from './authenticate.ts'
 import { answerOptions, type OriginSettings, trustsEveryOrigin, withoutSlash } from './cors.ts'
 
@@ -16,6 +16,8 @@ export interface StepsDeps {
   readonly reservedHeaders?: readonly string[]
   /** The response of an application that answers CORS preflights itself; `undefined`: Cardea answers. */
   forwardPreflight?(context: RequestContext): Promise<Reply> | undefined
+  /** The name of the application that a path belongs to. */
+  findService?(path: Path): string | undefined
 }
 
 /** The ordered checks of a request. OPTIONS comes first: it is answered whatever else is wrong. */
@@ -25,6 +27,7 @@ export const multiModelSteps = ({
   authenticate,
   reservedHeaders = [],
   forwardPreflight = () => undefined,
+  findService = () => undefined,
 }: StepsDeps): readonly Step[] => [
   {
     name: 'options',
@@ -41,6 +44,7 @@ export const multiModelSteps = ({
       return undefined
     },
   },
+  { name: 'token scope', run: (context) => void requireScope(context, findService(context.path)) },
   { name: 'cross origin', run: (context) => refuseCrossOrigin(context, settings()) },
   {
     name: 'authorize',

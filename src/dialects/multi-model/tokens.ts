@@ -53,14 +53,25 @@ const describeToken = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, no
   created_at: token.createdAt,
   fingerprint: token.fingerprint,
   active: isTokenActive(token, owner, nowSeconds),
+  ...(token.databases && { databases: token.databases }),
+  ...(token.services && { services: token.services }),
 })
 
 async function createToken(deps: TokensDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
   await requireChangeable(deps, context, user)
   const members = await readMembers(context)
   const name = readName(members)
+  const databases = findList(members, 'databases')
+  const services = findList(members, 'services')
   const now = deps.nowSeconds()
-  const { text, token } = createAccessToken({ user, name, createdAt: now, validUntil: readValidUntil(members) })
+  const { text, token } = createAccessToken({
+    user,
+    name,
+    createdAt: now,
+    validUntil: readValidUntil(members),
+    ...(databases && { databases }),
+    ...(services && { services }),
+  })
   const changed = await orUserNotFound(deps.directory.changeUser(user, 'any', (before) => withToken(before, token)))
   const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
   // it may have been deleted already, but it was created
@@ -99,6 +110,18 @@ function readValidUntil(members: Members): number {
   const seconds = Math.trunc(until)
   if (!Number.isSafeInteger(seconds) || seconds < 0) throw bad("'valid_until' is out of range")
   return seconds
+}
+
+const MAX_LISTED = 100
+
+/** A list that limits the token. An empty one is rejected: the token would be valid for nothing. */
+function findList(members: Members, key: 'databases' | 'services'): readonly string[] | undefined {
+  const list = findMember(members, key) ?? null
+  if (list === null) return undefined
+  const isValid = Array.isArray(list) && list.every((item) => typeof item === 'string' && !checkWord(item))
+  if (!isValid || list.length === 0 || list.length > MAX_LISTED)
+    throw bad(`'${key}' must be a list of 1 to ${MAX_LISTED} names`)
+  return [...new Set<string>(list)]
 }
 
 async function removeToken(deps: TokensDeps, context: RequestContext, { user = '', id = '' }: Params): Promise<Reply> {

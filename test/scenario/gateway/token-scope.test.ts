@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { after, describe, it, test } from 'node:test'
+import { now } from '../../support/multi-model.ts'
+import { basic, send } from '../../support/request.ts'
+import { startServer } from '../../support/server.ts'
+import { beforeDocument, beforeMultiModel, openBackend } from '../../support/upstream.ts'
+
+const backend = await openBackend({ after })
+const service = { services: { shop: `/shop ${backend.url}`, desk: `/desk ${backend.url} required` } }
+const server = await startServer(
+  { after },
+  beforeDocument(backend.url),
+  beforeMultiModel({ after }, backend.url),
+  service,
+)
+const closed = await startServer({ after }, beforeMultiModel({ after }, backend.url), service, {
+  server: { 'authentication-system-only': false },
+})
+
+const createToken = async ({ cardea, multiModel }: typeof server, body: object): Promise<string> => {
+  await cardea.users.create({ name: 'ada', password: 'pw', grants: { '*': 'rw', _system: 'rw' } }).catch(() => {})
+  const name = `t${Math.random().toString(36).slice(2)}`
+  const headers = { Authorization: basic('ada', 'pw'), 'Content-Type': 'application/json' }
+  const request = { name, valid_until: now() + 600, ...body }
+  const made = await send(multiModel, {
+    method: 'POST',
+    path: '/_api/token/ada',
+    headers,
+    body: JSON.stringify(request),
+  })
+  assert.equal(made.status, 200, made.body)
+  return JSON.parse(made.body).token
+}
+
+/** The token itself as Basic password, and a token opened with it. */
+async function toCredentials(text: string): Promise<readonly string[]> {
+  const body = JSON.stringify({ username: 'ada', password: text })
+  const opened = await send(server.multiModel, { method: 'POST', path: '/_open/auth', body })
+  return [basic('ada', text), `Bearer ${JSON.parse(opened.body).jwt}`]
+}
+
+const statusOf = async (base: string, path: string, Authorization: string, method = 'GET'): Promise<number> =>
+  (await send(base, { method, path, headers: { Authorization } })).status
+
+const DATABASES = { databases: ['sales', 'a/b'] }
+const [basicDatabases = '', bearerDatabases = ''] = await toCredentials(await createToken(server, DATABASES))
+const [basicService = '', bearerService = ''] = await toCredentials(await createToken(server, { services: ['shop'] }))
+const [basicSystem = ''] = await toCredentials(await createToken(server, { databases: ['_system'] }))
+
+describe('an access token for some databases', () => {
+  const rows: readonly (readonly [door: 'document' | 'multiModel', path: string, status: number])[] = [
+    ['document', '/sales/doc', 200],
+    ['document', '/sales/_changes', 200],
+    ['document', '/a%2Fb/doc', 200],
+    ['document', '/_session', 200],
+    ['document', '/other/doc', 403],
+    ['document', '/a/b/doc', 403],
+    ['document', '/_all_dbs', 403],
+    ['document', '/_users/org.couchdb.user:ada', 403],
+    ['document', '/sales/_design/x/_rewrite/other', 403],
+    ['document', '/_gate', 401],
+    ['document', '/_cardea/api/users', 401],
+    ['multiModel', '/_db/sales/_api/collection', 200],
+    ['multiModel', '/_db/other/_api/collection', 401],
+    ['multiModel', '/_api/collection', 401],
+    ['multiModel', '/_db/sales/_admin/log', 401],
+    ['multiModel', '/_db/sales/_api/user', 401],
+    ['multiModel', '/_db/sales/_api/user/ada', 401],
+    ['multiModel', '/_db/sales/_api/token/ada', 401],
+    ['multiModel', '/_db/sales/_api/database', 401],
+    ['multiModel', '/shop/page', 401],
+    ['multiModel', '/_gate', 401],
+  ]
+  for (const [door, path, status] of rows) {
+    it(`${door === 'document' ? 'document' : 'multi-model'} door: ${path} is ${status}`, async () => {
+      assert.equal(await statusOf(server[door], path, basicDatabases), status, 'as Basic password')
+      assert.equal(await statusOf(server[door], path, bearerDatabases), status, 'as a token opened with it')
+    })
+  }
+
+  it('is not accepted by the middleware', async () => {
+    const request = new Request('http://a/', { headers: { Authorization: basicDatabases } })
+    assert.equal(await server.cardea.authenticate(request), undefined)
+    assert.equal(await server.cardea.authenticate(request, { service: 'sales' }), undefined)
+  })
+
+  it('is renewed and ended with the token that it opened', async () => {
+    assert.equal(await statusOf(server.multiModel, '/_open/auth/renew', bearerDatabases, 'POST'), 200)
+  })
+})
+
+describe('an access token for some services', () => {
+  it('reaches them, and no other path', async () => {
+    for (const credential of [basicService, bearerService]) {
+      assert.equal(await statusOf(server.multiModel, '/shop/page', credential), 200)
+      for (const path of ['/desk/page', '/_api/version', '/_db/shop/_api/collection', '/other'])
+        assert.equal(await statusOf(server.multiModel, path, credential), 401, path)
+      assert.equal(await statusOf(server.document, '/shop/doc', credential), 403)
+    }
+    assert.equal(backend.seen.at(-1)?.url, '/shop/page')
+  })
+
+  it('reaches them where every path needs a credential', async () => {
+    const credential = basic('ada', await createToken(closed, { services: ['desk'] }))
+    assert.equal(await statusOf(closed.multiModel, '/desk/page', credential), 200)
+    assert.equal(await statusOf(closed.multiModel, '/shop/page', credential), 401)
+  })
+
+  it('is accepted by the middleware of a service with that name', async () => {
+    for (const Authorization of [basicService, bearerService]) {
+      const request = new Request('http://a/', { headers: { Authorization } })
+      assert.equal((await server.cardea.authenticate(request, { service: 'shop' }))?.name, 'ada')
+      for (const options of [{}, { service: 'desk' }, { service: '' }])
+        assert.equal(await server.cardea.authenticate(request, options), undefined, JSON.stringify(options))
+    }
+  })
+})
+
+test('an access token for _system manages users, as its user may', async () => {
+  assert.equal(await statusOf(server.multiModel, '/_api/user/ada', basicSystem), 200)
+  assert.equal(await statusOf(server.multiModel, '/_db/sales/_api/collection', basicSystem), 401)
+})
+
+test('lists show what a token is valid for', async () => {
+  const headers = { Authorization: basic('ada', 'pw') }
+  const { tokens } = JSON.parse((await send(server.multiModel, { path: '/_api/token/ada', headers })).body)
+  const [first, second] = tokens
+  assert.deepEqual([first.databases, first.services], [['sales', 'a/b'], undefined])
+  assert.deepEqual([second.databases, second.services], [undefined, ['shop']])
+})
+
+for (const list of [[], [''], [1], 'sales', {}, Array.from({ length: 101 }, (_, at) => `d${at}`)])
+  test(`the list ${JSON.stringify(list).slice(0, 20)} is rejected`, async () => {
+    for (const key of ['databases', 'services']) {
+      const headers = { Authorization: basic('ada', 'pw'), 'Content-Type': 'application/json' }
+      const body = JSON.stringify({ name: 'x', valid_until: now() + 9, [key]: list })
+      const made = await send(server.multiModel, { method: 'POST', path: '/_api/token/ada', headers, body })
+      assert.equal(made.status, 400, made.body)
+      assert.match(made.body, new RegExp(`'${key}' must be a list of 1 to 100 names`))
+    }
+  })
