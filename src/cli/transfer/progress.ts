@@ -39,7 +39,7 @@ export function createProgress({ what, screen, nowMs }: ProgressOptions): Progre
     update(state) {
       if (nowMs() - drawnMs < (isTerminal ? REDRAW_MS : LINE_MS)) return
       drawnMs = nowMs()
-      const text = renderProgress(what, state, drawnMs - startMs, isTerminal)
+      const text = [what, ...renderProgress(state, drawnMs - startMs, isTerminal)].join('  ')
       screen.write(isTerminal ? `\r\x1b[K${text.slice(0, (screen.columns ?? 80) - 1)}` : `${text}\n`)
       isDrawn = isTerminal
     },
@@ -51,18 +51,17 @@ export function createProgress({ what, screen, nowMs }: ProgressOptions): Progre
   }
 }
 
-function renderProgress(what: string, state: State, elapsedMs: number, hasBar: boolean): string {
+function renderProgress(state: State, elapsedMs: number, hasBar: boolean): readonly string[] {
   const { done, total, records } = state
   const share = total ? Math.min(done / total, 1) : undefined
   const perSecond = elapsedMs > 0 ? (records * 1000) / elapsedMs : 0
   const leftMs = share ? (elapsedMs / share) * (1 - share) : undefined
   return [
-    what,
     ...(share === undefined ? [] : [...(hasBar ? [renderBar(share)] : []), `${Math.floor(share * 100)} %`]),
     `${renderCount(records)} records`,
     `${renderCount(perSecond)}/s`,
     ...(leftMs === undefined ? [] : [`${renderDuration(leftMs)} left`]),
-  ].join('  ')
+  ]
 }
 
 function renderBar(share: number): string {

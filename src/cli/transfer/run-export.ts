@@ -75,7 +75,7 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
   let records = 0
   await output.write(writer.head)
   for await (const { users } of readPages(control, options.to, idPrefix)) {
-    for (const { name, losses: lost } of users) reportLosses(name, lost, losses, work.report)
+    for (const user of users) reportLosses(user, losses, work.report)
     const text = users.map((user) => user.text).join(writer.separator)
     if (users.length > 0) await output.write(`${records > 0 ? writer.separator : ''}${text}`)
     records += users.length
@@ -85,9 +85,11 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
   return { users: records, losses: Object.fromEntries(losses) }
 }
 
+type Exported = OperationResult<'transfer.export'>['users'][number]
+
 /** Reports losses that change how a user signs in, and counts all. */
-function reportLosses(id: string, lost: readonly Loss[], counts: Map<Loss, number>, report: Work['report']): void {
-  for (const loss of lost) {
+function reportLosses({ name: id, losses }: Exported, counts: Map<Loss, number>, report: Work['report']): void {
+  for (const loss of losses) {
     counts.set(loss, (counts.get(loss) ?? 0) + 1)
     const reason = REPORTED_LOSSES.get(loss)
     if (reason !== undefined) report.add({ kind: 'note', id, reason })

@@ -51,7 +51,7 @@ export async function runImport(context: Context, given: string | undefined, opt
   const rules = { replaces: options.replace ?? false, isTrial: options.dryRun ?? false }
   const findServer = createServers(context, options, upstream)
   // problems of the sources are reported before the server or store is opened
-  const source = await openSource(context, place, options, findServer)
+  const source = await openSource(place, { idPrefix: readIdPrefix(context), from: options.from, context, findServer })
   const admins = options.admins === true ? place : options.admins
   const administrators = admins === undefined ? [] : await readAdmins(context, admins, findServer)
   const isWhole = await manage(context, options, (control) =>
@@ -94,13 +94,14 @@ function createServers(
   }
 }
 
-async function openSource(
-  context: Context,
-  place: string,
-  { from }: ImportOptions,
-  findServer: FindServer,
-): Promise<Source> {
-  const idPrefix = readIdPrefix(context)
+interface SourceDeps {
+  readonly context: Context
+  readonly from: FormatName | undefined
+  readonly idPrefix: string
+  readonly findServer: FindServer
+}
+
+async function openSource(place: string, { context, from, idPrefix, findServer }: SourceDeps): Promise<Source> {
   if (!ADDRESS.test(place)) return openFileSource(context, place, { format: from, idPrefix })
   if (from !== undefined && from !== 'document') {
     throw new ExitError(EXIT.usage, 'Only CouchDB is read from a URL. Import a dump of the other formats.')
@@ -126,7 +127,7 @@ async function importAll(
   const importer = new Importer({ control, rules, report })
   const interrupt = catchInterrupt()
   try {
-    await takeAll(source, importer, progress, interrupt.signal)
+    await addAll(source, importer, { progress, signal: interrupt.signal })
     if (!interrupt.signal.aborted) for (const record of administrators) await importer.add(record)
     requireFormat(source)
   } finally {
@@ -145,7 +146,12 @@ async function importAll(
 const isWhole = ({ users, administrators, unreadable }: Totals): boolean =>
   users.refused + administrators.refused + unreadable === 0
 
-async function takeAll(source: Source, importer: Importer, progress: Progress, signal: AbortSignal): Promise<void> {
+interface Running {
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+async function addAll(source: Source, importer: Importer, { progress, signal }: Running): Promise<void> {
   let records = 0
   for await (const found of source.read(signal)) {
     for (const { line, ...record } of found) {
