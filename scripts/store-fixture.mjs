@@ -1,22 +1,25 @@
 // Saves a store as one version of Cardea writes it, so that later versions can prove that they upgrade from it.
-//   node scripts/store-fixture.mjs <checkout>
-// <checkout> is a folder with the sources of that version and its node_modules. The script starts that version over an
-// empty SQLite file and an empty PostgreSQL, fills both over HTTP, and writes into test/fixtures/store/<version>/:
+//   node scripts/store-fixture.mjs <checkout> [folder]
+// <checkout> is a folder with the sources of that version and its node_modules: `git worktree add <checkout> <tag>`, then
+// `npm ci` in it. Of the checkout, only src/index.ts and the migrations in src/store are used. The script starts that
+// version over an empty SQLite file and an empty PostgreSQL, fills both over HTTP, and writes into
+// test/fixtures/store/<version>/, or into the folder that is given:
 //   store.db       the SQLite file
 //   store.sql      the same for PostgreSQL, as statements
 //   expected.json  names, passwords, cookies and tokens that must or must not sign in
 // Every password and secret is made up for this purpose. A released version's fixture is never written again.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { startPostgres } from '../test/store/postgres-server.ts'
 import { fillStore, OPTIONS, SEED } from './store-fixture/fill.mjs'
 import { ADMINISTRATORS, REFUSED, SETTINGS, USERS } from './store-fixture/people.mjs'
 
-const [checkout] = process.argv.slice(2)
+const [checkout, target] = process.argv.slice(2)
 if (!checkout) {
-  console.error('usage: node scripts/store-fixture.mjs <checkout>')
+  console.error('usage: node scripts/store-fixture.mjs <checkout> [folder]')
   process.exit(2)
 }
 
@@ -28,11 +31,17 @@ Date.now = () => systemNow() - behindMs
 
 const load = (path) => import(pathToFileURL(resolve(checkout, path)).href)
 const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'))
-const folder = resolve(import.meta.dirname, '../test/fixtures/store', version)
+const folder = resolve(target ?? join(import.meta.dirname, '../test/fixtures/store', version))
 mkdirSync(folder, { recursive: true })
 
 const { createCardea } = await load('src/index.ts')
-const { MIGRATIONS, MIGRATION_TABLE } = await load('src/store/migrations.ts')
+const { MIGRATIONS, MIGRATION_TABLE } = await loadMigrations()
+
+/** One file, or a folder of files in the first versions. */
+async function loadMigrations() {
+  const paths = globSync('src/store/migrations{.ts,/*.ts}', { cwd: checkout })
+  return Object.assign({}, ...(await Promise.all(paths.map(load))))
+}
 
 async function fill(url) {
   const options = { ...OPTIONS, store: { url }, admins: { [SEED.name]: SEED.password } }
@@ -62,7 +71,6 @@ async function saveSqlite() {
 }
 
 async function savePostgres() {
-  const { startPostgres } = await load('test/store/postgres-server.ts')
   const server = await startPostgres()
   try {
     const url = await server.createPlace()
