@@ -154,7 +154,7 @@ const SECRETS = [...Object.values(PASSWORDS), ADMIN_PASSWORD]
 
 for (const [word, rows] of Map.groupBy(ROWS, ({ args }) => args[0] ?? '')) {
   it(`cardea ${word}: the same with and without a running server, and no password is printed`, async (t) => {
-    const [resting, served] = [makeManaged(t), makeManaged(t)]
+    const [resting, served] = [makeManaged(t, undefined, 'hosted'), makeManaged(t, undefined, 'hosted')]
     const server = await served.serve()
     const [alone, through] = await Promise.all([runRows(resting, rows), runRows(served, rows)])
     assert.deepEqual(through.map(withoutDigest), alone.map(withoutDigest))
