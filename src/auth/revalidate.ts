@@ -73,5 +73,6 @@ async function isSameAccount(
 const hasSameRights = (now: Identity, before: Identity): boolean =>
   now.name === before.name &&
   now.isAdmin === before.isAdmin &&
+  !now.mustChangePassword &&
   isDeepStrictEqual(now.roles, before.roles) &&
   isDeepStrictEqual(now.grants, before.grants)

@@ -63,6 +63,7 @@ export const ERRORS = {
   metrics_required: 'This needs an administrator, or the role to read metrics.',
   forbidden: 'This is not allowed.',
   password_required: 'This needs a credential that was obtained with the password.',
+  password_change_required: 'The password must be changed first.',
   page_token_required: 'The page is out of date: load it again. Requests with its session need the token of the page.',
   cross_origin: 'A page of another origin may not send this request.',
   iterations_too_low: 'The stored password has fewer iterations than this server accepts.',
@@ -93,6 +94,8 @@ export interface RefusalDetails {
   readonly detail?: string
   /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number
+  /** Added to the reply. */
+  readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly cause?: unknown
 }
 
@@ -103,6 +106,7 @@ export class Refusal extends Error {
   readonly about: string | undefined
   readonly detail: string | undefined
   readonly retryAfterSeconds: number | undefined
+  readonly headers: NonNullable<RefusalDetails['headers']>
 
   constructor(code: ErrorCode, details: RefusalDetails = {}) {
     super(ERRORS[code], details.cause === undefined ? undefined : { cause: details.cause })
@@ -110,6 +114,7 @@ export class Refusal extends Error {
     this.about = details.about
     this.detail = details.detail
     this.retryAfterSeconds = details.retryAfterSeconds
+    this.headers = details.headers ?? []
   }
 }
 

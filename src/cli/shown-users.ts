@@ -7,13 +7,20 @@ import { renderFacts, renderTable } from './table.ts'
 export const renderUser = (user: ShownUser): string =>
   renderFacts([
     ['name', user.name],
-    ['can sign in', user.active ? 'yes' : 'no: disabled'],
+    ['can sign in', renderSignIn(user)],
     ['password', user.password ?? 'none'],
+    ...(user.mustChangePassword ? ([['password change', 'required']] as const) : []),
+    ...(user.expires ? ([['expires', user.expires]] as const) : []),
     ['roles', user.roles.join(', ') || 'none'],
     ['grants', renderGrants(user) || 'none'],
     ['access tokens', String(user.accessTokens)],
     ['revision', user.revision],
   ])
+
+function renderSignIn({ active, expires }: ShownUser): string {
+  if (!active) return 'no: disabled'
+  return expires !== undefined && Date.parse(expires) <= Date.now() ? 'no: expired' : 'yes'
+}
 
 const renderGrants = ({ grants }: ShownUser): string =>
   Object.entries(grants)

@@ -18,6 +18,7 @@ import { listUsers, renderUser } from './shown-users.ts'
 
 interface PasswordOptions extends ManageOptions {
   readonly passwordStdin?: boolean
+  readonly mustChange?: boolean
 }
 
 interface AddOptions extends PasswordOptions {
@@ -26,6 +27,7 @@ interface AddOptions extends PasswordOptions {
   readonly role?: readonly string[]
   readonly grant?: readonly Grant[]
   readonly disabled?: boolean
+  readonly expires?: string
 }
 
 interface RolesOptions extends ManageOptions {
@@ -45,6 +47,7 @@ interface Grant {
 
 const NAME = new Argument('<name>', 'of the user').argParser(readName)
 const STDIN = new Option('--password-stdin', 'read the password from standard input instead of asking for it')
+const MUST_CHANGE = new Option('--must-change', 'the user must change the password at the next sign-in')
 const LEVELS = ['rw', 'ro', 'none']
 const LEVEL = new Argument('<level>', 'remove leaves it to the grants that are more general').choices([
   ...LEVELS,
@@ -72,7 +75,11 @@ export function userCommand(context: Context): Command {
     'set-password',
     'asks for a new password; another one than the current ends all sessions of the user',
     setPassword,
-  ).addOption(STDIN)
+  )
+    .addOption(STDIN)
+    .addOption(MUST_CHANGE)
+  addPasswordChange(sub, context)
+  addExpire(sub, context)
   addRoles(sub, context)
   addGrant(sub, context)
   simple('disable', 'no sign-in any longer; ends all sessions', (...given) => setActive(...given, false))
@@ -88,11 +95,27 @@ const addAdd = (sub: Sub, context: Context): Command =>
   sub('add', 'create a user; prompts for the password')
     .addArgument(NAME)
     .addOption(STDIN)
+    .addOption(MUST_CHANGE)
+    .option('--expires <time>', 'no sign-in from then on: a day or a time in UTC, as 2030-12-31T18:00:00Z')
     .option('--no-password', 'create the user without a password')
     .option('--role <role>', 'may be repeated', collect)
     .option('--grant <database=level>', `at the multi-model door: ${LEVELS.join(', ')}; may be repeated`, collectGrants)
     .option('--disabled', 'create the user disabled')
     .action((name: string, options: AddOptions) => add(context, name, options))
+
+const addPasswordChange = (sub: Sub, context: Context): Command =>
+  sub('require-password-change', 'the user can do nothing but change the password')
+    .addArgument(NAME)
+    .option('--off', 'take the mark away')
+    .action((name: string, options: ManageOptions & { readonly off?: boolean }) =>
+      setPasswordChange(context, name, options),
+    )
+
+const addExpire = (sub: Sub, context: Context): Command =>
+  sub('expire', 'set when a user can no longer sign in')
+    .addArgument(NAME)
+    .argument('<time>', 'a day or a time in UTC, as 2030-12-31T18:00:00Z, or never')
+    .action((name: string, time: string, options: ManageOptions) => setExpiry(context, name, { time, options }))
 
 const addRoles = (sub: Sub, context: Context): Command =>
   sub('roles', 'print the roles of a user, or change them')
@@ -162,6 +185,8 @@ async function add(context: Context, name: string, options: AddOptions): Promise
     ...(options.role && { roles: options.role }),
     ...(options.grant && { grants: options.grant }),
     ...(options.disabled && { active: false }),
+    ...(options.mustChange && { mustChangePassword: true }),
+    ...(options.expires && { expires: options.expires }),
   }
   await change(context, name, options, (control) => control.call('user.add', { body })).say(() => `Made ${name}.`)
 }
@@ -174,11 +199,31 @@ const list = (context: Context, options: ManageOptions & { readonly limit?: numb
 
 async function setPassword(context: Context, name: string, options: PasswordOptions): Promise<void> {
   const password = await readPassword(name, options)
-  const call = { params: { name }, body: { password } }
+  const call = { params: { name }, body: { password, ...(options.mustChange && { mustChangePassword: true }) } }
   await change(context, name, options, (control) => control.call('user.set-password', call)).say(
     () => `${name} has a new password; all sessions have ended.`,
   )
 }
+
+const setPasswordChange = (
+  context: Context,
+  name: string,
+  options: ManageOptions & { readonly off?: boolean },
+): Promise<void> =>
+  change(context, name, options, (control) =>
+    control.call('user.set-password-change', { params: { name }, body: { required: !options.off } }),
+  ).say(() => (options.off ? `${name} need not change the password.` : `${name} must change the password.`))
+
+const setExpiry = (
+  context: Context,
+  name: string,
+  { time, options }: { readonly time: string; readonly options: ManageOptions },
+): Promise<void> =>
+  change(context, name, options, (control) =>
+    control.call('user.set-expiry', { params: { name }, body: { expires: time === 'never' ? null : time } }),
+  ).say(({ expires }) =>
+    expires ? `${name} cannot sign in from ${expires} on.` : `${name} can sign in without a time limit.`,
+  )
 
 async function setRoles(
   context: Context,

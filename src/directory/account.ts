@@ -18,8 +18,10 @@ export interface Account extends Identity {
 }
 
 /** The account of a user. Only `[admins]` makes an administrator, so the role `_admin` of a record is ignored. */
-export const toAccount = ({ name, document, multiModel, password, sessionEpoch }: User): Account => ({
+export const toAccount = ({ name, document, multiModel, password, sessionEpoch, ...user }: User): Account => ({
   name,
+  mustChangePassword: user.mustChangePassword,
+  expiresAt: user.expiresAt,
   roles: Object.freeze(document.roles.filter((role) => role !== ADMIN_ROLE)),
   isAdmin: false,
   grants: multiModel.grants,

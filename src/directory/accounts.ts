@@ -1,3 +1,4 @@
+import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 import { findHashWork } from '../passwords/schemes.ts'
@@ -6,35 +7,39 @@ import type { ChangeTracker } from './change-tracker.ts'
 import type { Administration } from './deps.ts'
 import type { AccountDirectory } from './directory.ts'
 import type { UserStore } from './store-port.ts'
+import { isExpired } from './user.ts'
 import type { CachedUser, UserCache } from './user-cache.ts'
 
 interface AccountParts {
   readonly administration: Administration
   readonly cache: UserCache
   readonly tracker: Pick<ChangeTracker, 'isStale' | 'requireFresh'>
+  readonly clock: Clock
 }
 
 export const createFindAccount =
-  ({ administration, cache, tracker }: AccountParts): AccountDirectory['findAccount'] =>
+  ({ administration, cache, tracker, clock }: AccountParts): AccountDirectory['findAccount'] =>
   async (name) => {
     if (tracker.isStale()) await tracker.requireFresh()
     const administrator = administration.accounts().get(name)
     const cached = cache.peek(name)
-    if (!administrator) return (cached ?? (await cache.find(name))).account
-    return withRoles(administrator, cached ? rolesOf(cached) : await findRoles(cache, name))
+    if (!administrator) return findValid(cached ?? (await cache.find(name)), clock)
+    const user = cached ?? (await findWithoutFailure(cache, name))
+    return withRoles(administrator, (user && findValid(user, clock))?.roles ?? [])
   }
 
+const findValid = ({ account }: CachedUser, clock: Clock): Account | undefined =>
+  account && !isExpired(account, nowSeconds(clock)) ? account : undefined
+
 /** Without the store, an administrator can still sign in, but without the roles of the user of the same name. */
-async function findRoles(cache: UserCache, name: string): Promise<readonly string[]> {
+async function findWithoutFailure(cache: UserCache, name: string): Promise<CachedUser | undefined> {
   try {
-    return rolesOf(await cache.find(name, 'cache unknown'))
+    return await cache.find(name, 'cache unknown')
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'store_unavailable') return []
+    if (error instanceof Refusal && error.code === 'store_unavailable') return undefined
     throw error
   }
 }
-
-const rolesOf = ({ account }: CachedUser): readonly string[] => account?.roles ?? []
 
 const withRoles = (account: Account, roles: readonly string[]): Account =>
   roles.length === 0 ? account : { ...account, roles: [...account.roles, ...roles] }

@@ -1,7 +1,16 @@
 import type { StoredPassword } from '../passwords/schemes.ts'
 import { bindTokens } from './access-token.ts'
 import type { UserDraft } from './directory.ts'
-import { createUser, endSessions, laterOf, reviseUser, type Tombstone, type User } from './user.ts'
+import {
+  createUser,
+  endSessions,
+  laterOf,
+  reviseUser,
+  type Tombstone,
+  type User,
+  withExpiry,
+  withPasswordChange,
+} from './user.ts'
 
 /** A new user, possibly in place of a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
@@ -20,9 +29,10 @@ export const withImportedEpoch = (user: User, { sessionEpoch }: UserDraft): User
 export const toReplacement = (draft: UserDraft, password: StoredPassword, before: User): User =>
   fill(draft.keepsPassword ? before : { ...before, password }, draft)
 
-function fill(user: User, { isActive = true, roles = [], members = [], multiModel = {} }: UserDraft): User {
+function fill(user: User, draft: UserDraft): User {
+  const { isActive = true, mustChangePassword = false, expiresAt, roles = [], members = [], multiModel = {} } = draft
   return {
-    ...user,
+    ...withExpiry(withPasswordChange(user, mustChangePassword), expiresAt),
     isActive,
     document: { ...user.document, roles, members },
     multiModel: { ...NO_MULTI_MODEL, ...multiModel },
@@ -31,18 +41,22 @@ function fill(user: User, { isActive = true, roles = [], members = [], multiMode
 
 const NO_MULTI_MODEL: User['multiModel'] = Object.freeze({ grants: new Map(), extra: {}, config: {}, tokens: [] })
 
-interface UpdateOptions {
+export interface UpdateOptions {
   readonly nowSeconds: number
   /** Another stored form of the same password, which revokes nothing. Compared by default. */
   readonly isSamePassword?: boolean
+  /** Whether the user must change the new password. */
+  readonly mustChangePassword?: boolean | undefined
 }
 
 /** `after` with the name and history of `before`. A new password or a deactivation raises the session epoch. */
-export function applyUpdate(before: User, after: User, { nowSeconds, isSamePassword }: UpdateOptions): User {
+export function applyUpdate(before: User, after: User, options: UpdateOptions): User {
+  const { nowSeconds, isSamePassword, mustChangePassword = false } = options
   const keepsPassword = isSamePassword ?? isSameStored(before.password, after.password)
   const isRevoking = !keepsPassword || (before.isActive && !after.isActive)
   const sessionEpoch = isRevoking ? endSessions(before.sessionEpoch, nowSeconds) : before.sessionEpoch
-  return reviseUser(before, { ...after, kind: 'user', name: before.name, sessionEpoch })
+  const marked = keepsPassword ? after : withPasswordChange(after, mustChangePassword)
+  return reviseUser(before, { ...marked, kind: 'user', name: before.name, sessionEpoch })
 }
 
 /** Whether two stored forms are equal, in any order of their members. */

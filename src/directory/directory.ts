@@ -33,6 +33,8 @@ export interface UserDraft {
   readonly keepsPassword?: boolean
   /** `true` by default. */
   readonly isActive?: boolean
+  readonly expiresAt?: number
+  readonly mustChangePassword?: boolean
   readonly roles?: DocumentPayload['roles']
   readonly members?: DocumentPayload['members']
   readonly multiModel?: Partial<MultiModelPayload>
@@ -53,9 +55,13 @@ export interface Caller {
 export interface ChangeOptions extends Caller {
   /** Set after `change`. A password other than the current one revokes all sessions. */
   readonly password?: NewPassword
+  /** Whether the user must change another password that is set here. `false` by default. */
+  readonly mustChangePassword?: boolean
 }
 
 export interface SetPasswordOptions extends Caller {
+  /** Whether the user must change it. Omitted: not if it is another password than the current one. */
+  readonly mustChangePassword?: boolean
   readonly expected?: ExpectedRevision
 }
 

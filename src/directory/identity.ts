@@ -10,6 +10,10 @@ export interface Identity {
   readonly isAdmin: boolean
   /** What a user may access at the multi-model door, by database. An administrator needs no grants. */
   readonly grants: ReadonlyMap<string, Grant>
+  /** The user can do nothing but change the password. */
+  readonly mustChangePassword?: true | undefined
+  /** From then on the user cannot sign in, in seconds since the epoch. */
+  readonly expiresAt?: number | undefined
   /** A token without a name, signed with the deployment's own secret. It is not limited by grants. */
   readonly isSuperuser?: boolean
 }

@@ -130,7 +130,11 @@ function toWrite({ draft, password, isSame }: Planned, stored: Stored | undefine
 
 function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'done'>, now: number): User {
   const replacement = toReplacement(draft, password, before)
-  const updated = applyUpdate(before, replacement, { nowSeconds: now, ...(isSame && { isSamePassword: true }) })
+  const updated = applyUpdate(before, replacement, {
+    nowSeconds: now,
+    mustChangePassword: draft.mustChangePassword,
+    ...(isSame && { isSamePassword: true }),
+  })
   return bindTokens(withImportedEpoch(updated, draft))
 }
 
@@ -155,7 +159,8 @@ async function retry({ editor }: ImportParts, step: Plan, onTaken: OnTaken): Pro
   if (onTaken === 'keep') return { kind: 'kept' }
   const { draft, password } = step.planned
   try {
-    await editor.changeUser(draft.name, 'any', (user) => toReplacement(draft, password, user))
+    const { mustChangePassword = false } = draft
+    await editor.changeUser(draft.name, 'any', (user) => toReplacement(draft, password, user), { mustChangePassword })
     return { kind: 'replaced' }
   } catch (error) {
     return toRefused(error).outcome

@@ -5,6 +5,7 @@ import type { AccountDirectory, ForeignToken, RevocationFeed, SessionDirectory, 
 import { type EndSessionParts, endSession } from './end-session.ts'
 import type { EndedSessions } from './ended-sessions.ts'
 import { createPlainId, createProvenId, findOpeningTime, type Session, type SessionProof } from './session.ts'
+import { isExpired, type User } from './user.ts'
 import type { CachedUser, UserCache } from './user-cache.ts'
 
 interface SessionParts extends Pick<AccountDirectory, 'findAccount'>, Pick<DirectoryDeps, 'ownKey'>, EndSessionParts {
@@ -80,12 +81,14 @@ function isAfterEpoch(
   const { administration, ended, clock } = parts
   if (isEnded(ended, id, mark)) return false
   const isAdministrator = administration.accounts().has(name)
-  if (record?.kind === 'user' && !record.isActive && !isAdministrator) return false
+  if (record?.kind === 'user' && !isAdministrator && !isValid(record, nowSeconds(clock))) return false
   const epochSeconds = Math.max(administration.changedAt(name) ?? 0, record?.sessionEpoch.seconds ?? 0)
   if (epochSeconds === 0 || issuedAt === 'now') return true
   // a time in the future does not show when the token was issued, and would outlive every revocation
   return issuedAt !== undefined && issuedAt > epochSeconds && issuedAt <= nowSeconds(clock) + LEEWAY_SECONDS
 }
+
+const isValid = (user: User, now: number): boolean => user.isActive && !isExpired(user, now)
 
 /** How far the clock of another issuer may be ahead of ours. */
 const LEEWAY_SECONDS = 60

@@ -26,6 +26,8 @@ const PARTS: Readonly<Record<string, (user: User) => unknown>> = {
   password: (user) => user.password,
   roles: (user) => user.document.roles,
   active: (user) => user.isActive,
+  expiry: (user) => user.expiresAt,
+  'password change': (user) => user.mustChangePassword,
   totp: (user) => user.document.members.find(([name]) => name === TOTP),
   members: (user) => user.document.members.filter(([name]) => name !== TOTP),
   extra: (user) => user.multiModel.extra,

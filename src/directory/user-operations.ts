@@ -2,7 +2,7 @@ import { nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Notifier } from '../base/notifier.ts'
 import { bindTokens } from './access-token.ts'
-import { applyUpdate, isSameStored, toNewUser } from './apply-update.ts'
+import { applyUpdate, isSameStored, toNewUser, type UpdateOptions } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type {
@@ -16,7 +16,7 @@ import type {
 } from './directory.ts'
 import { withGrant } from './grants.ts'
 import type { NewPasswords } from './new-passwords.ts'
-import { endSessions, toTombstone, type User, type UserRecord } from './user.ts'
+import { endSessions, toTombstone, type User, type UserRecord, withPasswordChange } from './user.ts'
 import { recordUserChange } from './user-events.ts'
 import { requireFree, requireUser, type UserWriter } from './user-writer.ts'
 
@@ -41,8 +41,11 @@ export function createUserEditor(parts: UserParts): UserEditor {
   return {
     changeUser,
     createUser: (draft, caller) => createUser(parts, draft, caller),
-    setPassword: (name, password, { expected = 'any', ...options } = {}) =>
-      changeUser(name, expected, (user) => user, { password, ...options }),
+    setPassword: (name, password, { expected = 'any', ...options } = {}) => {
+      const { mustChangePassword: isMarked } = options
+      const mark = (user: User) => (isMarked === undefined ? user : withPasswordChange(user, isMarked))
+      return changeUser(name, expected, mark, { password, ...options })
+    },
     setActive: (name, isActive) => changeUser(name, 'any', (user) => ({ ...user, isActive })),
     setGrant: (name, database, level, collection) =>
       changeUser(name, 'any', (user) => ({
@@ -81,7 +84,7 @@ async function rewrite<R extends UserRecord>(
 
 const createChangeUser =
   (parts: UserParts): UserEditor['changeUser'] =>
-  async (name, expected, change, { password: given, ...caller } = {}) => {
+  async (name, expected, change, { password: given, mustChangePassword, ...caller } = {}) => {
     const update = given
       ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), { given, caller })
       : updateWithoutPassword
@@ -89,13 +92,13 @@ const createChangeUser =
       const changed = change(user)
       requireRoles(changed.document.roles)
       requireGrants(changed.multiModel.grants)
-      return bindTokens(update(user, changed, now))
+      return bindTokens(update(user, changed, { mustChangePassword, nowSeconds: now }))
     })
   }
 
-type Update = (before: User, after: User, nowSeconds: number) => User
+type Update = (before: User, after: User, options: Omit<UpdateOptions, 'isSamePassword'>) => User
 
-const updateWithoutPassword: Update = (before, after, now) => applyUpdate(before, after, { nowSeconds: now })
+const updateWithoutPassword: Update = (before, after, options) => applyUpdate(before, after, options)
 
 interface GivenPassword {
   readonly given: NewPassword
@@ -109,10 +112,10 @@ async function preparePassword(
   { given, caller }: GivenPassword,
 ): Promise<Update> {
   const { stored: password, isSame } = await passwords.toReplacement(given, seen, caller)
-  return (before, after, now) => {
+  return (before, after, options) => {
     // the comparison was with `seen`: another password may have been set since
     const isSamePassword = isSame && isSameStored(seen, before.password)
-    return applyUpdate(before, { ...after, password }, { nowSeconds: now, ...(isSamePassword && { isSamePassword }) })
+    return applyUpdate(before, { ...after, password }, { ...options, ...(isSamePassword && { isSamePassword }) })
   }
 }
 

@@ -13,6 +13,10 @@ export interface User {
   readonly kind: 'user'
   readonly name: string
   readonly isActive: boolean
+  /** From then on the user is treated as inactive, in seconds since the epoch. Omitted: never. */
+  readonly expiresAt?: number
+  /** Until it has another password, the user can do nothing but change the password. */
+  readonly mustChangePassword?: true
   readonly password: StoredPassword
   readonly sessionEpoch: SessionEpoch
   readonly document: DocumentPayload
@@ -154,6 +158,25 @@ export function nextRevision(old: string | undefined, content: Json): string {
     .update(JSON.stringify([old ?? null, content]))
     .digest('hex')
   return `${before + 1}-${digest.slice(0, 32)}`
+}
+
+export const isExpired = ({ expiresAt }: { readonly expiresAt?: number | undefined }, nowSeconds: number): boolean =>
+  expiresAt !== undefined && nowSeconds >= expiresAt
+
+/** Whether the user can use the password only for a time, or only to change it. */
+export const hasLimits = ({ expiresAt, mustChangePassword }: User): boolean =>
+  expiresAt !== undefined || mustChangePassword === true
+
+/** The user who must change the password, or need not. */
+export function withPasswordChange(user: User, isRequired: boolean): User {
+  const { mustChangePassword: _before, ...rest } = user
+  return isRequired ? { ...rest, mustChangePassword: true } : rest
+}
+
+/** `undefined`: the user never expires. */
+export function withExpiry(user: User, expiresAt: number | undefined): User {
+  const { expiresAt: _before, ...rest } = user
+  return expiresAt === undefined ? rest : { ...rest, expiresAt }
 }
 
 /** An empty user, possibly in place of a deleted one. */

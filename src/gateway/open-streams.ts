@@ -113,7 +113,12 @@ const sessionIdOf = ({ session, bearer }: Authenticated): string | undefined => 
  * When the credential expires, in seconds since the epoch. The session of a cookie is renewed by each request, so only
  * the credential it was created with ends it at a fixed time.
  */
-export const expiryOf = ({ origin, bearer, accessToken }: Authenticated): number =>
-  Math.min(origin?.expiresAt ?? NEVER, bearer?.expiresAt ?? NEVER, accessToken?.validUntil ?? NEVER)
+export const expiryOf = ({ identity, origin, bearer, accessToken }: Authenticated): number =>
+  Math.min(
+    identity.expiresAt ?? NEVER,
+    origin?.expiresAt ?? NEVER,
+    bearer?.expiresAt ?? NEVER,
+    accessToken?.validUntil ?? NEVER,
+  )
 
 const NEVER = Number.POSITIVE_INFINITY

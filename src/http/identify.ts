@@ -37,7 +37,8 @@ export function identify(request: IncomingMessage, options: IdentifyOptions): Pr
       throw error
     }
     const { authenticated } = context
-    if (isAnonymous(authenticated)) return undefined
+    // a user who must change the password can do nothing else
+    if (isAnonymous(authenticated) || authenticated.identity.mustChangePassword) return undefined
     return { authenticated, headers: options.dialect.renewalHeaders?.(context) ?? [] }
   })
 }

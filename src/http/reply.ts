@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Dialect, Feed, Reply, RequestContext, ResponseStream, Sink } from './request-context.ts'
+import type { Dialect, Feed, HeaderPair, Reply, RequestContext, ResponseStream, Sink } from './request-context.ts'
 import { resetSocket } from './slow-clients.ts'
 import { drainSlowly, hasUnreadBody, limitDrainTime } from './unread-body.ts'
 
@@ -168,12 +168,13 @@ export interface ErrorReplyDeps {
 /** The only place where an error becomes a reply. Errors that are not Refusals are logged and sent as `internal`. */
 export function toErrorReply(error: unknown, { dialect, log, context }: ErrorReplyDeps): Reply {
   const refusal = toRefusal(error)
-  const { code, detail, retryAfterSeconds } = refusal
+  const { code, detail, retryAfterSeconds, headers } = refusal
   if (code === 'internal') log.error('request failed', { request: context?.id, error: refusal.cause })
   else if (detail !== undefined) log.debug('request refused', { request: context?.id, code, detail })
   const reply = dialect.renderError(refusal, context)
-  if (retryAfterSeconds === undefined) return reply
-  return { ...reply, headers: [...reply.headers, ['Retry-After', String(retryAfterSeconds)]] }
+  const further: HeaderPair[] = [...headers]
+  if (retryAfterSeconds !== undefined) further.push(['Retry-After', String(retryAfterSeconds)])
+  return further.length === 0 ? reply : { ...reply, headers: [...reply.headers, ...further] }
 }
 
 function toRefusal(error: unknown): Refusal {

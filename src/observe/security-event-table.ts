@@ -111,7 +111,9 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     fields: {
       ...USER,
-      changed: list('What changed: `password`, `roles`, `active`, `totp`, `members`, `extra`, `config`.'),
+      changed: list(
+        'What changed: `password`, `roles`, `active`, `expiry`, `password change`, `totp`, `members`, `extra`, `config`.',
+      ),
     },
   },
   'user.removed': { level: 'info', outcome: 'success', sentence: 'user removed', scope: 'request', fields: USER },

@@ -2,7 +2,7 @@
 import { findMember, isJsonObject } from '../base/json.ts'
 import { requireName, requireRoles } from '../directory/check-user.ts'
 import type { Administrator, NewPassword, UserDraft } from '../directory/directory.ts'
-import type { Json, JsonObject, User } from '../directory/user.ts'
+import { hasLimits, type Json, type JsonObject, type User } from '../directory/user.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
 import { readDocumentPassword, toFullMembers } from '../passwords/password.ts'
 import { isUsable, PASSWORD_MEMBERS, requireScheme, type StoredPassword } from '../passwords/schemes.ts'
@@ -126,12 +126,14 @@ export const createDocumentWriter = ({ idPrefix }: DocumentNames): RecordWriter 
   },
 })
 
-const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'deactivated'])
+const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'deactivated', 'limits'])
 
-function findLosses({ isActive, password, multiModel }: User): readonly Loss[] {
+function findLosses(user: User): readonly Loss[] {
+  const { isActive, password, multiModel } = user
   const losses: Loss[] = []
   if (!isActive) losses.push('deactivated')
   else if (!isExportable(password)) losses.push('password')
+  if (hasLimits(user)) losses.push('limits')
   if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (multiModel.grants.size > 0) losses.push('grants')
   return losses

@@ -4,9 +4,19 @@ import type { Grant, Json, JsonObject, User } from '../directory/user.ts'
 import { toDocumentMembers } from '../passwords/password.ts'
 
 /** Everything a user has, so that an import restores it without loss. */
-export const toDraft = ({ name, isActive, password, sessionEpoch, document, multiModel }: User): UserDraft => ({
+export const toDraft = ({
   name,
   isActive,
+  password,
+  sessionEpoch,
+  document,
+  multiModel,
+  ...user
+}: User): UserDraft => ({
+  name,
+  isActive,
+  ...(user.expiresAt !== undefined && { expiresAt: user.expiresAt }),
+  ...(user.mustChangePassword && { mustChangePassword: true }),
   password: { stored: password },
   revision: document.revision,
   sessionEpoch,
@@ -20,6 +30,8 @@ export function toDraftJson(draft: UserDraft): JsonObject {
   const {
     name,
     isActive = true,
+    expiresAt,
+    mustChangePassword,
     password,
     keepsPassword,
     revision,
@@ -31,6 +43,8 @@ export function toDraftJson(draft: UserDraft): JsonObject {
   const { grants = new Map<string, Grant>(), extra = {}, config = {}, tokens = [] } = multiModel
   const optional: Readonly<Record<string, Json | undefined>> = {
     active: isActive ? undefined : false,
+    expiresAt,
+    mustChangePassword: mustChangePassword ? true : undefined,
     password: password && toPasswordJson(password),
     keepsPassword: keepsPassword ? true : undefined,
     revision,

@@ -1,6 +1,6 @@
 // Writes documents of ArangoDB's collection of users.
 import { findMember, isJsonObject } from '../base/json.ts'
-import type { Grant, GrantLevel, Json, JsonObject, User } from '../directory/user.ts'
+import { type Grant, type GrantLevel, hasLimits, type Json, type JsonObject, type User } from '../directory/user.ts'
 import { toSimpleAuthData } from '../passwords/password.ts'
 import { digestHex } from '../passwords/password-digest.ts'
 import type { PasswordMembers } from '../passwords/schemes/scheme.ts'
@@ -30,7 +30,7 @@ export const createMultiModelWriter = (): RecordWriter => ({
   },
 })
 
-const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'second_factor'])
+const NO_PASSWORD: ReadonlySet<Loss> = new Set(['password', 'second_factor', 'limits'])
 
 /** Derived from the name, so that a second restore finds the same user; a name can contain characters a key cannot. */
 const toKey = (name: string): string => digestHex('sha256', name).slice(0, 32)
@@ -50,11 +50,13 @@ const toAuthData = ({ method, salt, hash }: PasswordMembers = NO_AUTH_DATA): Jso
 
 const TOTP_MEMBER = 'totp'
 
-function findLosses({ password, document, multiModel }: User): readonly Loss[] {
+function findLosses(user: User): readonly Loss[] {
+  const { password, document, multiModel } = user
   const losses: Loss[] = []
   const isAbsent = !isUsable(password) && password.reason === 'absent'
   if (!isAbsent && !toSimpleAuthData(password)) losses.push('password')
   else if (document.members.some(([name]) => name === TOTP_MEMBER)) losses.push('second_factor')
+  if (hasLimits(user)) losses.push('limits')
   if (multiModel.tokens.length > 0) losses.push('access_tokens')
   if (document.roles.length > 0) losses.push('roles')
   if (document.members.length > 0) losses.push('members')

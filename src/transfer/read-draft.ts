@@ -23,6 +23,8 @@ const payload = (multiModel: Partial<MultiModelPayload>): Partial<UserDraft> => 
 const MEMBERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['name', (value) => ({ name: readName(value) })],
   ['active', (value) => ({ isActive: requireFlag(value, 'active') })],
+  ['expiresAt', (value) => ({ expiresAt: requireCount(value, 'expiresAt') })],
+  ['mustChangePassword', (value) => ({ mustChangePassword: requireFlag(value, 'mustChangePassword') })],
   ['password', (value) => ({ password: readPassword(value) })],
   ['keepsPassword', (value) => ({ keepsPassword: requireFlag(value, 'keepsPassword') })],
   ['revision', (value) => ({ revision: readRevisionText(value) })],

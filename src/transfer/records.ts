@@ -49,13 +49,22 @@ export interface Written {
 }
 
 /** `deactivated`: the other database has no such state, so the password is left out. */
-export type Loss = 'password' | 'deactivated' | 'second_factor' | 'access_tokens' | 'grants' | 'roles' | 'members'
+export type Loss =
+  | 'password'
+  | 'deactivated'
+  | 'limits'
+  | 'second_factor'
+  | 'access_tokens'
+  | 'grants'
+  | 'roles'
+  | 'members'
 
 /** Losses that change how a user signs in are reported for each user. The others are only counted. */
 export const REPORTED_LOSSES: ReadonlyMap<Loss, string> = new Map([
   ['password', 'The password cannot be exported.'],
   ['deactivated', 'The user is deactivated, which the format cannot express: exported without the password.'],
   ['second_factor', 'The second factor cannot be exported: exported without the password.'],
+  ['limits', 'The expiry date or the required password change cannot be exported: exported without the password.'],
   ['access_tokens', 'The access tokens cannot be exported: only their digests are stored.'],
 ])
 

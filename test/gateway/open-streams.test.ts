@@ -93,6 +93,17 @@ test('an expired token cuts its streams, a session that is renewed does not', ()
   assert.deepEqual([token.isCut, cookie.isCut], [true, false])
 })
 
+test('a user who expires loses the streams', () => {
+  const streams = createOpenStreams()
+  const { identity, ...rest } = someone('ada')
+  const stream = open({ ...rest, identity: { ...identity, expiresAt: 100 } })
+  streams.add(stream)
+  streams.expire(99)
+  assert.ok(!stream.isCut)
+  streams.expire(100)
+  assert.ok(stream.isCut)
+})
+
 test('an expired access token cuts its streams', () => {
   const streams = createOpenStreams()
   const stream = open(someone('ada', { accessToken: { mark: 'x', validUntil: 100 } }))

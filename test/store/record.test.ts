@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { GrantLevel, Json, JsonObject, User } from '../../src/directory/user.ts'
+import {
+  type GrantLevel,
+  type Json,
+  type JsonObject,
+  type User,
+  withExpiry,
+  withPasswordChange,
+} from '../../src/directory/user.ts'
 import { readRecord, renderRecord } from '../../src/store/record.ts'
 import { newUser } from '../contract/store-values.ts'
 
@@ -16,14 +23,16 @@ const object = fc.dictionary(text, json).map((value): JsonObject => JSON.parse(J
 
 const user: fc.Arbitrary<User> = fc
   .record({
+    expiresAt: fc.option(fc.nat(), { nil: undefined }),
+    mustChange: fc.boolean(),
     roles: fc.array(text),
     members: fc.array(fc.tuple(text, json)),
     grants: fc.array(fc.tuple(text, grant)).map((pairs) => new Map(pairs)),
     extra: object,
     config: object,
   })
-  .map(({ roles, members, grants, extra, config }) => ({
-    ...newUser('alice'),
+  .map(({ expiresAt, mustChange, roles, members, grants, extra, config }) => ({
+    ...withExpiry(withPasswordChange(newUser('alice'), mustChange), expiresAt),
     document: { ...newUser('alice').document, roles, members },
     multiModel: { grants, extra, config, tokens: [] },
   }))

@@ -9,6 +9,8 @@ import {
   type Json,
   type JsonObject,
   type User,
+  withExpiry,
+  withPasswordChange,
 } from '../../src/directory/user.ts'
 import { readDocumentPassword } from '../../src/passwords/password.ts'
 import { PASSWORD_MEMBERS, type StoredPassword } from '../../src/passwords/schemes.ts'
@@ -128,3 +130,8 @@ export const user: fc.Arbitrary<User> = record({
   }),
   multiModel: record({ grants, extra: object, config: object, tokens: fc.array(token, { maxLength: 2 }) }),
 })
+
+/** With an expiry date and a required password change, or without. */
+export const limitedUser: fc.Arbitrary<User> = fc
+  .tuple(user, fc.option(fc.nat(), { nil: undefined }), fc.boolean())
+  .map(([each, expiresAt, mustChange]) => withExpiry(withPasswordChange(each, mustChange), expiresAt))

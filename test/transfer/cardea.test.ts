@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createCardeaWriter } from '../../src/transfer/cardea.ts'
-import { user as anyUser } from './arbitrary.ts'
+import { limitedUser as anyUser } from './arbitrary.ts'
 import { readingsOf, toUser } from './read.ts'
 
 const HEAD = '{"cardea":"directory","version":1}'

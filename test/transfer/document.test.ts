@@ -150,6 +150,8 @@ describe('writing user documents', () => {
       ['password'],
     ],
     ['a deactivated user', { ...BOB, isActive: false }, ['deactivated']],
+    ['a user who expires', { ...BOB, expiresAt: 1 }, ['limits']],
+    ['a user who must change the password', { ...BOB, mustChangePassword: true }, ['limits']],
     ['no password', { ...BOB, password: { scheme: 'unusable', reason: 'absent', members: {} } }, []],
   ]
   for (const [row, user, losses] of LOSSES) {

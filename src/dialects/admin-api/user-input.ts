@@ -1,12 +1,15 @@
 // Reads users, grants and roles from the bodies of requests.
 import { Refusal } from '../../base/errors.ts'
+import { findMember } from '../../base/json.ts'
 import type { UserDraft } from '../../directory/directory.ts'
 import { withGrant } from '../../directory/grants.ts'
 import type { Grant, GrantLevel, User } from '../../directory/user.ts'
-import { FLAG, findArgument, findText, LIST, readMembers, requireText, TEXT_LIST } from './json.ts'
+import { FLAG, findArgument, findText, LIST, type Members, readMembers, requireText, TEXT_LIST } from './json.ts'
 
 export function readDraft(body: unknown): UserDraft {
-  const members = readMembers(body, ['name', 'password', 'active', 'roles', 'grants'])
+  const members = readMembers(body, ['name', 'password', 'active', EXPIRES, MUST_CHANGE, 'roles', 'grants'])
+  const expiresAt = readExpiry(members)
+  const mustChangePassword = findArgument(members, MUST_CHANGE, FLAG)
   const password = findText(members, 'password')
   const isActive = findArgument(members, 'active', FLAG)
   const roles = findArgument(members, 'roles', TEXT_LIST)
@@ -14,10 +17,29 @@ export function readDraft(body: unknown): UserDraft {
     name: requireText(members, 'name'),
     ...(password !== undefined && { password: { password } }),
     ...(isActive !== undefined && { isActive }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(mustChangePassword !== undefined && { mustChangePassword }),
     ...(roles && { roles }),
     multiModel: { grants: readGrants(findArgument(members, 'grants', LIST) ?? []) },
   }
 }
+
+export const EXPIRES = 'expires'
+export const MUST_CHANGE = 'mustChangePassword'
+
+const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/
+
+/** A day or a time in UTC, in seconds since the epoch; `null` and a missing member: never. */
+export function readExpiry(members: Members): number | undefined {
+  const text = findMember(members, EXPIRES) ?? null
+  if (text === null) return undefined
+  const ms = typeof text === 'string' && TIME.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(ms))
+    throw new Refusal('bad_request', { about: 'expires must be a day or a time in UTC, as 2030-12-31T18:00:00Z.' })
+  return Math.floor(ms / 1000)
+}
+
+export const renderExpiry = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
 function readGrants(list: readonly unknown[]): ReadonlyMap<string, Grant> {
   let grants: ReadonlyMap<string, Grant> = new Map()

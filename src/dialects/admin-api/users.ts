@@ -1,10 +1,10 @@
 import { Refusal } from '../../base/errors.ts'
 import type { UserReader } from '../../directory/directory.ts'
-import type { Grant, GrantLevel, User } from '../../directory/user.ts'
+import { type Grant, type GrantLevel, type User, withExpiry, withPasswordChange } from '../../directory/user.ts'
 import { describePassword } from '../../passwords/schemes.ts'
-import { FLAG, findText, readCount, readMembers, requireArgument, requireText } from './json.ts'
+import { FLAG, findArgument, findText, readCount, readMembers, requireArgument, requireText } from './json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, requireOwnPassword } from './operation.ts'
-import { readDraft, readGrant, readRoleChange } from './user-input.ts'
+import { EXPIRES, MUST_CHANGE, readDraft, readExpiry, readGrant, readRoleChange, renderExpiry } from './user-input.ts'
 
 export interface UserPage {
   readonly users: readonly ShownUser[]
@@ -49,11 +49,31 @@ export const USER_OPERATIONS = {
     method: 'PUT',
     path: '/users/{name}/password',
     async run({ directory }, call) {
-      const members = readMembers(call.body, ['password', CURRENT_PASSWORD])
+      const members = readMembers(call.body, ['password', MUST_CHANGE, CURRENT_PASSWORD])
       const password = requireText(members, 'password')
+      const mustChangePassword = findArgument(members, MUST_CHANGE, FLAG)
       await requireOwnPassword(call, nameOf(call), findText(members, CURRENT_PASSWORD))
-      const options = call.signal ? { signal: call.signal } : {}
+      const options = {
+        ...(call.signal && { signal: call.signal }),
+        ...(mustChangePassword !== undefined && { mustChangePassword }),
+      }
       return showUser(await directory.setPassword(nameOf(call), { password }, options))
+    },
+  },
+  'user.set-password-change': {
+    method: 'PUT',
+    path: '/users/{name}/password-change',
+    async run({ directory }, call) {
+      const isRequired = requireArgument(readMembers(call.body, ['required']), 'required', FLAG)
+      return showUser(await directory.changeUser(nameOf(call), 'any', (user) => withPasswordChange(user, isRequired)))
+    },
+  },
+  'user.set-expiry': {
+    method: 'PUT',
+    path: '/users/{name}/expiry',
+    async run({ directory }, call) {
+      const expiresAt = readExpiry(readMembers(call.body, [EXPIRES]))
+      return showUser(await directory.changeUser(nameOf(call), 'any', (user) => withExpiry(user, expiresAt)))
     },
   },
   'user.set-roles': {
@@ -113,6 +133,9 @@ export async function readPage(
 export interface ShownUser {
   readonly name: string
   readonly active: boolean
+  /** From then on the user cannot sign in; absent: never. */
+  readonly expires?: string
+  readonly mustChangePassword?: true
   readonly roles: readonly string[]
   readonly grants: Readonly<Record<string, ShownGrant>>
   /** The scheme of the stored password, in words; `null`: there is none. */
@@ -129,6 +152,8 @@ interface ShownGrant {
 const showUser = (user: User): ShownUser => ({
   name: user.name,
   active: user.isActive,
+  ...(user.expiresAt !== undefined && { expires: renderExpiry(user.expiresAt) }),
+  ...(user.mustChangePassword && { mustChangePassword: true }),
   roles: user.document.roles,
   grants: Object.fromEntries([...user.multiModel.grants].map(([database, grant]) => [database, showGrant(grant)])),
   password: describePassword(user.password),

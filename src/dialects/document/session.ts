@@ -1,4 +1,5 @@
 /** `/_session`: who the request acts as (GET), sign in (POST), sign out (DELETE). */
+import { PASSWORD_CHANGE_HEADER } from '../../auth/password-change.ts'
 import type { OpenedSession, SessionService } from '../../auth/session/session-service.ts'
 import {
   type CookieContext,
@@ -63,7 +64,9 @@ export async function signIn(context: RequestContext, deps: SessionDeps): Promis
   const { identity, cookie } = opened
   const body = { ok: true, name: identity.name, roles: identity.roles }
   const page = acceptsHtml(context.header('accept')) ? deps.settings().authenticationRedirect : ''
-  return redirectTo(next ?? (page || undefined), toJsonReply(200, body, [renderSessionCookie(cookie, cookieContext)]))
+  const mark = identity.mustChangePassword ? [PASSWORD_CHANGE_HEADER] : []
+  const reply = toJsonReply(200, body, [renderSessionCookie(cookie, cookieContext), ...mark])
+  return redirectTo(next ?? (page || undefined), reply)
 }
 
 /** With name and password, or with the JWT of the request. `undefined`: wrong name, password or code. */

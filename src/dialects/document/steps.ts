@@ -1,7 +1,8 @@
+import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid, readBase64 } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
 import { answerPreflight } from './cors.ts'
@@ -12,7 +13,7 @@ import { isDeadPath } from './users/routes.ts'
 export interface StepsDeps {
   settings(): DocumentSettings
   authenticate(context: RequestContext): Promise<Authenticated>
-  readonly users: Pick<UsersDeps, 'database' | 'settings'>
+  readonly users: Pick<UsersDeps, 'database' | 'prefix' | 'settings'>
 }
 
 /** The checks of a request, in order. The first five need no credential and reveal nothing about users. */
@@ -34,6 +35,7 @@ export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readon
     },
     { name: 'token scope', run: requireScope },
     { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
+    { name: 'password change', run: (context) => rejectBeforePasswordChange(context, users) },
     { name: 'valid user', run: (context) => requireValidUser(context, settings()) },
     { name: 'authorize', run: (context) => void authorize(context, deps) },
     { name: 'users database', run: (context) => rejectDeadPath(context, users.database, routes) },
@@ -87,6 +89,19 @@ function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings):
   if (!isSignIn && !AMBIENT_HANDLERS.has((context.authenticated ?? ANONYMOUS).by)) return
   const trusted = { origins: cors.isEnabled ? cors.origins : [] }
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
+}
+
+const OWN_DOCUMENT_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT'])
+
+/** The session and the own document stay open: a client reads the document to change the password in it. */
+function rejectBeforePasswordChange(context: RequestContext, users: StepsDeps['users']): undefined {
+  const identity = identityOf(context)
+  if (!identity.mustChangePassword) return
+  const { method, path } = context
+  const isSession = path.segments.length === 1 && path.segments[0] === '_session'
+  const [database, id, ...rest] = path.segments
+  const isOwn = database === users.database && id === `${users.prefix}${identity.name}` && rest.length === 0
+  if (!isSession && !(isOwn && OWN_DOCUMENT_METHODS.has(method))) requireNoPasswordChange(identity)
 }
 
 const isValidUserRequired = (settings: DocumentSettings): boolean =>

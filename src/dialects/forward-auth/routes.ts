@@ -1,3 +1,4 @@
+import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { isClientError, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
 import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
@@ -47,6 +48,7 @@ async function decide(context: RequestContext, { authenticate, toIdentityHeaders
   const authenticated = await authenticateOrAnonymous(context, authenticate)
   context.authenticated = authenticated
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
+  requireNoPasswordChange(authenticated.identity)
   const wanted = context.query.getAll(ROLE).flatMap((list) => list.split(','))
   const { roles, isAdmin, isSuperuser } = authenticated.identity
   const isAllowed = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))

@@ -69,6 +69,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   metrics_required: row(403, 11, 'forbidden'),
   forbidden: row(403, 11, (why) => (why === ERRORS.forbidden ? 'forbidden' : why)),
   password_required: row(403, 11, (why) => why),
+  password_change_required: row(403, 11, 'the password must be changed first'),
   page_token_required: row(403, 11, ERRORS.page_token_required),
   cross_origin: row(403, 11, ERRORS.cross_origin),
   // A locked account and out-of-range hashes look like wrong credentials at this door.

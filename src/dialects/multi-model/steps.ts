@@ -1,7 +1,8 @@
+import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
-import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { type AccessSettings, authorizeRequest, type Databases, requireScope } from './access.ts'
 import { MULTI_MODEL_BASIC } from './authenticate.ts'
@@ -46,6 +47,7 @@ export const multiModelSteps = ({
   },
   { name: 'token scope', run: (context) => void requireScope(context, findService(context.path)) },
   { name: 'cross origin', run: (context) => refuseCrossOrigin(context, settings()) },
+  { name: 'password change', run: rejectBeforePasswordChange },
   {
     name: 'authorize',
     run: async (context) => {
@@ -70,6 +72,17 @@ function refuseCrossOrigin(context: RequestContext, { trustedOrigins }: OriginSe
   if (trustsEveryOrigin(trustedOrigins)) return
   const origins = trustedOrigins.map(withoutSlash)
   if (isUntrustedSimpleChange(context, { origins })) throw new Refusal('cross_origin')
+}
+
+const OWN_USER_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH'])
+
+/** Signing in and out and the own user stay open. */
+function rejectBeforePasswordChange(context: RequestContext): undefined {
+  const identity = identityOf(context)
+  if (!identity.mustChangePassword) return
+  const [first, second, third, ...rest] = context.path.segments
+  const isOwn = first === '_api' && second === 'user' && third === identity.name && rest.length === 0
+  if (first !== '_open' && !(isOwn && OWN_USER_METHODS.has(context.method))) requireNoPasswordChange(identity)
 }
 
 /**

@@ -45,6 +45,21 @@ for (const kind of ['cookie', 'Basic'] as const) {
     assert.equal(await feed.ended, 'broken')
   })
 
+  test(`an expiry date and a required password change cut feeds opened with a ${kind}`, async (t) => {
+    const front = await startServer(t, beforeDocument((await openFeeds(t)).url))
+    await writeUser(front, 'ada')
+    const headers = kind === 'cookie' ? await signIn(front, 'ada') : { Authorization: basic('ada', 'pw') }
+    const set = (path: string, body: object) =>
+      send(front.document, { method: 'PUT', path: `/_cardea/api/users/ada/${path}`, headers: ADMIN, body })
+    const expired = await open(front.document, FEED, headers)
+    await set('expiry', { expires: '2001-01-01' })
+    assert.equal(await expired.ended, 'broken')
+    await set('expiry', { expires: null })
+    const marked = await open(front.document, FEED, headers)
+    await set('password-change', { required: true })
+    assert.equal(await marked.ended, 'broken')
+  })
+
   test(`another role cuts feeds opened with a ${kind}, because they were opened without it`, async (t) => {
     const front = await startServer(t, beforeDocument((await openFeeds(t)).url))
     const { body } = await writeUser(front, 'ada', { roles: ['a'] })

@@ -1,5 +1,6 @@
 /** Creates, replaces and deletes user documents. */
 import { randomBytes } from 'node:crypto'
+import { requireNoPasswordChange } from '../../../auth/password-change.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
 import type { Json, User } from '../../../directory/user.ts'
@@ -78,6 +79,7 @@ export async function writeDocument(
   requireWritable(target)
   requireSize({ id, sent }, writer)
   const password = readSentPassword(sent.members)
+  if (password.kind !== 'new') requireNoPasswordChange(writer)
   const record = target.kind === 'user' ? await deps.directory.findRecord(target.name) : undefined
   const old = record?.kind === 'user' ? record : undefined
   requireOwnOrNew(writer, target, old)

@@ -1,6 +1,8 @@
+import { requireNoPasswordChange } from '../../../auth/password-change.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 import type { Caller } from '../../../directory/directory.ts'
+import { identityOf } from '../../../directory/identity.ts'
 import type { Json, JsonObject, User } from '../../../directory/user.ts'
 import type { Params, Reply, RequestContext } from '../../../http/request-context.ts'
 import { isSelf, requireIdentity, requireManager } from '../access.ts'
@@ -55,6 +57,7 @@ export async function changeUser(
   requireChangeable(deps, context, name)
   await requireUser(deps.directory, name)
   const input = readUserChange(await readMembers(context))
+  if (input.passwd === undefined) requireNoPasswordChange(identityOf(context))
   if (needsPassword(input) && isSelf(context, name)) await deps.requirePassword(context)
   return write(deps, context, { name, change: (user) => withChange(user, input), password: input.passwd })
 }
