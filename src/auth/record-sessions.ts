@@ -6,7 +6,7 @@ import type { Authenticated, Identity } from '../directory/identity.ts'
 import type { CredentialSource } from './handler.ts'
 
 export interface SessionRecorderDeps {
-  readonly directory: Pick<Directory, 'noteSession' | 'findPasswordTime'>
+  readonly directory: Pick<Directory, 'noteSession' | 'noteTokenUse' | 'findPasswordTime'>
   /** The door or listener that the sessions belong to. */
   readonly door: string
   /** How long a session cookie is valid after its last use. */
@@ -20,13 +20,15 @@ export interface NewSession {
   readonly identity: Identity
   /** Seconds since the epoch. */
   readonly expiresAt: number
+  /** The mark of the access token it was opened with. */
+  readonly accessToken?: string | undefined
 }
 
 type Source = Pick<CredentialSource, 'client' | 'header'>
 
 export interface SessionRecorder {
   onOpened(session: NewSession, source: Source): void
-  /** Does nothing for a credential without a session. */
+  /** Notes the session and the access token of a request, if its credential has them. */
   onUsed(authenticated: Authenticated, source: Source): void
 }
 
@@ -34,9 +36,14 @@ export function createSessionRecorder(deps: SessionRecorderDeps): SessionRecorde
   const { directory, clock } = deps
   return {
     onOpened(session, source) {
+      const { name } = session.identity
+      if (session.accessToken !== undefined && name !== null) directory.noteTokenUse(name, session.accessToken)
       directory.noteSession(session.id, () => toUse(session, nowSeconds(clock), { source, door: deps.door }))
     },
     onUsed(authenticated, source) {
+      const { identity, accessToken, bearer } = authenticated
+      const mark = accessToken?.mark ?? bearer?.accessToken
+      if (mark !== undefined && identity.name !== null) directory.noteTokenUse(identity.name, mark)
       const used = authenticated.session ?? authenticated.bearer?.session
       if (!used) return
       directory.noteSession(used.id, () => {

@@ -53,11 +53,9 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
   const known = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: FIRST_USE_MS })
   return {
     onAccepted(authenticated, source) {
-      // the sign-in was recorded when the session or token was issued
-      if (authenticated.session || authenticated.bearer?.session) {
-        sessions?.onUsed(authenticated, source)
-        return
-      }
+      sessions?.onUsed(authenticated, source)
+      // recorded when the session or token was issued
+      if (authenticated.session || authenticated.bearer?.session) return
       const key = toKey(authenticated, source.client.address)
       if (known.has(key)) return
       known.set(key, true)

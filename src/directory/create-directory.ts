@@ -10,6 +10,7 @@ import { createNewPasswords } from './new-passwords.ts'
 import { createSessionNotes } from './session-notes.ts'
 import { createSessionList } from './session-records.ts'
 import { createSessions } from './sessions.ts'
+import { createTokenUses } from './token-uses.ts'
 import { createHashUpgrade } from './upgrade-hash.ts'
 import { createUserCache } from './user-cache.ts'
 import { createUserEditor, createUserReader } from './user-operations.ts'
@@ -33,6 +34,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const editor = createUserEditor(parts)
   const sessions = createSessions({ ...parts, findAccount })
   const notes = createSessionNotes(store, clock)
+  const { close: closeTokenUses, ...tokenUses } = createTokenUses(store, clock)
   return {
     ...createUserReader(parts),
     ...editor,
@@ -40,6 +42,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     ...createAdministrators(parts),
     ...sessions,
     ...createSessionList({ ...parts, notes, sessions, findAccount }),
+    ...tokenUses,
     findAccount,
     storedWork: hashWork.list,
     upgradeHash: upgrade.begin,
@@ -49,6 +52,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     async close() {
       await upgrade.settled()
       await notes.close()
+      await closeTokenUses()
       await tracker.close()
     },
   }

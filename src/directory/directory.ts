@@ -212,6 +212,14 @@ export interface SessionList {
   revokeSession(id: string): Promise<SessionRecord | undefined>
 }
 
+/** When access tokens were used last. */
+export interface TokenUses {
+  /** Never waits: uses are written in batches, those of one token once a minute. `mark` is that of the token. */
+  noteTokenUse(name: string, mark: string): void
+  /** Seconds since the epoch, exact to the minute, by the mark of the token. */
+  listTokenUses(name: string): Promise<ReadonlyMap<string, number>>
+}
+
 /** `account`: every credential of the name must be checked again. `everything`: of every name. */
 export type Revocation =
   | { readonly kind: 'session'; readonly id: string; readonly name: string }
@@ -262,6 +270,7 @@ export interface Directory
     AccountDirectory,
     SessionDirectory,
     SessionList,
+    TokenUses,
     RevocationFeed,
     DirectoryFreshness {
   /** Writes the uses of sessions noted so far, and stops following changes. The store stays open. */

@@ -1,7 +1,7 @@
 import { nowSeconds } from '../base/clock.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type { AccountDirectory, SessionDirectory, SessionList } from './directory.ts'
-import type { SessionNotes } from './session-notes.ts'
+import { type SessionNotes, toRecord } from './session-notes.ts'
 import type { SessionRecord } from './store-port.ts'
 
 interface SessionRecordParts extends Pick<DirectoryDeps, 'store' | 'settings' | 'clock' | 'events'> {
@@ -13,7 +13,7 @@ interface SessionRecordParts extends Pick<DirectoryDeps, 'store' | 'settings' | 
 export function createSessionList(parts: SessionRecordParts): SessionList {
   const { store, notes } = parts
   return {
-    noteSession: (id, describe) => notes.note(id, describe),
+    noteSession: (id, describe) => notes.note(id, (minute, earlier) => toRecord(describe(), minute, earlier)),
     async listSessions(range) {
       await notes.flush()
       const page = await store.listSessionRecords(range)

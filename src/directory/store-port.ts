@@ -120,6 +120,23 @@ export interface SessionRecordStore {
   purgeSessionRecords(nowSeconds: number): Promise<number>
 }
 
+/** The last use of an access token. */
+export interface TokenUse {
+  readonly name: string
+  /** Unique among all tokens. */
+  readonly mark: string
+  /** Seconds since the epoch. */
+  readonly usedAt: number
+}
+
+export interface TokenUseStore {
+  /** Of a known token the later time counts. Is no change of the directory. */
+  putTokenUses(uses: readonly TokenUse[]): Promise<void>
+  listTokenUses(name: string): Promise<readonly TokenUse[]>
+  /** Deletes uses up to this time. Returns how many. */
+  purgeTokenUses(usedUntil: number): Promise<number>
+}
+
 export interface CodeStore {
   /**
    * Marks the one-time codes of this time step and of every earlier one as used. `false`: the user has used this step or
@@ -215,6 +232,7 @@ export interface Store
   extends UserStore,
     SessionStore,
     SessionRecordStore,
+    TokenUseStore,
     CodeStore,
     FailureStore,
     SettingStore,

@@ -7,6 +7,7 @@ import { createSessionRecordStore } from './operations/session-records.ts'
 import { createSessionStore } from './operations/sessions.ts'
 import { createSettingStore } from './operations/settings.ts'
 import { createCodeStore, createFailureStore } from './operations/sign-ins.ts'
+import { createTokenUseStore } from './operations/token-uses.ts'
 import { createUserStore } from './operations/users.ts'
 import { readStoreUrl, type StoreScheme } from './store-url.ts'
 
@@ -38,6 +39,7 @@ const createStore = (engine: Engine): Store =>
     ...createUserStore(engine),
     ...createSessionStore(engine),
     ...createSessionRecordStore(engine),
+    ...createTokenUseStore(engine),
     ...createCodeStore(engine),
     ...createFailureStore(engine),
     ...createSettingStore(engine),

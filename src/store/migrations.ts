@@ -219,6 +219,28 @@ const SESSION_RECORDS: Migration = {
     CREATE INDEX cardea_sessions_expiry ON cardea_sessions (expires_at);`,
 }
 
+/** The last use of each access token, beside the user's record: a use is no change of the user. */
+const TOKEN_USES: Migration = {
+  number: 7,
+  name: 'uses of access tokens',
+  sqlite: `
+    CREATE TABLE cardea_token_uses (
+      mark TEXT NOT NULL PRIMARY KEY,
+      name TEXT NOT NULL,
+      used_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX cardea_token_uses_name ON cardea_token_uses (name);
+    CREATE INDEX cardea_token_uses_time ON cardea_token_uses (used_at);`,
+  postgres: `
+    CREATE TABLE cardea_token_uses (
+      mark text COLLATE "C" NOT NULL PRIMARY KEY,
+      name text COLLATE "C" NOT NULL,
+      used_at bigint NOT NULL
+    );
+    CREATE INDEX cardea_token_uses_name ON cardea_token_uses (name);
+    CREATE INDEX cardea_token_uses_time ON cardea_token_uses (used_at);`,
+}
+
 /** Ordered by number, without a gap. */
 export const MIGRATIONS: readonly Migration[] = [
   DIRECTORY,
@@ -227,4 +249,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ENDED_SESSION_NAMES,
   FAILURES,
   SESSION_RECORDS,
+  TOKEN_USES,
 ]

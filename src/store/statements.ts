@@ -50,6 +50,12 @@ const TEXTS = {
   purgeSessions: `DELETE FROM cardea_sessions WHERE expires_at <= $1 AND id IN
     (SELECT id FROM cardea_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,
 
+  putTokenUse: `INSERT INTO cardea_token_uses (mark, name, used_at) VALUES ($1, $2, $3)
+    ON CONFLICT (mark) DO UPDATE SET used_at = excluded.used_at WHERE excluded.used_at > cardea_token_uses.used_at`,
+  listTokenUses: 'SELECT mark, name, used_at FROM cardea_token_uses WHERE name = $1 ORDER BY mark',
+  purgeTokenUses: `DELETE FROM cardea_token_uses WHERE used_at <= $1 AND mark IN
+    (SELECT mark FROM cardea_token_uses WHERE used_at <= $1 LIMIT 1000) RETURNING mark`,
+
   // returns no row, and writes nothing, if the stored step is not older
   useCodeStep: `INSERT INTO cardea_used_codes (name, step) VALUES ($1, $2)
     ON CONFLICT (name) DO UPDATE SET step = excluded.step WHERE excluded.step > cardea_used_codes.step

@@ -126,7 +126,7 @@ function openSession(deps: SignInDeps, { account, token }: Verified, { lifetimeS
     allowedPaths: undefined,
   })
   const expiresAt = nowSeconds(deps.clock) + lifetimeSeconds
-  deps.recorder.onOpened({ id: session.id, identity: account, expiresAt }, source)
+  deps.recorder.onOpened({ id: session.id, identity: account, expiresAt, accessToken }, source)
   recordToken(deps, account.name, { actor: account.name, handler: SIGN_IN_ENDPOINT })
   return jwt
 }

@@ -1,7 +1,7 @@
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
-import { createAccessToken, isTokenActive } from '../../directory/access-token.ts'
-import type { AdministratorDirectory, UserEditor, UserReader } from '../../directory/directory.ts'
+import { createAccessToken, isTokenActive, toTokenMark } from '../../directory/access-token.ts'
+import type { AdministratorDirectory, TokenUses, UserEditor, UserReader } from '../../directory/directory.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/user.ts'
 import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import type { AccessSettings } from './access.ts'
@@ -11,7 +11,7 @@ import { toEmptyReply, toJsonReply } from './reply.ts'
 import { orUserNotFound, requireUser } from './users/deps.ts'
 
 export interface TokensDeps {
-  readonly directory: UserReader & UserEditor & AdministratorDirectory
+  readonly directory: UserReader & UserEditor & AdministratorDirectory & Pick<TokenUses, 'listTokenUses'>
   settings(): AccessSettings
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>
@@ -41,7 +41,11 @@ async function listTokens(deps: TokensDeps, context: RequestContext, { user: nam
   requireReader(context, deps.settings(), name)
   if (deps.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
   const user = await requireUser(deps.directory, name)
-  const tokens = user.multiModel.tokens.map((token) => describeToken(token, user, deps.nowSeconds()))
+  const uses = await deps.directory.listTokenUses(name)
+  const tokens = user.multiModel.tokens.map((token) => {
+    const usedAt = uses.get(toTokenMark(token))
+    return { ...describeToken(token, user, deps.nowSeconds()), ...(usedAt !== undefined && { last_used: usedAt }) }
+  })
   return toJsonReply(200, { tokens })
 }
 

@@ -139,6 +139,13 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
     ),
   ],
   [
+    'putTokenUse',
+    STATEMENTS.putTokenUse.text.replace(
+      'VALUES ($1, $2, $3)',
+      'SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])',
+    ),
+  ],
+  [
     'putSession',
     STATEMENTS.putSession.text.replace(
       'VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)',

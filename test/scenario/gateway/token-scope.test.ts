@@ -139,3 +139,41 @@ for (const list of [[], [''], [1], 'sales', {}, Array.from({ length: 101 }, (_, 
       assert.match(made.body, new RegExp(`'${key}' must be a list of 1 to 100 names`))
     }
   })
+
+describe('the last use of an access token', () => {
+  const listUses = async () => {
+    const headers = { Authorization: basic('ada', 'pw') }
+    const { tokens } = JSON.parse((await send(server.multiModel, { path: '/_api/token/ada', headers })).body)
+    return new Map<string, number>(
+      tokens.map(({ fingerprint, last_used: used }: { fingerprint: string; last_used: number }) => [fingerprint, used]),
+    )
+  }
+  const uses: Readonly<Record<string, (text: string) => Promise<unknown>>> = {
+    'Basic at the document door': (text) => statusOf(server.document, '/_session', basic('ada', text)),
+    'Basic at the multi-model door': (text) => statusOf(server.multiModel, '/_api/version', basic('ada', text)),
+    'POST /_open/auth': (text) => toCredentials(text),
+    'the middleware': (text) =>
+      server.cardea.authenticate(new Request('http://a/', { headers: { Authorization: basic('ada', text) } })),
+  }
+  for (const [what, use] of Object.entries(uses)) {
+    it(`is listed after ${what}, to the minute`, async () => {
+      const text = await createToken(server, {})
+      const mark = `v1...${text.slice(-6)}`
+      assert.equal((await listUses()).get(mark), undefined)
+      await use(text)
+      const usedAt = (await listUses()).get(mark) ?? 0
+      assert.equal(usedAt % 60, 0)
+      assert.ok(now() - usedAt < 120, String(usedAt))
+    })
+  }
+
+  it('does not change the user: its revision stays', async () => {
+    const text = await createToken(server, {})
+    const headers = { Authorization: basic('ada', 'pw') }
+    const read = async () => (await send(server.document, { path: '/_users/org.couchdb.user:ada', headers })).body
+    const before = await read()
+    await statusOf(server.document, '/_session', basic('ada', text))
+    await listUses()
+    assert.equal(await read(), before)
+  })
+})

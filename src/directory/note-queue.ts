@@ -1,0 +1,88 @@
+import { LRUCache } from 'lru-cache'
+import { type Clock, nowSeconds } from '../base/clock.ts'
+
+/** Notes on their way to the store, one per key and minute. Requests never wait for them. */
+export interface NoteQueue<T> {
+  /** `describe` is called with the current minute, and with the note that is not written yet, only for a note that is kept. */
+  note(key: string, describe: (minute: number, earlier: T | undefined) => T): void
+  /** Writes what is noted so far. */
+  flush(): Promise<void>
+  /** Drops a note that is not written yet. */
+  forget(key: string): void
+  /** Writes what is noted so far, if the store can be written. */
+  close(): Promise<void>
+}
+
+export interface NoteQueueDeps<T> {
+  write(notes: readonly T[]): Promise<void>
+  /** Deletes notes that are too old. Called from time to time. */
+  purge(nowSeconds: number): Promise<unknown>
+  readonly clock: Clock
+}
+
+export const SECONDS_BETWEEN_NOTES = 60
+const SECONDS_BETWEEN_PURGES = 60
+const WRITE_EVERY_MS = 1000
+/** The most rows of one transaction: other writers wait for it. */
+const BATCH_SIZE = 200
+/** While the store cannot be written, later notes are dropped. What is still used is noted again. */
+const MAX_PENDING = 20_000
+const MAX_REMEMBERED = 100_000
+
+export const createNoteQueue = <T extends object>(deps: NoteQueueDeps<T>): NoteQueue<T> => new BatchedNotes(deps)
+
+class BatchedNotes<T extends object> implements NoteQueue<T> {
+  readonly #deps: NoteQueueDeps<T>
+  readonly #pending = new Map<string, T>()
+  /** The minute in which each key was noted last. */
+  readonly #notedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED })
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #purgedAt: number
+
+  constructor(deps: NoteQueueDeps<T>) {
+    this.#deps = deps
+    this.#purgedAt = nowSeconds(deps.clock)
+  }
+
+  note(key: string, describe: (minute: number, earlier: T | undefined) => T): void {
+    const now = nowSeconds(this.#deps.clock)
+    const minute = now - (now % SECONDS_BETWEEN_NOTES)
+    if (this.#notedAt.get(key) === minute || this.#pending.size >= MAX_PENDING) return
+    this.#notedAt.set(key, minute)
+    this.#pending.set(key, describe(minute, this.#pending.get(key)))
+    this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), WRITE_EVERY_MS).unref()
+  }
+
+  forget(key: string): void {
+    this.#pending.delete(key)
+  }
+
+  flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    // one after the other: a later flush waits for notes that an earlier one is writing
+    this.#writing = this.#writing.catch(() => {}).then(() => this.#write())
+    return this.#writing
+  }
+
+  async close(): Promise<void> {
+    await this.flush().catch(() => {})
+  }
+
+  async #write(): Promise<void> {
+    while (this.#pending.size > 0) {
+      const batch = [...this.#pending].slice(0, BATCH_SIZE)
+      await this.#deps.write(batch.map(([, note]) => note))
+      for (const [key, note] of batch) if (this.#pending.get(key) === note) this.#pending.delete(key)
+    }
+    await this.#purge()
+  }
+
+  async #purge(): Promise<void> {
+    const now = nowSeconds(this.#deps.clock)
+    if (now - this.#purgedAt < SECONDS_BETWEEN_PURGES) return
+    this.#purgedAt = now
+    await this.#deps.purge(now)
+  }
+}
