@@ -1,6 +1,7 @@
-// Measures, beside something everybody can run: node scripts/bench.mjs [names…] [--runs=N] [--sizes=N,…] [--write]
-// A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs, sizes) }, and `run`
-// gives { columns, rows, isGoalMet }; what its sizes are is for each bench to say. With --write its table goes to docs/background/benchmarks.md, between marks of its name.
+// Measures Cardea and a baseline: node scripts/bench.mjs [names…] [--runs=N] [--sizes=N,…] [--write]
+// A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs, sizes) }. `run` returns
+// { columns, rows, isGoalMet }; each bench defines its sizes. With --write its table goes to docs/background/benchmarks.md,
+// between comments with its name.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -10,9 +11,9 @@ const PAGE = new URL('../docs/background/benchmarks.md', import.meta.url)
 
 const HEAD = `# Benchmarks
 
-Each table is written by \`npm run bench -- <name> --write\`, which measures Cardea and a yardstick in turn on one machine
-in one run: the ratio is what carries over to another machine, the times are not. The load says whether the machine had
-anything else to do; on a busy one times are longer and ratios less steady.
+Each table is written by \`npm run bench -- <name> --write\`. It measures Cardea and a baseline in turn, on one machine in one
+run: ratios carry over to another machine, times do not. The load shows whether the machine was busy; then times are
+longer and ratios vary more.
 `
 
 /** What is started by a bench is no bench itself, and must not be started by looking at it. */

@@ -64,8 +64,8 @@ async function watch(child, pass, url, bytes) {
 export const bench = {
   title: 'A long stream through the gateway',
   about:
-    'A stream up and down, and the most memory the server held in its first tenth and in the rest of it: what is kept ' +
-    `of it would show there. Goal: at most ${MAX_GROWTH_MIB} MiB more in the rest.`,
+    'The most memory that the server used in the first tenth of a stream and in the rest of it. Data that the gateway\n' +
+    `collects would show there. Goal: at most ${MAX_GROWTH_MIB} MiB more in the rest.`,
   runs: 2,
   async run(rounds, [mebibytes = 5120] = []) {
     const bytes = mebibytes * 2 ** 20

@@ -30,7 +30,7 @@ async function measure({ url, getHeaders }, amount, connections) {
 
 const listContestants = ({ upstream, proxy, gateway }) => [
   { name: 'upstream alone', url: upstream },
-  { name: 'least proxy', url: proxy },
+  { name: 'minimal proxy', url: proxy },
   { name: 'gateway, JWT', url: gateway, getHeaders: () => ({ Authorization: `Bearer ${signToken()}` }) },
   // anew each turn: no client keeps a cookie for minutes when it was given a newer one
   { name: 'gateway, cookie', url: gateway, getHeaders: async () => ({ Cookie: await signIn(gateway) }) },
@@ -39,7 +39,7 @@ const listContestants = ({ upstream, proxy, gateway }) => [
 ]
 
 /**
- * In short turns, each between two of the least proxy: whatever else the machine does comes and goes within seconds, and
+ * In short turns, each between two of the minimal proxy: whatever else the machine does comes and goes within seconds, and
  * meets those alike that stand beside each other.
  */
 async function compare(servers, rounds, { amount, connections, warmTurns }) {
@@ -65,11 +65,10 @@ const LEAST = 1
 export const bench = {
   title: 'Gateway',
   about:
-    'A small document through the gateway with each kind of credential, through the least an undici proxy can do ' +
-    '(no credentials, nearly no headers), and from the upstream itself, in turns of half a second, each between two of ' +
-    'the least proxy and compared with those; figures are the middle of all turns. What is measured has one core, the ' +
-    'load and the upstream another. Added is to what the upstream alone takes under the same number of connections. ' +
-    `Goal: ${LEAST_SHARE} of the least proxy.`,
+    'A small document through the gateway with each kind of credential, through a minimal undici proxy (no credentials,\n' +
+    'few headers), and from the upstream itself. Each turn of half a second is compared with the turns of the minimal\n' +
+    'proxy before and after it; figures are medians. The server has one core, load and upstream share another. "Added"\n' +
+    `is compared with the upstream alone. Goal: ${LEAST_SHARE} of the minimal proxy.`,
   runs: 40,
   async run(rounds, [amount = 8000, connections = 64, warmTurns = 20] = []) {
     const results = await withGateway((servers) => compare(servers, rounds, { amount, connections, warmTurns }))
@@ -78,7 +77,7 @@ export const bench = {
     const added = (turns, at) => middle(turns, (turn, round) => turn[at] - results[ALONE].turns[round][at])
     const render = (ms) => `${renderNumber(ms)} ms`
     return {
-      columns: ['', 'requests a second', 'of the least proxy', 'added to p50', 'added to p99'],
+      columns: ['', 'requests a second', 'of the minimal proxy', 'added to p50', 'added to p99'],
       rows: results.map(({ name, turns }) => [
         name,
         renderNumber(Math.round(middle(turns, ({ rate }) => rate))),

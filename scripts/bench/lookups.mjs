@@ -53,8 +53,8 @@ async function compare(directories, look, rounds) {
 export const bench = {
   title: 'Lookups',
   about:
-    `Accounts by name as a sign-in finds them, ${renderNumber(WORKING_SET)} names in turn; beside it the same names asked ` +
-    `of the store each time. Goal: the largest directory at ${LEAST_SHARE} of the speed of the smallest or more.`,
+    `Finding accounts by name, as a sign-in does, with ${renderNumber(WORKING_SET)} names in turn; and reading the same names\n` +
+    `from the store each time. Goal: the largest directory has at least ${LEAST_SHARE} of the speed of the smallest.`,
   runs: 7,
   run: (runs, sizes = SIZES) =>
     withFolder(async (folder) => {

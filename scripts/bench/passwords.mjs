@@ -31,8 +31,8 @@ async function countWith(work, callers, ms) {
 export const bench = {
   title: 'Passwords',
   about:
-    `Checks of PBKDF2 passwords with ${renderNumber(ITERATIONS)} iterations, beside \`crypto.pbkdf2\` with one call a core. ` +
-    `Goal: ${LEAST_SHARE} of its speed or more.`,
+    `Checks of PBKDF2 passwords with ${renderNumber(ITERATIONS)} iterations, compared with \`crypto.pbkdf2\` and one call per\n` +
+    `core. Goal: at least ${LEAST_SHARE} of its speed.`,
   runs: 7,
   async run(runs, [ms = 1000] = []) {
     const hasher = createHasher({ queue: () => CALLERS })

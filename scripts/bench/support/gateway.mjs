@@ -34,7 +34,7 @@ async function startGateway(folder, upstream) {
   return startServer(folder)
 }
 
-/** The upstream, the least proxy and the gateway, for the time of `work`. */
+/** The upstream, the minimal proxy and the gateway, for the time of `work`. */
 export function withGateway(work) {
   return withFolder(async (folder) => {
     const upstream = await startScript('upstream.mjs')
