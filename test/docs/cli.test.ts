@@ -18,11 +18,20 @@ const COMMON = new Set(['--json', '--url', '--as', '--credentials'])
 
 const COMMANDS = [userCommand, adminCommand, configCommand, secretCommand, tokenCommand]
 
+/** The form of a command, which may continue on indented lines. */
+function findForm(name: string): string {
+  const lines = PAGE.split('\n')
+  const from = lines.findIndex((text) => text.startsWith(`    ${name}`))
+  if (from < 0) return ''
+  const next = lines.findIndex((text, index) => index > from && !text.startsWith('     '))
+  return lines.slice(from, next).join(' ')
+}
+
 for (const command of COMMANDS.map((create) => create(CONTEXT))) {
   for (const sub of command.commands) {
     const name = `cardea ${command.name()} ${sub.name()}`
     test(`the page names ${name}, and every option of it`, () => {
-      const line = PAGE.split('\n').find((text) => text.startsWith(`    ${name}`)) ?? ''
+      const line = findForm(name)
       assert.notEqual(line, '')
       for (const { long } of sub.options)
         assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long ?? '')
