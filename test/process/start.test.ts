@@ -122,6 +122,8 @@ describe('init', () => {
     const made = await run(t, ['init', folder])
     assert.equal(made.code, 0, made.stderr)
     const before = readFileSync(join(folder, 'local.ini'), 'utf8')
+    assert.match(before, /^same_site = lax$/m, 'stricter than the compatible default')
+    assert.match(before, /^min-password-length = 12$/m)
     const again = await run(t, ['init', folder])
     assert.equal(again.code, 1)
     assert.match(again.stderr, /nothing was changed/)
