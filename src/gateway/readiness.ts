@@ -18,11 +18,26 @@ export interface UpstreamReadiness {
   inspect(): void
   /** The result of the inspections that were begun. */
   settled(): Promise<readonly UpstreamStatus[]>
+  /** One check for each configured upstream, made now. */
+  checks(): readonly UpstreamCheck[]
   stop(): void
 }
 
+export interface UpstreamCheck {
+  readonly door: string
+  /** Why the upstream cannot be used; `undefined`: it can. */
+  findProblem(): Promise<string | undefined>
+}
+
+export interface InspectedUpstream {
+  readonly door: string
+  readonly upstream: Pick<Upstream, 'isSet' | 'inspect' | 'checkHealth'>
+  /** The path that tells whether the server can be used. */
+  readonly healthPath: string
+}
+
 export interface ReadinessDeps {
-  readonly upstreams: readonly { readonly door: string; readonly upstream: Pick<Upstream, 'isSet' | 'inspect'> }[]
+  readonly upstreams: readonly InspectedUpstream[]
   readonly log: Log
 }
 
@@ -33,6 +48,7 @@ export function createReadiness({ upstreams, log }: ReadinessDeps): UpstreamRead
   const findings = new Map<string, readonly UpstreamFinding[]>()
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
+  let isBegun = false
   let running: Promise<void> = Promise.resolve()
 
   const list = () =>
@@ -53,13 +69,27 @@ export function createReadiness({ upstreams, log }: ReadinessDeps): UpstreamRead
   }
 
   const inspect = () => {
+    isBegun = true
     // one after the other: the last result is the one of the last call
     running = running.then(inspectOnce).catch((error) => log.error('upstream servers not inspected', { error }))
+  }
+
+  const findProblem = async ({ door, upstream, healthPath }: InspectedUpstream) => {
+    const health = await upstream.checkHealth(healthPath)
+    if (health.kind === 'down') return 'no server responds'
+    if (health.kind === 'unready') return `the server responds with the status ${health.status}`
+    const found = findings.get(door)
+    if (found === undefined) return isBegun ? 'not inspected yet' : undefined
+    return describeUnusable(found)
   }
 
   return {
     list,
     inspect,
+    checks: () =>
+      upstreams
+        .filter(({ upstream }) => upstream.isSet())
+        .map((inspected) => ({ door: inspected.door, findProblem: () => findProblem(inspected) })),
     async settled() {
       await running
       return list()
@@ -69,6 +99,13 @@ export function createReadiness({ upstreams, log }: ReadinessDeps): UpstreamRead
       clearTimeout(timer)
     },
   }
+}
+
+/** One server that responds is enough, so those that could not be reached do not count. */
+function describeUnusable(findings: readonly UpstreamFinding[]): string | undefined {
+  const counted = findings.filter(({ problem }) => problem !== 'unreachable')
+  if (counted.length === 0) return undefined
+  return counted.map(({ upstream, problem, reason }) => `${upstream} ${problem}: ${reason}`).join('; ')
 }
 
 interface Inspection {

@@ -27,7 +27,8 @@ import { type Listener, listen } from '../http/server.ts'
 import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import type { DoorParts } from './parts.ts'
+import { listComponents } from './observe.ts'
+import type { DoorParts, OpenedParts } from './parts.ts'
 import { toDoorLimits, toListenerLimits, toTrustRules } from './settings.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
@@ -75,6 +76,7 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
   return createAdminApiDialect({
     ...parts.operations,
     ...options,
+    components: () => listComponents(parts),
     requirePassword: createRequirePasswordInBody({
       ...parts.passwordProof,
       maxAgeSeconds: () => parts.liveConfig.get().settings.values.admin['reauthenticate-after'],
@@ -158,7 +160,7 @@ const OWNER: Authenticated = Object.freeze({
 const OWNER_ONLY = 0o600
 
 export interface ControlSocketOptions {
-  readonly operations: OperationDeps
+  readonly parts: OpenedParts
   /** The folder of the configuration. */
   readonly folder: string | undefined
   readonly log: Log
@@ -167,14 +169,19 @@ export interface ControlSocketOptions {
 /** A server without the socket still works, but its commands need `--url`: so a failure is only logged. */
 export async function openControlSocket(
   liveConfig: LiveConfig,
-  { operations, folder, log }: ControlSocketOptions,
+  { parts, folder, log }: ControlSocketOptions,
 ): Promise<Listener | undefined> {
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const seed = { storeUrl: config.get().store.url, folder }
   const path = findSocketPath(seed)
   if (path === undefined) return undefined
   const door = createDoor({
-    dialect: createAdminApiDialect({ ...operations, authenticate: async () => OWNER, requirePassword: async () => {} }),
+    dialect: createAdminApiDialect({
+      ...parts.operations,
+      components: () => listComponents(parts),
+      authenticate: async () => OWNER,
+      requirePassword: async () => {},
+    }),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,

@@ -197,13 +197,13 @@ class RunningApp implements App {
   }
 
   async #openListeners(): Promise<Addresses> {
-    const { liveConfig, operations } = this.#parts
+    const { liveConfig } = this.#parts
     const { values } = liveConfig.get().settings
     const document = await this.#openAll(this.#doors.document, toDocumentEndpoints(values))
     const multiModel = await this.#openAll(this.#doors['multi-model'], toMultiModelEndpoints(values))
     const admin = await this.#openAll(this.#doors.admin, toAdminEndpoints(values))
     const { folder, log } = this.#options
-    const socket = await openControlSocket(liveConfig, { operations, folder, log })
+    const socket = await openControlSocket(liveConfig, { parts: this.#parts, folder, log })
     if (socket) this.#listeners.push(socket)
     return { document, multiModel, admin }
   }

@@ -9,7 +9,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
-import { createReadiness, type UpstreamReadiness } from '../gateway/readiness.ts'
+import { createReadiness, type InspectedUpstream, type UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Upstream } from '../gateway/upstream.ts'
 import type { HeaderPair, RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
@@ -27,7 +27,7 @@ export interface Gateway {
   /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
   withStreamEpoch(identify: Identify): Identify
   /** Registers an upstream, to be closed with the gateway; with a door, its readiness is known. */
-  register(upstream: Upstream, door?: string): Upstream
+  register(upstream: Upstream, inspection?: Omit<InspectedUpstream, 'upstream'>): Upstream
   readonly readiness: UpstreamReadiness
   close(): Promise<void>
 }
@@ -50,7 +50,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const ring = await openUpstreamSecrets(liveConfig, log)
   const serviceKey = openServiceKey(liveConfig)
   const upstreams: Upstream[] = []
-  const inspected: { readonly door: string; readonly upstream: Upstream }[] = []
+  const inspected: InspectedUpstream[] = []
   const readiness = createReadiness({ upstreams: inspected, log })
   const stopWatching = watchStreams(streams, deps)
   return {
@@ -63,9 +63,9 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       return identify(context)
     },
     readiness,
-    register(upstream, door) {
+    register(upstream, inspection) {
       upstreams.push(upstream)
-      if (door !== undefined) inspected.push({ door, upstream })
+      if (inspection) inspected.push({ ...inspection, upstream })
       return upstream
     },
     async close() {

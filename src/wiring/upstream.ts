@@ -121,7 +121,7 @@ export function createDocumentUpstream(parts: DoorParts, config: Live<Config>, r
       watch: createUpstreamWatch(parts.liveConfig.events, hints, SYSTEM_CLOCK),
       requestIdHeader: 'X-Couch-Request-ID',
     }),
-    'document',
+    { door: 'document', healthPath: '/_up' },
   )
 }
 
@@ -182,7 +182,7 @@ export function createMultiModelUpstream(parts: DoorParts, config: Live<Config>,
       watch: createUpstreamWatch(parts.liveConfig.events, toMultiModelHints, SYSTEM_CLOCK),
       requestIdHeader: 'X-Request-Id',
     }),
-    'multi-model',
+    { door: 'multi-model', healthPath: '/_admin/server/availability' },
   )
 }
 

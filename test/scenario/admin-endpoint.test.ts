@@ -32,6 +32,8 @@ test('the admin endpoint serves only the paths of Cardea', async () => {
     ['/_cardea/', 200],
     ['/_cardea/console.js', 200],
     ['/.well-known/jwks.json', 200],
+    ['/_cardea/live', 200],
+    ['/_cardea/ready', 200],
     [`${API}/session`, 200],
     [`${API}/health`, 401],
     ['/_session', 404],

@@ -11,6 +11,8 @@ import { openBackend } from '../support/upstream.ts'
 const KEYS = '/.well-known/jwks.json'
 /** Beside the control API: as open as the console's files. */
 const NO_PAGE = '/_cardea/nothing'
+const LIVE = '/_cardea/live'
+const READY = '/_cardea/ready'
 const WRONG = { Authorization: basic('admin', 'wrong') }
 const ANN = { Authorization: basic('ann', 'apple') }
 
@@ -27,12 +29,14 @@ const GATE = [401, 401, 204, 204] as const
 const OPEN = [200, 200, 200, 200] as const
 const MISSING = [404, 404, 404, 404] as const
 
+const OWN_PATHS = { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING }
+
 const MODES: readonly Mode[] = [
   {
     door: 'document',
     name: 'anonymous requests allowed',
     options: {},
-    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING },
+    expected: { ...OWN_PATHS, [LIVE]: OPEN, [READY]: [200, 401, 200, 200] },
   },
   ...(['require_valid_user', 'require_valid_user_except_for_up'] as const).map(
     (option): Mode => ({
@@ -44,6 +48,8 @@ const MODES: readonly Mode[] = [
         '/_gate': GATE,
         '/_cardea/api/health': CONTROL,
         [NO_PAGE]: [401, 401, 404, 404],
+        [LIVE]: [401, 401, 200, 200],
+        [READY]: [401, 401, 200, 200],
         '/_up': option === 'require_valid_user' ? [401, 401, 200, 200] : [200, 401, 200, 200],
         '/': [401, 401, 200, 200],
       },
@@ -53,7 +59,7 @@ const MODES: readonly Mode[] = [
     door: 'multiModel',
     name: 'system only',
     options: {},
-    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING },
+    expected: { ...OWN_PATHS, [LIVE]: OPEN, [READY]: OPEN },
   },
   {
     door: 'multiModel',
@@ -65,19 +71,21 @@ const MODES: readonly Mode[] = [
       '/_gate': GATE,
       '/_cardea/api/health': CONTROL,
       [NO_PAGE]: [401, 401, 401, 404],
+      [LIVE]: [401, 401, 401, 200],
+      [READY]: [401, 401, 401, 200],
     },
   },
   {
     door: 'multiModel',
     name: 'authentication off',
     options: { server: { authentication: false } },
-    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING },
+    expected: { ...OWN_PATHS, [LIVE]: OPEN, [READY]: OPEN },
   },
   {
     door: 'multiModel',
     name: 'authentication off, every path',
     options: { server: { authentication: false, 'authentication-system-only': false } },
-    expected: { [KEYS]: OPEN, '/_gate': GATE, '/_cardea/api/health': CONTROL, [NO_PAGE]: MISSING },
+    expected: { ...OWN_PATHS, [LIVE]: OPEN, [READY]: OPEN },
   },
 ]
 

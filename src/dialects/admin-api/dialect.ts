@@ -11,10 +11,11 @@ import { ADMIN_API_ERRORS, toErrorBody } from './errors.ts'
 import { toJsonReply } from './json.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
+import { type ProbeDeps, probeRoutes } from './probes.ts'
 import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 
-export interface AdminApiOptions extends OperationRoutesDeps {
+export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
   authenticate(context: RequestContext): Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
@@ -32,7 +33,11 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
     requestIdHeader: REQUEST_ID,
     readPath: readAdminApiPath,
     steps: adminApiSteps({ authenticate, requireEntry, sessions: pages?.sessions, events: options.events }),
-    routes: [...operationRoutes(options), ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : [])],
+    routes: [
+      ...operationRoutes(options),
+      ...probeRoutes(options),
+      ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : []),
+    ],
     fallback: () => {
       throw new Refusal('not_found')
     },

@@ -26,6 +26,7 @@ export const adminApiSteps = (deps: StepsDeps): readonly Step[] => [
   { name: 'entry', run: (context) => (isOpen(context) ? deps.requireEntry?.(context) : undefined) },
   { name: 'intent', run: (context) => (isApi(context) ? requireIntent(context) : undefined) },
   { name: 'authenticate', run: (context) => (isApi(context) ? authenticate(context, deps) : undefined) },
+  { name: 'authenticate probe', run: (context) => (isReady(context) ? authenticateProgram(context, deps) : undefined) },
   { name: 'origin', run: (context) => requireOwnOrigin(context) },
   { name: 'page token', run: (context) => requirePageToken(context, deps) },
   { name: 'administrators only', run: (context) => (isOpen(context) ? undefined : requireAdministrator(context)) },
@@ -36,7 +37,9 @@ const isApi = ({ path: { segments } }: RequestContext): boolean => segments[1] =
 const isSession = ({ path: { segments } }: RequestContext): boolean =>
   segments.length === 3 && segments[1] === 'api' && segments[2] === 'session'
 
-/** The page, its files and the session path need no credential. They show no data of the directory. */
+const isReady = ({ path: { segments } }: RequestContext): boolean => segments.length === 2 && segments[1] === 'ready'
+
+/** The page, its files, the probes and the session path need no credential. They show no data of the directory. */
 const isOpen = (context: RequestContext): boolean => !isApi(context) || isSession(context)
 
 function requireIntent(context: RequestContext): undefined {
@@ -62,6 +65,15 @@ async function authenticate(
   const found = authorization === undefined ? await sessions?.find(context) : undefined
   const isProgram = !isBrowser || authorization !== undefined
   context.authenticated = found ?? (isProgram ? await byProgram(context) : ANONYMOUS)
+  return undefined
+}
+
+/** For a path that every client may read, and programs of administrators see more of. No cookie counts. */
+async function authenticateProgram(
+  context: RequestContext,
+  { authenticate: byProgram }: StepsDeps,
+): Promise<undefined> {
+  context.authenticated = isFromBrowser(context) ? ANONYMOUS : await byProgram(context)
   return undefined
 }
 
