@@ -48,7 +48,7 @@ describe('the package', () => {
       [],
     )
     assert.deepEqual(
-      paths.filter((path) => /test|spec|\.map$|\.tgz$/.test(path)),
+      paths.filter((path) => /test|\bspec\b|\.map$|\.tgz$/.test(path)),
       [],
     )
   })

@@ -20,6 +20,8 @@ async function startScript(name, ...args) {
   return { child, url: `http://127.0.0.1:${JSON.parse(line).port}` }
 }
 
+const killChild = ({ child }) => child.kill()
+
 async function startGateway(folder, upstream) {
   writeConfig(folder, 10)
   const lines = [
@@ -37,17 +39,13 @@ async function startGateway(folder, upstream) {
 /** The upstream, the minimal proxy and the gateway, for the time of `work`. */
 export function withGateway(work) {
   return withFolder(async (folder) => {
-    const upstream = await startScript('upstream.mjs')
-    const proxy = await startScript('baseline-proxy.mjs', upstream.url)
-    const gateway = await startGateway(folder, upstream.url)
-    try {
-      const urls = { upstream: upstream.url, proxy: proxy.url, gateway: gateway.document }
-      const measured = [proxy.child, gateway.child]
-      return await withCores(measured, [upstream.child], () => work({ ...urls, child: gateway.child }))
-    } finally {
-      await gateway.stop()
-      for (const { child } of [proxy, upstream]) child.kill()
-    }
+    await using started = new AsyncDisposableStack()
+    const upstream = started.adopt(await startScript('upstream.mjs'), killChild)
+    const proxy = started.adopt(await startScript('baseline-proxy.mjs', upstream.url), killChild)
+    const gateway = started.adopt(await startGateway(folder, upstream.url), (server) => server.stop())
+    const urls = { upstream: upstream.url, proxy: proxy.url, gateway: gateway.document }
+    const measured = [proxy.child, gateway.child]
+    return await withCores(measured, [upstream.child], () => work({ ...urls, child: gateway.child }))
   })
 }
 
