@@ -1,6 +1,6 @@
 // What an operator should check when an upstream fails. Logged with the failure.
 import type { UpstreamHints } from './health.ts'
-import type { UpstreamAdvice } from './inspect.ts'
+import type { UpstreamAdvice } from './upstream-check.ts'
 
 const FAILED =
   'Is this URL the database itself? See the options first-byte-timeout, idle-timeout, ca-file of [upstream].'

@@ -1,7 +1,7 @@
 /** Whether the upstream servers can be used. Clients are served meanwhile: an upstream may be repaired at any time. */
 import type { Log } from '../base/log.ts'
-import type { UpstreamFinding } from './inspect.ts'
 import type { Upstream } from './upstream.ts'
+import type { UpstreamFinding } from './upstream-check.ts'
 
 export interface UpstreamStatus {
   /** The door in front of it. */

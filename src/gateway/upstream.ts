@@ -12,9 +12,9 @@ import { type FailoverDeps, sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
 import { createIdentityCheck } from './identity-probe.ts'
-import { type InspectDeps, inspectServer, type UpstreamFinding } from './inspect.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
 import { createSpool, readWholeResponse, type SpoolLimits } from './spool.ts'
+import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
 import type { SendSettings, UpstreamRequest } from './upstream-request.ts'
 
 export interface UpstreamSettings extends ConnectionSettings, Pick<SendSettings, 'idleTimeoutMs' | 'ownsCors'> {
@@ -29,7 +29,7 @@ export interface UpstreamDeps extends Omit<FailoverDeps, 'settings' | 'checkIden
   readonly requestIdHeader: string
   readonly toIdentityHeaders: ToIdentityHeaders
   /** How the server is inspected. Left out: it is not. */
-  readonly inspection?: Omit<InspectDeps, 'probe'>
+  readonly inspection?: Omit<UpstreamCheckDeps, 'probe'>
   readonly clock: Clock
 }
 
@@ -88,7 +88,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       const { probe, inspection } = deps
       if (!probe || !inspection) return []
       const { servers } = connections.get()
-      return (await Promise.all(servers.map((server) => inspectServer(server, { ...inspection, probe })))).flat()
+      return (await Promise.all(servers.map((server) => checkUpstreamServer(server, { ...inspection, probe })))).flat()
     },
     close: connections.close,
   }

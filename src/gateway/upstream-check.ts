@@ -21,7 +21,7 @@ export interface UpstreamFinding {
 /** What to change, for each problem. */
 export type UpstreamAdvice = Readonly<Record<UpstreamProblem, string>>
 
-export interface InspectDeps {
+export interface UpstreamCheckDeps {
   readonly probe: IdentityProbe
   readonly openProbes: readonly OpenProbe[]
   advice(): UpstreamAdvice
@@ -29,14 +29,20 @@ export interface InspectDeps {
 
 type Found = Pick<UpstreamFinding, 'problem' | 'reason'>
 
-export async function inspectServer(server: UpstreamServer, deps: InspectDeps): Promise<readonly UpstreamFinding[]> {
+export async function checkUpstreamServer(
+  server: UpstreamServer,
+  deps: UpstreamCheckDeps,
+): Promise<readonly UpstreamFinding[]> {
   const { protocol, host } = new URL(server.url)
   const upstream = `${protocol}//${host}`
   const found = await findProblems(server, deps)
   return found.map(({ problem, reason }) => ({ upstream, problem, reason, check: deps.advice()[problem] }))
 }
 
-async function findProblems(server: UpstreamServer, { probe, openProbes }: InspectDeps): Promise<readonly Found[]> {
+async function findProblems(
+  server: UpstreamServer,
+  { probe, openProbes }: UpstreamCheckDeps,
+): Promise<readonly Found[]> {
   try {
     const rejected = await findRejection(server, probe)
     const open = await Promise.all(openProbes.map((each) => findOpenness(server, each)))
