@@ -15,7 +15,11 @@ const listProse = (page: string): string[] =>
 
 test(`no line of prose is longer than ${MAX_WIDTH} characters`, () => {
   const pages = PAGES.filter((page) => !GENERATED.test(page))
-  const long = pages.flatMap((page) => listProse(readPage(page)).filter((line) => line.length > MAX_WIDTH))
+  const long = pages.flatMap((page) =>
+    listProse(readPage(page))
+      .filter((line) => line.length > MAX_WIDTH)
+      .map((line) => `${page}: ${line}`),
+  )
   assert.deepEqual(long, [])
 })
 
