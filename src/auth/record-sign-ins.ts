@@ -12,10 +12,12 @@ export interface RecordSignInDeps {
   readonly events: SecurityEvents
   /** Whether a user, active or not, or an administrator has this name. */
   isKnownName(name: string): Promise<boolean>
+  /** Called with every accepted password. Never waits. */
+  noteSignIn(name: string, peer: string): void
 }
 
-/** Records every rejected password, with the reason that the client does not learn. */
-export function recordSignIn(signIn: SignIn, { events, isKnownName }: RecordSignInDeps): SignIn {
+/** Notes accepted passwords, and records every rejected one with the reason that the client does not learn. */
+export function recordSignIn(signIn: SignIn, { events, isKnownName, noteSignIn }: RecordSignInDeps): SignIn {
   return async (attempt) => {
     const { name, peer, handler } = attempt
     const record = async (reason: string) => {
@@ -29,7 +31,8 @@ export function recordSignIn(signIn: SignIn, { events, isKnownName }: RecordSign
     }
     try {
       const account = await signIn({ ...attempt, explain })
-      if (!account) await record(reason)
+      if (account) noteSignIn(account.name, peer)
+      else await record(reason)
       return account
     } catch (error) {
       // a failure of Cardea itself says nothing about the credential

@@ -10,7 +10,7 @@ import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-co
 import { StartError } from '../live-config/start-error.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { createOperationDeps } from '../wiring/admin-door.ts'
-import { openDirectory } from '../wiring/parts.ts'
+import { openDirectory, openLimits } from '../wiring/parts.ts'
 import { registerNamedSecrets } from './check-referenced-files.ts'
 
 /** What became of an operation, in the words a server would have used. */
@@ -39,10 +39,12 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     await liveConfig.store.close()
     throw error
   })
+  const limits = openLimits(liveConfig, options.log)
   const deps = createOperationDeps({
     liveConfig,
     directory,
     readiness: { list: () => [] },
+    limits: limits.accounts,
     listening: createLive([]),
   })
   return {
@@ -55,6 +57,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
       }
     },
     async close() {
+      await limits.close()
       await directory.close()
       await liveConfig.store.close()
     },

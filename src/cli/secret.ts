@@ -120,12 +120,13 @@ async function rotate(context: Context, { force = false, reload = [], json }: Ro
   const folder = values.server['jwt-secret-folder']
   if (folder === '')
     throw new SecretProblem('Only secrets in a folder can be exchanged: see --server.jwt-secret-folder.')
-  const reloader = await createReloader(values, reload)
+  const reloader = await createReloader(context, values, reload)
+  await reloader.verify()
   const options = { nowSeconds: Math.floor(Date.now() / 1000), lifetimeSeconds: longestLife(values), isForced: force }
   const step = await stepRotation(folder, options)
-  if (step.kind !== 'waiting') await reloader.run(context)
   const secrets = await listSecrets(values)
   context.print(json ? JSON.stringify({ ...step, secrets }, undefined, 2) : renderStep(step, reload.length > 0, values))
+  if (step.kind !== 'waiting') await reloader.run()
 }
 
 const longestLife = ({ server, auth }: Config): number =>

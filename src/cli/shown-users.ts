@@ -1,21 +1,40 @@
+import type { UserDetails } from '../dialects/admin-api/user-details.ts'
 import type { ShownUser } from '../dialects/admin-api/users.ts'
 import type { Control } from './client.ts'
 import type { Context } from './context.ts'
 import type { ManageOptions } from './manage.ts'
 import { renderFacts, renderTable } from './table.ts'
 
-export const renderUser = (user: ShownUser): string =>
+export const renderUser = (user: ShownUser): string => renderFacts(listFacts(user))
+
+export const renderDetails = (user: UserDetails): string =>
   renderFacts([
-    ['name', user.name],
-    ['can sign in', renderSignIn(user)],
-    ['password', user.password ?? 'none'],
-    ...(user.mustChangePassword ? ([['password change', 'required']] as const) : []),
-    ...(user.expires ? ([['expires', user.expires]] as const) : []),
-    ['roles', user.roles.join(', ') || 'none'],
-    ['grants', renderGrants(user) || 'none'],
-    ['access tokens', String(user.accessTokens)],
-    ['revision', user.revision],
+    ...listFacts(user),
+    ['one-time code', user.totp ? 'required (TOTP)' : 'no'],
+    ['last sign-in', user.lastSignIn ? `${user.lastSignIn.at}${renderPeer(user.lastSignIn.peer)}` : 'unknown'],
+    ['sessions', String(user.sessions)],
+    ['lockout', renderLockout(user.lockout)],
   ])
+
+const renderPeer = (peer: string): string => (peer === '' ? '' : ` from ${peer}`)
+
+export function renderLockout(lockout: UserDetails['lockout']): string {
+  if (!lockout) return 'none'
+  const addresses = lockout.addresses === 1 ? '1 address' : `${lockout.addresses} addresses`
+  return `${lockout.addresses === 0 ? 'all addresses' : addresses}, until ${lockout.until}`
+}
+
+const listFacts = (user: ShownUser): readonly (readonly [name: string, value: string])[] => [
+  ['name', user.name],
+  ['can sign in', renderSignIn(user)],
+  ['password', user.password ?? 'none'],
+  ...(user.mustChangePassword ? ([['password change', 'required']] as const) : []),
+  ...(user.expires ? ([['expires', user.expires]] as const) : []),
+  ['roles', user.roles.join(', ') || 'none'],
+  ['grants', renderGrants(user) || 'none'],
+  ['access tokens', String(user.accessTokens)],
+  ['revision', user.revision],
+]
 
 function renderSignIn({ active, expires }: ShownUser): string {
   if (!active) return 'no: disabled'

@@ -1,5 +1,4 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import type { ShownUser } from '../dialects/admin-api/users.ts'
 import type { Control } from './client.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -14,7 +13,7 @@ import {
   withManageOptions,
 } from './manage.ts'
 import { readSecret } from './passwords.ts'
-import { listUsers, renderUser } from './shown-users.ts'
+import { listUsers, renderDetails, renderLockout, renderUser } from './shown-users.ts'
 
 interface PasswordOptions extends ManageOptions {
   readonly passwordStdin?: boolean
@@ -85,6 +84,8 @@ export function userCommand(context: Context): Command {
   simple('disable', 'no sign-in any longer; ends all sessions', (...given) => setActive(...given, false))
   simple('enable', 'sign-in again', (...given) => setActive(...given, true))
   simple('sign-out', 'end all sessions and tokens of a user', signOut)
+  simple('unlock', 'let clients sign in again after too many failures', unlock)
+  simple('reset-totp', 'remove the second factor (TOTP)', resetTotp)
   simple('remove', 'delete a user', remove)
   return command
 }
@@ -155,12 +156,12 @@ const explain = (name: string): Explanations =>
   ])
 
 /** One operation on one user, and what to say when it is done. */
-function change(
+function change<U>(
   context: Context,
   name: string,
   options: ManageOptions,
-  work: (control: Control) => Promise<ShownUser>,
-): { say(sentence: (user: ShownUser) => string): Promise<void> } {
+  work: (control: Control) => Promise<U>,
+): { say(sentence: (user: U) => string): Promise<void> } {
   return {
     async say(sentence) {
       const user = await manage(context, options, work, { explanations: explain(name) })
@@ -192,7 +193,7 @@ async function add(context: Context, name: string, options: AddOptions): Promise
 }
 
 const show = (context: Context, name: string, options: ManageOptions): Promise<void> =>
-  change(context, name, options, (control) => control.call('user.show', { params: { name } })).say(renderUser)
+  change(context, name, options, (control) => control.call('user.show', { params: { name } })).say(renderDetails)
 
 const list = (context: Context, options: ManageOptions & { readonly limit?: number }): Promise<void> =>
   manage(context, options, (control) => listUsers(control, context, options))
@@ -270,6 +271,16 @@ const setActive = (context: Context, name: string, options: ManageOptions, activ
 const signOut = (context: Context, name: string, options: ManageOptions): Promise<void> =>
   change(context, name, options, (control) => control.call('user.sign-out', { params: { name } })).say(
     () => `All sessions of ${name} have ended.`,
+  )
+
+const unlock = (context: Context, name: string, options: ManageOptions): Promise<void> =>
+  change(context, name, options, (control) => control.call('user.unlock', { params: { name } })).say(({ lockout }) =>
+    lockout ? `${name} is unlocked (it was locked: ${renderLockout(lockout)}).` : `${name} was not locked.`,
+  )
+
+const resetTotp = (context: Context, name: string, options: ManageOptions): Promise<void> =>
+  change(context, name, options, (control) => control.call('user.reset-totp', { params: { name } })).say(
+    ({ hadTotp }) => (hadTotp ? `${name} signs in without a one-time code.` : `${name} had no one-time code.`),
   )
 
 async function remove(context: Context, name: string, options: ManageOptions): Promise<void> {

@@ -10,6 +10,7 @@ import { createNewPasswords } from './new-passwords.ts'
 import { createSessionNotes } from './session-notes.ts'
 import { createSessionList } from './session-records.ts'
 import { createSessions } from './sessions.ts'
+import { createSignInNotes } from './sign-in-notes.ts'
 import { createTokenUses } from './token-uses.ts'
 import { createHashUpgrade } from './upgrade-hash.ts'
 import { createUserCache } from './user-cache.ts'
@@ -35,6 +36,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const sessions = createSessions({ ...parts, findAccount })
   const notes = createSessionNotes(store, clock)
   const { close: closeTokenUses, ...tokenUses } = createTokenUses(store, clock)
+  const { close: closeSignIns, ...signIns } = createSignInNotes(store, clock)
   return {
     ...createUserReader(parts),
     ...editor,
@@ -43,6 +45,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     ...sessions,
     ...createSessionList({ ...parts, notes, sessions, findAccount }),
     ...tokenUses,
+    ...signIns,
     findAccount,
     storedWork: hashWork.list,
     upgradeHash: upgrade.begin,
@@ -53,6 +56,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
       await upgrade.settled()
       await notes.close()
       await closeTokenUses()
+      await closeSignIns()
       await tracker.close()
     },
   }

@@ -10,7 +10,7 @@ import type { HashWork } from '../passwords/hash-work.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
 import type { Session, SessionOwner } from './session.ts'
-import type { EndedSession, SessionRecord, SessionRecordRange, UserRange } from './store-port.ts'
+import type { EndedSession, LastSignIn, SessionRecord, SessionRecordRange, UserRange } from './store-port.ts'
 import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionEpoch, User, UserRecord } from './user.ts'
 
 /** The expected `_rev` of the document, or `any`. */
@@ -220,6 +220,13 @@ export interface TokenUses {
   listTokenUses(name: string): Promise<ReadonlyMap<string, number>>
 }
 
+/** When accounts last signed in with their password. */
+export interface SignInLog {
+  /** Never waits: written in batches, for each name at most once a minute. */
+  noteSignIn(name: string, peer: string): void
+  findLastSignIn(name: string): Promise<LastSignIn | undefined>
+}
+
 /** `account`: every credential of the name must be checked again. `everything`: of every name. */
 export type Revocation =
   | { readonly kind: 'session'; readonly id: string; readonly name: string }
@@ -271,6 +278,7 @@ export interface Directory
     SessionDirectory,
     SessionList,
     TokenUses,
+    SignInLog,
     RevocationFeed,
     DirectoryFreshness {
   /** Writes the uses of sessions noted so far, and stops following changes. The store stays open. */

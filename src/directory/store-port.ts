@@ -145,10 +145,28 @@ export interface CodeStore {
   useCodeStep(name: string, step: number): Promise<boolean>
 }
 
+/** The last sign-in of an account with its password. */
+export interface LastSignIn {
+  readonly name: string
+  /** Seconds since the epoch. */
+  readonly at: number
+  /** Address of the client. Empty on a Unix socket. */
+  readonly peer: string
+}
+
+export interface SignInStore {
+  /** An earlier sign-in never replaces a later one. Is no change of the directory. */
+  putSignIns(signIns: readonly LastSignIn[]): Promise<void>
+  /** `undefined` after the user was deleted. */
+  findSignIn(name: string): Promise<LastSignIn | undefined>
+}
+
 /** The failed password checks of one counter and key. */
 export interface Failure {
   readonly counter: 'lock' | 'account' | 'peer'
+  /** For `count` 0, the beginning of the keys. */
   readonly key: string
+  /** 0: an administrator has lifted the limit; earlier failures no longer count. */
   readonly count: number
 }
 
@@ -234,6 +252,7 @@ export interface Store
     SessionRecordStore,
     TokenUseStore,
     CodeStore,
+    SignInStore,
     FailureStore,
     SettingStore,
     ChangeFeed {

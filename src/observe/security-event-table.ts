@@ -103,6 +103,13 @@ export const SECURITY_EVENTS = {
     },
   },
   // users, administrators, grants, access tokens
+  'limit.lifted': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'limit on password checks lifted',
+    scope: 'request',
+    fields: { subject: text('Account whose failures are forgotten.') },
+  },
   'user.created': { level: 'info', outcome: 'success', sentence: 'user created', scope: 'request', fields: USER },
   'user.changed': {
     level: 'info',

@@ -6,7 +6,7 @@ import { createChangeFeed } from './operations/changes.ts'
 import { createSessionRecordStore } from './operations/session-records.ts'
 import { createSessionStore } from './operations/sessions.ts'
 import { createSettingStore } from './operations/settings.ts'
-import { createCodeStore, createFailureStore } from './operations/sign-ins.ts'
+import { createCodeStore, createFailureStore, createSignInStore } from './operations/sign-ins.ts'
 import { createTokenUseStore } from './operations/token-uses.ts'
 import { createUserStore } from './operations/users.ts'
 import { readStoreUrl, type StoreScheme } from './store-url.ts'
@@ -42,6 +42,7 @@ const createStore = (engine: Engine): Store =>
     ...createTokenUseStore(engine),
     ...createCodeStore(engine),
     ...createFailureStore(engine),
+    ...createSignInStore(engine),
     ...createSettingStore(engine),
     ...createChangeFeed(engine),
     close: () => engine.close(),

@@ -241,6 +241,24 @@ const TOKEN_USES: Migration = {
     CREATE INDEX cardea_token_uses_time ON cardea_token_uses (used_at);`,
 }
 
+/** The last sign-in of each account, for the administrator. It is no change of the directory. */
+const SIGN_INS: Migration = {
+  number: 8,
+  name: 'last sign-ins',
+  sqlite: `
+    CREATE TABLE cardea_sign_ins (
+      name TEXT NOT NULL PRIMARY KEY,
+      signed_in_at INTEGER NOT NULL,
+      peer TEXT NOT NULL
+    ) STRICT;`,
+  postgres: `
+    CREATE TABLE cardea_sign_ins (
+      name text COLLATE "C" NOT NULL PRIMARY KEY,
+      signed_in_at bigint NOT NULL,
+      peer text NOT NULL
+    );`,
+}
+
 /** Ordered by number, without a gap. */
 export const MIGRATIONS: readonly Migration[] = [
   DIRECTORY,
@@ -250,4 +268,5 @@ export const MIGRATIONS: readonly Migration[] = [
   FAILURES,
   SESSION_RECORDS,
   TOKEN_USES,
+  SIGN_INS,
 ]

@@ -61,6 +61,12 @@ const TEXTS = {
     ON CONFLICT (name) DO UPDATE SET step = excluded.step WHERE excluded.step > cardea_used_codes.step
     RETURNING step`,
 
+  putSignIn: `INSERT INTO cardea_sign_ins (name, signed_in_at, peer) VALUES ($1, $2, $3)
+    ON CONFLICT (name) DO UPDATE SET signed_in_at = excluded.signed_in_at, peer = excluded.peer
+    WHERE excluded.signed_in_at >= cardea_sign_ins.signed_in_at`,
+  findSignIn: 'SELECT name, signed_in_at, peer FROM cardea_sign_ins WHERE name = $1',
+  removeSignIn: 'DELETE FROM cardea_sign_ins WHERE name = $1 RETURNING name',
+
   lockFailureSequence: 'SELECT sequence FROM cardea_failure_state',
   writeFailureSequence: 'UPDATE cardea_failure_state SET sequence = $1',
   putFailures: `INSERT INTO cardea_failures (sequence, node, at_ms, expires_at, failures) VALUES ($1, $2, $3, $4, $5)`,

@@ -12,7 +12,13 @@ import { describeSettings, toShownText } from '../config/describe.ts'
 import { findOption } from '../config/options.ts'
 import { compareSettings } from '../config/settings.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
-import type { Health, OperationDeps, SettingChange, SettingsEditor } from '../dialects/admin-api/operation.ts'
+import type {
+  Health,
+  LimitEditor,
+  OperationDeps,
+  SettingChange,
+  SettingsEditor,
+} from '../dialects/admin-api/operation.ts'
 import { OWN_SEGMENT } from '../dialects/admin-api/operations.ts'
 import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
@@ -98,12 +104,14 @@ export interface OperationSources {
   readonly liveConfig: LiveConfig
   readonly directory: Directory
   readonly readiness: Pick<UpstreamReadiness, 'list'>
+  readonly limits: LimitEditor
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
 }
 
 export const createOperationDeps = (sources: OperationSources): OperationDeps => ({
   directory: sources.directory,
+  limits: sources.limits,
   events: sources.liveConfig.events,
   settings: createSettingsEditor(sources.liveConfig),
   health: () => describeHealth(sources),

@@ -265,7 +265,13 @@ async function openParts(liveConfig: LiveConfig, log: Log): Promise<ClosablePart
     const limits = openLimits(liveConfig, log)
     closers.push(() => limits.close())
     const listening = createLive<readonly string[]>([])
-    const operations = createOperationDeps({ liveConfig, directory, readiness: gateway.readiness, listening })
+    const operations = createOperationDeps({
+      liveConfig,
+      directory,
+      readiness: gateway.readiness,
+      limits: limits.accounts,
+      listening,
+    })
     return { liveConfig, directory, tokenSecrets, gateway, guesses: limits.guesses, operations, listening, log, close }
   } catch (error) {
     await close()

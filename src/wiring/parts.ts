@@ -21,7 +21,7 @@ import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import { createBrowserSessions } from '../dialects/admin-api/browser-sessions.ts'
-import type { OperationDeps } from '../dialects/admin-api/operation.ts'
+import type { LimitEditor, OperationDeps } from '../dialects/admin-api/operation.ts'
 import type { AdminSessions } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
 import type { Account } from '../directory/account.ts'
@@ -220,6 +220,7 @@ function openSignIn({ liveConfig, directory, guesses }: OpenedParts): DoorSignIn
   const recorded = recordSignIn(signIn, {
     events: liveConfig.events,
     isKnownName: async (name) => directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined,
+    noteSignIn: directory.noteSignIn,
   })
   const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
   return createDoorSignIn(recorded, namesProxies.get)
@@ -265,6 +266,8 @@ const toAdministration = (liveConfig: LiveConfig, log: Log): Administration => (
 
 export interface Limits {
   readonly guesses: PasswordLimits
+  /** For the administrator. */
+  readonly accounts: LimitEditor
   close(): Promise<void>
 }
 
@@ -284,5 +287,18 @@ export function openLimits(liveConfig: LiveConfig, log: Log): Limits {
     settings: settings.get,
     clock: SYSTEM_CLOCK,
   })
-  return { guesses: limits, close: sharing.stop }
+  return {
+    guesses: limits,
+    accounts: {
+      async find(account) {
+        await sharing.shareNow()
+        return limits.findLimit(account)
+      },
+      async lift(account) {
+        limits.lift(account)
+        await sharing.shareNow()
+      },
+    },
+    close: sharing.stop,
+  }
 }

@@ -13,6 +13,7 @@ import { PROCESS_TESTS } from './store-processes.ts'
 import { SESSION_RECORD_TESTS } from './store-session-records.ts'
 import { SESSION_TESTS } from './store-sessions.ts'
 import { SETTING_TESTS } from './store-settings.ts'
+import { SIGN_IN_TESTS } from './store-sign-ins.ts'
 import { TOKEN_USE_TESTS } from './store-token-uses.ts'
 import { USER_TESTS } from './store-users.ts'
 
@@ -39,6 +40,7 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   'ended sessions': SESSION_TESTS,
   sessions: SESSION_RECORD_TESTS,
   'uses of access tokens': TOKEN_USE_TESTS,
+  'last sign-ins': SIGN_IN_TESTS,
   'one-time codes': CODE_TESTS,
   'failed password checks': FAILURE_TESTS,
   settings: SETTING_TESTS,

@@ -33,6 +33,8 @@ function createTable<V>({ max, rank }: TableOptions<V>) {
       counters.set(key, value)
     },
     isEmpty: (): boolean => counters.size === 0,
+    keysWith: (prefix: string): readonly string[] => [...counters.keys()].filter((key) => key.startsWith(prefix)),
+    delete: (key: string): void => void counters.delete(key),
   }
 }
 
@@ -48,7 +50,25 @@ export interface FailureCounter {
   isEmpty(): boolean
   /** `atMs` may be in the past, for failures at another node. */
   addFailures(key: string, count: number, atMs: number): void
+  /** The longest wait of all keys with this beginning, and how many have to wait. */
+  findWaits(prefix: string): { readonly count: number; readonly ms: number }
+  /** Forgets all failures of the keys with this beginning. */
+  forget(prefix: string): void
 }
+
+type Table = Pick<ReturnType<typeof createTable>, 'keysWith' | 'delete'>
+
+/** What locks and buckets do with all keys that begin alike. */
+const createPrefixOperations = (table: Table, waitMs: FailureCounter['waitMs']) => ({
+  findWaits(prefix: string) {
+    const waits = table.keysWith(prefix).map(waitMs)
+    const waiting = waits.filter((ms) => ms > 0)
+    return { count: waiting.length, ms: Math.max(0, ...waiting) }
+  },
+  forget(prefix: string): void {
+    for (const key of table.keysWith(prefix)) table.delete(key)
+  },
+})
 
 export interface LockSettings {
   readonly mode: 'enforce' | 'warn' | 'off'
@@ -76,13 +96,15 @@ export function createLocks({ settings, max, clock }: CounterOptions<LockSetting
     const count = counts.get(key)
     return count && isCounted(count) ? count : undefined
   }
+  const waitMs = (key: string): number => {
+    const { mode, threshold, lifetimeMs } = settings()
+    const count = mode === 'enforce' ? findCount(key) : undefined
+    return count && count.failures >= threshold ? count.sinceMs + lifetimeMs - clock.nowMs() : 0
+  }
   return {
     isEmpty: counts.isEmpty,
-    waitMs(key) {
-      const { mode, threshold, lifetimeMs } = settings()
-      const count = mode === 'enforce' ? findCount(key) : undefined
-      return count && count.failures >= threshold ? count.sinceMs + lifetimeMs - clock.nowMs() : 0
-    },
+    waitMs,
+    ...createPrefixOperations(counts, waitMs),
     isOverlooked: (key) => settings().mode === 'warn' && findCount(key)?.failures === settings().threshold,
     addFailures(key, count, atMs) {
       if (settings().mode === 'off') return
@@ -116,12 +138,14 @@ export function createBuckets({ settings, max, clock }: CounterOptions<BucketSet
   const buckets = createTable<Bucket>({ max, rank: ({ fullAtMs }) => fullAtMs })
   const tokenMs = () => MINUTE_MS / settings().refillPerMinute
   const debtMs = (key: string): number => Math.max((buckets.get(key)?.fullAtMs ?? 0) - clock.nowMs(), 0)
+  const waitMs = (key: string): number => {
+    const { burst } = settings()
+    return burst === 0 ? 0 : Math.max(debtMs(key) - (burst - 1) * tokenMs(), 0)
+  }
   return {
-    waitMs(key) {
-      const { burst } = settings()
-      return burst === 0 ? 0 : Math.max(debtMs(key) - (burst - 1) * tokenMs(), 0)
-    },
+    waitMs,
     isEmpty: buckets.isEmpty,
+    ...createPrefixOperations(buckets, waitMs),
     hasFailures: (key) => debtMs(key) > 0,
     addFailures(key, count, atMs) {
       const fullAtMs = Math.max(buckets.get(key)?.fullAtMs ?? 0, atMs) + count * tokenMs()

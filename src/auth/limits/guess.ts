@@ -3,6 +3,9 @@ import { toPeerKey } from '../../base/peer-key.ts'
 import type { Failure } from '../../directory/store-port.ts'
 import { digestHex } from '../../passwords/password-digest.ts'
 
+/** An account whose limits are shown or lifted. */
+export type LimitedAccount = Pick<Guess, 'name' | 'salt'>
+
 /** One attempt to sign in as a name, by password, one-time code or access token. */
 export interface Guess {
   readonly name: string
@@ -25,10 +28,13 @@ export function toKeys(guess: Guess): readonly Omit<Failure, 'count'>[] {
 }
 
 // digests, so that long names fill neither the memory nor the store
-export const toLockKey = ({ peer, name, salt = '' }: Guess): string =>
-  digestHex('sha256', frame([toPeerKey(peer) ?? '', name, salt]))
+export const toLockKey = (guess: Guess): string => `${toLockPrefix(guess)}${toPeerKey(guess.peer) ?? ''}`
 
-export const toAccountKey = ({ name }: Guess): string => digestHex('sha256', name)
+/** The beginning of the lock keys of an account, for every peer. */
+export const toLockPrefix = ({ name, salt = '' }: LimitedAccount): string =>
+  `${digestHex('sha256', frame([name, salt]))} `
+
+export const toAccountKey = ({ name }: Pick<Guess, 'name'>): string => digestHex('sha256', name)
 
 export function findPeers({ peer, directPeer }: Guess): readonly string[] {
   const keys = [toPeerKey(peer), directPeer === undefined ? undefined : toPeerKey(directPeer)]

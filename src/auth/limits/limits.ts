@@ -9,7 +9,16 @@ import { type Log, SILENT_LOG } from '../../base/log.ts'
 import type { Failure } from '../../directory/store-port.ts'
 import { UNKNOWN_NAME } from '../../observe/security-event-table.ts'
 import { type BucketSettings, createBuckets, createLocks, type LockSettings } from './counters.ts'
-import { findPeers, type Guess, joinPeers, toAccountKey, toKeys, toLockKey } from './guess.ts'
+import {
+  findPeers,
+  type Guess,
+  joinPeers,
+  type LimitedAccount,
+  toAccountKey,
+  toKeys,
+  toLockKey,
+  toLockPrefix,
+} from './guess.ts'
 import { createKnownPeers, type KnownPeers } from './known-peers.ts'
 
 export interface LimitSettings {
@@ -30,6 +39,20 @@ export interface PasswordLimits {
   countSuccess(guess: Guess): void
   /** Whether its peers have no failures that still count. Such checks are preferred. */
   isClean(guess: Guess): boolean
+}
+
+/** The limits of one account, for the administrator. */
+export interface AccountLimits {
+  /** `undefined`: nothing keeps clients from signing in. */
+  findLimit(account: LimitedAccount): AccountLimit | undefined
+  /** Forgets the failures of the account. Failures of addresses stay. */
+  lift(account: LimitedAccount): void
+}
+
+export interface AccountLimit {
+  /** How many addresses are locked out. 0: clients of every address have to wait. */
+  readonly lockedPeers: number
+  readonly untilMs: number
 }
 
 /** The failures that nodes share. */
@@ -59,7 +82,7 @@ export interface LimitsOptions {
   onReached?(reached: ReachedLimit): void
 }
 
-export function createLimits(options: LimitsOptions): PasswordLimits & SharedCounters {
+export function createLimits(options: LimitsOptions): PasswordLimits & SharedCounters & AccountLimits {
   const { clock, settings, log = SILENT_LOG } = options
   const counters = createAllCounters(options)
   const known = createKnownPeers(() => settings().maxCounters, clock)
@@ -88,13 +111,37 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
       if (guess.version !== undefined) known.remember(guess.name, guess.version, joinPeers(guess))
     },
     isClean: (guess) => !findPeers(guess).some(counters.peer.hasFailures),
-    addFailures(failures, atMs) {
-      // a node of a newer version may have counters that this one does not know
-      const own = failures.filter(({ counter }) => Object.hasOwn(counters, counter))
-      for (const { counter, key, count } of own) counters[counter].addFailures(key, count, atMs)
-    },
+    addFailures: (failures, atMs) => addShared(counters, failures, atMs),
+    ...createAccountLimits(counters, outbox, clock),
     take: outbox.take,
     putBack: outbox.putBack,
+  }
+}
+
+function addShared(counters: AllCounters, failures: readonly Failure[], atMs: number): void {
+  // a node of a newer version may have counters that this one does not know
+  for (const { counter, key, count } of failures.filter((failure) => Object.hasOwn(counters, failure.counter))) {
+    if (count === 0) counters[counter].forget(key)
+    else counters[counter].addFailures(key, count, atMs)
+  }
+}
+
+function createAccountLimits({ lock, account }: AllCounters, outbox: Outbox, clock: Clock): AccountLimits {
+  return {
+    findLimit(limited) {
+      const locked = lock.findWaits(toLockPrefix(limited))
+      const ms = Math.max(locked.ms, account.waitMs(toAccountKey(limited)))
+      return ms === 0 ? undefined : { lockedPeers: locked.count, untilMs: clock.nowMs() + ms }
+    },
+    lift(limited) {
+      for (const [counter, table, key] of [
+        ['lock', lock, toLockPrefix(limited)],
+        ['account', account, toAccountKey(limited)],
+      ] as const) {
+        table.forget(key)
+        outbox.lift(counter, key)
+      }
+    },
   }
 }
 
@@ -157,6 +204,8 @@ const MAX_BATCH = 1000
 const MAX_WAITING = 10_000
 
 /** Failures of this node that the others do not know yet. */
+type Outbox = ReturnType<typeof createOutbox>
+
 function createOutbox() {
   const waiting = new Map<string, Failure>()
   const add = ({ counter, key, count }: Failure): void => {
@@ -166,6 +215,12 @@ function createOutbox() {
   }
   return {
     add,
+    /** Drops the waiting failures of these keys, and tells the other nodes to forget theirs. */
+    lift(counter: Failure['counter'], prefix: string): void {
+      for (const [id, failure] of waiting)
+        if (failure.counter === counter && failure.key.startsWith(prefix)) waiting.delete(id)
+      waiting.set(`${counter} ${prefix}`, { counter, key: prefix, count: 0 })
+    },
     take(): readonly Failure[] {
       const batch = [...waiting].slice(0, MAX_BATCH)
       for (const [id] of batch) waiting.delete(id)

@@ -44,9 +44,11 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
   const running = run()
   return {
     shareNow,
-    stop() {
+    async stop() {
       stopping.abort()
-      return running
+      await running
+      // the failures since the last turn
+      await shareNow().catch(() => {})
     },
   }
 }

@@ -1,4 +1,12 @@
-import type { AdministratorDirectory, UserEditor, UserImporter, UserReader } from '../../directory/directory.ts'
+import type {
+  AccountDirectory,
+  AdministratorDirectory,
+  SessionList,
+  SignInLog,
+  UserEditor,
+  UserImporter,
+  UserReader,
+} from '../../directory/directory.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
@@ -10,12 +18,33 @@ export interface Operation<R> {
 }
 
 export interface OperationDeps {
-  readonly directory: UserReader & UserEditor & UserImporter & AdministratorDirectory
+  readonly directory: UserReader &
+    UserEditor &
+    UserImporter &
+    AdministratorDirectory &
+    Pick<AccountDirectory, 'findAccount'> &
+    Pick<SessionList, 'listSessions'> &
+    Pick<SignInLog, 'findLastSignIn'>
+  readonly limits: LimitEditor
   readonly events: SecurityEvents
   readonly settings: SettingsEditor
   health(): Health
   /** Reads the whole configuration again. */
   reload(): Promise<ReloadResult>
+}
+
+/** The limits on password checks of one account. */
+export interface LimitEditor {
+  /** `undefined`: too many failures keep no client from signing in. */
+  find(account: LimitedAccount): Promise<{ readonly lockedPeers: number; readonly untilMs: number } | undefined>
+  /** Forgets the failures of the account on every node. */
+  lift(account: LimitedAccount): Promise<void>
+}
+
+export interface LimitedAccount {
+  readonly name: string
+  /** Of the stored password: a new password starts without failures. */
+  readonly salt: string
 }
 
 export interface Call {

@@ -8,6 +8,7 @@ import { ADMINISTRATOR_OPERATIONS } from './administrators.ts'
 import { FLAG, findArgument, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
 import type { Call, Caller, Operation, OperationDeps } from './operation.ts'
 import { TRANSFER_OPERATIONS } from './transfer.ts'
+import { USER_DETAIL_OPERATIONS } from './user-details.ts'
 import { USER_OPERATIONS } from './users.ts'
 
 const SETTING_OPERATIONS = {
@@ -48,6 +49,7 @@ export const OPERATIONS = {
   health: { method: 'GET', path: '/health', run: ({ health }) => health() },
   reload: { method: 'POST', path: '/reload', run: ({ reload }) => reload() },
   ...USER_OPERATIONS,
+  ...USER_DETAIL_OPERATIONS,
   ...ADMINISTRATOR_OPERATIONS,
   ...TRANSFER_OPERATIONS,
   ...SETTING_OPERATIONS,

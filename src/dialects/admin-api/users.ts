@@ -1,4 +1,3 @@
-import { Refusal } from '../../base/errors.ts'
 import type { UserReader } from '../../directory/directory.ts'
 import { type Grant, type GrantLevel, type User, withExpiry, withPasswordChange } from '../../directory/user.ts'
 import { describePassword } from '../../passwords/schemes.ts'
@@ -26,15 +25,6 @@ export const USER_OPERATIONS = {
     path: '/users',
     run: async ({ directory }, { body, signal }) =>
       showUser(await directory.createUser(readDraft(body), { ...(signal && { signal }) })),
-  },
-  'user.show': {
-    method: 'GET',
-    path: '/users/{name}',
-    async run({ directory }, call) {
-      const user = await directory.findUser(nameOf(call))
-      if (!user) throw new Refusal('not_found')
-      return showUser(user)
-    },
   },
   'user.remove': {
     method: 'DELETE',
@@ -149,7 +139,7 @@ interface ShownGrant {
   readonly collections?: Readonly<Record<string, GrantLevel>>
 }
 
-const showUser = (user: User): ShownUser => ({
+export const showUser = (user: User): ShownUser => ({
   name: user.name,
   active: user.isActive,
   ...(user.expiresAt !== undefined && { expires: renderExpiry(user.expiresAt) }),

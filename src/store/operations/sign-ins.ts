@@ -1,7 +1,14 @@
-/** What nodes share about sign-ins: used one-time codes, and failed password checks. */
-import type { CodeStore, FailureBatch, FailureList, FailureStore } from '../../directory/store-port.ts'
-import { type Engine, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
-import { requireKey, requireLimit } from '../limits.ts'
+/** What nodes share about sign-ins: the last one of each account, used one-time codes, failed password checks. */
+import type {
+  CodeStore,
+  FailureBatch,
+  FailureList,
+  FailureStore,
+  LastSignIn,
+  SignInStore,
+} from '../../directory/store-port.ts'
+import { type Engine, many, numberOf, type Operation, one, purgeExpired, type Row, textOf } from '../engine.ts'
+import { isKey, requireKey, requireLimit, requireText } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 
 export const createCodeStore = (engine: Engine): CodeStore => ({
@@ -15,6 +22,30 @@ export const createCodeStore = (engine: Engine): CodeStore => ({
 function* useCodeStep(name: string, step: number): Operation<boolean> {
   const rows = yield one(STATEMENTS.useCodeStep, name, step)
   return rows.length > 0
+}
+
+export const createSignInStore = (engine: Engine): SignInStore => ({
+  async putSignIns(signIns) {
+    for (const { name, peer } of signIns) {
+      requireKey(name, 'a name')
+      requireText(peer, 'an address')
+    }
+    if (signIns.length > 0) await engine.transact(() => putSignIns(signIns))
+  },
+  async findSignIn(name) {
+    if (!isKey(name)) return undefined
+    const [row] = await engine.ask(one(STATEMENTS.findSignIn, name))
+    return row && { name, at: numberOf(row, 'signed_in_at'), peer: textOf(row, 'peer') }
+  },
+})
+
+/** Sorted: two nodes that write the same names lock the rows in the same order. */
+function* putSignIns(signIns: readonly LastSignIn[]): Operation<void> {
+  const sorted = signIns.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  yield many(
+    STATEMENTS.putSignIn,
+    sorted.map(({ name, at, peer }) => [name, at, peer]),
+  )
 }
 
 export function createFailureStore(engine: Engine): FailureStore {

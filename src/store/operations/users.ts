@@ -130,6 +130,13 @@ function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
     ...toHashColumns(record),
   ])
   yield many(STATEMENTS.putUser, rows)
+  const deleted = [...accepted.values()].filter(({ record }) => record.kind === 'tombstone')
+  // a later user of the same name has not signed in yet
+  if (deleted.length > 0)
+    yield many(
+      STATEMENTS.removeSignIn,
+      deleted.map(({ record }) => [record.name]),
+    )
   yield* writeCounters(counters)
 }
 

@@ -153,6 +153,14 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
         $7::bigint[], $8::text[], $9::text[])`,
     ),
   ],
+  [
+    'putSignIn',
+    STATEMENTS.putSignIn.text.replace(
+      'VALUES ($1, $2, $3)',
+      'SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])',
+    ),
+  ],
+  ['removeSignIn', STATEMENTS.removeSignIn.text.replace('= $1', '= ANY ($1::text[])')],
 ])
 
 export const toPostgres = (name: string, text: string): string => OWN.get(name) ?? text

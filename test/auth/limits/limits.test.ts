@@ -314,6 +314,53 @@ describe('memory of counters', () => {
   })
 })
 
+describe('limits of one account', () => {
+  it('are found with the number of locked addresses', () => {
+    const limits = setUp()
+    assert.equal(limits.findLimit(BOB), undefined)
+    limits.fail(5)
+    limits.fail(5, fromPeer(1))
+    limits.fail(4, fromPeer(2))
+    limits.fail(5, { ...BOB, name: 'eve' })
+    assert.deepEqual(limits.findLimit(BOB), { lockedPeers: 2, untilMs: 1_300_000 })
+    assert.equal(limits.findLimit({ name: 'bob', salt: 'of a new password' }), undefined)
+  })
+
+  it('are found if all addresses have to wait', () => {
+    const limits = setUp()
+    for (let at = 0; at < 20; at += 1) limits.countFailure(fromPeer(at))
+    assert.deepEqual(limits.findLimit(BOB), { lockedPeers: 0, untilMs: 1_060_000 })
+  })
+
+  it('can be lifted, and those of others stay', () => {
+    const limits = setUp()
+    limits.fail(5)
+    for (let at = 0; at < 20; at += 1) limits.countFailure(fromPeer(at))
+    limits.fail(5, { ...BOB, name: 'eve' })
+    limits.lift(BOB)
+    assert.deepEqual(
+      [limits.ask(BOB), limits.ask(fromPeer(99)), limits.findLimit(BOB)],
+      ['allowed', 'allowed', undefined],
+    )
+    assert.equal(limits.ask({ ...BOB, name: 'eve' }), 'account_locked')
+    limits.fail(5)
+    assert.equal(limits.ask(BOB), 'account_locked')
+  })
+
+  it('that are lifted on one node are lifted on the others, before later failures', () => {
+    const [here, there] = [setUp(), setUp()]
+    there.fail(5)
+    here.addFailures(there.take(), 1_000_000)
+    there.fail(1)
+    there.lift(BOB)
+    here.addFailures(there.take(), 1_000_000)
+    assert.deepEqual([here.ask(BOB), here.findLimit(BOB)], ['allowed', undefined])
+    there.fail(5)
+    here.addFailures(there.take(), 1_000_000)
+    assert.equal(here.ask(BOB), 'account_locked')
+  })
+})
+
 describe('failures of another node', () => {
   it('lock and limit as own ones do', () => {
     const [here, there] = [setUp(), setUp()]

@@ -76,3 +76,48 @@ it('check ends with 1 for a problem of the machine and says what to change', asy
   const invalid = await managed.cardea(['check', '--chttpd.prot', '1'])
   assert.equal(invalid.code, 3)
 })
+
+it('user show has sign-ins, sessions, TOTP and lockout; unlock and reset-totp change them', async (t) => {
+  const managed = makeManaged(t)
+  const { cardea } = managed
+  const server = await managed.serve()
+  await cardea(['user', 'add', 'ann', '--password-stdin'], 'the-password-of-ann')
+  const fresh = JSON.parse((await cardea(['user', 'show', 'ann', '--json'])).stdout)
+  assert.deepEqual([fresh.totp, fresh.sessions, fresh.lastSignIn, fresh.lockout], [false, 0, null, null])
+  const signIn = async (password: string) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'ann', password })
+    return (await fetch(`${server.document}/_session`, { method: 'POST', headers, body })).status
+  }
+  assert.equal(await signIn('the-password-of-ann'), 200)
+  const show = async () => (await cardea(['user', 'show', 'ann'])).stdout
+  assert.match(await show(), /^last sign-in +20\d\d-\S+Z from 127\.0\.0\.1\nsessions +1\nlockout +none$/m)
+
+  for (let attempt = 0; attempt < 5; attempt += 1) await signIn('wrong')
+  assert.equal(await signIn('the-password-of-ann'), 403)
+  assert.match(await show(), /^lockout +1 address, until 20\d\d-/m)
+  assert.match((await cardea(['user', 'unlock', 'ann'])).stdout, /^ann is unlocked \(it was locked: 1 address, until /)
+  assert.equal(await signIn('the-password-of-ann'), 200)
+  assert.equal((await cardea(['user', 'unlock', 'ann'])).stdout, 'ann was not locked.\n')
+  assert.equal((await cardea(['user', 'unlock', 'admin'])).stdout, 'admin was not locked.\n')
+  assert.equal((await cardea(['user', 'unlock', 'eve'])).code, 5)
+
+  const authorization = `Basic ${Buffer.from(`admin:${ADMIN_PASSWORD}`).toString('base64')}`
+  const place = `${server.document}/_users/org.couchdb.user:ann`
+  const document = (await (await fetch(place, { headers: { authorization } })).json()) as object
+  const body = JSON.stringify({ ...document, totp: { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ' } })
+  assert.equal((await fetch(place, { method: 'PUT', headers: { authorization }, body })).status, 201)
+  assert.match(await show(), /^one-time code +required \(TOTP\)$/m)
+  assert.equal(await signIn('the-password-of-ann'), 401)
+  assert.equal((await cardea(['user', 'reset-totp', 'ann'])).stdout, 'ann signs in without a one-time code.\n')
+  assert.equal(await signIn('the-password-of-ann'), 200)
+  assert.equal((await cardea(['user', 'reset-totp', 'ann'])).stdout, 'ann had no one-time code.\n')
+
+  for (let attempt = 0; attempt < 5; attempt += 1) await signIn('wrong')
+  await stop(server)
+  const offline = await show()
+  assert.match(offline, /^lockout +1 address, until /m)
+  assert.match(offline, /^last sign-in +20/m)
+  await cardea(['user', 'unlock', 'ann'])
+  assert.match(await show(), /^lockout +none$/m)
+})

@@ -139,8 +139,34 @@ describe('cardea secret rotate', () => {
     const [mine, other] = [makeWithSecrets(t), makeWithSecrets(t)]
     const server = await other.serve()
     const { code, stderr } = await mine.cardea(['secret', 'rotate', '--reload', server.multiModel])
-    assert.deepEqual([code, /holds other secrets than this folder/.test(stderr)], [1, true])
+    // until then it had the same secret, in a folder of its own
+    assert.deepEqual([code, /has other secrets than this folder.*\nThe folder was changed\./.test(stderr)], [1, true])
+    const again = await mine.cardea(['secret', 'rotate', '--reload', server.multiModel])
+    assert.deepEqual([again.code, /\nNothing was changed\./.test(again.stderr)], [1, true])
+    assert.deepEqual(listSecrets(mine), ['.rotation.json', '1.key', '1.key.next'])
     await stop(server)
+  })
+  it('verifies every server before it changes anything', async (t) => {
+    const [managed, other] = [makeWithSecrets(t), makeWithSecrets(t)]
+    const [server, stranger] = [await managed.serve(), await other.serve()]
+    const rotate = (...urls: string[]) =>
+      managed.cardea(['secret', 'rotate', ...urls.flatMap((url) => ['--reload', url])])
+    const first = await rotate(server.multiModel)
+    assert.equal(
+      first.stderr,
+      `${server.multiModel} is ready: it has the secrets of the folder.\n${server.multiModel} has loaded them.\n`,
+    )
+    const before = listSecrets(managed)
+    // the new secret must not sign before every server has it
+    for (const late of [stranger.multiModel, 'http://127.0.0.1:1']) {
+      const { code, stdout, stderr } = await rotate(server.multiModel, late)
+      assert.deepEqual([code, stdout, /\nNothing was changed\.\n$/.test(stderr)], [1, '', true], stderr)
+      assert.deepEqual(listSecrets(managed), before)
+    }
+    const second = await rotate(server.multiModel)
+    assert.match(second.stdout, /^2 of 3/)
+    await stop(server)
+    await stop(stranger)
   })
   it('reports an unreachable server', async (t) => {
     const managed = makeWithSecrets(t)

@@ -1,0 +1,101 @@
+import { Refusal } from '../../base/errors.ts'
+import type { User } from '../../directory/user.ts'
+import { type Call, type Operation, type OperationDeps, requireOwnPassword } from './operation.ts'
+import { findCurrentPassword, nameOf, type ShownUser, showUser } from './users.ts'
+
+/** A user with its sign-ins. Times are ISO 8601. */
+export interface UserDetails extends ShownUser {
+  /** Whether the user needs a one-time code. */
+  readonly totp: boolean
+  /** Live sessions; at most 10 000 are counted. */
+  readonly sessions: number
+  /** The last sign-in with the password; `null`: none is known. */
+  readonly lastSignIn: { readonly at: string; readonly peer: string } | null
+  /** `null`: too many failures keep no client from signing in. */
+  readonly lockout: ShownLockout | null
+}
+
+interface ShownLockout {
+  /** How many client addresses are locked out. 0: clients of every address have to wait. */
+  readonly addresses: number
+  readonly until: string
+}
+
+export const USER_DETAIL_OPERATIONS = {
+  'user.show': {
+    method: 'GET',
+    path: '/users/{name}',
+    run: async (deps, call) => showDetails(deps, await requireUser(deps, call)),
+  },
+  'user.unlock': {
+    method: 'POST',
+    path: '/users/{name}/unlock',
+    async run(deps, call) {
+      const name = nameOf(call)
+      const account = (await deps.directory.findAccount(name)) ?? (await requireUser(deps, call))
+      const before = showLockout(await deps.limits.find({ name, salt: saltOf(account) }))
+      await deps.limits.lift({ name, salt: saltOf(account) })
+      deps.events.record('limit.lifted', { subject: name })
+      return { name, lockout: before }
+    },
+  },
+  'user.reset-totp': {
+    method: 'DELETE',
+    path: '/users/{name}/totp',
+    async run(deps, call) {
+      await requireOwnPassword(call, nameOf(call), findCurrentPassword(call))
+      const hadTotp = hasTotp(await requireUser(deps, call))
+      const user = await deps.directory.changeUser(nameOf(call), 'any', withoutTotp)
+      return { ...(await showDetails(deps, user)), hadTotp }
+    },
+  },
+} as const satisfies Record<string, Operation<unknown>>
+
+async function requireUser({ directory }: OperationDeps, call: Call): Promise<User> {
+  const user = await directory.findUser(nameOf(call))
+  if (!user) throw new Refusal('not_found')
+  return user
+}
+
+async function showDetails(deps: OperationDeps, user: User): Promise<UserDetails> {
+  const { name } = user
+  const signIn = await deps.directory.findLastSignIn(name)
+  return {
+    ...showUser(user),
+    totp: hasTotp(user),
+    sessions: await countSessions(deps, name),
+    lastSignIn: signIn ? { at: toIso(signIn.at * 1000), peer: signIn.peer } : null,
+    lockout: showLockout(await deps.limits.find({ name, salt: saltOf(user) })),
+  }
+}
+
+const toIso = (ms: number): string => new Date(ms).toISOString()
+
+const saltOf = ({ password }: Pick<User, 'password'>): string => ('salt' in password ? password.salt : '')
+
+const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): ShownLockout | null =>
+  limit ? { addresses: limit.lockedPeers, until: toIso(limit.untilMs) } : null
+
+const TOTP = 'totp'
+
+const hasTotp = ({ document }: User): boolean => document.members.some(([member]) => member === TOTP)
+
+const withoutTotp = (user: User): User => {
+  const members = user.document.members.filter(([member]) => member !== TOTP)
+  return { ...user, document: { ...user.document, members } }
+}
+
+const PAGE_SIZE = 1000
+const MAX_PAGES = 10
+
+async function countSessions({ directory }: OperationDeps, name: string): Promise<number> {
+  let count = 0
+  let after: Awaited<ReturnType<typeof directory.listSessions>>['next']
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const page = await directory.listSessions({ name, limit: PAGE_SIZE, ...(after && { after }) })
+    count += page.sessions.length
+    after = page.next
+    if (after === undefined) break
+  }
+  return count
+}

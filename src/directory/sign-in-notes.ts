@@ -1,0 +1,25 @@
+import type { Clock } from '../base/clock.ts'
+import type { SignInLog } from './directory.ts'
+import { createNoteQueue } from './note-queue.ts'
+import type { LastSignIn, SignInStore } from './store-port.ts'
+
+interface SignInNotes extends SignInLog {
+  close(): Promise<void>
+}
+
+export function createSignInNotes(store: SignInStore, clock: Clock): SignInNotes {
+  // a deleted user takes its last sign-in along, so nothing else is purged
+  const queue = createNoteQueue<LastSignIn>({
+    write: (signIns) => store.putSignIns(signIns),
+    purge: async () => {},
+    clock,
+  })
+  return {
+    noteSignIn: (name, peer) => queue.note(name, (minute) => ({ name, at: minute, peer })),
+    async findLastSignIn(name) {
+      await queue.flush()
+      return store.findSignIn(name)
+    },
+    close: () => queue.close(),
+  }
+}
