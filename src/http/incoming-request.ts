@@ -19,16 +19,19 @@ export interface IncomingRequestOptions {
 }
 
 const CLIENT_REQUEST_ID = /^[0-9A-Za-z_-]{1,36}$/
-const ID_DIGITS = 10
 
 /**
- * Random, because a counter would disclose how many requests there were. The id is for logs and protects nothing, so
- * it need not be unpredictable: with `randomBytes` a forwarded request takes 86 instead of 83 µs (measured as in reply.ts).
+ * Random, because a counter would disclose how many requests there were. The id is for logs and protects nothing, so it
+ * need not be unpredictable. Two halves: V8 renders a number of more than 31 bits in 1 µs, two smaller ones in 0.2 µs.
  */
-const createId = (): string =>
-  Math.floor(Math.random() * 16 ** ID_DIGITS)
+const createId = (): string => renderRandomDigits() + renderRandomDigits()
+
+const HALF_DIGITS = 5
+
+const renderRandomDigits = (): string =>
+  Math.floor(Math.random() * 16 ** HALF_DIGITS)
     .toString(16)
-    .padStart(ID_DIGITS, '0')
+    .padStart(HALF_DIGITS, '0')
 
 /** The reason of an aborted signal. A Refusal, so that work which fails with it is not logged as an internal error. */
 const GONE = new Refusal('client_gone')
