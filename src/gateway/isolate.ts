@@ -2,6 +2,7 @@
  * Pages of a database have the same origin as Cardea's own paths. A page without a policy of its own is sandboxed: its
  * scripts do not run, and it has no origin. Headers that give a page access beyond its own path are removed.
  */
+import { createNameMemo } from '../base/name-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 
 const SANDBOX: HeaderPair = ['Content-Security-Policy', 'sandbox']
@@ -17,7 +18,7 @@ const ROLES: ReadonlyMap<string, Role> = new Map([
   ['cross-origin-opener-policy', 'reach'],
 ])
 
-const roleOf = (name: string): Role => ROLES.get(name.toLowerCase()) ?? 'other'
+const roleOf = createNameMemo((name): Role => ROLES.get(name.toLowerCase()) ?? 'other')
 
 export function isolate(headers: readonly HeaderPair[], status: number): readonly HeaderPair[] {
   const kept: HeaderPair[] = []

@@ -98,11 +98,11 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
 /** The headers that `Connection` names: they are for this connection only. */
 export function listConnectionNames(raw: readonly string[]): ReadonlySet<string> {
   const values: string[] = []
-  for (let i = 0; i + 1 < raw.length; i += 2) if (CONNECTION.test(raw[i] as string)) values.push(raw[i + 1] as string)
+  for (let i = 0; i + 1 < raw.length; i += 2) if (isConnection(raw[i] as string)) values.push(raw[i + 1] as string)
   return USUAL_NAMES.get(values.join(',')) ?? readNames(values)
 }
 
-const CONNECTION = /^connection$/i
+const isConnection = createNameMemo((name) => name.toLowerCase() === 'connection')
 
 function readNames(values: readonly string[]): ReadonlySet<string> {
   const names = new Set<string>()

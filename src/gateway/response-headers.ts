@@ -1,3 +1,4 @@
+import { createNameMemo } from '../base/name-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 import { listConnectionNames } from './request-headers.ts'
 
@@ -6,10 +7,15 @@ interface ResponseHeaderRules {
   readonly ownsCors: boolean
   /** Cardea's own cookies, which no other server may set. */
   readonly ownCookies: readonly string[]
+  /** The same headers, as far as they were parsed before. */
+  readonly parsed?: ParsedHeaders
 }
 
 /** Names and values in turn: bytes, or text with one character per byte. */
 export type RawHeaders = readonly (Buffer | string)[]
+
+/** Values by name in lower case, with one character per byte. The values of a repeated header are a list. */
+export type ParsedHeaders = Readonly<Record<string, unknown>>
 
 type Fate = 'pass' | 'drop' | 'coding' | 'cors' | 'cookie' | 'length' | 'sniffing'
 
@@ -32,21 +38,25 @@ const CORS_PREFIX = 'access-control-'
 
 const fateOf = (lower: string): Fate => FATES.get(lower) ?? (lower.startsWith(CORS_PREFIX) ? 'cors' : 'pass')
 
+const readName = createNameMemo((name) => {
+  const lower = name.toLowerCase()
+  return { lower, fate: fateOf(lower) }
+})
+
 /** The headers that are forwarded to the client. `undefined`: the body has a transfer coding that cannot be forwarded. */
 export function filterResponseHeaders(
   raw: RawHeaders,
   status: number,
   rules: ResponseHeaderRules,
 ): readonly HeaderPair[] | undefined {
-  const texts = raw.map(toText)
+  const texts = toTexts(raw, rules.parsed ?? NO_HEADERS)
   const hopNames = listConnectionNames(texts)
   const kept: HeaderPair[] = []
   let length: HeaderPair | undefined
   for (let i = 0; i + 1 < texts.length; i += 2) {
     const name = texts[i] as string
     const value = texts[i + 1] as string
-    const lower = name.toLowerCase()
-    const fate = fateOf(lower)
+    const { lower, fate } = readName(name)
     if (fate === 'coding' && value.toLowerCase() !== 'chunked') return undefined
     if (fate === 'length') length = [name, value]
     else if (!hopNames.has(lower) && isForwarded(fate, value, rules)) kept.push([name, value])
@@ -64,6 +74,20 @@ function isForwarded(fate: Fate, value: string, { ownsCors, ownCookies }: Respon
   if (fate === 'cookie') return !ownCookies.some((cookie) => isCookie(value, cookie))
   return fate === 'pass'
 }
+
+/** Takes a value that was decoded before, because decoding the bytes is most of the work here. */
+function toTexts(raw: RawHeaders, parsed: ParsedHeaders): readonly string[] {
+  const texts: string[] = []
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = toText(raw[i] as Buffer | string)
+    const value = parsed[readName(name).lower]
+    // the values of a repeated header are a list
+    texts.push(name, typeof value === 'string' ? value : toText(raw[i + 1] as Buffer | string))
+  }
+  return texts
+}
+
+const NO_HEADERS: ParsedHeaders = Object.freeze({})
 
 const toText = (part: Buffer | string): string => (typeof part === 'string' ? part : part.toString('latin1'))
 

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { ResponseStream, Sink } from '../http/request-context.ts'
 import { isConnectionReset } from './connections.ts'
-import { filterResponseTrailers, type RawHeaders } from './response-headers.ts'
+import { filterResponseTrailers, type ParsedHeaders, type RawHeaders } from './response-headers.ts'
 
 type Controller = Dispatcher.DispatchController
 
@@ -11,6 +11,7 @@ export interface ResponseHead {
   /** The reason phrase. */
   readonly reason: string
   readonly headers: RawHeaders
+  readonly parsed: ParsedHeaders
 }
 
 interface PipeOptions {
@@ -85,12 +86,12 @@ export class ResponsePipe implements ResponseStream, Dispatcher.DispatchHandler 
     this.hasBegun = true
   }
 
-  onResponseStart(controller: Controller, status: number, _headers: unknown, reason: string | undefined): void {
+  onResponseStart(controller: Controller, status: number, parsed: ParsedHeaders, reason: string | undefined): void {
     // 1xx responses are not forwarded, and do not give the server more time
     if (this.#state !== 'waiting' || status < 200) return
     this.#state = 'head'
     this.#stopTimer()
-    this.#head.resolve({ status, reason: reason ?? '', headers: toRaw(controller.rawHeaders) })
+    this.#head.resolve({ status, reason: reason ?? '', headers: toRaw(controller.rawHeaders), parsed })
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {

@@ -103,8 +103,12 @@ async function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { co
   if (error) deps.watch.onFailed(server.url, error)
 }
 
-function toReply({ status, reason, headers }: ResponseHead, pipe: ResponsePipe, { context, deps }: Scope): Reply {
-  const rules = { ownsCors: deps.settings().ownsCors, ownCookies: deps.ownCookies }
+function toReply(
+  { status, reason, headers, parsed }: ResponseHead,
+  pipe: ResponsePipe,
+  { context, deps }: Scope,
+): Reply {
+  const rules = { ownsCors: deps.settings().ownsCors, ownCookies: deps.ownCookies, parsed }
   const kept = filterResponseHeaders(headers, status, rules)
   if (kept === undefined) throw new Refusal('upstream_failed', { detail: 'transfer coding' })
   const sent = deps.isolates(context) ? isolate(kept, status) : kept

@@ -52,6 +52,17 @@ test('headers keep their order and spelling, as bytes or text; the length comes 
   assert.deepEqual(filterResponseHeaders(bytes(...raw), 200, RULES), kept)
 })
 
+test('each value of a repeated header is kept when the headers were parsed before', () => {
+  const raw = bytes('Vary', 'a', 'vary', 'b', 'ETag', '"1"')
+  const parsed = { vary: ['a', 'b'], etag: '"1"' }
+  const kept = [
+    ['Vary', 'a'],
+    ['vary', 'b'],
+    ['ETag', '"1"'],
+  ]
+  assert.deepEqual(filterResponseHeaders(raw, 200, { ...RULES, parsed }), kept)
+})
+
 test('names of object properties are ordinary header names', () => {
   const raw = bytes('constructor', '1', '__proto__', '2', 'toString', '3')
   const kept = [
