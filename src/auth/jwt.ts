@@ -1,5 +1,6 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
+import type { TokenOrigin } from '../directory/identity.ts'
 import {
   type ClaimProblem,
   DOCUMENT_TYPES,
@@ -9,11 +10,22 @@ import {
 import type { JwtKeys } from '../keys/jwt-keys.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
 import { type RefusedToken, type TokenReason, type VerifiedToken, verify } from '../keys/verify.ts'
-import { ABSENT, type CredentialHandler, isName, isRole, toExternalIdentity, type Verdict } from './handler.ts'
+import {
+  ABSENT,
+  type AcceptedCredential,
+  type CredentialHandler,
+  isName,
+  isRole,
+  toExternalIdentity,
+  type Verdict,
+} from './handler.ts'
+
+type ClaimRules = Pick<DocumentClaimRules, 'required' | 'roles'>
 
 export interface JwtDeps {
   keys(): JwtKeys
-  rules(): Pick<DocumentClaimRules, 'required' | 'roles'>
+  /** The same object until the configuration changes. */
+  rules(): ClaimRules
   /** `false`: the user of this name was deactivated, or revoked everything issued until then. */
   isForeignTokenLive(token: { readonly name: string; readonly issuedAt: number | undefined }): Promise<boolean>
   /** The verdict on a token that Cardea issued; `undefined` for every other one. */
@@ -30,6 +42,7 @@ const SCHEME = 'Bearer '
  */
 export function createJwtHandler(deps: JwtDeps): CredentialHandler {
   const verifyCached = createVerifier(deps)
+  const readCached = createClaimReader(deps)
   return {
     name: 'jwt',
     read(source) {
@@ -37,7 +50,7 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
       if (!header.startsWith(SCHEME)) return ABSENT
       const text = header.slice(SCHEME.length)
       const token = verifyCached(text)
-      return token.kind === 'verified' ? checkClaims(token, deps) : checkIssued(text, token, deps)
+      return token.kind === 'verified' ? checkToken(readCached(token), deps) : checkIssued(text, token, deps)
     },
   }
 }
@@ -46,7 +59,7 @@ export function createJwtHandler(deps: JwtDeps): CredentialHandler {
 const checkIssued = async (text: string, refusal: RefusedToken, { findIssued }: JwtDeps): Promise<Verdict> =>
   (await findIssued(text)) ?? refused(toTokenRefusal(refusal))
 
-/** Remembers signatures that were verified. Claims are read again with every request. */
+/** Remembers signatures that were verified. */
 function createVerifier({ keys, clock }: JwtDeps): (text: string) => VerifiedToken | RefusedToken {
   const cache = createTokenCache<VerifiedToken>()
   return (text) => {
@@ -60,13 +73,38 @@ function createVerifier({ keys, clock }: JwtDeps): (text: string) => VerifiedTok
   }
 }
 
-async function checkClaims({ claims, header, key }: VerifiedToken, deps: JwtDeps): Promise<Verdict> {
-  const rules = { ...deps.rules(), nowSeconds: nowSeconds(deps.clock), isName, isRole }
-  const subject = readDocumentClaims(claims, header, rules)
-  if (subject.kind === 'refused') return refused(toClaimRefusal(subject.problem))
+/** What the claims of a token say by the rules of that time. */
+interface TokenReading {
+  readonly rules: ClaimRules
+  readonly readAtSeconds: number
+  readonly name: string
+  readonly credential: AcceptedCredential & { readonly origin: TokenOrigin }
+}
+
+/**
+ * Remembers what accepted claims say, with the token itself: clients send the same token with every request. They are
+ * read again by other rules, after the token expired, and if the clock was set back: a token may not be valid yet.
+ */
+function createClaimReader({ rules: getRules, clock }: JwtDeps): (token: VerifiedToken) => TokenReading | Refusal {
+  const readings = new WeakMap<VerifiedToken, TokenReading>()
+  return (token) => {
+    const rules = getRules()
+    const now = nowSeconds(clock)
+    const known = readings.get(token)
+    if (known?.rules === rules && isCurrent(known, now)) return known
+    const reading = readClaims(token, rules, now)
+    if (!(reading instanceof Refusal)) readings.set(token, reading)
+    return reading
+  }
+}
+
+const isCurrent = ({ readAtSeconds, credential }: TokenReading, now: number): boolean =>
+  now >= readAtSeconds && now < (credential.origin.expiresAt ?? Number.POSITIVE_INFINITY)
+
+function readClaims({ claims, header, key }: VerifiedToken, rules: ClaimRules, now: number): TokenReading | Refusal {
+  const subject = readDocumentClaims(claims, header, { ...rules, nowSeconds: now, isName, isRole })
+  if (subject.kind === 'refused') return toClaimRefusal(subject.problem)
   const { name, roles, exp, iat } = subject
-  const isLive = await deps.isForeignTokenLive({ name, issuedAt: iat })
-  if (!isLive) return refused(new Refusal('token_refused', { about: 'Token is no longer valid.' }))
   const origin = {
     issuedAt: iat,
     expiresAt: exp,
@@ -74,7 +112,15 @@ async function checkClaims({ claims, header, key }: VerifiedToken, deps: JwtDeps
     kid: typeof header.kid === 'string' ? header.kid : undefined,
     keyVersion: key.version,
   }
-  return { kind: 'accepted', identity: toExternalIdentity(name, roles), origin }
+  const credential = { kind: 'accepted', identity: toExternalIdentity(name, roles), origin } as const
+  return { rules, readAtSeconds: now, name, credential }
+}
+
+async function checkToken(reading: TokenReading | Refusal, deps: JwtDeps): Promise<Verdict> {
+  if (reading instanceof Refusal) return refused(reading)
+  const { name, credential } = reading
+  const isLive = await deps.isForeignTokenLive({ name, issuedAt: credential.origin.issuedAt })
+  return isLive ? credential : refused(new Refusal('token_refused', { about: 'Token is no longer valid.' }))
 }
 
 const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })
