@@ -227,7 +227,7 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Sessions that one user can have at a time; a further sign-in ends the oldest. 0 means unlimited.',
       details:
-        'Counts the sessions of both doors and of /_cardea/ together. Sessions opened with an access token, with a JWT, or without the password are counted apart from those opened with the password, so that they cannot end them.',
+        'Counts the sessions of both doors and of /_cardea/ together. Sessions opened with an access token, with a JWT, or without the password are counted apart from those opened with the password, so that they cannot end them. Lists of sessions show the newest 1000 of each user.',
     }),
     allow_persistent_cookies: option({
       codec: boolean,

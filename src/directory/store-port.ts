@@ -110,8 +110,14 @@ export interface SessionRecordRange {
   readonly limit: number
 }
 
+/** How many records of one name are kept: a holder of a token can open any number of sessions. */
+export const MAX_SESSION_RECORDS = 1000
+
 export interface SessionRecordStore {
-  /** Adds new records. For a known one, updates the last use; the later time counts. This is not a change in the feed. */
+  /**
+   * Adds new records. For a known one, updates the last use; the later time counts. Of each name the newest
+   * `MAX_SESSION_RECORDS` are kept. This is not a change in the feed.
+   */
   putSessionRecords(records: readonly SessionRecord[]): Promise<void>
   findSessionRecord(id: string): Promise<SessionRecord | undefined>
   /** One page, the newest session first. */

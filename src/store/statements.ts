@@ -1,3 +1,4 @@
+import { MAX_SESSION_RECORDS } from '../directory/store-port.ts'
 import type { Statement } from './engine.ts'
 
 const SESSION_COLUMNS = 'id, name, generation, door, created_at, seen_at, expires_at, peer, user_agent'
@@ -46,6 +47,9 @@ const TEXTS = {
     WHERE (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3`,
   listSessionsOf: `SELECT ${SESSION_COLUMNS} FROM cardea_sessions
     WHERE name = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`,
+  // at most 1000 at a time: SQLite blocks the process meanwhile, and the next write removes more
+  trimSessions: `DELETE FROM cardea_sessions WHERE id IN (SELECT id FROM cardea_sessions WHERE name = $1
+    ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ${MAX_SESSION_RECORDS}) RETURNING id`,
   removeSession: 'DELETE FROM cardea_sessions WHERE id = $1 RETURNING id',
   purgeSessions: `DELETE FROM cardea_sessions WHERE expires_at <= $1 AND id IN
     (SELECT id FROM cardea_sessions WHERE expires_at <= $1 LIMIT 1000) RETURNING id`,

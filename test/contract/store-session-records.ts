@@ -69,6 +69,15 @@ export const SESSION_RECORD_TESTS: StoreTests = {
     )
   },
 
+  async 'keeps the newest 1000 records of a name, and all of other names'({ store }) {
+    const records = Array.from({ length: 1003 }, (_, at) => ({ ...ONE, id: `s${at}`, createdAt: ONE.createdAt + at }))
+    await store.putSessionRecords([...records.slice(0, 500), THREE])
+    await store.putSessionRecords(records.slice(500))
+    const kept = await store.listSessionRecords({ name: 'alice', limit: 2000 })
+    assert.deepEqual(kept, records.slice(3).toReversed())
+    assert.deepEqual(await store.findSessionRecord('three'), THREE)
+  },
+
   async 'does not change the directory'({ store }) {
     await store.putSessionRecords([])
     await store.putSessionRecords([ONE])

@@ -220,6 +220,18 @@ describe('the number of sessions of a user', () => {
     for (let turn = 0; turn < 5; turn += 1) await open(true)
     assert.equal((await listIds(directory)).length, 5)
   })
+  it('is not limited with 0 even if the list is full: it has the newest 1000', async (t) => {
+    const { directory, clock } = await openWithUser(t)
+    const first = await openSession(directory)
+    clock.advance(1)
+    for (let turn = 0; turn < 1005; turn += 1) await openSession(directory)
+    const { sessions } = await directory.listSessions({ name: 'ada', limit: 2000 })
+    assert.equal(sessions.length, 1000)
+    assert.equal(await directory.revokeSession(first), undefined)
+    const { generation } = (await findAda(directory)).sessionEpoch
+    const session = { id: first, name: 'ada', generation, issuedAt: START_SECONDS }
+    assert.equal(await directory.isSessionLive(session), true)
+  })
   it('returns an account whose next session is live, even if the session epoch was raised', async (t) => {
     const { directory, clock } = await openMany(t, 1)
     for (let turn = 0; turn < 1002; turn += 1) {

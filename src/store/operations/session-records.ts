@@ -17,7 +17,9 @@ import { STATEMENTS } from '../statements.ts'
 export const createSessionRecordStore = (engine: Engine): SessionRecordStore => ({
   async putSessionRecords(records) {
     for (const record of records) requireStorable(record)
-    if (records.length > 0) await engine.transact(() => putSessions(records))
+    if (records.length === 0) return
+    await engine.transact(() => putSessions(records))
+    await engine.transact(() => trimSessions(new Set(records.map(({ name }) => name))))
   },
   async findSessionRecord(id) {
     if (!isKey(id)) return undefined
@@ -43,6 +45,14 @@ function requireStorable({ id, name, peer, userAgent }: SessionRecord): void {
 function* putSessions(records: readonly SessionRecord[]): Operation<void> {
   const sorted = records.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   yield many(STATEMENTS.putSession, sorted.map(toRow))
+}
+
+/** A transaction of its own: one that holds rows it wrote could deadlock with another node's. */
+function* trimSessions(names: ReadonlySet<string>): Operation<void> {
+  yield many(
+    STATEMENTS.trimSessions,
+    [...names].map((name) => [name]),
+  )
 }
 
 const toRow = (record: SessionRecord): readonly Value[] => [

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Log } from '../../base/log.ts'
 import { createNotifier } from '../../base/notifier.ts'
+import { MAX_SESSION_RECORDS } from '../../directory/store-port.ts'
 import type { Engine, Operation, Row, Step } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
@@ -152,6 +153,12 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
       `SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[],
         $7::bigint[], $8::text[], $9::text[])`,
     ),
+  ],
+  [
+    'trimSessions',
+    `DELETE FROM cardea_sessions WHERE id IN (SELECT surplus.id FROM unnest($1::text[]) AS owner (name),
+      LATERAL (SELECT id FROM cardea_sessions WHERE name = owner.name
+        ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ${MAX_SESSION_RECORDS}) AS surplus) RETURNING id`,
   ],
   [
     'putSignIn',
