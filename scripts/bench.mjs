@@ -1,7 +1,8 @@
-// Measures Cardea and a baseline: node scripts/bench.mjs [names…] [--runs=N] [--sizes=N,…] [--write]
-// A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs, sizes) }. `run` returns
-// { columns, rows, isGoalMet }; each bench defines its sizes. With --write its table goes to docs/background/benchmarks.md,
-// between comments with its name.
+// Measures Cardea and a baseline: node scripts/bench.mjs [names…] [--runs=N] [--sizes=N,…] [--write] [--against=DIR]
+// A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs, sizes, checkouts) }.
+// `run` returns { columns, rows, isGoalMet }; each bench defines its sizes. `checkouts` are those of --against, which
+// gateway-cpu compares with this one. With --write its table goes to docs/background/benchmarks.md, between comments with
+// its name.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -56,7 +57,12 @@ function writeSection(name, section) {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { write: { type: 'boolean', default: false }, runs: { type: 'string' }, sizes: { type: 'string' } },
+  options: {
+    write: { type: 'boolean', default: false },
+    runs: { type: 'string' },
+    sizes: { type: 'string' },
+    against: { type: 'string', multiple: true },
+  },
 })
 const benches = await loadBenches()
 const unknown = positionals.filter((name) => !benches.has(name))
@@ -67,7 +73,7 @@ if (unknown.length > 0) {
 for (const name of positionals.length > 0 ? positionals : benches.keys()) {
   const bench = benches.get(name)
   const runs = Number(values.runs ?? bench.runs)
-  const result = await bench.run(runs, values.sizes?.split(',').map(Number))
+  const result = await bench.run(runs, values.sizes?.split(',').map(Number), values.against)
   const section = renderSection(bench, result, runs)
   console.log(`${section}\n${result.isGoalMet ? 'The goal is met.' : 'THE GOAL IS NOT MET.'}\n`)
   if (values.write) writeSection(name, section)

@@ -11,6 +11,7 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['startup-users', [10], 2],
   ['storm', [300, 4], 1],
   ['gateway', [200, 4, 0], 6],
+  ['gateway-cpu', [40, 4, 0], 5],
   ['gateway-stream', [64], 2],
 ]
 

@@ -45,7 +45,9 @@ export function withGateway(work) {
     const gateway = started.adopt(await startGateway(folder, upstream.url), (server) => server.stop())
     const urls = { upstream: upstream.url, proxy: proxy.url, gateway: gateway.document }
     const measured = [proxy.child, gateway.child]
-    return await withCores(measured, [upstream.child], () => work({ ...urls, child: gateway.child }))
+    return await withCores(measured, [upstream.child], () =>
+      work({ ...urls, child: gateway.child, proxyChild: proxy.child }),
+    )
   })
 }
 
