@@ -7,7 +7,7 @@ import type { ExportOptions } from './transfer/run-export.ts'
 /** `cardea export`: all users, in a form that Cardea or one of the databases reads. */
 export function exportCommand(context: Context): Command {
   const command = new Command('export')
-    .description('write all users, with their stored passwords, to a file or standard output')
+    .description('write all users, administrators and run-time settings to a file or standard output')
     .argument('[file]', 'made for its owner alone; standard output unless given')
     .addOption(new Option('--to <form>', 'cardea loses nothing').choices(FORMAT_NAMES).default('cardea'))
     .option('--admins <file>', 'with --to document: the [admins] section for a configuration file')

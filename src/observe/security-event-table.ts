@@ -200,6 +200,13 @@ export const SECURITY_EVENTS = {
     fields: { count: number('Users in the response.') },
   },
   // configuration and keys
+  'settings.exported': {
+    level: 'warn',
+    outcome: 'success',
+    sentence: 'run-time settings exported',
+    scope: 'request',
+    fields: { count: number('Settings in the response. The owner of the process gets secrets too.') },
+  },
   'option.changed': {
     level: 'info',
     outcome: 'success',

@@ -5,7 +5,13 @@ import type { Administrator } from '../directory/directory.ts'
 import type { Json, JsonObject } from '../directory/user.ts'
 import { toDraft, toDraftJson } from './draft.ts'
 import { readDraft } from './read-draft.ts'
-import { createRecordReader, type Reading, type RecordReader, type RecordWriter } from './records.ts'
+import {
+  createRecordReader,
+  type Reading,
+  type RecordReader,
+  type RecordWriter,
+  type WrittenSetting,
+} from './records.ts'
 import { refuse, requireObject, requireText } from './require.ts'
 
 const CONTENT = 'directory'
@@ -70,24 +76,40 @@ const RECORDS: ReadonlyMap<string, RecordKind> = new Map<string, RecordKind>([
       return { kind: 'administrator', id, text: requireText(stored, 'stored') }
     },
   ],
+  [
+    'setting',
+    (content) => {
+      const { section, key, text } = requireObject(content, 'setting')
+      const setting = {
+        section: requireText(section, 'section'),
+        key: requireText(key, 'key'),
+        text: requireText(text, 'text'),
+      }
+      return { kind: 'setting', id: `${setting.section}.${setting.key}`, setting }
+    },
+  ],
 ])
 
 function readRecord(line: JsonObject): Reading {
   const [[kind, content] = [], ...others] = Object.entries(line)
   const read = RECORDS.get(kind ?? '')
   if (!read || content === undefined || others.length > 0)
-    throw refuse('The line must contain one user or administrator.')
+    throw refuse('The line must contain one user, administrator or setting.')
   return read(content)
 }
 
 /** Administrators come last: a user can have the name of one, but cannot be created while the administrator exists. */
-export const createCardeaWriter = (administrators: readonly Administrator[]): RecordWriter => ({
+export const createCardeaWriter = (
+  administrators: readonly Administrator[],
+  settings: readonly WrittenSetting[] = [],
+): RecordWriter => ({
   head: renderLines([HEAD]),
   separator: '\n',
   writeUser: (user) => ({ text: JSON.stringify({ user: toDraftJson(toDraft(user)) }), losses: [] }),
   tail(users) {
     const lines = administrators.map(({ name, text }) => ({ administrator: { name, stored: text } }))
-    return `${users > 0 ? '\n' : ''}${renderLines([...lines, END])}`
+    const options = settings.map(({ section, key, text }) => ({ setting: { section, key, text } }))
+    return `${users > 0 ? '\n' : ''}${renderLines([...lines, ...options, END])}`
   },
 })
 

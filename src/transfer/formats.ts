@@ -4,10 +4,12 @@ import { createDocumentReader, createDocumentWriter, type DocumentNames, isDocum
 import { FORMAT_NAMES, type FormatName } from './format-names.ts'
 import { createMultiModelReader, isMultiModelRecord } from './multi-model.ts'
 import { createMultiModelWriter } from './multi-model-writer.ts'
-import type { RecordReader, RecordWriter } from './records.ts'
+import type { RecordReader, RecordWriter, WrittenSetting } from './records.ts'
 
 export interface WriterDeps extends DocumentNames {
   readonly administrators: readonly Administrator[]
+  /** Settings made at run time. Only Cardea's own format contains them. */
+  readonly settings?: readonly WrittenSetting[]
 }
 
 interface Format {
@@ -21,7 +23,7 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   cardea: {
     isLike: isCardeaHead,
     createReader: createCardeaReader,
-    createWriter: ({ administrators }) => createCardeaWriter(administrators),
+    createWriter: ({ administrators, settings }) => createCardeaWriter(administrators, settings),
   },
   document: { isLike: isDocumentRecord, createReader: createDocumentReader, createWriter: createDocumentWriter },
   'multi-model': {

@@ -7,10 +7,18 @@ import type { Json, User } from '../directory/user.ts'
 export type Reading =
   | { readonly kind: 'user'; readonly id: string; readonly draft: UserDraft; readonly notes: readonly string[] }
   | { readonly kind: 'administrator'; readonly id: string; readonly text: string }
+  | { readonly kind: 'setting'; readonly id: string; readonly setting: WrittenSetting }
   /** Neither a user nor an error: a design document, a deletion, the header of the file. */
   | { readonly kind: 'passed'; readonly id?: string; readonly reason: string }
   /** `isLast`: nothing after it can be read. */
   | { readonly kind: 'refused'; readonly id?: string; readonly reason: string; readonly isLast?: boolean }
+
+/** A setting made at run time. */
+export interface WrittenSetting {
+  readonly section: string
+  readonly key: string
+  readonly text: string
+}
 
 /** Reads the records of one dump, in order. */
 export interface RecordReader {

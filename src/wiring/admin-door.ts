@@ -18,8 +18,9 @@ import type {
   OperationDeps,
   SettingChange,
   SettingsEditor,
+  StoredSetting,
 } from '../dialects/admin-api/operation.ts'
-import { OWN_SEGMENT } from '../dialects/admin-api/operations.ts'
+import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
 import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
 import { mountKeySet } from '../dialects/forward-auth/mount.ts'
@@ -154,15 +155,26 @@ function createSettingsEditor(liveConfig: LiveConfig): SettingsEditor {
   }
   return {
     list: () => describeSettings(liveConfig.get().configured),
+    listStored: () => listStored(liveConfig),
     set: ({ section, key, text }, options) => change(section, key, () => service.set(section, key, text, options)),
     unset: (section, key) => change(section, key, () => service.unset(section, key, { isStrict: true })),
   }
 }
 
+/** Administrators have operations of their own. */
+async function listStored({ runtime }: LiveConfig): Promise<readonly StoredSetting[]> {
+  const entries = await runtime.list()
+  return entries.flatMap(({ section, key, text }) =>
+    section === 'admins' || text === undefined
+      ? []
+      : [{ section, key, text, isSecret: toShownText({ section, key, text }) !== text }],
+  )
+}
+
 /** The owner of the socket file may do everything. */
 const OWNER: Authenticated = Object.freeze({
   identity: Object.freeze({ ...ANONYMOUS.identity, isAdmin: true }),
-  by: 'socket',
+  by: OWNER_HANDLER,
 })
 
 const OWNER_ONLY = 0o600

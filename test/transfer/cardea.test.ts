@@ -16,11 +16,11 @@ const readBetween = (...lines: readonly (string | object)[]) => readingsOf(dump(
 const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] = [
   ['a record that is not JSON', '{"user":', /not JSON/],
   ['a duplicate member', '{"user":{"name":"ann","name":"bob"}}', /duplicated/],
-  ['an unknown record', { group: {} }, /one user or administrator/],
+  ['an unknown record', { group: {} }, /one user, administrator or setting/],
   [
     'a line with two records',
     { user: { name: 'ann' }, administrator: { name: 'bob', stored: 'x' } },
-    /one user or administrator/,
+    /one user, administrator or setting/,
   ],
   ['a record that is not an object', '7', /must be an object/],
   ['an array of unknown records', '[7]', /must be an object/],

@@ -20,6 +20,7 @@ export type Counts = Readonly<Record<OutcomeKind, number>>
 export interface Totals {
   readonly users: Counts
   readonly administrators: Counts
+  readonly settings: Counts
   /** Records that are neither users nor errors. */
   readonly passed: number
   /** Records that could not be read. */
@@ -36,12 +37,23 @@ export interface ImportSummary extends Totals {
 const KINDS: readonly OutcomeKind[] = ['created', 'replaced', 'kept', 'refused']
 
 export function renderImportSummary(summary: ImportSummary): string {
-  const { users, administrators, passed, unreadable, elapsedMs, isTrial, isStopped, format = 'unknown' } = summary
+  const {
+    users,
+    administrators,
+    settings,
+    passed,
+    unreadable,
+    elapsedMs,
+    isTrial,
+    isStopped,
+    format = 'unknown',
+  } = summary
   const total = sumOf(users)
   const rate = elapsedMs > 0 ? (total * 1000) / elapsedMs : 0
   return [
     `Users: ${renderCounts(users)}.`,
     ...(sumOf(administrators) > 0 ? [`Administrators: ${renderCounts(administrators)}.`] : []),
+    ...(sumOf(settings) > 0 ? [`Settings: ${renderCounts(settings)}.`] : []),
     ...(passed > 0 ? [renderSkipped(passed)] : []),
     ...(unreadable > 0 ? [renderUnreadable(unreadable)] : []),
     `Format ${format}, ${renderDuration(elapsedMs)}, ${renderCount(rate)} users/s.`,

@@ -5,6 +5,7 @@ import { type Control, ControlFailure } from '../client.ts'
 import { createAdministratorImport } from './administrators.ts'
 import type { ImportRecord, ImportRules, Outcome, OutcomeKind, Totals } from './import-summary.ts'
 import type { Report } from './report.ts'
+import { createSettingImport } from './settings.ts'
 
 export interface ImporterDeps {
   readonly control: Control
@@ -23,14 +24,16 @@ const CLEAR_COST = 50
 
 export class Importer {
   readonly #deps: ImporterDeps
-  readonly #totals = { users: none(), administrators: none(), passed: 0, unreadable: 0 }
+  readonly #totals = { users: none(), administrators: none(), settings: none(), passed: 0, unreadable: 0 }
   readonly #importAdministrator: (name: string, text: string) => Promise<Outcome>
+  readonly #importSetting: ReturnType<typeof createSettingImport>
   #batch: ImportUser[] = []
   #cost = 0
 
   constructor(deps: ImporterDeps) {
     this.#deps = deps
     this.#importAdministrator = createAdministratorImport(deps.control, deps.rules)
+    this.#importSetting = createSettingImport(deps.control, deps.rules)
   }
 
   totals(): Totals {
@@ -44,6 +47,8 @@ export class Importer {
       const outcome = await this.#importAdministrator(reading.id, reading.text)
       return this.#count(record, this.#totals.administrators, outcome)
     }
+    if (reading.kind === 'setting')
+      return this.#count(record, this.#totals.settings, await this.#importSetting(reading.setting))
     if (reading.kind === 'passed') this.#totals.passed += 1
     else {
       this.#totals.unreadable += 1

@@ -1,7 +1,7 @@
 import type { OperationResult } from '../../dialects/admin-api/operations.ts'
 import type { FormatName } from '../../transfer/format-names.ts'
 import { FORMATS } from '../../transfer/formats.ts'
-import { type Loss, REPORTED_LOSSES } from '../../transfer/records.ts'
+import { type Loss, REPORTED_LOSSES, type WrittenSetting } from '../../transfer/records.ts'
 import type { Control } from '../client.ts'
 import { type Context, ExitError } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -19,6 +19,7 @@ export interface ExportOptions extends ManageOptions {
 
 export interface ExportSummary {
   readonly users: number
+  readonly settings: number
   /** By kind of loss, how many users it affects. */
   readonly losses: Readonly<Record<string, number>>
 }
@@ -70,7 +71,8 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
   const { options, idPrefix, progress } = work
   const { users: total } = await control.call('transfer.count')
   const { administrators } = await control.call('transfer.administrators')
-  const writer = FORMATS[options.to].createWriter({ idPrefix, administrators })
+  const settings = options.to === 'cardea' ? await readSettings(control, work.report) : []
+  const writer = FORMATS[options.to].createWriter({ idPrefix, administrators, settings })
   const losses = new Map<Loss, number>()
   let records = 0
   await output.write(writer.head)
@@ -82,7 +84,18 @@ async function exportUsers(control: Control, output: Output, work: Work): Promis
     progress.update({ done: records, total, records })
   }
   await output.write(writer.tail(records))
-  return { users: records, losses: Object.fromEntries(losses) }
+  return { users: records, settings: settings.length, losses: Object.fromEntries(losses) }
+}
+
+/** Settings made at run time. A server elsewhere does not send secrets. */
+async function readSettings(control: Control, report: Work['report']): Promise<readonly WrittenSetting[]> {
+  const { settings } = await control.call('transfer.settings')
+  return settings.flatMap(({ section, key, text }) => {
+    if (text !== undefined) return [{ section, key, text }]
+    const reason = 'A secret setting is exported only on the machine of the server, without --url.'
+    report.add({ kind: 'note', id: `${section}.${key}`, reason })
+    return []
+  })
 }
 
 type Exported = OperationResult<'transfer.export'>['users'][number]
@@ -118,10 +131,11 @@ async function exportAdmins(control: Control, output: Output, { report }: Work):
     report.add({ kind: 'note', id, reason: 'A configuration file cannot contain this administrator.' })
 }
 
-function renderSummary({ users, losses }: ExportSummary): string {
+function renderSummary({ users, settings, losses }: ExportSummary): string {
   const lost = Object.entries(losses).map(([loss, count]) => `${loss.replaceAll('_', ' ')} of ${renderCount(count)}`)
   return [
     `Exported ${renderCount(users)} users.`,
+    ...(settings > 0 ? [`Exported ${renderCount(settings)} run-time settings.`] : []),
     ...(lost.length > 0 ? [`Not exported, because the format cannot contain them: ${lost.join(', ')}.`] : []),
   ].join('\n')
 }

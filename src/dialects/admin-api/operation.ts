@@ -60,8 +60,10 @@ export interface Call {
 }
 
 export interface Caller {
-  /** `null`: the owner of the process, at its socket. */
+  /** `null`: the owner of the process at its socket, or a superuser token. */
   readonly name: string | null
+  /** Whether it is the owner of the process, at its socket. */
+  readonly isOwner: boolean
   /** Throws unless the credential has proved the password, or `current` is that password. */
   requirePassword(current: string | undefined): Promise<void>
 }
@@ -88,8 +90,14 @@ export interface SettingsEditor {
   list(): readonly ShownSetting[]
   /** Resolves when the setting is in effect or waits for a restart. Throws a `Refusal` if it cannot be set. */
   set(setting: NewSetting, options: SetOptions): Promise<SettingChange>
+  /** Settings made at run time, in clear. */
+  listStored(): Promise<readonly StoredSetting[]>
   /** Removes the stored value, so that files, environment and defaults apply again. */
   unset(section: string, key: string): Promise<SettingChange>
+}
+
+export interface StoredSetting extends NewSetting {
+  readonly isSecret: boolean
 }
 
 export interface NewSetting {

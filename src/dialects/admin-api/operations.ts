@@ -58,6 +58,9 @@ export const OPERATIONS = {
 export type OperationName = keyof typeof OPERATIONS
 export type OperationResult<N extends OperationName> = Awaited<ReturnType<(typeof OPERATIONS)[N]['run']>>
 
+/** What authenticates the owner of the process, at its socket. */
+export const OWNER_HANDLER = 'socket'
+
 /** The first segment of all paths of Cardea itself. */
 export const OWN_SEGMENT = '_cardea'
 export const API_PREFIX = `/${OWN_SEGMENT}/api`
@@ -86,5 +89,6 @@ const toHandler =
 
 const toCaller = (context: RequestContext, { requirePassword }: OperationRoutesDeps): Caller => ({
   name: context.authenticated?.identity.name ?? null,
+  isOwner: context.authenticated?.by === OWNER_HANDLER,
   requirePassword: (current) => requirePassword(context, current),
 })

@@ -7,7 +7,7 @@ import { FORMATS } from '../../transfer/formats.ts'
 import { readDraft } from '../../transfer/read-draft.ts'
 import { type RecordWriter, toReason, type Written } from '../../transfer/records.ts'
 import { FLAG, findArgument, findText, LIST, readMembers, requireArgument } from './json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps } from './operation.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, type StoredSetting } from './operation.ts'
 import { readPage } from './users.ts'
 
 export type ShownOutcome =
@@ -60,12 +60,33 @@ export const TRANSFER_OPERATIONS = {
       return { administrators }
     },
   },
+  'transfer.settings': {
+    method: 'GET',
+    path: '/exchange/settings',
+    async run({ settings, events }, { caller }) {
+      // secrets do not leave the machine: only its owner sees them
+      const isShown = caller?.isOwner ?? true
+      const stored = await settings.listStored()
+      events.record('settings.exported', { count: stored.length })
+      return { settings: stored.map((setting) => showSetting(setting, isShown)) }
+    },
+  },
   'transfer.count': {
     method: 'GET',
     path: '/exchange/count',
     run: async ({ directory }) => ({ users: await directory.countUsers() }),
   },
 } as const satisfies Record<string, Operation<unknown>>
+
+export interface ExportedSetting {
+  readonly section: string
+  readonly key: string
+  /** Absent for a secret that the caller may not see. */
+  readonly text?: string
+}
+
+const showSetting = ({ section, key, text, isSecret }: StoredSetting, isShown: boolean): ExportedSetting =>
+  isSecret && !isShown ? { section, key } : { section, key, text }
 
 /** Writes single records. The client adds what a whole file of that format needs around them. */
 function readWriter(query: URLSearchParams): RecordWriter {

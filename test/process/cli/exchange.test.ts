@@ -255,3 +255,69 @@ describe('an export', () => {
     }
   })
 })
+
+describe('run-time settings', () => {
+  for (const [mode, isServed] of MODES) {
+    it(`move with the users from and to ${mode}`, async (t) => {
+      const [from, to] = [makePlace(t), makePlace(t)]
+      const servers = isServed ? [await from.managed.serve(), await to.managed.serve()] : []
+      const set = (place: Place, name: string, value: string) =>
+        place.managed.cardea(['config', 'set', name, '--value-stdin'], value)
+      await set(from, 'chttpd_auth.timeout', '77')
+      await set(from, 'jwt_keys.hmac:a', 'YS1zZWNyZXQtb2YtdG9rZW5z')
+      await set(to, 'chttpd_auth.timeout', '88')
+      const file = join(from.managed.folder, 'all.json')
+      const exported = await from.managed.cardea(['export', file])
+      // and the uuid, which the first start created
+      assert.equal(exported.stdout, 'Exported 0 users.\nExported 3 run-time settings.\n')
+      assert.match(from.read('all.json'), /^\{"setting":\{"section":"jwt_keys","key":"hmac:a","text":"YS1z\w+"\}\}$/m)
+
+      const trial = await to.managed.cardea(['import', file, '--dry-run'])
+      assert.match(trial.stdout, /^Settings: 1 created, 0 replaced, 2 kept, 0 refused\.$/m)
+      assert.equal((await to.managed.cardea(['config', 'get', 'jwt_keys.hmac:a'])).code, 3)
+      const kept = await to.managed.cardea(['import', file])
+      assert.deepEqual(
+        [kept.code, /^Settings: 1 created, 0 replaced, 2 kept/m.test(kept.stdout)],
+        [0, true],
+        kept.stdout,
+      )
+      assert.equal((await to.managed.cardea(['config', 'get', 'chttpd_auth.timeout'])).stdout, '88\n')
+      const replaced = await to.managed.cardea(['import', file, '--replace'])
+      assert.match(replaced.stdout, /^Settings: 0 created, 2 replaced, 1 kept, 0 refused\.$/m)
+      assert.equal((await to.managed.cardea(['config', 'get', 'chttpd_auth.timeout'])).stdout, '77\n')
+      for (const server of servers) await stop(server)
+    })
+  }
+
+  it('that are invalid or cannot be set at run time are refused', async (t) => {
+    const { managed, write } = makePlace(t)
+    const settings = [
+      { section: 'chttpd_auth', key: 'timeout', text: 'x' },
+      { section: 'store', key: 'url', text: 'sqlite:elsewhere.db' },
+      { section: 'cors', key: 'max_age', text: '5' },
+    ]
+    const lines = [
+      { cardea: 'directory', version: 1 },
+      ...settings.map((setting) => ({ setting })),
+      { end: 'directory' },
+    ]
+    write('some.json', lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const { code, stdout } = await managed.cardea(['import', 'some.json'])
+    assert.equal(code, 1)
+    assert.match(stdout, /^refused: line 2, chttpd_auth\.timeout: .*expected a whole number/m)
+    assert.match(stdout, /^refused: line 3, store\.url: .*cannot be changed at run time/m)
+    assert.match(stdout, /^Settings: 1 created, 0 replaced, 0 kept, 2 refused\.$/m)
+  })
+
+  it('that are secret are not sent to another machine', async (t) => {
+    const { managed, write, read } = makePlace(t)
+    const server = await managed.serve()
+    await managed.cardea(['config', 'set', 'jwt_keys.hmac:a', '--value-stdin'], 'YS1zZWNyZXQtb2YtdG9rZW5z')
+    write('credentials', `admin:${ADMIN_PASSWORD}`)
+    const remote = ['--url', server.document, '--credentials', 'credentials']
+    const { stdout } = await managed.cardea(['export', 'remote.json', ...remote])
+    assert.match(stdout, /^note: jwt_keys\.hmac:a: A secret setting is exported only on the machine/m)
+    assert.doesNotMatch(read('remote.json'), /jwt_keys|YS1z/)
+    await stop(server)
+  })
+})
