@@ -26,7 +26,7 @@ const KINDS = {
 }
 
 /** One kept connection, on which a request follows each response. Much cheaper than an HTTP client. */
-async function openConnection({ hostname, port }, request) {
+async function openConnection({ hostname, port }) {
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })
   await once(socket, 'connect')
   let received = ''
@@ -39,7 +39,7 @@ async function openConnection({ hostname, port }, request) {
     onResponse()
   })
   return {
-    send(done) {
+    send(request, done) {
       onResponse = done
       socket.write(request)
     },
@@ -54,45 +54,47 @@ function isWhole(text) {
 }
 
 /** Sends a batch of requests over all connections. Returns the CPU time of one request. */
-async function measureBatch({ pid, connections }, batch) {
+async function measureBatch({ pid, connections, createRequest }, batch) {
+  // with a new session: a cookie older than a minute would be renewed by every response
+  const request = await createRequest()
   const before = readCpuUs(pid)
   let left = batch
   const sendAll = async (connection) => {
     while (left > 0) {
       left -= 1
-      await new Promise((done) => connection.send(done))
+      await new Promise((done) => connection.send(request, done))
     }
   }
   await Promise.all(connections.map(sendAll))
   return (readCpuUs(pid) - before) / batch
 }
 
-async function openContestant({ name, url, pid, header }, count) {
-  const { hostname, port } = new URL(url)
-  const request = `GET /db/doc HTTP/1.1\r\nHost: ${hostname}:${port}\r\n${header}\r\n`
-  const opening = Array.from({ length: count }, () => openConnection({ hostname, port }, request))
-  return { name, pid, connections: await Promise.all(opening), values: [] }
+async function openContestant({ name, url, pid, createHeader }, count) {
+  const { hostname, port, host } = new URL(url)
+  const opening = Array.from({ length: count }, () => openConnection({ hostname, port }))
+  const createRequest = async () => `GET /db/doc HTTP/1.1\r\nHost: ${host}\r\n${await createHeader()}\r\n`
+  return { name, pid, connections: await Promise.all(opening), createRequest, values: [] }
 }
 
-async function listContestants(support, servers, checkout) {
+function listContestants(support, servers, checkout) {
   const isOwn = checkout === OWN_CHECKOUT
-  const kinds = Object.entries(KINDS).map(async ([kind, toHeader]) => ({
+  const gateways = Object.entries(KINDS).map(([kind, createHeader]) => ({
     name: isOwn ? `gateway, ${kind}` : `gateway, ${kind} (${basename(checkout)})`,
     url: servers.gateway,
     pid: servers.child.pid,
-    header: await toHeader(support, servers.gateway),
+    createHeader: () => createHeader(support, servers.gateway),
   }))
-  const gateways = await Promise.all(kinds)
   if (!isOwn) return gateways
-  return [{ name: 'minimal proxy', url: servers.proxy, pid: servers.proxyChild.pid, header: '' }, ...gateways]
+  const { proxy: url, proxyChild } = servers
+  return [{ name: 'minimal proxy', url, pid: proxyChild.pid, createHeader: () => '' }, ...gateways]
 }
 
 /** Starts the servers of every checkout, then runs `work` with all of them. */
 async function withCheckouts([checkout, ...others], work, contestants = []) {
   if (checkout === undefined) return work(contestants)
   const support = await import(pathToFileURL(`${checkout}/scripts/bench/support/gateway.mjs`).href)
-  return support.withGateway(async (servers) =>
-    withCheckouts(others, work, [...contestants, ...(await listContestants(support, servers, checkout))]),
+  return support.withGateway((servers) =>
+    withCheckouts(others, work, [...contestants, ...listContestants(support, servers, checkout)]),
   )
 }
 
