@@ -1,7 +1,7 @@
 /**
- * Who carries out a command: a running server, found by its socket or named with `--url`; or, where none runs, this
- * process over the store, which it then holds alone. A server that runs and does not answer is an error: nothing is
- * ever changed behind its back.
+ * Runs a command through a running server, found by its socket or named with `--url`. If none is running, this process
+ * opens the store and holds its lock. A server that runs and does not respond is an error: its store is never changed
+ * directly.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { exitCodeOf } from '../config/problems.ts'
@@ -24,7 +24,7 @@ export interface CallInput {
 }
 
 export interface Control {
-  /** Throws a `ControlFailure` for what was refused. */
+  /** Throws a `ControlFailure` if the operation is rejected. */
   call<N extends OperationName>(name: N, input?: CallInput): Promise<OperationResult<N>>
   close(): Promise<void>
 }
@@ -57,7 +57,7 @@ export async function openServer(context: Context, options: RemoteOptions): Prom
 
 const NOT_RUNNING = 'No server is running with this configuration. Name another one with --config or --url.'
 
-/** Servers take a moment to open their socket, and commands to let go of the store. */
+/** Servers take a moment to open their socket, and commands to release the store. */
 const WAIT_MS = 5000
 const AGAIN_MS = 100
 
@@ -96,7 +96,7 @@ const toExit = (error: StartError): ExitError =>
 /** `undefined`: another process holds the store. */
 async function tryOffline(load: () => ReturnType<typeof openConfiguration>): Promise<Offline | undefined> {
   try {
-    // What a start would remark on is not news to who manages users.
+    // warnings of a start do not concern this command
     return await openOffline({ load, log: createLog({ level: 'error', format: 'auto' }) })
   } catch (error) {
     if (error instanceof StoreBusy) return undefined
@@ -161,7 +161,7 @@ const createCall =
   async <N extends OperationName>(name: N, input: CallInput = {}) => {
     const outcome = await run(name, input)
     if (outcome.kind === 'refused') throw new ControlFailure(outcome.error, outcome.reason)
-    // one table on both sides says what this is
+    // client and server use the same table of operations
     return outcome.value as OperationResult<N>
   }
 
@@ -171,6 +171,6 @@ function toTarget(path: string, { params = {}, query = {} }: CallInput): string 
   return `${API_PREFIX}${filled}${search === '' ? '' : `?${search}`}`
 }
 
-/** A name may be dots alone, which as a segment would mean another place. */
+/** A name of only dots would be a relative path segment. */
 const encodeSegment = (text: string): string =>
   /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)

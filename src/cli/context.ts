@@ -1,19 +1,19 @@
 import type { Flags } from '../config/flags.ts'
 import type { Signals } from './signals.ts'
 
-/** What a command is given beside its own arguments. */
+/** What a command gets in addition to its arguments. */
 export interface Context {
   /** Options of the configuration found on the command line. */
   readonly flags: Flags
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Caught since the process began, for a command that serves. */
+  /** Handled since the process started, for a command that serves. */
   readonly signals?: Signals | undefined
   print(text: string): void
   printError(text: string): void
 }
 
-/** Ends a command with a code of its own and a text for standard error. */
+/** Ends a command with this exit code and a message on standard error. */
 export class ExitError extends Error {
   override readonly name = 'ExitError'
   readonly exitCode: number

@@ -1,4 +1,4 @@
-/** How a command can end. The same numbers whether a server answered or the store was opened. */
+/** Exit codes, the same with and without a running server. */
 export const EXIT = Object.freeze({
   failed: 1,
   usage: 2,
@@ -17,7 +17,7 @@ const BY_CODE: ReadonlyMap<string, number> = new Map([
   ['option_refused', EXIT.badValue],
 ])
 
-/** For an error of the control API, by its code. */
+/** The exit code of an error of the admin API. */
 export const exitCodeOfError = (code: string): number => BY_CODE.get(code) ?? EXIT.failed
 
 export const EXIT_CODES_HELP = `Exit codes:

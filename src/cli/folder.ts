@@ -9,13 +9,13 @@ import { createHasher } from '../passwords/hasher.ts'
 const CONFIG_FILE = 'local.ini'
 const ADMINISTRATOR = 'admin'
 
-/** Whether a folder holds a configuration. It is written last: a folder without it is not ready. */
+/** Whether a folder contains a configuration. It is written last, so a folder without it is incomplete. */
 export const isFolderMade = (folder: string): boolean => existsSync(join(folder, CONFIG_FILE))
 
 export interface MadeFolder {
   readonly folder: string
   readonly administrator: string
-  /** In clear, to be shown once. */
+  /** Plain text, to be shown once. */
   readonly password: string
 }
 
@@ -26,7 +26,7 @@ export interface MadeFolder {
 export async function createFolder(folder: string): Promise<MadeFolder | undefined> {
   const password = randomBytes(15).toString('base64url')
   mkdirSync(join(folder, 'keys', 'tokens'), { recursive: true, mode: 0o700 })
-  // 32 random bytes as 64 hexadecimal digits: the longest secret the multi-model database takes.
+  // 32 random bytes as 64 hexadecimal digits: the longest secret that ArangoDB accepts.
   for (const name of ['cookie', 'tokens/1.key']) makeKey(join(folder, 'keys', name), randomBytes(32).toString('hex'))
   const isMade = createFile(join(folder, CONFIG_FILE), renderConfig(await hashNew(password)))
   return isMade ? { folder, administrator: ADMINISTRATOR, password } : undefined

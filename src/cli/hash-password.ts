@@ -6,7 +6,7 @@ import { toDocumentMembers } from '../passwords/password.ts'
 import { isPrf, PRFS } from '../passwords/password-digest.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
 
-/** `document`: members of a user document. `admin`: for `[admins]` here. `prf`: for `[admins]` of the document database. */
+/** `document`: members of a user document. `admin`: for `[admins]` of Cardea. `prf`: for `[admins]` of CouchDB. */
 export const HASH_FORMS = ['document', 'admin', 'prf'] as const
 export type HashForm = (typeof HASH_FORMS)[number]
 
@@ -14,15 +14,15 @@ export const HASH_PRFS: readonly string[] = Object.keys(PRFS)
 
 export interface HashOptions {
   readonly form: HashForm
-  /** What the configuration says unless given. */
+  /** By default that of the configuration. */
   readonly prf: string | undefined
   readonly iterations: number | undefined
 }
 
-/** What keeps a text from being a password, whatever the rules of a server say. */
+/** Why a text can never be a password, whatever the password rules. */
 export const checkHashable = (password: string): string | undefined => checkPassword([], password)
 
-/** A password in the form something stores it in. */
+/** A password in a stored form. */
 export async function hashPassword(password: string, options: HashOptions, config: Config): Promise<unknown> {
   const configured = toHashParameters(config)
   const { prf = configured.prf, iterations = configured.iterations, form } = options

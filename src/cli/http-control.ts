@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https'
 import { isJsonObject, readJson } from '../base/json.ts'
 
-/** Where a server is spoken to: a socket whose permission is the credential, or an address with a name and password. */
+/** A server: a socket whose file permission is the credential, or a URL with a name and password. */
 export type Server =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'url'; readonly url: URL; readonly authorization: string }
@@ -17,11 +17,11 @@ export interface ControlRequest {
 
 export interface ControlAnswer {
   readonly status: number
-  /** `undefined` where it is not JSON: whatever answered, it was not the control API. */
+  /** `undefined` if the response is not JSON, so not from the admin API. */
   readonly value: unknown
 }
 
-/** Rejects with the failure of the connection, or with a `TimeoutError`. Redirects are answers like any other. */
+/** Rejects with the failure of the connection, or with a `TimeoutError`. Redirects are not followed. */
 export function sendControl(server: Server, request: ControlRequest): Promise<ControlAnswer> {
   const body = request.body === undefined ? undefined : JSON.stringify(request.body)
   return new Promise((resolve, reject) => {
@@ -62,7 +62,7 @@ async function readAnswer(response: IncomingMessage): Promise<ControlAnswer> {
   return { status: response.statusCode ?? 0, value: reading.kind === 'json' ? reading.value : undefined }
 }
 
-/** What an error of the control API says, where this is one. */
+/** The error of the admin API, if the response is one. */
 export function readControlError(value: unknown): { readonly error: string; readonly reason: string } | undefined {
   if (!isJsonObject(value)) return undefined
   const { error, reason } = value

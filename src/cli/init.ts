@@ -16,7 +16,7 @@ export function initCommand(context: Context): Command {
     })
 }
 
-/** Options given here would be lost: the folder's own file is where they belong. */
+/** Options given here would be ignored; they belong into the file of the folder. */
 function requireNoOptions({ flags: { flags, configs } }: Context): void {
   const given = [...configs.map(() => '--config'), ...flags.map(({ section, key }) => `--${section}.${key}`)]
   if (given.length === 0) return
@@ -34,7 +34,7 @@ export async function makeFolder(folder: string): ReturnType<typeof createFolder
   }
 }
 
-/** The password is shown here and nowhere else. */
+/** The only place where the password is shown. */
 export const renderMade = ({ folder, administrator, password }: MadeFolder): string =>
   `Made ${folder}/ with a configuration, keys and one administrator:
 

@@ -1,4 +1,4 @@
-// What all commands share that manage users, administrators and settings.
+// Shared by the commands that manage users, administrators and settings.
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Control } from './client.ts'
 import { type Context, ExitError } from './context.ts'
@@ -18,12 +18,12 @@ export const withManageOptions = (command: Command): Command =>
 
 export const withExitCodes = (command: Command): Command => command.addHelpText('after', `\n${EXIT_CODES_HELP}`)
 
-/** Sentences for errors this command can explain better than a server that does not know the command. */
+/** Messages for error codes that the command can explain better than the server. */
 export type Explanations = ReadonlyMap<string, string>
 
 const WRONG = 'Name or password is incorrect.'
 
-/** With `--url` a name and password are always sent, whatever a door makes of wrong ones. */
+/** With `--url` a name and password are always sent, so these errors mean that they are wrong. */
 const SIGNING_IN: Explanations = new Map([
   ['authentication_required', WRONG],
   ['token_refused', WRONG],
@@ -35,7 +35,7 @@ interface ManageRules {
   readonly needsServer?: boolean
 }
 
-/** Opens, works, closes. What was refused ends the command with its code. */
+/** Opens a control, runs `work` and closes it. A rejected operation ends the command with its exit code. */
 export async function manage<T>(
   context: Context,
   options: ManageOptions,
@@ -57,12 +57,12 @@ export async function manage<T>(
   }
 }
 
-/** The result as JSON where that is asked for, else as a sentence or table. */
+/** Prints the result as JSON with `--json`, otherwise as text. */
 export function report(context: Context, { json }: ManageOptions, value: unknown, text: () => string): void {
   context.print(json ? JSON.stringify(value, undefined, 2) : text())
 }
 
-/** A name. */
+/** Parses a name. */
 export function readName(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must not be empty.')
   return text

@@ -1,4 +1,4 @@
-// The same directory and settings without any door: what commands work on while no server runs.
+// The directory and settings without doors, for commands while no server is running.
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Refusal } from '../base/errors.ts'
@@ -13,7 +13,7 @@ import { createOperationDeps } from '../wiring/admin-door.ts'
 import { openDirectory, openLimits } from '../wiring/parts.ts'
 import { registerNamedSecrets } from './check-referenced-files.ts'
 
-/** What became of an operation, in the words a server would have used. */
+/** The result of an operation, as a server would return it. */
 export type Outcome =
   | { readonly kind: 'done'; readonly value: unknown }
   | { readonly kind: 'refused'; readonly error: string; readonly reason: string }
@@ -23,7 +23,7 @@ export interface Offline {
   close(): Promise<void>
 }
 
-/** A store is made beside its configuration, but not in the middle of nowhere: there, another one was meant. */
+/** A store is not created in a folder that does not exist: probably another one is meant. */
 function requirePlace(load: LiveConfigOptions['load']): void {
   const file = findStoreFile(load()([]).settings.values.store.url)
   if (file === undefined || existsSync(dirname(file))) return

@@ -40,7 +40,7 @@ async function ask(message: string, { input, output }: Terminal): Promise<string
   const ending = watchEnd(input)
   const answer = await password({
     message,
-    // not even how long it is
+    // hides the length too
     mask: '',
     input,
     output,
@@ -51,7 +51,7 @@ async function ask(message: string, { input, output }: Terminal): Promise<string
   return answer
 }
 
-/** Ctrl-D, and a terminal that has gone: the prompt itself would wait for an answer that cannot come. */
+/** Ctrl-D or a closed terminal: the prompt itself would wait forever. */
 function watchEnd(input: Readable) {
   const controller = new AbortController()
   const end = () => controller.abort()
@@ -67,7 +67,7 @@ function watchEnd(input: Readable) {
 
 const MAX_BYTES = 65_536
 
-/** All of standard input, but for one line end. */
+/** All of standard input without the last line end. */
 async function readInput(input: Readable, what: string): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -20,9 +20,9 @@ import { statusCommand } from './status.ts'
 import { tokenCommand } from './token.ts'
 import { userCommand } from './user.ts'
 
-/** Runs one command and gives its exit code. */
+/** Runs one command and returns its exit code. */
 export async function runCommand(argv: readonly string[], signals?: Signals): Promise<number> {
-  // Who reads the output may leave early; that is no failure of the command.
+  // a reader of the output may close the pipe early; that is not an error of the command
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   const flags = splitFlags(argv)
   if (isServing(flags.rest.find((word) => !word.startsWith('-')))) signals?.keep()
@@ -66,8 +66,8 @@ const COMMANDS = [
 ]
 
 /**
- * The flags of the configuration are read by `splitFlags` alone and are no options of this parser. In a spelling that
- * `splitFlags` does not know, they are unknown options here and not silently ignored.
+ * Flags of the configuration are parsed by `splitFlags` only. In a spelling that `splitFlags` does not know, they are
+ * unknown options here and are reported.
  */
 function createProgram(context: Context): Command {
   const program = new Command('cardea')
@@ -81,7 +81,7 @@ function createProgram(context: Context): Command {
   return program
 }
 
-/** Help that was asked for is no error; help instead of a command is. */
+/** Requested help is a success; help because of a missing command is an error. */
 function exitCodeOfUse({ code, exitCode }: CommanderError): number {
   if (exitCode === 0) return 0
   return code === 'commander.unknownOption' ? EXIT.unknownOption : EXIT.usage

@@ -103,7 +103,7 @@ async function post(place: URL, token: string): Promise<{ status: number; body: 
   }
 }
 
-/** Those of the answer, the one that signs first. */
+/** The hashes in the response, that of the signing secret first. */
 function readHashes(body: string): readonly string[] {
   const reading = readJson(body)
   const result = reading.kind === 'json' && isJsonObject(reading.value) ? reading.value['result'] : undefined

@@ -11,7 +11,7 @@ export interface RemoteOptions {
   readonly credentials?: string
 }
 
-/** The server `--url` names, and how to sign in there; `undefined` where it was not given. */
+/** The server of `--url` and the credential for it; `undefined` without `--url`. */
 export async function readRemote(context: Context, options: RemoteOptions): Promise<Server | undefined> {
   if (options.url === undefined) return undefined
   const url = readUrl(options.url)
@@ -21,11 +21,11 @@ export async function readRemote(context: Context, options: RemoteOptions): Prom
 export interface CredentialOptions {
   readonly as?: string
   readonly credentials?: string
-  /** What the flag for `credentials` is called. */
+  /** Name of the flag for `credentials`. */
   readonly flag?: string
 }
 
-/** How to sign in there: out of a file, or asked for. */
+/** The credential, from a file or a prompt. */
 export async function readAuthorization(context: Context, url: URL, options: CredentialOptions): Promise<string> {
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
     context.printError(`warning: ${url.origin} is not encrypted, and the password travels with every request`)
@@ -38,7 +38,7 @@ const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  // The text is not repeated: it may hold a password.
+  // the message does not repeat the text, which may contain a password
   if (!url || !/^https?:$/.test(url.protocol)) throw usage('--url must be http://host:port or https://host:port')
   if (url.username !== '' || url.password !== '')
     throw usage('--url holds no name or password: see --as and --credentials')

@@ -1,7 +1,7 @@
 /**
- * A new secret in the place of the old, in the order in which no token is refused that should be accepted: add it, let
- * every server load it; make it the first, let every server load that; remove the old one when nothing signed with it
- * can still be alive. One call is one step. How far it got is noted in the folder, in a file the servers pass over.
+ * Replaces the signing secret in three steps that reject no valid token: add the new secret; make it the first; remove
+ * the old one when no token signed with it can be valid. Every server loads the folder after each step. One call is one
+ * step. The progress is recorded in the folder, in a file that servers ignore.
  */
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,14 +17,14 @@ export interface RotationOptions {
   readonly nowSeconds: number
   /** How long a token can live. */
   readonly lifetimeSeconds: number
-  /** Removes the old secret however young the new one is. */
+  /** Removes the old secret even if tokens signed with it may be valid. */
   readonly isForced: boolean
 }
 
 interface Note {
-  /** The secret that goes. */
+  /** The secret to be removed. */
   readonly old: string
-  /** The new one while it only verifies, and when it signs. */
+  /** File names of the new secret: while it only verifies, and when it signs. */
   readonly next: string
   readonly first: string
   /** When it began to sign. */
@@ -52,7 +52,7 @@ function begin(listed: readonly ListedSecret[], active: ListedSecret, nowSeconds
 /** Later ones sort before earlier ones, and all before letters and other figures. */
 function chooseFirst(listed: readonly ListedSecret[], nowSeconds: number): string {
   const stamp = 9_999_999_999 - nowSeconds
-  // twice in one second it may be, or after a clock was put back a little
+  // for a second rotation within a second, or after the clock was set back a little
   const stamps = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((less) => String(stamp - less).padStart(10, '0'))
   const names = ['0', '+', '!'].flatMap((sign) => stamps.map((figures) => `${sign}${figures}.key`))
   const first = names.find((name) => isBefore(name, listed))

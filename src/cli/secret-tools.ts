@@ -1,4 +1,4 @@
-// What the command line does with the secrets of tokens: makes them, and tells which there are. Never shows one.
+// Creates and lists the secrets of tokens. Never shows one.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { replaceFile } from '../base/files.ts'
@@ -9,10 +9,10 @@ import { loadSecretRing, trim } from '../keys/secret-files.ts'
 import { describeFileError, listSecretFiles, loadSmallFile } from '../keys/secret-folder.ts'
 import { toSecretSource } from '../live-config/secret-rings.ts'
 
-/** What keeps a command from its work, in a sentence. */
+/** Why a command failed, as a message. */
 export class SecretProblem extends Error {
   override readonly name = 'SecretProblem'
-  /** Something is there already that must not be lost. */
+  /** Whether a file exists that must not be overwritten. */
   readonly isConflict: boolean
   constructor(message: string, isConflict = false) {
     super(message)
@@ -22,7 +22,7 @@ export class SecretProblem extends Error {
 
 export type SecretKind = 'HS256' | 'ES256'
 
-/** 32 bytes are 64 hexadecimal digits: the longest secret the multi-model database takes. */
+/** 32 bytes are 64 hexadecimal digits: the longest secret that ArangoDB accepts. */
 export const SECRET_BYTES = { least: 16, most: 32 }
 
 /** The text of a new secret: random bytes in hexadecimal digits, or a private key in PEM. */
@@ -38,7 +38,7 @@ export interface MadeSecret {
   readonly sha256: string
 }
 
-/** A file of its own, private to its owner. One that is there is never overwritten. */
+/** Creates a file that only its owner can read. An existing file is never overwritten. */
 export function createSecretFile(path: string, kind: SecretKind, bytes?: number): MadeSecret {
   if (existsSync(path)) throw new SecretProblem(`${path} is there already: nothing was changed.`, true)
   const text = createSecretText(kind, bytes)
@@ -51,7 +51,7 @@ export function createSecretFile(path: string, kind: SecretKind, bytes?: number)
 }
 
 export interface ListedSecret {
-  /** A file's name, or that of the option. */
+  /** Name of the file or of the option. */
   readonly name: string
   /** `active` signs and verifies, `passive` only verifies, `unused` does neither. */
   readonly use: 'active' | 'passive' | 'unused'
@@ -59,7 +59,7 @@ export interface ListedSecret {
   readonly sha256: string
 }
 
-/** The secrets a server with this configuration would load now. None: it would make one at random. */
+/** The secrets a server with this configuration would load. Empty: it would create a random one. */
 export async function listSecrets(config: Config): Promise<readonly ListedSecret[]> {
   const source = toSecretSource(config)
   const load = await loadSecretRing(source)
@@ -82,7 +82,7 @@ export async function listFolder(folder: string): Promise<readonly ListedSecret[
   return listed
 }
 
-/** Whether a secret that turned out to be this verifies anything. */
+/** Whether a secret of this kind verifies tokens. */
 const KINDS = { signer: true, public: true, empty: false, too_long: false, not_ec: false } as const
 
 function kindOf(secret: Secret): SecretKind | undefined {

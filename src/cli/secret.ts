@@ -67,7 +67,7 @@ interface ReplaceOptions extends ManageOptions {
   readonly now?: boolean
 }
 
-/** Kept in the store, where every node finds it. It is never shown: a proxy that needs it is given one by config set. */
+/** Stores a random secret for every node. It is never shown; for a proxy, set a known one with `config set`. */
 async function replace(context: Context, options: ReplaceOptions): Promise<void> {
   const { now = false } = options
   const params = { section: 'chttpd_auth', key: 'secret' }

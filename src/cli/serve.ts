@@ -15,7 +15,7 @@ export function serveCommand(context: Context): Command {
     .action(() => serve(context, context.flags.configs))
 }
 
-/** Serves until a signal ends it. `greet` is printed once both doors are open. */
+/** Serves until a signal stops it. `greet` is printed when both doors are open. */
 export async function serve(
   context: Context,
   configs: readonly string[],
@@ -56,7 +56,7 @@ export async function serve(
   }
 }
 
-/** Stopped before it began: what is half open is closed, unless that takes long. */
+/** Stopped during the start: closes what is open already, unless that takes long. */
 async function giveUp(opening: Promise<App>): Promise<never> {
   const app = await Promise.race([opening.catch(() => undefined), pause(GIVE_UP_MS)])
   await app?.close()

@@ -60,7 +60,7 @@ const toRow = (user: ShownUser): readonly string[] => [
 
 const MAX_AT_ONCE = 1000
 
-/** Page by page: a directory of a million users is printed in the memory of a thousand. */
+/** Prints page by page, so that memory does not grow with the number of users. */
 export async function listUsers(
   control: Control,
   context: Context,
@@ -96,7 +96,7 @@ function createTablePrinter({ print }: Context): Printer {
   }
 }
 
-/** One array, as if it had been there whole. */
+/** Prints the pages as one JSON array. */
 function createJsonPrinter({ print }: Context): Printer {
   let isFirst = true
   return {

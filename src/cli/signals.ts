@@ -1,32 +1,32 @@
 import { constants } from 'node:os'
 
-/** A terminal, npm and a shell may each pass on the same interrupt; only a later one means "at once". */
+/** A terminal, npm and a shell may each forward the same interrupt. Only a later one ends the process at once. */
 const SAME_SIGNAL_MS = 500
 
-/** What cannot be interrupted, such as a password that is being hashed, gets so long once everything is closed. */
+/** Time for work that cannot be interrupted, such as hashing a password, after everything is closed. */
 const LEFT_BEHIND_MS = 1000
 
 type Stopping = 'SIGTERM' | 'SIGINT'
 
 export interface Signals {
-  /** From here on a signal to stop waits for who runs; until here nothing has been opened, and it ends the process. */
+  /** Resolves at a signal to stop. Before this call nothing is open, and such a signal ends the process. */
   waitForStop(): Promise<void>
-  /** What a hang-up asks for; one that came early is made up for. */
+  /** Called at SIGHUP, at once if one came earlier. */
   onHangUp(work: () => void): void
-  /** Everything is closed: whatever is left cannot hold the process for long. */
+  /** Call when everything is closed: ends the process soon, whatever is still running. */
   endSoon(): void
-  /** The command serves: a signal to stop ends it well, also one that has come. */
+  /** For a command that serves: a signal to stop ends it with 0, also one that came earlier. */
   keep(): void
-  /** It does not: signals do again what they do to any process, also those that have come. */
+  /** For other commands: restores the default effect of signals, also of those that came earlier. */
   release(): void
 }
 
 const SERVING: ReadonlySet<string | undefined> = new Set(['serve', 'start'])
 
-/** Whether a command is one that serves. */
+/** Whether a command serves. */
 export const isServing = (command: string | undefined): boolean => SERVING.has(command)
 
-/** Signals count from this call on: none is lost, and none ends the process before its time. */
+/** Handles signals from this call on, so that none is lost and none ends the process too early. */
 export function catchSignals(): Signals {
   const stop = Promise.withResolvers<void>()
   const hangUp = { isDue: false, work: undefined as (() => void) | undefined }
@@ -70,7 +70,7 @@ export function catchSignals(): Signals {
   }
 }
 
-/** `process.exit` would wait for threads at work: only the signal itself does not. */
+/** `process.exit` would wait for running threads; the signal does not. */
 function endAtOnce(signal: Stopping): never {
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)

@@ -56,7 +56,7 @@ function renderAddresses(addresses: Greeting['addresses'], password: string): st
   return `Cardea is open:\n${places.join('\n')}\n\nTry:\n${commands.join('\n')}`
 }
 
-/** The address as curl takes it, for a path to be added. */
+/** Arguments of curl for this address; a path can be appended. */
 const renderPlace = (address: string): string =>
   address.startsWith(UNIX) ? `--unix-socket ${address.slice(UNIX.length)} http://localhost` : address
 

@@ -1,10 +1,10 @@
 const CONTROL = /\p{Cc}|\p{Cf}/gu
 
-/** Text from elsewhere on a terminal: nothing in it may move the cursor or change what is read. */
+/** Escapes control characters, which could move the cursor or change the text on a terminal. */
 export const toPrintable = (text: string): string =>
   text.replace(CONTROL, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 
-/** Rows in columns under their headings. The last column is as wide as it is. */
+/** A table with headings. The last column is not padded. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [headings, ...rows.map((row) => row.map(toPrintable))]
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)))

@@ -13,7 +13,7 @@ export interface NewToken {
   /** `undefined`: a superuser token. */
   readonly user: string | undefined
   readonly serverId: string
-  /** `undefined`: it never ends. */
+  /** `undefined`: it never expires. */
   readonly lifetimeSeconds: number | undefined
   readonly paths: readonly string[]
   readonly nowSeconds: number
@@ -30,7 +30,7 @@ async function loadRing(config: Config): Promise<KeyRing> {
   )
 }
 
-/** Signed with the secret in force now. */
+/** Signed with the current secret. */
 export async function createToken(config: Config, token: NewToken): Promise<string> {
   const { user, serverId, lifetimeSeconds, paths, nowSeconds } = token
   const ring = await loadRing(config)
@@ -45,10 +45,10 @@ export async function createToken(config: Config, token: NewToken): Promise<stri
 }
 
 export interface ShownToken {
-  /** As the token has them; `undefined` where they cannot be read. */
+  /** The claims of the token; `undefined` if they cannot be read. */
   readonly header: unknown
   readonly claims: unknown
-  /** Why the door would refuse it; `undefined`: as far as its secrets and claims go, it would not. */
+  /** Why the door would reject it; `undefined`: its signature and claims are valid. */
   readonly problem: string | undefined
 }
 

@@ -60,7 +60,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400],
 ])
 
-/** Infinite: for ever. */
+/** Infinite: never expires. */
 function readLifetime(text: string): number {
   if (text === 'never') return Number.POSITIVE_INFINITY
   const [, digits = '', unit = ''] = /^([1-9]\d{0,8})([smhd]?)$/.exec(text) ?? []

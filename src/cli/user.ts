@@ -155,7 +155,7 @@ const explain = (name: string): Explanations =>
     ['conflict', `The name ${name} is taken, by a user or an administrator.`],
   ])
 
-/** One operation on one user, and what to say when it is done. */
+/** Runs one operation on one user and prints the result. */
 function change<U>(
   context: Context,
   name: string,

@@ -23,7 +23,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   'a switch with a value': { argv: ['--server.authentication', 'false'], flags: ['server.authentication=false'] },
   'a switch of an earlier section': { argv: ['--httpd.require_valid_user'], flags: ['httpd.require_valid_user=true'] },
-  'a switch with a wrong word takes it, to be told': {
+  'a boolean flag with an invalid word takes it, to be reported': {
     argv: ['--server.harden', 'ture'],
     flags: ['server.harden=ture'],
   },

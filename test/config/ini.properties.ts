@@ -1,4 +1,4 @@
-// What must hold of every text, whoever wrote it. The test runs these for a moment, scripts/fuzz.mjs for long.
+// Properties of every text. The test runs them briefly, scripts/fuzz.mjs for long.
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { setIniValue } from '../../src/config/admin-file.ts'
@@ -62,7 +62,7 @@ const readingNeverFails = fc.property(iniText, (text) => {
   for (const { line } of [...entries, ...sections, ...unparsable]) assert.ok(line >= 1 && line <= lines)
 })
 
-const entriesStandWhereTheySay = fc.property(iniText, (text) => {
+const entriesAreAtTheirPositions = fc.property(iniText, (text) => {
   for (const entry of readIni(text).entries) {
     assert.equal(text.slice(entry.start, entry.end), entry.text)
     assert.ok(entry.text !== '' && entry.key !== '' && entry.section !== '')
@@ -120,7 +120,7 @@ const lasting =
 
 export const PROPERTIES = {
   'reading never fails, and lines exist': lasting(readingNeverFails),
-  'entries stand where they say': lasting(entriesStandWhereTheySay),
+  'entries are at their positions': lasting(entriesAreAtTheirPositions),
   'an edit changes one value and no other': lasting(editChangesOneValue),
   'an edit keeps every other byte': lasting(editKeepsEveryOtherByte),
   'a stored password can be written into any line': lasting(storedPasswordsAlwaysFit),

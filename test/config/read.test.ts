@@ -57,7 +57,7 @@ const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>
       'unknown option [chttpd_auth] require_valid_user; did you mean [chttpd] require_valid_user? (/etc/cardea/local.ini:2)',
     ],
   ],
-  'an option nobody could have meant': [
+  'an option without a similar name': [
     { ini: '[server]\nzzzzzzzzzzzz = 1' },
     ['unknown option [server] zzzzzzzzzzzz (/etc/cardea/local.ini:2)'],
   ],
@@ -126,7 +126,7 @@ const PROBLEMS: Readonly<Record<string, readonly [given: Parameters<typeof read>
     { argv: ['--log.level', 'x'.repeat(99)] },
     [`expected one of debug, info, warn, error, got "${'x'.repeat(60)}…" (--log.level)`],
   ],
-  'a kind of key nobody knows': [
+  'an unknown kind of key': [
     { ini: '[jwt_keys]\nhmca:a = aGk=' },
     [
       '[jwt_keys] hmca:a: the name of a key is its kind (hmac, rsa, ec, eddsa, jwks), a colon and its id; did you mean hmac:a? (/etc/cardea/local.ini:2)',

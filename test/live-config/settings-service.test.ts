@@ -9,7 +9,7 @@ import { createSettingsService } from '../../src/live-config/settings-service.ts
 
 const FLAGS = toFlags({ store: { url: 'sqlite::memory:' }, chttpd_auth: { iterations: 1 }, admins: { ada: 'pw' } })
 
-/** Reads as a server does, but cannot stand one value that no rule for changes knows of. */
+/** Reads as a server does, but rejects one value that no rule for changes checks. */
 function load(): SettingsReader {
   const reader = openConfiguration({ flags: { configs: [], flags: FLAGS, problems: [] }, env: {}, cwd: '/' })
   return (runtime) => {
