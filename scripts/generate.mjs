@@ -1,10 +1,11 @@
-// Writes the files that are derived from the tables of options, security events and errors. With --check writes nothing, lists
+// Writes the files that are derived from the tables of options, security events, metrics and errors. With --check writes nothing, lists
 // the stale files, and exits with 1 if there are any.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { renderDefaultIni } from '../src/config/render.ts'
 import { renderOptionsPage } from '../src/config/render-page.ts'
 import { renderEventsPage } from '../src/observe/render-events.ts'
+import { renderMetricsPage } from '../src/observe/render-metrics.ts'
 import { renderErrorsPage } from './errors-page.mjs'
 
 const root = dirname(import.meta.dirname)
@@ -12,6 +13,7 @@ export const GENERATED = {
   'etc/default.ini': renderDefaultIni,
   'docs/reference/options.md': renderOptionsPage,
   'docs/reference/security-events.md': renderEventsPage,
+  'docs/reference/metrics.md': renderMetricsPage,
   'docs/reference/errors.md': renderErrorsPage,
 }
 

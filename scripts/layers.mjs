@@ -33,6 +33,7 @@ export const PACKAGES = {
   commander: /^cli\//,
   '@clack/prompts': /^cli\//,
   pino: /^observe\//,
+  'prom-client': /^observe\//,
   'lru-cache': /^(base|dialects|directory|auth|keys|passwords|gateway|http)\//,
   re2js: /^passwords\//,
   bcrypt: /^passwords\/schemes\//,

@@ -15,7 +15,7 @@ import {
   type Use,
 } from '../live-config/shared-secrets.ts'
 import { StartError } from '../live-config/start-error.ts'
-import { toAdminEndpoints, toDocumentEndpoints, toMultiModelEndpoints } from '../wiring/settings.ts'
+import { toAdminEndpoints, toDocumentEndpoints, toMetricsEndpoints, toMultiModelEndpoints } from '../wiring/settings.ts'
 
 /** Loads a file as a start does. The first of the options that is set is reported as the place of a problem. */
 interface Trial {
@@ -65,7 +65,7 @@ const TRIALS: readonly Trial[] = [
   {
     section: 'ssl',
     keys: ['keyfile'],
-    run: ({ values }) => void [toMultiModelEndpoints(values), toAdminEndpoints(values)],
+    run: ({ values }) => void [toMultiModelEndpoints(values), toAdminEndpoints(values), toMetricsEndpoints(values)],
   },
 ]
 

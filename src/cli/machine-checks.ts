@@ -124,7 +124,9 @@ function isWritable(path: string): boolean {
 }
 
 function checkCertificates({ settings: { values }, nowMs }: Examined): Found {
-  const hasTlsEndpoint = [...values.server.endpoint, ...values.admin.endpoint].some(({ kind }) => kind === 'ssl')
+  const hasTlsEndpoint = [...values.server.endpoint, ...values.admin.endpoint, ...values.metrics.endpoint].some(
+    ({ kind }) => kind === 'ssl',
+  )
   const files: readonly NamedFile[] = [
     ...(values.ssl.enable ? [{ name: 'ssl.cert_file', path: values.ssl.cert_file }] : []),
     ...(hasTlsEndpoint ? [{ name: 'ssl.keyfile', path: values.ssl.keyfile }] : []),

@@ -47,6 +47,7 @@ function renderAddresses(addresses: Greeting['addresses'], password: string): st
     ...addresses.document.map((url) => `  document door     ${url}`),
     ...addresses.multiModel.map((url) => `  multi-model door  ${url}`),
     ...addresses.admin.map((url) => `  admin endpoint    ${url}`),
+    ...addresses.metrics.map((url) => `  metrics           ${url}/metrics`),
   ]
   const commands = [
     document && `  curl ${renderPlace(document)}/_up`,

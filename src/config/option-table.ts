@@ -1035,6 +1035,18 @@ export const OPTIONS = {
     }),
   },
 
+  metrics: {
+    endpoint: option({
+      codec: endpoints,
+      initial: [],
+      reload: 'restart',
+      help: 'Listener for the metrics only, open to every client that can reach it.',
+      details:
+        'Prometheus reads /metrics there. ssl:// needs ssl.keyfile. Several endpoints are separated by commas; none switches it off. At the doors, /_cardea/metrics needs an administrator or the role _metrics.',
+      fixed: FIXED.listener,
+    }),
+  },
+
   log: {
     level: option({
       codec: oneOf(['debug', 'info', 'warn', 'error'], {
@@ -1086,6 +1098,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   hashing: 'Password hashing.',
   store: 'The store of users, sessions and settings.',
   upstream: 'The databases and services behind the doors.',
+  metrics: 'Metrics for Prometheus.',
   log: 'Logging.',
   admins:
     'Administrators at both doors: name = password. Plain-text passwords are hashed at start, and the file is rewritten. The file should have mode 600, or 640 if the server reads it by its group; otherwise start and config check warn. Removing a line removes the administrator. A password changed at run time wins over the line.',

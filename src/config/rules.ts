@@ -123,10 +123,11 @@ export const RULES: readonly Rule[] = [
         : undefined,
   },
   {
-    about: ['server.endpoint', 'admin.endpoint', 'ssl.keyfile'],
+    about: ['server.endpoint', 'admin.endpoint', 'metrics.endpoint', 'ssl.keyfile'],
     check: ({ values }) =>
-      [...values.server.endpoint, ...values.admin.endpoint].some(({ kind }) => kind === 'ssl') &&
-      values.ssl.keyfile === ''
+      [...values.server.endpoint, ...values.admin.endpoint, ...values.metrics.endpoint].some(
+        ({ kind }) => kind === 'ssl',
+      ) && values.ssl.keyfile === ''
         ? 'an ssl:// endpoint needs ssl.keyfile'
         : undefined,
   },

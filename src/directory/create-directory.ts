@@ -20,7 +20,7 @@ import { createUserWriter } from './user-writer.ts'
 /** Resolves when all sessions ended so far are loaded. */
 export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const { store, hasher, settings, clock } = deps
-  const cache = createUserCache(store, () => settings().cacheSize)
+  const cache = createUserCache(store, () => settings().cacheSize, deps.cacheCounts)
   const writer = createUserWriter(store, cache)
   const revocations = createNotifier<Revocation>(deps.log)
   const ended = createEndedSessions(store, clock)

@@ -1,3 +1,4 @@
+import type { CacheCounts } from '../base/cache-counts.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
@@ -16,6 +17,8 @@ export interface DirectoryDeps {
   /** Follows the changes of the store. */
   follow(options: FollowOptions): Follower
   readonly clock: Clock
+  /** Counts the uses of the cached users. */
+  readonly cacheCounts?: CacheCounts
   /** Cardea's own key, shared by the nodes of a store and unknown to other servers. */
   ownKey(): Uint8Array
   readonly events: SecurityEvents

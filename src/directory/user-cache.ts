@@ -1,3 +1,4 @@
+import { CacheCounts } from '../base/cache-counts.ts'
 import { createLiveCache } from '../base/live-cache.ts'
 import { type Account, toAccount } from './account.ts'
 import type { Stored, UserStore } from './store-port.ts'
@@ -23,7 +24,11 @@ export interface UserCache {
   clear(): void
 }
 
-export function createUserCache(store: Pick<UserStore, 'findUser'>, size: () => number): UserCache {
+export function createUserCache(
+  store: Pick<UserStore, 'findUser'>,
+  size: () => number,
+  counts = new CacheCounts(),
+): UserCache {
   const cached = createLiveCache<CachedUser>(size)
   const loading = new Map<string, Promise<CachedUser>>()
 
@@ -42,8 +47,14 @@ export function createUserCache(store: Pick<UserStore, 'findUser'>, size: () => 
   }
 
   return {
-    find: async (name, unknown) => cached.get(name) ?? loading.get(name) ?? load(name, unknown !== undefined),
-    peek: cached.get,
+    find: async (name, unknown) =>
+      counts.count(cached.get(name)) ?? loading.get(name) ?? load(name, unknown !== undefined),
+    peek(name) {
+      // a miss is counted by the `find` that follows
+      const user = cached.get(name)
+      if (user) counts.hits += 1
+      return user
+    },
     forget(name, sequence = Number.POSITIVE_INFINITY) {
       loading.delete(name)
       if ((cached.get(name)?.sequence ?? 0) < sequence) cached.delete(name)

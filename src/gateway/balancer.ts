@@ -11,6 +11,8 @@ export interface Server<P> {
   downUntilMs: number
   /** Other servers are preferred until then, because it did not respond. */
   deprioritizedUntilMs: number
+  /** Requests that were sent again after it failed. */
+  retries: number
   /** Failures in a row. */
   failures: number
   /** Sequence number of the last time it was chosen. */
@@ -89,6 +91,7 @@ const createServer = <P>(url: string, pool: P): Server<P> => ({
   open: 0,
   downUntilMs: 0,
   deprioritizedUntilMs: 0,
+  retries: 0,
   failures: 0,
   turn: 0,
 })

@@ -34,6 +34,23 @@ export interface Connections {
 export type UpstreamServer = Server<Connections>
 export type UpstreamBalancer = Balancer<Connections>
 
+/** The figures of one server, for metrics. */
+export interface ServerFigures {
+  /** Its URL, without user and password. */
+  readonly url: string
+  readonly isUp: boolean
+  readonly connections: number
+  /** Requests in progress. */
+  readonly requests: number
+  readonly retries: number
+}
+
+export function toFigures({ url, pool, downUntilMs, open, retries }: UpstreamServer): ServerFigures {
+  const { protocol, host } = new URL(url)
+  const connections = pool.requests.stats.connected + pool.feeds.stats.connected
+  return { url: `${protocol}//${host}`, isUp: downUntilMs === 0, connections, requests: open, retries }
+}
+
 interface LiveConnections {
   /** The servers of the current settings. Requests in progress on servers that were removed are finished. */
   get(): UpstreamBalancer

@@ -36,6 +36,7 @@ export async function sendWithFailover(
       if (isUpstreamFault(outcome.error)) deps.watch.onFailed(server.url, outcome.error)
       throw refusal
     }
+    server.retries += 1
     // if an idle connection of the only server was just closed, a new one to the same server may work
     const isWorthRepeating = !isUnconnected(outcome.error) && attempt === 0 && balancer.servers.length === 1
     if (!isWorthRepeating) tried.add(server)

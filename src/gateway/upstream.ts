@@ -7,7 +7,7 @@ import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { ANONYMOUS } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
-import { type ConnectionSettings, createLiveConnections } from './connections.ts'
+import { type ConnectionSettings, createLiveConnections, type ServerFigures, toFigures } from './connections.ts'
 import { type FailoverDeps, sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
@@ -46,6 +46,8 @@ export interface Upstream {
   checkHealth(path: string): Promise<UpstreamHealth>
   /** What keeps its servers from being used; empty: nothing. Only reads. */
   inspect(): Promise<readonly UpstreamFinding[]>
+  /** The figures of its servers now. */
+  listServers(): readonly ServerFigures[]
   close(): Promise<void>
 }
 
@@ -75,12 +77,14 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     isSet: () => deps.settings().urls.length > 0,
     forward(context) {
       requirePath(context)
+      context.forwardedAtMs ??= performance.now()
       const { spool } = deps.settings()
       const isSpooled = spool !== undefined && context.header('transfer-encoding') !== undefined
       return isSpooled ? sendSpooled(context, spool) : send(context)
     },
     async forwardWhole(context, maxBytes, wholeBody) {
       requirePath(context)
+      context.forwardedAtMs ??= performance.now()
       return readWholeResponse(await send(context, { wholeBody, isSelectionDropped: true }), maxBytes)
     },
     checkHealth: (path) => checkHealth(connections.get(), path),
@@ -90,6 +94,7 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
       const { servers } = connections.get()
       return (await Promise.all(servers.map((server) => checkUpstreamServer(server, { ...inspection, probe })))).flat()
     },
+    listServers: () => connections.get().servers.map(toFigures),
     close: connections.close,
   }
 }

@@ -44,6 +44,7 @@ export async function dispatch(context: RequestContext, { dialect, findRoute }: 
   }
   const match = findRoute(context.path.segments)
   if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return await dialect.fallback(context)
+  context.route = match.route.path
   return await requireHandler(match.route, context.method)(context, match.params)
 }
 

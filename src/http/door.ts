@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import type { RequestObserver } from '../observe/request-metrics.ts'
 import type { BodyLimits } from './body.ts'
 import { connectionOf } from './connections.ts'
 import { createDialectChooser, type Mount } from './dispatch.ts'
@@ -26,6 +27,7 @@ export interface DoorOptions {
   readonly limits: Live<DoorLimits>
   readonly trust: Live<TrustRules>
   readonly log: Log
+  readonly observer?: RequestObserver
 }
 
 /** Serves requests in one dialect, from any listener. */
@@ -38,13 +40,15 @@ export interface Door {
   runFor<T>(request: IncomingMessage, work: (context: RequestContext) => Promise<T>): Promise<T>
   /** To be called with an error of the listener's parser. */
   handleBroken(error: { readonly code?: string }, socket: Socket): void
+  /** Open connections of its listeners. */
+  countConnections(): number
   /** To be called for each new connection. */
   admit(socket: Socket): void
   /** From now on every reply ends its connection, and new requests are rejected. */
   stop(): void
 }
 
-export function createDoor({ dialect, mounts = [], limits, trust, log }: DoorOptions): Door {
+export function createDoor({ dialect, mounts = [], limits, trust, log, observer }: DoorOptions): Door {
   const open = new Set<Socket>()
   /** Connections above the limit. */
   const surplus = new WeakSet<Socket>()
@@ -61,6 +65,7 @@ export function createDoor({ dialect, mounts = [], limits, trust, log }: DoorOpt
       if (surplus.has(socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
     },
     isStopping: () => isStopping,
+    observer,
   }
   const toIdentifyOptions = () => ({ dialect, limits: limits.get(), trust, door: dialect.name })
 
@@ -77,6 +82,7 @@ export function createDoor({ dialect, mounts = [], limits, trust, log }: DoorOpt
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
       else writeRawReply(socket, dialect, toErrorReply(toParserRefusal(error), { dialect, log }))
     },
+    countConnections: () => open.size,
     admit(socket) {
       open.add(socket)
       slowClients.start()

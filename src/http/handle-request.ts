@@ -6,6 +6,7 @@ import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
+import type { RequestObserver } from '../observe/request-metrics.ts'
 import { type BodyLimits, hasBody } from './body.ts'
 import { type Connection, connectionOf } from './connections.ts'
 import { type ChooseDialect, dispatch, type RoutedDialect } from './dispatch.ts'
@@ -26,6 +27,7 @@ export interface HandleRequestDeps {
   /** Throws if requests on this connection are not accepted now. */
   admit(socket: Socket): void
   isStopping(): boolean
+  readonly observer?: RequestObserver | undefined
 }
 
 /** One request while it is handled. */
@@ -140,6 +142,7 @@ function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): vo
     isBroken,
     bodyTimeoutMs: deps.limits.get().bodyTimeoutMs,
   })
+  deps.observer?.onReply(context, reply)
   if (written.isLast) connection.isEnding = true
   // A feed may never end, so it does not keep the door from closing.
   if (written.isFeed) removeFromConnection(active)

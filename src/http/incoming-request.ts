@@ -46,6 +46,9 @@ export class IncomingRequest implements RequestContext {
   authenticatedAt: number | undefined
   isCut = false
   bodyMs = 0
+  readonly startedAtMs = performance.now()
+  forwardedAtMs: number | undefined
+  route: string | undefined
   readonly unauthorizedHeaders: HeaderPair[] = []
   /** Whether the body is forwarded as it arrives. */
   isBodyForwarded = false

@@ -103,8 +103,24 @@ export interface RequestIdentity {
   isCut: boolean
 }
 
+/** What metrics and the access log need to know. */
+export interface RequestProgress {
+  /** Milliseconds of `performance.now()`. */
+  readonly startedAtMs: number
+  /** When it was first forwarded; `undefined`: not yet. */
+  forwardedAtMs: number | undefined
+  /** The pattern of the route that handles it; `undefined`: none was chosen yet, or there is none. */
+  route: string | undefined
+}
+
 /** One request. Code that needs a part asks for that part. */
-export interface RequestContext extends RequestLine, RequestHeaders, RequestBody, RequestConnection, RequestIdentity {
+export interface RequestContext
+  extends RequestLine,
+    RequestHeaders,
+    RequestBody,
+    RequestConnection,
+    RequestIdentity,
+    RequestProgress {
   /** For logs and the response header. */
   readonly id: string
 }

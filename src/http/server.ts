@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import {
   createServer as createHttpServer,
@@ -31,6 +32,8 @@ export interface ListenerLimits {
 
 export interface Listener {
   readonly url: string
+  /** When its certificate expires, in milliseconds since the epoch; `undefined`: it has none. */
+  readonly certificateEndsAtMs: number | undefined
   /** Stops accepting connections. Resolves when the last one is closed, at the latest after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
@@ -41,7 +44,12 @@ const PARSER_HEADER_BYTES = 262_144
 export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits): Promise<Listener> {
   const server = createServer(door, endpoint, limits)
   await bind(server, endpoint)
-  return { url: urlOf(server, endpoint), close: (graceMs) => close(server, door, graceMs) }
+  const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
+  return {
+    url: urlOf(server, endpoint),
+    certificateEndsAtMs: tls && new X509Certificate(tls.cert).validToDate.getTime(),
+    close: (graceMs) => close(server, door, graceMs),
+  }
 }
 
 function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): Server {

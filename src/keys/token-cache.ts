@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { CacheCounts } from '../base/cache-counts.ts'
 
 export interface TokenPlace {
   readonly door: string
@@ -10,6 +11,7 @@ export interface TokenPlace {
 
 /** Caches verified tokens by their digest; never holds a token. */
 export interface TokenCache<V> {
+  readonly counts: CacheCounts
   find(place: TokenPlace, nowSeconds: number): V | undefined
   /** Only for verified tokens. `exp` in seconds; without one, the entry stays until the cache is full. */
   remember(place: TokenPlace, value: V, exp: number | undefined): void
@@ -36,10 +38,12 @@ export function createTokenCache<V>(limits: TokenCacheLimits = LIMITS): TokenCac
     maxSize: limits.characters,
     sizeCalculation: ({ characters }) => characters,
   })
+  const counts = new CacheCounts()
   return {
+    counts,
     find: (place, nowSeconds) => {
       const key = toCacheKey(place)
-      const entry = entries.get(key)
+      const entry = counts.count(entries.get(key))
       if (entry === undefined || nowSeconds < entry.exp) return entry?.value
       entries.delete(key)
       return undefined

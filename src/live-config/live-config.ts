@@ -6,10 +6,15 @@ import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { SettingsReader } from '../config/load.ts'
 import type { Store } from '../directory/store-port.ts'
-import { createSecurityEvents, type RunningSecurityEvents, toLogSink } from '../observe/security-events.ts'
+import {
+  createSecurityEvents,
+  type RunningSecurityEvents,
+  type SecurityEventsDeps,
+  toLogSink,
+} from '../observe/security-events.ts'
 import { DEFAULT_MAX_STRENGTH, toMaxStrength } from '../passwords/hash-policy.ts'
-import { createHasher, type Hasher } from '../passwords/hasher.ts'
-import { openStore } from '../store/create-store.ts'
+import { createHasher, type Hasher, type HasherOptions } from '../passwords/hasher.ts'
+import { openStore, type StoreOptions } from '../store/create-store.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { checkStoreFolder } from './load.ts'
@@ -26,8 +31,18 @@ export interface LiveConfigOptions {
   readonly log: Log
   /** For commands that manage the store without serving: they may be about to create the first administrator. */
   readonly mayLackAdministrator?: boolean
+  readonly observer?: LiveConfigObserver
   /** How long to wait for another process to release the store; a few seconds by default. */
   readonly lockWaitMs?: number
+}
+
+/** Called for what the configuration's own parts do. None may throw. */
+export interface LiveConfigObserver {
+  /** After each operation of the store. */
+  readonly onOperation?: StoreOptions['onOperation']
+  /** With the time a password has waited to be hashed. */
+  readonly onWaited?: HasherOptions['onWaited']
+  readonly onEvent?: SecurityEventsDeps['onEvent']
 }
 
 export interface LiveConfig extends Live<ConfigSnapshot> {
@@ -76,20 +91,21 @@ function mayStoreExist(url: string): boolean {
 /** A command releases the store soon; another server does not. */
 const LOCK_WAIT_MS = 3000
 
-async function openNamedStore(url: string, { log, lockWaitMs = LOCK_WAIT_MS }: LiveConfigOptions): Promise<Store> {
+async function openNamedStore(url: string, options: LiveConfigOptions): Promise<Store> {
+  const { lockWaitMs = LOCK_WAIT_MS } = options
   try {
     const lock = await lockStore(url, lockWaitMs)
     if (!lock) throw new StoreBusy('Another Cardea process is using this store. Stop it, or configure another store')
-    return await openLocked(url, lock, log)
+    return await openLocked(url, lock, options)
   } catch (error) {
     if (error instanceof StartError) throw error
     throw new StartError(`The store cannot be opened: ${reasonOf(error)} (see --store.url)`, { cause: error })
   }
 }
 
-async function openLocked(url: string, lock: StoreLock, log: Log): Promise<Store> {
+async function openLocked(url: string, lock: StoreLock, { log, observer }: LiveConfigOptions): Promise<Store> {
   try {
-    const store = await openStore(url, { log })
+    const store = await openStore(url, { log, onOperation: observer?.onOperation })
     return { ...store, close: () => store.close().finally(lock.release) }
   } catch (error) {
     lock.release()
@@ -104,14 +120,18 @@ interface FirstReading {
 }
 
 async function startLiveConfig(options: LiveConfigOptions, store: Store, first: FirstReading): Promise<LiveConfig> {
-  const { log, mayLackAdministrator = false } = options
+  const { log, observer, mayLackAdministrator = false } = options
   const { reader } = first
   const secrets = createSharedSecrets()
   let queue = () => first.queue
   let maxStrength = () => DEFAULT_MAX_STRENGTH
   const deps: SnapshotDeps = {
     runtime: createStoredLayer(store, SYSTEM_CLOCK),
-    hasher: createHasher({ queue: () => queue(), maxStrength: () => maxStrength() }),
+    hasher: createHasher({
+      queue: () => queue(),
+      maxStrength: () => maxStrength(),
+      onWaited: observer?.onWaited,
+    }),
     log,
     mayLackAdministrator,
     checkSecrets: secrets.check,
@@ -119,7 +139,11 @@ async function startLiveConfig(options: LiveConfigOptions, store: Store, first: 
   const snapshot = createLive((await buildSnapshot(reader, deps, undefined)).next)
   queue = () => snapshot.get().settings.values.hashing.queue
   maxStrength = () => toMaxStrength(toHashParameters(snapshot.get().settings.values))
-  const events = createSecurityEvents({ node: () => snapshot.get().settings.values.node.name, sinks: [toLogSink(log)] })
+  const events = createSecurityEvents({
+    node: () => snapshot.get().settings.values.node.name,
+    sinks: [toLogSink(log)],
+    ...(observer?.onEvent && { onEvent: observer.onEvent }),
+  })
   const state: ReloadState = { load: options.load, reader, snapshot, deps, events, parts: [], listeners: [] }
   const inTurn = createTurns()
   return {

@@ -1,3 +1,4 @@
+import { renderTable } from './render-table.ts'
 import { type EventField, type EventRow, SECURITY_EVENTS } from './security-event-table.ts'
 
 /** Fields a record has besides those of its row. */
@@ -58,6 +59,3 @@ function renderEvent([kind, { fields }]: [string, EventRow]): string {
 }
 
 const describeField = ({ help, isOptional }: EventField): string => (isOptional ? `${help} Optional.` : help)
-
-const renderTable = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('')

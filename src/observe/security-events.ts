@@ -17,6 +17,8 @@ export interface SecurityEventsDeps {
   node(): string
   /** Each sink gets every record, in order. */
   readonly sinks: readonly RecordSink[]
+  /** Called with every event at once, also with those that become one record per minute. */
+  onEvent?(record: SecurityRecord): void
   readonly clock?: Clock
 }
 
@@ -25,7 +27,8 @@ export interface RunningSecurityEvents extends SecurityEvents {
   flush(): void
 }
 
-export function createSecurityEvents({ node, sinks, clock = SYSTEM_CLOCK }: SecurityEventsDeps): RunningSecurityEvents {
+export function createSecurityEvents(deps: SecurityEventsDeps): RunningSecurityEvents {
+  const { node, sinks, onEvent, clock = SYSTEM_CLOCK } = deps
   const write = (record: SecurityRecord) => {
     const row: EventRow = SECURITY_EVENTS[record.event]
     for (const sink of sinks) sink(record, row)
@@ -42,6 +45,7 @@ export function createSecurityEvents({ node, sinks, clock = SYSTEM_CLOCK }: Secu
         node: node(),
         fields: toSafeFields({ ...origin, ...withoutUndefined(fields) }),
       }
+      onEvent?.(record)
       if (row.groupBy) groups.add(record, row.groupBy)
       else write(record)
     },

@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { DEFAULT_MAX_STRENGTH, isAffordable, toAffordableWork } from './hash-policy.ts'
 import { findMostExpensive, type HashTools, type HashWork, type StepCosts, toMs } from './hash-work.ts'
-import { createJobQueue, type Turn } from './job-queue.ts'
+import { createJobQueue, type JobLoad, type Turn } from './job-queue.ts'
 import { canBePassword, createSalt, derive, isPrf } from './password-digest.ts'
 import type { HashParameters } from './schemes/scheme.ts'
 import {
@@ -27,6 +27,8 @@ export interface HasherOptions {
   readonly jobs?: number
   /** How many more may wait; read for each job. */
   readonly queue: () => number
+  /** Called with the time a password has waited, before it is hashed. */
+  readonly onWaited?: ((waitedMs: number) => void) | undefined
   readonly clock?: Clock
   /** Milliseconds per step of a unit of work. Left out: measured. */
   readonly stepMs?: StepCosts
@@ -55,10 +57,13 @@ export interface Hasher {
   pad(done: StoredPassword | undefined, decoy: HashWork, turn?: Turn): Promise<void>
   /** The work that takes longest on this machine. */
   findMostExpensive(first: HashWork, others: Iterable<HashWork>): HashWork
+  /** `refused`: how many passwords were rejected so far because too many waited. */
+  load(): JobLoad & { readonly refused: number }
 }
 
 export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions): Hasher {
-  const { run } = createJobQueue({ jobs, ...options })
+  const queue = createJobQueue({ jobs, ...options })
+  const { run } = queue
   const tools: HashTools = { derive: options.derive ?? derive }
   const stepMs = options.stepMs ?? measureStepMs
   const { maxStrength = () => DEFAULT_MAX_STRENGTH } = options
@@ -79,6 +84,7 @@ export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions
     isAffordable: (stored) => isAffordable(stored, maxStrength()),
     pad: (done, decoy, turn) => run(() => pad(done, decoy), turn),
     findMostExpensive: (first, others) => findMostExpensive(first, others, stepMs),
+    load: () => ({ ...queue.load(), refused: queue.countRefused() }),
   }
 }
 

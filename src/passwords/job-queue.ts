@@ -7,6 +7,8 @@ export interface JobQueueOptions {
   readonly jobs: number
   /** How many more may wait; read for each job. */
   readonly queue: () => number
+  /** Called with the time a job has waited, before it begins. */
+  readonly onWaited?: ((waitedMs: number) => void) | undefined
   readonly clock?: Clock
 }
 
@@ -27,7 +29,14 @@ export interface JobQueue {
    * aborted before the job begins, and with what `begin` throws.
    */
   run<T>(job: () => Promise<T>, turn?: Turn): Promise<T>
-  load(): { readonly running: number; readonly waiting: number }
+  load(): JobLoad
+  /** How many jobs were rejected so far because too many waited. */
+  countRefused(): number
+}
+
+export interface JobLoad {
+  readonly running: number
+  readonly waiting: number
 }
 
 const OWN_LANE = ''
@@ -51,20 +60,25 @@ class BoundedJobQueue implements JobQueue {
   readonly #jobs: number
   readonly #queue: () => number
   readonly #clock: Clock
+  readonly #onWaited: (waitedMs: number) => void
   #running = 0
+  #refused = 0
   #averageMs = 0
 
-  constructor({ jobs, queue, clock = SYSTEM_CLOCK }: JobQueueOptions) {
+  constructor({ jobs, queue, onWaited = () => {}, clock = SYSTEM_CLOCK }: JobQueueOptions) {
     if (!Number.isInteger(jobs) || jobs < 1) throw new RangeError('expected at least one job')
     this.#jobs = jobs
     this.#queue = queue
     this.#clock = clock
+    this.#onWaited = onWaited
   }
 
   run = async <T>(job: () => Promise<T>, turn: Turn = {}): Promise<T> => {
     turn.signal?.throwIfAborted()
+    const sinceMs = this.#clock.nowMs()
     if (this.#running < this.#jobs) this.#running += 1
     else await this.#waitForTurn(turn)
+    this.#onWaited(Math.max(this.#clock.nowMs() - sinceMs, 0))
     try {
       turn.begin?.()
       return await this.#measure(job)
@@ -73,8 +87,12 @@ class BoundedJobQueue implements JobQueue {
     }
   }
 
-  load(): { readonly running: number; readonly waiting: number } {
+  load(): JobLoad {
     return { running: this.#running, waiting: this.#waiting.size() }
+  }
+
+  countRefused(): number {
+    return this.#refused
   }
 
   async #measure<T>(job: () => Promise<T>): Promise<T> {
@@ -120,6 +138,7 @@ class BoundedJobQueue implements JobQueue {
 
   /** `Retry-After` is the time that the waiting jobs will take. */
   #overloaded(): Refusal {
+    this.#refused += 1
     const seconds = Math.ceil(((this.#waiting.size() / this.#jobs) * this.#averageMs) / 1000)
     return new Refusal('overloaded', { retryAfterSeconds: Math.min(Math.max(seconds, 1), MAX_RETRY_SECONDS) })
   }

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
+import { CacheCounts } from '../base/cache-counts.ts'
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
 import { createLiveCache } from '../base/live-cache.ts'
@@ -9,6 +10,8 @@ import { canBePassword } from './password-digest.ts'
  * never a password; each process creates its own key, which never leaves it.
  */
 export interface PasswordMemory {
+  /** How often the last password of a name was remembered. */
+  readonly counts: CacheCounts
   /** Call only after the stored password of this version verified. `version` changes whenever that does. */
   remember(name: string, version: string, password: string): void
   /** `false`: the password has to be verified. A verification older than `maxAgeMs` does not count. */
@@ -27,13 +30,15 @@ export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_C
   const digests = createLiveCache<Remembered>(size)
   // a plain keyed hash is enough: the digest is never shown, and an HMAC protects only digests that are
   const digestOf = (password: string) => hash('sha256', key + password, 'base64')
+  const counts = new CacheCounts()
   return {
+    counts,
     remember: (name, version, password) =>
       digests.set(name, { version, digest: digestOf(password), verifiedAtMs: clock.nowMs() }),
     isRemembered: (name, version, password, maxAgeMs = Number.POSITIVE_INFINITY) => {
       // computed even if nothing is remembered, so that the time does not reveal who signed in recently
       const asked = digestOf(password)
-      const known = digests.get(name)
+      const known = counts.count(digests.get(name))
       if (known?.version !== version || clock.nowMs() - known.verifiedAtMs >= maxAgeMs) return false
       return isSameSecret(asked, known.digest) && canBePassword(password)
     },

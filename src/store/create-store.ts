@@ -11,8 +11,19 @@ import { createTokenUseStore } from './operations/token-uses.ts'
 import { createUserStore } from './operations/users.ts'
 import { readStoreUrl, type StoreScheme } from './store-url.ts'
 
-interface StoreOptions {
+export interface StoreOptions {
   readonly log: Log
+  readonly onOperation?: OnOperation | undefined
+}
+
+/** Called after each operation. */
+export type OnOperation = (operation: ObservedOperation) => void
+
+export interface ObservedOperation {
+  readonly access: 'read' | 'write'
+  /** Whether the store did not respond. */
+  readonly isFailed: boolean
+  readonly durationMs: number
 }
 
 /**
@@ -20,11 +31,12 @@ interface StoreOptions {
  * the store can never be used, and a `Refusal` with `store_unavailable` if it cannot be reached now. The URL may hold a
  * password and is never quoted.
  */
-export async function openStore(url: string, { log }: StoreOptions): Promise<Store> {
+export async function openStore(url: string, { log, onOperation }: StoreOptions): Promise<Store> {
   const read = readStoreUrl(url)
   if (!read) throw new IncompatibleStoreError('The address of the store begins with sqlite: or postgres://')
   const engine = await OPEN_ENGINE[read.scheme](url, read.path, log)
-  return createStore(logOutages(engine, log))
+  const logged = logOutages(engine, log)
+  return createStore(onOperation ? observe(logged, onOperation) : logged)
 }
 
 /** An engine is loaded only when it is used. */
@@ -48,6 +60,29 @@ const createStore = (engine: Engine): Store =>
     close: () => engine.close(),
   })
 
+function observe(engine: Engine, onOperation: OnOperation): Engine {
+  const watch = async <T>(access: ObservedOperation['access'], run: () => Promise<T>): Promise<T> => {
+    const startMs = performance.now()
+    let isFailed = false
+    try {
+      return await run()
+    } catch (error) {
+      isFailed = isUnavailable(error)
+      throw error
+    } finally {
+      onOperation({ access, isFailed, durationMs: performance.now() - startMs })
+    }
+  }
+  return {
+    ...engine,
+    ask: (step) => watch(isRead(step.statement) ? 'read' : 'write', () => engine.ask(step)),
+    transact: (begin) => watch('write', () => engine.transact(begin)),
+  }
+}
+
+const isUnavailable = (error: unknown): error is Refusal =>
+  error instanceof Refusal && error.code === 'store_unavailable'
+
 /** Reads and writes are reported separately: with a full disk or a lock, reads still succeed. */
 type Access = 'read' | 'written'
 
@@ -56,8 +91,7 @@ export function logOutages(engine: Engine, log: Log): Engine {
   const failing = new Set<Access>()
   let isClosed = false
   const report = (access: Access, error: unknown) => {
-    const isUnavailable = error instanceof Refusal && error.code === 'store_unavailable'
-    if (!isUnavailable || isClosed || failing.has(access)) return
+    if (!isUnavailable(error) || isClosed || failing.has(access)) return
     failing.add(access)
     log.error(`the store cannot be ${access}`, { store: engine.name, reason: error.detail })
   }
@@ -83,4 +117,6 @@ export function logOutages(engine: Engine, log: Log): Engine {
   }
 }
 
-const accessOf = ({ text }: Statement): Access => (text.startsWith('SELECT') ? 'read' : 'written')
+const isRead = ({ text }: Statement): boolean => text.startsWith('SELECT')
+
+const accessOf = (statement: Statement): Access => (isRead(statement) ? 'read' : 'written')

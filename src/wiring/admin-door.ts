@@ -34,6 +34,7 @@ import { type Listener, listen } from '../http/server.ts'
 import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
+import { createRequestObserver } from '../observe/request-metrics.ts'
 import { listComponents } from './observe.ts'
 import type { DoorParts, OpenedParts } from './parts.ts'
 import { toDoorLimits, toListenerLimits, toTrustRules } from './settings.ts'
@@ -53,6 +54,7 @@ export function createAdminDoor(parts: DoorParts): Door {
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
+    observer: createRequestObserver(parts.metrics, 'admin'),
   })
 }
 
@@ -84,6 +86,7 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
     ...parts.operations,
     ...options,
     components: () => listComponents(parts),
+    renderMetrics: parts.metrics.render,
     requirePassword: createRequirePasswordInBody({
       ...parts.passwordProof,
       maxAgeSeconds: () => parts.liveConfig.get().settings.values.admin['reauthenticate-after'],
@@ -199,12 +202,14 @@ export async function openControlSocket(
     dialect: createAdminApiDialect({
       ...parts.operations,
       components: () => listComponents(parts),
+      renderMetrics: parts.metrics.render,
       authenticate: async () => OWNER,
       requirePassword: async () => {},
     }),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log,
+    observer: createRequestObserver(parts.metrics, 'control'),
   })
   try {
     if (!isSocketPathSafe(path, seed)) throw new Error('its folder is not private to the owner')

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { CacheCounts } from '../base/cache-counts.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { PRODUCT } from '../base/product.ts'
@@ -19,10 +20,14 @@ import { createLiveConfig, type LiveConfig, type LiveConfigOptions } from '../li
 import type { ReloadReport } from '../live-config/reload.ts'
 import { openTokenSecrets } from '../live-config/secret-rings.ts'
 import { StartError } from '../live-config/start-error.ts'
+import { addCacheMetrics } from '../observe/cache-metrics.ts'
+import { createMetrics, type Metrics } from '../observe/metrics.ts'
+import { addProcessMetrics } from '../observe/process-metrics.ts'
 import { createAdminDoor, createOperationDeps, openControlSocket } from './admin-door.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { openGateway } from './gateway.ts'
 import { createMultiModelDoor, describeOpenServices } from './multi-model-door.ts'
+import { addListenerMetrics, addPartMetrics, createMetricsDoor, createObserver } from './observe.ts'
 import {
   createDoorParts,
   createProgramSignIn,
@@ -36,6 +41,7 @@ import {
   toAdminEndpoints,
   toDocumentEndpoints,
   toListenerLimits,
+  toMetricsEndpoints,
   toMultiModelEndpoints,
   toStopTimeoutMs,
 } from './settings.ts'
@@ -56,6 +62,8 @@ export interface Addresses {
   readonly multiModel: readonly string[]
   /** The listener of Cardea's own paths; empty unless `admin.endpoint` is set. */
   readonly admin: readonly string[]
+  /** The listener of the metrics; empty unless `metrics.endpoint` is set. */
+  readonly metrics: readonly string[]
 }
 
 export type DoorName = 'document' | 'multi-model'
@@ -84,9 +92,10 @@ export interface App {
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const liveConfig = await createLiveConfig(options)
+  const metrics = createMetrics()
+  const liveConfig = await createLiveConfig({ ...options, observer: createObserver(metrics) })
   liveConfig.onChange(({ settings }) => options.onSettings?.(settings))
-  const parts = await openParts(liveConfig, options.log)
+  const parts = await openParts(liveConfig, options.log, metrics)
   try {
     return new RunningApp(parts, options)
   } catch (error) {
@@ -95,7 +104,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-type Doors = Readonly<Record<DoorName | 'admin', Door>>
+type Doors = Readonly<Record<DoorName | 'admin' | 'metrics', Door>>
 
 class RunningApp implements App {
   readonly settings: Live<Settings>
@@ -116,6 +125,7 @@ class RunningApp implements App {
     this.#options = options
     const doorParts = createDoorParts(parts)
     this.#doors = createDoors(doorParts)
+    addListenerMetrics(parts.metrics, this.#doors, this.#listeners)
     this.signIn = createProgramSignIn(doorParts)
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
     this.directory = parts.directory
@@ -169,7 +179,7 @@ class RunningApp implements App {
       this.#hasStarted = true
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
-      this.#parts.listening.set([...listening, ...addresses.admin])
+      this.#parts.listening.set([...listening, ...addresses.admin, ...addresses.metrics])
       this.#parts.liveConfig.events.record('server.started', { version: PRODUCT.version, listening })
       return addresses
     } catch (error) {
@@ -202,10 +212,11 @@ class RunningApp implements App {
     const document = await this.#openAll(this.#doors.document, toDocumentEndpoints(values))
     const multiModel = await this.#openAll(this.#doors['multi-model'], toMultiModelEndpoints(values))
     const admin = await this.#openAll(this.#doors.admin, toAdminEndpoints(values))
+    const metrics = await this.#openAll(this.#doors.metrics, toMetricsEndpoints(values))
     const { folder, log } = this.#options
     const socket = await openControlSocket(liveConfig, { parts: this.#parts, folder, log })
     if (socket) this.#listeners.push(socket)
-    return { document, multiModel, admin }
+    return { document, multiModel, admin, metrics }
   }
 
   async #openAll(door: Door, endpoints: readonly Endpoint[]): Promise<string[]> {
@@ -238,6 +249,7 @@ const createDoors = (parts: DoorParts): Doors => ({
   document: createDocumentDoor(parts),
   'multi-model': createMultiModelDoor(parts),
   admin: createAdminDoor(parts),
+  metrics: createMetricsDoor(parts),
 })
 
 interface ClosableParts extends OpenedParts {
@@ -248,7 +260,7 @@ interface ClosableParts extends OpenedParts {
 }
 
 /** Opens all parts, or closes those that are open and throws: otherwise they would keep the process running. */
-async function openParts(liveConfig: LiveConfig, log: Log): Promise<ClosableParts> {
+async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metrics): Promise<ClosableParts> {
   const closers: (() => unknown)[] = []
   const close = async (beforeStore?: () => void) => {
     for (const closePart of closers.toReversed()) await closePart()
@@ -258,12 +270,15 @@ async function openParts(liveConfig: LiveConfig, log: Log): Promise<ClosablePart
   try {
     const tokenSecrets = await openTokenSecrets(liveConfig, log)
     closers.push(() => tokenSecrets.ring.stop())
-    const directory = await openDirectory(liveConfig, log)
+    const cacheCounts = new CacheCounts()
+    addCacheMetrics(metrics, 'users', cacheCounts)
+    const directory = await openDirectory(liveConfig, log, cacheCounts)
     closers.push(() => directory.close())
     const gateway = await openGateway({ liveConfig, directory, tokenSecrets, log })
     closers.push(() => gateway.close())
     const limits = openLimits(liveConfig, log)
     closers.push(() => limits.close())
+    closers.push(addProcessMetrics(metrics))
     const listening = createLive<readonly string[]>([])
     const operations = createOperationDeps({
       liveConfig,
@@ -272,7 +287,10 @@ async function openParts(liveConfig: LiveConfig, log: Log): Promise<ClosablePart
       limits: limits.accounts,
       listening,
     })
-    return { liveConfig, directory, tokenSecrets, gateway, guesses: limits.guesses, operations, listening, log, close }
+    const { guesses } = limits
+    const parts = { liveConfig, directory, tokenSecrets, gateway, guesses, operations, metrics, log }
+    addPartMetrics(parts)
+    return { ...parts, listening, close }
   } catch (error) {
     await close()
     throw error
@@ -291,6 +309,7 @@ const LISTEN_OPTIONS = new Map([
   ['document', '--chttpd.port and --chttpd.bind_address'],
   ['multi-model', '--server.endpoint'],
   ['admin', '--admin.endpoint'],
+  ['metrics', '--metrics.endpoint'],
 ])
 
 function describeListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, door: string): string {

@@ -34,6 +34,7 @@ import { type Authenticated, withoutScoped } from '../directory/identity.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
+import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
 import { type DoorParts, toBearerDeps } from './parts.ts'
 import {
@@ -84,6 +85,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
+    observer: createRequestObserver(parts.metrics, 'document'),
   })
 }
 

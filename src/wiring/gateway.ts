@@ -7,6 +7,7 @@ import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
 import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
+import type { ServerFigures } from '../gateway/connections.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
 import { createReadiness, type InspectedUpstream, type UpstreamReadiness } from '../gateway/readiness.ts'
@@ -29,6 +30,8 @@ export interface Gateway {
   /** Registers an upstream, to be closed with the gateway; with a door, its readiness is known. */
   register(upstream: Upstream, inspection?: Omit<InspectedUpstream, 'upstream'>): Upstream
   readonly readiness: UpstreamReadiness
+  /** The figures of all upstream servers now; those of services under the door `service`. */
+  listServers(): readonly (ServerFigures & { readonly door: string })[]
   close(): Promise<void>
 }
 
@@ -68,6 +71,11 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       if (inspection) inspected.push({ ...inspection, upstream })
       return upstream
     },
+    listServers: () =>
+      upstreams.flatMap((upstream) => {
+        const door = inspected.find((each) => each.upstream === upstream)?.door ?? 'service'
+        return upstream.listServers().map((server) => ({ ...server, door }))
+      }),
     async close() {
       readiness.stop()
       stopWatching()

@@ -36,6 +36,7 @@ import type { Upstream } from '../gateway/upstream.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
+import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
 import type { Identify } from './gateway.ts'
 import { createRecorder, type DoorParts, toBearerDeps, toIssuer } from './parts.ts'
@@ -64,6 +65,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
+    observer: createRequestObserver(parts.metrics, 'multi-model'),
   })
 }
 

@@ -16,6 +16,7 @@ import { createSessionService, type SignInCredentials } from '../auth/session/se
 import { renderSessionCookie, type SessionSettings } from '../auth/session/set-cookie.ts'
 import { createTokenSessions } from '../auth/session/token-session.ts'
 import { createSignIn } from '../auth/sign-in.ts'
+import { CacheCounts } from '../base/cache-counts.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
@@ -37,6 +38,8 @@ import { followKeys } from '../live-config/jwt-keys.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { toHashParameters } from '../live-config/password-options.ts'
 import type { TokenSecrets } from '../live-config/secret-rings.ts'
+import { addCacheMetrics } from '../observe/cache-metrics.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import { createPasswordMemory } from '../passwords/password-memory.ts'
 import { followChanges } from '../store/feed.ts'
 import type { Gateway } from './gateway.ts'
@@ -58,6 +61,7 @@ export interface OpenedParts {
   readonly operations: OperationDeps
   readonly tokenSecrets: TokenSecrets
   readonly gateway: Gateway
+  readonly metrics: Metrics
   readonly log: Log
 }
 
@@ -204,13 +208,15 @@ function createAdminSessions(
 export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
   createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
 
-function openSignIn({ liveConfig, directory, guesses }: OpenedParts): DoorSignIn {
+function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): DoorSignIn {
   const config = () => liveConfig.get().settings.values
+  const memory = createPasswordMemory(() => config().chttpd_auth.auth_cache_size)
+  addCacheMetrics(metrics, 'passwords', memory.counts)
   const signIn = createSignIn({
     findAccount: directory.findAccount,
     onPassword: directory.upgradeHash,
     hasher: liveConfig.hasher,
-    memory: createPasswordMemory(() => config().chttpd_auth.auth_cache_size),
+    memory,
     limits: guesses,
     codes: createTotpCheck(liveConfig.store, SYSTEM_CLOCK),
     newPasswordWork: () => toDecoy(config()),
@@ -226,7 +232,7 @@ function openSignIn({ liveConfig, directory, guesses }: OpenedParts): DoorSignIn
   return createDoorSignIn(recorded, namesProxies.get)
 }
 
-export function openDirectory(liveConfig: LiveConfig, log: Log): Promise<Directory> {
+export function openDirectory(liveConfig: LiveConfig, log: Log, cacheCounts = new CacheCounts()): Promise<Directory> {
   const { store, hasher, events } = liveConfig
   const config = deriveLive(liveConfig, (snapshot) => snapshot.settings.values)
   const settings = deriveLive(config, toDirectorySettings)
@@ -235,6 +241,7 @@ export function openDirectory(liveConfig: LiveConfig, log: Log): Promise<Directo
     hasher,
     administration: toAdministration(liveConfig, log),
     settings: settings.get,
+    cacheCounts,
     follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
     clock: SYSTEM_CLOCK,
     ownKey: () => liveConfig.get().ownKey,

@@ -189,6 +189,8 @@ export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[
 export const toMultiModelEndpoints = (config: Config): readonly Endpoint[] =>
   toEndpoints(config.server.endpoint, config)
 
+export const toMetricsEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.metrics.endpoint, config)
+
 export const toAdminEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.admin.endpoint, config)
 
 function toEndpoints(given: Config['server']['endpoint'], { ssl }: Config): readonly Endpoint[] {

@@ -73,6 +73,25 @@ describe('queue of jobs', () => {
     assert.equal(await queue.run(job.run), 'x')
   })
 
+  it('reports how long each job has waited, and how many were rejected', async () => {
+    let now = 0
+    const waited: number[] = []
+    const queue = createJobQueue({
+      jobs: 1,
+      queue: () => 1,
+      clock: { nowMs: () => now },
+      onWaited: (ms) => waited.push(ms),
+    })
+    const job = createJob('x', [])
+    const accepted = [queue.run(job.run), queue.run(job.run)]
+    await assert.rejects(queue.run(job.run), isOverloaded)
+    now = 250
+    job.end()
+    await Promise.all(accepted)
+    assert.deepEqual(waited, [0, 250])
+    assert.equal(queue.countRefused(), 1)
+  })
+
   it('the limit is read for each job', async () => {
     let bound = 0
     const queue = createJobQueue({ jobs: 1, queue: () => bound })

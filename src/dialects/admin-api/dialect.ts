@@ -9,13 +9,14 @@ import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
 import { ADMIN_API_ERRORS, toErrorBody } from './errors.ts'
 import { toJsonReply } from './json.ts'
+import { type MetricsDeps, metricsRoute } from './metrics.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
 import { type ProbeDeps, probeRoutes } from './probes.ts'
 import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 
-export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps {
+export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, MetricsDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
   authenticate(context: RequestContext): Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
@@ -36,6 +37,7 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
     routes: [
       ...operationRoutes(options),
       ...probeRoutes(options),
+      metricsRoute(options),
       ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : []),
     ],
     fallback: () => {

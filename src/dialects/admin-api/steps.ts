@@ -26,7 +26,10 @@ export const adminApiSteps = (deps: StepsDeps): readonly Step[] => [
   { name: 'entry', run: (context) => (isOpen(context) ? deps.requireEntry?.(context) : undefined) },
   { name: 'intent', run: (context) => (isApi(context) ? requireIntent(context) : undefined) },
   { name: 'authenticate', run: (context) => (isApi(context) ? authenticate(context, deps) : undefined) },
-  { name: 'authenticate probe', run: (context) => (isReady(context) ? authenticateProgram(context, deps) : undefined) },
+  {
+    name: 'authenticate program',
+    run: (context) => (isForPrograms(context) ? authenticateProgram(context, deps) : undefined),
+  },
   { name: 'origin', run: (context) => requireOwnOrigin(context) },
   { name: 'page token', run: (context) => requirePageToken(context, deps) },
   { name: 'administrators only', run: (context) => (isOpen(context) ? undefined : requireAdministrator(context)) },
@@ -37,9 +40,11 @@ const isApi = ({ path: { segments } }: RequestContext): boolean => segments[1] =
 const isSession = ({ path: { segments } }: RequestContext): boolean =>
   segments.length === 3 && segments[1] === 'api' && segments[2] === 'session'
 
-const isReady = ({ path: { segments } }: RequestContext): boolean => segments.length === 2 && segments[1] === 'ready'
+/** Whether the reply depends on the identity of a program. The handlers check it. */
+const isForPrograms = ({ path: { segments } }: RequestContext): boolean =>
+  segments.length === 2 && (segments[1] === 'ready' || segments[1] === 'metrics')
 
-/** The page, its files, the probes and the session path need no credential. They show no data of the directory. */
+/** The page, its files, the probes and the session path need no credential. They show no data of the directory. Metrics check the identity themselves. */
 const isOpen = (context: RequestContext): boolean => !isApi(context) || isSession(context)
 
 function requireIntent(context: RequestContext): undefined {
@@ -68,7 +73,7 @@ async function authenticate(
   return undefined
 }
 
-/** For a path that every client may read, and programs of administrators see more of. No cookie counts. */
+/** No cookie counts: a script of a page on this origin could use it. */
 async function authenticateProgram(
   context: RequestContext,
   { authenticate: byProgram }: StepsDeps,

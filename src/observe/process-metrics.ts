@@ -1,0 +1,33 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Metrics } from './metrics.ts'
+
+const RESOLUTION_MS = 20
+const NANOSECONDS = 1e9
+const NO_LABELS = Object.freeze({})
+
+/** Adds the figures of the process. Returns a function that stops measuring. */
+export function addProcessMetrics(metrics: Metrics): () => void {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  const single = (value: number) => [{ labels: NO_LABELS, value }]
+  metrics.collect('cardea_event_loop_delay_seconds', () => {
+    // the timer itself takes its resolution, which is no delay
+    const toSeconds = (nanoseconds: number) => Math.max(nanoseconds / NANOSECONDS - RESOLUTION_MS / 1000, 0)
+    const quantiles = [0.5, 0.99, 1].map((quantile) => ({
+      labels: { quantile: String(quantile) },
+      value: toSeconds(delay.count === 0 ? 0 : delay.percentile(quantile * 100)),
+    }))
+    delay.reset()
+    // from the first scrape on: a server that is not scraped needs no timer
+    delay.enable()
+    return quantiles
+  })
+  metrics.collect('process_resident_memory_bytes', () => single(process.memoryUsage.rss()))
+  metrics.collect('nodejs_heap_size_used_bytes', () => single(process.memoryUsage().heapUsed))
+  metrics.collect('process_cpu_seconds_total', () => {
+    const { user, system } = process.cpuUsage()
+    return single((user + system) / 1e6)
+  })
+  const startedAt = Date.now() / 1000 - process.uptime()
+  metrics.collect('process_start_time_seconds', () => single(startedAt))
+  return () => delay.disable()
+}

@@ -1,0 +1,36 @@
+import { METRICS, type MetricRow } from './metric-table.ts'
+import { renderTable } from './render-table.ts'
+
+/** docs/reference/metrics.md, from the table. */
+export const renderMetricsPage = (): string => `${INTRODUCTION}
+${renderTable(
+  ['Metric', 'Type', 'Meaning'],
+  Object.entries<MetricRow>(METRICS).map(([name, { type, help }]) => [`\`${name}\``, type, help]),
+)}
+## Labels and buckets
+
+${Object.entries<MetricRow>(METRICS).map(renderDetails).filter(Boolean).join('\n')}`
+
+const INTRODUCTION = `<!-- Generated from src/observe/metric-table.ts. Change that file and run: npm run generate -->
+# Metrics
+
+Cardea exposes metrics in the text format of Prometheus.
+
+| where | who may read them |
+|---|---|
+| \`/_cardea/metrics\` at both doors and at \`admin.endpoint\` | administrators, superuser tokens, and users with the role \`_metrics\`: Basic or a token, no cookie |
+| \`/metrics\` and \`/_cardea/metrics\` at \`metrics.endpoint\` | every client that can reach this listener |
+
+- No label holds a user name, an address of a client, or a path that a client chose.
+- A node counts what it did itself since it started. Prometheus adds the nodes up.
+- The metrics of this page, a dashboard and alerts for them: [Monitor](../guides/monitor.md).
+
+## Overview
+`
+
+function renderDetails([name, { labels, buckets }]: [string, MetricRow]): string {
+  const rows = Object.entries(labels).map(([label, meaning]) => [`\`${label}\``, meaning])
+  if (rows.length === 0 && !buckets) return ''
+  const table = rows.length > 0 ? `\n${renderTable(['Label', 'Meaning'], rows)}` : ''
+  return `### ${name}\n${table}${buckets ? `\nBuckets, in seconds: ${buckets.join(', ')}.\n` : ''}`
+}
