@@ -95,6 +95,17 @@ export function syncFolder(folder: string): void {
   }
 }
 
+/** A file that root creates while it manages another user's store must not stop that user's server from starting. */
+export function giveToOwner(file: number, folder: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(folder)
+  try {
+    fchownSync(file, uid, gid)
+  } catch {
+    // root without the right to change owners keeps the file
+  }
+}
+
 export interface BoundedFile {
   readonly bytes: Buffer
   readonly mode: number

@@ -57,6 +57,14 @@ export async function openServer(context: Context, options: RemoteOptions): Prom
 
 const NOT_RUNNING = 'No server is running with this configuration. Name another one with --config or --url.'
 
+/** For commands that replace the store. A server on another machine cannot be seen. */
+export async function requireStopped(context: Context): Promise<void> {
+  const { seed, requireValid } = readPlace(context)
+  requireValid()
+  if (!(await findServer(seed))) return
+  throw new ExitError(EXIT.failed, 'The server is running. Nothing was changed. Stop it first, on every node.')
+}
+
 /** Servers take a moment to open their socket, and commands to release the store. */
 const WAIT_MS = 5000
 const AGAIN_MS = 100

@@ -3,6 +3,7 @@ import { PRODUCT } from '../base/product.ts'
 import { splitFlags } from '../config/flags.ts'
 import { renderHelp } from '../config/render.ts'
 import { adminCommand } from './admin.ts'
+import { backupCommand } from './backup.ts'
 import { checkCommand } from './check.ts'
 import { configCommand } from './config.ts'
 import { type Context, ExitError } from './context.ts'
@@ -12,6 +13,7 @@ import { hashCommand } from './hash.ts'
 import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { reloadCommand } from './reload.ts'
+import { restoreCommand } from './restore.ts'
 import { secretCommand } from './secret.ts'
 import { serveCommand } from './serve.ts'
 import { isServing, type Signals } from './signals.ts'
@@ -56,6 +58,8 @@ const COMMANDS = [
   adminCommand,
   importCommand,
   exportCommand,
+  backupCommand,
+  restoreCommand,
   hashCommand,
   secretCommand,
   tokenCommand,

@@ -1,7 +1,8 @@
-import { closeSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { giveToOwner } from '../base/files.ts'
 import { isBusy, toStoreError } from './sqlite/errors.ts'
 import { findStoreFile } from './store-url.ts'
 
@@ -66,16 +67,5 @@ function createLockFile(path: string): void {
     closeSync(file)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-  }
-}
-
-/** A file that root creates while it manages another user's store must not stop that user's server from starting. */
-function giveToOwner(file: number, folder: string): void {
-  if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(folder)
-  try {
-    fchownSync(file, uid, gid)
-  } catch {
-    // root without the right to change owners keeps the file
   }
 }

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { adminCommand } from '../../src/cli/admin.ts'
+import { backupCommand } from '../../src/cli/backup.ts'
 import { configCommand } from '../../src/cli/config.ts'
 import { EXIT } from '../../src/cli/exit-codes.ts'
 import { hashCommand } from '../../src/cli/hash.ts'
+import { restoreCommand } from '../../src/cli/restore.ts'
 import { secretCommand } from '../../src/cli/secret.ts'
 import { tokenCommand } from '../../src/cli/token.ts'
 import { userCommand } from '../../src/cli/user.ts'
@@ -39,12 +41,15 @@ for (const command of COMMANDS.map((create) => create(CONTEXT))) {
   }
 }
 
-test('the page names hash, and every option of it', () => {
-  const line = PAGE.split('\n').find((text) => text.startsWith('    cardea hash [')) ?? ''
-  for (const { long } of hashCommand(CONTEXT).options) {
-    assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long ?? '')
-  }
-})
+for (const command of [hashCommand, backupCommand, restoreCommand].map((create) => create(CONTEXT))) {
+  test(`the page names ${command.name()}, and every option of it`, () => {
+    const form = new RegExp(`^ {4}cardea ${command.name()} .*\\[--.*$`, 'm')
+    const line = form.exec(PAGE)?.[0] ?? ''
+    for (const { long } of command.options) {
+      assert.ok((COMMON.has(long ?? '') ? PAGE : line).includes(long ?? '-'), long ?? '')
+    }
+  })
+}
 
 test('the page names every exit code', () => {
   for (const code of [0, ...Object.values(EXIT)]) assert.match(PAGE, new RegExp(`^\\| ${code} \\| `, 'm'))

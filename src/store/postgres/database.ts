@@ -79,9 +79,7 @@ const MIGRATION_LOCK = 0x43617264
 export async function migratePostgres(client: Client, known: readonly Migration[], log: Log): Promise<void> {
   await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE')
   try {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
-    const pending = pendingMigrations(await findApplied(client), known)
-    for (const migration of pending) await applyMigration(client, migration)
+    const pending = await applyPending(client, known)
     await client.query('COMMIT')
     for (const { number, name } of pending) log.info('store migrated', { number, name })
   } catch (error) {
@@ -89,6 +87,14 @@ export async function migratePostgres(client: Client, known: readonly Migration[
     await client.query('ROLLBACK').catch(() => {})
     throw error
   }
+}
+
+/** Migrates within the caller's transaction. Returns what was applied. */
+export async function applyPending(client: Client, known: readonly Migration[]): Promise<readonly Migration[]> {
+  await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+  const pending = pendingMigrations(await findApplied(client), known)
+  for (const migration of pending) await applyMigration(client, migration)
+  return pending
 }
 
 async function findApplied(client: Client): Promise<number> {

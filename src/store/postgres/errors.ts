@@ -1,5 +1,6 @@
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../base/errors.ts'
+import { BackupError } from '../backup/backup-error.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 
 /** Rolled back because of another transaction: serialisation failure, deadlock. */
@@ -32,6 +33,7 @@ export function isDisconnected(error: unknown): boolean {
 const isOwnError = (error: unknown): boolean =>
   error instanceof Refusal ||
   error instanceof IncompatibleStoreError ||
+  error instanceof BackupError ||
   error instanceof TypeError ||
   error instanceof RangeError
 

@@ -1,0 +1,68 @@
+// What `cardea backup` and `cardea restore` print.
+import { Refusal } from '../base/errors.ts'
+import { reasonOf } from '../live-config/start-error.ts'
+import { BackupError } from '../store/backup/backup-error.ts'
+import { countRows } from '../store/backup/content.ts'
+import type { BackupSummary } from '../store/backup/format.ts'
+import { IncompatibleStoreError } from '../store/engine.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { toPrintable } from './table.ts'
+import { createProgress, type Progress, renderCount } from './transfer/progress.ts'
+
+export interface BackupReport {
+  readonly onProgress: (state: { readonly done: number; readonly total: number }) => void
+  /** `verb`: Saved, Restored or Checked. */
+  end(verb: string, file: string, summary: BackupSummary): void
+}
+
+export function createBackupReport(context: Context, what: string, isJson: boolean): BackupReport {
+  const progress: Progress = createProgress({ what, screen: process.stderr, nowMs: () => performance.now() })
+  return {
+    onProgress: ({ done, total }) => progress.update({ done, total, records: done }),
+    end(verb, file, summary) {
+      progress.clear()
+      context.print(isJson ? JSON.stringify(toJson(file, summary), undefined, 2) : renderSummary(verb, file, summary))
+    },
+  }
+}
+
+const toJson = (file: string, { header, schema, tables, sha256 }: BackupSummary) => ({
+  file,
+  createdAt: header.createdAt,
+  cardea: header.cardea,
+  schema,
+  records: Object.fromEntries(tables.map(({ name, rows }) => [toLabel(name), rows])),
+  sha256,
+})
+
+const toLabel = (table: string): string => table.replace(/^cardea_/, '')
+
+function renderSummary(verb: string, file: string, { header, schema, tables, sha256 }: BackupSummary): string {
+  const filled = tables.filter(({ rows }) => rows > 0)
+  const counts = filled.map(({ name, rows }) => `${toLabel(name).replaceAll('_', ' ')} ${renderCount(rows)}`)
+  return [
+    `${verb} ${renderCount(countRows(tables))} records: ${counts.join(', ')}.`,
+    `file     ${toPrintable(file)}`,
+    `created  ${toPrintable(header.createdAt)} by Cardea ${toPrintable(header.cardea)}, schema ${schema}`,
+    `sha256   ${toPrintable(sha256)}`,
+  ].join('\n')
+}
+
+/** Runs the work of a command. An expected failure ends it with a sentence, or with JSON if asked for. */
+export async function withBackupErrors(isJson: boolean, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const expected = findExpected(error)
+    if (!expected) throw error
+    const reason = expected.message
+    throw new ExitError(expected.exitCode, isJson ? JSON.stringify({ error: 'failed', reason }) : reason)
+  }
+}
+
+function findExpected(error: unknown): ExitError | undefined {
+  if (error instanceof ExitError) return error
+  const isExpected = error instanceof BackupError || error instanceof IncompatibleStoreError || error instanceof Refusal
+  return isExpected ? new ExitError(EXIT.failed, toPrintable(reasonOf(error))) : undefined
+}

@@ -1,0 +1,34 @@
+import { resolve } from 'node:path'
+import { openSnapshot } from '../store/backup/engines.ts'
+import { writeBackup } from '../store/backup/write-backup.ts'
+import { findStoreFile } from '../store/store-url.ts'
+import { createBackupReport, withBackupErrors } from './backup-report.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { loadSettingsOf } from './own-settings.ts'
+
+export interface BackupOptions {
+  readonly json?: boolean
+}
+
+export function runBackup(context: Context, file: string, { json = false }: BackupOptions): Promise<void> {
+  return withBackupErrors(json, async () => {
+    const { url } = loadSettingsOf(context).values.store
+    const path = resolve(context.cwd, file)
+    requireOtherFile(path, url)
+    const report = createBackupReport(context, 'saving', json)
+    const snapshot = await openSnapshot(url)
+    try {
+      const summary = await writeBackup(snapshot, path, { nowMs: Date.now(), onProgress: report.onProgress })
+      report.end('Saved', file, summary)
+    } finally {
+      await snapshot.close()
+    }
+  })
+}
+
+/** The backup would take the place of the store. */
+function requireOtherFile(path: string, url: string): void {
+  if (findStoreFile(`sqlite:${path}`) !== findStoreFile(url)) return
+  throw new ExitError(EXIT.usage, `${path} is the store itself. Name another file for the backup.`)
+}

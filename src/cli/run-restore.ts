@@ -1,0 +1,36 @@
+import { resolve } from 'node:path'
+import { exitCodeOf, renderProblem } from '../config/problems.ts'
+import { checkStoreFolder } from '../live-config/load.ts'
+import { createLog } from '../observe/log.ts'
+import { checkRestorable, restoreBackup } from '../store/backup/restore-backup.ts'
+import { createBackupReport, withBackupErrors } from './backup-report.ts'
+import { requireStopped } from './client.ts'
+import { type Context, ExitError } from './context.ts'
+import { loadSettingsOf } from './own-settings.ts'
+
+export interface RestoreCommandOptions {
+  readonly replace?: boolean
+  readonly check?: boolean
+  readonly json?: boolean
+}
+
+export function runRestore(context: Context, file: string, options: RestoreCommandOptions): Promise<void> {
+  const { check = false, replace = false, json = false } = options
+  const path = resolve(context.cwd, file)
+  const report = createBackupReport(context, 'restoring', json)
+  return withBackupErrors(json, async () => {
+    if (check) return report.end('Checked', file, await checkRestorable(path))
+    const url = requireStore(context)
+    await requireStopped(context)
+    const log = createLog({ level: 'error', format: 'auto' })
+    const summary = await restoreBackup(path, { url, mayReplace: replace, log, onProgress: report.onProgress })
+    report.end('Restored', file, summary)
+  })
+}
+
+function requireStore(context: Context): string {
+  const settings = loadSettingsOf(context)
+  const problems = checkStoreFolder(settings)
+  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  return settings.values.store.url
+}

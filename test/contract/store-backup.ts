@@ -1,0 +1,249 @@
+/** What a backup of one engine, restored into the same or another one, must do. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import type { Store } from '../../src/directory/store-port.ts'
+import { reviseUser } from '../../src/directory/user.ts'
+import { openSnapshot } from '../../src/store/backup/engines.ts'
+import type { BackupSummary } from '../../src/store/backup/format.ts'
+import { type RestoreOptions, restoreBackup } from '../../src/store/backup/restore-backup.ts'
+import { writeBackup } from '../../src/store/backup/write-backup.ts'
+import { openStore } from '../../src/store/create-store.ts'
+import { MIGRATIONS } from '../../src/store/migrations.ts'
+import type { StorePlace } from './store.ts'
+import { create, createIn, deleteIn, newUser } from './store-values.ts'
+
+export type CreatePlace = () => Promise<StorePlace>
+
+interface BackupScene {
+  readonly from: StorePlace
+  readonly to: StorePlace
+  readonly file: string
+}
+
+const NOW = 1_800_000_000
+
+/** Something in every table, with values that engines and formats tend to change. */
+export async function fillStore(store: Store): Promise<void> {
+  const odd = newUser('ünï ☃ 𝒳')
+  const members = [['text', 'U+0000 \0, "quotes" \\ and\nlines'] as const, ['list', [1.5, null, {}]] as const]
+  const document = { ...odd.document, members }
+  await store.writeUser({ expected: 'absent', record: reviseUser(odd, { ...odd, document }) })
+  for (const name of ['Zoe', 'ada', 'deleted']) await createIn(store, name)
+  await deleteIn(store, 'deleted')
+  await store.endSession({ id: 'ended', name: 'ada', expiresAt: NOW })
+  const times = { createdAt: NOW, seenAt: NOW, expiresAt: NOW + 600 }
+  const client = { door: 'document', peer: '192.0.2.1', userAgent: 'curl' }
+  await store.putSessionRecords([
+    { id: 's1', name: 'ada', generation: 1, ...times, ...client },
+    { id: 's2', name: 'Zoe', generation: undefined, ...times, ...client },
+  ])
+  await store.putTokenUses([{ mark: 'm', name: 'ada', usedAt: NOW }])
+  await store.useCodeStep('ada', 42)
+  await store.putSignIns([{ name: 'ada', at: NOW, peer: '192.0.2.1' }])
+  await store.addFailures({ node: 'n', atMs: 5, expiresAt: NOW, failures: [{ counter: 'peer', key: 'k', count: 1 }] })
+  await store.setSetting({ section: 'log', key: 'level', text: 'debug', nowSeconds: NOW })
+  await store.setSetting({ section: 'admins', key: 'root', text: '-pbkdf2-a,b,1', nowSeconds: NOW })
+  await store.unsetSetting({ section: 'admins', key: 'gone', nowSeconds: NOW })
+}
+
+const FILLED =
+  'ended_sessions failure_state failures sessions settings sign_ins state token_uses used_codes users'.split(' ')
+
+export async function withStore<T>({ url }: StorePlace, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStore(url, { log: SILENT_LOG })
+  return work(store).finally(() => store.close())
+}
+
+export async function save({ url }: StorePlace, file: string): Promise<BackupSummary> {
+  const snapshot = await openSnapshot(url)
+  return writeBackup(snapshot, file, { nowMs: NOW * 1000 }).finally(() => snapshot.close())
+}
+
+export const restore = ({ url }: StorePlace, file: string, more: Partial<RestoreOptions> = {}) =>
+  restoreBackup(file, { url, mayReplace: false, log: SILENT_LOG, ...more })
+
+/** Writes the file again with other lines. */
+function rewrite(file: string, change: (lines: string[]) => readonly string[]): void {
+  const lines = gunzipSync(readFileSync(file)).toString().split('\n')
+  writeFileSync(file, gzipSync(change(lines).join('\n')))
+}
+
+const truncate = (file: string): void => {
+  const bytes = readFileSync(file)
+  writeFileSync(file, bytes.subarray(0, bytes.length - 20))
+}
+
+const flipByte = (file: string): void => {
+  const bytes = readFileSync(file)
+  bytes[Math.floor(bytes.length / 2)] = 255 - (bytes[Math.floor(bytes.length / 2)] ?? 0)
+  writeFileSync(file, bytes)
+}
+
+type Damage = readonly [what: string, damage: (file: string) => void, message: RegExp]
+
+const NEXT_SCHEMA = MIGRATIONS.length + 1
+
+const DAMAGES: readonly Damage[] = [
+  ['is truncated', truncate, /^The backup is damaged: it ends early\. Nothing was changed\. Use another copy/],
+  ['has a changed byte', flipByte, /^The backup is damaged: .*Nothing was changed/],
+  [
+    'has a changed value',
+    (file) => rewrite(file, (lines) => lines.map((line) => line.replace('"ada"', '"eve"'))),
+    /does not match its SHA-256/,
+  ],
+  ['lacks a row', (file) => rewrite(file, (lines) => lines.toSpliced(3, 1)), /^The backup is damaged/],
+  ['lacks its last line', (file) => rewrite(file, (lines) => lines.toSpliced(-2, 1)), /it ends early/],
+  ['has more lines', (file) => rewrite(file, (lines) => [...lines.slice(0, -1), '[]', '']), /follows its last line/],
+  [
+    'names another table',
+    (file) => rewrite(file, (lines) => lines.map((line) => line.replace('cardea_users', 'other_users'))),
+    /does not match its SHA-256/,
+  ],
+  [
+    'has a newer format',
+    (file) => rewrite(file, (lines) => lines.map((line) => line.replace('"version":1', '"version":2'))),
+    /format 2, which this Cardea does not know\. Restore it with Cardea/,
+  ],
+  ['is no backup', (file) => writeFileSync(file, '{"docs":[]}\n'), /^The file is not a backup of Cardea/],
+  ['is another gzip file', (file) => writeFileSync(file, gzipSync('hello\n')), /^The file is not a backup of Cardea/],
+  ['is empty', (file) => writeFileSync(file, ''), /The backup is damaged: it ends early|not a backup/],
+]
+
+type BackupTest = (scene: BackupScene) => Promise<void>
+
+const TESTS: Readonly<Record<string, BackupTest>> = {
+  async 'copies everything, and the copy has the same SHA-256'({ from, to, file }) {
+    await withStore(from, fillStore)
+    const saved = await save(from, file)
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    const filled = saved.tables.filter(({ rows }) => rows > 0).map(({ name }) => name.replace('cardea_', ''))
+    for (const name of FILLED) assert.ok(filled.includes(name), name)
+    assert.deepEqual(await restore(to, file), saved)
+    assert.equal((await save(to, `${file}.second`)).sha256, saved.sha256)
+  },
+
+  async 'the copy is in use as the original would be'({ from, to, file }) {
+    await withStore(from, fillStore)
+    await save(from, file)
+    await restore(to, file)
+    const find = (store: Store) => store.findUser('ünï ☃ 𝒳')
+    const original = await withStore(from, find)
+    await withStore(to, async (store) => {
+      assert.deepEqual(await find(store), original)
+      assert.equal(await store.countUsers(), 3)
+      assert.equal((await store.findUser('deleted'))?.record.kind, 'tombstone')
+      assert.equal(await store.useCodeStep('ada', 42), false)
+      const before = await store.sequence()
+      assert.equal(await createIn(store, 'new'), before + 1)
+    })
+  },
+
+  async 'is of one moment: later writes are not in it'({ from, to, file }) {
+    await withStore(from, async (store) => {
+      await createIn(store, 'before')
+      const snapshot = await openSnapshot(from.url)
+      await createIn(store, 'after')
+      await writeBackup(snapshot, file, { nowMs: 0 })
+      await snapshot.close()
+      assert.equal(await store.countUsers(), 2)
+    })
+    await restore(to, file)
+    assert.equal(await withStore(to, (store) => store.countUsers()), 1)
+  },
+
+  async 'copies many pages'({ from, to, file }) {
+    await withStore(from, async (store) => {
+      for (let page = 0; page < 6; page += 1)
+        await store.importUsers(Array.from({ length: 200 }, (_, index) => create(`user-${page}-${index}`)))
+    })
+    const seen: number[] = []
+    await save(from, file)
+    await restore(to, file, { onProgress: ({ done }) => seen.push(done) })
+    assert.equal(await withStore(to, (store) => store.countUsers()), 1200)
+    assert.ok(seen.length >= 3 && seen.at(-1) === 1202, String(seen))
+  },
+
+  async 'a store that is not empty is replaced only if allowed'({ from, to, file }) {
+    await withStore(from, fillStore)
+    await save(from, file)
+    await withStore(to, (store) => createIn(store, 'existing'))
+    await assert.rejects(restore(to, file), { name: 'BackupError', message: /not empty.*--replace/s })
+    assert.ok(await withStore(to, (store) => store.findUser('existing')))
+    await restore(to, file, { mayReplace: true })
+    assert.equal(await withStore(to, (store) => store.findUser('existing')), undefined)
+    assert.equal(await withStore(to, (store) => store.countUsers()), 3)
+  },
+
+  async 'a store that only was opened is empty'({ from, to, file }) {
+    await withStore(from, fillStore)
+    await save(from, file)
+    await withStore(to, async () => {})
+    await restore(to, file)
+    assert.equal(await withStore(to, (store) => store.countUsers()), 3)
+  },
+
+  async 'a schema of a newer version is refused, in a store and in a file'({ from, to, file }) {
+    await withStore(from, fillStore)
+    await from.execute(`INSERT INTO cardea_migrations (number, name) VALUES (${NEXT_SCHEMA}, 'next')`)
+    await assert.rejects(save(from, file), { name: 'BackupError', message: /Make the backup with the newer version/ })
+    const schema = MIGRATIONS.length
+    await from.execute(`DELETE FROM cardea_migrations WHERE number > ${schema}`)
+    await save(from, file)
+    const newer = { tables: [], schema: NEXT_SCHEMA }
+    await assert.rejects(restore(to, withSchema(file, newer), { mayReplace: true }), {
+      message: new RegExp(`schema ${NEXT_SCHEMA}, .*knows schema ${schema}\\. Nothing was changed\\. Restore it with`),
+    })
+  },
+
+  async 'a file whose tables are not those of its schema is refused'({ from, to, file }) {
+    await withStore(from, fillStore)
+    await save(from, file)
+    const other = { tables: [{ name: 'cardea_users; DROP TABLE x', columns: ['name'], rows: 0 }], schema: 1 }
+    await assert.rejects(restore(to, withSchema(file, other)), { message: /its tables are not those of its schema/ })
+    await restore(to, file)
+  },
+}
+
+/** A complete file with another second line and no rows. */
+function withSchema(file: string, content: object): string {
+  const [header = ''] = gunzipSync(readFileSync(file)).toString().split('\n')
+  const second = `${JSON.stringify(content)}\n`
+  const sha256 = createHash('sha256').update(second).digest('hex')
+  const path = `${file}.other`
+  writeFileSync(path, gzipSync(`${header}\n${second}${JSON.stringify({ sha256 })}\n`))
+  return path
+}
+
+export function describeBackup(direction: string, createFrom: CreatePlace, createTo: CreatePlace): void {
+  const inScene = (test: BackupTest) => async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cardea-backup-'))
+    const [from, to] = [await createFrom(), await createTo()]
+    await test({ from, to, file: join(folder, 'backup.gz') }).finally(async () => {
+      await from.remove()
+      await to.remove()
+      rmSync(folder, { recursive: true, force: true })
+    })
+  }
+  describe(`backup and restore: ${direction}`, () => {
+    for (const [behaviour, test] of Object.entries(TESTS)) it(behaviour, inScene(test))
+    for (const [what, damage, message] of DAMAGES)
+      it(`a file that ${what} changes nothing`, inScene(refuse(damage, message)))
+  })
+}
+
+const refuse =
+  (damage: Damage[1], message: RegExp): BackupTest =>
+  async ({ from, to, file }) => {
+    await withStore(from, fillStore)
+    await withStore(to, (store) => createIn(store, 'existing'))
+    await save(from, file)
+    damage(file)
+    await assert.rejects(restore(to, file, { mayReplace: true }), { name: 'BackupError', message })
+    assert.ok(await withStore(to, (store) => store.findUser('existing')))
+  }

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { connectPostgres } from '../../store/postgres-server.ts'
+import { type Managed, makeManaged } from '../../support/managed.ts'
+import { signsIn, stop } from '../../support/process.ts'
+import type { Scope } from '../../support/scope.ts'
+
+const postgres = await connectPostgres()
+after(() => postgres.stop())
+
+const toConfig = (url: string) => `[store]
+url = ${url}
+[chttpd]
+port = 0
+[server]
+endpoint = none
+[chttpd_auth]
+iterations = 1
+secret = a-secret-of-cookies
+[admins]
+admin = pw
+`
+
+type Make = (scope: Scope) => Promise<Managed>
+
+const makeSqlite: Make = async (scope) => makeManaged(scope, toConfig('sqlite:cardea.db'))
+const makePostgres: Make = async (scope) => makeManaged(scope, toConfig(await postgres.createPlace()))
+
+const DIRECTIONS: readonly [direction: string, from: Make, to: Make][] = [
+  ['SQLite to PostgreSQL', makeSqlite, makePostgres],
+  ['PostgreSQL to SQLite', makePostgres, makeSqlite],
+]
+
+async function signIn(door: string, name: string): Promise<string> {
+  const body = JSON.stringify({ name, password: 'pw' })
+  const response = await fetch(`${door}/_session`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body,
+  })
+  return response.headers.get('set-cookie')?.split(';')[0] ?? assert.fail('no cookie')
+}
+
+async function findName(door: string, cookie: string, method = 'GET'): Promise<string | null> {
+  const response = await fetch(`${door}/_session`, { method, headers: { Cookie: cookie } })
+  const { userCtx } = (await response.json()) as { userCtx?: { name: string } }
+  return userCtx?.name ?? null
+}
+
+for (const [direction, makeFrom, makeTo] of DIRECTIONS) {
+  it(`a running server is saved and restored elsewhere: ${direction}`, async (t) => {
+    const [from, to] = [await makeFrom(t), await makeTo(t)]
+    await from.cardea(['user', 'add', 'ann', '--password-stdin'], 'pw')
+    await from.cardea(['admin', 'add', 'root', '--password-stdin'], 'pw')
+    const server = await from.serve()
+    await from.cardea(['config', 'set', 'chttpd_auth.timeout', '1234'])
+    const [live, ended] = [await signIn(server.document, 'ann'), await signIn(server.document, 'ann')]
+    await findName(server.document, ended, 'DELETE')
+    const saved = await from.cardea(['backup', 'saved.gz', '--json'])
+    assert.equal(saved.code, 0, saved.stderr)
+    await stop(server)
+
+    copyFileSync(join(from.folder, 'saved.gz'), join(to.folder, 'saved.gz'))
+    const restored = await to.cardea(['restore', 'saved.gz', '--json'])
+    assert.equal(restored.code, 0, restored.stderr)
+    assert.deepEqual(JSON.parse(restored.stdout), JSON.parse(saved.stdout))
+    assert.match((await to.cardea(['config', 'get', 'chttpd_auth.timeout'])).stdout, /^1234\b/)
+    const again = await to.serve()
+    assert.ok(await signsIn(again.document, ['ann', 'pw']))
+    assert.ok(await signsIn(again.document, ['root', 'pw']))
+    assert.deepEqual([await findName(again.document, live), await findName(again.document, ended)], ['ann', null])
+    await stop(again)
+  })
+}
+
+/** A folder with one user, and a backup of it without that user. */
+async function makeSaved(scope: Scope, make: Make): Promise<Managed> {
+  const managed = await make(scope)
+  await managed.cardea(['user', 'add', 'bob', '--no-password'])
+  assert.equal((await managed.cardea(['backup', 'saved.gz'])).code, 0)
+  await managed.cardea(['user', 'add', 'ann', '--no-password'])
+  return managed
+}
+
+describe('cardea backup', () => {
+  it('prints what was saved, to a file for its owner alone', async (t) => {
+    const managed = await makeSaved(t, makeSqlite)
+    const { stdout, stderr, code } = await managed.cardea(['backup', 'saved.gz'])
+    assert.equal(code, 0, stderr)
+    assert.match(
+      stdout,
+      /^Saved \d+ records: .*users 2\.\nfile {5}saved\.gz\ncreated {2}\S+ by Cardea \S+, schema \d+\n/,
+    )
+    assert.match(stdout, /^sha256 {3}[0-9a-f]{64}$/m)
+    assert.equal(statSync(join(managed.folder, 'saved.gz')).mode & 0o777, 0o600)
+  })
+
+  it('refuses to replace the store itself', async (t) => {
+    const managed = await makeSaved(t, makeSqlite)
+    const { code, stderr } = await managed.cardea(['backup', 'cardea.db'])
+    assert.deepEqual([code, /is the store itself/.test(stderr)], [2, true])
+    assert.match((await managed.cardea(['user', 'list'])).stdout, /^ann/m)
+  })
+
+  it('of a store that does not exist fails and says where it looked', async (t) => {
+    const { code, stderr } = await (await makeSqlite(t)).cardea(['backup', 'saved.gz', '--json'])
+    assert.equal(code, 1)
+    assert.match(JSON.parse(stderr).reason, /^There is no store at .*cardea\.db\. Name the configuration/)
+  })
+})
+
+const MAKES: readonly [engine: string, make: Make][] = [
+  ['SQLite', makeSqlite],
+  ['PostgreSQL', makePostgres],
+]
+
+describe('cardea restore', () => {
+  for (const [engine, make] of MAKES) {
+    it(`replaces a store only when told to and while no server runs: ${engine}`, async (t) => {
+      const managed = await makeSaved(t, make)
+      const kept = await managed.cardea(['restore', 'saved.gz'])
+      assert.deepEqual([kept.code, /not empty.*--replace/.test(kept.stderr)], [1, true], kept.stderr)
+      const server = await managed.serve()
+      const running = await managed.cardea(['restore', 'saved.gz', '--replace'])
+      assert.deepEqual([running.code, /server is running/.test(running.stderr)], [1, true], running.stderr)
+      assert.match((await managed.cardea(['user', 'list'])).stdout, /^ann/m)
+      await stop(server)
+      const restored = await managed.cardea(['restore', 'saved.gz', '--replace'])
+      assert.match(restored.stdout, /^Restored \d+ records: .*users 1\.$/m, restored.stderr)
+      assert.doesNotMatch((await managed.cardea(['user', 'list'])).stdout, /^ann/m)
+    })
+  }
+
+  it('--check reads the file and needs no store', async (t) => {
+    const { folder } = await makeSaved(t, makeSqlite)
+    const other = makeManaged(t, toConfig('sqlite:cardea.db'))
+    const file = join(folder, 'saved.gz')
+    assert.match((await other.cardea(['restore', '--check', file])).stdout, /^Checked \d+ records: .*users 1\.$/m)
+    const before = readFileSync(file)
+    truncateSync(file, before.length - 30)
+    const { code, stderr } = await other.cardea(['restore', '--check', file])
+    assert.deepEqual([code, /^The backup is damaged: it ends early/.test(stderr)], [1, true], stderr)
+    assert.match((await other.cardea(['user', 'list', '--json'])).stdout, /^\[\]$/m)
+  })
+
+  it('of a missing or foreign file says so', async (t) => {
+    const managed = await makeSqlite(t)
+    const missing = await managed.cardea(['restore', 'missing.gz'])
+    assert.match(missing.stderr, /^The backup cannot be read: ENOENT/)
+    writeFileSync(join(managed.folder, 'users.json'), '{}\n')
+    const foreign = await managed.cardea(['restore', 'users.json'])
+    assert.deepEqual([foreign.code, /is not a backup of Cardea/.test(foreign.stderr)], [1, true])
+  })
+})
