@@ -154,7 +154,7 @@ export const METRICS = {
   cardea_event_loop_delay_seconds: {
     type: 'gauge',
     help: 'Delay of the event loop since the last scrape.',
-    labels: { quantile: '`0.5`, `0.99` or `1`.' },
+    labels: { percentile: '`50`, `99` or `100`.' },
   },
   process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory.', labels: {} },
   nodejs_heap_size_used_bytes: { type: 'gauge', help: 'Used heap of JavaScript.', labels: {} },

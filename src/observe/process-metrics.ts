@@ -12,14 +12,14 @@ export function addProcessMetrics(metrics: Metrics): () => void {
   metrics.collect('cardea_event_loop_delay_seconds', () => {
     // the timer itself takes its resolution, which is no delay
     const toSeconds = (nanoseconds: number) => Math.max(nanoseconds / NANOSECONDS - RESOLUTION_MS / 1000, 0)
-    const quantiles = [0.5, 0.99, 1].map((quantile) => ({
-      labels: { quantile: String(quantile) },
-      value: toSeconds(delay.count === 0 ? 0 : delay.percentile(quantile * 100)),
+    const samples = [50, 99, 100].map((percentile) => ({
+      labels: { percentile: String(percentile) },
+      value: toSeconds(delay.count === 0 ? 0 : delay.percentile(percentile)),
     }))
     delay.reset()
     // from the first scrape on: a server that is not scraped needs no timer
     delay.enable()
-    return quantiles
+    return samples
   })
   metrics.collect('process_resident_memory_bytes', () => single(process.memoryUsage.rss()))
   metrics.collect('nodejs_heap_size_used_bytes', () => single(process.memoryUsage().heapUsed))

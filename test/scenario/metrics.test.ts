@@ -1,5 +1,6 @@
 // The metrics at the doors and at metrics.endpoint.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { after, before, describe, test } from 'node:test'
 import { type Cardea, createTestCardea } from '../../src/index.ts'
 import { METRICS } from '../../src/observe/metric-table.ts'
@@ -63,6 +64,14 @@ describe('who may read the metrics', () => {
     const headers = { Cookie: (session.headers['set-cookie']?.[0] ?? '').split(';')[0] ?? '' }
     assert.equal((await send(doors[0] ?? '', { path: PATH, headers })).status, 401)
   })
+})
+
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0
+
+test('promtool accepts the metrics', { skip: !hasPromtool && 'promtool is not installed' }, async (t) => {
+  const { document } = await startServer(t)
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: await scrape(document) })
+  assert.equal(status, 0, `${stdout}${stderr}`)
 })
 
 describe('metrics.endpoint', () => {
