@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
 /** A sleep that another part of the program can cut short. */
 export interface WakeableSleep {
   /** From here on, a call of `wake` also cuts the next sleep short, so that a wake during work is not lost. */
@@ -26,4 +28,12 @@ export function createWakeableSleep(): WakeableSleep {
       endSleep()
     },
   }
+}
+
+/** Waits until all of it is done or has failed, but not longer than `maxMs`. */
+export async function waitAtMost(work: Iterable<Promise<unknown>>, maxMs: number): Promise<void> {
+  const done = new AbortController()
+  const late = pause(maxMs, undefined, { signal: done.signal }).catch(() => {})
+  await Promise.race([Promise.allSettled(work), late])
+  done.abort()
 }

@@ -3,6 +3,12 @@ import { splitName } from '../config/options.ts'
 import type { Problem } from '../config/problems.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
+import {
+  toAdminEndpoints,
+  toDocumentEndpoints,
+  toMetricsEndpoints,
+  toMultiModelEndpoints,
+} from '../live-config/endpoints.ts'
 import { checkKeySetFiles } from '../live-config/key-sets.ts'
 import { loadTokenSecrets, loadUpstreamSecrets } from '../live-config/secret-rings.ts'
 import { loadServiceKey } from '../live-config/service-key.ts'
@@ -15,7 +21,6 @@ import {
   type Use,
 } from '../live-config/shared-secrets.ts'
 import { StartError } from '../live-config/start-error.ts'
-import { toAdminEndpoints, toDocumentEndpoints, toMetricsEndpoints, toMultiModelEndpoints } from '../wiring/settings.ts'
 
 /** Loads a file as a start does. The first of the options that is set is reported as the place of a problem. */
 interface Trial {

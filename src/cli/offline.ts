@@ -10,7 +10,7 @@ import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-co
 import { StartError } from '../live-config/start-error.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { createOperationDeps } from '../wiring/admin-door.ts'
-import { openDirectory, openLimits } from '../wiring/parts.ts'
+import { openDirectory, openLimits } from '../wiring/opened-parts.ts'
 import { registerNamedSecrets } from './check-referenced-files.ts'
 
 /** The result of an operation, as a server would return it. */
@@ -43,7 +43,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
   const deps = createOperationDeps({
     liveConfig,
     directory,
-    readiness: { list: () => [] },
+    gateway: { readiness: { list: () => [] } },
     limits: limits.accounts,
     listening: createLive([]),
   })

@@ -1,7 +1,7 @@
 // Creates and inspects tokens of the multi-model door with its secret, without a server.
 import { readUtf8 } from '../base/encoding.ts'
 import { isJsonObject, readJson } from '../base/json.ts'
-import type { Config } from '../config/options.ts'
+import { type Config, toWireNames } from '../config/options.ts'
 import { type MultiModelFlaw, readMultiModelClaims } from '../keys/multi-model-claims.ts'
 import { type KeyRing, signWithRing, verifyWithRing } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
@@ -19,7 +19,7 @@ export interface NewToken {
   readonly nowSeconds: number
 }
 
-const toIssuer = (config: Config): string => config['multi-model'].name.toLowerCase()
+const toIssuer = (config: Config): string => toWireNames(config).issuer
 
 async function loadRing(config: Config): Promise<KeyRing> {
   const load = await loadSecretRing(toSecretSource(config))

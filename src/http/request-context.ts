@@ -166,6 +166,8 @@ export type Handler = (context: RequestContext, params: Params) => PendingReply
 /** One check of a request; a dialect has a list of them. A step ends the request with a reply, or throws a Refusal. */
 export interface Step {
   readonly name: string
+  /** It checks what the identity may do. It runs again for open streams after rights or the configuration changed. */
+  readonly checksRights?: true
   run(context: RequestContext): Reply | undefined | Promise<Reply | undefined>
 }
 

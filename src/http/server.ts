@@ -161,3 +161,17 @@ function close(server: Server, door: Door, graceMs: number): Promise<void> {
     server.closeIdleConnections()
   })
 }
+
+/** Why `listen` failed, for the operator: "cannot listen on ADDRESS: REASON". */
+export function describeListenError(error: NodeJS.ErrnoException, endpoint: Endpoint): string {
+  const address = endpoint.kind === 'unix' ? endpoint.path : `${endpoint.host}:${endpoint.port}`
+  return `cannot listen on ${address}: ${LISTEN_FAILURES.get(error.code ?? '') ?? error.message}`
+}
+
+const LISTEN_FAILURES = new Map([
+  ['EEXIST', 'a file with this name exists and is not a socket; it was not changed'],
+  ['EADDRINUSE', 'the address is in use, perhaps by another Cardea'],
+  ['EACCES', 'permission denied'],
+  ['EADDRNOTAVAIL', 'this machine does not have that address'],
+  ['ENOTFOUND', 'the host name has no address'],
+])

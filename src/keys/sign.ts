@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject, sign } from 'node:crypto'
 import { toBase64Url } from '../base/encoding.ts'
-import type { EcKey, HmacKey } from './key.ts'
+import { createHmacKey, type EcKey, type HmacKey } from './key.ts'
 import type { Claims } from './verify.ts'
 
 /** A key that signs, with its half that verifies. */
@@ -51,4 +51,12 @@ export function signToken(header: NewHeader, claims: Claims, key: SigningKey): s
   const head = toBase64Url(JSON.stringify({ alg: key.alg, ...header }))
   const signed = `${head}.${toBase64Url(JSON.stringify(claims))}`
   return `${signed}.${toBase64Url(key.sign(Buffer.from(signed, 'latin1')))}`
+}
+
+/** Signs with HS256. `undefined`: the secret cannot be used as a key. */
+export function createHmacSigner(secret: string): Signer | undefined {
+  const key = createHmacKey(Buffer.from(secret), { alg: 'HS256' })
+  if (key.kind === 'problem') return undefined
+  const signing = toHmacSigningKey(key)
+  return { version: key.version, sign: (claims) => signToken({ typ: 'JWT' }, claims, signing) }
 }

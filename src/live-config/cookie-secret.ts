@@ -5,8 +5,9 @@ import {
   type CookieTimeouts,
   createCookieSecrets,
   createCookieTimeouts,
+  toGraceSeconds,
 } from '../auth/session/secrets.ts'
-import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { LiveConfig } from './live-config.ts'
 import { USES } from './shared-secrets.ts'
 
@@ -24,6 +25,29 @@ export function followCookieTimeout(liveConfig: LiveConfig, timeoutSeconds: () =
   const timeouts = createCookieTimeouts(timeoutSeconds(), SYSTEM_CLOCK)
   liveConfig.onChange(() => timeouts.replace(timeoutSeconds()))
   return timeouts
+}
+
+/** Tells when cookies signed with a replaced secret stop verifying: streams opened with them end then. */
+export function followRetirement(liveConfig: LiveConfig): { isDue(): boolean } {
+  const values = () => liveConfig.get().settings.values.chttpd_auth
+  let { secret } = values()
+  let ends: number[] = []
+  liveConfig.onChange(() => {
+    if (values().secret === secret) return
+    secret = values().secret
+    // one second more: a verification may have read the clock slightly later
+    ends.push(nowSeconds(SYSTEM_CLOCK) + toGraceSeconds(values().timeout) + 1)
+  })
+  return {
+    isDue() {
+      if (ends.length === 0) return false
+      const now = nowSeconds(SYSTEM_CLOCK)
+      const later = ends.filter((end) => end > now)
+      const isDue = later.length < ends.length
+      ends = later
+      return isDue
+    },
+  }
 }
 
 /** Used where the environment or a flag sets an empty secret: then cookies are valid as long as this process runs. */

@@ -1,6 +1,6 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
-import { toShownText } from '../config/describe.ts'
+import { describeSettings, toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
@@ -18,6 +18,13 @@ export interface ChangeOptions {
   readonly isStrict?: boolean
 }
 
+/** An option and its new value, as the client wrote it. */
+export interface SetEntry {
+  readonly section: string
+  readonly key: string
+  readonly text: string
+}
+
 /**
  * Changes the configuration of a running server. When a call returns, the change is applied or waits for a restart.
  * Returned values are the configured ones, with secrets masked.
@@ -26,7 +33,7 @@ export interface SettingsService {
   /** By section, then key: what was set, in files, at run time, in the environment or by flags. */
   list(): Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Returns the previous value, secrets masked; `''` if there was none. */
-  set(section: string, key: string, text: string, options?: ChangeOptions): Promise<string>
+  set(setting: SetEntry, options?: ChangeOptions): Promise<string>
   /** Returns to the value of the layers below. Throws `option_not_found` if nothing is set. */
   unset(section: string, key: string, options?: ChangeOptions): Promise<string>
   /** Reloads all layers. */
@@ -38,11 +45,11 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
     isVolatile ? liveConfig.runtime.volatile : liveConfig.runtime
   return {
     list: () => listShown(liveConfig),
-    async set(section, key, text, options) {
-      requireValid(liveConfig, { section, key, text })
-      const before = findShown(liveConfig, section, key) ?? ''
-      if (options?.isImmediate) await dropEarlier(layerOf(options), section, key, text)
-      await applyChange(liveConfig, layerOf(options), { section, key, text })
+    async set(setting, options) {
+      requireValid(liveConfig, setting)
+      const before = findShown(liveConfig, setting.section, setting.key) ?? ''
+      if (options?.isImmediate) await dropEarlier(layerOf(options), setting)
+      await applyChange(liveConfig, layerOf(options), setting)
       return before
     },
     async unset(section, key, options) {
@@ -57,6 +64,41 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
       requireApplied(await liveConfig.reload())
     },
   }
+}
+
+/** The settings for commands and the console, which show what a change did. */
+export function createSettingsEditor(liveConfig: LiveConfig) {
+  const service = createSettingsService(liveConfig)
+  const change = async (section: string, key: string, work: () => Promise<string>) => {
+    const earlierWarnings = liveConfig.get().warnings
+    const previous = await work()
+    const { configured, warnings } = liveConfig.get()
+    return {
+      name: `${section}.${key}`,
+      previous,
+      value: toShownText({ section, key, text: configured.find(section, key)?.text ?? '' }),
+      needsRestart: findOption(section, key)?.option.reload === 'restart',
+      warnings: warnings.filter((warning) => !earlierWarnings.includes(warning)),
+    }
+  }
+  return {
+    list: () => describeSettings(liveConfig.get().configured),
+    listStored: () => listStored(liveConfig),
+    set: (setting: SetEntry, options: ChangeOptions) =>
+      change(setting.section, setting.key, () => service.set(setting, options)),
+    unset: (section: string, key: string) =>
+      change(section, key, () => service.unset(section, key, { isStrict: true })),
+  }
+}
+
+/** Administrators have operations of their own. */
+async function listStored({ runtime }: LiveConfig) {
+  const entries = await runtime.list()
+  return entries.flatMap(({ section, key, text }) =>
+    section === 'admins' || text === undefined
+      ? []
+      : [{ section, key, text, isSecret: toShownText({ section, key, text }) !== text }],
+  )
 }
 
 function findShown(liveConfig: LiveConfig, section: string, key: string): string | undefined {
@@ -89,7 +131,7 @@ async function applyChange(liveConfig: LiveConfig, into: RuntimeLayer, entry: Ru
   requireApplied(report)
 }
 
-function dropEarlier(into: RuntimeLayer, section: string, key: string, text: string): Promise<void> {
+function dropEarlier(into: RuntimeLayer, { section, key, text }: SetEntry): Promise<void> {
   if (section === 'chttpd_auth' && key === 'secret') return noteDrop(into, text)
   throw new Refusal('option_refused', { about: 'Only chttpd_auth.secret can be replaced with immediate effect' })
 }

@@ -8,21 +8,15 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { PRODUCT } from '../base/product.ts'
-import { describeSettings, toShownText } from '../config/describe.ts'
-import { findOption } from '../config/options.ts'
 import { compareSettings } from '../config/settings.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
-import type {
-  Health,
-  LimitEditor,
-  OperationDeps,
-  SettingChange,
-  SettingsEditor,
-  StoredSetting,
-} from '../dialects/admin-api/operation.ts'
+import { METRICS_PATH, openMetricsRoute } from '../dialects/admin-api/metrics.ts'
+import type { Health, LimitEditor, OperationDeps } from '../dialects/admin-api/operation.ts'
 import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
 import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
-import { DOCUMENT_BASIC } from '../dialects/document/steps.ts'
+import { type Component, listComponents } from '../dialects/admin-api/probes.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
+import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
 import { mountKeySet } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
@@ -33,10 +27,10 @@ import type { Dialect, Route, Step } from '../http/request-context.ts'
 import { type Listener, listen } from '../http/server.ts'
 import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
-import { createSettingsService } from '../live-config/settings-service.ts'
+import { createSettingsEditor } from '../live-config/settings-service.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
-import { listComponents } from './observe.ts'
-import type { DoorParts, OpenedParts } from './parts.ts'
+import type { DoorParts } from './door-parts.ts'
+import type { OpenedParts } from './opened-parts.ts'
 import { toDoorLimits, toListenerLimits, toTrustRules } from './settings.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
@@ -50,11 +44,28 @@ export function createAdminDoor(parts: DoorParts): Door {
   })
   return createDoor({
     dialect: { ...dialect, name: 'admin', routes: [...dialect.routes, TO_CONSOLE] },
-    mounts: [mountKeySet(parts.gateway.forwardAuth)],
+    mounts: [mountKeySet(parts.forwardAuth)],
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'admin'),
+  })
+}
+
+/** The listener of `metrics.endpoint`. */
+export function createMetricsDoor({ liveConfig, metrics, forwardAuth, log }: DoorParts): Door {
+  const config = deriveLive(liveConfig, ({ settings }) => settings.values)
+  const deps = { renderMetrics: metrics.render }
+  return createDoor({
+    dialect: createForwardAuthDialect({
+      name: 'metrics',
+      routes: [openMetricsRoute('/metrics', deps), openMetricsRoute(METRICS_PATH, deps)],
+      statusOf: forwardAuth.statusOf,
+    }),
+    limits: deriveLive(config, toDoorLimits),
+    trust: deriveLive(config, toTrustRules),
+    log,
+    observer: createRequestObserver(metrics, 'metrics'),
   })
 }
 
@@ -83,9 +94,9 @@ interface AdminDialectOptions extends Partial<AdminMountOptions> {
 
 function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: AdminDialectOptions): Dialect {
   return createAdminApiDialect({
-    ...parts.operations,
+    ...createOperationDeps(parts),
     ...options,
-    components: () => listComponents(parts),
+    components: () => toComponents(parts),
     renderMetrics: parts.metrics.render,
     requirePassword: createRequirePasswordInBody({
       ...parts.passwordProof,
@@ -94,6 +105,13 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
     console: { sessions: parts.adminSessions, files: CONSOLE_FILES, product: PRODUCT, isOwnOrigin },
   })
 }
+
+const toComponents = ({ directory, tokenSecrets, gateway }: OpenedParts): readonly Component[] =>
+  listComponents({
+    readStore: directory.catchUp,
+    rings: gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring],
+    upstreams: gateway.readiness.checks(),
+  })
 
 const readConsoleFile = (name: string): string =>
   readFileSync(new URL(`../../console/${name}`, import.meta.url), 'utf8')
@@ -107,7 +125,7 @@ const CONSOLE_FILES: ConsoleFiles = Object.freeze({
 export interface OperationSources {
   readonly liveConfig: LiveConfig
   readonly directory: Directory
-  readonly readiness: Pick<UpstreamReadiness, 'list'>
+  readonly gateway: { readonly readiness: Pick<UpstreamReadiness, 'list'> }
   readonly limits: LimitEditor
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
@@ -125,7 +143,7 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
   },
 })
 
-function describeHealth({ liveConfig, directory, readiness, listening }: OperationSources): Health {
+function describeHealth({ liveConfig, directory, gateway, listening }: OperationSources): Health {
   const { settings, configured, warnings } = liveConfig.get()
   return {
     product: PRODUCT.name,
@@ -138,40 +156,8 @@ function describeHealth({ liveConfig, directory, readiness, listening }: Operati
     listening: listening.get(),
     needRestart: compareSettings(settings, configured).needRestart,
     warnings,
-    upstreams: readiness.list(),
+    upstreams: gateway.readiness.list(),
   }
-}
-
-function createSettingsEditor(liveConfig: LiveConfig): SettingsEditor {
-  const service = createSettingsService(liveConfig)
-  const change = async (section: string, key: string, work: () => Promise<string>): Promise<SettingChange> => {
-    const earlierWarnings = liveConfig.get().warnings
-    const previous = await work()
-    const { configured, warnings } = liveConfig.get()
-    return {
-      name: `${section}.${key}`,
-      previous,
-      value: toShownText({ section, key, text: configured.find(section, key)?.text ?? '' }),
-      needsRestart: findOption(section, key)?.option.reload === 'restart',
-      warnings: warnings.filter((warning) => !earlierWarnings.includes(warning)),
-    }
-  }
-  return {
-    list: () => describeSettings(liveConfig.get().configured),
-    listStored: () => listStored(liveConfig),
-    set: ({ section, key, text }, options) => change(section, key, () => service.set(section, key, text, options)),
-    unset: (section, key) => change(section, key, () => service.unset(section, key, { isStrict: true })),
-  }
-}
-
-/** Administrators have operations of their own. */
-async function listStored({ runtime }: LiveConfig): Promise<readonly StoredSetting[]> {
-  const entries = await runtime.list()
-  return entries.flatMap(({ section, key, text }) =>
-    section === 'admins' || text === undefined
-      ? []
-      : [{ section, key, text, isSecret: toShownText({ section, key, text }) !== text }],
-  )
 }
 
 /** The owner of the socket file may do everything. */
@@ -200,8 +186,8 @@ export async function openControlSocket(
   if (path === undefined) return undefined
   const door = createDoor({
     dialect: createAdminApiDialect({
-      ...parts.operations,
-      components: () => listComponents(parts),
+      ...createOperationDeps(parts),
+      components: () => toComponents(parts),
       renderMetrics: parts.metrics.render,
       authenticate: async () => OWNER,
       requirePassword: async () => {},

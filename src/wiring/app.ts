@@ -3,11 +3,11 @@
  * makes no decision about a request.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
-import { CacheCounts } from '../base/cache-counts.ts'
-import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
-import type { Log } from '../base/log.ts'
+import { createProgramSignIn, type ProgramSignIn } from '../auth/session/program-sign-in.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
+import { waitAtMost } from '../base/sleep.ts'
 import { renderNotices } from '../config/describe.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -15,36 +15,24 @@ import type { UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Door } from '../http/door.ts'
 import type { Identified } from '../http/identify.ts'
 import type { RequestContext } from '../http/request-context.ts'
-import { type Endpoint, type Listener, listen } from '../http/server.ts'
-import { createLiveConfig, type LiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
-import type { ReloadReport } from '../live-config/reload.ts'
-import { openTokenSecrets } from '../live-config/secret-rings.ts'
-import { StartError } from '../live-config/start-error.ts'
-import { addCacheMetrics } from '../observe/cache-metrics.ts'
-import { createMetrics, type Metrics } from '../observe/metrics.ts'
-import { addProcessMetrics } from '../observe/process-metrics.ts'
-import { createAdminDoor, createOperationDeps, openControlSocket } from './admin-door.ts'
-import { createDocumentDoor } from './document-door.ts'
-import { openGateway } from './gateway.ts'
-import { createMultiModelDoor, describeOpenServices } from './multi-model-door.ts'
-import { addListenerMetrics, addPartMetrics, createMetricsDoor, createObserver } from './observe.ts'
-import {
-  createDoorParts,
-  createProgramSignIn,
-  type DoorParts,
-  type OpenedParts,
-  openDirectory,
-  openLimits,
-  type ProgramSignIn,
-} from './parts.ts'
+import { describeListenError, type Endpoint, type Listener, listen } from '../http/server.ts'
 import {
   toAdminEndpoints,
   toDocumentEndpoints,
-  toListenerLimits,
   toMetricsEndpoints,
   toMultiModelEndpoints,
-  toStopTimeoutMs,
-} from './settings.ts'
+} from '../live-config/endpoints.ts'
+import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
+import type { ReloadReport } from '../live-config/reload.ts'
+import { StartError } from '../live-config/start-error.ts'
+import { createMetrics } from '../observe/metrics.ts'
+import { addListenerMetrics, createPartObserver } from '../observe/part-metrics.ts'
+import { createAdminDoor, createMetricsDoor, openControlSocket } from './admin-door.ts'
+import { createDocumentDoor } from './document-door.ts'
+import { createDoorParts, type DoorParts } from './door-parts.ts'
+import { createMultiModelDoor, describeOpenServices } from './multi-model-door.ts'
+import { type ClosableParts, openParts } from './opened-parts.ts'
+import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
 
 export { ConfigError, StartError } from '../live-config/start-error.ts'
 
@@ -93,7 +81,7 @@ export interface App {
 
 export async function createApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics()
-  const liveConfig = await createLiveConfig({ ...options, observer: createObserver(metrics) })
+  const liveConfig = await createLiveConfig({ ...options, observer: createPartObserver(metrics) })
   liveConfig.onChange(({ settings }) => options.onSettings?.(settings))
   const parts = await openParts(liveConfig, options.log, metrics)
   try {
@@ -125,8 +113,14 @@ class RunningApp implements App {
     this.#options = options
     const doorParts = createDoorParts(parts)
     this.#doors = createDoors(doorParts)
-    addListenerMetrics(parts.metrics, this.#doors, this.#listeners)
-    this.signIn = createProgramSignIn(doorParts)
+    addListenerMetrics(parts.metrics, { doors: this.#doors, listeners: this.#listeners })
+    this.signIn = createProgramSignIn({
+      ...doorParts,
+      accounts: doorParts.cookies.accounts,
+      settings: doorParts.sessionSettings.get,
+      events: parts.liveConfig.events,
+      clock: SYSTEM_CLOCK,
+    })
     this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
     this.directory = parts.directory
     this.readiness = parts.gateway.readiness
@@ -198,7 +192,7 @@ class RunningApp implements App {
     for (const door of Object.values(this.#doors)) door.stop()
     await this.#opening?.catch(() => {}) // listeners it opens meanwhile are closed below
     const closing = this.#listeners.map((listener) => listener.close(graceMs))
-    await Promise.all([...closing, waitFor(this.#running, graceMs)])
+    await Promise.all([...closing, waitAtMost(this.#running, graceMs)])
     const { events } = this.#parts.liveConfig
     await this.#parts.close(() => {
       events.flush()
@@ -224,7 +218,7 @@ class RunningApp implements App {
     for (const endpoint of endpoints) {
       const limits = toListenerLimits(this.settings.get().values)
       const listener = await listen(door, endpoint, limits).catch((error) => {
-        throw new StartError(describeListenError(error, endpoint, door.dialect.name), { cause: error })
+        throw toListenError(error, endpoint, door.dialect.name)
       })
       this.#listeners.push(listener)
       urls.push(listener.url)
@@ -252,59 +246,6 @@ const createDoors = (parts: DoorParts): Doors => ({
   metrics: createMetricsDoor(parts),
 })
 
-interface ClosableParts extends OpenedParts {
-  /** The URLs of all listeners. */
-  readonly listening: LiveCell<readonly string[]>
-  /** Closes the last opened part first. `beforeStore` runs when only the store is still open. */
-  close(beforeStore?: () => void): Promise<void>
-}
-
-/** Opens all parts, or closes those that are open and throws: otherwise they would keep the process running. */
-async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metrics): Promise<ClosableParts> {
-  const closers: (() => unknown)[] = []
-  const close = async (beforeStore?: () => void) => {
-    for (const closePart of closers.toReversed()) await closePart()
-    beforeStore?.()
-    await liveConfig.store.close()
-  }
-  try {
-    const tokenSecrets = await openTokenSecrets(liveConfig, log)
-    closers.push(() => tokenSecrets.ring.stop())
-    const cacheCounts = new CacheCounts()
-    addCacheMetrics(metrics, 'users', cacheCounts)
-    const directory = await openDirectory(liveConfig, log, cacheCounts)
-    closers.push(() => directory.close())
-    const gateway = await openGateway({ liveConfig, directory, tokenSecrets, log })
-    closers.push(() => gateway.close())
-    const limits = openLimits(liveConfig, log)
-    closers.push(() => limits.close())
-    closers.push(addProcessMetrics(metrics))
-    const listening = createLive<readonly string[]>([])
-    const operations = createOperationDeps({
-      liveConfig,
-      directory,
-      readiness: gateway.readiness,
-      limits: limits.accounts,
-      listening,
-    })
-    const { guesses } = limits
-    const parts = { liveConfig, directory, tokenSecrets, gateway, guesses, operations, metrics, log }
-    addPartMetrics(parts)
-    return { ...parts, listening, close }
-  } catch (error) {
-    await close()
-    throw error
-  }
-}
-
-/** Waits until all of it is done, but not longer than `maxMs`. */
-async function waitFor(work: Iterable<Promise<unknown>>, maxMs: number): Promise<void> {
-  const done = new AbortController()
-  const late = pause(maxMs, undefined, { signal: done.signal }).catch(() => {})
-  await Promise.race([Promise.allSettled(work), late])
-  done.abort()
-}
-
 const LISTEN_OPTIONS = new Map([
   ['document', '--chttpd.port and --chttpd.bind_address'],
   ['multi-model', '--server.endpoint'],
@@ -312,16 +253,8 @@ const LISTEN_OPTIONS = new Map([
   ['metrics', '--metrics.endpoint'],
 ])
 
-function describeListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, door: string): string {
-  const address = endpoint.kind === 'unix' ? endpoint.path : `${endpoint.host}:${endpoint.port}`
-  const reason = LISTEN_FAILURES.get(error.code ?? '') ?? error.message
-  return `The ${door} door cannot listen on ${address}: ${reason}. Choose another address with ${LISTEN_OPTIONS.get(door)}.`
+function toListenError(error: NodeJS.ErrnoException, endpoint: Endpoint, door: string): StartError {
+  const reason = describeListenError(error, endpoint)
+  const advice = `Choose another address with ${LISTEN_OPTIONS.get(door)}.`
+  return new StartError(`The ${door} door ${reason}. ${advice}`, { cause: error })
 }
-
-const LISTEN_FAILURES = new Map([
-  ['EEXIST', 'a file with this name exists and is not a socket; it was not changed'],
-  ['EADDRINUSE', 'the address is in use, perhaps by another Cardea'],
-  ['EACCES', 'permission denied'],
-  ['EADDRNOTAVAIL', 'this machine does not have that address'],
-  ['ENOTFOUND', 'the host name has no address'],
-])

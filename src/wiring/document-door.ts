@@ -21,10 +21,11 @@ import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
 import type { Config } from '../config/options.ts'
 import { findNearestSection } from '../config/problems.ts'
+import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import type { DocumentDeps } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { renewingHeaders } from '../dialects/document/session.ts'
-import { createRequireEntry, DOCUMENT_BASIC } from '../dialects/document/steps.ts'
+import { createRequireEntry } from '../dialects/document/steps.ts'
 import type { UsersDeps } from '../dialects/document/users/deps.ts'
 import { toIdPrefix } from '../dialects/document/users/id.ts'
 import { createUserChanges } from '../dialects/document/users/user-changes.ts'
@@ -36,7 +37,7 @@ import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
-import { type DoorParts, toBearerDeps } from './parts.ts'
+import { type DoorParts, toBearerDeps } from './door-parts.ts'
 import {
   toClaimRules,
   toDocumentDoorLimits,
@@ -74,7 +75,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
         requireEntry,
       }),
       ...mountForwardAuth({
-        ...gateway.forwardAuth,
+        ...parts.forwardAuth,
         authenticate: async (context) => withoutScoped(await authenticateRequest(context)),
         requireEntry,
         // a session that is used only through the forward-auth endpoint is renewed too

@@ -9,7 +9,7 @@ import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { readServices, type Service } from '../config/open-sections.ts'
-import type { Config } from '../config/options.ts'
+import { type Config, toWireNames } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import { PAGE_TOKEN_HEADER } from '../dialects/admin-api/browser.ts'
 import { INTENT_HEADER } from '../dialects/admin-api/steps.ts'
@@ -38,8 +38,8 @@ import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
-import type { Identify } from './gateway.ts'
-import { createRecorder, type DoorParts, toBearerDeps, toIssuer } from './parts.ts'
+import { createRecorder, type DoorParts, toBearerDeps } from './door-parts.ts'
+import type { Identify } from './opened-parts.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
 import { createMultiModelUpstream, createServiceUpstream, type Revalidation } from './upstream.ts'
 
@@ -131,7 +131,7 @@ const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<Mu
     events: parts.liveConfig.events,
     recorder: toRecorder(parts, settings),
     ring: parts.tokenSecrets.ring.get,
-    issuer: toIssuer(config.get()),
+    issuer: toWireNames(config.get()).issuer,
     settings: settings.get,
     basicAgeMs: () => toBasicAgeMs(config.get()),
     clock: SYSTEM_CLOCK,
@@ -169,7 +169,7 @@ function createMounts(parts: DoorParts, identify: Identify, requireEntry: Step['
   const authenticate = async (context: RequestContext) => withoutScoped(withoutPathTokens(await identify(context)))
   const mounts = [
     mountAdminApi(parts, { authenticate, requireEntry }),
-    ...mountForwardAuth({ ...parts.gateway.forwardAuth, authenticate, requireEntry }),
+    ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry }),
   ]
   return mounts.map(({ segment, dialect }) => ({
     segment,

@@ -14,12 +14,10 @@ import type { UsersSettings } from '../dialects/document/users/deps.ts'
 import type { MultiModelSettings } from '../dialects/multi-model/dialect.ts'
 import type { DirectorySettings } from '../directory/deps.ts'
 import type { DoorLimits } from '../http/door.ts'
-import type { Endpoint, ListenerLimits, TlsFiles } from '../http/server.ts'
-import { loadTlsFiles, type NamedFile } from '../http/tls-files.ts'
+import type { ListenerLimits } from '../http/server.ts'
 import type { TrustRules } from '../http/trust.ts'
 import { readRolesPath } from '../keys/document-claims.ts'
 import { toHashParameters, toPasswordRules } from '../live-config/password-options.ts'
-import { StartError } from '../live-config/start-error.ts'
 import type { IterationLimits } from '../passwords/hash-policy.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 
@@ -170,43 +168,6 @@ const toMaxSessionSeconds = ({ chttpd_auth, admin, server, auth }: Config): numb
   Math.ceil(
     Math.max(chttpd_auth.timeout, admin['session-timeout'], server['session-timeout'], auth['maximal-jwt-expiry-time']),
   ) + RUNNING_REQUESTS_SECONDS
-
-export function toDocumentEndpoints({ chttpd, ssl }: Config): readonly Endpoint[] {
-  const host = chttpd.bind_address === 'any' ? '::' : chttpd.bind_address
-  const plain: Endpoint[] = chttpd.port === 'none' ? [] : [{ kind: 'tcp', host, port: chttpd.port }]
-  if (!ssl.enable || ssl.port === 'none') return plain
-  return [
-    ...plain,
-    {
-      kind: 'tcp',
-      host,
-      port: ssl.port,
-      tls: loadTls({ option: 'ssl.cert_file', path: ssl.cert_file }, { option: 'ssl.key_file', path: ssl.key_file }),
-    },
-  ]
-}
-
-export const toMultiModelEndpoints = (config: Config): readonly Endpoint[] =>
-  toEndpoints(config.server.endpoint, config)
-
-export const toMetricsEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.metrics.endpoint, config)
-
-export const toAdminEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.admin.endpoint, config)
-
-function toEndpoints(given: Config['server']['endpoint'], { ssl }: Config): readonly Endpoint[] {
-  const file = { option: 'ssl.keyfile', path: ssl.keyfile }
-  return given.map((endpoint): Endpoint => {
-    if (endpoint.kind === 'unix') return endpoint
-    const { host, port } = endpoint
-    return { kind: 'tcp', host, port, ...(endpoint.kind === 'ssl' ? { tls: loadTls(file, file) } : {}) }
-  })
-}
-
-function loadTls(cert: NamedFile, key: NamedFile): TlsFiles {
-  const load = loadTlsFiles(cert, key)
-  if (load.kind === 'problem') throw new StartError(load.message)
-  return load.files
-}
 
 /** The session cookie of the document door. */
 export const toSessionSettings = ({ chttpd_auth: auth }: Config): SessionSettings => ({

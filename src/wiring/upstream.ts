@@ -28,10 +28,9 @@ import {
 } from '../gateway/identity-probe.ts'
 import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamSettings } from '../gateway/upstream.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
-import { createHmacKey } from '../keys/key.ts'
 import { signWithRing } from '../keys/ring.ts'
-import { type Signer, signToken, toHmacSigningKey } from '../keys/sign.ts'
-import type { DoorParts } from './parts.ts'
+import { createHmacSigner } from '../keys/sign.ts'
+import type { DoorParts } from './door-parts.ts'
 import { toIterationLimits } from './settings.ts'
 
 /** An upstream may have as many connections as the door may have clients. */
@@ -74,11 +73,8 @@ export interface Revalidation extends Pick<RevalidateDeps<RequestContext>, 'iden
   dialect(): Pick<Dialect, 'steps'>
 }
 
-/** The steps of either dialect that check what an identity may do. */
-const RIGHTS_STEPS: ReadonlySet<string> = new Set(['valid user', 'authorize'])
-
 async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'steps'>): Promise<void> {
-  for (const { name, run } of steps) if (RIGHTS_STEPS.has(name)) await run(context)
+  for (const step of steps) if (step.checksRights) await step.run(context)
 }
 
 const toCommonDeps = (parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Common => ({
@@ -148,13 +144,6 @@ const toUpstreamHeaders = (name: string) => ({
   token: `X-Auth-${name}-Token`,
 })
 
-function createHmacSigner(secret: string): Signer | undefined {
-  const key = createHmacKey(Buffer.from(secret), { alg: 'HS256' })
-  if (key.kind === 'problem') return undefined
-  const signing = toHmacSigningKey(key)
-  return { version: key.version, sign: (claims) => signToken({ typ: 'JWT' }, claims, signing) }
-}
-
 function refuseToSign(): never {
   throw new Refusal('upstream_failed', { detail: 'no secret is configured to sign for the upstream' })
 }
@@ -194,7 +183,7 @@ function identityHeadersForMultiModel({ gateway }: DoorParts, config: Live<Confi
       const ring = gateway.ring?.get() ?? refuseToSign()
       return { version: ring.version, sign: (claims) => signWithRing(ring, claims) }
     },
-    issuer: config.get()['multi-model'].name.toLowerCase(),
+    issuer: toWireNames(config.get()).issuer,
     admin,
     clock: SYSTEM_CLOCK,
   })

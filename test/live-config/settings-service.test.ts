@@ -28,20 +28,20 @@ async function openService(t: TestContext, log: Log = SILENT_LOG) {
 
 test('lists, changes and unsets the configured value of an option that needs a restart', async (t) => {
   const { liveConfig, service } = await openService(t)
-  assert.equal(await service.set('node', 'name', 'one@127.0.0.1'), '')
+  assert.equal(await service.set({ section: 'node', key: 'name', text: 'one@127.0.0.1' }), '')
   assert.deepEqual({ ...service.list()['node'] }, { name: 'one@127.0.0.1' })
   assert.equal(liveConfig.get().settings.values.node.name, 'cardea@127.0.0.1')
-  await service.set('chttpd_auth', 'timeout', '99')
-  assert.equal(await service.set('node', 'name', 'two@127.0.0.1'), 'one@127.0.0.1')
+  await service.set({ section: 'chttpd_auth', key: 'timeout', text: '99' })
+  assert.equal(await service.set({ section: 'node', key: 'name', text: 'two@127.0.0.1' }), 'one@127.0.0.1')
   assert.equal(await service.unset('node', 'name'), 'two@127.0.0.1')
   await assert.rejects(service.unset('node', 'name'), { code: 'option_not_found' })
 })
 
 test('applies a setting before it returns the previous value', async (t) => {
   const { liveConfig, service } = await openService(t)
-  assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '')
+  assert.equal(await service.set({ section: 'chttpd_auth', key: 'timeout', text: '99' }), '')
   assert.equal(liveConfig.get().settings.values.chttpd_auth.timeout, 99)
-  assert.equal(await service.set('chttpd_auth', 'timeout', '98'), '99')
+  assert.equal(await service.set({ section: 'chttpd_auth', key: 'timeout', text: '98' }), '99')
   assert.equal(await service.unset('chttpd_auth', 'timeout'), '98')
   assert.equal(liveConfig.get().settings.values.chttpd_auth.timeout, 600)
 })
@@ -49,32 +49,43 @@ test('applies a setting before it returns the previous value', async (t) => {
 test('logs the warning about a value once, when it is set', async (t) => {
   const warnings: string[] = []
   const { service } = await openService(t, { ...SILENT_LOG, warn: (message) => void warnings.push(message) })
-  await service.set('chttpd_auth', 'hash_algorithms', 'sha256, md5')
-  await service.set('chttpd_auth', 'timeout', '99')
+  await service.set({ section: 'chttpd_auth', key: 'hash_algorithms', text: 'sha256, md5' })
+  await service.set({ section: 'chttpd_auth', key: 'timeout', text: '99' })
   assert.equal(warnings.length, 1)
   assert.match(warnings[0] ?? '', /md5/)
-  await service.set('chttpd_auth', 'hash_algorithms', 'sha256')
-  await service.set('chttpd_auth', 'hash_algorithms', 'sha256, md4')
+  await service.set({ section: 'chttpd_auth', key: 'hash_algorithms', text: 'sha256' })
+  await service.set({ section: 'chttpd_auth', key: 'hash_algorithms', text: 'sha256, md4' })
   assert.match(warnings[1] ?? '', /md4/)
   assert.equal(warnings.length, 2)
-  await assert.rejects(service.set('chttpd_auth', 'hash_algorithms', 'md4'), { code: 'option_refused' })
+  await assert.rejects(service.set({ section: 'chttpd_auth', key: 'hash_algorithms', text: 'md4' }), {
+    code: 'option_refused',
+  })
 })
 
 test('restores the previous value of a setting that cannot be applied', async (t) => {
   const { liveConfig, service } = await openService(t)
-  await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request', about: /too sour/ })
+  await assert.rejects(service.set({ section: 'mine', key: 'taste', text: 'sour' }), {
+    code: 'bad_request',
+    about: /too sour/,
+  })
   assert.equal(liveConfig.get().settings.find('mine', 'taste'), undefined)
-  await service.set('mine', 'taste', 'sweet')
-  await assert.rejects(service.set('mine', 'taste', 'sour'), { code: 'bad_request' })
+  await service.set({ section: 'mine', key: 'taste', text: 'sweet' })
+  await assert.rejects(service.set({ section: 'mine', key: 'taste', text: 'sour' }), { code: 'bad_request' })
   const kept = (await liveConfig.runtime.list()).find(({ key }) => key === 'taste')
   assert.equal(kept?.text, 'sweet')
-  assert.equal(await service.set('chttpd_auth', 'timeout', '99'), '', 'others can be set as before')
+  assert.equal(
+    await service.set({ section: 'chttpd_auth', key: 'timeout', text: '99' }),
+    '',
+    'others can be set as before',
+  )
 })
 
 test('removes a volatile setting that cannot be applied', async (t) => {
   const { liveConfig, service } = await openService(t)
-  await service.set('mine', 'taste', 'sweet')
-  await assert.rejects(service.set('mine', 'taste', 'sour', { isVolatile: true }), { code: 'bad_request' })
+  await service.set({ section: 'mine', key: 'taste', text: 'sweet' })
+  await assert.rejects(service.set({ section: 'mine', key: 'taste', text: 'sour' }, { isVolatile: true }), {
+    code: 'bad_request',
+  })
   assert.equal(liveConfig.get().settings.find('mine', 'taste')?.text, 'sweet')
 })
 
@@ -101,7 +112,7 @@ for (const { row, section, key, text, code } of REFUSED) {
   test(`rejects ${row} with ${code} and writes nothing`, async (t) => {
     const { liveConfig, service } = await openService(t)
     const before = await liveConfig.runtime.list()
-    await assert.rejects(service.set(section, key, text), { code })
+    await assert.rejects(service.set({ section, key, text }), { code })
     assert.deepEqual(await liveConfig.runtime.list(), before)
   })
 }

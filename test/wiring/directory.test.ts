@@ -159,9 +159,12 @@ describe('password rules', () => {
     const liveConfig = await createLiveConfig(toOptions({}))
     t.after(() => liveConfig.store.close())
     const settings = createSettingsService(liveConfig)
-    await assert.rejects(settings.set('chttpd_auth', 'password_regexp', '["("]'), (error) => error instanceof Error)
+    await assert.rejects(
+      settings.set({ section: 'chttpd_auth', key: 'password_regexp', text: '["("]' }),
+      (error) => error instanceof Error,
+    )
     assert.equal(liveConfig.get().settings.values.chttpd_auth.password_regexp, '')
-    await settings.set('chttpd_auth', 'password_regexp', '["[0-9]"]')
+    await settings.set({ section: 'chttpd_auth', key: 'password_regexp', text: '["[0-9]"]' })
     assert.equal(liveConfig.get().settings.values.chttpd_auth.password_regexp, '["[0-9]"]')
   })
 

@@ -6,7 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import type { FailureStore } from '../../directory/store-port.ts'
-import type { LimitSettings, SharedCounters } from './limits.ts'
+import type { LimitedAccount } from './guess.ts'
+import type { AccountLimits, LimitSettings, SharedCounters } from './limits.ts'
 
 export interface SharingOptions {
   readonly counters: SharedCounters
@@ -52,6 +53,18 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
     },
   }
 }
+
+/** The limits of accounts on every node, for the administrator. */
+export const createSharedLimits = (limits: AccountLimits, { shareNow }: Pick<Sharing, 'shareNow'>) => ({
+  async find(account: LimitedAccount) {
+    await shareNow()
+    return limits.findLimit(account)
+  },
+  async lift(account: LimitedAccount): Promise<void> {
+    limits.lift(account)
+    await shareNow()
+  },
+})
 
 function createTurn({ counters, store, settings, clock }: SharingOptions): () => Promise<void> {
   // new with every start, so that a restarted node reads its own earlier failures

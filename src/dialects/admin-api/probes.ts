@@ -1,5 +1,6 @@
 // The two paths for orchestrators and load balancers: whether the process runs, and whether it can serve requests.
 import { setTimeout as pause } from 'node:timers/promises'
+import { Refusal } from '../../base/errors.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { toJsonReply } from './json.ts'
 
@@ -73,5 +74,29 @@ function shareBriefly<T>(work: () => Promise<T>): () => Promise<T> {
     current = started
     void started.finally(() => setTimeout(() => (current = undefined), SHARED_MS).unref()).catch(() => {})
     return started
+  }
+}
+
+export interface ComponentSources {
+  /** Rejects if the store cannot be read. */
+  readStore(): Promise<void>
+  readonly rings: readonly { readonly problem: { readonly reason: string } | undefined }[]
+  readonly upstreams: readonly { readonly door: string; readonly findProblem: Component['findProblem'] }[]
+}
+
+/** The parts that must work for the server to be ready. Services are not among them: each serves only its own paths. */
+export const listComponents = ({ readStore, rings, upstreams }: ComponentSources): readonly Component[] => [
+  { name: 'store', findProblem: () => findStoreProblem(readStore) },
+  // after a failed reload the old secrets stay in use, but a restart would fail and other nodes may have new ones
+  { name: 'keys', findProblem: async () => rings.find(({ problem }) => problem)?.problem?.reason },
+  ...upstreams.map(({ door, findProblem }) => ({ name: `upstream.${door}`, findProblem })),
+]
+
+async function findStoreProblem(readStore: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await readStore()
+    return undefined
+  } catch (error) {
+    return (error instanceof Refusal ? error.detail : undefined) ?? 'the store cannot be reached'
   }
 }

@@ -16,13 +16,19 @@ export interface ConfigService {
   /** By section, then key. Options that are not set are left out. */
   list(): Readonly<Record<string, Section>>
   /** Returns the previous value; `''` if there was none. */
-  set(section: string, key: string, text: string, options: SetOptions): Promise<string>
+  set(setting: NewSetting, options: SetOptions): Promise<string>
   /** Returns the previous value. Throws `option_not_found` if there was none. */
   unset(section: string, key: string, options: { readonly isVolatile: boolean }): Promise<string>
   reload(): Promise<void>
 }
 
 type Section = Readonly<Record<string, string>>
+
+interface NewSetting {
+  readonly section: string
+  readonly key: string
+  readonly text: string
+}
 
 interface SetOptions {
   /** Whether the change ends with this process. */
@@ -79,7 +85,10 @@ export async function putValue(
   const isImmediate = readIsImmediate(context)
   const text = await readText(context)
   if (section === ADMINS && !isImmediate) return putAdministrator(context, { name: key, text }, deps)
-  return toJsonReply(200, await deps.configuration.set(section, key, text.trim(), { isVolatile, isImmediate }))
+  return toJsonReply(
+    200,
+    await deps.configuration.set({ section, key, text: text.trim() }, { isVolatile, isImmediate }),
+  )
 }
 
 export async function deleteValue(

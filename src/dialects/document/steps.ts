@@ -1,10 +1,11 @@
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
-import { isPercentEncodingValid, readBase64 } from '../../base/encoding.ts'
+import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext, Route, Step } from '../../http/request-context.ts'
 import { authorize } from './authorize.ts'
+import { DOCUMENT_BASIC } from './basic.ts'
 import { answerPreflight } from './cors.ts'
 import type { DocumentSettings } from './deps.ts'
 import type { UsersDeps } from './users/deps.ts'
@@ -36,13 +37,13 @@ export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readon
     { name: 'token scope', run: requireScope },
     { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
     { name: 'password change', run: (context) => rejectBeforePasswordChange(context, users) },
-    { name: 'valid user', run: (context) => requireValidUser(context, settings()) },
-    { name: 'authorize', run: (context) => void authorize(context, deps) },
+    { name: 'valid user', checksRights: true, run: (context) => requireValidUser(context, settings()) },
+    { name: 'authorize', checksRights: true, run: (context) => void authorize(context, deps) },
     { name: 'users database', run: (context) => rejectDeadPath(context, users.database, routes) },
   ]
 }
 
-/** Paths that concern only the credential itself, or nobody. */
+/** Paths without data of a database or a user. */
 const UNSCOPED: ReadonlySet<string | undefined> = new Set([undefined, '_session', '_up'])
 
 /** An access token may be valid for some databases only. */
@@ -66,17 +67,6 @@ function checkLength(target: string, max: number | undefined): undefined {
 
 function checkEncoding(context: RequestContext): undefined {
   if (!isPercentEncodingValid(context.target)) throw new Refusal('invalid_url_encoding')
-}
-
-/**
- * quirk: reference document 1.2: the scheme is spelled exactly so, with one space, and padding is required. The pair
- * `_:_` means anonymous, which is how a browser is made to forget a password.
- */
-export const DOCUMENT_BASIC = {
-  name: 'default',
-  findCredential: (header: string) => (header.startsWith('Basic ') ? header.slice(6) : undefined),
-  decode: (encoded: string) => readBase64(encoded),
-  isAnonymous: (name: string, password: string) => name === '_' && password === '_',
 }
 
 /** Handlers whose credential a browser adds by itself. A page cannot set a Bearer token without a preflight. */

@@ -1,7 +1,7 @@
 // What a request may do at this door: which paths need a credential, who may enter a database, who manages the server.
 import { Refusal } from '../../base/errors.ts'
 import { resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
-import { ANONYMOUS, type Authenticated, type Identity, isAnonymous } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated, type Identity, identityOf, isAnonymous } from '../../directory/identity.ts'
 import type { GrantLevel } from '../../directory/user.ts'
 import type { Path, RequestContext } from '../../http/request-context.ts'
 import { toLocalPath } from './path.ts'
@@ -125,8 +125,6 @@ const isAboutServer = ([first, second]: readonly string[]): boolean =>
 /** Whether the credential of the request is valid for this database. */
 export const coversDatabase = ({ scope }: Pick<Authenticated, 'scope'>, database: string): boolean =>
   scope === undefined || scope.databases.includes(database)
-
-const identityOf = (context: RequestContext): Identity => (context.authenticated ?? ANONYMOUS).identity
 
 /** The server is managed by administrators, superuser tokens, and users who may write the system database. */
 const isManager = (context: RequestContext): boolean => findLevel(identityOf(context), SYSTEM_DATABASE) === 'rw'

@@ -50,6 +50,7 @@ export const multiModelSteps = ({
   { name: 'password change', run: rejectBeforePasswordChange },
   {
     name: 'authorize',
+    checksRights: true,
     run: async (context) => {
       await authorizeRequest(context, settings(), databases)
       return undefined

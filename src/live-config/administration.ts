@@ -1,0 +1,27 @@
+// The administrators as the directory needs them: they are part of the configuration.
+import type { Log } from '../base/log.ts'
+import type { Administration } from '../directory/deps.ts'
+import { upgradeAdministrator } from './administrators.ts'
+import type { LiveConfig } from './live-config.ts'
+import { toHashParameters } from './password-options.ts'
+
+export const createAdministration = (liveConfig: LiveConfig, log: Log): Administration => ({
+  accounts: () => liveConfig.get().administrators,
+  changedAt: (name) => liveConfig.get().administratorChanges.get(name)?.seconds,
+  sequence: () => liveConfig.get().sequence,
+  async replaceHash(name, from, to) {
+    const snapshot = liveConfig.get()
+    const { runtime, hasher } = liveConfig
+    const parameters = toHashParameters(snapshot.settings.values)
+    const deps = { records: runtime.administrators, hasher, parameters, log }
+    await upgradeAdministrator(snapshot.settings, snapshot, { name, from, to }, deps)
+    await liveConfig.refresh()
+  },
+  endSessions: async (name) => {
+    await liveConfig.runtime.administrators.endAdministratorSessions(name)
+    await liveConfig.refresh()
+  },
+  refresh: async () => {
+    await liveConfig.refresh()
+  },
+})

@@ -1,0 +1,167 @@
+// What the doors share: one sign-in, the session cookies and their secrets, how tokens are verified.
+import type { PasswordCheck } from '../auth/basic.ts'
+import type { IssuedTokenDeps } from '../auth/bearer.ts'
+import { createDoorSignIn, type DoorSignIn } from '../auth/door-sign-in.ts'
+import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
+import { recordSignIn } from '../auth/record-sign-ins.ts'
+import type { RequirePasswordDeps } from '../auth/require-password.ts'
+import { createAccountSessions } from '../auth/session/account-session.ts'
+import type { CookieSessions } from '../auth/session/cookie-handler.ts'
+import type { CookieSecrets } from '../auth/session/secrets.ts'
+import type { SessionSettings } from '../auth/session/set-cookie.ts'
+import { createTokenSessions } from '../auth/session/token-session.ts'
+import { createSignIn } from '../auth/sign-in.ts'
+import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { deriveLive, type Live } from '../base/live.ts'
+import { GATE_AUDIENCE } from '../config/open-sections.ts'
+import { toWireNames } from '../config/options.ts'
+import { createBrowserSessions } from '../dialects/admin-api/browser-sessions.ts'
+import { ADMIN_API_ERRORS } from '../dialects/admin-api/errors.ts'
+import type { AdminSessions } from '../dialects/admin-api/session.ts'
+import { createDocumentCheck } from '../dialects/document/basic.ts'
+import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
+import type { Directory } from '../directory/directory.ts'
+import { createTotpCheck } from '../directory/totp.ts'
+import { identityHeadersForService } from '../gateway/identity-headers.ts'
+import type { HeaderPair } from '../http/request-context.ts'
+import { findKeyVersion, type JwtKeys } from '../keys/jwt-keys.ts'
+import { followCookieSecret, followCookieTimeout } from '../live-config/cookie-secret.ts'
+import { followKeys } from '../live-config/jwt-keys.ts'
+import type { ServiceKey } from '../live-config/service-key.ts'
+import { addCacheMetrics } from '../observe/cache-metrics.ts'
+import { createPasswordMemory } from '../passwords/password-memory.ts'
+import type { OpenedParts } from './opened-parts.ts'
+import { isGiven, toAdminSessionSettings, toDecoy, toIterationLimits, toSessionSettings } from './settings.ts'
+
+/** What a door is built from. */
+export interface DoorParts extends OpenedParts {
+  readonly signIn: DoorSignIn
+  /** Checks the Basic credential of the document door. */
+  readonly check: PasswordCheck
+  readonly adminSessions: AdminSessions
+  /** Sign the cookies of the document door and of /_cardea/. */
+  readonly cookieSecrets: CookieSecrets
+  /** The session cookie of the document door. */
+  readonly sessionSettings: Live<SessionSettings>
+  /** Sessions of users of the directory, and sessions opened with a token. */
+  readonly cookies: CookieSessions
+  /** Notes the sessions of the document door. */
+  readonly recorder: SessionRecorder
+  /** Proves the current password of users who change their own credentials. */
+  readonly passwordProof: RequirePasswordDeps
+  readonly forwardAuth: Pick<ForwardAuthDeps, 'keys' | 'toIdentityHeaders' | 'statusOf'>
+  /** Verify the tokens of the document door. */
+  readonly jwtKeys: Live<JwtKeys>
+}
+
+export function createDoorParts(opened: OpenedParts): DoorParts {
+  const { liveConfig, directory, log } = opened
+  const signIn = openSignIn(opened)
+  const sessionSettings = deriveLive(liveConfig, ({ settings }) => toSessionSettings(settings.values))
+  const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
+  const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
+  const jwtKeys = followKeys(liveConfig, log)
+  return {
+    ...opened,
+    signIn,
+    check: createDocumentCheck({ directory, signIn, clock: SYSTEM_CLOCK }),
+    cookieSecrets,
+    sessionSettings,
+    cookies: createCookieSessions({ ...opened, cookieSecrets, sessionSettings, jwtKeys }),
+    recorder: createRecorder(directory, 'document', timeoutSeconds),
+    adminSessions: createAdminSessions(opened, signIn, cookieSecrets),
+    passwordProof: {
+      directory,
+      signIn,
+      maxAgeSeconds: () => liveConfig.get().settings.values.auth['reauthenticate-after'],
+      clock: SYSTEM_CLOCK,
+    },
+    forwardAuth: toForwardAuth(opened.gateway.serviceKey),
+    jwtKeys,
+  }
+}
+
+/** How tokens of the multi-model door are verified, at both doors. */
+export const toBearerDeps = ({ directory, tokenSecrets, liveConfig }: OpenedParts): IssuedTokenDeps => ({
+  directory,
+  ring: tokenSecrets.ring.get,
+  cache: tokenSecrets.cache,
+  issuer: toWireNames(liveConfig.get().settings.values).issuer,
+  knowsUsers: () => liveConfig.get().settings.values.server.role === 'single',
+  maxLifetimeSeconds: () => liveConfig.get().settings.values.chttpd_auth.max_lifetime,
+  clock: SYSTEM_CLOCK,
+})
+
+type CookieParts = OpenedParts & Pick<DoorParts, 'cookieSecrets' | 'sessionSettings' | 'jwtKeys'>
+
+function createCookieSessions(parts: CookieParts): CookieSessions {
+  const { liveConfig, directory, cookieSecrets, sessionSettings, jwtKeys } = parts
+  const deps = {
+    secrets: cookieSecrets,
+    directory,
+    settings: sessionSettings.get,
+    timeouts: followCookieTimeout(liveConfig, () => sessionSettings.get().timeoutSeconds),
+    findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
+    clock: SYSTEM_CLOCK,
+  }
+  return { accounts: createAccountSessions(deps), tokens: createTokenSessions(deps) }
+}
+
+function createAdminSessions(
+  { liveConfig, directory }: OpenedParts,
+  signIn: DoorSignIn,
+  secrets: CookieSecrets,
+): AdminSessions {
+  const settings = deriveLive(liveConfig, (snapshot) => toAdminSessionSettings(snapshot.settings.values))
+  return createBrowserSessions({
+    secrets,
+    settings: settings.get,
+    timeouts: followCookieTimeout(liveConfig, () => settings.get().timeoutSeconds),
+    directory,
+    signIn,
+    events: liveConfig.events,
+    recorder: createRecorder(directory, 'admin', () => settings.get().timeoutSeconds),
+    ownKey: () => liveConfig.get().ownKey,
+    clock: SYSTEM_CLOCK,
+  })
+}
+
+/** Notes the sessions of one door, for lists of sessions. */
+export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
+  createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
+
+function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): DoorSignIn {
+  const config = () => liveConfig.get().settings.values
+  const memory = createPasswordMemory(() => config().chttpd_auth.auth_cache_size)
+  addCacheMetrics(metrics, 'passwords', memory.counts)
+  const signIn = createSignIn({
+    findAccount: directory.findAccount,
+    onPassword: directory.upgradeHash,
+    hasher: liveConfig.hasher,
+    memory,
+    limits: guesses,
+    codes: createTotpCheck(liveConfig.store, SYSTEM_CLOCK),
+    newPasswordWork: () => toDecoy(config()),
+    storedWork: directory.storedWork,
+    iterationLimits: () => toIterationLimits(config()),
+  })
+  const recorded = recordSignIn(signIn, {
+    events: liveConfig.events,
+    isKnownName: async (name) => directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined,
+    noteSignIn: directory.noteSignIn,
+  })
+  const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
+  return createDoorSignIn(recorded, namesProxies.get)
+}
+
+function toForwardAuth(key: ServiceKey): DoorParts['forwardAuth'] {
+  const toHeaders = identityHeadersForService({ signer: () => key.signer, service: GATE_AUDIENCE, clock: SYSTEM_CLOCK })
+  return {
+    keys: () => [key.jwk],
+    toIdentityHeaders: (authenticated) => toPairs(toHeaders(authenticated).headers),
+    statusOf: (code) => ADMIN_API_ERRORS[code].status,
+  }
+}
+
+const toPairs = (flat: readonly string[]): readonly HeaderPair[] =>
+  flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? ''] as const] : []))

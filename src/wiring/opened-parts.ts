@@ -1,0 +1,233 @@
+// What is opened before the doors and closed after them: the directory, the gateway, the limits on password checks.
+import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
+import { createSharedLimits, shareFailures } from '../auth/limits/share.ts'
+import { CacheCounts } from '../base/cache-counts.ts'
+import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
+import type { Log } from '../base/log.ts'
+import type { LimitEditor } from '../dialects/admin-api/operation.ts'
+import { createDirectory } from '../directory/create-directory.ts'
+import type { Directory } from '../directory/directory.ts'
+import type { Authenticated } from '../directory/identity.ts'
+import type { ServerFigures } from '../gateway/connections.ts'
+import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
+import { createReadiness, type InspectedUpstream, type UpstreamReadiness } from '../gateway/readiness.ts'
+import type { Upstream } from '../gateway/upstream.ts'
+import type { RequestContext } from '../http/request-context.ts'
+import type { LiveRing } from '../keys/live-ring.ts'
+import { createAdministration } from '../live-config/administration.ts'
+import { followRetirement } from '../live-config/cookie-secret.ts'
+import type { LiveConfig } from '../live-config/live-config.ts'
+import { openTokenSecrets, openUpstreamSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
+import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
+import { addCacheMetrics } from '../observe/cache-metrics.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { addPartMetrics, addSecretMetrics, addUpstreamMetrics } from '../observe/part-metrics.ts'
+import { addProcessMetrics } from '../observe/process-metrics.ts'
+import { followChanges } from '../store/feed.ts'
+import { toDirectorySettings, toLimitSettings } from './settings.ts'
+
+/** What is opened before the doors, and closed after them. */
+export interface OpenedParts {
+  readonly liveConfig: LiveConfig
+  readonly directory: Directory
+  readonly guesses: PasswordLimits
+  /** The limits of accounts, for the administrator. */
+  readonly limits: LimitEditor
+  readonly tokenSecrets: TokenSecrets
+  readonly gateway: Gateway
+  /** The URLs of all listeners, once there are any. */
+  readonly listening: Live<readonly string[]>
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+export interface ClosableParts extends OpenedParts {
+  readonly listening: LiveCell<readonly string[]>
+  /** Closes the last opened part first. `beforeStore` runs when only the store is still open. */
+  close(beforeStore?: () => void): Promise<void>
+}
+
+/** Opens all parts, or closes those that are open and throws: otherwise they would keep the process running. */
+export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metrics): Promise<ClosableParts> {
+  const closers: (() => unknown)[] = []
+  const close = async (beforeStore?: () => void) => {
+    for (const closePart of closers.toReversed()) await closePart()
+    beforeStore?.()
+    await liveConfig.store.close()
+  }
+  try {
+    const tokenSecrets = await openTokenSecrets(liveConfig, log)
+    closers.push(() => tokenSecrets.ring.stop())
+    const cacheCounts = new CacheCounts()
+    addCacheMetrics(metrics, 'users', cacheCounts)
+    const directory = await openDirectory(liveConfig, log, cacheCounts)
+    closers.push(() => directory.close())
+    const gateway = await openGateway({ liveConfig, directory, tokenSecrets, log })
+    closers.push(() => gateway.close())
+    const limits = openLimits(liveConfig, log)
+    closers.push(() => limits.close())
+    closers.push(addProcessMetrics(metrics))
+    const listening = createLive<readonly string[]>([])
+    const { guesses, accounts } = limits
+    const parts = { liveConfig, directory, tokenSecrets, gateway, guesses, limits: accounts, listening, metrics, log }
+    addMetrics(parts)
+    return { ...parts, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function addMetrics({ metrics, liveConfig, directory, tokenSecrets, gateway }: OpenedParts): void {
+  const { hasher, store, get } = liveConfig
+  const { server, upstream } = get().settings.values
+  addPartMetrics(metrics, {
+    store: store.engine,
+    hasher,
+    stalenessMs: directory.stalenessMs,
+    countStreams: () => gateway.streams.size,
+  })
+  addCacheMetrics(metrics, 'tokens', tokenSecrets.cache.counts)
+  addUpstreamMetrics(metrics, gateway.listServers)
+  addSecretMetrics(metrics, {
+    paths: {
+      'server.jwt-secret-keyfile': server['jwt-secret-keyfile'],
+      'server.jwt-secret-folder': server['jwt-secret-folder'],
+      'upstream.multi-model-secret-keyfile': upstream['multi-model-secret-keyfile'],
+      'upstream.multi-model-secret-folder': upstream['multi-model-secret-folder'],
+    },
+    rings: { tokens: tokenSecrets.ring, upstream: gateway.ring },
+    nowMs: SYSTEM_CLOCK.nowMs,
+  })
+}
+
+export function openDirectory(liveConfig: LiveConfig, log: Log, cacheCounts = new CacheCounts()): Promise<Directory> {
+  const { store, hasher, events } = liveConfig
+  const config = deriveLive(liveConfig, (snapshot) => snapshot.settings.values)
+  const settings = deriveLive(config, toDirectorySettings)
+  return createDirectory({
+    store,
+    hasher,
+    administration: createAdministration(liveConfig, log),
+    settings: settings.get,
+    cacheCounts,
+    follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
+    clock: SYSTEM_CLOCK,
+    ownKey: () => liveConfig.get().ownKey,
+    events,
+    log,
+  })
+}
+
+export interface Limits {
+  readonly guesses: PasswordLimits
+  /** For the administrator. */
+  readonly accounts: LimitEditor
+  close(): Promise<void>
+}
+
+/** The limits on password checks, shared with other nodes through the store. */
+export function openLimits(liveConfig: LiveConfig, log: Log): Limits {
+  const settings = deriveLive(liveConfig, (snapshot) => toLimitSettings(snapshot.settings.values))
+  const limits = createLimits({
+    settings: settings.get,
+    clock: SYSTEM_CLOCK,
+    log,
+    onReached: ({ limit, name, seconds }) =>
+      liveConfig.events.record('limit.started', { limit, subject: name, seconds }),
+  })
+  const sharing = shareFailures({
+    counters: limits,
+    store: liveConfig.store,
+    settings: settings.get,
+    clock: SYSTEM_CLOCK,
+  })
+  return {
+    guesses: limits,
+    accounts: createSharedLimits(limits, sharing),
+    close: sharing.stop,
+  }
+}
+
+export interface Gateway {
+  readonly streams: OpenStreams
+  /** Signs for ArangoDB; `undefined` where no secret is configured. */
+  readonly ring: LiveRing | undefined
+  /** Signs for services. */
+  readonly serviceKey: ServiceKey
+  /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
+  withStreamEpoch(identify: Identify): Identify
+  /** Registers an upstream, to be closed with the gateway; with a door, its readiness is known. */
+  register(upstream: Upstream, inspection?: Omit<InspectedUpstream, 'upstream'>): Upstream
+  readonly readiness: UpstreamReadiness
+  /** The figures of all upstream servers now; those of services under the door `service`. */
+  listServers(): readonly (ServerFigures & { readonly door: string })[]
+  close(): Promise<void>
+}
+
+export type Identify = (context: RequestContext) => Promise<Authenticated>
+
+interface GatewayDeps {
+  readonly liveConfig: LiveConfig
+  readonly directory: Directory
+  readonly tokenSecrets: TokenSecrets
+  readonly log: Log
+}
+
+/** How often streams with an expired credential are ended. */
+const EXPIRY_CHECK_MS = 1000
+
+async function openGateway(deps: GatewayDeps): Promise<Gateway> {
+  const { liveConfig, log } = deps
+  const streams = createOpenStreams()
+  const ring = await openUpstreamSecrets(liveConfig, log)
+  const serviceKey = openServiceKey(liveConfig)
+  const upstreams: Upstream[] = []
+  const inspected: InspectedUpstream[] = []
+  const readiness = createReadiness({ upstreams: inspected, log })
+  const stopWatching = watchStreams(streams, deps)
+  return {
+    streams,
+    ring,
+    serviceKey,
+    withStreamEpoch: (identify) => (context) => {
+      context.authenticatedAt ??= streams.epoch
+      return identify(context)
+    },
+    readiness,
+    register(upstream, inspection) {
+      upstreams.push(upstream)
+      if (inspection) inspected.push({ ...inspection, upstream })
+      return upstream
+    },
+    listServers: () =>
+      upstreams.flatMap((upstream) => {
+        const door = inspected.find((each) => each.upstream === upstream)?.door ?? 'service'
+        return upstream.listServers().map((server) => ({ ...server, door }))
+      }),
+    async close() {
+      readiness.stop()
+      stopWatching()
+      ring?.stop()
+      await Promise.all(upstreams.map((upstream) => upstream.close()))
+    },
+  }
+}
+
+/** Ends or revalidates streams when users, keys, options or the time change. Returns a function that stops it. */
+function watchStreams(streams: OpenStreams, { liveConfig, directory, tokenSecrets }: GatewayDeps): () => void {
+  const stopListening = directory.onRevoked(streams.end)
+  // In a microtask, after every other listener: streams must be revalidated with the new keys.
+  liveConfig.onChange(() => queueMicrotask(streams.revalidateAll))
+  tokenSecrets.onReload(() => streams.revalidateAll())
+  const retirement = followRetirement(liveConfig)
+  const timer = setInterval(() => {
+    streams.expire(nowSeconds(SYSTEM_CLOCK))
+    if (retirement.isDue()) streams.revalidateAll()
+  }, EXPIRY_CHECK_MS).unref()
+  return () => {
+    clearInterval(timer)
+    stopListening()
+  }
+}
