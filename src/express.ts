@@ -49,10 +49,10 @@ export const requireUser: () => Middleware = () => (request, response, next) =>
  * for an invalid role, and for an empty list.
  */
 export function requireRole(...roles: readonly string[]): Middleware {
-  const isWelcome = createRoleCheck(roles)
+  const hasRole = createRoleCheck(roles)
   return ({ user }, response, next) => {
     if (!user) refuse(response, 401)
-    else if (isWelcome(user)) next()
+    else if (hasRole(user)) next()
     else refuse(response, 403)
   }
 }

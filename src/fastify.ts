@@ -69,10 +69,10 @@ export type PreHandler = (request: FastifyRequestLike, reply: FastifyReplyLike) 
  * for an invalid role, and for an empty list.
  */
 export function requireRole(...roles: readonly string[]): PreHandler {
-  const isWelcome = createRoleCheck(roles)
+  const hasRole = createRoleCheck(roles)
   return async ({ user }, reply) => {
     if (!user) return refuse(reply)
-    return isWelcome(user) ? undefined : reply.code(403).send({ error: 'forbidden' })
+    return hasRole(user) ? undefined : reply.code(403).send({ error: 'forbidden' })
   }
 }
 
