@@ -42,7 +42,7 @@ describe('the library', () => {
     await cardea.close()
   })
 
-  it('answers for a server of somebody else, in the words of one door', async (t) => {
+  it('handles requests of another server in the dialect of one door', async (t) => {
     const cardea = await open(t)
     const server = createServer((request, response) => {
       void cardea.handle(request, response, request.headers.host?.startsWith('localhost') ? 'document' : 'multi-model')
@@ -72,7 +72,7 @@ describe('the library', () => {
     assert.ok(await answer)
   })
 
-  it('reads files, and reads them anew', async (t) => {
+  it('reads files, and reads them again on reload', async (t) => {
     const path = join(makeFolder(t), 'a.ini')
     writeFileSync(path, '[chttpd]\nrequire_valid_user = false\n', { mode: 0o600 })
     const cardea = await open(t, { files: [path] })

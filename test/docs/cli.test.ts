@@ -15,7 +15,7 @@ import { splitFlags } from '../../src/config/flags.ts'
 const PAGE = readFileSync(new URL('../../docs/reference/cli.md', import.meta.url), 'utf8')
 const CONTEXT = { flags: splitFlags([]), env: {}, cwd: '/', print: () => {}, printError: () => {} }
 
-/** Told once for all commands. */
+/** Described once for all commands. */
 const COMMON = new Set(['--json', '--url', '--as', '--credentials'])
 
 const COMMANDS = [userCommand, adminCommand, configCommand, secretCommand, tokenCommand]

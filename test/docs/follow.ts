@@ -1,6 +1,6 @@
 /**
  * Follows a page as its reader would: runs every command in a folder of its own, writes every file, and compares what is
- * printed. `…` in expected output stands for what differs from run to run; a line of `…` alone for any lines.
+ * printed. `…` in expected output means what differs from run to run; a line of `…` alone for any lines.
  */
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -73,7 +73,7 @@ test('claims', () => {
   }
 })
 
-test('numbers of errors that are told apart by clients', () => {
+test('numbers of errors that clients distinguish', () => {
   const own = ['user_not_found', 'user_exists', 'user_name_refused', 'name_taken', 'system_database_only'] as const
   for (const code of [...own, 'secret_unreadable', 'database_not_found'] as const) {
     assert.ok(PAGE.includes(String(MULTI_MODEL_ERRORS[code].errorNum)), code)

@@ -14,7 +14,7 @@ export interface Block {
   readonly notRun: string | undefined
 }
 
-export const PAGES: readonly string[] = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'].concat(
+export const PAGES: readonly string[] = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'test/README.md'].concat(
   globSync('docs/**/*.md', { cwd: ROOT }).sort(),
 )
 

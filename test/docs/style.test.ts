@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { globSync } from 'node:fs'
 import { test } from 'node:test'
+import { ROOT } from '../support/process.ts'
 import { PAGES, readPage } from './page.ts'
 
 const MAX_WIDTH = 120
@@ -32,6 +34,16 @@ test('pages name the actor and use current words', () => {
       .split('\n')
       .filter((line) => UNCLEAR.test(line))
       .map((line) => `${page}: ${line}`),
+  )
+  assert.deepEqual(unclear, [])
+})
+
+test('sources name the actor and use current words', () => {
+  const unclear = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
+    readPage(file)
+      .split('\n')
+      .filter((line) => UNCLEAR.test(line))
+      .map((line) => `${file}: ${line.trim()}`),
   )
   assert.deepEqual(unclear, [])
 })

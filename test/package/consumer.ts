@@ -48,7 +48,7 @@ async function npm(args: readonly string[], cwd: string, env: Record<string, str
   return (await runFile('npm', args, { cwd, env, timeout: MAX_MS })).stdout
 }
 
-/** From a copy, so that building disturbs nobody who works in the checkout. */
+/** Built from a copy, so that the checkout stays unchanged. */
 async function pack(source: string, place: string, env: Record<string, string>) {
   cpSync(ROOT, source, { recursive: true, filter: (path) => !LEFT_OUT.has(relative(ROOT, path)) })
   symlinkSync(join(ROOT, 'node_modules'), join(source, 'node_modules'))

@@ -72,9 +72,9 @@ export function explain(error: unknown): readonly string[] {
 const good: CardeaOptions = { chttpd: { port: 5984 } }
 
 export async function useWrongly(cardea: Cardea): Promise<void> {
-  // @ts-expect-error an option nobody knows
+  // @ts-expect-error an unknown option
   await createCardea({ options: { chttpd: { prot: 5984 } } })
-  // @ts-expect-error a section nobody knows
+  // @ts-expect-error an unknown section
   await createCardea({ options: { chttp: { port: 5984 } } })
   // @ts-expect-error a number where there are two answers
   await createCardea({ options: { chttpd: { require_valid_user: 1 } } })

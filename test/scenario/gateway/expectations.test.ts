@@ -16,7 +16,7 @@ import {
   UPSTREAM_SECRET,
 } from '../../support/upstream.ts'
 
-interface Told {
+interface RecordingServer {
   readonly url: string
   readonly sockets: Set<Socket>
   /** Every byte that came, one character each. */
@@ -26,7 +26,10 @@ interface Told {
 }
 
 /** A server that records the bytes it receives and writes what the test gives it. */
-async function openTold(scope: Scope, onData: (socket: Socket, text: string) => void): Promise<Told> {
+async function openRecordingServer(
+  scope: Scope,
+  onData: (socket: Socket, text: string) => void,
+): Promise<RecordingServer> {
   let text = ''
   const sockets = new Set<Socket>()
   const waiting = new Set<() => void>()
@@ -120,7 +123,7 @@ function speakCouchdb(socket: Socket, text: string): void {
 }
 
 test('the door sends 100 Continue itself, and the upstream gets the body without Expect', async (t) => {
-  const backend = await openTold(t, speakCouchdb)
+  const backend = await openRecordingServer(t, speakCouchdb)
   const front = await startServer(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
   await client.has('100 Continue\r\n\r\n')
@@ -132,7 +135,7 @@ test('the door sends 100 Continue itself, and the upstream gets the body without
 })
 
 test('a request that the door rejects gets no 100', async (t) => {
-  const backend = await openTold(t, speakCouchdb)
+  const backend = await openRecordingServer(t, speakCouchdb)
   const front = await startServer(t, beforeDocument(backend.url))
   const bytes = 'PUT /newdb HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
   const answer = await sendRaw(portOf(front.document), bytes, { untilClosed: true })
@@ -150,7 +153,7 @@ test('no 100 is sent for an upstream that cannot be reached', async (t) => {
 })
 
 test('a response before the end of the body reaches the client and ends the connection', async (t) => {
-  const backend = await openTold(t, (socket, text) => {
+  const backend = await openRecordingServer(t, (socket, text) => {
     const status = text.split('/db/').at(-1)?.slice(0, 3)
     socket.write(`HTTP/1.1 ${status} No\r\nContent-Length: 2\r\n\r\nno`)
   })
@@ -169,7 +172,7 @@ test('a response before the end of the body reaches the client and ends the conn
 })
 
 test('a client that sends its body with the head gets no 100', async (t) => {
-  const backend = await openTold(t, speakCouchdb)
+  const backend = await openRecordingServer(t, speakCouchdb)
   const front = await startServer(t, beforeDocument(backend.url))
   const bytes = [...EXPECTING, `Authorization: ${ADMIN.Authorization}`, 'Connection: close', '', 'abc'].join('\r\n')
   const answer = await sendRaw(portOf(front.document), bytes, { untilClosed: true })
@@ -192,7 +195,7 @@ const SPOILED: readonly (readonly [name: string, says: string, gets: RegExp])[] 
 
 for (const [name, says, gets] of SPOILED)
   test(`bytes that arrived before ${name} are not lost`, async (t) => {
-    const backend = await openTold(t, (socket, text) => {
+    const backend = await openRecordingServer(t, (socket, text) => {
       if (text.endsWith('X-Sum: 6\r\n\r\n')) socket.write(says)
     })
     const front = await startServer(t, beforeDocument(backend.url))
@@ -205,7 +208,7 @@ for (const [name, says, gets] of SPOILED)
   })
 
 test('the head is forwarded with its names and bytes, one host, one length and the identity of Cardea', async (t) => {
-  const backend = await openTold(t, (socket, text) => {
+  const backend = await openRecordingServer(t, (socket, text) => {
     if (text.endsWith('abc')) socket.write(OK)
   })
   const front = await startServer(t, beforeDocument(backend.url))
@@ -334,7 +337,7 @@ const SILENT: readonly (readonly [name: string, says: string, options: Record<st
 
 for (const [name, says, limits, status] of SILENT)
   test(`a server that ${name} is ${status}`, async (t) => {
-    const backend = await openTold(t, (socket) => {
+    const backend = await openRecordingServer(t, (socket) => {
       if (socket.bytesWritten === 0) socket.write(says)
     })
     const front = await startServer(t, beforeDocument(backend.url), { upstream: limits })
@@ -344,7 +347,7 @@ for (const [name, says, limits, status] of SILENT)
   })
 
 test('a client that disconnects while the upstream works aborts the upstream request', async (t) => {
-  const backend = await openTold(t, () => {})
+  const backend = await openRecordingServer(t, () => {})
   const front = await startServer(t, beforeDocument(backend.url))
   const client = openClient(t, front.document, ...EXPECTING)
   client.socket.write('abc')
@@ -355,7 +358,7 @@ test('a client that disconnects while the upstream works aborts the upstream req
 })
 
 test('an upstream that dies during its response breaks the connection', async (t) => {
-  const backend = await openTold(t, (socket) => {
+  const backend = await openRecordingServer(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
   })
   const front = await startServer(t, beforeDocument(backend.url))
@@ -366,7 +369,7 @@ test('an upstream that dies during its response breaks the connection', async (t
 })
 
 test('an upstream whose connection is reset does not end a body that ends with its connection', async (t) => {
-  const backend = await openTold(t, (socket) => {
+  const backend = await openRecordingServer(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc')
   })
   const front = await startServer(t, beforeDocument(backend.url))
@@ -379,7 +382,7 @@ test('an upstream whose connection is reset does not end a body that ends with i
 })
 
 test('a feed has no time limit, and is cut when Cardea closes', async (t) => {
-  const backend = await openTold(t, (socket, text) => {
+  const backend = await openRecordingServer(t, (socket, text) => {
     if (text.endsWith('xyz'))
       setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'), 500)
   })

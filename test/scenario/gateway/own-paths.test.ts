@@ -1,4 +1,4 @@
-// What is Cardea's own never reaches a server behind it, however it is spelled; what only stands beside it does.
+// Cardea's own paths are never forwarded, in any encoding. Paths that only resemble them are.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { ADMIN, send } from '../../support/request.ts'
