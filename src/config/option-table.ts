@@ -1069,6 +1069,13 @@ export const OPTIONS = {
       reload: 'restart',
       help: 'Format of log lines: auto writes text to a terminal and JSON elsewhere.',
     }),
+    access: option({
+      codec: boolean,
+      initial: false,
+      reload: 'live',
+      help: 'Log one line for each request.',
+      details: 'At level info: method, path without the query, status, bytes, duration, user and request id.',
+    }),
   },
 } as const
 

@@ -4,6 +4,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
+import type { AccessLog } from './access-log.ts'
 import type { BodyLimits } from './body.ts'
 import { connectionOf } from './connections.ts'
 import { createDialectChooser, type Mount } from './dispatch.ts'
@@ -28,6 +29,7 @@ export interface DoorOptions {
   readonly trust: Live<TrustRules>
   readonly log: Log
   readonly observer?: RequestObserver
+  readonly accessLog?: AccessLog
 }
 
 /** Serves requests in one dialect, from any listener. */
@@ -48,7 +50,8 @@ export interface Door {
   stop(): void
 }
 
-export function createDoor({ dialect, mounts = [], limits, trust, log, observer }: DoorOptions): Door {
+export function createDoor(options: DoorOptions): Door {
+  const { dialect, mounts = [], limits, trust, log, observer, accessLog } = options
   const open = new Set<Socket>()
   /** Connections above the limit. */
   const surplus = new WeakSet<Socket>()
@@ -66,6 +69,7 @@ export function createDoor({ dialect, mounts = [], limits, trust, log, observer 
     },
     isStopping: () => isStopping,
     observer,
+    accessLog,
   }
   const toIdentifyOptions = () => ({ dialect, limits: limits.get(), trust, door: dialect.name })
 

@@ -7,6 +7,7 @@ import type { Log } from '../base/log.ts'
 import { isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
+import type { AccessLog } from './access-log.ts'
 import { type BodyLimits, hasBody } from './body.ts'
 import { type Connection, connectionOf } from './connections.ts'
 import { type ChooseDialect, dispatch, type RoutedDialect } from './dispatch.ts'
@@ -28,6 +29,7 @@ export interface HandleRequestDeps {
   admit(socket: Socket): void
   isStopping(): boolean
   readonly observer?: RequestObserver | undefined
+  readonly accessLog?: AccessLog | undefined
 }
 
 /** One request while it is handled. */
@@ -37,6 +39,8 @@ interface ActiveRequest {
   readonly routed: RoutedDialect
   readonly context: IncomingRequest
   readonly connection: Connection
+  /** Bytes sent on the connection before; `undefined`: the request is not logged. */
+  readonly bytesBefore: number | undefined
   readonly deps: HandleRequestDeps
 }
 
@@ -50,7 +54,8 @@ export function handleRequest(
   const routed = deps.chooseDialect(request.url ?? '', request.method)
   const context = new IncomingRequest(request, response, { dialect: routed.dialect, limits: limits.get(), trust })
   const connection = connectionOf(request.socket)
-  const active: ActiveRequest = { request, response, routed, context, connection, deps }
+  const bytesBefore = deps.accessLog?.isOn() ? request.socket.bytesWritten : undefined
+  const active: ActiveRequest = { request, response, routed, context, connection, bytesBefore, deps }
   connection.add(context)
   // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
   if (hasBody(request)) request.on('error', () => {})
@@ -153,6 +158,12 @@ function onClose(active: ActiveRequest): void {
   active.context.notifyGone()
   removeFromConnection(active)
   active.connection.endTurn()
+  logAccess(active)
+}
+
+function logAccess({ request, response, context, bytesBefore, deps }: ActiveRequest): void {
+  if (bytesBefore === undefined) return
+  deps.accessLog?.write({ context, response, door: deps.door, bytes: request.socket.bytesWritten - bytesBefore })
 }
 
 function removeFromConnection({ request, context, connection, deps }: ActiveRequest): void {

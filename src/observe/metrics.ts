@@ -40,8 +40,8 @@ interface Cell {
 }
 
 /**
- * A counter of prom-client takes 0.4 µs and a histogram 0.5 µs for each use, because they build a key of the labels. So
- * the cells are plain numbers, and prom-client gets their values when it renders.
+ * A counter or histogram of prom-client takes 0.5 µs of CPU time for each use (a loop of a million), because it builds a
+ * key of the labels. So the cells are plain numbers, and prom-client gets their values when it renders.
  */
 export function createMetrics(): Metrics {
   const families = new Map<MetricName, Family>()

@@ -24,8 +24,8 @@ const STATUS_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 type Counters = (CounterCell | undefined)[]
 
 /**
- * Counts the requests of one door. A cookie request takes about 0.3 µs more (script of scripts/bench with and without
- * the observer): every counter is looked up without building a key.
+ * Counts the requests of one door. A call takes 0.11 µs of CPU time (a loop of a million), most of it for the clock: every
+ * counter is looked up without building a key.
  */
 export function createRequestObserver(metrics: Metrics, door: string): RequestObserver {
   const decision = metrics.histogram('cardea_decision_seconds', { door })

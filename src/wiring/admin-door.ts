@@ -49,11 +49,12 @@ export function createAdminDoor(parts: DoorParts): Door {
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'admin'),
+    accessLog: parts.accessLog,
   })
 }
 
 /** The listener of `metrics.endpoint`. */
-export function createMetricsDoor({ liveConfig, metrics, forwardAuth, log }: DoorParts): Door {
+export function createMetricsDoor({ liveConfig, metrics, forwardAuth, accessLog, log }: DoorParts): Door {
   const config = deriveLive(liveConfig, ({ settings }) => settings.values)
   const deps = { renderMetrics: metrics.render }
   return createDoor({
@@ -66,6 +67,7 @@ export function createMetricsDoor({ liveConfig, metrics, forwardAuth, log }: Doo
     trust: deriveLive(config, toTrustRules),
     log,
     observer: createRequestObserver(metrics, 'metrics'),
+    accessLog,
   })
 }
 
@@ -196,6 +198,7 @@ export async function openControlSocket(
     trust: deriveLive(config, toTrustRules),
     log,
     observer: createRequestObserver(parts.metrics, 'control'),
+    accessLog: parts.accessLog,
   })
   try {
     if (!isSocketPathSafe(path, seed)) throw new Error('its folder is not private to the owner')

@@ -87,6 +87,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'document'),
+    accessLog: parts.accessLog,
   })
 }
 

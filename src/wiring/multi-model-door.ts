@@ -66,6 +66,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'multi-model'),
+    accessLog: parts.accessLog,
   })
 }
 

@@ -13,6 +13,7 @@ import type { ServerFigures } from '../gateway/connections.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
 import { createReadiness, type InspectedUpstream, type UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Upstream } from '../gateway/upstream.ts'
+import { type AccessLog, createAccessLog } from '../http/access-log.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
 import { createAdministration } from '../live-config/administration.ts'
@@ -39,6 +40,8 @@ export interface OpenedParts {
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
   readonly metrics: Metrics
+  /** Logs the requests of every door, if `log.access` is set. */
+  readonly accessLog: AccessLog
   readonly log: Log
 }
 
@@ -70,7 +73,9 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
     closers.push(addProcessMetrics(metrics))
     const listening = createLive<readonly string[]>([])
     const { guesses, accounts } = limits
-    const parts = { liveConfig, directory, tokenSecrets, gateway, guesses, limits: accounts, listening, metrics, log }
+    const accessLog = createAccessLog(log, () => liveConfig.get().settings.values.log.access)
+    const opened = { liveConfig, directory, tokenSecrets, gateway, listening, metrics, accessLog, log }
+    const parts = { ...opened, guesses, limits: accounts }
     addMetrics(parts)
     return { ...parts, close }
   } catch (error) {

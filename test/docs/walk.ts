@@ -30,8 +30,11 @@ export interface RealCouchdb {
 }
 
 const DOORS: readonly string[] = ['5984', '8529']
-const PORTS: readonly string[] = [...DOORS, '15984', '8530', '3000', '5985', '8539', '6984']
+const PORTS: readonly string[] = [...DOORS, '15984', '8530', '3000', '5985', '8539', '6984', '9108']
 const POSTGRES = 'postgres://cardea:secret@127.0.0.1:5432/cardea'
+
+/** Other sections have an endpoint too. */
+const SERVER_ENDPOINT = /^\[server\][^[]*^endpoint = |--server\.endpoint/m
 
 export async function createWalk(scope: Scope, page: string, couchdb?: RealCouchdb): Promise<Walk> {
   const folder = makeFolder(scope)
@@ -44,7 +47,7 @@ export async function createWalk(scope: Scope, page: string, couchdb?: RealCouch
   const replaced = new Map(couchdb ? [['PASSWORD', couchdb.password]] : [])
   if (couchdb) writeFileSync(join(folder, 'couchdb-admin'), `${couchdb.username}:${couchdb.password}`, { mode: 0o600 })
   if (page.includes(POSTGRES)) replaced.set(POSTGRES, await openPostgres(scope))
-  const setsEndpoint = listBlocks(page).some(({ notRun, text }) => !notRun && text.includes('endpoint = '))
+  const setsEndpoint = listBlocks(page).some(({ notRun, text }) => !notRun && SERVER_ENDPOINT.test(text))
   return { page, setsEndpoint, scope, folder, ports, replaced, servers: new Map(), printed: undefined }
 }
 

@@ -1,0 +1,39 @@
+import type { ServerResponse } from 'node:http'
+import type { Log } from '../base/log.ts'
+import { toSafeText } from '../observe/security-record.ts'
+import { describeOrigin, type IncomingRequest } from './incoming-request.ts'
+
+/** One log line per request, written when the response is complete or its client has disconnected. */
+export interface AccessLog {
+  isOn(): boolean
+  write(request: LoggedRequest): void
+}
+
+export interface LoggedRequest {
+  readonly context: IncomingRequest
+  readonly response: ServerResponse
+  readonly door: string
+  /** Bytes that were sent, the head included. */
+  readonly bytes: number
+}
+
+export const createAccessLog = (log: Log, isOn: () => boolean): AccessLog => ({
+  isOn,
+  write({ context, response, door, bytes }) {
+    const { actor: user, ...origin } = describeOrigin(context, door)
+    log.info('request', {
+      method: toSafeText(context.method),
+      // without the query, which may hold a token
+      path: toSafeText(context.target.split('?', 1)[0] ?? ''),
+      status: response.statusCode,
+      bytes,
+      milliseconds: Math.round((performance.now() - context.startedAtMs) * 10) / 10,
+      ...(user !== undefined && { user }),
+      ...withoutUndefined(origin),
+      ...(!response.writableFinished && { isAborted: true }),
+    })
+  },
+})
+
+const withoutUndefined = (fields: object): object =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
