@@ -9,6 +9,7 @@
 import type { HashWork } from '../passwords/hash-work.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
+import type { GrantPlace } from './grants.ts'
 import type { Session, SessionOwner } from './session.ts'
 import type { EndedSession, LastSignIn, SessionRecord, SessionRecordRange, UserRange } from './store-port.ts'
 import type { DocumentPayload, GrantLevel, MultiModelPayload, SessionEpoch, User, UserRecord } from './user.ts'
@@ -53,16 +54,17 @@ export interface Caller {
 }
 
 export interface ChangeOptions extends Caller {
+  /** Throws `conflict` if the user has another revision. `any` by default. */
+  readonly expected?: ExpectedRevision
   /** Set after `change`. A password other than the current one revokes all sessions. */
   readonly password?: NewPassword
   /** Whether the user must change another password that is set here. `false` by default. */
   readonly mustChangePassword?: boolean
 }
 
-export interface SetPasswordOptions extends Caller {
+export interface SetPasswordOptions extends Pick<ChangeOptions, 'expected'>, Caller {
   /** Whether the user must change it. Omitted: not if it is another password than the current one. */
   readonly mustChangePassword?: boolean
-  readonly expected?: ExpectedRevision
 }
 
 /** The result for one draft. `kept`: the name was taken, or the user equals the draft; nothing was changed. */
@@ -93,16 +95,11 @@ export interface UserEditor {
    * was faster. The directory sets name, revision and session epoch itself. Another password or a deactivation revokes
    * all sessions.
    */
-  changeUser(
-    name: string,
-    expected: ExpectedRevision,
-    change: (user: User) => User,
-    options?: ChangeOptions,
-  ): Promise<User>
+  changeUser(name: string, change: (user: User) => User, options?: ChangeOptions): Promise<User>
   setPassword(name: string, password: NewPassword, options?: SetPasswordOptions): Promise<User>
   setActive(name: string, isActive: boolean): Promise<User>
   /** `undefined` removes the grant. `*` means all databases, or all collections. */
-  setGrant(name: string, database: string, level: GrantLevel | undefined, collection?: string): Promise<User>
+  setGrant(name: string, place: GrantPlace, level: GrantLevel | undefined): Promise<User>
   /** Revokes all current sessions and tokens. */
   signOut(name: string): Promise<User>
   /** Returns the revision of the deletion. */

@@ -13,12 +13,14 @@ const highest = (levels: readonly (GrantLevel | undefined)[]): GrantLevel | unde
 
 const levelOf = (grants: Grants, database: string): GrantLevel | undefined => grants.get(database)?.level
 
+/** What a grant is for: a database, or a collection of it. */
+export interface GrantPlace {
+  readonly database: string
+  readonly collection?: string | undefined
+}
+
 /** The grants with this one set, or removed if `level` is `undefined`. */
-export function withGrant(
-  grants: Grants,
-  level: GrantLevel | undefined,
-  { database, collection }: { readonly database: string; readonly collection: string | undefined },
-): Grants {
+export function withGrant(grants: Grants, level: GrantLevel | undefined, { database, collection }: GrantPlace): Grants {
   const before = grants.get(database) ?? { level: undefined, collections: new Map<string, GrantLevel>() }
   const after =
     collection === undefined

@@ -160,7 +160,7 @@ async function retry({ editor }: ImportParts, step: Plan, onTaken: OnTaken): Pro
   const { draft, password } = step.planned
   try {
     const { mustChangePassword = false } = draft
-    await editor.changeUser(draft.name, 'any', (user) => toReplacement(draft, password, user), { mustChangePassword })
+    await editor.changeUser(draft.name, (user) => toReplacement(draft, password, user), { mustChangePassword })
     return { kind: 'replaced' }
   } catch (error) {
     return toRefused(error).outcome

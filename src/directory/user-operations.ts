@@ -41,16 +41,16 @@ export function createUserEditor(parts: UserParts): UserEditor {
   return {
     changeUser,
     createUser: (draft, caller) => createUser(parts, draft, caller),
-    setPassword: (name, password, { expected = 'any', ...options } = {}) => {
+    setPassword: (name, password, options = {}) => {
       const { mustChangePassword: isMarked } = options
       const mark = (user: User) => (isMarked === undefined ? user : withPasswordChange(user, isMarked))
-      return changeUser(name, expected, mark, { password, ...options })
+      return changeUser(name, mark, { password, ...options })
     },
-    setActive: (name, isActive) => changeUser(name, 'any', (user) => ({ ...user, isActive })),
-    setGrant: (name, database, level, collection) =>
-      changeUser(name, 'any', (user) => ({
+    setActive: (name, isActive) => changeUser(name, (user) => ({ ...user, isActive })),
+    setGrant: (name, place, level) =>
+      changeUser(name, (user) => ({
         ...user,
-        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, { database, collection }) },
+        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, place) },
       })),
     signOut: (name) =>
       rewrite(parts, { name, expected: 'any' }, (user, now) => ({
@@ -84,7 +84,7 @@ async function rewrite<R extends UserRecord>(
 
 const createChangeUser =
   (parts: UserParts): UserEditor['changeUser'] =>
-  async (name, expected, change, { password: given, mustChangePassword, ...caller } = {}) => {
+  async (name, change, { expected = 'any', password: given, mustChangePassword, ...caller } = {}) => {
     const update = given
       ? await preparePassword(parts, requireUser(await parts.store.findUser(name), expected), { given, caller })
       : updateWithoutPassword

@@ -100,7 +100,7 @@ export function createUsers({ directory, verify }: UsersDeps): Users {
       }),
     list: (options = {}) => withCardeaErrors(() => listUsers(directory, options)),
     update: (name, change) =>
-      withName(name, async () => toCardeaUser(await directory.changeUser(name, 'any', toChange(change)))),
+      withName(name, async () => toCardeaUser(await directory.changeUser(name, toChange(change)))),
     setPassword: (name, password) =>
       withName(name, async () => {
         requireText(password, 'password')

@@ -6,7 +6,7 @@ describe('findAccount', () => {
   it('an active user, with its roles and grants', async (t) => {
     const { directory } = await openTestNode(t)
     await directory.createUser({ name: 'ada', password: { password: 'analytical' }, roles: ['maths'] })
-    const { multiModel } = await directory.setGrant('ada', 'shop', 'rw')
+    const { multiModel } = await directory.setGrant('ada', { database: 'shop' }, 'rw')
     const account = await directory.findAccount('ada')
     assert.partialDeepStrictEqual(account, { name: 'ada', roles: ['maths'], isAdmin: false })
     assert.deepEqual(account?.grants, multiModel.grants)
@@ -79,7 +79,7 @@ describe('memory', () => {
     assert.equal(countQuestions(), 0)
     await directory.importUsers([{ name: 'ada' }], 'keep')
     await directory.setAdministrator('ada', { password: 'secret' })
-    await directory.changeUser('ada', 'any', (user) => ({ ...user, document: { ...user.document, roles: ['maths'] } }))
+    await directory.changeUser('ada', (user) => ({ ...user, document: { ...user.document, roles: ['maths'] } }))
     assert.deepEqual((await directory.findAccount('ada'))?.roles, ['_admin', 'maths'])
   })
 

@@ -35,10 +35,10 @@ test('every single grant that a write changes is recorded', async (t) => {
   const { events, take } = createRecorder()
   const { directory } = await openTestNode(t, { events })
   await directory.createUser({ name: 'jo' })
-  await directory.setGrant('jo', 'shop', 'rw')
-  await directory.setGrant('jo', 'shop', 'ro')
-  await directory.setGrant('jo', 'shop', 'none', 'orders')
-  await directory.setGrant('jo', 'shop', undefined)
+  await directory.setGrant('jo', { database: 'shop' }, 'rw')
+  await directory.setGrant('jo', { database: 'shop' }, 'ro')
+  await directory.setGrant('jo', { database: 'shop', collection: 'orders' }, 'none')
+  await directory.setGrant('jo', { database: 'shop' }, undefined)
   assert.deepEqual(take(), [
     ['user.created', { subject: 'jo' }],
     ['grant.created', { ...GRANTED, access: 'rw' }],
@@ -58,7 +58,7 @@ test('records which parts of a user a write changed, and nothing if it changed n
   await setRoles(directory, 'jo', ['b'])
   await directory.setActive('jo', false)
   await directory.signOut('jo')
-  await directory.changeUser('jo', 'any', (user) => ({
+  await directory.changeUser('jo', (user) => ({
     ...user,
     document: { ...user.document, members: [['totp', { key: 'x' }]] },
   }))

@@ -113,7 +113,7 @@ const TOKEN_LIMIT = 100
 async function createToken(directory: Directory, name: string): Promise<string> {
   const validUntil = START_SECONDS + 1000
   const { token } = createAccessToken({ user: 'ada', name, createdAt: START_SECONDS, validUntil })
-  await directory.changeUser('ada', 'any', (user) => ({
+  await directory.changeUser('ada', (user) => ({
     ...user,
     multiModel: { ...user.multiModel, tokens: [...user.multiModel.tokens, { id: 1, ...token }] },
   }))

@@ -132,7 +132,7 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
         const name = `user ${round}`
         await nodes[0].directory.createUser({ name })
         const add = (role: string, at: number) =>
-          nodes[at]?.directory.changeUser(name, 'any', (user) => ({
+          nodes[at]?.directory.changeUser(name, (user) => ({
             ...user,
             document: { ...user.document, roles: [...user.document.roles, role] },
           }))
@@ -148,10 +148,11 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       const { document } = await one.createUser({ name: 'ada' })
       const outcomes = await Promise.allSettled(
         Array.from({ length: 12 }, (_, number) =>
-          (number % 2 ? one : other).changeUser('ada', document.revision, (user) => ({
-            ...user,
-            document: { ...user.document, roles: [`role ${number}`] },
-          })),
+          (number % 2 ? one : other).changeUser(
+            'ada',
+            (user) => ({ ...user, document: { ...user.document, roles: [`role ${number}`] } }),
+            { expected: document.revision },
+          ),
         ),
       )
       assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)

@@ -71,7 +71,7 @@ describe('a session', () => {
     const { directory } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
     await setRoles(directory, 'ada', ['maths'])
-    await directory.setGrant('ada', 'shop', 'rw')
+    await directory.setGrant('ada', { database: 'shop' }, 'rw')
     assert.equal(await directory.isSessionLive(session), true)
   })
 

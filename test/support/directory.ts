@@ -14,7 +14,7 @@ import { followChanges } from '../../src/store/feed.ts'
 import type { Scope } from './scope.ts'
 
 export const setRoles = (directory: UserEditor, name: string, roles: readonly string[]): Promise<User> =>
-  directory.changeUser(name, 'any', (user) => ({ ...user, document: { ...user.document, roles } }))
+  directory.changeUser(name, (user) => ({ ...user, document: { ...user.document, roles } }))
 
 /** Time that moves only with `advance`. */
 export interface TestClock extends Clock {

@@ -45,7 +45,7 @@ export const USER_DETAIL_OPERATIONS = {
     async run(deps, call) {
       await requireOwnPassword(call, nameOf(call), findCurrentPassword(call))
       const hadTotp = hasTotp(await requireUser(deps, call))
-      const user = await deps.directory.changeUser(nameOf(call), 'any', withoutTotp)
+      const user = await deps.directory.changeUser(nameOf(call), withoutTotp)
       return { ...(await showDetails(deps, user)), hadTotp }
     },
   },

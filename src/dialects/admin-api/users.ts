@@ -55,7 +55,7 @@ export const USER_OPERATIONS = {
     path: '/users/{name}/password-change',
     async run({ directory }, call) {
       const isRequired = requireArgument(readMembers(call.body, ['required']), 'required', FLAG)
-      return showUser(await directory.changeUser(nameOf(call), 'any', (user) => withPasswordChange(user, isRequired)))
+      return showUser(await directory.changeUser(nameOf(call), (user) => withPasswordChange(user, isRequired)))
     },
   },
   'user.set-expiry': {
@@ -63,21 +63,20 @@ export const USER_OPERATIONS = {
     path: '/users/{name}/expiry',
     async run({ directory }, call) {
       const expiresAt = readExpiry(readMembers(call.body, [EXPIRES]))
-      return showUser(await directory.changeUser(nameOf(call), 'any', (user) => withExpiry(user, expiresAt)))
+      return showUser(await directory.changeUser(nameOf(call), (user) => withExpiry(user, expiresAt)))
     },
   },
   'user.set-roles': {
     method: 'PUT',
     path: '/users/{name}/roles',
-    run: async ({ directory }, call) =>
-      showUser(await directory.changeUser(nameOf(call), 'any', readRoleChange(call.body))),
+    run: async ({ directory }, call) => showUser(await directory.changeUser(nameOf(call), readRoleChange(call.body))),
   },
   'user.set-grant': {
     method: 'PUT',
     path: '/users/{name}/grants',
     async run({ directory }, call) {
       const { database, level, collection } = readGrant(call.body, 'The body')
-      return showUser(await directory.setGrant(nameOf(call), database, level, collection))
+      return showUser(await directory.setGrant(nameOf(call), { database, collection }, level))
     },
   },
   'user.set-active': {

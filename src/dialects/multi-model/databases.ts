@@ -133,8 +133,8 @@ async function createOrGrant(directory: UserEditor, draft: UserDraft, database: 
 }
 
 async function grantWhole(directory: UserEditor, name: string, database: string): Promise<void> {
-  await directory.setGrant(name, database, 'rw')
-  await directory.setGrant(name, database, 'rw', ALL)
+  await directory.setGrant(name, { database }, 'rw')
+  await directory.setGrant(name, { database, collection: ALL }, 'rw')
 }
 
 /** As in the database, the user who creates a database may use it. */

@@ -76,7 +76,7 @@ async function createToken(deps: TokensDeps, context: RequestContext, { user = '
     ...(databases && { databases }),
     ...(services && { services }),
   })
-  const changed = await orUserNotFound(deps.directory.changeUser(user, 'any', (before) => withToken(before, token)))
+  const changed = await orUserNotFound(deps.directory.changeUser(user, (before) => withToken(before, token)))
   const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
   // it may have been deleted already, but it was created
   return toJsonReply(200, { ...describeToken(kept ?? { id: 0, ...token }, changed, now), token: text })
@@ -136,7 +136,7 @@ async function removeToken(deps: TokensDeps, context: RequestContext, { user = '
       before,
       before.multiModel.tokens.filter((token) => token.id !== Number(id)),
     )
-  await orUserNotFound(deps.directory.changeUser(user, 'any', without))
+  await orUserNotFound(deps.directory.changeUser(user, without))
   return toEmptyReply(200)
 }
 

@@ -31,10 +31,10 @@ describe('databases known from grants alone', () => {
   it('a database exists while a user is granted it', async (t) => {
     const { databases, directory, create } = await open(t)
     await create('ann', 'bob')
-    await directory.setGrant('ann', 'shop', 'ro')
+    await directory.setGrant('ann', { database: 'shop' }, 'ro')
     assert.equal(await databases.exists('shop'), true)
-    await directory.setGrant('bob', 'shop', 'none')
-    await directory.setGrant('ann', 'shop', undefined)
+    await directory.setGrant('bob', { database: 'shop' }, 'none')
+    await directory.setGrant('ann', { database: 'shop' }, undefined)
     assert.equal(await databases.exists('shop'), true)
     await directory.removeUser('bob', 'any')
     assert.equal(await databases.exists('shop'), false)
@@ -42,14 +42,14 @@ describe('databases known from grants alone', () => {
   it('a grant on a collection counts, a grant on * does not', async (t) => {
     const { databases, directory, create } = await open(t)
     await create('ann')
-    await directory.setGrant('ann', '*', 'rw')
-    await directory.setGrant('ann', 'shop', 'ro', 'c')
+    await directory.setGrant('ann', { database: '*' }, 'rw')
+    await directory.setGrant('ann', { database: 'shop', collection: 'c' }, 'ro')
     assert.deepEqual(await databases.list(), ['_system', 'shop'])
   })
   it('reads nothing while no user changes', async (t) => {
     const { databases, directory, create, node } = await open(t)
     await create('ann')
-    await directory.setGrant('ann', 'shop', 'ro')
+    await directory.setGrant('ann', { database: 'shop' }, 'ro')
     await databases.exists('shop')
     node.countQuestions()
     for (const name of ['shop', 'none', 'other', '__proto__']) await databases.exists(name)
@@ -59,12 +59,12 @@ describe('databases known from grants alone', () => {
     const { databases, directory, create, clock } = await open(t)
     const names = Array.from({ length: 12 }, (_, index) => `user ${index}`)
     await create(...names)
-    for (const name of names) await directory.setGrant(name, 'shop', 'ro')
+    for (const name of names) await directory.setGrant(name, { database: 'shop' }, 'ro')
     assert.equal(await databases.exists('shop'), true)
-    for (const name of names.slice(0, 11)) await directory.setGrant(name, 'shop', undefined)
+    for (const name of names.slice(0, 11)) await directory.setGrant(name, { database: 'shop' }, undefined)
     clock.advance(60)
     assert.equal(await databases.exists('shop'), true)
-    await directory.setGrant('user 11', 'shop', undefined)
+    await directory.setGrant('user 11', { database: 'shop' }, undefined)
     clock.advance(60)
     assert.equal(await databases.exists('shop'), false)
   })
@@ -89,7 +89,7 @@ describe('databases known from grants alone', () => {
   it('fails while the store is unreachable, and recovers with it', async (t) => {
     const { databases, directory, create, node } = await open(t)
     await create('ann')
-    await directory.setGrant('ann', 'shop', 'ro')
+    await directory.setGrant('ann', { database: 'shop' }, 'ro')
     node.cut()
     await assert.rejects(async () => databases.exists('shop'), isRefused('store_unavailable'))
     node.mend()
@@ -101,14 +101,14 @@ describe('databases known from grants alone', () => {
     let isChanged = false
     const findUser: typeof directory.findUser = async (name) => {
       const user = await directory.findUser(name)
-      if (!isChanged) await directory.setGrant(name, 'shop', 'ro')
+      if (!isChanged) await directory.setGrant(name, { database: 'shop' }, 'ro')
       isChanged = true
       return user
     }
     const slow = { ...node.directory, findUser, listUsers: directory.listUsers, onRevoked: directory.onRevoked }
     const databases = new GrantedDatabases({ directory: slow, hasUpstream: () => false, clock })
     await databases.list()
-    await directory.setGrant('ann', 'other', 'ro')
+    await directory.setGrant('ann', { database: 'other' }, 'ro')
     await databases.list()
     assert.equal(await databases.exists('shop'), true)
   })
@@ -121,7 +121,7 @@ describe('databases known from grants alone', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         for (const [user, name, isGranted] of steps) {
-          await directory.setGrant(user, name, isGranted ? 'ro' : undefined)
+          await directory.setGrant(user, { database: name }, isGranted ? 'ro' : undefined)
           clock.advance(1)
           const all = await Promise.all(users.map((other) => directory.findUser(other)))
           const isGrantedToOne = all.some((other) => other?.multiModel.grants.has(name))

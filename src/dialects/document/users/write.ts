@@ -155,7 +155,8 @@ async function store(context: RequestContext, update: Update, { directory }: Use
     return (await directory.createUser({ name, ...document, ...password }, caller)).document.revision
   }
   const change = (user: User): User => ({ ...user, document: { ...user.document, ...document } })
-  const changed = await directory.changeUser(old.name, old.document.revision, change, { ...caller, ...password })
+  const expected = old.document.revision
+  const changed = await directory.changeUser(old.name, change, { expected, ...caller, ...password })
   return changed.document.revision
 }
 

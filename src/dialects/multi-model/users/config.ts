@@ -44,7 +44,7 @@ const without = (config: JsonObject, key: string): Entries => Object.entries(con
 
 async function change({ directory }: UsersDeps, name: string, next: (config: JsonObject) => Entries): Promise<Reply> {
   await orUserNotFound(
-    directory.changeUser(name, 'any', (user) => {
+    directory.changeUser(name, (user) => {
       const config = requireSmall(Object.fromEntries(next(user.multiModel.config)))
       return { ...user, multiModel: { ...user.multiModel, config } }
     }),

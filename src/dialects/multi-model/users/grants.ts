@@ -80,7 +80,7 @@ export async function setLevel(deps: UsersDeps, context: RequestContext, params:
   const level = readGrant(await readMembers(context))
   requireRootAccess(params, level)
   if (collection !== undefined) await requireDatabase(deps, database)
-  await orUserNotFound(deps.directory.setGrant(user, database, level, collection))
+  await orUserNotFound(deps.directory.setGrant(user, { database, collection }, level))
   const place = collection === undefined ? database : `${database}/${collection}`
   return toMergedReply(200, Object.fromEntries([[place, level]]))
 }
@@ -91,7 +91,7 @@ export async function clearLevel(deps: UsersDeps, context: RequestContext, param
   requireChangeable(deps, context, user)
   requireRootAccess(params, undefined)
   if (collection !== undefined) await requireDatabase(deps, database)
-  await orUserNotFound(deps.directory.setGrant(user, database, undefined, collection))
+  await orUserNotFound(deps.directory.setGrant(user, { database, collection }, undefined))
   return toDoneReply(202)
 }
 

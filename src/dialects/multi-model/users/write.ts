@@ -84,7 +84,7 @@ const toCaller = ({ signal, client }: RequestContext): Caller => ({ signal, peer
 
 async function write({ directory }: UsersDeps, context: RequestContext, { name, password, change }: Change) {
   const options = { ...toCaller(context), ...(password === undefined ? {} : { password: { password } }) }
-  return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, 'any', change, options))))
+  return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, change, options))))
 }
 
 export async function removeUser(
