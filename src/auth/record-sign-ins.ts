@@ -53,7 +53,8 @@ const FIRST_USE_MS = 3_600_000
 const MAX_REMEMBERED = 10_000
 
 export function createSignInObserver(events: SecurityEvents, sessions?: SessionRecorder): SignInObserver {
-  const known = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: FIRST_USE_MS })
+  // the default resolution, 1 ms, starts a timer with nearly every request
+  const known = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: FIRST_USE_MS, ttlResolution: 1000 })
   return {
     onAccepted(authenticated, source) {
       sessions?.onUsed(authenticated, source)

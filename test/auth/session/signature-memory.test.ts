@@ -28,8 +28,9 @@ describe('a remembered signature', () => {
   for (const [title, change, isFound] of rows)
     it(title, () => {
       const findSignature = createSignatureMemory()
-      assert.ok(findSignature(read('ann'), RULES))
-      assert.equal(findSignature(read('ann'), { ...RULES, ...change }) !== undefined, isFound)
+      const cookie = read('ann')
+      assert.ok(findSignature(cookie, RULES))
+      assert.equal(findSignature(cookie, { ...RULES, ...change }) !== undefined, isFound)
     })
 
   it('is not found for another cookie', () => {
