@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
+import { Refusal } from '../base/errors.ts'
 import { hasToken } from '../directory/access-token.ts'
 import type { Account } from '../directory/account.ts'
+import { isAccount } from '../directory/confirm-change.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { Authenticated, Identity } from '../directory/identity.ts'
+import { type Authenticated, type Identity, isAnonymous } from '../directory/identity.ts'
 import { checkIterations, type IterationLimits } from '../passwords/hash-policy.ts'
 
 /** A request that was authenticated and whose response is still being sent. */
@@ -40,6 +42,28 @@ export function createRevalidate<R extends RunningRequest>(deps: RevalidateDeps<
   }
 }
 
+export interface ConfirmDeps<R extends RunningRequest> extends RevalidateDeps<R> {
+  readonly directory: Pick<Directory, 'findAccount' | 'catchUp'>
+}
+
+/**
+ * Confirms the credential of a request that is about to change something: first everything that other nodes have stored
+ * until now is read. Anonymous requests have nothing to confirm.
+ */
+export function createConfirmCredential<R extends RunningRequest>(
+  deps: ConfirmDeps<R>,
+): (request: R) => Promise<Authenticated | undefined> {
+  return async (request) => {
+    const before = request.authenticated
+    if (isAnonymous(before)) return undefined
+    await deps.directory.catchUp()
+    if (!(await isStillAccepted(request, before, deps)))
+      throw new Refusal('authentication_required', { detail: 'the credential was revoked meanwhile' })
+    await deps.checkRights(request)
+    return before
+  }
+}
+
 async function isStillAccepted<R extends RunningRequest>(
   request: R,
   before: Authenticated,
@@ -53,8 +77,6 @@ async function isStillAccepted<R extends RunningRequest>(
   const now = await deps.identify(request)
   return now.by === before.by && hasSameRights(now.identity, before.identity)
 }
-
-const isAccount = (identity: Identity): identity is Account => identity.name !== null && 'sessionEpoch' in identity
 
 /** Whether the account is the same, and its password or access token would still be accepted. */
 async function isSameAccount(
@@ -73,6 +95,6 @@ async function isSameAccount(
 const hasSameRights = (now: Identity, before: Identity): boolean =>
   now.name === before.name &&
   now.isAdmin === before.isAdmin &&
-  !now.mustChangePassword &&
+  now.mustChangePassword === before.mustChangePassword &&
   isDeepStrictEqual(now.roles, before.roles) &&
   isDeepStrictEqual(now.grants, before.grants)

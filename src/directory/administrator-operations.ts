@@ -6,6 +6,7 @@ import { findIterations } from '../passwords/hash-policy.ts'
 import type { StoredPassword } from '../passwords/schemes.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import { requireDistinct, requireName, requireReadable } from './check-user.ts'
+import { confirmChange } from './confirm-change.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type { AdministratorDirectory, Caller, NewAdministratorPassword, Revocation } from './directory.ts'
 import type { NewPasswords } from './new-passwords.ts'
@@ -35,6 +36,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
         return current.text
       }
       const text = await toStoredText(parts, password, caller)
+      await confirmChange()
       const isNew = !administration.accounts().has(name)
       await store.setSetting({ ...change(name), text })
       await administration.refresh()
@@ -44,6 +46,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       return text
     },
     async removeAdministrator(name) {
+      await confirmChange()
       for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
         const removed = requireRemovable(parts, name)
         // if two nodes each remove one of the last two administrators, the second must see that it removes the last

@@ -7,6 +7,7 @@ import type { StoredPassword } from '../passwords/schemes.ts'
 import { bindTokens } from './access-token.ts'
 import { applyUpdate, toNewUser, toReplacement, withImportedEpoch } from './apply-update.ts'
 import { requireDistinct } from './check-user.ts'
+import { confirmChange } from './confirm-change.ts'
 import type { ImportOutcome, UserDraft, UserEditor, UserImporter } from './directory.ts'
 import type { ReplacementPassword } from './new-passwords.ts'
 import type { Stored, UserWrite } from './store-port.ts'
@@ -38,6 +39,7 @@ export const createImportUsers =
   (parts: ImportParts): UserImporter['importUsers'] =>
   async (drafts, onTaken, { isTrial = false } = {}) => {
     const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
+    await confirmChange()
     if (isTrial) return plans.map(toTrialOutcome)
     const outcomes = await writeAll(parts, plans)
     const results: ImportOutcome[] = []

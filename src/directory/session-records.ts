@@ -1,4 +1,5 @@
 import { nowSeconds } from '../base/clock.ts'
+import { confirmChange } from './confirm-change.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type { AccountDirectory, SessionDirectory, SessionList } from './directory.ts'
 import { type SessionNotes, toRecord } from './session-notes.ts'
@@ -25,6 +26,7 @@ export function createSessionList(parts: SessionRecordParts): SessionList {
       await notes.flush()
       const record = await store.findSessionRecord(id)
       if (!record || !(await isLive(parts, record))) return undefined
+      await confirmChange()
       await end(parts, record)
       return record
     },

@@ -4,6 +4,7 @@ import type { Notifier } from '../base/notifier.ts'
 import { bindTokens } from './access-token.ts'
 import { applyUpdate, isSameStored, toNewUser, type UpdateOptions } from './apply-update.ts'
 import { requireDistinct, requireGrants, requireName, requireReadable, requireRoles } from './check-user.ts'
+import { confirmChange, requireOwnEpoch } from './confirm-change.ts'
 import type { DirectoryDeps } from './deps.ts'
 import type {
   Caller,
@@ -72,9 +73,11 @@ async function rewrite<R extends UserRecord>(
   { name, expected }: Target,
   change: (user: User, nowSeconds: number) => R,
 ): Promise<R> {
+  const confirmed = await confirmChange()
   let before: User | undefined
   const record = await writer.write(name, (stored) => {
     before = requireUser(stored, expected)
+    requireOwnEpoch(before, confirmed)
     return change(before, nowSeconds(clock))
   })
   revocations.notify({ kind: 'account', name })
@@ -126,6 +129,7 @@ async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | u
   requireDistinct(name, parts.administration.accounts().keys())
   requireFree(await parts.store.findUser(name))
   const password = await parts.passwords.toStored(draft.password, caller)
+  await confirmChange()
   const user = await parts.writer.write(name, (stored) => toNewUser(draft, password, requireFree(stored)))
   parts.revocations.notify({ kind: 'account', name })
   recordUserChange(parts.events, undefined, user)

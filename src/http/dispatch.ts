@@ -1,4 +1,5 @@
 import { Refusal } from '../base/errors.ts'
+import { runConfirmed } from '../directory/confirm-change.ts'
 import type { Dialect, Handler, Reply, RequestContext, Route } from './request-context.ts'
 import { createRouter, type Router } from './router.ts'
 
@@ -47,8 +48,18 @@ export async function dispatch(context: RequestContext, { dialect, findRoute }: 
   const match = findRoute(context.path.segments)
   if (!match || (match.route.isStandIn && dialect.hasUpstream?.())) return await dialect.fallback(context)
   context.route = match.route.path
-  return await requireHandler(match.route, context.method)(context, match.params)
+  const handler = requireHandler(match.route, context.method)
+  const { confirmCredential } = dialect
+  if (confirmCredential === undefined || READING_METHODS.has(context.method))
+    return await handler(context, match.params)
+  return await runConfirmed(
+    () => confirmCredential(context),
+    () => handler(context, match.params),
+  )
 }
+
+/** Requests with these methods change nothing. */
+const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 function requireHandler({ methods, allow = Object.keys(methods) }: Route, method: string): Handler {
   const handler = Object.hasOwn(methods, method) ? methods[method] : method === 'HEAD' ? methods['GET'] : undefined

@@ -195,6 +195,11 @@ export interface Dialect {
   /** Handles requests that match no route, or only a stand-in although there is an upstream. */
   fallback(context: RequestContext): PendingReply
   hasUpstream?(): boolean
+  /**
+   * Throws if the credential of a request is no longer accepted anywhere, or not with the same rights. Returns what it
+   * was authenticated as. Left out where the credential cannot be revoked.
+   */
+  confirmCredential?(context: RequestContext): Promise<Authenticated | undefined>
   /** An error as a reply of this dialect. Without a context if the request could not be parsed. */
   renderError(refusal: Refusal, context: RequestContext | undefined): Reply
   /** The headers that carry on the session of a request to another server. */

@@ -4,6 +4,7 @@ import { describeSettings, toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
+import { confirmChange } from '../directory/confirm-change.ts'
 import type { LiveConfig } from './live-config.ts'
 import { recordOptionChanges } from './option-events.ts'
 import type { ReloadReport } from './reload.ts'
@@ -48,6 +49,7 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
     async set(setting, options) {
       requireValid(liveConfig, setting)
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
+      await confirmChange()
       if (options?.isImmediate) await dropEarlier(layerOf(options), setting)
       await applyChange(liveConfig, layerOf(options), setting)
       return before
@@ -57,6 +59,7 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
       const before = findShown(liveConfig, section, key)
       const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined
       if (before === undefined || !isThere) throw new Refusal('option_not_found')
+      await confirmChange()
       await applyChange(liveConfig, layerOf(options), { section, key, text: undefined })
       return before
     },

@@ -15,6 +15,7 @@ import type { Health, LimitEditor, OperationDeps } from '../dialects/admin-api/o
 import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
 import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
 import { type Component, listComponents } from '../dialects/admin-api/probes.ts'
+import { ADMIN_SESSION } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
 import { mountKeySet } from '../dialects/forward-auth/mount.ts'
@@ -23,7 +24,7 @@ import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
-import type { Dialect, Route, Step } from '../http/request-context.ts'
+import type { Dialect, RequestContext, Route, Step } from '../http/request-context.ts'
 import { type Listener, listen } from '../http/server.ts'
 import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
@@ -32,6 +33,7 @@ import { createRequestObserver } from '../observe/request-metrics.ts'
 import type { DoorParts } from './door-parts.ts'
 import type { OpenedParts } from './opened-parts.ts'
 import { toDoorLimits, toListenerLimits, toTrustRules } from './settings.ts'
+import { createConfirm } from './upstream.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
 export function createAdminDoor(parts: DoorParts): Door {
@@ -40,6 +42,8 @@ export function createAdminDoor(parts: DoorParts): Door {
   const observer = createSignInObserver(parts.liveConfig.events)
   const dialect = createAdminDialect(parts, {
     authenticate: (context) => authenticate(context, handlers, observer),
+    authenticateAgain: (context) => authenticate(context, handlers),
+    isConfigured: () => true,
     isOwnOrigin: true,
   })
   return createDoor({
@@ -79,6 +83,10 @@ const TO_CONSOLE: Route = {
 
 export interface AdminMountOptions {
   authenticate: AdminApiOptions['authenticate']
+  /** The same for a program that was accepted before. Records no sign-in. */
+  authenticateAgain: AdminApiOptions['authenticate']
+  /** Whether this credential handler is configured now. */
+  isConfigured(handler: string): boolean
   /** Throws where the rules of the door require a credential on every path. */
   readonly requireEntry: Step['run']
 }
@@ -88,14 +96,14 @@ export const mountAdminApi = (parts: DoorParts, options: AdminMountOptions): Mou
   dialect: createAdminDialect(parts, { ...options, isOwnOrigin: false }),
 })
 
-interface AdminDialectOptions extends Partial<AdminMountOptions> {
-  authenticate: AdminMountOptions['authenticate']
+interface AdminDialectOptions extends Omit<AdminMountOptions, 'requireEntry'> {
+  readonly requireEntry?: AdminMountOptions['requireEntry']
   /** Whether the listener serves nothing else. */
   readonly isOwnOrigin: boolean
 }
 
 function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: AdminDialectOptions): Dialect {
-  return createAdminApiDialect({
+  const dialect = createAdminApiDialect({
     ...createOperationDeps(parts),
     ...options,
     components: () => toComponents(parts),
@@ -106,6 +114,12 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
     }),
     console: { sessions: parts.adminSessions, files: CONSOLE_FILES, product: PRODUCT, isOwnOrigin },
   })
+  const identify = async (context: RequestContext) =>
+    context.authenticated?.by === ADMIN_SESSION
+      ? ((await parts.adminSessions.find(context)) ?? ANONYMOUS)
+      : options.authenticateAgain(context)
+  const isConfigured = (handler: string) => handler === ADMIN_SESSION || options.isConfigured(handler)
+  return { ...dialect, confirmCredential: createConfirm(parts, { identify, isConfigured, dialect: () => dialect }) }
 }
 
 const toComponents = ({ directory, tokenSecrets, gateway }: OpenedParts): readonly Component[] =>

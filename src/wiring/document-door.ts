@@ -46,7 +46,7 @@ import {
   toTrustRules,
   toUsersSettings,
 } from './settings.ts'
-import { createDocumentUpstream } from './upstream.ts'
+import { createConfirm, createDocumentUpstream } from './upstream.ts'
 
 export function createDocumentDoor(parts: DoorParts): Door {
   const { liveConfig, gateway } = parts
@@ -59,19 +59,24 @@ export function createDocumentDoor(parts: DoorParts): Door {
     isConfigured: credentials.isConfigured,
     dialect: () => dialect,
   }
-  const dialect: Dialect = createDocumentDialect({
-    ...createDialectOptions(parts, config.get()),
-    settings: settings.get,
-    authenticate: authenticateRequest,
-    ...credentials.session,
-    upstream: createDocumentUpstream(parts, config, revalidation),
-  })
+  const dialect: Dialect = {
+    ...createDocumentDialect({
+      ...createDialectOptions(parts, config.get()),
+      settings: settings.get,
+      authenticate: authenticateRequest,
+      ...credentials.session,
+      upstream: createDocumentUpstream(parts, config, revalidation),
+    }),
+    confirmCredential: createConfirm(parts, revalidation),
+  }
   const requireEntry = createRequireEntry(settings.get, authenticateRequest)
   return createDoor({
     dialect,
     mounts: [
       mountAdminApi(parts, {
         authenticate: async (context) => withoutScoped(await credentials.identifyWithoutCookie(context)),
+        authenticateAgain: async (context) => withoutScoped(await credentials.identifyAgainWithoutCookie(context)),
+        isConfigured: credentials.isConfigured,
         requireEntry,
       }),
       ...mountForwardAuth({
@@ -150,6 +155,7 @@ function createCredentials(parts: DoorParts) {
     identifyWithoutCookie: (context: RequestContext) => authenticate(context, withoutCookie.get(), observer),
     /** For a request that was accepted before. Records no sign-in. */
     identifyAgain: (context: RequestContext) => authenticate(context, handlers.get()),
+    identifyAgainWithoutCookie: (context: RequestContext) => authenticate(context, withoutCookie.get()),
     /** Whether the handler is configured now. */
     isConfigured: (handler: string) => handlers.get().some(({ name }) => name === handler),
     session: createSessionDeps(cookies, { signIn, directory, events, recorder, clock: SYSTEM_CLOCK }),

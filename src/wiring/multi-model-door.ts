@@ -19,6 +19,7 @@ import {
   createAuthenticate,
   createRequireEntry,
   MULTI_MODEL_BASIC,
+  type MultiModelAuthenticate,
   withoutPathTokens,
 } from '../dialects/multi-model/authenticate.ts'
 import {
@@ -41,7 +42,7 @@ import { mountAdminApi } from './admin-door.ts'
 import { createRecorder, type DoorParts, toBearerDeps } from './door-parts.ts'
 import type { Identify } from './opened-parts.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
-import { createMultiModelUpstream, createServiceUpstream, type Revalidation } from './upstream.ts'
+import { createConfirm, createMultiModelUpstream, createServiceUpstream, type Revalidation } from './upstream.ts'
 
 export function createMultiModelDoor(parts: DoorParts): Door {
   const config = deriveLive(parts.liveConfig, ({ settings }) => settings.values)
@@ -54,14 +55,15 @@ export function createMultiModelDoor(parts: DoorParts): Door {
   const authenticate = parts.gateway.withStreamEpoch(credentials.authenticate)
   // this door's handlers are the same in every configuration
   const revalidation = { identify: credentials.authenticateAgain, isConfigured: () => true, dialect: () => dialect }
+  const confirmCredential = createConfirm(parts, revalidation)
   const dialect: Dialect = createDialect({
-    ...{ parts, config, shared, signIns, authenticate },
+    ...{ parts, config, shared, signIns, authenticate, confirmCredential },
     upstream: createMultiModelUpstream(parts, config, revalidation),
     services: createMountedServices(parts, config, revalidation),
   })
   return createDoor({
     dialect,
-    mounts: createMounts(parts, authenticate, createRequireEntry({ ...shared, authenticate })),
+    mounts: createMounts(parts, { ...credentials, authenticate }, createRequireEntry({ ...shared, authenticate })),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
     log: parts.log,
@@ -76,17 +78,19 @@ interface DialectParts {
   readonly shared: SharedDeps
   readonly signIns: SignInService
   readonly authenticate: Identify
+  readonly confirmCredential: NonNullable<Dialect['confirmCredential']>
   readonly upstream: Upstream
   readonly services: Services
 }
 
-function createDialect({ parts, config, shared, signIns, authenticate, upstream, services }: DialectParts): Dialect {
+function createDialect(dialectParts: DialectParts): Dialect {
+  const { parts, config, shared, signIns, authenticate, confirmCredential, upstream, services } = dialectParts
   const { name, version } = config.get()['multi-model']
   const auth = { ...shared, signIns }
   const users = { ...shared, isPassword: signIns.isPassword }
   const isUpstreamDown = async () =>
     upstream.isSet() && (await upstream.checkHealth('/_admin/server/availability')).kind !== 'up'
-  return createMultiModelDialect({
+  const dialect = createMultiModelDialect({
     ...shared,
     name,
     authenticate,
@@ -100,12 +104,13 @@ function createDialect({ parts, config, shared, signIns, authenticate, upstream,
         isUpstreamDown,
       }),
     ],
-    fallback: createFallback({ ...shared, auth, upstream, services, isElsewhere: isMounted }),
+    fallback: createFallback({ ...shared, auth, upstream, services, confirmCredential, isElsewhere: isMounted }),
     hasUpstream: upstream.isSet,
     reservedHeaders: [INTENT_HEADER, PAGE_TOKEN_HEADER],
     forwardPreflight: services.forwardPreflight,
     findService: services.findName,
   })
+  return { ...dialect, confirmCredential }
 }
 
 type SharedDeps = ReturnType<typeof createSharedDeps>
@@ -166,10 +171,13 @@ function createMountedServices(parts: DoorParts, config: Live<Config>, revalidat
 }
 
 /** This door answers OPTIONS on the paths of other dialects too. */
-function createMounts(parts: DoorParts, identify: Identify, requireEntry: Step['run']): readonly Mount[] {
-  const authenticate = async (context: RequestContext) => withoutScoped(withoutPathTokens(await identify(context)))
+function createMounts(parts: DoorParts, door: MultiModelAuthenticate, requireEntry: Step['run']): readonly Mount[] {
+  const toOwn = (identify: Identify) => async (context: RequestContext) =>
+    withoutScoped(withoutPathTokens(await identify(context)))
+  const authenticate = toOwn(door.authenticate)
+  const again = { authenticateAgain: toOwn(door.authenticateAgain), isConfigured: () => true }
   const mounts = [
-    mountAdminApi(parts, { authenticate, requireEntry }),
+    mountAdminApi(parts, { authenticate, ...again, requireEntry }),
     ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry }),
   ]
   return mounts.map(({ segment, dialect }) => ({

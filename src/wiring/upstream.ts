@@ -1,7 +1,7 @@
 // Maps options to the settings of each upstream: CouchDB, ArangoDB, and the services behind the multi-model door.
 import { readFileSync } from 'node:fs'
 import { mintProxyToken } from '../auth/proxy.ts'
-import { createRevalidate, type RevalidateDeps } from '../auth/revalidate.ts'
+import { type ConfirmDeps, createConfirmCredential, createRevalidate } from '../auth/revalidate.ts'
 import { SESSION_COOKIE } from '../auth/session/set-cookie.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
@@ -69,7 +69,7 @@ function listIdentityHeaders(config: Config): readonly string[] {
 type Common = Omit<UpstreamDeps, 'settings' | 'toIdentityHeaders' | 'requestIdHeader' | 'isolates' | 'probe' | 'watch'>
 
 /** How a door authenticates a running request again. */
-export interface Revalidation extends Pick<RevalidateDeps<RequestContext>, 'identify' | 'isConfigured'> {
+export interface Revalidation extends Pick<ConfirmDeps<RequestContext>, 'identify' | 'isConfigured'> {
   dialect(): Pick<Dialect, 'steps'>
 }
 
@@ -77,16 +77,25 @@ async function checkRights(context: RequestContext, { steps }: Pick<Dialect, 'st
   for (const step of steps) if (step.checksRights) await step.run(context)
 }
 
+const toConfirmDeps = (
+  { directory, liveConfig }: DoorParts,
+  revalidation: Revalidation,
+): ConfirmDeps<RequestContext> => ({
+  ...revalidation,
+  checkRights: (context) => checkRights(context, revalidation.dialect()),
+  directory,
+  iterationLimits: () => toIterationLimits(liveConfig.get().settings.values),
+})
+
+/** Confirms the credentials of requests that change something. */
+export const createConfirm = (parts: DoorParts, revalidation: Revalidation) =>
+  createConfirmCredential(toConfirmDeps(parts, revalidation))
+
 const toCommonDeps = (parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Common => ({
   identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
   ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
   streams: parts.gateway.streams,
-  revalidate: createRevalidate({
-    ...revalidation,
-    checkRights: (context) => checkRights(context, revalidation.dialect()),
-    directory: parts.directory,
-    iterationLimits: () => toIterationLimits(config.get()),
-  }),
+  revalidate: createRevalidate(toConfirmDeps(parts, revalidation)),
   clock: SYSTEM_CLOCK,
 })
 

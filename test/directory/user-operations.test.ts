@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
+import { runConfirmed } from '../../src/directory/confirm-change.ts'
 import type { Directory, NewPassword, UserDraft } from '../../src/directory/directory.ts'
 import { readRevision, type User } from '../../src/directory/user.ts'
 import { readPasswordRules } from '../../src/passwords/password-rules.ts'
@@ -315,4 +316,36 @@ it('listing returns pages in byte order', async () => {
     (await directory.listUsers(range)).map(({ name }) => name)
   assert.deepEqual(await names({ limit: 3 }), ['Z', 'a', 'b'])
   assert.deepEqual(await names({ limit: 3, from: { name: 'b', isInclusive: false } }), ['ä'])
+})
+
+describe('a change for a request', () => {
+  /** As another node does. */
+  const raiseEpoch = async () => {
+    const { record, sequence } = (await node.store.findUser('ada')) ?? assert.fail('not stored')
+    const sessionEpoch = { generation: record.sessionEpoch.generation + 1, seconds: START_SECONDS }
+    await node.store.writeUser({ expected: sequence, record: { ...record, sessionEpoch } })
+  }
+
+  const changeAs = async (name: string, revoke: () => Promise<unknown>) => {
+    const identity = (await directory.findAccount(name)) ?? assert.fail('cannot sign in')
+    const confirm = async () => {
+      await revoke()
+      return { identity, by: 'basic' }
+    }
+    return runConfirmed(confirm, () => directory.setPassword('ada', { password: 'stolen' }))
+  }
+
+  it('of the own user is rejected if the credential is revoked after it was confirmed', async () => {
+    await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    const before = await directory.findUser('ada')
+    await assert.rejects(changeAs('ada', raiseEpoch), isRefused('authentication_required'))
+    assert.deepEqual((await directory.findUser('ada'))?.password, before?.password)
+  })
+
+  it('of another user does not depend on the session epoch of that user', async () => {
+    for (const name of ['ada', 'grace']) await directory.createUser({ name, password: { password: 'analytical' } })
+    const before = await directory.findUser('ada')
+    await changeAs('grace', raiseEpoch)
+    assert.notDeepEqual((await directory.findUser('ada'))?.password, before?.password)
+  })
 })

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
+import { confirmChange } from '../../directory/confirm-change.ts'
 import type { FailureStore } from '../../directory/store-port.ts'
 import type { LimitedAccount } from './guess.ts'
 import type { AccountLimits, LimitSettings, SharedCounters } from './limits.ts'
@@ -61,6 +62,7 @@ export const createSharedLimits = (limits: AccountLimits, { shareNow }: Pick<Sha
     return limits.findLimit(account)
   },
   async lift(account: LimitedAccount): Promise<void> {
+    await confirmChange()
     limits.lift(account)
     await shareNow()
   },

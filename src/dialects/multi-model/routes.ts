@@ -50,6 +50,8 @@ export interface FallbackDeps extends Omit<CreateDatabaseDeps, 'forwardWith'> {
   readonly auth: AuthDeps
   readonly upstream: MultiModelUpstream
   readonly services: Pick<Services, 'forward'>
+  /** Throws if the credential of the request is no longer accepted. */
+  confirmCredential(context: RequestContext): Promise<unknown>
   /** Whether a path belongs to another dialect at this door but is spelled so that its router does not match it. */
   isElsewhere(segments: readonly string[]): boolean
 }
@@ -86,9 +88,13 @@ function forward(deps: FallbackDeps, context: RequestContext): PendingReply | un
 /** The response to the creation of a database is one line. */
 const MAX_CREATION_BYTES = 1_048_576
 
-const withUpstream = ({ upstream, ...deps }: FallbackDeps): CreateDatabaseDeps => ({
+const withUpstream = ({ upstream, confirmCredential, ...deps }: FallbackDeps): CreateDatabaseDeps => ({
   ...deps,
-  forwardWith: (context, body) => upstream.forwardWhole(context, MAX_CREATION_BYTES, body),
+  // before the database exists: afterwards its users and grants are stored in any case
+  async forwardWith(context, body) {
+    await confirmCredential(context)
+    return upstream.forwardWhole(context, MAX_CREATION_BYTES, body)
+  },
 })
 
 /** Only Cardea handles sign-in; and the database does not know an API version that was not stripped. */
