@@ -108,7 +108,7 @@ function findKnownProof(account: Account | undefined, attempt: Attempt, { memory
   if (!account) return undefined
   if (attempt.isProven?.(account)) return 'proven'
   const { name, password, maxAgeMs } = attempt
-  return memory.isRemembered(name, account.version, password, maxAgeMs) ? 'remembered' : undefined
+  return memory.isRemembered({ name, version: account.version, password }, maxAgeMs) ? 'remembered' : undefined
 }
 
 async function hash(account: Account | undefined, attempt: Attempt, deps: SignInDeps): Promise<Proof> {
@@ -116,7 +116,8 @@ async function hash(account: Account | undefined, attempt: Attempt, deps: SignIn
   const guess = toGuess(attempt, account)
   const isComputed = account && (account.isAdmin || isWorthComputing(account.password, iterationLimits()))
   const stored = isComputed ? account.password : undefined
-  const isRight = await hasher.verify(stored, attempt.password, findDecoy(account, deps), {
+  const isRight = await hasher.verify(stored, attempt.password, {
+    decoy: findDecoy(account, deps),
     lane: toPeerKey(attempt.peer) ?? attempt.peer,
     isPreferred: () => limits.isClean(guess),
     begin: () => limits.requireAllowed(guess),
@@ -187,7 +188,7 @@ async function accept(proof: Proof, account: Account, { attempt, deps }: Context
   if (proof !== 'proven') requireIterations(account, deps)
   deps.limits.countSuccess(toGuess(attempt, account))
   if (proof === 'proven') return account
-  if (proof === 'hashed') deps.memory.remember(name, account.version, password)
+  if (proof === 'hashed') deps.memory.remember({ name, version: account.version, password })
   // every endpoint that opens a session takes a code
   return deps.onPassword(account, password, { opensSession: code !== undefined })
 }

@@ -76,7 +76,7 @@ class HashedNewPasswords implements NewPasswords {
 
   /** Its time reveals whether the password changes, which a client that may set the password may know. */
   isSame(password: string, current: StoredPassword, caller: Caller | undefined): Promise<boolean> {
-    return this.#hasher.verify(current, password, NO_DECOY, toTurn(caller))
+    return this.#hasher.verify(current, password, { decoy: NO_DECOY, ...toTurn(caller) })
   }
 
   #requireConforming(password: string): void {

@@ -231,7 +231,7 @@ async function isSamePassword(
   { hasher }: Pick<HashingDeps, 'hasher'>,
 ): Promise<boolean> {
   const reading = readAdminPassword(stored)
-  return reading.kind === 'stored' && (await hasher.verify(reading.password, password, NO_DECOY))
+  return reading.kind === 'stored' && (await hasher.verify(reading.password, password, { decoy: NO_DECOY }))
 }
 
 async function hash({ name, text, source }: Entry, { hasher, parameters, rules, log }: HashingDeps): Promise<string> {

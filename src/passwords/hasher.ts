@@ -39,6 +39,12 @@ export interface HasherOptions {
 }
 
 /** `hash` and `verify` reject with `overloaded` when too many jobs wait, and with the reason that ended the wait. */
+/** What a check costs at least, and its place in the queue. */
+export interface PasswordCheckWork extends Turn {
+  /** The work of a failed check. */
+  readonly decoy: HashWork
+}
+
 export interface Hasher {
   /** Creates a salt unless one is given. */
   hash(clear: string, parameters: HashParameters & { readonly salt?: string }, turn?: Turn): Promise<HashedPassword>
@@ -47,7 +53,7 @@ export interface Hasher {
    * is computed, for a cheaper stored form the difference. A stored form that costs more than `maxStrength` is never
    * computed: every password is wrong.
    */
-  verify(stored: StoredPassword | undefined, clear: string, decoy: HashWork, turn?: Turn): Promise<boolean>
+  verify(stored: StoredPassword | undefined, clear: string, check: PasswordCheckWork): Promise<boolean>
   /** Whether the password is cheap enough for `verify` to compute it. */
   isAffordable(stored: StoredPassword): boolean
   /**
@@ -80,7 +86,7 @@ export function createHasher({ jobs = defaultJobs(), ...options }: HasherOptions
   return {
     hash: (clear, { salt = createSalt(), ...parameters }, turn) =>
       run(() => createStored(clear, { ...parameters, salt }, tools), turn),
-    verify: (stored, clear, decoy, turn) => run(() => verify(stored, clear, decoy), turn),
+    verify: (stored, clear, { decoy, ...turn }) => run(() => verify(stored, clear, decoy), turn),
     isAffordable: (stored) => isAffordable(stored, maxStrength()),
     pad: (done, decoy, turn) => run(() => pad(done, decoy), turn),
     findMostExpensive: (first, others) => findMostExpensive(first, others, stepMs),

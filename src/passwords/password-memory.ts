@@ -12,10 +12,17 @@ import { canBePassword } from './password-digest.ts'
 export interface PasswordMemory {
   /** How often the last password of a name was remembered. */
   readonly counts: CacheCounts
-  /** Call only after the stored password of this version verified. `version` changes whenever that does. */
-  remember(name: string, version: string, password: string): void
+  /** Call only after the stored password of this version verified. */
+  remember(verified: GivenPassword): void
   /** `false`: the password has to be verified. A verification older than `maxAgeMs` does not count. */
-  isRemembered(name: string, version: string, password: string, maxAgeMs?: number): boolean
+  isRemembered(given: GivenPassword, maxAgeMs?: number): boolean
+}
+
+export interface GivenPassword {
+  readonly name: string
+  /** Changes whenever the stored password does. */
+  readonly version: string
+  readonly password: string
 }
 
 interface Remembered {
@@ -33,9 +40,9 @@ export function createPasswordMemory(size: () => number, clock: Clock = SYSTEM_C
   const counts = new CacheCounts()
   return {
     counts,
-    remember: (name, version, password) =>
+    remember: ({ name, version, password }) =>
       digests.set(name, { version, digest: digestOf(password), verifiedAtMs: clock.nowMs() }),
-    isRemembered: (name, version, password, maxAgeMs = Number.POSITIVE_INFINITY) => {
+    isRemembered: ({ name, version, password }, maxAgeMs = Number.POSITIVE_INFINITY) => {
       // computed even if nothing is remembered, so that the time does not reveal who signed in recently
       const asked = digestOf(password)
       const known = counts.count(digests.get(name))

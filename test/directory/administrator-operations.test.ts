@@ -20,8 +20,8 @@ describe('an administrator', () => {
     const account = await directory.findAccount('root')
     const hasher = createHasher({ queue: () => 10 })
     const decoy = { unit: 'sha256', amount: 1 }
-    assert.equal(await hasher.verify(account?.password, 'secret', decoy), true)
-    assert.equal(await hasher.verify(account?.password, 'wrong', decoy), false)
+    assert.equal(await hasher.verify(account?.password, 'secret', { decoy }), true)
+    assert.equal(await hasher.verify(account?.password, 'wrong', { decoy }), false)
   })
 
   it('is created with a stored form, which is kept unchanged', async () => {

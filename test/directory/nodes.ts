@@ -12,7 +12,7 @@ const DECOY = { unit: 'sha256', amount: 1 }
 const hasher = createHasher({ queue: () => 1000 })
 
 async function isPassword(directory: Directory, name: string, password: string): Promise<boolean> {
-  return hasher.verify((await directory.findAccount(name))?.password, password, DECOY)
+  return hasher.verify((await directory.findAccount(name))?.password, password, { decoy: DECOY })
 }
 
 /** Resolves with the milliseconds until the node is notified of the revocation. */

@@ -59,9 +59,9 @@ const VECTORS: [string, StoredPassword, string][] = [
 describe('known passwords', () => {
   for (const [name, stored, password] of VECTORS) {
     it(`${name} verifies its password and no other`, async () => {
-      assert.equal(await hasher.verify(stored, password, CHEAP_DECOY), true)
+      assert.equal(await hasher.verify(stored, password, { decoy: CHEAP_DECOY }), true)
       for (const wrong of [`${password} `, password.toUpperCase(), password.slice(1), '', `\u0000${password}`]) {
-        assert.equal(await hasher.verify(stored, wrong, CHEAP_DECOY), false, JSON.stringify(wrong))
+        assert.equal(await hasher.verify(stored, wrong, { decoy: CHEAP_DECOY }), false, JSON.stringify(wrong))
       }
     })
   }
@@ -69,8 +69,8 @@ describe('known passwords', () => {
   for (const [name, stored] of VECTORS) {
     it(`${name} does not verify by its own hash, nor with another salt`, async () => {
       assert.ok(stored.scheme !== 'unusable')
-      assert.equal(await hasher.verify(stored, stored.hash, CHEAP_DECOY), false)
-      assert.equal(await hasher.verify({ ...stored, salt: `${stored.salt}0` }, 'apple', CHEAP_DECOY), false)
+      assert.equal(await hasher.verify(stored, stored.hash, { decoy: CHEAP_DECOY }), false)
+      assert.equal(await hasher.verify({ ...stored, salt: `${stored.salt}0` }, 'apple', { decoy: CHEAP_DECOY }), false)
     })
   }
 
@@ -78,8 +78,8 @@ describe('known passwords', () => {
     const { digestHex, METHODS } = await import('../../src/passwords/password-digest.ts')
     for (const [method, { digest }] of Object.entries(METHODS)) {
       const stored = readSimpleAuthData({ method, salt: 'ab', hash: digestHex(digest, 'ab', 'pässword') })
-      assert.equal(await hasher.verify(stored, 'pässword', CHEAP_DECOY), true, method)
-      assert.equal(await hasher.verify(stored, 'password', CHEAP_DECOY), false, method)
+      assert.equal(await hasher.verify(stored, 'pässword', { decoy: CHEAP_DECOY }), true, method)
+      assert.equal(await hasher.verify(stored, 'password', { decoy: CHEAP_DECOY }), false, method)
     }
   })
 
@@ -88,29 +88,31 @@ describe('known passwords', () => {
       assert.ok(stored.scheme !== 'unusable')
       const { hash } = stored
       for (const other of [hash.toUpperCase(), hash.slice(0, -2), `${hash}00`, `${hash}\n`, '00', '']) {
-        assert.equal(await hasher.verify({ ...stored, hash: other }, password, CHEAP_DECOY), false, name)
+        assert.equal(await hasher.verify({ ...stored, hash: other }, password, { decoy: CHEAP_DECOY }), false, name)
       }
     }
   })
 
   it('a lone surrogate is not a password, and not that of its replacement character', async () => {
     const stored = await hasher.hash('a\ufffdb', CHEAP)
-    assert.equal(await hasher.verify(stored, 'a\ufffdb', CHEAP_DECOY), true)
-    for (const wrong of ['a\ud800b', 'a\udfffb']) assert.equal(await hasher.verify(stored, wrong, CHEAP_DECOY), false)
+    assert.equal(await hasher.verify(stored, 'a\ufffdb', { decoy: CHEAP_DECOY }), true)
+    for (const wrong of ['a\ud800b', 'a\udfffb'])
+      assert.equal(await hasher.verify(stored, wrong, { decoy: CHEAP_DECOY }), false)
     const broken = await hasher.hash('a\ud800b', CHEAP)
-    assert.equal(await hasher.verify(broken, 'a\ud800b', CHEAP_DECOY), false)
+    assert.equal(await hasher.verify(broken, 'a\ud800b', { decoy: CHEAP_DECOY }), false)
   })
 
   it('rejects every text with NUL, also one that equals the password up to the NUL', async () => {
     const stored = await hasher.hash('ab', CHEAP)
-    for (const wrong of ['ab\0', 'ab\0\0', '\0ab']) assert.equal(await hasher.verify(stored, wrong, CHEAP_DECOY), false)
-    assert.equal(await hasher.verify(await hasher.hash('ab\0', CHEAP), 'ab\0', CHEAP_DECOY), false)
+    for (const wrong of ['ab\0', 'ab\0\0', '\0ab'])
+      assert.equal(await hasher.verify(stored, wrong, { decoy: CHEAP_DECOY }), false)
+    assert.equal(await hasher.verify(await hasher.hash('ab\0', CHEAP), 'ab\0', { decoy: CHEAP_DECOY }), false)
   })
 
   it('an unknown user and an unusable password verify nothing', async () => {
     for (const stored of [undefined, document('md5crypt', {}), readDocumentPassword({})]) {
-      assert.equal(await hasher.verify(stored, '', CHEAP_DECOY), false)
-      assert.equal(await hasher.verify(stored, 'apple', CHEAP_DECOY), false)
+      assert.equal(await hasher.verify(stored, '', { decoy: CHEAP_DECOY }), false)
+      assert.equal(await hasher.verify(stored, 'apple', { decoy: CHEAP_DECOY }), false)
     }
   })
 })
@@ -120,8 +122,8 @@ describe('new passwords', () => {
     it(`pbkdf2 with ${prf} verifies`, async () => {
       const stored = await hasher.hash('pässword', { scheme: 'pbkdf2', prf, iterations: 7 })
       assert.match(stored.salt, /^[0-9a-f]{32}$/)
-      assert.equal(await hasher.verify(stored, 'pässword', CHEAP_DECOY), true)
-      assert.equal(await hasher.verify(stored, 'password', CHEAP_DECOY), false)
+      assert.equal(await hasher.verify(stored, 'pässword', { decoy: CHEAP_DECOY }), true)
+      assert.equal(await hasher.verify(stored, 'password', { decoy: CHEAP_DECOY }), false)
     })
   }
 
@@ -164,7 +166,7 @@ describe('the work of a failed check', () => {
         return derive(password, by)
       },
     })
-    assert.equal(await counting.verify(stored, 'wrong', decoy), false)
+    assert.equal(await counting.verify(stored, 'wrong', { decoy }), false)
     return spent / (decoy.amount * measureStepMs(decoy.unit))
   }
 

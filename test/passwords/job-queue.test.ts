@@ -214,7 +214,7 @@ describe('hasher and its queue', () => {
     const stored = await hasher.hash('right', { scheme: 'pbkdf2', prf: 'sha256', iterations: 1 })
     const answers = await Promise.all(
       Array.from({ length: 1000 }, (_, i) =>
-        hasher.verify(i % 3 ? stored : undefined, i % 2 ? 'right' : 'wrong', decoy),
+        hasher.verify(i % 3 ? stored : undefined, i % 2 ? 'right' : 'wrong', { decoy }),
       ),
     )
     assert.deepEqual(

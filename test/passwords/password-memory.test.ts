@@ -8,13 +8,14 @@ import { createPasswordMemory } from '../../src/passwords/password-memory.ts'
 describe('memory of verified passwords', () => {
   const remembering = () => {
     const memory = createPasswordMemory(() => 100)
-    memory.remember('bob', 'v1', 'apple')
+    memory.remember({ name: 'bob', version: 'v1', password: 'apple' })
     return memory
   }
 
-  it('remembers what was verified', () => assert.equal(remembering().isRemembered('bob', 'v1', 'apple'), true))
+  it('remembers what was verified', () =>
+    assert.equal(remembering().isRemembered({ name: 'bob', version: 'v1', password: 'apple' }), true))
 
-  const rows: [string, [string, string, string]][] = [
+  const rows: [string, [name: string, version: string, password: string]][] = [
     ['another password', ['bob', 'v1', 'pear']],
     ['an empty password', ['bob', 'v1', '']],
     ['another version', ['bob', 'v2', 'apple']],
@@ -23,39 +24,39 @@ describe('memory of verified passwords', () => {
     ['the same text split elsewhere', ['bob', 'v', '1apple']],
     ['a property of Object.prototype', ['constructor', 'v1', 'apple']],
   ]
-  for (const [name, asked] of rows) {
-    it(`not ${name}`, () => assert.equal(remembering().isRemembered(...asked), false))
+  for (const [what, [name, version, password]] of rows) {
+    it(`not ${what}`, () => assert.equal(remembering().isRemembered({ name, version, password }), false))
   }
 
   it('not a lone surrogate for its replacement character', () => {
     const memory = createPasswordMemory(() => 100)
-    memory.remember('bob', 'v1', 'a\ufffd')
-    assert.equal(memory.isRemembered('bob', 'v1', 'a\ud800'), false)
+    memory.remember({ name: 'bob', version: 'v1', password: 'a\ufffd' })
+    assert.equal(memory.isRemembered({ name: 'bob', version: 'v1', password: 'a\ud800' }), false)
   })
 
   it('a verification older than maxAgeMs does not count, and a lookup does not renew it', () => {
     let nowMs = 1000
     const memory = createPasswordMemory(() => 100, { nowMs: () => nowMs })
-    memory.remember('bob', 'v1', 'apple')
+    memory.remember({ name: 'bob', version: 'v1', password: 'apple' })
     nowMs += 99
-    assert.equal(memory.isRemembered('bob', 'v1', 'apple', 100), true)
+    assert.equal(memory.isRemembered({ name: 'bob', version: 'v1', password: 'apple' }, 100), true)
     nowMs += 1
-    assert.equal(memory.isRemembered('bob', 'v1', 'apple', 100), false)
-    assert.equal(memory.isRemembered('bob', 'v1', 'apple'), true)
+    assert.equal(memory.isRemembered({ name: 'bob', version: 'v1', password: 'apple' }, 100), false)
+    assert.equal(memory.isRemembered({ name: 'bob', version: 'v1', password: 'apple' }), true)
   })
 
   it('a newer password takes the place of the older', () => {
     const memory = remembering()
-    memory.remember('bob', 'v2', 'pear')
-    assert.equal(memory.isRemembered('bob', 'v1', 'apple'), false)
-    assert.equal(memory.isRemembered('bob', 'v2', 'pear'), true)
+    memory.remember({ name: 'bob', version: 'v2', password: 'pear' })
+    assert.equal(memory.isRemembered({ name: 'bob', version: 'v1', password: 'apple' }), false)
+    assert.equal(memory.isRemembered({ name: 'bob', version: 'v2', password: 'pear' }), true)
   })
 
   it('is limited in size, and can be switched off at run time', () => {
     let size = 2
     const memory = createPasswordMemory(() => size)
-    for (const name of ['a', 'b', 'c']) memory.remember(name, '', 'x')
-    const remembered = () => ['a', 'b', 'c'].filter((name) => memory.isRemembered(name, '', 'x'))
+    for (const name of ['a', 'b', 'c']) memory.remember({ name, version: '', password: 'x' })
+    const remembered = () => ['a', 'b', 'c'].filter((name) => memory.isRemembered({ name, version: '', password: 'x' }))
     assert.deepEqual(remembered(), ['b', 'c'])
     size = 0
     assert.deepEqual(remembered(), [])
@@ -65,8 +66,8 @@ describe('memory of verified passwords', () => {
 
   it('two memories have two keys', () => {
     const [one, two] = [createPasswordMemory(() => 1), createPasswordMemory(() => 1)]
-    one.remember('bob', 'v1', 'apple')
-    assert.equal(two.isRemembered('bob', 'v1', 'apple'), false)
+    one.remember({ name: 'bob', version: 'v1', password: 'apple' })
+    assert.equal(two.isRemembered({ name: 'bob', version: 'v1', password: 'apple' }), false)
     assert.doesNotMatch(inspect(one, { depth: 9, showHidden: true }), /apple/)
   })
 

@@ -46,8 +46,8 @@ describe('reading users of ArangoDB', () => {
     assert.ok(draft.password && 'stored' in draft.password)
     const hasher = createHasher({ queue: () => 1 })
     const decoy = { unit: 'sha', amount: 1 }
-    assert.equal(await hasher.verify(draft.password.stored, 'secret', decoy), true)
-    assert.equal(await hasher.verify(draft.password.stored, 'other', decoy), false)
+    assert.equal(await hasher.verify(draft.password.stored, 'secret', { decoy }), true)
+    assert.equal(await hasher.verify(draft.password.stored, 'other', { decoy }), false)
   })
 
   it('keeps grants', () => {

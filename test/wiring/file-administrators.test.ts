@@ -187,6 +187,6 @@ test('plain text in lines that do not count is hashed too, and creates no admini
   assert.deepEqual(names.toSorted(), ['ada', 'root'])
   const account = await directory().findAccount('ada')
   const hasher = createHasher({ queue: () => 10 })
-  const isPassword = (text: string) => hasher.verify(account?.password, text, { unit: 'sha256', amount: 1 })
+  const isPassword = (text: string) => hasher.verify(account?.password, text, { decoy: { unit: 'sha256', amount: 1 } })
   assert.deepEqual([await isPassword('secret'), await isPassword('old password of ada')], [true, false])
 })
