@@ -64,6 +64,7 @@ const describeToken = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, no
 async function createToken(deps: TokensDeps, context: RequestContext, { user = '' }: Params): Promise<Reply> {
   await requireChangeable(deps, context, user)
   const members = await readMembers(context)
+  requireKnownMembers(members)
   const name = readName(members)
   const databases = findList(members, 'databases')
   const services = findList(members, 'services')
@@ -100,6 +101,14 @@ const withTokens = (user: User, tokens: readonly AccessToken[]): User => ({
 
 const bad = (about: string): Refusal => new Refusal('bad_request', { about })
 
+const MEMBERS: ReadonlySet<string> = new Set(['name', 'valid_until', 'databases', 'services'])
+
+/** A misspelt `databases` or `services` would otherwise create a token without limits. */
+function requireKnownMembers(members: Members): void {
+  const unknown = Object.keys(members).find((member) => !MEMBERS.has(member))
+  if (unknown !== undefined) throw bad(`unknown member '${unknown.slice(0, 100)}'`)
+}
+
 function readName(members: Members): string {
   const name = findMember(members, 'name') ?? ''
   if (name === '') throw bad("'name' must not be empty")
@@ -108,11 +117,15 @@ function readName(members: Members): string {
   return name
 }
 
+/** The last second of the year 9999. Milliseconds are later, for every time after January 1978. */
+const MAX_SECONDS = 253_402_300_799
+
 function readValidUntil(members: Members): number {
   const until = findMember(members, 'valid_until')
   if (typeof until !== 'number') return 0
   const seconds = Math.trunc(until)
-  if (!Number.isSafeInteger(seconds) || seconds < 0) throw bad("'valid_until' is out of range")
+  if (!(seconds >= 0 && seconds <= MAX_SECONDS))
+    throw bad("'valid_until' must be a time in seconds since 1970, not later than the year 9999")
   return seconds
 }
 

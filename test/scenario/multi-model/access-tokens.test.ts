@@ -105,6 +105,30 @@ describe('creating, listing and deleting', () => {
         body: '{"name":"x","valid_until":1e999}',
         expect: { status: 400, json: refusal(400, 10, 'the body contains a number that cannot be stored exactly') },
       },
+      ...[1_893_456_000_000, 253_402_300_800, -1].map((until) => ({
+        name: `valid_until ${until}, which is not a time in seconds`,
+        method: 'POST',
+        path: TOKENS,
+        ...make({ name: 'x', valid_until: until }),
+        expect: {
+          status: 400,
+          json: refusal(400, 10, "'valid_until' must be a time in seconds since 1970, not later than the year 9999"),
+        },
+      })),
+      {
+        name: 'the last valid_until',
+        method: 'POST',
+        path: TOKENS,
+        ...make({ name: 'x', valid_until: 253_402_300_799 }),
+        expect: { status: 200 },
+      },
+      ...['database', 'Databases', 'service', 'scope', 'validUntil'].map((member) => ({
+        name: `the unknown member ${member}`,
+        method: 'POST',
+        path: TOKENS,
+        ...make({ name: 'x', valid_until: 4102444800, [member]: ['shop'] }),
+        expect: { status: 400, json: refusal(400, 10, `unknown member '${member}'`) },
+      })),
       { name: 'a list', method: 'POST', path: TOKENS, ...make([]), expect: { status: 400, json: BODY } },
       { name: 'no body', as: ANN, method: 'POST', path: TOKENS, expect: { status: 400, json: BODY } },
       {
