@@ -5,7 +5,9 @@ import { type ManageOptions, manage, report, withExitCodes, withManageOptions } 
 
 /** `cardea reload`: what SIGHUP does, with the result. */
 export function reloadCommand(context: Context): Command {
-  const command = new Command('reload').description('let the running server read its configuration and secrets again')
+  const command = new Command('reload').description(
+    'let the running server read its configuration, secrets and certificates again',
+  )
   return withExitCodes(withManageOptions(command)).action((options: ManageOptions) => reload(context, options))
 }
 
@@ -19,7 +21,7 @@ async function reload(context: Context, options: ManageOptions): Promise<void> {
   }
   report(context, options, result, () =>
     [
-      result.changed.length > 0 ? `Applied: ${result.changed.join(', ')}.` : 'Nothing has changed.',
+      result.changed.length > 0 ? `Applied: ${result.changed.join(', ')}.` : 'No option has changed.',
       ...(result.needRestart.length > 0 ? [`After a restart: ${result.needRestart.join(', ')}.`] : []),
     ].join('\n'),
   )

@@ -61,8 +61,8 @@ export const MULTI_MODEL_UNUSED: Readonly<Record<string, readonly string[]>> = {
     scheduler-queue-size storage-engine support-info-api telemetrics-api-max-requests uid
     unavailability-queue-fill-grade
   `),
-  ssl: listWords('cafile cipher-list ecdh-curve options protocol server-name-indication'),
-  tls: listWords('cafile cipher-list ecdh-curve options protocol server-name-indication'),
+  ssl: listWords('cafile ecdh-curve options protocol server-name-indication'),
+  tls: listWords('cafile ecdh-curve options protocol server-name-indication'),
 }
 
 /** Boolean options of ArangoDB: as a flag they need no value. */
@@ -106,6 +106,7 @@ export const NOTES: ReadonlyMap<string, string> = new Map([
 
 export const RENAMED: ReadonlyMap<string, OptionName> = new Map([
   ['server.authenticate-system-only', 'server.authentication-system-only'],
+  ['tls.cipher-list', 'ssl.cipher-list'],
   ['tls.keyfile', 'ssl.keyfile'],
 ])
 

@@ -7,20 +7,27 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import { type AddressInfo, createConnection, type Socket } from 'node:net'
+import type { SecureVersion } from 'node:tls'
 import type { Door } from './door.ts'
 
 /** Where a door listens. */
 export type Endpoint =
-  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls?: TlsFiles }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls?: TlsSettings }
   /** `mode`: the permissions of the socket; by default the owner and its group may connect. */
   | { readonly kind: 'unix'; readonly path: string; readonly mode?: number }
 
-/** PEM texts, read at start. */
+/** PEM texts. */
 export interface TlsFiles {
   readonly cert: string
   readonly key: string
+}
+
+export interface TlsSettings extends TlsFiles {
+  readonly minVersion?: SecureVersion
+  /** A list in the format of OpenSSL. */
+  readonly ciphers?: string
 }
 
 export interface ListenerLimits {
@@ -34,6 +41,8 @@ export interface Listener {
   readonly url: string
   /** When its certificate expires, in milliseconds since the epoch; `undefined`: it has none. */
   readonly certificateEndsAtMs: number | undefined
+  /** For new connections; open ones keep their certificate. Only for a listener with TLS. */
+  replaceTls(tls: TlsSettings): void
   /** Stops accepting connections. Resolves when the last one is closed, at the latest after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
@@ -41,13 +50,22 @@ export interface Listener {
 /** The limit of Node's parser is far above ours, so that slightly too large headers get an error of the dialect. */
 const PARSER_HEADER_BYTES = 262_144
 
+const OLDEST_VERSION = { minVersion: 'TLSv1.2' } as const
+
 export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits): Promise<Listener> {
   const server = createServer(door, endpoint, limits)
   await bind(server, endpoint)
-  const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
+  let tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   return {
     url: urlOf(server, endpoint),
-    certificateEndsAtMs: tls && new X509Certificate(tls.cert).validToDate.getTime(),
+    get certificateEndsAtMs() {
+      return tls && new X509Certificate(tls.cert).validToDate.getTime()
+    },
+    replaceTls(next) {
+      if (!(server instanceof HttpsServer)) throw new TypeError('the listener has no TLS')
+      server.setSecureContext({ ...OLDEST_VERSION, ...next })
+      tls = next
+    },
     close: (graceMs) => close(server, door, graceMs),
   }
 }
@@ -56,7 +74,7 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   const options = toServerOptions(limits)
   const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   const server: Server = tls
-    ? createHttpsServer({ ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.headerTimeoutMs })
+    ? createHttpsServer({ ...options, ...OLDEST_VERSION, ...tls, handshakeTimeout: limits.headerTimeoutMs })
     : createHttpServer(options)
   // Zero: Node would silently drop the headers above this number. guard.ts counts them instead.
   server.maxHeadersCount = 0

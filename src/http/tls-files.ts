@@ -1,8 +1,8 @@
 // Loads the certificate and private key of a TLS listener. A problem names the option and the file, not the library.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
-import { createSecureContext } from 'node:tls'
+import { createSecureContext, type SecureVersion } from 'node:tls'
 import { readBounded } from '../base/files.ts'
-import type { TlsFiles } from './server.ts'
+import type { TlsFiles, TlsSettings } from './server.ts'
 
 /** A file and the option that names it. */
 export interface NamedFile {
@@ -10,12 +10,19 @@ export interface NamedFile {
   readonly path: string
 }
 
+/** What the listener offers besides its certificate. */
+export interface TlsProtocol {
+  readonly minVersion?: SecureVersion
+  /** In the format of OpenSSL, and the option that sets it. By default Node chooses. */
+  readonly cipherList?: { readonly option: string; readonly text: string }
+}
+
 export type TlsLoad =
-  | { readonly kind: 'files'; readonly files: TlsFiles }
+  | { readonly kind: 'files'; readonly files: TlsSettings }
   | { readonly kind: 'problem'; readonly message: string }
 
 /** `cert` and `key` may be the same file. */
-export function loadTlsFiles(cert: NamedFile, key: NamedFile): TlsLoad {
+export function loadTlsFiles(cert: NamedFile, key: NamedFile, protocol: TlsProtocol = {}): TlsLoad {
   try {
     const files = { cert: readText(cert), key: readText(key) }
     const certificate = readCertificate(files.cert, cert)
@@ -23,7 +30,7 @@ export function loadTlsFiles(cert: NamedFile, key: NamedFile): TlsLoad {
     if (!certificate.checkPrivateKey(privateKey))
       throw new TlsProblem(key, `the private key does not belong to the certificate in ${cert.path}`)
     tryContext(files, cert)
-    return { kind: 'files', files }
+    return { kind: 'files', files: { ...files, ...toOffer(protocol) } }
   } catch (error) {
     if (error instanceof TlsProblem) return { kind: 'problem', message: error.message }
     throw error
@@ -34,6 +41,19 @@ class TlsProblem extends Error {
   constructor({ option, path }: NamedFile, problem: string) {
     super(path === '' ? `${option} is not set` : `${option}: ${path}: ${problem}`)
   }
+}
+
+/** Throws if no cipher remains. */
+function toOffer({ minVersion, cipherList }: TlsProtocol): Omit<TlsSettings, keyof TlsFiles> {
+  const version = minVersion && { minVersion }
+  if (!cipherList) return { ...version }
+  const { option, text: ciphers } = cipherList
+  try {
+    createSecureContext({ ...version, ciphers })
+  } catch {
+    throw new TlsProblem({ option, path: ciphers }, 'the TLS library knows no cipher of this list')
+  }
+  return { ...version, ciphers }
 }
 
 /** Enough for a chain of certificates and a key. */

@@ -246,6 +246,13 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     fields: SOURCE,
   },
+  'certificate.reloaded': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'certificate reloaded',
+    scope: 'request',
+    fields: SOURCE,
+  },
   // the server and what it depends on
   'server.started': {
     level: 'info',

@@ -9,16 +9,21 @@ import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { renderNotices } from '../config/describe.ts'
+import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { UpstreamReadiness } from '../gateway/readiness.ts'
+import type { Certificates, TlsListener } from '../http/certificates.ts'
 import type { Door } from '../http/door.ts'
 import type { Identified } from '../http/identify.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { describeListenError, type Endpoint, type Listener, listen } from '../http/server.ts'
+import { followCertificates } from '../live-config/certificates.ts'
 import {
   toAdminEndpoints,
   toDocumentEndpoints,
+  toDocumentTls,
+  toEndpointTls,
   toMetricsEndpoints,
   toMultiModelEndpoints,
 } from '../live-config/endpoints.ts'
@@ -103,6 +108,7 @@ class RunningApp implements App {
   readonly #options: AppOptions
   readonly #doors: Doors
   readonly #listeners: Listener[] = []
+  readonly #certificates: Certificates<Config>
   readonly #running = new Set<Promise<void>>()
   #opening: Promise<Addresses> | undefined
   #closing: Promise<void> | undefined
@@ -113,6 +119,7 @@ class RunningApp implements App {
     this.#options = options
     const doorParts = createDoorParts(parts)
     this.#doors = createDoors(doorParts)
+    this.#certificates = followCertificates(parts.liveConfig)
     addListenerMetrics(parts.metrics, { doors: this.#doors, listeners: this.#listeners })
     this.signIn = createProgramSignIn({
       ...doorParts,
@@ -191,6 +198,7 @@ class RunningApp implements App {
     const graceMs = toStopTimeoutMs(this.settings.get().values)
     for (const door of Object.values(this.#doors)) door.stop()
     await this.#opening?.catch(() => {}) // listeners it opens meanwhile are closed below
+    this.#certificates.stop()
     const closing = this.#listeners.map((listener) => listener.close(graceMs))
     await Promise.all([...closing, waitAtMost(this.#running, graceMs)])
     const { events } = this.#parts.liveConfig
@@ -208,6 +216,7 @@ class RunningApp implements App {
     const admin = await this.#openAll(this.#doors.admin, toAdminEndpoints(values))
     const metrics = await this.#openAll(this.#doors.metrics, toMetricsEndpoints(values))
     const { folder, log } = this.#options
+    this.#certificates.watch(values)
     const socket = await openControlSocket(liveConfig, { parts: this.#parts, folder, log })
     if (socket) this.#listeners.push(socket)
     return { document, multiModel, admin, metrics }
@@ -221,9 +230,15 @@ class RunningApp implements App {
         throw toListenError(error, endpoint, door.dialect.name)
       })
       this.#listeners.push(listener)
+      const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
+      if (tls) this.#certificates.add({ listener, tls, toSource: this.#toTlsSource(door) })
       urls.push(listener.url)
     }
     return urls
+  }
+
+  #toTlsSource(door: Door): TlsListener<Config>['toSource'] {
+    return door === this.#doors.document ? toDocumentTls : toEndpointTls
   }
 
   /** The name comes from another program, which may be written without types. */

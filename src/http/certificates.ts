@@ -1,0 +1,118 @@
+import { type Watching, type WatchOptions, watchSecrets } from '../keys/watch.ts'
+import type { Listener, TlsSettings } from './server.ts'
+import { loadTlsFiles, type NamedFile, type TlsLoad, type TlsProtocol } from './tls-files.ts'
+
+/** The files of a certificate and what is offered with it. */
+export interface TlsSource {
+  readonly cert: NamedFile
+  readonly key: NamedFile
+  readonly protocol: TlsProtocol
+}
+
+export const loadTlsSource = ({ cert, key, protocol }: TlsSource): TlsLoad => loadTlsFiles(cert, key, protocol)
+
+export interface CertificateDeps {
+  /** A listener uses another certificate or other versions and ciphers. Must not throw. */
+  onReplaced(file: string): void
+  /** A changed file cannot be used, so the listeners keep what they have. Must not throw. */
+  onProblem(file: string, problem: string): void
+  readonly watch?: WatchOptions
+}
+
+/** A listener with TLS. `S`: the settings that name its files; `undefined` if they name none. */
+export interface TlsListener<S> {
+  readonly listener: Listener
+  readonly tls: TlsSettings
+  toSource(settings: S): TlsSource | undefined
+}
+
+export interface PreparedCertificates {
+  readonly problems: readonly string[]
+  /** Uses what could be loaded. */
+  apply(): void
+}
+
+interface Served<S> extends TlsListener<S> {
+  tls: TlsSettings
+}
+
+interface Loaded<S> {
+  readonly served: Served<S>
+  readonly source: TlsSource
+  readonly load: TlsLoad
+}
+
+/** The certificates of all listeners. They are replaced on reload and when their files change. */
+export class Certificates<S> {
+  readonly #served: Served<S>[] = []
+  readonly #deps: CertificateDeps
+  /** The last problem of each file, so that it is reported once. */
+  readonly #reported = new Map<string, string>()
+  #watching: readonly Watching[] = []
+
+  constructor(deps: CertificateDeps) {
+    this.#deps = deps
+  }
+
+  add(listener: TlsListener<S>): void {
+    this.#served.push({ ...listener })
+  }
+
+  /** Follows the files that these settings name, instead of those before. */
+  watch(settings: S): void {
+    this.stop()
+    const renew = () => this.#renew(settings)
+    const sources = this.#served.flatMap(({ toSource }) => toSource(settings) ?? [])
+    const files = new Set(sources.flatMap(({ cert, key }) => [cert.path, key.path]))
+    this.#watching = [...files].map((keyfile) => watchSecrets({ keyfile }, renew, this.#deps.watch))
+  }
+
+  /** Loads every certificate without using it. */
+  prepare(settings: S): PreparedCertificates {
+    const loaded = this.#load(settings)
+    const problems = loaded.flatMap(({ load }) => (load.kind === 'problem' ? [load.message] : []))
+    return {
+      problems: [...new Set(problems)],
+      apply: () => {
+        for (const item of loaded) this.#use(item)
+        this.watch(settings)
+      },
+    }
+  }
+
+  stop(): void {
+    for (const watching of this.#watching) watching.stop()
+    this.#watching = []
+  }
+
+  #load(settings: S): readonly Loaded<S>[] {
+    return this.#served.flatMap((served) => {
+      const source = served.toSource(settings)
+      return source ? [{ served, source, load: loadTlsSource(source) }] : []
+    })
+  }
+
+  #renew(settings: S): void {
+    for (const item of this.#load(settings)) {
+      this.#report(item)
+      this.#use(item)
+    }
+  }
+
+  #report({ source: { cert }, load }: Loaded<S>): void {
+    if (load.kind === 'files') return void this.#reported.delete(cert.path)
+    if (this.#reported.get(cert.path) === load.message) return
+    this.#reported.set(cert.path, load.message)
+    this.#deps.onProblem(cert.path, load.message)
+  }
+
+  #use({ served, source, load }: Loaded<S>): void {
+    if (load.kind === 'problem' || isSame(load.files, served.tls)) return
+    served.listener.replaceTls(load.files)
+    served.tls = load.files
+    this.#deps.onReplaced(source.cert.path)
+  }
+}
+
+const isSame = (a: TlsSettings, b: TlsSettings): boolean =>
+  a.cert === b.cert && a.key === b.key && a.minVersion === b.minVersion && a.ciphers === b.ciphers
