@@ -46,7 +46,7 @@ export interface FastifyReplyLike {
 export async function registerCardea(
   fastify: FastifyLike,
   cardea: Authenticator,
-  // as a plug-in it is given a function here, and Fastify wants no third parameter it could count
+  // optional, because Fastify treats an async plug-in with three required parameters as an error
   options: AuthenticateOptions = {},
 ): Promise<void> {
   if (typeof cardea?.authenticate !== 'function')

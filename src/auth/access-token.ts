@@ -50,7 +50,7 @@ async function findByToken(
   return token && { account, token }
 }
 
-/** What a Basic handler makes of it. */
+/** The result for a Basic handler. */
 export function toBasicResult(verified: Verified | undefined): Account | AcceptedCredential | undefined {
   if (!verified?.token) return verified?.account
   const { account: identity, token } = verified

@@ -34,9 +34,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const upgrade = createHashUpgrade({ ...parts, findAccount })
   const editor = createUserEditor(parts)
   const sessions = createSessions({ ...parts, findAccount })
-  const notes = createSessionNotes(store, clock)
-  const { close: closeTokenUses, ...tokenUses } = createTokenUses(store, clock)
-  const { close: closeSignIns, ...signIns } = createSignInNotes(store, clock)
+  const { notes, uses, closeNotes } = createNotes(deps)
   return {
     ...createUserReader(parts),
     ...editor,
@@ -44,8 +42,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     ...createAdministrators(parts),
     ...sessions,
     ...createSessionList({ ...parts, notes, sessions, findAccount }),
-    ...tokenUses,
-    ...signIns,
+    ...uses,
     findAccount,
     storedWork: hashWork.list,
     upgradeHash: upgrade.begin,
@@ -54,10 +51,24 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     catchUp: tracker.catchUp,
     async close() {
       await upgrade.settled()
+      await closeNotes()
+      await tracker.close()
+    },
+  }
+}
+
+/** What is noted about sessions, access tokens and sign-ins, for administrators. */
+function createNotes({ store, clock }: Pick<DirectoryDeps, 'store' | 'clock'>) {
+  const notes = createSessionNotes(store, clock)
+  const { close: closeTokenUses, ...tokenUses } = createTokenUses(store, clock)
+  const { close: closeSignIns, ...signIns } = createSignInNotes(store, clock)
+  return {
+    notes,
+    uses: { ...tokenUses, ...signIns },
+    async closeNotes() {
       await notes.close()
       await closeTokenUses()
       await closeSignIns()
-      await tracker.close()
     },
   }
 }
