@@ -4,7 +4,7 @@ import { readTotp, renderCode } from '../../../src/directory/totp.ts'
 import { createSessionServer, NO_USER } from './session-server.ts'
 
 const MEMBER = { key: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', algorithm: 'sha', length: 6 }
-const { add, post, ask, identifyCookie, begin } = createSessionServer({ chttpd_auth_lockout: { threshold: 4 } })
+const { add, change, post, ask, identifyCookie, begin } = createSessionServer({ chttpd_auth_lockout: { threshold: 4 } })
 
 const stepNow = () => Math.floor(Date.now() / 30_000)
 const codeOf = (step: number): string => renderCode(readTotp(MEMBER) ?? assert.fail(), step)
@@ -12,7 +12,9 @@ const WRONG = { error: 'unauthorized', reason: 'Name or password is incorrect.' 
 
 before(async () => {
   for (const name of ['ada', 'once', 'basic', 'guess', 'word', 'admin-like']) await add(name, { totp: MEMBER })
-  await add('broken', { totp: { key: 'not base32' } })
+  const broken = { name: 'broken', password: { clear: 'broken-pw' }, members: [['totp', { key: 'not base32' }]] }
+  const imported = await ask('POST', '/_cardea/api/exchange/users', { body: { users: [broken] } })
+  assert.deepEqual(imported.json, { outcomes: [{ kind: 'created' }] })
 })
 
 test('a user with a second factor signs in with password and code', async () => {
@@ -77,6 +79,37 @@ test('concurrent wrong codes lock the account', async () => {
 test('a malformed second factor rejects every sign-in', async () => {
   for (const token of ['', '000000'])
     assert.equal((await post({ name: 'broken', password: 'broken-pw', token })).status, 401)
+})
+
+const EXPECTED =
+  'totp must be an object: key in base32 (upper case, padded with =), algorithm sha, sha224, sha256, sha384 or sha512, length 6, 7 or 8.'
+
+const UNREADABLE = [{ key: 'not base32!!' }, { ...MEMBER, length: 5 }, { ...MEMBER, algorithm: 'md5' }, 'x', null]
+
+for (const [index, totp] of UNREADABLE.entries()) {
+  test(`the second factor ${JSON.stringify(totp)} is rejected, and the user can still sign in`, async () => {
+    const name = `wanda-${index}`
+    await add(name)
+    const expected = [400, { error: 'bad_request', reason: EXPECTED }]
+    for (const as of [`${name}:${name}-pw`, undefined]) {
+      const answer = await change(name, { totp }, as)
+      assert.deepEqual([answer.status, answer.json], expected)
+    }
+    const body = { name: 'new', type: 'user', roles: [], password: 'pw', totp }
+    const created = await ask('PUT', '/_users/org.couchdb.user:new', { body })
+    assert.deepEqual([created.status, created.json], expected)
+    const docs = [{ ...body, _id: 'org.couchdb.user:new' }]
+    const { json } = await ask('POST', '/_users/_bulk_docs', { body: { docs } })
+    assert.deepEqual(json, [{ id: 'org.couchdb.user:new', error: 'bad_request', reason: EXPECTED }])
+    assert.equal((await post({ name, password: `${name}-pw` })).status, 200)
+  })
+}
+
+test('an imported second factor that cannot be read stays until it is changed', async () => {
+  assert.equal((await change('broken', { nick: 'B' })).status, 201)
+  assert.equal((await change('broken', { totp: { key: 'still not' } })).status, 400)
+  assert.equal((await change('broken', { totp: undefined })).status, 201)
+  assert.equal((await post({ name: 'broken', password: 'broken-pw' })).status, 200)
 })
 
 test('an administrator has no second factor, even if a user document with that name has one', async () => {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { requireNoPasswordChange } from '../../../auth/password-change.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { type Identity, identityOf } from '../../../directory/identity.ts'
+import { readTotp } from '../../../directory/totp.ts'
 import type { Json, User } from '../../../directory/user.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireExactBody, requireJsonType, toJsonReply } from '../body.ts'
@@ -87,6 +88,7 @@ export async function writeDocument(
   const update = { id, sent, password, old }
   const change = requireAllowed(update, writer, deps)
   if (needsPassword(writer, change)) await deps.requirePassword(context)
+  if (changesSecondFactor(sent, old)) requireReadableTotp(sent)
   return { id, rev: await store(context, update, deps) }
 }
 
@@ -137,6 +139,17 @@ function changesSecondFactor({ members }: SentDocument, old: User | undefined): 
   const [, before] = old?.document.members.find(([name]) => name === 'totp') ?? []
   return JSON.stringify(members.get('totp')) !== JSON.stringify(before)
 }
+
+/** A `totp` that cannot be read rejects every code: its user could not sign in again. */
+function requireReadableTotp({ isDeletion, members }: SentDocument): void {
+  const totp = members.get('totp')
+  // parsed from JSON
+  if (isDeletion || totp === undefined || readTotp(totp as Json)) return
+  throw new Refusal('bad_request', { about: TOTP_EXPECTED })
+}
+
+const TOTP_EXPECTED =
+  'totp must be an object: key in base32 (upper case, padded with =), algorithm sha, sha224, sha256, sha384 or sha512, length 6, 7 or 8.'
 
 /** Returns the new revision. */
 async function store(context: RequestContext, update: Update, { directory }: UsersDeps): Promise<string> {
