@@ -7,7 +7,7 @@ import { createToken } from './token-tools.ts'
 
 /** The servers of a rotation. Each step reloads all of them and compares their secrets with the folder. */
 export interface Reloader {
-  /** Before a step. Throws at the first server that does not have the secrets of the folder: nothing is changed then. */
+  /** Before a step. Tries every server, then throws if one does not have the secrets of the folder. */
   verify(): Promise<void>
   /** After a step. Tries every server, then throws if one did not load the folder. */
   run(): Promise<void>
@@ -27,10 +27,15 @@ export async function createReloader(context: Context, config: Config, urls: rea
     paths: ['/_admin/server/jwt'],
     nowSeconds: Math.floor(Date.now() / 1000),
   })
-  return {
-    verify: async () => verifyAll(context, places, { token, wanted: await listWanted(config) }),
-    run: async () => reloadAll(context, places, { token, wanted: await listWanted(config) }),
-  }
+  const servers = { context, config, places, token }
+  return { verify: () => reloadAll(servers, BEFORE), run: () => reloadAll(servers, AFTER) }
+}
+
+interface Servers {
+  readonly context: Context
+  readonly config: Config
+  readonly places: readonly URL[]
+  readonly token: string
 }
 
 /** Hashes of the secrets a server has after it has loaded the folder. */
@@ -42,26 +47,28 @@ interface ReloadRequest {
   readonly wanted: readonly string[]
 }
 
-async function verifyAll({ printError }: Context, places: readonly URL[], request: ReloadRequest): Promise<void> {
-  for (const place of places) {
-    const problem = await tryReload(place, request)
-    if (problem !== undefined) throw new SecretProblem(`${problem}\nNothing was changed.`)
-    printError(`${place.origin} is ready: it has the secrets of the folder.`)
-  }
+interface Wording {
+  readonly done: string
+  readonly failed: string
 }
 
-async function reloadAll({ printError }: Context, places: readonly URL[], request: ReloadRequest): Promise<void> {
+const BEFORE: Wording = { done: 'is ready: it has the secrets of the folder.', failed: 'Nothing was changed.' }
+const AFTER: Wording = {
+  done: 'has loaded them.',
+  failed:
+    'The folder was changed. Repair those servers and run this again: it verifies every server before the next step.',
+}
+
+async function reloadAll({ context, places, token, config }: Servers, { done, failed }: Wording): Promise<void> {
+  const wanted = await listWanted(config)
   const problems: string[] = []
   for (const place of places) {
-    const problem = await tryReload(place, request)
-    if (problem === undefined) printError(`${place.origin} has loaded them.`)
+    const problem = await tryReload(place, { token, wanted })
+    if (problem === undefined) context.printError(`${place.origin} ${done}`)
     else problems.push(problem)
   }
-  if (problems.length > 0) throw new SecretProblem(`${problems.join('\n')}\n${AGAIN}`)
+  if (problems.length > 0) throw new SecretProblem([...problems, failed].join('\n'))
 }
-
-const AGAIN =
-  'The folder was changed. Mend those servers and run this again: it verifies every server before the next step.'
 
 /** What is wrong, if anything. */
 async function tryReload(place: URL, { token, wanted }: ReloadRequest): Promise<string | undefined> {
@@ -82,10 +89,24 @@ function readPlace(text: string): URL {
 
 async function reload(place: URL, token: string, wanted: readonly string[]): Promise<void> {
   const { status, body } = await post(place, token)
-  if (status !== 200) throw new SecretProblem(`${place.origin} did not load the secrets (${status}): ${body}`)
+  if (status !== 200) throw new SecretProblem(`${place.origin} ${explainRejection(status, body)}`)
   if (readHashes(body).join() !== wanted.join()) {
-    throw new SecretProblem(`${place.origin} has other secrets than this folder: does it read the same one?`)
+    throw new SecretProblem(`${place.origin} has other secrets than this folder. ${SAME_FILES}`)
   }
+}
+
+const SAME_FILES = 'Every server must read the same files: mount this folder there, or copy its files there again.'
+
+function explainRejection(status: number, body: string): string {
+  if (isDocumentError(body)) return 'is a document door: name the multi-model door.'
+  if (status === 401) return `does not know the signing secret (401). Run cardea reload there. ${SAME_FILES}`
+  return `did not load the secrets (${status}): ${body}`
+}
+
+/** Errors of the document door have a text in `error`, those of the multi-model door a boolean. */
+function isDocumentError(body: string): boolean {
+  const reading = readJson(body)
+  return reading.kind === 'json' && isJsonObject(reading.value) && typeof reading.value['error'] === 'string'
 }
 
 async function post(place: URL, token: string): Promise<{ status: number; body: string }> {

@@ -168,6 +168,37 @@ describe('cardea secret rotate', () => {
     await stop(server)
     await stop(stranger)
   })
+  it('says what is wrong at each server, and changes nothing', async (t) => {
+    const [managed, other] = [makeWithSecrets(t), makeWithSecrets(t)]
+    writeFileSync(join(other.folder, 'tokens', '1.key'), 'another secret, which is long enough')
+    const [server, stranger] = [await managed.serve(), await other.serve()]
+    const urls = [server.document, stranger.multiModel, 'http://127.0.0.1:1']
+    const words = urls.flatMap((url) => ['--reload', url])
+    const { code, stdout, stderr } = await managed.cardea(['secret', 'rotate', ...words])
+    assert.deepEqual([code, stdout, listSecrets(managed)], [1, '', ['1.key']])
+    const [atDocumentDoor, atStranger, atNothing, last] = stderr.split('\n')
+    assert.equal(atDocumentDoor, `${server.document} is a document door: name the multi-model door.`)
+    assert.match(atStranger ?? '', /does not know the signing secret \(401\)\. Run cardea reload there\./)
+    assert.match(atNothing ?? '', /cannot be reached/)
+    assert.equal(last, 'Nothing was changed.')
+    await stop(server)
+    await stop(stranger)
+  })
+  it('reloads and compares while it waits', async (t) => {
+    const managed = makeWithSecrets(t)
+    const server = await managed.serve()
+    const rotate = () => managed.cardea(['secret', 'rotate', '--reload', server.multiModel])
+    for (const step of [/^1 of 3/, /^2 of 3/, /^Nothing was changed/]) assert.match((await rotate()).stdout, step)
+    writeFileSync(join(managed.folder, 'tokens', '2.key'), 'a third secret, which is long enough')
+    const { stdout, stderr } = await rotate()
+    assert.match(stdout, /^Nothing was changed/)
+    assert.match(stderr, /is ready: it has the secrets of the folder/)
+    const { stdout: header } = await managed.cardea(['token', 'header', '--superuser'])
+    const as = header.trim().replace('Authorization: ', '')
+    const { body } = await createAsk(server.multiModel)('GET', '/_admin/server/jwt', { as })
+    assert.equal(JSON.stringify(body).match(/sha256/g)?.length, 3)
+    await stop(server)
+  })
   it('reports an unreachable server', async (t) => {
     const managed = makeWithSecrets(t)
     const { code, stderr } = await managed.cardea(['secret', 'rotate', '--reload', 'http://127.0.0.1:1'])
