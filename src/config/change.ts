@@ -84,7 +84,10 @@ function checkNearMiss(section: string): ChangeProblem | undefined {
   return { kind: 'unknown-option', message: `unknown section [${section}]`, nearest: `[${nearest}]` }
 }
 
-/** Environment and flags have precedence over run-time settings. Administrators given there can still be changed. */
+/**
+ * Environment and flags have precedence over run-time settings. Administrators given there can still be changed, until
+ * another password is given.
+ */
 function checkPin(settings: Settings, target: Target, key: string): ChangeProblem | undefined {
   const source = findSource(settings, target, key)
   if (source?.kind !== 'environment' && source?.kind !== 'flag') return undefined

@@ -1125,7 +1125,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   metrics: 'Metrics for Prometheus.',
   log: 'Logging.',
   admins:
-    'Administrators at both doors: name = password. Plain-text passwords are hashed at start, and the file is rewritten. The file should have mode 600, or 640 if the server reads it by its group; otherwise start and config check warn. Removing a line removes the administrator. A password changed at run time wins over the line.',
+    'Administrators at both doors: name = password. Plain-text passwords are hashed at start, and the file is rewritten. The file should have mode 600, or 640 if the server reads it by its group; otherwise start and config check warn. Removing a line removes the administrator. A password changed at run time wins over the line, until the line has another plain-text password. The same applies to variables and flags, which win over files.',
   jwt_keys:
     'Keys that verify JWTs at the document door: hmac:<kid>, rsa:<kid>, ec:<kid>, eddsa:<kid> or jwks:<name> = key.',
   services:

@@ -78,28 +78,29 @@ function toSessionEpoch(text: string, { sequence, seconds }: AdministratorChange
 
 const NEVER: AdministratorChange = Object.freeze({ sequence: 0, seconds: 0 })
 
-/** Where an entry of `[admins]` comes from. */
-export type AdministratorLayer = 'file' | 'run time' | 'environment' | 'flag'
+/** Where an entry of `[admins]` comes from: files, environment, flags and options of a program, or a change at run time. */
+export type AdministratorLayer = 'given' | 'run time'
 
 export interface LayeredText extends AdministratorText {
   readonly layer: AdministratorLayer
 }
 
 /**
- * The entry that counts for each name. Run time overrides files; environment and flags apply only to a name without
- * another entry. Clear text in a file is new and overrides everything, a deletion included.
+ * The entry that counts for each name, of at most one in each layer. Run time overrides what is given. Clear text that is
+ * given is new and overrides everything, a deletion included.
  */
 export function chooseAdministrators<T extends LayeredText>(entries: readonly T[], deleted: readonly string[]): T[] {
   const chosen = new Map<string, T>()
   for (const entry of entries) {
     const rival = chosen.get(entry.name)
-    const isNew = isNewInFile(entry)
+    const isNew = isGivenInClear(entry)
     if (!isNew && deleted.includes(entry.name)) continue
-    if (rival === undefined || isNew || (entry.layer === 'run time' && !isNewInFile(rival)))
+    if (rival === undefined || isNew || (entry.layer === 'run time' && !isGivenInClear(rival)))
       chosen.set(entry.name, entry)
   }
   return [...chosen.values()]
 }
 
-const isNewInFile = ({ layer, text }: LayeredText): boolean =>
-  layer === 'file' && readAdminPassword(text).kind === 'plain'
+/** Clear text outside the store. */
+export const isGivenInClear = ({ layer, text }: LayeredText): boolean =>
+  layer === 'given' && readAdminPassword(text).kind === 'plain'

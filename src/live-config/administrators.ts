@@ -7,6 +7,7 @@ import {
   type AdministratorChanges,
   type AdministratorsReading,
   chooseAdministrators,
+  isGivenInClear,
   type LayeredText,
   readAdministrators,
 } from '../directory/administrators.ts'
@@ -33,7 +34,7 @@ type GivenAdministrators = Administrators & Pick<Settings, 'overruledPasswords'>
 
 /** Hashes that replace the passwords of administrators in files, environment and flags. */
 export interface FileHashes {
-  /** By name, the hash of the plain text in a file. */
+  /** By name, the hash of the plain text. */
   readonly clear: ReadonlyMap<string, string>
   /** By hash, the stronger one that replaced it at a sign-in. */
   readonly upgraded: ReadonlyMap<string, string>
@@ -52,10 +53,10 @@ export async function hashAdministrators(
   { seen, upgraded, sequence }: Pick<RuntimeReading, 'seen' | 'upgraded' | 'sequence'>,
   deps: HashingDeps,
 ): Promise<Hashed> {
-  await hashOverruled(overruledPasswords.map(toLayered), deps)
+  const { layered, hidden } = toLayers(admins)
+  await hashOverruled([...overruledPasswords, ...hidden], deps)
   const known = await findHashes(admins, { seen, upgraded }, NO_HASHES, deps)
   const clear = new Map(known.clear)
-  const layered = admins.map(toLayered)
   for (const entry of layered) reportSeen(entry, clear.get(entry.name), { layered, deletedAdmins, log: deps.log })
   const entries = layered.map((entry) => withHash(entry, known))
   const { plain } = readAdministrators(chooseAdministrators(entries, deletedAdmins), new Map())
@@ -63,22 +64,22 @@ export async function hashAdministrators(
   for (const entry of plain) {
     const made = await hashEntry(entry, entries, unchangedSince, deps)
     unchangedSince = made.sequence
-    if (entry.layer === 'file') clear.set(entry.name, made.text)
+    clear.set(entry.name, made.text)
   }
   return { hashes: { ...known, clear }, isWritten: plain.length > 0 }
 }
 
 /** Plain-text passwords in ignored lines are hashed too. The hash is written to the file only. */
-async function hashOverruled(entries: readonly Entry[], { hasher, parameters, log }: HashingDeps): Promise<void> {
-  for (const entry of entries.filter(isClearInFile)) {
+async function hashOverruled(entries: readonly AdminEntry[], { hasher, parameters, log }: HashingDeps): Promise<void> {
+  for (const entry of entries.filter(({ text }) => readAdminPassword(text).kind === 'plain')) {
     writeBack(entry, renderAdminPassword(await hasher.hash(entry.text, parameters)), log)
   }
 }
 
 /**
- * The stored hashes of plain-text passwords in files. Plain text counts as a change only the first time. If it is read
- * again, because the file could not be rewritten or was restored, its earlier hash is used: otherwise each start would
- * undo changes made at run time. A hash of another text, made by another node, keeps `before`.
+ * The stored hashes of plain-text passwords that are given. Plain text counts as a change only the first time. If it is
+ * read again, from a flag, a variable or a file that was not rewritten, its earlier hash is used: otherwise each start
+ * would undo changes made at run time. A hash of another text, made by another node, keeps `before`.
  */
 export async function findHashes(
   admins: Settings['admins'],
@@ -86,9 +87,9 @@ export async function findHashes(
   before: FileHashes,
   deps: Pick<HashingDeps, 'hasher'>,
 ): Promise<FileHashes> {
-  const entries = admins.map(toLayered)
+  const entries = toLayers(admins).layered
   const clear = new Map<string, string>()
-  for (const { name, text } of entries.filter(isClearInFile)) {
+  for (const { name, text } of entries.filter(isGivenInClear)) {
     const [own, known] = [before.clear.get(name), seen.get(name)]
     const isKnown = known !== undefined && (known === own || (await isSamePassword(known, text, deps)))
     const hash = isKnown ? known : own
@@ -121,12 +122,16 @@ interface Around {
   readonly log: Log
 }
 
+const IGNORED_IN_FILE = 'password of an administrator in a file is ignored: changed or deleted at run time since'
+const IGNORED =
+  'password of an administrator in a flag, variable or option is ignored: changed or deleted at run time since'
+
 /** Logs whether known plain text is ignored, and tries again to hash it in the file. */
 function reportSeen(entry: Entry, hash: string | undefined, { layered, deletedAdmins, log }: Around): void {
-  if (hash === undefined || !isClearInFile(entry)) return
+  if (hash === undefined || !isGivenInClear(entry)) return
   if (findKept(entry, layered) || deletedAdmins.includes(entry.name)) {
     const fields = { name: entry.name, place: renderSource(entry.source) }
-    log.warn('password of an administrator in a file is ignored: changed or deleted at run time since', fields)
+    log.warn(entry.source.kind === 'file' ? IGNORED_IN_FILE : IGNORED, fields)
   }
   writeBack(entry, hash, log)
 }
@@ -134,14 +139,13 @@ function reportSeen(entry: Entry, hash: string | undefined, { layered, deletedAd
 const findKept = (entry: Entry, all: readonly Entry[]): Entry | undefined =>
   all.find(({ name, layer }) => name === entry.name && layer === 'run time')
 
-/** The current administrators. Plain text in a file is replaced by its hash. */
+/** The current administrators. Plain text that is given is replaced by its hash. */
 export function findAdministrators(
   { admins, deletedAdmins }: Administrators,
   changes: AdministratorChanges,
   hashes: FileHashes = NO_HASHES,
 ): AdministratorsReading<Entry> {
-  const entries = admins.map(toLayered).map((entry) => toSeed(withHash(entry, hashes)))
-  return readAdministrators(chooseAdministrators(entries, deletedAdmins), changes)
+  return readAdministrators(chooseHashed({ admins, deletedAdmins }, hashes), changes)
 }
 
 /** Malformed entries are logged and skipped. */
@@ -151,23 +155,42 @@ export function reportMalformed({ malformed }: AdministratorsReading<Entry>, log
   }
 }
 
-function toLayered(entry: AdminEntry): Entry {
-  const { kind } = entry.source
-  return { ...entry, layer: kind === 'default' ? 'file' : kind }
+interface Layers {
+  /** Of each name, the entry of the highest of files, environment and flags, and the one made at run time. */
+  readonly layered: readonly Entry[]
+  /** Entries that one of a higher layer overrules. */
+  readonly hidden: readonly AdminEntry[]
 }
 
-const isInClear = ({ text }: Entry): boolean => readAdminPassword(text).kind === 'plain'
+function toLayers(admins: Settings['admins']): Layers {
+  const given = new Map(admins.filter((entry) => !isOfRunTime(entry)).map((entry) => [entry.name, entry]))
+  const isCounting = (entry: AdminEntry) => isOfRunTime(entry) || given.get(entry.name) === entry
+  return {
+    layered: admins
+      .filter(isCounting)
+      .map((entry) => ({ ...entry, layer: isOfRunTime(entry) ? ('run time' as const) : ('given' as const) })),
+    hidden: admins.filter((entry) => !isCounting(entry)),
+  }
+}
 
-const isClearInFile = (entry: Entry): boolean => entry.layer === 'file' && isInClear(entry)
+const isOfRunTime = ({ source }: AdminEntry): boolean => source.kind === 'run time'
 
 function withHash(entry: Entry, { clear, upgraded }: FileHashes): Entry {
   if (entry.layer === 'run time') return entry
-  const text = (isClearInFile(entry) ? clear.get(entry.name) : undefined) ?? entry.text
+  const text = (isGivenInClear(entry) ? clear.get(entry.name) : undefined) ?? entry.text
   return { ...entry, text: upgraded.get(text) ?? text }
 }
 
-/** Plain text that was not hashed yet does not override changes made at run time. */
-const toSeed = (entry: Entry): Entry => (isClearInFile(entry) ? { ...entry, layer: 'environment' } : entry)
+/** The entry that counts for each name. Plain text that was not hashed yet overrides no change made at run time. */
+function chooseHashed({ admins, deletedAdmins }: Administrators, hashes: FileHashes): readonly Entry[] {
+  const entries = toLayers(admins).layered.map((entry) => withHash(entry, hashes))
+  const isIgnored = (entry: Entry) =>
+    isGivenInClear(entry) && (deletedAdmins.includes(entry.name) || findKept(entry, entries) !== undefined)
+  return chooseAdministrators(
+    entries.filter((entry) => !isIgnored(entry)),
+    deletedAdmins,
+  )
+}
 
 export interface Upgrade {
   readonly name: string
@@ -187,13 +210,12 @@ export async function upgradeAdministrator(
   { name, from, to }: Upgrade,
   { records, hasher, parameters, log }: UpgradeDeps,
 ): Promise<void> {
-  const entries = admins.map(toLayered).map((entry) => toSeed(withHash(entry, fileHashes)))
-  const entry = chooseAdministrators(entries, deletedAdmins).find((candidate) => candidate.name === name)
+  const entry = chooseHashed({ admins, deletedAdmins }, fileHashes).find((candidate) => candidate.name === name)
   if (entry?.text !== from) return
   if (entry.layer === 'run time') return records.replaceHash(name, to, sequence)
   await records.setUpgraded(name, { proof: renderAdminPassword(await hasher.hash(from, parameters)), text: to })
   // a file that cannot be rewritten keeps the weaker hash, which is no longer used
-  const problem = rewriteAdmin({ ...entry, text: from }, to)
+  const problem = entry.source.kind === 'file' ? rewriteAdmin({ ...entry, text: from }, to) : undefined
   log.info('stored password of an administrator replaced by a stronger one', {
     name,
     ...(problem && { file: problem }),
@@ -217,11 +239,9 @@ async function hashEntry(
   const text = isKept ? kept.text : await hash(entry, deps)
   // writing it again would revoke the sessions of that administrator
   const sequence = isKept ? unchangedSince : await deps.records.seedAdministrator(entry.name, text, unchangedSince)
-  if (entry.layer === 'file') {
-    // afterwards, otherwise the hash would be a change made at run time
-    await deps.records.setSeen(entry.name, text)
-    writeBack(entry, text, deps.log)
-  }
+  // afterwards, otherwise the hash would be a change made at run time
+  await deps.records.setSeen(entry.name, text)
+  writeBack(entry, text, deps.log)
   return { text, sequence }
 }
 
@@ -242,7 +262,9 @@ async function hash({ name, text, source }: Entry, { hasher, parameters, rules, 
   return renderAdminPassword(await hasher.hash(text, parameters))
 }
 
-function writeBack(entry: Entry, text: string, log: Log): void {
+/** Writes the hash to the file of the entry, if it is of a file. */
+function writeBack(entry: AdminEntry, text: string, log: Log): void {
+  if (entry.source.kind !== 'file') return
   const problem = rewriteAdmin(entry, text)
   const fields = { name: entry.name, place: renderSource(entry.source) }
   if (problem === undefined) log.info('password of an administrator hashed', fields)

@@ -38,14 +38,14 @@ export const EPOCHS = '[admins] sessions'
 export const UPGRADED = '[admins] upgraded'
 const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS, EPOCHS, UPGRADED])
 
-/** Settings made at run time. The hash of a plain text in a file belongs to that file and is not among them. */
+/** Settings made at run time. The hash of a plain text in a file, variable or flag belongs to it and is not among them. */
 export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {
   const seen = new Map(settings.filter(({ section }) => section === SEEN).map((setting) => [setting.key, setting]))
-  return settings.filter((setting) => !HIDDEN.has(setting.section) && !isOfFile(setting, seen.get(setting.key)))
+  return settings.filter((setting) => !HIDDEN.has(setting.section) && !isOfGiven(setting, seen.get(setting.key)))
 }
 
 /** The same text with a later sequence was written at run time, by a client that had read it. */
-const isOfFile = ({ section, text, sequence }: Setting, seen: Setting | undefined): boolean =>
+const isOfGiven = ({ section, text, sequence }: Setting, seen: Setting | undefined): boolean =>
   section === ADMINS && seen !== undefined && text === seen.text && sequence < seen.sequence
 
 const toUpgraded = (settings: readonly Setting[]): ReadonlyMap<string, UpgradedHash> =>

@@ -26,7 +26,7 @@ export interface AdministratorRecords {
    * the new one.
    */
   seedAdministrator(name: string, text: string, unchangedSince: number): Promise<number>
-  /** Records that the hash belongs to the plain text in a file, and is not a change made at run time. */
+  /** Records that the hash belongs to the plain text of a file, variable or flag, and is not a change made at run time. */
   setSeen(name: string, text: string): Promise<void>
   /** Replaces the hash of an administrator of this layer; external tokens issued before stay valid. */
   replaceHash(name: string, text: string, unchangedSince: number): Promise<void>

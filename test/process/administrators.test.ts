@@ -226,27 +226,38 @@ it('the last [admins] section applies, over several files', async (t) => {
   await stop(cardea)
 })
 
-const SEEDS: readonly [row: string, give: (password: string) => { flags: string[]; env: Record<string, string> }][] = [
+const GIVEN: readonly [row: string, give: (password: string) => { flags: string[]; env: Record<string, string> }][] = [
   ['a flag', (password) => ({ flags: ['--admins.ada', password], env: {} })],
   ['the environment', (password) => ({ flags: [], env: { CARDEA_ADMINS__ada: password } })],
 ]
 
-for (const [row, give] of SEEDS) {
-  it(`${row} only seeds an administrator: a stored one is kept`, async (t) => {
+for (const [row, give] of GIVEN) {
+  it(`the current password of ${row} signs in, also where a file has another`, async (t) => {
     const folder = makeFolder(t)
     const path = join(folder, 'a.ini')
-    write(path, [['fileadmin', 'file']])
     const store = ['--store.url', `sqlite:${join(folder, 'store.db')}`, '--chttpd_auth.iterations', '1']
-    for (const password of ['one', 'two']) {
+    write(path, [['fileadmin', 'file']])
+    for (const [password, other] of [
+      ['one', 'two'],
+      ['two', 'one'],
+    ] as const) {
       const { flags, env } = give(password)
       const args = ['serve', '--config', path, ...FREE_PORTS, ...store, ...flags]
       const cardea = start(t, args, { env: { ...env, CARDEA_ADMINS__fileadmin: 'env' } })
       const { document } = await cardea.doors()
-      assert.ok(await signsIn(document, ['ada', 'one']), `given ${password}`)
-      assert.ok(!(await signsIn(document, ['ada', 'two'])), `given ${password}`)
-      assert.ok(await signsIn(document, ['fileadmin', 'file']), 'of the file')
-      assert.ok(!(await signsIn(document, ['fileadmin', 'env'])), 'of the file')
+      assert.ok(await signsIn(document, ['ada', password]), `given ${password}`)
+      assert.ok(!(await signsIn(document, ['ada', other])), `given ${password}`)
+      assert.ok(await signsIn(document, ['fileadmin', 'env']), 'of the environment')
+      assert.ok(!(await signsIn(document, ['fileadmin', 'file'])), 'of the file')
+      assert.doesNotMatch(readFileSync(path, 'utf8'), /= file/, 'the overruled line is hashed')
+      assert.doesNotMatch(cardea.stderr(), /"name":"ada".*stays in clear text/)
       await stop(cardea)
     }
+    const cardea = start(t, ['serve', '--config', path, ...FREE_PORTS, ...store])
+    const { document } = await cardea.doors()
+    for (const password of ['one', 'two'])
+      assert.ok(!(await signsIn(document, ['ada', password])), 'not given any more')
+    assert.ok(await signsIn(document, ['fileadmin', 'file']), 'of the file again')
+    await stop(cardea)
   })
 }
