@@ -7,8 +7,8 @@ import type { Directory, Revocation } from './directory.ts'
 import { createEndedSessions } from './ended-sessions.ts'
 import { createImportUsers } from './import-users.ts'
 import { createNewPasswords } from './new-passwords.ts'
-import { createSessionNotes } from './session-notes.ts'
-import { createSessionList } from './session-records.ts'
+import { createSessionNotes, type SessionNotesDeps } from './session-notes.ts'
+import { createSessionRecords } from './session-records.ts'
 import { createSessions } from './sessions.ts'
 import { createSignInNotes } from './sign-in-notes.ts'
 import { createTokenUses } from './token-uses.ts'
@@ -34,14 +34,15 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const upgrade = createHashUpgrade({ ...parts, findAccount })
   const editor = createUserEditor(parts)
   const sessions = createSessions({ ...parts, findAccount })
-  const { notes, uses, closeNotes } = createNotes(deps)
+  const { notes, uses, closeNotes } = createNotes(deps, (records) => recorded.endSurplus(records))
+  const recorded = createSessionRecords({ ...parts, notes, sessions, findAccount })
   return {
     ...createUserReader(parts),
     ...editor,
     importUsers: createImportUsers({ ...parts, editor }),
     ...createAdministrators(parts),
     ...sessions,
-    ...createSessionList({ ...parts, notes, sessions, findAccount }),
+    ...recorded.list,
     ...uses,
     findAccount,
     storedWork: hashWork.list,
@@ -58,8 +59,11 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
 }
 
 /** What is noted about sessions, access tokens and sign-ins, for administrators. */
-function createNotes({ store, clock }: Pick<DirectoryDeps, 'store' | 'clock'>) {
-  const notes = createSessionNotes(store, clock)
+function createNotes(
+  { store, clock }: Pick<DirectoryDeps, 'store' | 'clock'>,
+  onWritten: SessionNotesDeps['onWritten'],
+) {
+  const notes = createSessionNotes({ store, clock, onWritten })
   const { close: closeTokenUses, ...tokenUses } = createTokenUses(store, clock)
   const { close: closeSignIns, ...signIns } = createSignInNotes(store, clock)
   return {

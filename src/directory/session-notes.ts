@@ -7,10 +7,20 @@ export type SessionNotes = NoteQueue<SessionRecord>
 
 type NotesStore = Pick<SessionRecordStore, 'putSessionRecords' | 'purgeSessionRecords'>
 
+export interface SessionNotesDeps {
+  readonly store: NotesStore
+  readonly clock: Clock
+  /** Called when they are stored. If it fails, they are written again later. */
+  onWritten(records: readonly SessionRecord[]): Promise<void>
+}
+
 /** Uses of sessions on their way to the store. */
-export const createSessionNotes = (store: NotesStore, clock: Clock): SessionNotes =>
+export const createSessionNotes = ({ store, clock, onWritten }: SessionNotesDeps): SessionNotes =>
   createNoteQueue({
-    write: (records) => store.putSessionRecords(records),
+    async write(records) {
+      await store.putSessionRecords(records)
+      await onWritten(records)
+    },
     purge: (nowSeconds) => store.purgeSessionRecords(nowSeconds),
     clock,
   })

@@ -1,20 +1,30 @@
-import { nowSeconds } from '../base/clock.ts'
 import { confirmChange } from './confirm-change.ts'
-import type { DirectoryDeps } from './deps.ts'
-import type { AccountDirectory, SessionDirectory, SessionList } from './directory.ts'
-import { type SessionNotes, toRecord } from './session-notes.ts'
+import type { SessionList } from './directory.ts'
+import { endRecorded, isLive, type SessionRecordParts } from './recorded-session.ts'
+import { createSessionLimit, type SessionLimit } from './session-limit.ts'
+import { toRecord } from './session-notes.ts'
 import type { SessionRecord } from './store-port.ts'
 
-interface SessionRecordParts extends Pick<DirectoryDeps, 'store' | 'settings' | 'clock' | 'events'> {
-  readonly notes: SessionNotes
-  readonly sessions: Pick<SessionDirectory, 'isSessionEnded' | 'isForeignTokenLive' | 'endSession' | 'findPasswordTime'>
-  readonly findAccount: AccountDirectory['findAccount']
+export interface SessionRecords {
+  readonly list: SessionList
+  readonly endSurplus: SessionLimit['endSurplus']
 }
 
-export function createSessionList(parts: SessionRecordParts): SessionList {
+export function createSessionRecords(parts: SessionRecordParts): SessionRecords {
+  const limit = createSessionLimit(parts)
+  return { list: createSessionList(parts, limit), endSurplus: limit.endSurplus }
+}
+
+function createSessionList(parts: SessionRecordParts, limit: SessionLimit): SessionList {
   const { store, notes } = parts
   return {
-    noteSession: (id, describe) => notes.note(id, (minute, earlier) => toRecord(describe(), minute, earlier)),
+    noteSession: (id, describe) =>
+      notes.note(id, (minute, earlier) => {
+        const record = toRecord(describe(), minute, earlier)
+        // soon, so that the limit also counts sessions that are opened at the same time
+        if (limit.concerns(record)) setImmediate(() => void notes.flush().catch(() => {}))
+        return record
+      }),
     async listSessions(range) {
       await notes.flush()
       const page = await store.listSessionRecords(range)
@@ -27,54 +37,10 @@ export function createSessionList(parts: SessionRecordParts): SessionList {
       const record = await store.findSessionRecord(id)
       if (!record || !(await isLive(parts, record))) return undefined
       await confirmChange()
-      await end(parts, record)
+      await endRecorded(parts, record)
       return record
     },
-    async makeRoom(account, { hasPassword }) {
-      const isProved = ({ id }: SessionRecord) => parts.sessions.findPasswordTime(id, account) !== undefined
-      const isCounted = (record: SessionRecord) => record.generation !== undefined && isProved(record) === hasPassword
-      const hasEnded = await endOldest(parts, account.name, isCounted)
-      // ending many sessions may have raised the session epoch
-      return hasEnded ? ((await parts.findAccount(account.name)) ?? account) : account
-    },
-    makeRoomForToken: async (name) => void (await endOldest(parts, name, ({ generation }) => generation === undefined)),
+    makeRoom: limit.makeRoom,
+    makeRoomForToken: limit.makeRoomForToken,
   }
 }
-
-async function end(parts: SessionRecordParts, record: SessionRecord): Promise<void> {
-  const { id, name, door } = record
-  parts.notes.forget(id)
-  await parts.sessions.endSession({ id, name, expiresAt: toLastExpiry(parts, record) })
-  parts.events.record('session.ended', { subject: name, openedBy: door })
-}
-
-const PAGE_SIZE = 1000
-
-/** Ends the oldest of the counted sessions, so that one more is within the limit. Returns whether it ended any. */
-async function endOldest(
-  parts: SessionRecordParts,
-  name: string,
-  isCounted: (record: SessionRecord) => boolean,
-): Promise<boolean> {
-  const { maxSessions } = parts.settings()
-  if (maxSessions === 0) return false
-  await parts.notes.flush()
-  const page = await parts.store.listSessionRecords({ name, limit: PAGE_SIZE })
-  const live: SessionRecord[] = []
-  for (const record of page) if (isCounted(record) && (await isLive(parts, record))) live.push(record)
-  const surplus = live.slice(maxSessions - 1)
-  for (const record of surplus) await end(parts, record)
-  return surplus.length > 0
-}
-
-async function isLive({ sessions, findAccount, clock }: SessionRecordParts, record: SessionRecord): Promise<boolean> {
-  const { id, name, generation, createdAt, expiresAt } = record
-  if (expiresAt <= nowSeconds(clock) || sessions.isSessionEnded(id)) return false
-  // the token that opened it was issued before the session began
-  if (generation === undefined) return sessions.isForeignTokenLive({ id, name, issuedAt: createdAt })
-  return (await findAccount(name))?.sessionEpoch.generation === generation
-}
-
-/** A request that is running now may still renew the session. */
-const toLastExpiry = ({ settings, clock }: SessionRecordParts, { expiresAt }: SessionRecord): number =>
-  Math.max(expiresAt, nowSeconds(clock) + settings().maxSessionSeconds)

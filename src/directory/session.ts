@@ -2,10 +2,10 @@
  * Sessions and their ids. An id is 16 bytes in base64url. The id of a session that was opened here, with the password or
  * with an access token, proves that, and shows when:
  *
- *     seconds since the epoch (4 bytes)  random (4 bytes)  MAC (8 bytes)
+ *     seconds since the epoch (32 bits)  milliseconds (10 bits)  random (22 bits)  MAC (64 bits)
  *
  * The key of the MAC is Cardea's own and never leaves the store. The secrets for tokens and cookies, which other servers
- * may share, are therefore not enough to forge the proof. All other ids are random.
+ * may share, are therefore not enough to forge the proof. All other ids have random bits in place of the MAC.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
@@ -54,6 +54,7 @@ export interface OpenedCookie extends RenewedSession {
 const ID_BYTES = 16
 const HEAD_BYTES = 8
 const TIME_BYTES = 4
+const RANDOM_BITS = 22
 /** The largest time in four bytes: the year 2106. */
 const MAX_TIME = 0xffff_ffff
 
@@ -64,7 +65,21 @@ export const toForeignMark = (name: string, facts: readonly unknown[]): string =
   digestHex('sha256', JSON.stringify([name, ...facts])).slice(0, MARK_DIGITS)
 
 /** An id without a proof. */
-export const createPlainId = (): string => randomBytes(ID_BYTES).toString('base64url')
+export const createPlainId = (nowMs: number): string =>
+  Buffer.concat([createHead(nowMs), randomBytes(ID_BYTES - HEAD_BYTES)]).toString('base64url')
+
+function createHead(nowMs: number): Buffer {
+  const head = randomBytes(HEAD_BYTES)
+  head.writeUInt32BE(Math.min(Math.floor(nowMs / 1000), MAX_TIME))
+  const random = head.readUInt32BE(TIME_BYTES) % 2 ** RANDOM_BITS
+  head.writeUInt32BE((nowMs % 1000) * 2 ** RANDOM_BITS + random, TIME_BYTES)
+  return head
+}
+
+/** Sorts ids by the time at which their sessions were opened, the latest first. */
+export const compareOpening = (a: string, b: string): number => Buffer.compare(headOf(b), headOf(a))
+
+const headOf = (id: string): Buffer => Buffer.from(id, 'base64url').subarray(0, HEAD_BYTES)
 
 /** How a session was opened: with the password itself, or with the access token of this mark. */
 export type SessionProof = 'password' | { readonly accessToken: string }
@@ -73,10 +88,9 @@ export type SessionProof = 'password' | { readonly accessToken: string }
 export function createProvenId(
   owner: SessionOwner,
   proof: SessionProof,
-  { nowSeconds, key }: { readonly nowSeconds: number; readonly key: Uint8Array },
+  { nowMs, key }: { readonly nowMs: number; readonly key: Uint8Array },
 ): string {
-  const head = randomBytes(HEAD_BYTES)
-  head.writeUInt32BE(Math.min(nowSeconds, MAX_TIME))
+  const head = createHead(nowMs)
   return Buffer.concat([head, macOf(head, toLabel(owner, proof), key)]).toString('base64url')
 }
 

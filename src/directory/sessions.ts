@@ -17,9 +17,10 @@ export function createSessions(parts: SessionParts): SessionDirectory & Revocati
   const { ended, revocations, clock, ownKey } = parts
   return {
     createSession(account, opening = { hasPassword: false }) {
-      const issuedAt = nowSeconds(clock)
+      const nowMs = clock.nowMs()
+      const issuedAt = Math.floor(nowMs / 1000)
       const proof = toProof(opening)
-      const id = proof ? createProvenId(account, proof, { nowSeconds: issuedAt, key: ownKey() }) : createPlainId()
+      const id = proof ? createProvenId(account, proof, { nowMs, key: ownKey() }) : createPlainId(nowMs)
       return { id, name: account.name, generation: account.sessionEpoch.generation, issuedAt }
     },
     findPasswordTime: (id, owner) => findOpeningTime(id, { owner, proof: 'password' }, ownKey()),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import type { Directory, Revocation } from '../../src/directory/directory.ts'
@@ -86,6 +87,34 @@ export function testNodes(engine: string, createPlace: CreatePlace): void {
       await one.endSession({ id: session.id, name: 'ada', expiresAt: session.issuedAt + 600 })
       assert.ok((await notified) < 1000)
       assert.deepEqual([await other.isSessionLive(session), await other.isSessionLive(stays)], [false, true])
+    })
+
+    it('sign-ins on both at the same time leave no more sessions than allowed', async (t) => {
+      const url = await createPlace()
+      const options = { url, clock: SYSTEM_CLOCK, pollMs: 250, settings: { maxSessions: 2 } }
+      const nodes = [await openTestNode(t, options), await openTestNode(t, options)]
+      const [one, other] = nodes.map(({ directory }) => directory)
+      if (!one || !other) assert.fail('not opened')
+      await one.createUser({ name: 'ada' })
+      const open = async (directory: Directory) => {
+        const found = (await directory.findAccount('ada')) ?? assert.fail('ada cannot sign in')
+        const account = await directory.makeRoom(found, { hasPassword: true })
+        const session = directory.createSession(account, { hasPassword: true })
+        const { id, name, generation, issuedAt: createdAt } = session
+        const use = { id, name, generation, door: 'document', createdAt, expiresAt: createdAt + 600 }
+        directory.noteSession(id, () => ({ ...use, peer: '', userAgent: '' }))
+        return session
+      }
+      const sessions = await Promise.all(Array.from({ length: 10 }, (_, turn) => open(turn % 2 ? one : other)))
+      const countLive = async (directory: Directory) => {
+        const isLive = await Promise.all(sessions.map((session) => directory.isSessionLive(session)))
+        return isLive.filter(Boolean).length
+      }
+      const startMs = performance.now()
+      while ((await countLive(one)) !== 2 || (await countLive(other)) !== 2) {
+        assert.ok(performance.now() - startMs < 3000, 'too many sessions are live')
+        await nextTurn()
+      }
     })
 
     it('a node that starts later knows the ended sessions', async (t) => {

@@ -206,6 +206,21 @@ describe('the number of sessions of a user', () => {
     assert.deepEqual(await listIds(directory), [second, own])
     assert.equal(directory.isSessionEnded(first), true)
   })
+  it('is limited for sign-ins at the same time, and within one second the oldest end', async (t) => {
+    const { directory, clock } = await openWithUser(t, { maxSessions: 2 })
+    const ids: string[] = []
+    const account = await findAda(directory)
+    await Promise.all(Array.from({ length: 6 }, () => directory.makeRoom(account, { hasPassword: true })))
+    for (let turn = 0; turn < 6; turn += 1) {
+      clock.advance(0.01)
+      ids.push(await openSession(directory, {}, true))
+    }
+    await directory.listSessions({ name: 'ada', limit: 100 })
+    assert.deepEqual(
+      ids.map((id) => directory.isSessionEnded(id)),
+      [true, true, true, true, false, false],
+    )
+  })
   it('does not count expired sessions', async (t) => {
     const { directory, clock, open } = await openMany(t, 2)
     await open(true)

@@ -2,14 +2,13 @@
  * Sessions opened with a JWT. The cookie holds what the token said. The session ends with the token at the latest, and
  * when the key that verified the token is replaced.
  */
-import { randomBytes } from 'node:crypto'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { TokenOrigin } from '../../directory/identity.ts'
-import { type OpenedCookie, type RenewedSession, toForeignMark } from '../../directory/session.ts'
+import { createPlainId, type OpenedCookie, type RenewedSession, toForeignMark } from '../../directory/session.ts'
 import { type AcceptedCredential, toExternalIdentity } from '../handler.ts'
-import { isRenewalDue, isTimeCurrent, type ReadCookie, SESSION_ID_BYTES } from './cookie-value.ts'
+import { isRenewalDue, isTimeCurrent, type ReadCookie } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
 import type { SigningSettings } from './set-cookie.ts'
 import { mintTokenCookie, TOKEN_MARK, type TokenSession, verifyTokenCookie } from './token-cookie.ts'
@@ -41,8 +40,8 @@ export interface TokenSessions {
 export const createTokenSessions = (deps: TokenSessionDeps): TokenSessions => ({
   open(subject) {
     if (deps.directory.isSessionEnded(markOf(subject))) throw new Refusal('token_refused', { about: TOO_MANY_ENDED })
-    const id = randomBytes(SESSION_ID_BYTES)
-    return { id: id.toString('base64url'), ...issue(subject, { id, openedAt: nowSeconds(deps.clock) }, deps) }
+    const id = createPlainId(deps.clock.nowMs())
+    return { id, ...issue(subject, { id: Buffer.from(id, 'base64url'), openedAt: nowSeconds(deps.clock) }, deps) }
   },
   async find(cookie) {
     const session = verify(cookie, deps)
