@@ -161,7 +161,9 @@ export class IncomingRequest implements RequestContext {
   }
 
   get jsonLimits(): JsonLimits {
-    return { maxDepth: MAX_JSON_DEPTH, maxItems: this.#options.limits.maxJsonItems }
+    const { maxJsonItems } = this.#options.limits
+    const maxItems = isAnonymous(this.authenticated) ? Math.min(maxJsonItems, MAX_ANONYMOUS_ITEMS) : maxJsonItems
+    return { maxDepth: MAX_JSON_DEPTH, maxItems }
   }
 
   readBody(maxBytes: number = this.maxBodyBytes): Promise<Buffer | undefined> {
@@ -209,6 +211,8 @@ const MAX_JSON_DEPTH = 100
 
 /** Anonymous requests and users send small bodies: a user document has at most 64 KiB. */
 const MAX_ANONYMOUS_BYTES = 131_072
+/** Members and elements: an object with thousands of members takes far longer to parse than other text of its length. */
+const MAX_ANONYMOUS_ITEMS = 2000
 const MAX_USER_BYTES = 1_048_576
 
 function maxBytesOf(authenticated: Authenticated | undefined): number {

@@ -185,7 +185,8 @@ test('a prefetched page carries no page token', async () => {
   const { browser } = await openSignedIn(DOORS.document, 'admin', 'adminpw')
   assert.notEqual(tokenOf(await browser.openPage()), '')
   for (const purpose of ['prefetch', 'prefetch;prerender'])
-    assert.equal(tokenOf(await browser.openPage({ ...NAVIGATION, 'Sec-Purpose': purpose })), '', purpose)
+    for (const name of ['Sec-Purpose', 'Purpose', 'X-Purpose', 'X-Moz'])
+      assert.equal(tokenOf(await browser.openPage({ ...NAVIGATION, [name]: purpose })), '', `${name}: ${purpose}`)
 })
 
 test('over plain HTTP to another host a browser cannot sign in, and the error says what to do', async () => {

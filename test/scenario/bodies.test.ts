@@ -135,6 +135,20 @@ it('an anonymous client that may sign up sends at most 128 KiB', async (t) => {
   assert.equal((await declare(131_072)).status, 100)
 })
 
+it('413 for an anonymous sign-up of more than 2000 members, before they are parsed', async (t) => {
+  const open = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })
+  t.after(() => open.close())
+  const port = Number(new URL((await open.listen()).document[0] ?? '').port)
+  const signUp = (members: number) => {
+    const others = Object.fromEntries(Array.from({ length: members }, (_, number) => [`k${number}`, 1]))
+    const body = JSON.stringify({ name: 'eve', type: 'user', roles: [], password: 'eve-password', ...others })
+    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`]
+    return sendRaw(port, `${head('PUT', '/_users/org.couchdb.user:eve', ...lines)}${body}`)
+  }
+  assert.equal((await signUp(2000)).status, 413)
+  assert.equal((await signUp(1900)).status, 201)
+})
+
 describe('a body may not have too many tiny chunks', () => {
   const HEAD = head('POST', '/_session', 'Content-Type: application/json', 'Transfer-Encoding: chunked')
   const chunksOf = (text: string, bytes: number) =>

@@ -19,8 +19,12 @@ export const isFromBrowser = (sent: Sent): boolean =>
 export const isTopLevelNavigation = (sent: Sent): boolean =>
   sent.header('sec-fetch-dest') === 'document' && sent.header('sec-fetch-mode') === 'navigate'
 
+/** The first is the standard one, the others are those of older browsers. */
+export const PURPOSE_HEADERS: readonly string[] = ['Sec-Purpose', 'Purpose', 'X-Purpose', 'X-Moz']
+
 /** Whether a browser loads the response ahead of a navigation that may never happen. */
-export const isPrefetch = (sent: Sent): boolean => /\bprefetch\b/i.test(sent.header('sec-purpose') ?? '')
+export const isPrefetch = (sent: Sent): boolean =>
+  PURPOSE_HEADERS.some((name) => /\b(?:prefetch|preview)\b/i.test(sent.header(name) ?? ''))
 
 /** Whether browsers send `Sec-Fetch-*` to this address. */
 export const isTrustworthy = ({ client }: Pick<RequestContext, 'client'>): boolean =>

@@ -1,7 +1,7 @@
 // The page at /_cardea/ and its files. The page carries the token that requests with its session must send.
 import { randomBytes } from 'node:crypto'
 import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
-import { isPrefetch, isTopLevelNavigation, isTrustworthy } from './browser.ts'
+import { isPrefetch, isTopLevelNavigation, isTrustworthy, PURPOSE_HEADERS } from './browser.ts'
 import type { AdminSessions } from './session.ts'
 
 /** The texts of the console's files. */
@@ -47,7 +47,7 @@ async function showPage(context: RequestContext, options: PageOptions): Promise<
     headers: [
       ['Content-Type', 'text/html; charset=utf-8'],
       toPolicy(nonce),
-      ['Vary', 'Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode, Sec-Purpose'],
+      ['Vary', ['Cookie', 'Sec-Fetch-Dest', 'Sec-Fetch-Mode', ...PURPOSE_HEADERS].join(', ')],
     ],
     body: fill(options.files.page, values),
   }
