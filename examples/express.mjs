@@ -5,7 +5,11 @@ import { authenticate, requireUser } from 'cardea/express'
 import express from 'express'
 
 const cardea = await createCardea({
-  options: { chttpd_auth: { same_site: 'lax' }, admins: { admin: process.env.ADMIN_PASSWORD } },
+  options: {
+    auth: { 'min-password-length': 12 },
+    chttpd_auth: { same_site: 'lax' },
+    admins: { admin: process.env.ADMIN_PASSWORD },
+  },
   env: process.env, // for example CARDEA_STORE__URL=sqlite:app.db
 })
 const app = express()
@@ -37,6 +41,11 @@ app.post(
   }),
 )
 app.get('/me', requireUser(), (request, response) => response.json(request.user))
+app.use((error, _request, response, _next) => {
+  const { status = 500, message } = error // a CardeaError has the status of its response
+  if (status >= 500) console.error(error)
+  response.status(status).json({ error: status < 500 ? message : 'try again later' })
+})
 
 const server = app.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {
   console.log(`http://127.0.0.1:${server.address().port}`)

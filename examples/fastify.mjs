@@ -5,7 +5,11 @@ import { registerCardea, requireUser } from 'cardea/fastify'
 import Fastify from 'fastify'
 
 const cardea = await createCardea({
-  options: { chttpd_auth: { same_site: 'lax' }, admins: { admin: process.env.ADMIN_PASSWORD } },
+  options: {
+    auth: { 'min-password-length': 12 },
+    chttpd_auth: { same_site: 'lax' },
+    admins: { admin: process.env.ADMIN_PASSWORD },
+  },
   env: process.env, // for example CARDEA_STORE__URL=sqlite:app.db
 })
 const fastify = Fastify()
@@ -27,6 +31,11 @@ fastify.post('/sign-out', { preHandler: requireUser() }, async ({ user }, reply)
   return reply.header('Set-Cookie', 'AuthSession=; Max-Age=0; Path=/; HttpOnly').send({ ok: true })
 })
 fastify.get('/me', { preHandler: requireUser() }, async ({ user }) => user)
+fastify.setErrorHandler((error, _request, reply) => {
+  const { statusCode = 500, message } = error // a CardeaError has the status of its response
+  if (statusCode >= 500) console.error(error)
+  return reply.code(statusCode).send({ error: statusCode < 500 ? message : 'try again later' })
+})
 
 console.log(await fastify.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 3000) }))
 process.once('SIGTERM', () => fastify.close().then(() => cardea.close()))

@@ -107,6 +107,7 @@ describe('the library', () => {
     await assert.rejects(createCardea({ options }), (error) => {
       assert.ok(error instanceof ConfigError)
       assert.ok(error instanceof StartError)
+      assert.equal(error.name, 'ConfigError')
       assert.equal(error.problems[0]?.nearest, 'options.chttpd.port')
       assert.deepEqual(
         error.problems.map(({ kind, place }) => `${kind} ${place}`),
@@ -114,6 +115,12 @@ describe('the library', () => {
       )
       return true
     })
+  })
+
+  it('names the ways to give an administrator', async () => {
+    const options = { store: { url: 'sqlite::memory:' } }
+    const message = /options: \{ admins: \{ NAME: … \} \} +or files: /
+    await assert.rejects(createCardea({ options }), { name: 'StartError', message })
   })
 
   const wrong: readonly [given: string, says: RegExp][] = [

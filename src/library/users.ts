@@ -18,8 +18,8 @@ export interface CardeaUser {
 
 export interface NewUser {
   readonly name: string
-  /** Without it the user cannot sign in with a password. */
-  readonly password?: string
+  /** `null`: the user cannot sign in with a password. */
+  readonly password: string | null
   readonly roles?: readonly string[]
   readonly grants?: Grants
   /** `true` by default. */
@@ -156,13 +156,14 @@ function toDraft(user: NewUser): UserDraft {
   requireMembers(user, 'a user', ['name', 'password', 'roles', 'grants', 'isActive'])
   const { name, password, roles, grants, isActive } = user
   requireText(name, 'name')
-  if (password !== undefined) requireText(password, 'password')
+  // required, so that a request without one does not take the name
+  if (password !== null) requireText(password, 'password')
   checkTexts(roles, 'roles')
   checkFlag(isActive, 'isActive')
   checkGrants(grants)
   return {
     name,
-    ...(password !== undefined && { password: { password } }),
+    ...(password !== null && { password: { password } }),
     ...(roles && { roles }),
     ...(isActive !== undefined && { isActive }),
     multiModel: { grants: withGrants(new Map(), grants) },

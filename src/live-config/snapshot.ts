@@ -64,7 +64,8 @@ Create one, with any of these:
   cardea init                       creates a folder with a configuration and an administrator
   cardea admin add NAME             asks for the password and keeps its hash in the store
   [admins] in a configuration file  name = password (hashed at start)
-  --admins.NAME PASSWORD            or CARDEA_ADMINS__NAME in the environment`
+  --admins.NAME PASSWORD            or CARDEA_ADMINS__NAME in the environment
+  options: { admins: { NAME: … } }  or files: [ … ], as an argument of createCardea in a program`
 
 /** Reads all layers, hashes plain-text passwords and creates missing keys. Throws on any problem. */
 export async function buildSnapshot(

@@ -3,7 +3,7 @@ import { type Problem, renderProblem } from '../config/problems.ts'
 
 /** The reason why Cardea cannot start, for the operator. */
 export class StartError extends Error {
-  override readonly name = 'StartError'
+  override readonly name: string = 'StartError'
 }
 
 /** Another process holds the store. */
@@ -11,6 +11,7 @@ export class StoreBusy extends StartError {}
 
 /** All problems of the configuration. */
 export class ConfigError extends StartError {
+  override readonly name = 'ConfigError'
   readonly problems: readonly Problem[]
   constructor(problems: readonly Problem[]) {
     super(problems.map(renderProblem).join('\n'))

@@ -33,6 +33,10 @@ export async function tryExample(scope: Scope, folder: string, framework: 'expre
   const ada = { name: 'ada', password: 'analytical engine' }
   assert.equal((await post(base, '/sign-up', { ...ada, roles: ['_admin'] })).status, 201)
   assert.equal((await post(base, '/sign-up', ada)).status, 409)
+  const refused = await post(base, '/sign-up', { name: 'bob' })
+  assert.deepEqual([refused.status, refused.body], [400, '{"error":"password must be a string."}'])
+  assert.equal((await post(base, '/sign-up', { name: 'bob', password: 'short' })).status, 400)
+  assert.equal((await post(base, '/sign-up', { ...ada, name: 'bob' })).status, 201, 'the name is still free')
   for (const body of [{}, { name: 5 }, { name: 'admin', password: 'x' }, { name: '_x', password: 'x' }])
     assert.match(String((await post(base, '/sign-up', body)).status), /^4/, JSON.stringify(body))
   for (const body of [{}, { name: ['ada'], password: 'x' }, { ...ada, code: 5 }, { ...ada, password: 'wrong' }])

@@ -91,7 +91,9 @@ export async function useWrongly(cardea: Cardea): Promise<void> {
   // @ts-expect-error there are two doors
   await cardea.handle({}, {}, 'third')
   // @ts-expect-error roles are a list
-  await cardea.users.create({ name: 'ada', roles: 'member' })
+  await cardea.users.create({ name: 'ada', password: null, roles: 'member' })
+  // @ts-expect-error a user has a password, or null
+  await cardea.users.create({ name: 'ada' })
   // @ts-expect-error a level is rw, ro or none
   await cardea.users.update('ada', { grants: { shop: 'all' } })
   // @ts-expect-error a wrong password gives no user

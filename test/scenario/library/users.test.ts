@@ -32,8 +32,8 @@ describe('cardea.users', () => {
     const { cardea } = await openCardea(t)
     assert.deepEqual(await cardea.users.find('ada'), ADA)
     assert.equal(await cardea.users.find('nobody'), undefined)
-    await cardea.users.create({ name: 'bob' })
-    await cardea.users.create({ name: 'eve', isActive: false })
+    await cardea.users.create({ name: 'bob', password: null })
+    await cardea.users.create({ name: 'eve', password: null, isActive: false })
     const namesOf = ({ users }: Awaited<ReturnType<Cardea['users']['list']>>) => users.map(({ name }) => name)
     assert.deepEqual(namesOf(await cardea.users.list()), ['ada', 'bob', 'eve'])
     const first = await cardea.users.list({ limit: 2 })
@@ -108,9 +108,22 @@ describe('cardea.users', () => {
     (users: Cardea['users']) => Promise<unknown>,
     ReturnType<typeof fails>,
   ])[] = [
-    ['a taken name', (users) => users.create({ name: 'ada' }), fails('conflict', 409)],
-    ['the name of an administrator', (users) => users.create({ name: 'admin' }), fails('conflict', 409)],
-    ['an invalid name', (users) => users.create({ name: '_x' }), fails('bad_request', 400, /begin with an underscore/)],
+    [
+      'a taken name',
+      (users) => users.create({ name: 'ada', password: 'x' }),
+      fails('conflict', 409, /^A user has the name ada already\.$/),
+    ],
+    [
+      'a user without a password',
+      (users) => users.create(JSON.parse('{"name":"bob"}')),
+      fails('bad_request', 400, /^password must be a string/),
+    ],
+    ['the name of an administrator', (users) => users.create({ name: 'admin', password: 'x' }), fails('conflict', 409)],
+    [
+      'an invalid name',
+      (users) => users.create({ name: '_x', password: 'x' }),
+      fails('bad_request', 400, /begin with an underscore/),
+    ],
     ['an invalid role', (users) => users.update('ada', { roles: ['a,b'] }), fails('bad_request', 400, /comma/)],
     ['an unknown user to update', (users) => users.update('x', {}), fails('not_found', 404)],
     ['an unknown user to disable', (users) => users.disable('x'), fails('not_found', 404)],
