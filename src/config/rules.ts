@@ -123,6 +123,14 @@ export const RULES: readonly Rule[] = [
         : undefined,
   },
   {
+    about: ['cors.credentials', 'chttpd_auth.same_site'],
+    kind: 'warning',
+    check: ({ values: { cors, chttpd_auth: auth } }) =>
+      cors.credentials && (auth.same_site === 'lax' || auth.same_site === 'strict')
+        ? `cors.credentials is true, but with chttpd_auth.same_site = ${auth.same_site} browsers do not send the session cookie from pages of other sites; if an origin is of another site, set same_site to none and serve TLS`
+        : undefined,
+  },
+  {
     about: ['server.endpoint', 'admin.endpoint', 'metrics.endpoint', 'ssl.keyfile'],
     check: ({ values }) =>
       [...values.server.endpoint, ...values.admin.endpoint, ...values.metrics.endpoint].some(

@@ -95,6 +95,28 @@ for (const [name, [argv, warned]] of Object.entries(ITERATIONS)) {
   })
 }
 
+const WITH_ORIGIN = ['--cors.origins', 'https://a', '--cors.credentials']
+
+/** Whether session cookies that browsers do not send from other sites are warned about. */
+const SAME_SITE: Readonly<Record<string, readonly [argv: readonly string[], warned: boolean]>> = {
+  'credentials with lax': [[...WITH_ORIGIN, '--chttpd_auth.same_site', 'lax'], true],
+  'credentials with strict': [[...WITH_ORIGIN, '--chttpd_auth.same_site', 'strict'], true],
+  'credentials with none': [[...WITH_ORIGIN, '--chttpd_auth.same_site', 'none'], false],
+  'credentials with the default': [WITH_ORIGIN, false],
+  'lax without credentials': [['--cors.origins', 'https://a', '--chttpd_auth.same_site', 'lax'], false],
+}
+
+for (const [name, [argv, warned]] of Object.entries(SAME_SITE)) {
+  test(`${warned ? 'warns' : 'does not warn'} about cookies for other origins: ${name}`, () => {
+    const { problems, warnings } = read({ argv })
+    assert.deepEqual(problems, [])
+    assert.equal(
+      warnings.some((warning) => warning.includes('do not send the session cookie')),
+      warned,
+    )
+  })
+}
+
 /** Whether a listener without TLS is warned about. */
 const EXPOSED: Readonly<Record<string, readonly [argv: readonly string[], warned: boolean]>> = {
   'every address': [['--chttpd.bind_address', '0.0.0.0'], true],
