@@ -64,9 +64,12 @@ export const signingSecret = (maxBytes: number): Codec<string> => ({
       : undefined,
 })
 
+export const TRUE_WORDS: readonly string[] = ['true', 'on', '1', 'yes']
+export const FALSE_WORDS: readonly string[] = ['false', 'off', '0', 'no']
+
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ...['true', 'on', '1', 'yes'].map((word) => [word, true] as const),
-  ...['false', 'off', '0', 'no'].map((word) => [word, false] as const),
+  ...TRUE_WORDS.map((word) => [word, true] as const),
+  ...FALSE_WORDS.map((word) => [word, false] as const),
 ])
 
 export const isBooleanWord = (word: string): boolean => BOOLEANS.has(word)

@@ -1,7 +1,11 @@
 // The reference page of all options, from the table of options.
+import { FALSE_WORDS, TRUE_WORDS } from './codecs.ts'
 import { OPEN_SECTIONS, SECTIONS, type Section } from './option-table.ts'
 import type { OptionRow } from './options.ts'
 import { defaultOf, OPEN_SAMPLES, rowsOf, SECTION_NAMES } from './render.ts'
+
+/** Before `HEAD`, which uses it. */
+const renderWords = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(', ')
 
 const HEAD = `# Options
 
@@ -22,6 +26,7 @@ A later row wins over an earlier one; without any, the default applies.
   win. A folder means its \`*.ini\` files in the order of their names.
 - **Run-time settings** are kept in the store and apply to every node.
 - **Flags** of a list can be repeated. A flag of a boolean option needs no value.
+- **Boolean options** are on with ${renderWords(TRUE_WORDS)}, and off with ${renderWords(FALSE_WORDS)}.
 - **Relative paths**, also in \`sqlite:\`, are relative to the file that contains them; from flags and environment, to the
   working directory.
 - **Secrets** can be read from a file: \`option = @file:path\`, or \`CARDEA_SECTION__OPTION_FILE\`. They are never shown.

@@ -32,6 +32,18 @@ test('every option is on the page, in the help and in default.ini', () => {
   }
 })
 
+test('the page lists every word of a boolean option', () => {
+  const line = /^- \*\*Boolean options\*\* are on with (.+), and off with (.+)\.$/m.exec(renderOptionsPage())
+  for (const [index, value] of [true, false].entries()) {
+    const words = [...(line?.[index + 1] ?? '').matchAll(/`(\w+)`/g)].map(([, word = '']) => word)
+    assert.equal(words.length, 4)
+    for (const word of words) {
+      const { settings, problems } = read({ ini: `[cors]\ncredentials = ${word}` })
+      assert.deepEqual([problems, settings.values.cors.credentials], [[], value], word)
+    }
+  }
+})
+
 test('every table row of the page has the same number of cells', () => {
   const rows = renderOptionsPage()
     .split('\n## chttpd\n')[1]
