@@ -8,7 +8,15 @@
 import './require-node.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
+import {
+  checkAuthenticateOptions,
+  checkRequireUserOptions,
+  type RequireUserOptions,
+  requireCardea,
+} from './middleware-arguments.ts'
 import { createRoleCheck } from './role-check.ts'
+
+export type { RequireUserOptions } from './middleware-arguments.ts'
 
 declare global {
   namespace Express {
@@ -30,19 +38,36 @@ export type Middleware = (
   next: (error?: unknown) => void,
 ) => void
 
-/** Sets `request.user`, and renews the session cookie. Rejects no request: later middleware decides. */
-export const authenticate =
-  (cardea: Authenticator, options?: AuthenticateOptions): Middleware =>
-  (request, response, next) => {
+/**
+ * Sets `request.user`, and renews the session cookie. Rejects no request: later middleware decides. Throws a `TypeError`
+ * for invalid arguments.
+ */
+export function authenticate(cardea: Authenticator, options?: AuthenticateOptions): Middleware {
+  requireCardea(cardea, 'authenticate takes a Cardea: app.use(authenticate(cardea))')
+  checkAuthenticateOptions(options)
+  return (request, response, next) => {
     cardea.authenticate(request, { ...options, response }).then((user) => {
       request.user = user
       next()
     }, next)
   }
+}
 
 /** 401 for anonymous requests. */
-export const requireUser: () => Middleware = () => (request, response, next) =>
-  request.user ? next() : refuse(response, 401)
+export function requireUser(options: RequireUserOptions = {}): Middleware {
+  checkRequireUserOptions(options)
+  const { challenge = true } = options
+  return (request, response, next) => {
+    requireAuthenticated(request)
+    if (request.user) next()
+    else refuse(response, 401, challenge)
+  }
+}
+
+/** Without this check, routes before `authenticate` would reject every user. */
+function requireAuthenticated(request: WithUser): void {
+  if (!('user' in request)) throw new Error('authenticate(cardea) has not run for this request')
+}
 
 /**
  * 401 for anonymous requests, 403 for users who have none of these roles and are no administrators. Throws a `TypeError`
@@ -50,7 +75,9 @@ export const requireUser: () => Middleware = () => (request, response, next) =>
  */
 export function requireRole(...roles: readonly string[]): Middleware {
   const hasRole = createRoleCheck(roles)
-  return ({ user }, response, next) => {
+  return (request, response, next) => {
+    requireAuthenticated(request)
+    const { user } = request
     if (!user) refuse(response, 401)
     else if (hasRole(user)) next()
     else refuse(response, 403)
@@ -59,8 +86,8 @@ export function requireRole(...roles: readonly string[]): Middleware {
 
 const WORDS = { 401: 'unauthorized', 403: 'forbidden' } as const
 
-function refuse(response: ServerResponse, status: keyof typeof WORDS): void {
-  const headers = status === 401 ? { 'WWW-Authenticate': 'Basic realm="Cardea", charset="UTF-8"' } : {}
+function refuse(response: ServerResponse, status: keyof typeof WORDS, challenge = true): void {
+  const headers = status === 401 && challenge ? { 'WWW-Authenticate': 'Basic realm="Cardea", charset="UTF-8"' } : {}
   response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
   response.end(JSON.stringify({ error: WORDS[status] }))
 }

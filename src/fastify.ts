@@ -10,7 +10,15 @@ import type { IncomingMessage } from 'node:http'
 // so that the module below is found where nothing else names it
 import type {} from 'fastify'
 import type { AuthenticatedUser, AuthenticateOptions, Authenticator } from './index.ts'
+import {
+  checkAuthenticateOptions,
+  checkRequireUserOptions,
+  type RequireUserOptions,
+  requireCardea,
+} from './middleware-arguments.ts'
 import { createRoleCheck } from './role-check.ts'
+
+export type { RequireUserOptions } from './middleware-arguments.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -49,8 +57,8 @@ export async function registerCardea(
   // optional, because Fastify treats an async plug-in with three required parameters as an error
   options: AuthenticateOptions = {},
 ): Promise<void> {
-  if (typeof cardea?.authenticate !== 'function')
-    throw new TypeError('registerCardea takes a Cardea: fastify.register(registerCardea, cardea)')
+  requireCardea(cardea, 'registerCardea takes a Cardea: fastify.register(registerCardea, cardea)')
+  if (typeof options !== 'function') checkAuthenticateOptions(options)
   fastify.decorateRequest('user', null)
   fastify.addHook('onRequest', async (request, reply) => {
     // Fastify keeps the values of a repeated Set-Cookie header
@@ -70,14 +78,30 @@ export type PreHandler = (request: FastifyRequestLike, reply: FastifyReplyLike) 
  */
 export function requireRole(...roles: readonly string[]): PreHandler {
   const hasRole = createRoleCheck(roles)
-  return async ({ user }, reply) => {
+  return async (request, reply) => {
+    requireAuthenticated(request)
+    const { user } = request
     if (!user) return refuse(reply)
     return hasRole(user) ? undefined : reply.code(403).send({ error: 'forbidden' })
   }
 }
 
 /** 401 for anonymous requests. */
-export const requireUser = (): PreHandler => async (request, reply) => (request.user ? undefined : refuse(reply))
+export function requireUser(options: RequireUserOptions = {}): PreHandler {
+  checkRequireUserOptions(options)
+  const { challenge = true } = options
+  return async (request, reply) => {
+    requireAuthenticated(request)
+    return request.user ? undefined : refuse(reply, challenge)
+  }
+}
 
-const refuse = (reply: FastifyReplyLike) =>
-  reply.code(401).header('WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"').send({ error: 'unauthorized' })
+/** Without this check, routes without the plug-in would reject every user. */
+function requireAuthenticated({ user }: FastifyRequestLike): void {
+  if (user === undefined) throw new Error('registerCardea has not run for this request')
+}
+
+function refuse(reply: FastifyReplyLike, challenge = true): unknown {
+  if (challenge) reply.header('WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"')
+  return reply.code(401).send({ error: 'unauthorized' })
+}

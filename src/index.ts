@@ -168,6 +168,8 @@ function createPrograms(app: App): Pick<Cardea, 'users' | 'sessions'> {
 /** A program without types may give anything. */
 function checkGiven(given: CreateCardea): void {
   if (!isRecord(given)) throw new TypeError('createCardea takes an object: { options, files, env, log }')
+  const unknown = Object.keys(given).find((member) => !['options', 'files', 'env', 'log'].includes(member))
+  if (unknown !== undefined) throw new TypeError(`createCardea takes no ${unknown}: { options, files, env, log }`)
   const { options, files, env, log }: CreateCardea = given
   const isList = files === undefined || (Array.isArray(files) && files.every((path) => typeof path === 'string'))
   if (!isList) throw new TypeError('files must be a list of paths')

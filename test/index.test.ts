@@ -124,6 +124,7 @@ describe('the library', () => {
   })
 
   const wrong: readonly [given: string, says: RegExp][] = [
+    ['{"file":["x"]}', /^createCardea takes no file: \{ options, files, env, log \}$/],
     ['{"files":"x"}', /^files must be a list of paths$/],
     ['{"files":[1]}', /^files must be/],
     ['{"options":[]}', /^options must be an object/],

@@ -1,0 +1,31 @@
+// Checks of what a program gives to the middleware: a mistake is reported when the program starts, if it can be seen then.
+import type { AuthenticateOptions } from './index.ts'
+
+export interface RequireUserOptions {
+  /** `false`: a 401 has no `WWW-Authenticate` header, so that browsers do not ask for a password. `true` by default. */
+  readonly challenge?: boolean
+}
+
+export function requireCardea(cardea: unknown, message: string): void {
+  if (!isObject(cardea) || typeof cardea['authenticate'] !== 'function') throw new TypeError(message)
+}
+
+const DOORS: readonly unknown[] = ['document', 'multi-model', undefined] satisfies AuthenticateOptions['door'][]
+
+export function checkAuthenticateOptions(options: unknown): void {
+  if (options === undefined) return
+  const known = ['door', 'service', 'response'] satisfies (keyof AuthenticateOptions)[]
+  if (!isObject(options)) throw new TypeError(`the options must be an object: { ${known.join(', ')} }`)
+  const unknown = Object.keys(options).find((member) => !known.some((name) => name === member))
+  if (unknown !== undefined) throw new TypeError(`the options have no member ${unknown}: { ${known.join(', ')} }`)
+  if (!DOORS.includes(options['door'])) throw new TypeError("door must be 'document' or 'multi-model'")
+}
+
+/** A framework that is given `requireUser` instead of `requireUser()` calls it with a request. */
+export function checkRequireUserOptions(options: RequireUserOptions): void {
+  const isValid = isObject(options) && Object.keys(options).every((member) => member === 'challenge')
+  if (!isValid || !['boolean', 'undefined'].includes(typeof options.challenge))
+    throw new TypeError('requireUser must be called: requireUser() or requireUser({ challenge: false })')
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
