@@ -15,7 +15,7 @@ export interface UserDetails extends ShownUser {
   readonly lockout: ShownLockout | null
 }
 
-interface ShownLockout {
+export interface ShownLockout {
   /** How many client addresses are locked out. 0: clients of every address have to wait. */
   readonly addresses: number
   readonly until: string

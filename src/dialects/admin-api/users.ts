@@ -133,7 +133,7 @@ export interface ShownUser {
   readonly accessTokens: number
 }
 
-interface ShownGrant {
+export interface ShownGrant {
   readonly level?: GrantLevel
   readonly collections?: Readonly<Record<string, GrantLevel>>
 }
