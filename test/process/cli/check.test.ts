@@ -30,7 +30,7 @@ const REJECTED: Readonly<Record<string, Rejected>> = {
   'a secret file that does not exist': {
     ini: `[server]\njwt-secret-keyfile = nowhere\n${ADMIN}`,
     code: 6,
-    says: /^unable to read content of jwt-secret.* \(local\.ini:2\)$/m,
+    says: /^the secret file '.*nowhere' cannot be read: .* \(local\.ini:2\)$/m,
   },
   'a certificate that does not exist': {
     ini: `[ssl]\nenable = true\ncert_file = no.pem\nkey_file = no.pem\n${ADMIN}`,
