@@ -40,7 +40,7 @@ describe('the package', () => {
 
   it('holds no source, no test and no tool', () => {
     const strangers = paths.filter(
-      (path) => !/^(bin|console|dist|docs|etc|examples)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path),
+      (path) => !/^(bin|console|deploy|dist|docs|etc|examples)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path),
     )
     assert.deepEqual(strangers, [])
     assert.deepEqual(

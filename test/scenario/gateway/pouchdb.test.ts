@@ -137,7 +137,7 @@ test('PouchDB syncs both ways through Cardea, live, until the user is disabled',
   bob.sync.cancel()
 })
 
-test('ids with %2F and attachments of 100 MiB arrive unchanged', { timeout: 60_000 }, async (t) => {
+test('ids with %2F and attachments of 100 MiB arrive unchanged', { timeout: 110_000 }, async (t) => {
   const front = await startServer(t, beforeDocument(database.url))
   const made = await send(front.document, { method: 'PUT', path: '/files', headers: ADMIN })
   assert.equal(made.status, 201, made.body)
