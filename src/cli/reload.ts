@@ -22,6 +22,7 @@ async function reload(context: Context, options: ManageOptions): Promise<void> {
   report(context, options, result, () =>
     [
       result.changed.length > 0 ? `Applied: ${result.changed.join(', ')}.` : 'No option has changed.',
+      ...(result.secrets.length > 0 ? [`Loaded: ${result.secrets.join(', ')}.`] : []),
       ...(result.needRestart.length > 0 ? [`After a restart: ${result.needRestart.join(', ')}.`] : []),
     ].join('\n'),
   )

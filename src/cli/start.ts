@@ -1,7 +1,10 @@
 import { Command } from 'commander'
+import { exitCodeOf } from '../config/problems.ts'
 import type { UpstreamStatus } from '../gateway/readiness.ts'
+import { loadConfiguration } from '../live-config/load.ts'
+import { ConfigError } from '../live-config/start-error.ts'
 import { DEFAULT_FOLDER } from './choose-configs.ts'
-import type { Context } from './context.ts'
+import { type Context, ExitError } from './context.ts'
 import { isFolderMade } from './folder.ts'
 import { makeFolder, renderMade } from './init.ts'
 import { type Greeting, serve } from './serve.ts'
@@ -20,12 +23,20 @@ export function startCommand(context: Context): Command {
       // with an explicit configuration no default folder is created
       const isNamed = configs.length > 0 || Boolean(context.env['CARDEA_CONFIG'])
       if (given === undefined && isNamed) return serve(context, configs, (app) => renderGreeting(app))
+      requireFlags(context)
       const folder = given ?? DEFAULT_FOLDER
       const made = isFolderMade(folder) ? undefined : await makeFolder(folder)
       if (made) context.print(`${renderMade(made)}\n`)
       for (const text of prepareUpstreams(context, folder)) context.print(`${text}\n`)
       await serve(context, [folder, ...configs], (greeting) => renderGreeting(greeting, made?.password))
     })
+}
+
+/** Throws if a flag is invalid, before a folder is created. Its files may resolve a conflict between options. */
+function requireFlags({ flags, env, cwd }: Context): void {
+  const { problems } = loadConfiguration({ flags, env, cwd })
+  const found = problems.filter(({ kind, place }) => kind !== 'conflict' && place.startsWith('--'))
+  if (found.length > 0) throw new ExitError(exitCodeOf(found), new ConfigError(found).message)
 }
 
 async function renderGreeting({ app, addresses }: Greeting, password = 'PASSWORD'): Promise<string> {

@@ -78,8 +78,8 @@ restart it. They hold the secret and are shown once.
 
 ${lines}
 
-Then bring its users along:
-  cardea import --from-upstream`
+Then bring its users and administrators along:
+  cardea import --from-upstream --admins --replace`
 }
 
 const renderHandlers = (first: string): string =>

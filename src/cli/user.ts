@@ -202,7 +202,10 @@ async function setPassword(context: Context, name: string, options: PasswordOpti
   const password = await readPassword(name, options)
   const call = { params: { name }, body: { password, ...(options.mustChange && { mustChangePassword: true }) } }
   await change(context, name, options, (control) => control.call('user.set-password', call)).say(
-    () => `${name} has a new password; all sessions have ended.`,
+    ({ passwordChanged }) => {
+      if (passwordChanged) return `${name} has a new password; all sessions have ended.`
+      return `${name} has this password already; ${options.mustChange ? 'it must be changed' : 'nothing was changed'}.`
+    },
   )
 }
 

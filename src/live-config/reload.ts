@@ -23,6 +23,8 @@ export interface ReloadReport {
   readonly changed: readonly string[]
   /** Changed options that take effect only after a restart. */
   readonly needRestart: readonly string[]
+  /** The options whose files had other secrets than before, each with their number. */
+  readonly secrets?: readonly string[]
 }
 
 /** Something that is reloaded with the configuration: all of it is applied, or nothing. */
@@ -36,6 +38,8 @@ export interface PreparedPart {
   readonly problems: readonly string[]
   /** The secrets it would use, and what for. */
   readonly secrets?: readonly [use: Use, keys: readonly VerificationKey[]]
+  /** Set if its secrets differ from the current ones: the option, and how many there are. */
+  readonly replaced?: string
   /** Called only if no part has a problem, just before the snapshot is replaced. Must not throw. */
   apply(): void
 }
@@ -77,7 +81,7 @@ async function loadAndReplace(state: ReloadState): Promise<ReloadReport> {
   const built = await buildSnapshot(reader, deps, before)
   state.reader = reader
   parts.apply()
-  const report = replaceSnapshot(state, built)
+  const report = { ...replaceSnapshot(state, built), secrets: parts.replaced }
   recordReload(events, report, before, snapshot.get())
   if (report.needRestart.length > 0)
     deps.log.warn('these changes take effect after a restart', { options: report.needRestart })
@@ -113,8 +117,12 @@ function recordReload(
 const summarize = ([first = '', ...others]: readonly string[]): string =>
   others.length > 0 ? `${first} (and ${others.length} more)` : first
 
+interface PreparedParts extends Pick<PreparedPart, 'problems' | 'apply'> {
+  readonly replaced: readonly string[]
+}
+
 /** Reads every part, without applying any. If the settings are invalid, the parts are read for the current ones. */
-async function prepareParts({ parts, deps, snapshot }: ReloadState, reader: SettingsReader): Promise<PreparedPart> {
+async function prepareParts({ parts, deps, snapshot }: ReloadState, reader: SettingsReader): Promise<PreparedParts> {
   const { settings, problems } = reader((await deps.runtime.read()).entries)
   const read = problems.length > 0 ? snapshot.get().configured : settings
   const prepared = await Promise.all(parts.map((part) => part.prepare(read)))
@@ -123,6 +131,7 @@ async function prepareParts({ parts, deps, snapshot }: ReloadState, reader: Sett
   const shared = found.length === 0 ? deps.checkSecrets(read, newSecrets) : undefined
   return {
     problems: shared === undefined ? found : [shared],
+    replaced: prepared.flatMap((part) => part.replaced ?? []),
     apply: () => {
       for (const part of prepared) part.apply()
     },

@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../config/settings.ts'
 import { createLiveRing, type LiveRing } from '../keys/live-ring.ts'
+import type { KeyRing } from '../keys/ring.ts'
 import {
   type LoadedRing,
   loadSecretRing,
@@ -70,8 +71,17 @@ export async function openTokenSecrets(liveConfig: LiveConfig, log: Log): Promis
 async function prepareReload(ring: LiveRing, source: SecretSource): Promise<PreparedPart> {
   const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
   if (load.kind === 'refused') return { problems: [`${nameSource(source)}: ${load.reason}`], apply }
-  return { problems: [], apply, secrets: [USES.tokens, keysOf(load.ring)] }
+  const isSame = listHashes(load.ring) === listHashes(ring.get())
+  const count = load.ring.verifying.length
+  return {
+    problems: [],
+    apply,
+    secrets: [USES.tokens, keysOf(load.ring)],
+    ...(!isSame && { replaced: `${nameSource(source)} (${count} ${count === 1 ? 'secret' : 'secrets'})` }),
+  }
 }
+
+const listHashes = ({ verifying }: KeyRing): string => verifying.map(({ sha256 }) => sha256).join()
 
 function report({ source }: LoadedRing, warnings: readonly string[], log: Log): void {
   if (source === 'random')

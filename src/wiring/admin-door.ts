@@ -155,7 +155,7 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
   health: () => describeHealth(sources),
   async reload() {
     const { isApplied, ...report } = await sources.liveConfig.reload()
-    return { applied: isApplied, ...report }
+    return { applied: isApplied, secrets: [], ...report }
   },
 })
 

@@ -37,6 +37,14 @@ describe('start', () => {
     await stop(second)
   })
 
+  it('creates nothing if a flag is invalid', async (t) => {
+    const folder = join(makeFolder(t), 'data')
+    const { code, stdout, stderr } = await run(t, ['start', folder, '--upstream.document', '127.0.0.1:24984'])
+    assert.notEqual(code, 0)
+    assert.match(stderr, /--upstream\.document/)
+    assert.deepEqual([stdout, existsSync(folder)], ['', false])
+  })
+
   it('writes strict options: short passwords are rejected, and cookies have SameSite=Lax', async (t) => {
     const folder = join(makeFolder(t), 'data')
     const cardea = start(t, ['start', folder, ...FREE_PORTS])

@@ -15,6 +15,8 @@ interface FakeCouchdb {
   readonly methods: Set<string>
   /** The text of `hmac:_default`; empty: the JWT handler is not configured. */
   key: string
+  /** The status for a token that no key of it signed. */
+  rejectionStatus: 400 | 401
   /** Whether anonymous clients are administrators. */
   isOpen: boolean
 }
@@ -54,10 +56,10 @@ async function openCouchdb(scope: Scope): Promise<FakeCouchdb> {
     const { pathname } = new URL(request.url ?? '', 'http://x')
     const page = pathname === '/_session' ? { userCtx: { name: claims?.['sub'] ?? null, roles } } : PAGES[pathname]
     const isAllowed = pathname === '/_session' || roles.includes('_admin')
-    response.writeHead(isAllowed ? 200 : 401, { 'Content-Type': 'application/json' })
+    response.writeHead(isAllowed ? 200 : fake.rejectionStatus, { 'Content-Type': 'application/json' })
     response.end(JSON.stringify(isAllowed ? page : { error: 'unauthorized' }))
   })
-  const fake: FakeCouchdb = { url: backend.url, methods: new Set(), key: '', isOpen: false }
+  const fake: FakeCouchdb = { url: backend.url, methods: new Set(), key: '', rejectionStatus: 401, isOpen: false }
   return fake
 }
 
@@ -158,9 +160,16 @@ describe('import --from-upstream', () => {
     const folder = join(makeFolder(t), 'data')
     const cardea = start(t, ['start', folder, '--upstream.document', couchdb.url, ...FREE_PORTS])
     await cardea.says(/Stop with Ctrl-C/)
-    const early = await run(t, ['import', '--from-upstream', '--config', folder])
-    assert.equal(early.code, 1)
-    assert.match(early.stderr, /cannot be read: it rejects the identity that Cardea signs\. Add the lines/)
+    assert.match(cardea.stdout(), /^ {2}cardea import --from-upstream --admins --replace$/m)
+    for (const status of [401, 400] as const) {
+      couchdb.rejectionStatus = status
+      const early = await run(t, ['import', '--from-upstream', '--config', folder])
+      assert.equal(early.code, 1)
+      assert.match(
+        early.stderr,
+        /cannot be read: it rejects the identity that Cardea signs\. Add the lines .* restart it/,
+      )
+    }
     couchdb.key = readKey(cardea)
     const ended = await run(t, ['import', '--from-upstream', '--admins', '--config', folder])
     assert.equal(ended.code, 0, ended.stderr)

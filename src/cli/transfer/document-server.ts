@@ -13,7 +13,7 @@ export interface DocumentServer {
   readonly base: URL
   /** The credential. Called for each request: a signed one is valid for a short time. */
   headers(): Readonly<Record<string, string>>
-  /** What 401 means. Left out: the name or password is wrong. */
+  /** What 400 and 401 mean. Left out: the name or password is wrong. */
   readonly rejection?: string
 }
 
@@ -134,7 +134,8 @@ async function load(server: DocumentServer, path: string): Promise<AsyncIterable
   await response.body?.cancel()
   if (response.status >= 300 && response.status < 400)
     throw failure(base, 'it redirects to another URL, and redirects are not followed')
-  if (response.status === 401 && rejection !== undefined) throw failure(base, rejection)
+  // CouchDB responds 400 to a token that none of its keys has signed
+  if ((response.status === 401 || response.status === 400) && rejection !== undefined) throw failure(base, rejection)
   throw failure(base, REFUSALS.get(response.status) ?? `it responded with status ${response.status}`)
 }
 

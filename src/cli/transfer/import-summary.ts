@@ -51,7 +51,7 @@ export function renderImportSummary(summary: ImportSummary): string {
   const total = sumOf(users)
   const rate = elapsedMs > 0 ? (total * 1000) / elapsedMs : 0
   return [
-    `Users: ${renderCounts(users)}.`,
+    `Users: ${renderCounts({ ...users, refused: users.refused + unreadable })}.`,
     ...(sumOf(administrators) > 0 ? [`Administrators: ${renderCounts(administrators)}.`] : []),
     ...(sumOf(settings) > 0 ? [`Settings: ${renderCounts(settings)}.`] : []),
     ...(passed > 0 ? [renderSkipped(passed)] : []),

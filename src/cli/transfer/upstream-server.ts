@@ -17,7 +17,7 @@ const NO_PASSWORDS =
   'ArangoDB does not show stored passwords over HTTP. Import a dump of its _users collection: docs/guides/arangodb.md shows how.'
 
 const REJECTED =
-  'it rejects the identity that Cardea signs. Add the lines that cardea start printed to its configuration, or give --source-credentials'
+  'it rejects the identity that Cardea signs. Add the lines that cardea start printed to a file of its local.d folder and restart it, or give --source-credentials'
 
 /** The CouchDB server behind the document door, read with the secret that it shares with Cardea. */
 export function findUpstream(context: Context): DocumentServer {

@@ -160,4 +160,6 @@ export interface ReloadResult {
   readonly problems: readonly string[]
   readonly changed: readonly string[]
   readonly needRestart: readonly string[]
+  /** The options whose files had other secrets than before, each with their number. */
+  readonly secrets: readonly string[]
 }

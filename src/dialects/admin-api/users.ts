@@ -47,7 +47,10 @@ export const USER_OPERATIONS = {
         ...(call.signal && { signal: call.signal }),
         ...(mustChangePassword !== undefined && { mustChangePassword }),
       }
-      return showUser(await directory.setPassword(nameOf(call), { password }, options))
+      const before = await directory.findUser(nameOf(call))
+      const after = await directory.setPassword(nameOf(call), { password }, options)
+      // another password than the current one raises the session epoch
+      return { ...showUser(after), passwordChanged: before?.sessionEpoch.generation !== after.sessionEpoch.generation }
     },
   },
   'user.set-password-change': {

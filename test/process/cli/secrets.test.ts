@@ -214,6 +214,18 @@ describe('cardea secret rotate', () => {
   })
 })
 
+describe('cardea reload', () => {
+  it('says that it loaded other secrets', async (t) => {
+    const managed = makeWithSecrets(t)
+    const server = await managed.serve()
+    writeFileSync(join(managed.folder, 'tokens', '2.key'), 'another secret, which is long enough')
+    const { stdout } = await managed.cardea(['reload'])
+    assert.match(stdout, /^Loaded: server\.jwt-secret-folder \(2 secrets\)\.$/m)
+    assert.equal((await managed.cardea(['reload'])).stdout, 'No option has changed.\n')
+    await stop(server)
+  })
+})
+
 describe('cardea token', () => {
   it('creates tokens of a user and of a superuser that a server accepts', async (t) => {
     const managed = makeWithSecrets(t)
