@@ -38,7 +38,7 @@ export interface PostgresServerOptions {
 const USER = 'cardea'
 
 /** Set by global-setup.ts: the address of the server that all test files of one run share. */
-export const SHARED_POSTGRES = 'CARDEA_TEST_POSTGRES'
+export const SHARED_POSTGRES = 'TEST_POSTGRES'
 
 /** The server of this run, or a new one if the file runs alone. */
 export async function connectPostgres(): Promise<Postgres> {
