@@ -84,6 +84,7 @@ describe('the library', () => {
       problems: [],
       changed: ['chttpd.require_valid_user'],
       needRestart: [],
+      secrets: [],
     })
     assert.equal((await get(`${document[0]}/`)).status, 401)
     writeFileSync(path, '[chttpd]\nrequire_valid_user = perhaps\n')
