@@ -27,8 +27,8 @@ const MAX_REMEMBERED = 16_384
  * Browsers send the cookie with every request, so one that does not verify, has expired or was revoked is ignored. A
  * value that is no session cookie at all is rejected, so that the client clears it.
  *
- * Accepted cookies are kept decoded, and with them the memory of their signatures (signature-memory.ts). A forwarded
- * request with a cookie then takes about 9 % less CPU time (npm run bench -- gateway-cpu).
+ * Accepted cookies are kept decoded, and with them the memory of their signatures (signature-memory.ts). The gain has
+ * not been measured alone; npm run bench -- gateway-cpu --against=DIR can.
  */
 export function createCookieHandler(sessions: CookieSessions): CredentialHandler {
   const accepted = new LRUCache<string, ReadCookie>({ max: MAX_REMEMBERED })
