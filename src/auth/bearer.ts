@@ -67,6 +67,7 @@ export const createIssuedTokenCheck =
 
 function isOpenedHere({ identity, bearer }: AcceptedCredential, { directory }: IssuedTokenDeps): boolean {
   if (!bearer?.session || identity.name === null || !('sessionEpoch' in identity)) return false
+  // of all identities only accounts have a session epoch
   return directory.isOpenedHere(bearer.session.id, identity as Account, bearer.accessToken)
 }
 

@@ -76,6 +76,7 @@ function createOutageReports({ clock, log, events }: DirectoryDeps) {
 /** Only the code: the message of a driver may quote a connection string. */
 function describeFailure(error: unknown): string {
   if (error instanceof Refusal) return error.detail ?? error.message
+  // anything can be thrown: a missing code is expected
   return (error as NodeJS.ErrnoException | undefined)?.code ?? 'no response'
 }
 

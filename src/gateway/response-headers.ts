@@ -79,6 +79,7 @@ function isForwarded(fate: Fate, value: string, { ownsCors, ownCookies }: Respon
 function toTexts(raw: RawHeaders, parsed: ParsedHeaders): readonly string[] {
   const texts: string[] = []
   for (let i = 0; i + 1 < raw.length; i += 2) {
+    // the loop ends before the list does, so both exist
     const name = toText(raw[i] as Buffer | string)
     const value = parsed[readName(name).lower]
     // the values of a repeated header are a list

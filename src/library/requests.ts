@@ -12,6 +12,7 @@ export interface HeaderSink {
 /** A program without types may give anything, and a framework a request of its own making. */
 export function readRequest(request: unknown, caller: string): IncomingMessage {
   if (request instanceof IncomingMessage) return request
+  // the program of the caller chose this object: only its headers, the one required member, are checked
   if (isRecord(request) && isRecord(request['headers'])) return toIncoming(request as unknown as RequestLike)
   throw new TypeError(`${caller} takes an IncomingMessage of Node or a Request of the web platform`)
 }
