@@ -45,10 +45,23 @@ export function send(base: string, { as, method = 'GET', path, headers = {}, bod
     const request = httpRequest({ hostname, port, method, path, headers: all, agent: false }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk) => chunks.push(chunk))
-      response.on('end', () => resolve(toReply(response, Buffer.concat(chunks).toString())))
+      response.on('end', () => {
+        const reply = toReply(response, Buffer.concat(chunks).toString())
+        checkApi({ method, path, body }, reply).then(() => resolve(reply), reject)
+      })
     })
     request.on('error', reject).end(isJson ? JSON.stringify(body) : body)
   })
+}
+
+const API = '/_cardea/api'
+
+/** Every response of the admin API, in any test, must be as its OpenAPI document describes it. */
+async function checkApi({ method = 'GET', path, body }: Request, { status, headers, json }: Reply): Promise<void> {
+  if (!path.startsWith(`${API}/`) || !headers['content-type']?.startsWith('application/json') || !json) return
+  const { checkApiCall } = await import('./check-api.ts')
+  const sent = typeof body === 'string' ? parse(body) : body
+  checkApiCall({ method, path: path.slice(API.length), sent, status, received: json })
 }
 
 export const createAsk =

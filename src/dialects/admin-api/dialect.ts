@@ -4,12 +4,14 @@
  */
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
+import { PRODUCT } from '../../base/product.ts'
 import type { Authenticated } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
 import { ADMIN_API_ERRORS, toErrorBody } from './errors.ts'
 import { toJsonReply } from './json.ts'
 import { type MetricsDeps, metricsRoute } from './metrics.ts'
+import { openApiRoute } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
 import { type ProbeDeps, probeRoutes } from './probes.ts'
@@ -36,6 +38,7 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
     steps: adminApiSteps({ authenticate, requireEntry, sessions: pages?.sessions, events: options.events }),
     routes: [
       ...operationRoutes(options),
+      openApiRoute(PRODUCT),
       ...probeRoutes(options),
       metricsRoute(options),
       ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : []),

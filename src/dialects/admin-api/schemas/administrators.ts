@@ -1,0 +1,35 @@
+import type { OperationName } from '../operations.ts'
+import { type Description, listOf, type Members, named, nullable, object, text } from './schema.ts'
+import { CURRENT_PASSWORD_MEMBER } from './users.ts'
+
+const ADMINISTRATOR = named(
+  'Administrator',
+  object({
+    name: text(),
+    password: nullable(text(), 'The scheme of the stored password, in words; null: it cannot be read.'),
+  }),
+)
+
+const NEW_PASSWORD = {
+  'password?': text('Is hashed before it is stored.'),
+  'stored?': text('A hash as [admins] has it, instead of the password.'),
+} as const satisfies Members
+
+export const ADMINISTRATOR_DESCRIPTIONS = {
+  'admin.list': { summary: 'List administrators', reply: object({ administrators: listOf(ADMINISTRATOR) }) },
+  'admin.add': {
+    summary: 'Create an administrator',
+    body: object({ name: text(), ...NEW_PASSWORD }),
+    reply: ADMINISTRATOR,
+  },
+  'admin.set': {
+    summary: 'Set the password of an administrator',
+    body: object({ ...NEW_PASSWORD, ...CURRENT_PASSWORD_MEMBER }),
+    reply: ADMINISTRATOR,
+  },
+  'admin.remove': {
+    summary: 'Remove an administrator',
+    body: object(CURRENT_PASSWORD_MEMBER),
+    reply: ADMINISTRATOR,
+  },
+} as const satisfies Partial<Record<OperationName, Description>>

@@ -1,0 +1,56 @@
+import { OPERATIONS, type OperationName } from '../operations.ts'
+import { ADMINISTRATOR_DESCRIPTIONS } from './administrators.ts'
+import { type Description, object } from './schema.ts'
+import { SERVER_DESCRIPTIONS } from './server.ts'
+import { SESSION_DESCRIPTIONS } from './session.ts'
+import { SETTING_DESCRIPTIONS } from './settings.ts'
+import { TRANSFER_DESCRIPTIONS } from './transfer.ts'
+import { USER_DESCRIPTIONS } from './users.ts'
+
+/** Every operation, described. One that is missing here does not compile. */
+const DESCRIPTIONS: Readonly<Record<OperationName, Description>> = {
+  ...SERVER_DESCRIPTIONS,
+  ...USER_DESCRIPTIONS,
+  ...ADMINISTRATOR_DESCRIPTIONS,
+  ...TRANSFER_DESCRIPTIONS,
+  ...SETTING_DESCRIPTIONS,
+}
+
+/** An operation with its place. */
+export interface DescribedOperation extends Description {
+  readonly id: string
+  readonly method: string
+  /** Below `/_cardea/api`. */
+  readonly path: string
+}
+
+const OWN_DOCUMENT: DescribedOperation = {
+  id: 'openapi',
+  method: 'GET',
+  path: '/openapi.json',
+  summary: 'Show this document',
+  reply: { type: 'object' },
+}
+
+/** The operations, then the routes that only a request can use. */
+export const DESCRIBED: readonly DescribedOperation[] = [
+  ...Object.entries(OPERATIONS).map(([id, { method, path }]) => ({
+    id,
+    method,
+    path,
+    // `Object.entries` loses the names of the table
+    ...DESCRIPTIONS[id as OperationName],
+  })),
+  ...Object.entries(SESSION_DESCRIPTIONS).map(([method, description]) => ({
+    id: `session.${method.toLowerCase()}`,
+    method,
+    path: '/session',
+    ...description,
+  })),
+  OWN_DOCUMENT,
+]
+
+export const ERROR = object({
+  error: { type: 'string', description: 'The code.' },
+  reason: { type: 'string', description: 'A sentence for people.' },
+})

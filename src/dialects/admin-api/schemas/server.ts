@@ -1,0 +1,40 @@
+import type { OperationName } from '../operations.ts'
+import { type Description, flag, listOf, named, number, object, text, whole } from './schema.ts'
+
+export const UPSTREAM = named(
+  'Upstream',
+  object({
+    door: text(),
+    isReady: flag(),
+    findings: listOf(object({ upstream: text(), problem: text(), reason: text(), check: text() })),
+  }),
+)
+
+export const SERVER_DESCRIPTIONS = {
+  health: {
+    summary: 'Show the state of this node',
+    reply: object({
+      product: text(),
+      version: text(),
+      pid: whole(),
+      store: text(),
+      stalenessMs: number('The age of the last known change that another node made.'),
+      upstreams: listOf(UPSTREAM, 'Empty where no upstream is configured.'),
+      node: text(),
+      startedAt: whole('Seconds since the epoch.'),
+      listening: listOf(text(), 'The URLs of all listeners.'),
+      needRestart: listOf(text(), 'Changed options that take effect at the next start.'),
+      warnings: listOf(text(), 'Warnings about the configuration.'),
+    }),
+  },
+  reload: {
+    summary: 'Read the whole configuration again',
+    reply: object({
+      applied: flag('false: the configuration has problems, and the previous one is kept.'),
+      problems: listOf(text()),
+      changed: listOf(text()),
+      needRestart: listOf(text()),
+      secrets: listOf(text(), 'The options whose files had other secrets than before, each with their number.'),
+    }),
+  },
+} as const satisfies Partial<Record<OperationName, Description>>
