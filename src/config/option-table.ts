@@ -742,6 +742,14 @@ export const OPTIONS = {
       help: 'Like auth.reauthenticate-after, for requests to /_cardea/.',
       details: '0 means never.',
     }),
+    'user-admin-role': option({
+      codec: text,
+      initial: '',
+      reload: 'live',
+      help: 'Role of users who may manage other users at /_cardea/.',
+      details:
+        'They may manage users who are not administrators and have no more roles and grants than they have. Empty: only administrators manage users.',
+    }),
   },
 
   http: {

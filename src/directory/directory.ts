@@ -205,8 +205,8 @@ export interface SessionList {
   makeRoom(account: Account, opening: SessionOpening): Promise<Account>
   /** The same for a name in a token of another issuer. */
   makeRoomForToken(name: string): Promise<void>
-  /** Ends a session on every node. `undefined`: no live session has this id. */
-  revokeSession(id: string): Promise<SessionRecord | undefined>
+  /** Ends a session on every node. `undefined`: no live session, or none of this name, has this id. */
+  revokeSession(id: string, name?: string): Promise<SessionRecord | undefined>
 }
 
 /** When access tokens were used last. */

@@ -66,3 +66,27 @@ function resolveSystemCollection(grants: Grants, database: string, collection: s
   if (database === SYSTEM_DATABASE && collection === '_users') return 'none'
   return SYSTEM_COLLECTIONS.get(collection) ?? resolveDatabaseLevel(grants, database)
 }
+
+const rank = (level: GrantLevel): number => ORDER.indexOf(level)
+
+/** No database or collection has this name: it shows the level of all that no grant names. */
+const OTHER = '\0'
+
+/** Whether `own` allows everything, on every database and collection, that `grants` allows. */
+export function coversGrants(own: Grants, grants: Grants): boolean {
+  const databases = new Set([...own.keys(), ...grants.keys(), SYSTEM_DATABASE, OTHER])
+  return [...databases].every((database) => coversDatabase(own, grants, database))
+}
+
+function coversDatabase(own: Grants, grants: Grants, database: string): boolean {
+  if (rank(resolveDatabaseLevel(grants, database)) > rank(resolveDatabaseLevel(own, database))) return false
+  const named = [own, grants].flatMap((each) => [database, ALL].flatMap((key) => [...collectionsOf(each, key)]))
+  return [...new Set([...named, OTHER])].every(
+    (collection) =>
+      rank(resolveCollectionLevel(grants, database, collection)) <=
+      rank(resolveCollectionLevel(own, database, collection)),
+  )
+}
+
+const collectionsOf = (grants: Grants, database: string): Iterable<string> =>
+  grants.get(database)?.collections.keys() ?? []

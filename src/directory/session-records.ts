@@ -32,10 +32,10 @@ function createSessionList(parts: SessionRecordParts, limit: SessionLimit): Sess
       for (const record of page) if (await isLive(parts, record)) sessions.push(record)
       return { sessions, next: page.length < range.limit ? undefined : page.at(-1) }
     },
-    async revokeSession(id) {
+    async revokeSession(id, name) {
       await notes.flush()
       const record = await store.findSessionRecord(id)
-      if (!record || !(await isLive(parts, record))) return undefined
+      if (!record || record.name !== (name ?? record.name) || !(await isLive(parts, record))) return undefined
       await confirmChange()
       await endRecorded(parts, record)
       return record

@@ -69,15 +69,28 @@ const REFUSAL = 'Password does not conform to requirements.'
 
 /** The error message for a new password that breaks a rule; `undefined` if it breaks none. */
 export function checkPassword(rules: PasswordRules, password: string): string | undefined {
+  const reason = findProblems(rules, password).next().value
+  if (reason === undefined) return undefined
+  return reason === '' ? REFUSAL : `${REFUSAL} ${reason}`
+}
+
+/** A sentence for each rule that the password breaks. */
+export const listPasswordProblems = (rules: PasswordRules, password: string): readonly string[] =>
+  Array.from(findProblems(rules, password), (reason) => reason || REFUSAL)
+
+/** What the rules say to users. Not every rule has a text. */
+export const listRuleTexts = (rules: PasswordRules): readonly string[] =>
+  rules.map(({ reason }) => reason).filter((reason) => reason !== '')
+
+/** The reason of each broken rule; may be empty. Expressions are not tried on a password that is not valid text. */
+function* findProblems(rules: PasswordRules, password: string): Generator<string, undefined> {
   const flaw = checkPasswordText(password)
-  if (flaw !== undefined) return `${REFUSAL} ${flaw}`
-  if (rules.length === 0) return undefined
+  if (flaw !== undefined) return void (yield flaw)
+  if (rules.length === 0) return
   const { passwordBytes } = PASSWORD_RULE_LIMITS
-  if (Buffer.byteLength(password) > passwordBytes) return `${REFUSAL} It is longer than ${passwordBytes} bytes.`
+  if (Buffer.byteLength(password) > passwordBytes) return void (yield `It is longer than ${passwordBytes} bytes.`)
   const bytes = toBytes(password)
-  const failed = rules.find(({ expression }) => !expression.isMatch(bytes))
-  if (!failed) return undefined
-  return failed.reason === '' ? REFUSAL : `${REFUSAL} ${failed.reason}`
+  for (const { expression, reason } of rules) if (!expression.isMatch(bytes)) yield reason
 }
 
 // quirk: reference document 8.7, expressions see bytes, so both sides become text of one character a byte

@@ -28,6 +28,7 @@ import type { Dialect, RequestContext, Route, Step } from '../http/request-conte
 import { type Listener, listen } from '../http/server.ts'
 import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
+import { toPasswordRules } from '../live-config/password-options.ts'
 import { createSettingsEditor } from '../live-config/settings-service.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import type { DoorParts } from './door-parts.ts'
@@ -112,7 +113,13 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
       ...parts.passwordProof,
       maxAgeSeconds: () => parts.liveConfig.get().settings.values.admin['reauthenticate-after'],
     }),
-    console: { sessions: parts.adminSessions, files: CONSOLE_FILES, product: PRODUCT, isOwnOrigin },
+    console: {
+      sessions: parts.adminSessions,
+      files: CONSOLE_FILES,
+      product: PRODUCT,
+      isOwnOrigin,
+      userAdminRole: () => toUserAdminRole(parts.liveConfig),
+    },
   })
   const identify = async (context: RequestContext) =>
     context.authenticated?.by === ADMIN_SESSION
@@ -152,12 +159,16 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
   limits: sources.limits,
   events: sources.liveConfig.events,
   settings: createSettingsEditor(sources.liveConfig),
+  userAdminRole: () => toUserAdminRole(sources.liveConfig),
+  passwordRules: () => toPasswordRules(sources.liveConfig.get().settings.values),
   health: () => describeHealth(sources),
   async reload() {
     const { isApplied, ...report } = await sources.liveConfig.reload()
     return { applied: isApplied, secrets: [], ...report }
   },
 })
+
+const toUserAdminRole = (liveConfig: LiveConfig): string => liveConfig.get().settings.values.admin['user-admin-role']
 
 function describeHealth({ liveConfig, directory, gateway, listening }: OperationSources): Health {
   const { settings, configured, warnings } = liveConfig.get()

@@ -1,3 +1,4 @@
+import { Refusal } from '../../base/errors.ts'
 import type {
   AccountDirectory,
   AdministratorDirectory,
@@ -7,13 +8,20 @@ import type {
   UserImporter,
   UserReader,
 } from '../../directory/directory.ts'
+import type { Identity } from '../../directory/identity.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
+import type { PasswordRules } from '../../passwords/password-rules.ts'
+import type { Right } from './rights.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
 export interface Operation<R> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/_cardea/api`. */
   readonly path: string
+  /** Who may call it. Left out: administrators. */
+  readonly allowed?: Right
+  /** Whether a user who must change the password may call it before that. */
+  readonly isBeforePasswordChange?: true
   run(deps: OperationDeps, call: Call): R | Promise<R>
 }
 
@@ -23,11 +31,15 @@ export interface OperationDeps {
     UserImporter &
     AdministratorDirectory &
     Pick<AccountDirectory, 'findAccount'> &
-    Pick<SessionList, 'listSessions'> &
+    Pick<SessionList, 'listSessions' | 'revokeSession'> &
     Pick<SignInLog, 'findLastSignIn'>
   readonly limits: LimitEditor
   readonly events: SecurityEvents
   readonly settings: SettingsEditor
+  /** The role of users who may manage other users; empty: there are none. */
+  userAdminRole(): string
+  /** The rules for new passwords. */
+  passwordRules(): PasswordRules
   health(): Health
   /** Reads the whole configuration again. */
   reload(): Promise<ReloadResult>
@@ -62,10 +74,20 @@ export interface Call {
 export interface Caller {
   /** `null`: the owner of the process at its socket, or a superuser token. */
   readonly name: string | null
+  readonly identity: Identity
+  readonly right: Right
+  /** The session of the request, if it has one. */
+  readonly sessionId: string | undefined
   /** Whether it is the owner of the process, at its socket. */
   readonly isOwner: boolean
   /** Throws unless the credential has proved the password, or `current` is that password. */
   requirePassword(current: string | undefined): Promise<void>
+}
+
+/** The name of the caller's own account. The owner of the process and superuser tokens have none. */
+export function requireAccountName({ caller }: Call): string {
+  if (caller && caller.name !== null) return caller.name
+  throw new Refusal('forbidden', { about: 'This credential belongs to no account.' })
 }
 
 /** The member of a body that holds the current password, for sessions that have not proved it recently. */

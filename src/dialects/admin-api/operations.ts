@@ -3,10 +3,14 @@
  * same rows when it has opened the store itself, so the two cannot differ.
  */
 import { Refusal } from '../../base/errors.ts'
+import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Handler, RequestContext, Route } from '../../http/request-context.ts'
+import { ACCOUNT_OPERATIONS } from './account.ts'
 import { ADMINISTRATOR_OPERATIONS } from './administrators.ts'
 import { FLAG, findArgument, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
 import type { Call, Caller, Operation, OperationDeps } from './operation.ts'
+import { findRight, requireRight } from './rights.ts'
+import { SESSION_OPERATIONS } from './sessions.ts'
 import { TRANSFER_OPERATIONS } from './transfer.ts'
 import { USER_DETAIL_OPERATIONS } from './user-details.ts'
 import { USER_OPERATIONS } from './users.ts'
@@ -48,6 +52,8 @@ function readOption({ params }: Call): { readonly section: string; readonly key:
 export const OPERATIONS = {
   health: { method: 'GET', path: '/health', run: ({ health }) => health() },
   reload: { method: 'POST', path: '/reload', run: ({ reload }) => reload() },
+  ...ACCOUNT_OPERATIONS,
+  ...SESSION_OPERATIONS,
   ...USER_OPERATIONS,
   ...USER_DETAIL_OPERATIONS,
   ...ADMINISTRATOR_OPERATIONS,
@@ -65,6 +71,13 @@ export const OWNER_HANDLER = 'socket'
 export const OWN_SEGMENT = '_cardea'
 export const API_PREFIX = `/${OWN_SEGMENT}/api`
 
+/** The first segments below the API of operations that need no credential. */
+export const OPEN_SEGMENTS: ReadonlySet<string | undefined> = new Set(
+  Object.values<Operation<unknown>>(OPERATIONS)
+    .filter(({ allowed }) => allowed === 'anonymous')
+    .map(({ path }) => path.split('/')[1]),
+)
+
 export interface OperationRoutesDeps extends OperationDeps {
   /** Throws unless the credential of the request has proved the password of its user, or `current` is that password. */
   requirePassword(context: RequestContext, current: string | undefined): Promise<void>
@@ -81,14 +94,21 @@ export function operationRoutes(deps: OperationRoutesDeps): readonly Route[] {
 const toHandler =
   (operation: Operation<unknown>, deps: OperationRoutesDeps): Handler =>
   async (context, params) => {
+    requireRight(context, operation, deps.userAdminRole())
     const body = operation.method === 'GET' ? undefined : await readJsonBody(context)
     const { query, signal } = context
     const caller = toCaller(context, deps)
     return toJsonReply(200, await operation.run(deps, { params, query, body, signal, caller }))
   }
 
-const toCaller = (context: RequestContext, { requirePassword }: OperationRoutesDeps): Caller => ({
-  name: context.authenticated?.identity.name ?? null,
-  isOwner: context.authenticated?.by === OWNER_HANDLER,
-  requirePassword: (current) => requirePassword(context, current),
-})
+function toCaller(context: RequestContext, { requirePassword, userAdminRole }: OperationRoutesDeps): Caller {
+  const { identity, by, session, bearer } = context.authenticated ?? ANONYMOUS
+  return {
+    name: identity.name,
+    identity,
+    right: findRight(identity, userAdminRole()),
+    sessionId: session?.id ?? bearer?.session?.id,
+    isOwner: by === OWNER_HANDLER,
+    requirePassword: (current) => requirePassword(context, current),
+  }
+}

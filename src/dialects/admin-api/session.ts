@@ -5,6 +5,7 @@ import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/id
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
 import { findText, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
+import { showRights } from './rights.ts'
 
 /** The handler name of an identity that comes from the admin cookie. */
 export const ADMIN_SESSION = 'admin-session'
@@ -31,6 +32,8 @@ export interface SessionRouteOptions {
   /** Whether this listener serves nothing but Cardea's own paths: no other page shares its origin. */
   readonly isOwnOrigin: boolean
   readonly product: { readonly name: string; readonly version: string }
+  /** The role of user administrators; empty: there are none. */
+  userAdminRole(): string
 }
 
 const SESSION_PATH = '/_cardea/api/session'
@@ -44,10 +47,18 @@ export const sessionRoute = (options: SessionRouteOptions): Route => ({
   },
 })
 
-const describe = ({ identity }: Pick<Authenticated, 'identity'>, { product }: SessionRouteOptions): object => ({
+const describe = (
+  { identity }: Pick<Authenticated, 'identity'>,
+  { product, userAdminRole }: SessionRouteOptions,
+): object => ({
   name: identity.name,
   isAdministrator: identity.isAdmin,
-  ...(identity.name !== null && { roles: identity.roles, server: `${product.name} ${product.version}` }),
+  ...(identity.name !== null && {
+    roles: identity.roles,
+    rights: showRights(identity, userAdminRole()),
+    ...(identity.mustChangePassword && { mustChangePassword: true }),
+    server: `${product.name} ${product.version}`,
+  }),
 })
 
 const MAX_BODY_BYTES = 16_384

@@ -5,6 +5,7 @@ import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/iden
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
+import { OPEN_SEGMENTS } from './operations.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 
 /** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */
@@ -32,7 +33,7 @@ export const adminApiSteps = (deps: StepsDeps): readonly Step[] => [
   },
   { name: 'origin', run: (context) => requireOwnOrigin(context) },
   { name: 'page token', run: (context) => requirePageToken(context, deps) },
-  { name: 'administrators only', run: (context) => (isOpen(context) ? undefined : requireAdministrator(context)) },
+  { name: 'signed in', run: (context) => (isOpen(context) ? undefined : requireSignedIn(context)) },
 ]
 
 const isApi = ({ path: { segments } }: RequestContext): boolean => segments[1] === 'api'
@@ -44,8 +45,12 @@ const isSession = ({ path: { segments } }: RequestContext): boolean =>
 const isForPrograms = ({ path: { segments } }: RequestContext): boolean =>
   segments.length === 2 && (segments[1] === 'ready' || segments[1] === 'metrics')
 
-/** The page, its files, the probes and the session path need no credential. They show no data of the directory. Metrics check the identity themselves. */
-const isOpen = (context: RequestContext): boolean => !isApi(context) || isSession(context)
+/**
+ * The page, its files, the probes, the session path and operations for anonymous clients need no credential. Metrics
+ * check the identity themselves.
+ */
+const isOpen = (context: RequestContext): boolean =>
+  !isApi(context) || isSession(context) || OPEN_SEGMENTS.has(context.path.segments[2])
 
 function requireIntent(context: RequestContext): undefined {
   if (!isFromBrowser(context) && context.header('cookie') === undefined) return
@@ -100,8 +105,7 @@ function requirePageToken(context: RequestContext, { sessions, events }: StepsDe
   throw new Refusal('page_token_required')
 }
 
-function requireAdministrator(context: RequestContext): undefined {
-  const { authenticated } = context
+/** Which operations the request may call is checked with the operation. */
+function requireSignedIn({ authenticated }: RequestContext): undefined {
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
-  if (!authenticated.identity.isAdmin) throw new Refusal('admin_required')
 }

@@ -1,10 +1,11 @@
 import { Refusal } from '../../base/errors.ts'
 import type { User } from '../../directory/user.ts'
+import { requireManagedName, toManagedChange } from './delegation.ts'
 import { type Call, type Operation, type OperationDeps, requireOwnPassword } from './operation.ts'
-import { findCurrentPassword, nameOf, type ShownUser, showUser } from './users.ts'
+import { findCurrentPassword, type ListedUser, nameOf, showListed } from './users.ts'
 
 /** A user with its sign-ins. Times are ISO 8601. */
-export interface UserDetails extends ShownUser {
+export interface UserDetails extends ListedUser {
   /** Whether the user needs a one-time code. */
   readonly totp: boolean
   /** Live sessions; at most 10 000 are counted. */
@@ -25,13 +26,16 @@ export const USER_DETAIL_OPERATIONS = {
   'user.show': {
     method: 'GET',
     path: '/users/{name}',
-    run: async (deps, call) => showDetails(deps, await requireUser(deps, call)),
+    allowed: 'userAdmin',
+    run: async (deps, call) => showDetails(deps, call, await requireUser(deps, call)),
   },
   'user.unlock': {
     method: 'POST',
     path: '/users/{name}/unlock',
+    allowed: 'userAdmin',
     async run(deps, call) {
       const name = nameOf(call)
+      await requireManagedName(deps, call, name)
       const account = (await deps.directory.findAccount(name)) ?? (await requireUser(deps, call))
       const before = showLockout(await deps.limits.find({ name, salt: saltOf(account) }))
       await deps.limits.lift({ name, salt: saltOf(account) })
@@ -42,11 +46,13 @@ export const USER_DETAIL_OPERATIONS = {
   'user.reset-totp': {
     method: 'DELETE',
     path: '/users/{name}/totp',
+    allowed: 'userAdmin',
     async run(deps, call) {
+      await requireManagedName(deps, call, nameOf(call))
       await requireOwnPassword(call, nameOf(call), findCurrentPassword(call))
       const hadTotp = hasTotp(await requireUser(deps, call))
-      const user = await deps.directory.changeUser(nameOf(call), withoutTotp)
-      return { ...(await showDetails(deps, user)), hadTotp }
+      const user = await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, withoutTotp))
+      return { ...(await showDetails(deps, call, user)), hadTotp }
     },
   },
 } as const satisfies Record<string, Operation<unknown>>
@@ -57,11 +63,11 @@ async function requireUser({ directory }: OperationDeps, call: Call): Promise<Us
   return user
 }
 
-async function showDetails(deps: OperationDeps, user: User): Promise<UserDetails> {
+async function showDetails(deps: OperationDeps, call: Call, user: User): Promise<UserDetails> {
   const { name } = user
   const signIn = await deps.directory.findLastSignIn(name)
   return {
-    ...showUser(user),
+    ...showListed(deps, call, user),
     totp: hasTotp(user),
     sessions: await countSessions(deps, name),
     lastSignIn: signIn ? { at: toIso(signIn.at * 1000), peer: signIn.peer } : null,

@@ -1,12 +1,14 @@
 import type { UserReader } from '../../directory/directory.ts'
+import { withGrant } from '../../directory/grants.ts'
 import { type Grant, type GrantLevel, type User, withExpiry, withPasswordChange } from '../../directory/user.ts'
 import { describePassword } from '../../passwords/schemes.ts'
+import { checkManaged, requireManaged, requireManagedName, toManaged, toManagedChange } from './delegation.ts'
 import { FLAG, findArgument, findText, readCount, readMembers, requireArgument, requireText } from './json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, requireOwnPassword } from './operation.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireOwnPassword } from './operation.ts'
 import { EXPIRES, MUST_CHANGE, readDraft, readExpiry, readGrant, readRoleChange, renderExpiry } from './user-input.ts'
 
 export interface UserPage {
-  readonly users: readonly ShownUser[]
+  readonly users: readonly ListedUser[]
   /** The value of `after` for the next page; absent on the last one. */
   readonly next?: string
 }
@@ -15,40 +17,51 @@ export const USER_OPERATIONS = {
   'user.list': {
     method: 'GET',
     path: '/users',
-    async run({ directory }, { query }): Promise<UserPage> {
-      const { page, next } = await readPage(directory, query)
-      return { users: page.map(showUser), ...(next !== undefined && { next }) }
+    allowed: 'userAdmin',
+    async run(deps, call): Promise<UserPage> {
+      const { page, next } = await readPage(deps.directory, call.query)
+      return { users: page.map((user) => showListed(deps, call, user)), ...(next !== undefined && { next }) }
     },
   },
   'user.add': {
     method: 'POST',
     path: '/users',
-    run: async ({ directory }, { body, signal }) =>
-      showUser(await directory.createUser(readDraft(body), { ...(signal && { signal }) })),
+    allowed: 'userAdmin',
+    async run(deps, call) {
+      const draft = readDraft(call.body)
+      const { name, roles = [], expiresAt, multiModel } = draft
+      requireManaged(deps, call, { name, roles, expiresAt, grants: multiModel?.grants ?? new Map() })
+      return showUser(await deps.directory.createUser(draft, { ...(call.signal && { signal: call.signal }) }))
+    },
   },
   'user.remove': {
     method: 'DELETE',
     path: '/users/{name}',
-    async run({ directory }, call) {
+    allowed: 'userAdmin',
+    async run(deps, call) {
       const name = nameOf(call)
+      await requireManagedName(deps, call, name)
       await requireOwnPassword(call, name, findCurrentPassword(call))
-      return { name, revision: await directory.removeUser(name, 'any') }
+      return { name, revision: await deps.directory.removeUser(name, 'any') }
     },
   },
   'user.set-password': {
     method: 'PUT',
     path: '/users/{name}/password',
-    async run({ directory }, call) {
+    allowed: 'userAdmin',
+    async run(deps, call) {
       const members = readMembers(call.body, ['password', MUST_CHANGE, CURRENT_PASSWORD])
       const password = requireText(members, 'password')
-      const mustChangePassword = findArgument(members, MUST_CHANGE, FLAG)
+      const isMarked = findArgument(members, MUST_CHANGE, FLAG)
+      await requireManagedName(deps, call, nameOf(call))
       await requireOwnPassword(call, nameOf(call), findText(members, CURRENT_PASSWORD))
-      const options = {
+      const before = await deps.directory.findUser(nameOf(call))
+      const mark = (user: User) => (isMarked === undefined ? user : withPasswordChange(user, isMarked))
+      const after = await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, mark), {
+        password: { password },
         ...(call.signal && { signal: call.signal }),
-        ...(mustChangePassword !== undefined && { mustChangePassword }),
-      }
-      const before = await directory.findUser(nameOf(call))
-      const after = await directory.setPassword(nameOf(call), { password }, options)
+        ...(isMarked !== undefined && { mustChangePassword: isMarked }),
+      })
       // another password than the current one raises the session epoch
       return { ...showUser(after), passwordChanged: before?.sessionEpoch.generation !== after.sessionEpoch.generation }
     },
@@ -56,48 +69,73 @@ export const USER_OPERATIONS = {
   'user.set-password-change': {
     method: 'PUT',
     path: '/users/{name}/password-change',
-    async run({ directory }, call) {
+    allowed: 'userAdmin',
+    async run(deps, call) {
       const isRequired = requireArgument(readMembers(call.body, ['required']), 'required', FLAG)
-      return showUser(await directory.changeUser(nameOf(call), (user) => withPasswordChange(user, isRequired)))
+      return changeManaged(deps, call, (user) => withPasswordChange(user, isRequired))
     },
   },
   'user.set-expiry': {
     method: 'PUT',
     path: '/users/{name}/expiry',
-    async run({ directory }, call) {
+    allowed: 'userAdmin',
+    async run(deps, call) {
       const expiresAt = readExpiry(readMembers(call.body, [EXPIRES]))
-      return showUser(await directory.changeUser(nameOf(call), (user) => withExpiry(user, expiresAt)))
+      return changeManaged(deps, call, (user) => withExpiry(user, expiresAt))
     },
   },
   'user.set-roles': {
     method: 'PUT',
     path: '/users/{name}/roles',
-    run: async ({ directory }, call) => showUser(await directory.changeUser(nameOf(call), readRoleChange(call.body))),
+    allowed: 'userAdmin',
+    run: (deps, call) => changeManaged(deps, call, readRoleChange(call.body)),
   },
   'user.set-grant': {
     method: 'PUT',
     path: '/users/{name}/grants',
-    async run({ directory }, call) {
-      const { database, level, collection } = readGrant(call.body, 'The body')
-      return showUser(await directory.setGrant(nameOf(call), { database, collection }, level))
+    allowed: 'userAdmin',
+    async run(deps, call) {
+      const { level, ...place } = readGrant(call.body, 'The body')
+      return changeManaged(deps, call, (user) => ({
+        ...user,
+        multiModel: { ...user.multiModel, grants: withGrant(user.multiModel.grants, level, place) },
+      }))
     },
   },
   'user.set-active': {
     method: 'PUT',
     path: '/users/{name}/active',
-    async run({ directory }, call) {
+    allowed: 'userAdmin',
+    async run(deps, call) {
       const members = readMembers(call.body, ['active', CURRENT_PASSWORD])
       const isActive = requireArgument(members, 'active', FLAG)
       if (!isActive) await requireOwnPassword(call, nameOf(call), findText(members, CURRENT_PASSWORD))
-      return showUser(await directory.setActive(nameOf(call), isActive))
+      return changeManaged(deps, call, (user) => ({ ...user, isActive }))
     },
   },
   'user.sign-out': {
     method: 'POST',
     path: '/users/{name}/sign-out',
-    run: async ({ directory }, call) => showUser(await directory.signOut(nameOf(call))),
+    allowed: 'userAdmin',
+    async run(deps, call) {
+      await requireManagedName(deps, call, nameOf(call))
+      return showUser(await deps.directory.signOut(nameOf(call)))
+    },
   },
 } as const satisfies Record<string, Operation<unknown>>
+
+const changeManaged = async (deps: OperationDeps, call: Call, change: (user: User) => User): Promise<ShownUser> =>
+  showUser(await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, change)))
+
+/** A user in a list, and whether the caller may change it. */
+export interface ListedUser extends ShownUser {
+  readonly canEdit: boolean
+}
+
+export const showListed = (deps: OperationDeps, call: Call, user: User): ListedUser => ({
+  ...showUser(user),
+  canEdit: checkManaged(deps, call, toManaged(user)) === undefined,
+})
 
 /** For a request that may have no body. */
 export const findCurrentPassword = ({ body }: Call): string | undefined =>

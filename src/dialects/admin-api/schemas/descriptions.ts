@@ -1,4 +1,5 @@
 import { OPERATIONS, type OperationName } from '../operations.ts'
+import { ACCOUNT_DESCRIPTIONS } from './account.ts'
 import { ADMINISTRATOR_DESCRIPTIONS } from './administrators.ts'
 import { type Description, object } from './schema.ts'
 import { SERVER_DESCRIPTIONS } from './server.ts'
@@ -10,6 +11,7 @@ import { USER_DESCRIPTIONS } from './users.ts'
 /** Every operation, described. One that is missing here does not compile. */
 const DESCRIPTIONS: Readonly<Record<OperationName, Description>> = {
   ...SERVER_DESCRIPTIONS,
+  ...ACCOUNT_DESCRIPTIONS,
   ...USER_DESCRIPTIONS,
   ...ADMINISTRATOR_DESCRIPTIONS,
   ...TRANSFER_DESCRIPTIONS,

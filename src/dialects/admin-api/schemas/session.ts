@@ -1,3 +1,4 @@
+import { RIGHTS } from './account.ts'
 import { type Description, flag, listOf, named, nullable, object, text } from './schema.ts'
 
 const SESSION = named(
@@ -6,6 +7,8 @@ const SESSION = named(
     name: nullable(text(), 'null: not signed in.'),
     isAdministrator: flag(),
     'roles?': listOf(text()),
+    'rights?': RIGHTS,
+    'mustChangePassword?': flag(),
     'server?': text('Name and version of the server.'),
   }),
 )

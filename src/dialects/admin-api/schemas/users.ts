@@ -38,8 +38,13 @@ const LOCKOUT = named(
   }),
 )
 
-const DETAIL_MEMBERS = {
+const LISTED_MEMBERS = {
   ...USER_MEMBERS,
+  canEdit: flag('Whether the caller may change the user.'),
+} as const satisfies Members
+
+const DETAIL_MEMBERS = {
+  ...LISTED_MEMBERS,
   totp: flag('Whether the user needs a one-time code.'),
   sessions: whole('Live sessions; at most 10000 are counted.'),
   lastSignIn: nullable(object({ at: text('ISO 8601.'), peer: text() }), 'The last sign-in with the password.'),
@@ -47,6 +52,7 @@ const DETAIL_MEMBERS = {
 } as const satisfies Members
 
 const USER = named('User', object(USER_MEMBERS))
+const LISTED_USER = named('ListedUser', object(LISTED_MEMBERS))
 const USER_DETAILS = named('UserDetails', object(DETAIL_MEMBERS))
 
 const NEW_GRANT = named(
@@ -70,7 +76,7 @@ export const USER_DESCRIPTIONS = {
   'user.list': {
     summary: 'List users in the order of their names',
     query: PAGE_QUERY,
-    reply: object({ users: listOf(USER), 'next?': NEXT }),
+    reply: object({ users: listOf(LISTED_USER), 'next?': NEXT }),
   },
   'user.add': {
     summary: 'Create a user',

@@ -1,0 +1,72 @@
+/**
+ * What a user administrator may do with a user: everything, if the user is not an administrator, not the user
+ * administrator itself and has no more rights, before the change and after it. Otherwise a user administrator could set
+ * the password of a more powerful user, or give itself a right by way of another user.
+ */
+import { Refusal } from '../../base/errors.ts'
+import { coversGrants } from '../../directory/grants.ts'
+import { ADMIN_ROLE } from '../../directory/identity.ts'
+import type { Grant, User } from '../../directory/user.ts'
+import type { Call, Caller, OperationDeps } from './operation.ts'
+
+/** The rights of a user that exists or is to be created. */
+export interface ManagedUser {
+  readonly name: string
+  readonly roles: readonly string[]
+  readonly grants: ReadonlyMap<string, Grant>
+  readonly expiresAt?: number | undefined
+}
+
+export const toManaged = ({ name, document, multiModel, expiresAt }: User): ManagedUser => ({
+  name,
+  roles: document.roles,
+  grants: multiModel.grants,
+  expiresAt,
+})
+
+/** Why the caller may not manage the user; `undefined`: it may. */
+export function checkManaged(deps: OperationDeps, { caller }: Call, user: ManagedUser): string | undefined {
+  if (!caller || caller.right === 'administrator') return undefined
+  if (caller.right !== 'userAdmin') return 'Only administrators manage users.'
+  if (deps.directory.isAdministrator(user.name)) return `${user.name} is an administrator.`
+  if (caller.name === user.name) return 'Your own account is managed at /account.'
+  return checkRights(deps, caller, user)
+}
+
+function checkRights(
+  { userAdminRole }: OperationDeps,
+  { identity }: Caller,
+  { name, roles, grants, expiresAt }: ManagedUser,
+): string | undefined {
+  const foreign = roles.find((role) => role === ADMIN_ROLE || !identity.roles.includes(role))
+  if (foreign !== undefined) return `You do not have the role ${foreign}.`
+  if (!coversGrants(identity.grants, grants)) return `${name} has, or would have, grants that you do not have.`
+  // otherwise a user administrator could outlive its own expiry with the account of another one
+  const isUserAdmin = roles.includes(userAdminRole())
+  const outlives = identity.expiresAt !== undefined && (expiresAt ?? Number.POSITIVE_INFINITY) > identity.expiresAt
+  return isUserAdmin && outlives ? 'A user administrator must not expire later than you.' : undefined
+}
+
+/** Throws unless the caller may manage the user. */
+export function requireManaged(deps: OperationDeps, call: Call, user: ManagedUser): void {
+  const about = checkManaged(deps, call, user)
+  if (about !== undefined) throw new Refusal('forbidden', { about })
+}
+
+/** The same for the stored user of this name. An administrator needs no user of the name. */
+export async function requireManagedName(deps: OperationDeps, call: Call, name: string): Promise<void> {
+  if (!call.caller || call.caller.right === 'administrator') return
+  const user = await deps.directory.findUser(name)
+  if (!user) throw new Refusal('not_found')
+  requireManaged(deps, call, toManaged(user))
+}
+
+/** A change that is checked with the user as it is when the change is written, and with the result. */
+export const toManagedChange =
+  (deps: OperationDeps, call: Call, change: (user: User) => User) =>
+  (user: User): User => {
+    requireManaged(deps, call, toManaged(user))
+    const changed = change(user)
+    requireManaged(deps, call, toManaged(changed))
+    return changed
+  }

@@ -1,0 +1,49 @@
+/**
+ * Who may call which operation. Every row of the table of operations names one of these rights; a caller with a higher
+ * one may call it too.
+ */
+import { requireNoPasswordChange } from '../../auth/password-change.ts'
+import { Refusal } from '../../base/errors.ts'
+import { type Identity, isAnonymous } from '../../directory/identity.ts'
+import type { RequestContext } from '../../http/request-context.ts'
+
+/**
+ * `anonymous`: every client. `self`: every signed-in user, for the own account. `userAdmin`: a user with the role of
+ * `admin.user-admin-role`, for users who have no more rights. `administrator`: for everything.
+ */
+export type Right = 'anonymous' | 'self' | 'userAdmin' | 'administrator'
+
+const ORDER: readonly Right[] = ['anonymous', 'self', 'userAdmin', 'administrator']
+
+/** What an identity may do. `role` is that of user administrators; empty: there are none. */
+export function findRight(identity: Identity, role: string): Right {
+  if (identity.isAdmin) return 'administrator'
+  if (identity.name === null) return 'anonymous'
+  return role !== '' && identity.roles.includes(role) ? 'userAdmin' : 'self'
+}
+
+/** What the console calls the rights of a signed-in user. */
+export type ShownRights = 'administrator' | 'userAdmin' | 'user'
+
+export function showRights(identity: Identity, role: string): ShownRights | undefined {
+  const right = findRight(identity, role)
+  if (right === 'anonymous') return undefined
+  return right === 'self' ? 'user' : right
+}
+
+interface Guarded {
+  readonly allowed?: Right
+  readonly isBeforePasswordChange?: true
+}
+
+/** Throws unless the request has the right that the operation needs. */
+export function requireRight({ authenticated }: RequestContext, operation: Guarded, role: string): void {
+  const { allowed = 'administrator', isBeforePasswordChange = false } = operation
+  if (allowed === 'anonymous') return
+  if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
+  const { identity } = authenticated
+  if (!isAtLeast(findRight(identity, role), allowed)) throw new Refusal('admin_required')
+  if (!isBeforePasswordChange) requireNoPasswordChange(identity)
+}
+
+const isAtLeast = (right: Right, needed: Right): boolean => ORDER.indexOf(right) >= ORDER.indexOf(needed)

@@ -1,0 +1,88 @@
+// The sessions of an account: shows where they are from, and ends them.
+import { Refusal } from '../../base/errors.ts'
+import { MAX_SESSION_RECORDS, type SessionRecord } from '../../directory/store-port.ts'
+import { requireManagedName } from './delegation.ts'
+import { type Call, type Operation, type OperationDeps, requireAccountName } from './operation.ts'
+import { nameOf } from './users.ts'
+
+/** A session in replies. Times are seconds since the epoch; `seenAt` is exact to the minute. */
+export interface ShownSession extends Omit<SessionRecord, 'name' | 'generation'> {
+  /** Whether the request was sent with it. */
+  readonly isCurrent: boolean
+}
+
+export interface ShownSessions {
+  /** The newest first. */
+  readonly sessions: readonly ShownSession[]
+}
+
+export const SESSION_OPERATIONS = {
+  'account.sessions': {
+    method: 'GET',
+    path: '/account/sessions',
+    allowed: 'self',
+    run: (deps, call) => showSessions(deps, call, requireAccountName(call)),
+  },
+  'account.end-session': {
+    method: 'DELETE',
+    path: '/account/sessions/{id}',
+    allowed: 'self',
+    run: (deps, call) => endSession(deps, call, requireAccountName(call)),
+  },
+  'account.end-other-sessions': {
+    method: 'POST',
+    path: '/account/sessions/end-others',
+    allowed: 'self',
+    async run(deps, call) {
+      const name = requireAccountName(call)
+      const { sessions } = await showSessions(deps, call, name)
+      let endedSessions = 0
+      for (const { id, isCurrent } of sessions)
+        if (!isCurrent && (await deps.directory.revokeSession(id, name))) endedSessions += 1
+      return { endedSessions }
+    },
+  },
+  'user.sessions': {
+    method: 'GET',
+    path: '/users/{name}/sessions',
+    allowed: 'userAdmin',
+    async run(deps, call) {
+      await requireManagedAccount(deps, call)
+      return showSessions(deps, call, nameOf(call))
+    },
+  },
+  'user.end-session': {
+    method: 'DELETE',
+    path: '/users/{name}/sessions/{id}',
+    allowed: 'userAdmin',
+    async run(deps, call) {
+      await requireManagedAccount(deps, call)
+      return endSession(deps, call, nameOf(call))
+    },
+  },
+} as const satisfies Record<string, Operation<unknown>>
+
+/** Sessions of administrators can be shown and ended too. */
+async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<void> {
+  const name = nameOf(call)
+  await requireManagedName(deps, call, name)
+  if (deps.directory.isAdministrator(name) || (await deps.directory.findUser(name))) return
+  throw new Refusal('not_found')
+}
+
+/** The store keeps no more sessions of a name than one page has. */
+export async function showSessions({ directory }: OperationDeps, call: Call, name: string): Promise<ShownSessions> {
+  const { sessions } = await directory.listSessions({ name, limit: MAX_SESSION_RECORDS })
+  return { sessions: sessions.map((record) => showSession(record, call)) }
+}
+
+const showSession = ({ name: _name, generation: _generation, ...record }: SessionRecord, { caller }: Call) => ({
+  ...record,
+  isCurrent: caller?.sessionId === record.id,
+})
+
+async function endSession({ directory }: OperationDeps, call: Call, name: string): Promise<ShownSession> {
+  const ended = await directory.revokeSession(call.params['id'] ?? '', name)
+  if (!ended) throw new Refusal('not_found', { about: 'No session of this account has this id.' })
+  return showSession(ended, call)
+}

@@ -1,0 +1,148 @@
+// What every user may do with the own account at /_cardea/api/account.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createBrowser, tokenOf, withToken } from '../support/browser.ts'
+import { AS_ADMIN, type Reply, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const API = '/_cardea/api'
+const server = await startServer(createSharedScope(), {
+  admin: { 'user-admin-role': 'helpdesk' },
+  auth: { 'min-password-length': 8 },
+})
+const url = server.document
+
+const PASSWORD = 'long enough'
+
+const ask = (as: string | undefined, method: string, path: string, body?: unknown) =>
+  send(url, { method, path: `${API}${path}`, ...(as && { as }), ...(body !== undefined && { body }) })
+
+async function addUser(name: string, more: object = {}): Promise<string> {
+  const { status, body } = await ask(AS_ADMIN, 'POST', '/users', { name, password: PASSWORD, ...more })
+  assert.equal(status, 200, body)
+  return `${name}:${PASSWORD}`
+}
+
+async function openBrowser(name: string, { password = PASSWORD, code = '' } = {}) {
+  const browser = createBrowser(url)
+  const answer = await browser.signIn(name, password, code)
+  assert.equal(answer.status, 200, answer.body)
+  const token = tokenOf(await browser.openPage())
+  const call = (method: string, path: string, json?: unknown) =>
+    browser.ask(path, { method, headers: withToken(token), ...(json !== undefined && { json }) })
+  return { browser, call, answer }
+}
+
+const errorOf = ({ status, body }: Reply) => [status, JSON.parse(body).error]
+
+async function openDoorSession(name: string): Promise<string> {
+  const body = { name, password: PASSWORD }
+  const { lines } = await send(url, { method: 'POST', path: '/_session', body })
+  return (lines['set-cookie']?.[0] ?? '').split(';')[0] ?? ''
+}
+
+async function openToken(name: string): Promise<string> {
+  const body = { username: name, password: PASSWORD }
+  return (await send(server.multiModel, { method: 'POST', path: '/_open/auth', body })).json.jwt
+}
+
+describe('rights', () => {
+  it('the session and the account show them', async () => {
+    await addUser('rita', { roles: ['helpdesk', 'reader'], expires: '2040-01-01' })
+    await addUser('rob', { mustChangePassword: true })
+    const rita = await openBrowser('rita')
+    assert.equal((await rita.browser.ask('/session')).json.rights, 'userAdmin')
+    assert.deepEqual((await rita.call('GET', '/account')).json, {
+      name: 'rita',
+      isAdministrator: false,
+      rights: 'userAdmin',
+      roles: ['helpdesk', 'reader'],
+      mustChangePassword: false,
+      expires: '2040-01-01T00:00:00Z',
+      totp: { isEnabled: false, recoveryCodesLeft: 0 },
+      passwordRules: ['Use at least 8 characters.'],
+    })
+    const { rights, mustChangePassword } = (await openBrowser('rob')).answer.json
+    assert.deepEqual([rights, mustChangePassword], ['user', true])
+    const { json } = await ask(AS_ADMIN, 'GET', '/account')
+    assert.deepEqual([json.name, json.isAdministrator, json.rights], ['admin', true, 'administrator'])
+  })
+
+  it('a new password is checked by the rules of the server', async () => {
+    const as = await addUser('carl')
+    const check = async (password: string) => (await ask(as, 'POST', '/account/check-password', { password })).json
+    assert.deepEqual(await check('short'), { problems: ['Use at least 8 characters.'] })
+    assert.deepEqual(await check('long enough too'), { problems: [] })
+    assert.deepEqual(errorOf(await ask(as, 'POST', '/account/check-password', {})), [400, 'bad_request'])
+  })
+})
+
+describe('sessions', () => {
+  const isLive = async (cookie: string) =>
+    (await send(url, { path: '/_session', headers: { Cookie: cookie } })).json.userCtx.name !== null
+
+  it('lists those of every door and marks the current one', async () => {
+    await addUser('sam')
+    const { call } = await openBrowser('sam')
+    await openDoorSession('sam')
+    await openToken('sam')
+    const { sessions } = (await call('GET', '/account/sessions')).json
+    assert.deepEqual(
+      sessions.map(({ door, isCurrent }: { door: string; isCurrent: boolean }) => `${door} ${isCurrent}`).sort(),
+      ['admin true', 'document false', 'multi-model false'],
+    )
+    for (const session of sessions)
+      assert.deepEqual(Object.keys(session).sort(), [
+        'createdAt',
+        'door',
+        'expiresAt',
+        'id',
+        'isCurrent',
+        'peer',
+        'seenAt',
+        'userAgent',
+      ])
+  })
+
+  it('one that is ended ends at once, at either door', async () => {
+    await addUser('sue')
+    const { call } = await openBrowser('sue')
+    const cookie = await openDoorSession('sue')
+    const token = await openToken('sue')
+    const isTokenLive = async () =>
+      (await send(server.multiModel, { path: '/_api/user/sue', headers: { Authorization: `bearer ${token}` } }))
+        .status === 200
+    assert.deepEqual([await isLive(cookie), await isTokenLive()], [true, true])
+    const idOf = async (door: string) =>
+      (await call('GET', '/account/sessions')).json.sessions.find((each: { door: string }) => each.door === door).id
+    assert.equal((await call('DELETE', `/account/sessions/${await idOf('document')}`)).status, 200)
+    assert.deepEqual([await isLive(cookie), await isTokenLive()], [false, true])
+    assert.equal((await call('DELETE', `/account/sessions/${await idOf('multi-model')}`)).status, 200)
+    assert.equal(await isTokenLive(), false)
+    assert.equal((await call('GET', '/account')).status, 200)
+  })
+
+  it('all but the current one end together', async () => {
+    await addUser('sid')
+    const { call } = await openBrowser('sid')
+    const others = [await openDoorSession('sid'), await openDoorSession('sid')]
+    assert.deepEqual((await call('POST', '/account/sessions/end-others')).json, { endedSessions: 2 })
+    for (const cookie of others) assert.equal(await isLive(cookie), false)
+    assert.equal((await call('GET', '/account/sessions')).json.sessions.length, 1)
+  })
+
+  it('those of another user cannot be ended, and look as if they did not exist', async () => {
+    await addUser('sara')
+    const as = await addUser('stan')
+    const cookie = await openDoorSession('sara')
+    const [{ id }] = (await ask(AS_ADMIN, 'GET', '/users/sara/sessions')).json.sessions
+    assert.deepEqual(errorOf(await ask(as, 'DELETE', `/account/sessions/${id}`)), [404, 'not_found'])
+    assert.deepEqual(errorOf(await ask(as, 'DELETE', '/account/sessions/unknown')), [404, 'not_found'])
+    assert.deepEqual(errorOf(await ask(AS_ADMIN, 'DELETE', `/users/stan/sessions/${id}`)), [404, 'not_found'])
+    assert.equal(await isLive(cookie), true)
+    assert.equal((await ask(AS_ADMIN, 'DELETE', `/users/sara/sessions/${id}`)).status, 200)
+    assert.equal(await isLive(cookie), false)
+    assert.deepEqual(errorOf(await ask(AS_ADMIN, 'GET', '/users/nil/sessions')), [404, 'not_found'])
+  })
+})
