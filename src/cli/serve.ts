@@ -6,6 +6,7 @@ import { createLog } from '../observe/log.ts'
 import { type App, ConfigError, createApp, StartError } from '../wiring/app.ts'
 import { checkStartFiles } from './check-referenced-files.ts'
 import { type Context, ExitError } from './context.ts'
+import { notifySystemd } from './notify-systemd.ts'
 import { catchSignals } from './signals.ts'
 
 /** `cardea serve`: fails if anything is missing or invalid, and creates nothing. */
@@ -46,6 +47,7 @@ export async function serve(
     log.info('listening', { ...addresses })
     if (greet) context.print(await greet({ app, addresses }))
     signals.onHangUp(() => void reload(app, log))
+    await notifySystemd(env, log)
     await stopped
     log.info('stopping')
     await app.close()

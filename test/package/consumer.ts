@@ -16,6 +16,7 @@ export interface PackedFile {
 export interface Consumer {
   /** Where the package is installed. */
   readonly folder: string
+  readonly tarball: string
   readonly files: readonly PackedFile[]
   /** Of a process that finds this Node first. */
   readonly env: Readonly<Record<string, string>>
@@ -39,7 +40,7 @@ export async function createConsumer(): Promise<Consumer> {
   const { tarball, files } = await pack(join(place, 'source'), place, env)
   const folder = join(place, 'consumer')
   await install(tarball, folder, env)
-  return { folder, files, env, remove: () => rmSync(place, { recursive: true, force: true }) }
+  return { folder, tarball, files, env, remove: () => rmSync(place, { recursive: true, force: true }) }
 }
 
 const MAX_MS = 100_000

@@ -53,6 +53,21 @@ describe('the package', () => {
     )
   })
 
+  it('is released with an SBOM of its dependencies, accepted licences, and checksums', async () => {
+    const out = join(dirname(consumer.tarball), 'release')
+    const args = [join(ROOT, 'scripts', 'release.mjs'), '--out', out, '--package', consumer.tarball]
+    const { stdout } = await runFile(process.execPath, args, { cwd: ROOT, env: consumer.env })
+    assert.match(stdout, /^licences +[\w-]/m)
+    const { dependencies } = JSON.parse(read('package.json'))
+    const [sbom = ''] = readdirSync(out).filter((name) => name.endsWith('.cdx.json'))
+    const { components } = JSON.parse(readFileSync(join(out, sbom), 'utf8'))
+    const listed = components.map(({ name }: Record<string, string>) => name)
+    for (const name of Object.keys(dependencies)) assert.ok(listed.includes(name), name)
+    assert.ok(!listed.includes('typescript'))
+    assert.equal(readdirSync(out).length, 3)
+    await runFile('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out })
+  })
+
   it('holds what a person looks for', () => {
     for (const path of [
       'LICENSE',
