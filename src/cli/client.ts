@@ -14,7 +14,7 @@ import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { readControlError, type Server, sendControl } from './http-control.ts'
-import { type Offline, type Outcome, openOffline } from './offline.ts'
+import type { Offline, Outcome } from './offline.ts'
 import { type RemoteOptions, readRemote } from './remote.ts'
 
 export interface CallInput {
@@ -103,6 +103,7 @@ const toExit = (error: StartError): ExitError =>
 
 /** `undefined`: another process holds the store. */
 async function tryOffline(load: () => ReturnType<typeof openConfiguration>): Promise<Offline | undefined> {
+  const { openOffline } = await import('./offline.ts')
   try {
     // warnings of a start do not concern this command
     return await openOffline({ load, log: createLog({ level: 'error', format: 'auto' }) })
