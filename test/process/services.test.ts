@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { FREE_PORTS, IN_MEMORY, run, start } from '../support/process.ts'
+import { runCommand } from '../support/commands.ts'
+import { FREE_PORTS, IN_MEMORY, start } from '../support/process.ts'
 import { makeFolder } from '../support/scope.ts'
 
 const SERVE = ['serve', ...IN_MEMORY, '--admins.admin', 'pw', '--services.shop', '/shop http://127.0.0.1:1']
@@ -22,8 +23,8 @@ const INCOMPLETE: readonly (readonly [name: string, ...flags: string[]])[] = [
 ]
 
 for (const [name, ...flags] of INCOMPLETE)
-  test(`${name} does not start`, async (t) => {
-    const { code, stderr } = await run(t, ['serve', ...IN_MEMORY, '--admins.admin', 'pw', ...flags])
+  test(`${name} does not start`, async () => {
+    const { code, stderr } = await runCommand(['serve', ...IN_MEMORY, '--admins.admin', 'pw', ...flags])
     assert.notEqual(code, 0)
     assert.match(stderr, /secret/)
   })
@@ -39,7 +40,7 @@ test('every invalid line of services is reported with its place, before a store 
     ['serve', ...FREE_PORTS],
     ['config', 'check'],
   ]) {
-    const { code, stderr } = await run(t, [...words, '-c', 'bad.ini'], { cwd: folder })
+    const { code, stderr } = await runCommand([...words, '-c', 'bad.ini'], { cwd: folder })
     assert.equal(code, 4)
     const places = [...stderr.matchAll(/^\[services\] (\w+): .* \(bad\.ini:(\d+)\)$/gm)].map(([, name, line]) => [
       line,

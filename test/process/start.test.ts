@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { runCommand } from '../support/commands.ts'
 import { FREE_PORTS, get, ROOT, run, signsIn, start, stop } from '../support/process.ts'
 import { makeFolder } from '../support/scope.ts'
 
@@ -39,7 +40,7 @@ describe('start', () => {
 
   it('creates nothing if a flag is invalid', async (t) => {
     const folder = join(makeFolder(t), 'data')
-    const { code, stdout, stderr } = await run(t, ['start', folder, '--upstream.document', '127.0.0.1:24984'])
+    const { code, stdout, stderr } = await runCommand(['start', folder, '--upstream.document', '127.0.0.1:24984'])
     assert.notEqual(code, 0)
     assert.match(stderr, /--upstream\.document/)
     assert.deepEqual([stdout, existsSync(folder)], ['', false])
@@ -62,7 +63,9 @@ describe('start', () => {
     }
     assert.match(await addUser('ada', 'elevenchars'), /^400 .*Use at least 12 characters\./)
     assert.match(await addUser('ada', 'twelve chars'), /^201 /)
-    const short = await run(t, ['user', 'add', 'bob', '--password-stdin', '--config', folder], { input: 'elevenchars' })
+    const short = await runCommand(['user', 'add', 'bob', '--password-stdin', '--config', folder], {
+      input: 'elevenchars',
+    })
     assert.match(`${short.code} ${short.stderr}`, /^1 .*Use at least 12 characters\./)
     const body = JSON.stringify({ name: 'ada', password: 'twelve chars' })
     const session = await fetch(`${document}/_session`, { method: 'POST', headers, body })
@@ -127,12 +130,12 @@ describe('start', () => {
 describe('init', () => {
   it('creates a folder for serve, once', async (t) => {
     const folder = join(makeFolder(t), 'data')
-    const made = await run(t, ['init', folder])
+    const made = await runCommand(['init', folder])
     assert.equal(made.code, 0, made.stderr)
     const before = readFileSync(join(folder, 'local.ini'), 'utf8')
     assert.match(before, /^same_site = lax$/m, 'stricter than the compatible default')
     assert.match(before, /^min-password-length = 12$/m)
-    const again = await run(t, ['init', folder])
+    const again = await runCommand(['init', folder])
     assert.equal(again.code, 1)
     assert.match(again.stderr, /nothing was changed/)
     assert.equal(readFileSync(join(folder, 'local.ini'), 'utf8'), before)
@@ -145,7 +148,7 @@ describe('init', () => {
 
   it('of several at once one creates it, and the password it prints is valid', async (t) => {
     const folder = join(makeFolder(t), 'data')
-    const all = await Promise.all(['init', 'init', 'init'].map((command) => run(t, [command, folder])))
+    const all = await Promise.all(['init', 'init', 'init'].map((command) => runCommand([command, folder])))
     const [made, ...others] = all.filter(({ code }) => code === 0)
     assert.equal(others.length, 0)
     for (const { stderr, stdout } of all.filter(({ code }) => code !== 0)) {
@@ -170,7 +173,7 @@ describe('init', () => {
       const folder = makeFolder(t)
       mkdirSync(join(folder, 'keys'))
       writeFileSync(join(folder, 'keys', 'cookie'), text, { mode })
-      const { code, stderr } = await run(t, ['init', folder])
+      const { code, stderr } = await runCommand(['init', folder])
       assert.equal(code, says ? 1 : 0, stderr)
       assert.match(stderr, says ?? /^$/)
       assert.equal(existsSync(join(folder, 'local.ini')), says === undefined)
@@ -182,7 +185,7 @@ describe('init', () => {
     const folder = makeFolder(t)
     const contents = []
     for (const name of ['a', 'b']) {
-      await run(t, ['init', join(folder, name)])
+      await runCommand(['init', join(folder, name)])
       for (const file of ['keys/cookie', 'keys/tokens/1.key']) {
         contents.push(readFileSync(join(folder, name, file), 'utf8'))
       }

@@ -4,7 +4,8 @@ import { readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { FREE_PORTS, run, type Started, start, stop } from '../support/process.ts'
+import { runCommand } from '../support/commands.ts'
+import { FREE_PORTS, type Started, start, stop } from '../support/process.ts'
 import { basic, send } from '../support/request.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
 import { openBackend } from '../support/upstream.ts'
@@ -148,7 +149,7 @@ describe('start in front of ArangoDB', () => {
     assert.ok(!cardea.stdout().includes(readFileSync(file, 'utf8')))
     assert.match(cardea.stdout(), /without a credential: status 200\n {4}In ArangoDB: \[server\] authentication = true/)
     await stop(cardea)
-    const ended = await run(t, ['import', '--from-upstream', '--config', folder])
+    const ended = await runCommand(['import', '--from-upstream', '--config', folder])
     assert.equal(ended.code, 1)
     assert.match(ended.stderr, /^ArangoDB does not show stored passwords over HTTP/)
   })
@@ -163,7 +164,7 @@ describe('import --from-upstream', () => {
     assert.match(cardea.stdout(), /^ {2}cardea import --from-upstream --admins --replace$/m)
     for (const status of [401, 400] as const) {
       couchdb.rejectionStatus = status
-      const early = await run(t, ['import', '--from-upstream', '--config', folder])
+      const early = await runCommand(['import', '--from-upstream', '--config', folder])
       assert.equal(early.code, 1)
       assert.match(
         early.stderr,
@@ -171,7 +172,7 @@ describe('import --from-upstream', () => {
       )
     }
     couchdb.key = readKey(cardea)
-    const ended = await run(t, ['import', '--from-upstream', '--admins', '--config', folder])
+    const ended = await runCommand(['import', '--from-upstream', '--admins', '--config', folder])
     assert.equal(ended.code, 0, ended.stderr)
     assert.match(ended.stdout, /^Users: 1 created, .*\nAdministrators: 1 created, /)
     await stop(cardea)
@@ -179,12 +180,12 @@ describe('import --from-upstream', () => {
 
   it('needs an upstream, and no other source', async (t) => {
     const folder = join(makeFolder(t), 'data')
-    await run(t, ['init', folder])
+    await runCommand(['init', folder])
     for (const [args, message] of [
       [['--from-upstream'], /^No upstream is configured/],
       [[], /^Give a source, or --from-upstream/],
     ] as const) {
-      const ended = await run(t, ['import', ...args, '--config', folder])
+      const ended = await runCommand(['import', ...args, '--config', folder])
       assert.notEqual(ended.code, 0)
       assert.match(ended.stderr, message)
     }

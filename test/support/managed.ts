@@ -1,8 +1,7 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bareEnvironment, run, type Started, start } from './process.ts'
+import { type CommandResult, runCommand } from './commands.ts'
+import { type Started, start } from './process.ts'
 import { makeFolder, type Scope } from './scope.ts'
 
 export const ADMIN_PASSWORD = 'the-password-of-admin'
@@ -30,60 +29,22 @@ export interface Managed {
   serve(): Promise<Serving>
 }
 
-export interface CommandResult {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
 export interface Serving extends Started {
   readonly document: string
   readonly multiModel: string
 }
 
-/** What a command host is sent. */
-export interface HostedCommand {
-  readonly args: readonly string[]
-  readonly cwd: string
-  readonly text?: string
-}
-
-type Run = (args: readonly string[], input?: string) => Promise<CommandResult>
-
-/** Runs each command as a process of its own. */
-const runProcesses =
-  (scope: Scope, cwd: string): Run =>
-  async (args, input) => {
-    const { code, stdout, stderr } = await run(scope, args, { cwd, ...(input !== undefined && { input }) })
-    return { code, stdout, stderr }
-  }
-
-/** Runs all commands in one process. */
-function runHosted(scope: Scope, cwd: string): Run {
-  const host = fork(join(import.meta.dirname, 'command-host.ts'), { env: bareEnvironment() })
-  scope.after(() => host.kill())
-  return async (args, text) => {
-    host.send({ args, cwd, ...(text !== undefined && { text }) } satisfies HostedCommand)
-    const [result] = await once(host, 'message')
-    return result
-  }
-}
-
-/**
- * A folder with a configuration: cheap hashes, free ports, one administrator. `hosted`: the commands share one process,
- * for long tables.
- */
-export function makeManaged(scope: Scope, config = CONFIG, how?: 'hosted'): Managed {
+/** A folder with a configuration: cheap hashes, free ports, one administrator. */
+export function makeManaged(scope: Scope, config = CONFIG): Managed {
   const folder = makeFolder(scope)
   writeFileSync(join(folder, 'local.ini'), config, { mode: 0o600 })
   const traces: string[] = []
-  const runCommand = how === 'hosted' ? runHosted(scope, folder) : runProcesses(scope, folder)
   return {
     folder,
     traces,
     async cardea(args, input) {
       const words = [...args, '--config', folder]
-      const result = await runCommand(words, input)
+      const result = await runCommand(words, { cwd: folder, ...(input !== undefined && { input }) })
       traces.push(words.join(' '), result.stdout, result.stderr)
       return result
     },

@@ -54,8 +54,12 @@ export interface Started {
   doors(): Promise<{ readonly document: string; readonly multiModel: string }>
 }
 
-/** No variable of the person who runs the tests may change a result. */
-export const bareEnvironment = (): Record<string, string> => ({ PATH: process.env['PATH'] ?? '', HOME: tmpdir() })
+/** No variable of the person who runs the tests may change a result. The compiled sources are the tests' own. */
+export const bareEnvironment = (): Record<string, string> => ({
+  PATH: process.env['PATH'] ?? '',
+  HOME: tmpdir(),
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(ROOT, 'node_modules', '.cache', 'compiled'),
+})
 
 /** Starts a process, killed with its scope. */
 export function start(scope: Scope, args: readonly string[], options: StartOptions = {}): Started {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { FREE_PORTS, run } from '../../support/process.ts'
+import { runCommand } from '../../support/commands.ts'
+import { FREE_PORTS } from '../../support/process.ts'
 import { makeFolder } from '../../support/scope.ts'
 
 const ADMIN = '[admins]\nadmin = a-password\n'
@@ -58,7 +59,7 @@ describe('config check finds what serve rejects', () => {
       mkdirSync(join(cwd, 'data'))
       writeFileSync(join(cwd, 'local.ini'), ini, { mode: 0o600 })
       for (const command of ['serve', 'config check']) {
-        const ended = await run(t, [...command.split(' '), ...args, ...FREE_PORTS], { cwd })
+        const ended = await runCommand([...command.split(' '), ...args, ...FREE_PORTS], { cwd })
         assert.match(ended.stderr, says, command)
         assert.equal(ended.code, code, command)
       }
@@ -76,17 +77,17 @@ it('config show, get and check find data/ as other commands do', async (t) => {
       mode: 0o600,
     },
   )
-  const get = await run(t, ['config', 'get', 'chttpd_auth.timeout'], { cwd })
+  const get = await runCommand(['config', 'get', 'chttpd_auth.timeout'], { cwd })
   assert.deepEqual([get.code, get.stdout], [0, '77\n'])
-  assert.match((await run(t, ['config', 'show'], { cwd })).stdout, /timeout = 77 {2}\(data\/local\.ini:4\)/)
-  assert.equal((await run(t, ['config', 'check'], { cwd })).code, 0)
+  assert.match((await runCommand(['config', 'show'], { cwd })).stdout, /timeout = 77 {2}\(data\/local\.ini:4\)/)
+  assert.equal((await runCommand(['config', 'check'], { cwd })).code, 0)
 })
 
 it('config check warns about duplicate options, malformed administrators and listeners without TLS', async (t) => {
   const cwd = makeFolder(t)
   const ini = `[store]\nurl = sqlite:c.db\n[chttpd]\nbind_address = 0.0.0.0\nport = 1\nport = 0\n${ADMIN}eve = -pbkdf2-x\n`
   writeFileSync(join(cwd, 'local.ini'), ini, { mode: 0o600 })
-  const { code, stdout } = await run(t, ['config', 'check', '-c', 'local.ini'], { cwd })
+  const { code, stdout } = await runCommand(['config', 'check', '-c', 'local.ini'], { cwd })
   assert.equal(code, 0, stdout)
   assert.match(
     stdout,

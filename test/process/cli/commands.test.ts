@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { it } from 'node:test'
-import { ADMIN_PASSWORD, type CommandResult, type Managed, makeManaged } from '../../support/managed.ts'
+import type { CommandResult } from '../../support/commands.ts'
+import { ADMIN_PASSWORD, type Managed, makeManaged } from '../../support/managed.ts'
 import { stop } from '../../support/process.ts'
 
 interface Row {
@@ -174,7 +175,7 @@ const SECRETS = [...Object.values(PASSWORDS), ADMIN_PASSWORD]
 
 for (const [word, rows] of Map.groupBy(ROWS, ({ args }) => args[0] ?? '')) {
   it(`cardea ${word}: the same with and without a running server, and no password is printed`, async (t) => {
-    const [resting, served] = [makeManaged(t, undefined, 'hosted'), makeManaged(t, undefined, 'hosted')]
+    const [resting, served] = [makeManaged(t), makeManaged(t)]
     const server = await served.serve()
     const [alone, through] = await Promise.all([runRows(resting, rows), runRows(served, rows)])
     assert.deepEqual(through.map(withoutDigest), alone.map(withoutDigest))
@@ -187,7 +188,7 @@ for (const [word, rows] of Map.groupBy(ROWS, ({ args }) => args[0] ?? '')) {
 
 it('invalid usage exits with 2, an unknown option with 3, help with 0', async (t) => {
   const managed = makeManaged(t)
-  await Promise.all(MISUSE.map((row) => runRow(managed, row)))
+  await runRows(managed, MISUSE)
   assert.deepEqual(readdirSync(managed.folder), ['local.ini'], 'no store was opened')
 })
 

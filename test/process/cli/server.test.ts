@@ -4,8 +4,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { lockStore } from '../../../src/store/lock.ts'
+import { runCommand } from '../../support/commands.ts'
 import { ADMIN_PASSWORD, makeManaged } from '../../support/managed.ts'
-import { get, run, signsIn, start, stop } from '../../support/process.ts'
+import { get, signsIn, start, stop } from '../../support/process.ts'
 import { makeFolder } from '../../support/scope.ts'
 
 it('a change through a running server is in effect at both doors when the command ends', async (t) => {
@@ -206,13 +207,13 @@ it('a path that is too long for a socket finds its server too', async (t) => {
 
 it('without --config a command uses the folder of cardea start, and creates nothing', async (t) => {
   const cwd = makeFolder(t)
-  const nowhere = await run(t, ['user', 'list'], { cwd })
+  const nowhere = await runCommand(['user', 'list'], { cwd })
   assert.equal(nowhere.code, 1)
   assert.match(nowhere.stderr, /There is no store at .*--config/)
   assert.equal(existsSync(join(cwd, 'data')), false)
   const server = start(t, ['start', '--chttpd.port', '0', '--server.endpoint', 'none'], { cwd })
   await server.says(/"msg":"listening"/)
-  assert.match((await run(t, ['admin', 'list'], { cwd })).stdout, /^admin /m)
+  assert.match((await runCommand(['admin', 'list'], { cwd })).stdout, /^admin /m)
   await stop(server)
-  assert.match((await run(t, ['admin', 'list'], { cwd })).stdout, /^admin /m)
+  assert.match((await runCommand(['admin', 'list'], { cwd })).stdout, /^admin /m)
 })

@@ -1,0 +1,76 @@
+/**
+ * Runs commands of Cardea without a process for each. Loading the program takes most of the time of a command, so a
+ * table of a hundred commands takes seconds instead of minutes. Commands at the same time still have a process each.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { bareEnvironment } from './process.ts'
+import { createSharedScope } from './scope.ts'
+
+export interface CommandResult {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface CommandOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Standard input; empty unless given. */
+  readonly input?: string
+}
+
+/** What a command host is sent. */
+export interface HostedCommand {
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly text?: string
+  /** To be written after what the command logged: the log does not pass through `process.stderr`. */
+  readonly endOfLog: string
+}
+
+const END_OF_LOG = '\0'
+
+const hosts = createSharedScope()
+const idle: ChildProcess[] = []
+
+/** Runs `cardea …` to its end. For what only a process of its own can show, use `run` of process.ts. */
+export async function runCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const { cwd = tmpdir(), env, input } = options
+  const host = idle.pop() ?? startHost()
+  const logged = collectLog(host)
+  host.send({
+    ...{ args, cwd, env: { ...bareEnvironment(), ...env }, endOfLog: END_OF_LOG },
+    ...(input !== undefined && { text: input }),
+  } satisfies HostedCommand)
+  const [result]: CommandResult[] = await once(host, 'message')
+  const log = await logged
+  idle.push(host)
+  if (!result) throw new Error('a host sent nothing')
+  return { ...result, stderr: log + result.stderr }
+}
+
+function startHost(): ChildProcess {
+  const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const
+  const host = fork(join(import.meta.dirname, 'command-host.ts'), { env: bareEnvironment(), stdio: [...stdio] })
+  host.stderr?.setEncoding('utf8')
+  hosts.after(() => host.disconnect())
+  return host
+}
+
+/** What the host logs until the command has ended. */
+function collectLog({ stderr }: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    let text = ''
+    const collect = (chunk: string) => {
+      text += chunk
+      if (!text.endsWith(END_OF_LOG)) return
+      stderr?.off('data', collect)
+      resolve(text.slice(0, -END_OF_LOG.length))
+    }
+    stderr?.on('data', collect)
+  })
+}
