@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 
 const CHECKS = {
   types: 'tsc --noEmit -p tsconfig.json',
+  'types of the console': 'tsc --noEmit -p console/tsconfig.json',
   lint: 'biome check .',
   imports: 'node scripts/check-imports.mjs',
   'unused code': 'knip --cache --no-config-hints',

@@ -8,7 +8,7 @@ import { resolve } from 'node:path'
 
 const FOLDERS = {
   /** Against a server in the process of the test. */
-  scenario: ['clients', 'conformance', 'real', 'scenario'],
+  scenario: ['clients', 'conformance', 'console', 'real', 'scenario'],
   /** Against the command line, the package and the scripts, each a process of its own. */
   process: ['docs', 'package', 'process', 'scripts'],
 }

@@ -59,6 +59,7 @@ function renderAddresses(addresses: Greeting['addresses'], password: string): st
     ...addresses.multiModel.map((url) => `  multi-model door  ${url}`),
     ...addresses.admin.map((url) => `  admin endpoint    ${url}`),
     ...addresses.metrics.map((url) => `  metrics           ${url}/metrics`),
+    ...findConsole(addresses).map((url) => `  console           ${url}/_cardea/`),
   ]
   const commands = [
     document && `  curl ${renderPlace(document)}/_up`,
@@ -67,6 +68,10 @@ function renderAddresses(addresses: Greeting['addresses'], password: string): st
   ].filter(Boolean)
   return `Cardea is open:\n${places.join('\n')}\n\nTry:\n${commands.join('\n')}`
 }
+
+/** Where a browser opens the console: the listener of its own, or else a door. */
+const findConsole = ({ admin, document, multiModel }: Greeting['addresses']): readonly string[] =>
+  [...admin, ...document, ...multiModel].filter((url) => !url.startsWith(UNIX)).slice(0, 1)
 
 /** Arguments of curl for this address; a path can be appended. */
 const renderPlace = (address: string): string =>

@@ -1,5 +1,4 @@
 // The admin API: on a listener of its own, mounted at both doors, and on the control socket for the server's owner.
-import { readFileSync } from 'node:fs'
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
@@ -9,11 +8,11 @@ import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { PRODUCT } from '../base/product.ts'
 import { compareSettings } from '../config/settings.ts'
+import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import { METRICS_PATH, openMetricsRoute } from '../dialects/admin-api/metrics.ts'
 import type { Health, LimitEditor, OperationDeps } from '../dialects/admin-api/operation.ts'
 import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
-import type { ConsoleFiles } from '../dialects/admin-api/page.ts'
 import { type Component, listComponents } from '../dialects/admin-api/probes.ts'
 import { ADMIN_SESSION } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
@@ -115,7 +114,7 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
     }),
     console: {
       sessions: parts.adminSessions,
-      files: CONSOLE_FILES,
+      files: findConsoleFiles(),
       product: PRODUCT,
       isOwnOrigin,
       userAdminRole: () => toUserAdminRole(parts.liveConfig),
@@ -136,14 +135,16 @@ const toComponents = ({ directory, tokenSecrets, gateway }: OpenedParts): readon
     upstreams: gateway.readiness.checks(),
   })
 
-const readConsoleFile = (name: string): string =>
-  readFileSync(new URL(`../../console/${name}`, import.meta.url), 'utf8')
+/** The path is the same from the sources and from the compiled package. */
+const CONSOLE_FOLDER = new URL('../../dist/console/', import.meta.url)
 
-const CONSOLE_FILES: ConsoleFiles = Object.freeze({
-  page: readConsoleFile('index.html'),
-  style: readConsoleFile('console.css'),
-  script: readConsoleFile('console.js'),
-})
+let loadedConsole: ConsoleFiles | undefined
+
+/** Read once for all listeners of the process. */
+function findConsoleFiles(): ConsoleFiles {
+  loadedConsole ??= loadConsoleFiles(CONSOLE_FOLDER)
+  return loadedConsole
+}
 
 export interface OperationSources {
   readonly liveConfig: LiveConfig

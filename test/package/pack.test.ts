@@ -34,13 +34,14 @@ describe('the package', () => {
   it('holds every source compiled and declared, and nothing else of that kind', () => {
     const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).map((path) => `src/${path}`)
     const names = namesOf(sources, 'src', '.ts')
-    assert.deepEqual(namesOf(paths, 'dist', '.js'), names)
+    const compiled = paths.filter((path) => !path.startsWith('dist/console/'))
+    assert.deepEqual(namesOf(compiled, 'dist', '.js'), names)
     assert.deepEqual(namesOf(paths, 'dist', '.d.ts'), names)
   })
 
   it('holds no source, no test and no tool', () => {
     const strangers = paths.filter(
-      (path) => !/^(bin|console|deploy|dist|docs|etc|examples)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path),
+      (path) => !/^(bin|deploy|dist|docs|etc|examples)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path),
     )
     assert.deepEqual(strangers, [])
     assert.deepEqual(
@@ -76,6 +77,7 @@ describe('the package', () => {
       'etc/default.ini',
       'docs/reference/options.md',
       'dist/index.js',
+      'dist/console/index.html',
     ]) {
       assert.ok(paths.includes(path), path)
     }
@@ -114,6 +116,9 @@ describe('the package', () => {
     assert.equal((await get(`${document}/_up`)).status, 200)
     assert.ok(await signsIn(document, ['admin', password]))
     assert.equal((await get(`${multiModel}/_api/version`, ['admin', password])).status, 200)
+    const page = await (await fetch(`${document}/_cardea/`)).text()
+    const [, script = ''] = /src="(\/_cardea\/assets\/[^"]+\.js)"/.exec(page) ?? []
+    assert.equal((await fetch(`${document}${script}`)).status, 200, 'the console is built into the package')
     await stop(cardea)
   })
 

@@ -79,6 +79,7 @@ describe('start', () => {
     const [, tries = ''] = await cardea.says(/\nTry:\n((?:.|\n)*?)\n\n/)
     assert.match(cardea.stdout(), new RegExp(`document door +${doors.document}\n`))
     assert.match(cardea.stdout(), new RegExp(`multi-model door +${doors.multiModel}\n`))
+    assert.match(cardea.stdout(), new RegExp(`console +${doors.document}/_cardea/\n`))
     const commands = tries.split('\n').map((line) => /^ {2}curl(?: -u '(\S+):(\S+)')? (\S+)$/.exec(line))
     assert.equal(commands.length, 3)
     for (const command of commands) {

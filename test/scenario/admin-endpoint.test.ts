@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createTestCardea } from '../../src/index.ts'
 import { API, createBrowser, tokenOf, withToken } from '../support/browser.ts'
+import { buildConsole, findAsset } from '../support/console.ts'
 import { ADMIN, send } from '../support/request.ts'
 
+buildConsole()
 const cardea = await createTestCardea({
   options: {
     admin: { endpoint: 'tcp://127.0.0.1:0' },
@@ -30,7 +32,7 @@ test('the admin endpoint serves only the paths of Cardea', async () => {
     ['/', 303],
     ['/_cardea', 308],
     ['/_cardea/', 200],
-    ['/_cardea/console.js', 200],
+    [findAsset('.js'), 200],
     ['/.well-known/jwks.json', 200],
     ['/_cardea/live', 200],
     ['/_cardea/ready', 200],
@@ -80,7 +82,7 @@ test('over plain HTTP, without Sec-Fetch headers, the page contains the page tok
 
 test('at doors that require a credential the page and the sign-in require one too', async () => {
   for (const door of [...addresses.document, ...addresses.multiModel])
-    for (const path of ['/_cardea/', '/_cardea/console.js', `${API}/session`]) {
+    for (const path of ['/_cardea/', findAsset('.js'), `${API}/session`]) {
       assert.equal((await send(door, { path })).status, 401, `${door}${path}`)
       assert.equal((await send(door, { path, headers: ADMIN })).status, 200, `${door}${path}`)
     }

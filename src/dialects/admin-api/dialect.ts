@@ -54,8 +54,7 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
       ])
     },
     defaultHeaders: (context, reply) => [
-      ...SECURITY_HEADERS,
-      ...(reply.headers.some(([name]) => name === POLICY) ? [] : [NO_CONTENT]),
+      ...SECURITY_HEADERS.filter(([name]) => !reply.headers.some(([own]) => own === name)),
       ...(context ? [[REQUEST_ID, context.id] as const, ...renewingHeaders(context, reply)] : []),
     ],
   }
@@ -84,10 +83,9 @@ const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charse
 const isChallenged = (context: RequestContext | undefined): boolean =>
   context === undefined || (context.header(INTENT_HEADER) === undefined && !isFromBrowser(context))
 
-const POLICY = 'Content-Security-Policy'
-const NO_CONTENT: HeaderPair = [POLICY, "default-src 'none'; frame-ancestors 'none'"]
-
+/** Unless a reply has its own. */
 const SECURITY_HEADERS: readonly HeaderPair[] = [
+  ['Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'"],
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],
   ['X-Frame-Options', 'DENY'],

@@ -1,16 +1,10 @@
 // The page at /_cardea/ and its files. The page carries the token that requests with its session must send.
 import { randomBytes } from 'node:crypto'
-import type { HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isPrefetch, isTopLevelNavigation, isTrustworthy, PURPOSE_HEADERS } from './browser.ts'
+import type { Asset, ConsoleFiles } from './console-files.ts'
 import type { AdminSessions } from './session.ts'
-
-/** The texts of the console's files. */
-export interface ConsoleFiles {
-  /** Contains the placeholders `{{token}}`, `{{signIn}}` and `{{nonce}}`. */
-  readonly page: string
-  readonly style: string
-  readonly script: string
-}
 
 export interface PageOptions {
   readonly files: ConsoleFiles
@@ -23,15 +17,38 @@ const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export const pageRoutes = (options: PageOptions): readonly Route[] => [
   { path: '/_cardea', allow: READ_METHODS, methods: { GET: (context) => showPage(context, options) } },
-  fileRoute('/_cardea/console.css', 'text/css; charset=utf-8', options.files.style),
-  fileRoute('/_cardea/console.js', 'text/javascript; charset=utf-8', options.files.script),
+  { path: '/_cardea/assets/{name}', allow: READ_METHODS, methods: { GET: showAsset(options.files.assets) } },
 ]
 
-const fileRoute = (path: string, type: string, body: string): Route => ({
-  path,
-  allow: READ_METHODS,
-  methods: { GET: () => ({ status: 200, headers: [['Content-Type', type]], body }) },
-})
+const showAsset =
+  (assets: ConsoleFiles['assets']): Handler =>
+  (context, { name = '' }) => {
+    const asset = assets.get(name)
+    if (!asset) throw new Refusal('not_found')
+    const coding = chooseCoding(context.header('accept-encoding') ?? '')
+    return {
+      status: 200,
+      headers: [
+        ['Content-Type', asset.type],
+        // the name changes with the content
+        ['Cache-Control', 'public, max-age=31536000, immutable'],
+        ['Vary', 'Accept-Encoding'],
+        ...(coding === 'identity' ? [] : [['Content-Encoding', coding] as const]),
+      ],
+      body: asset.bodies[coding],
+    }
+  }
+
+const CODINGS: readonly (keyof Asset['bodies'])[] = ['br', 'gzip']
+
+/** The smallest coding that the client accepts. */
+function chooseCoding(accepted: string): keyof Asset['bodies'] {
+  const named = accepted.split(',').map((part) => part.trim().toLowerCase())
+  const isAccepted = (coding: string) => named.some((part) => part.split(';')[0] === coding && !REFUSED.test(part))
+  return CODINGS.find(isAccepted) ?? 'identity'
+}
+
+const REFUSED = /;\s*q=0(?:\.0*)?$/
 
 /** The cookie is not sent to the path without the slash at its end. */
 async function showPage(context: RequestContext, options: PageOptions): Promise<Reply> {

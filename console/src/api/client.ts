@@ -1,0 +1,87 @@
+// Requests to the admin API. The page token shows that a request comes from this page and not from another of its origin.
+import { texts } from '../texts.ts'
+
+const API = '/_cardea/api'
+
+const readMeta = (name: string): string =>
+  document.querySelector<HTMLMetaElement>(`meta[name="cardea-${name}"]`)?.content ?? ''
+
+/** Empty on a page that was delivered without a session. */
+export const pageToken = readMeta('page-token')
+
+/** Whether a browser may sign in at this address. */
+export const isSignInOpen = readMeta('sign-in') !== 'closed'
+
+export type Query = Readonly<Record<string, string | number | undefined>>
+
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, reason: string) {
+    super(reason)
+    this.status = status
+    this.code = code
+  }
+}
+
+export const toMessage = (error: unknown): string => (error instanceof Error ? error.message : texts.errors.unknown)
+
+/** Joins path segments that may contain any character. */
+export const toPath = (...segments: readonly string[]): string =>
+  segments.map((segment) => `/${encodeURIComponent(segment)}`).join('')
+
+function toUrl(path: string, query: Query): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') params.set(name, String(value))
+  const text = params.toString()
+  return `${API}${path}${text && `?${text}`}`
+}
+
+interface Request {
+  readonly method?: string
+  readonly query?: Query
+  readonly body?: object | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+export async function sendRequest(path: string, { method = 'GET', query = {}, body, signal }: Request = {}) {
+  const headers = {
+    'X-Cardea-Control': '1',
+    ...(pageToken && { 'X-Cardea-Page-Token': pageToken }),
+    ...(body && { 'Content-Type': 'application/json' }),
+  }
+  const rest = { ...(body && { body: JSON.stringify(body) }), ...(signal && { signal }) }
+  const response = await fetch(toUrl(path, query), { method, headers, ...rest }).catch((error: unknown) => {
+    if (signal?.aborted) throw error
+    throw new ApiError(0, 'unreachable', texts.errors.unreachable)
+  })
+  if (!response.ok) throw await readError(response)
+  return response
+}
+
+async function readError(response: Response): Promise<ApiError> {
+  const { error, reason } = await response.json().catch(() => ({}))
+  if (error === 'authentication_required' || error === 'page_token_required') announceEnd()
+  return new ApiError(response.status, error ?? 'unknown', reason ?? texts.errors.status(response.status))
+}
+
+/** Called when the server no longer accepts the session. */
+let onSessionEnd = () => {}
+export const listenForSessionEnd = (listener: () => void): void => {
+  onSessionEnd = listener
+}
+const announceEnd = () => onSessionEnd()
+
+async function ask<T>(path: string, request: Request): Promise<T> {
+  const response = await sendRequest(path, request)
+  return (await response.json()) as T
+}
+
+export const api = {
+  get: <T>(path: string, query: Query = {}, signal?: AbortSignal) => ask<T>(path, { query, signal }),
+  post: <T>(path: string, body?: object, signal?: AbortSignal) => ask<T>(path, { method: 'POST', body, signal }),
+  put: <T>(path: string, body: object) => ask<T>(path, { method: 'PUT', body }),
+  delete: <T>(path: string, body?: object) => ask<T>(path, { method: 'DELETE', body }),
+}

@@ -1,0 +1,53 @@
+import { useEffect, useState } from 'preact/hooks'
+import { api, isSignInOpen, listenForSessionEnd, pageToken } from './api/client.ts'
+import type { Session } from './api/types.ts'
+import { Frame } from './frame/frame.tsx'
+import { SessionContext, toSignedIn } from './frame/session.ts'
+import { Closed, SignIn } from './pages/sign-in.tsx'
+import { texts } from './texts.ts'
+import { Failure, Loading } from './ui/states.tsx'
+
+type State =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'ready'; readonly session: Session }
+
+const RELOADED = 'cardea-reloaded'
+
+/** A page that another site linked to is delivered without the session. The second delivery has it. */
+function reloadOnce(): boolean {
+  if (sessionStorage.getItem(RELOADED) !== null) return false
+  sessionStorage.setItem(RELOADED, '1')
+  location.reload()
+  return true
+}
+
+export function App() {
+  const [state, setState] = useState<State>({ kind: 'loading' })
+  const [isEnded, setEnded] = useState(false)
+  const load = async () => {
+    setState({ kind: 'loading' })
+    try {
+      const session = await api.get<Session>('/session')
+      if (session.name !== null && pageToken === '' && reloadOnce()) return
+      sessionStorage.removeItem(RELOADED)
+      setState({ kind: 'ready', session })
+    } catch (error) {
+      setState({ kind: 'failed', error })
+    }
+  }
+  useEffect(() => {
+    if (isSignInOpen) void load()
+    listenForSessionEnd(() => setEnded(true))
+  }, [])
+  if (!isSignInOpen) return <Closed />
+  if (state.kind === 'loading') return <Loading />
+  if (state.kind === 'failed') return <Failure what={texts.product} error={state.error} onRetry={load} />
+  const session = toSignedIn(state.session)
+  if (!session || isEnded) return <SignIn isEnded={isEnded} />
+  return (
+    <SessionContext.Provider value={session}>
+      <Frame />
+    </SessionContext.Provider>
+  )
+}

@@ -1,0 +1,122 @@
+import { useState } from 'preact/hooks'
+import { api } from '../api/client.ts'
+import { navigate, type Route, toHref, useRoute } from '../router.ts'
+import { texts } from '../texts.ts'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { Icon, Logo } from '../ui/icons.tsx'
+import { PasswordProof } from '../ui/password-proof.tsx'
+import { Empty } from '../ui/states.tsx'
+import { notifyProblem, Toasts } from '../ui/toast.tsx'
+import { Help } from './help.tsx'
+import { useLiveStream } from './live.ts'
+import { Navigation } from './navigation.tsx'
+import { Page } from './page.tsx'
+import { type PageRow, pagesFor } from './page-table.tsx'
+import { Palette } from './palette.tsx'
+import { useSession } from './session.ts'
+import { useShortcuts } from './shortcuts.ts'
+import { useTheme } from './theme.ts'
+
+/** What surrounds every page. */
+export function Frame() {
+  const { rights } = useSession()
+  const route = useRoute()
+  const pages = pagesFor(rights)
+  const [isFinding, setFinding] = useState(false)
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  const page = findPage(pages, route)
+  useLiveStream(rights === 'administrator')
+  const find = () => setFinding(true)
+  useShortcuts({ '/': find, 'mod+k': find, '?': () => setHelpOpen(true), ...toJumps(pages) })
+  return (
+    <div class="frame">
+      <button class="skip" type="button" onClick={skipToContent}>
+        {texts.frame.skip}
+      </button>
+      <a class="brand" href="#/">
+        <Logo />
+        {texts.product}
+      </a>
+      <TopBar
+        title={page ? texts.pages[page.name] : texts.frame.notFound}
+        onFind={find}
+        onHelp={() => setHelpOpen(true)}
+      />
+      <Navigation pages={pages} current={page?.name} />
+      {page ? <page.Component /> : <NotFound />}
+      {isFinding && <Palette pages={pages} onClose={() => setFinding(false)} />}
+      {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
+      <PasswordProof />
+      <Toasts />
+    </div>
+  )
+}
+
+/** The first page is the start. */
+const findPage = (pages: readonly PageRow[], { path: [name] }: Route): PageRow | undefined =>
+  name === undefined ? pages[0] : pages.find((page) => page.name === name)
+
+const toJumps = (pages: readonly PageRow[]) =>
+  Object.fromEntries(pages.map(({ name, key }) => [`g ${key}`, () => navigate(toHref([name]))]))
+
+/** A link to `#content` would change the state of the page. */
+const skipToContent = () => document.getElementById('content')?.focus()
+
+interface TopBarProps {
+  readonly title: string
+  readonly onFind: () => void
+  readonly onHelp: () => void
+}
+
+function TopBar({ title, onFind, onHelp }: TopBarProps) {
+  const { name } = useSession()
+  const [theme, nextTheme] = useTheme()
+  return (
+    <header class="topbar">
+      <span class="where">{title}</span>
+      <button class="find" type="button" onClick={onFind} aria-label={texts.frame.find}>
+        <span class="row">
+          <Icon name="search" />
+          <span class="hint">{texts.frame.findShort}</span>
+        </span>
+        <kbd>/</kbd>
+      </button>
+      <Button kind="icon" onClick={onHelp} aria-label={texts.frame.help} title={texts.frame.help}>
+        <Icon name="help" />
+      </Button>
+      <Button kind="icon" onClick={nextTheme} aria-label={texts.frame.themes[theme]} title={texts.frame.themes[theme]}>
+        <Icon name="theme" />
+      </Button>
+      <a class="me mono" href={toHref(['account'])} title={texts.pages.account}>
+        {name}
+      </a>
+      <Button kind="icon" onClick={signOut} aria-label={texts.frame.signOut} title={texts.frame.signOut}>
+        <Icon name="signOut" />
+      </Button>
+    </header>
+  )
+}
+
+async function signOut(): Promise<void> {
+  try {
+    await api.delete('/session')
+    location.assign('/_cardea/')
+  } catch (error) {
+    notifyProblem(error)
+  }
+}
+
+function NotFound() {
+  const { rights } = useSession()
+  return (
+    <Page>
+      <Empty title={texts.frame.notFound} text={texts.frame.notFoundText}>
+        {rights === 'user' ? (
+          <ButtonLink href={toHref(['account'])}>{texts.frame.toAccount}</ButtonLink>
+        ) : (
+          <ButtonLink href={toHref(['users'])}>{texts.frame.toUsers}</ButtonLink>
+        )}
+      </Empty>
+    </Page>
+  )
+}

@@ -1,0 +1,40 @@
+// One stream of events for all parts of the page.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEvents } from '../api/stream.ts'
+
+type Listener = (data: unknown) => void
+
+const listeners = new Map<string, Set<Listener>>()
+let isConnected = false
+
+/** Opens the stream; used once, by the frame. */
+export function useLiveStream(isOpen: boolean): void {
+  isConnected = useEvents(isOpen ? '/events' : undefined, ({ event, data }) => {
+    for (const listener of listeners.get(event) ?? []) listener(data)
+  })
+}
+
+export const isLive = (): boolean => isConnected
+
+/** Calls the listener for every event of this kind. */
+export function useLive<T>(event: string, listener: (data: T) => void): void {
+  const current = useRef(listener)
+  current.current = listener
+  useEffect(() => {
+    const call: Listener = (data) => current.current(data as T)
+    const all = listeners.get(event) ?? new Set()
+    listeners.set(event, all.add(call))
+    return () => void all.delete(call)
+  }, [event])
+}
+
+export interface LiveCounts {
+  readonly lockedAccounts: number
+  readonly failingUpstreams: number
+}
+
+export function useLiveCounts(): LiveCounts {
+  const [counts, setCounts] = useState<LiveCounts>({ lockedAccounts: 0, failingUpstreams: 0 })
+  useLive<LiveCounts>('counts', setCounts)
+  return counts
+}

@@ -1,0 +1,94 @@
+import { useState } from 'preact/hooks'
+import { toHref } from '../router.ts'
+import { texts } from '../texts.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Badge } from '../ui/parts.tsx'
+import { type LiveCounts, useLiveCounts } from './live.ts'
+import type { PageRow } from './page-table.tsx'
+
+interface Notice {
+  readonly count: number
+  readonly text: string
+}
+
+/** The numbers beside pages that need attention. */
+const NOTICES: Readonly<Record<string, (counts: LiveCounts) => Notice>> = {
+  users: ({ lockedAccounts }) => ({ count: lockedAccounts, text: texts.frame.lockedAccounts(lockedAccounts) }),
+  nodes: ({ failingUpstreams }) => ({ count: failingUpstreams, text: texts.frame.failingUpstreams(failingUpstreams) }),
+}
+
+interface NavigationProps {
+  readonly pages: readonly PageRow[]
+  readonly current: string | undefined
+}
+
+const MAX_PRIMARY = 4
+
+export function Navigation({ pages, current }: NavigationProps) {
+  const counts = useLiveCounts()
+  const [isMoreOpen, setMoreOpen] = useState(false)
+  const primary = new Set(pages.filter((page) => page.isPrimary || pages.length <= MAX_PRIMARY + 1))
+  const rest = pages.filter((page) => !primary.has(page))
+  return (
+    <nav class="nav" aria-label={texts.frame.navigation}>
+      {pages.map((page) => (
+        <NavigationLink
+          key={page.name}
+          page={page}
+          isCurrent={page.name === current}
+          isPrimary={primary.has(page)}
+          notice={NOTICES[page.name]?.(counts)}
+        />
+      ))}
+      {rest.length > 0 && (
+        <button class="only-narrow" type="button" onClick={() => setMoreOpen(true)}>
+          <Icon name="more" />
+          {texts.frame.more}
+        </button>
+      )}
+      {isMoreOpen && <MorePages pages={rest} onClose={() => setMoreOpen(false)} />}
+    </nav>
+  )
+}
+
+interface NavigationLinkProps {
+  readonly page: PageRow
+  readonly isCurrent: boolean
+  readonly isPrimary: boolean
+  readonly notice: Notice | undefined
+}
+
+const NavigationLink = ({ page, isCurrent, isPrimary, notice }: NavigationLinkProps) => (
+  <a class={isPrimary ? '' : 'only-wide'} href={toHref([page.name])} aria-current={isCurrent ? 'page' : undefined}>
+    <Icon name={page.name} />
+    {texts.pages[page.name]}
+    {notice && notice.count > 0 && (
+      <span class="count" title={notice.text}>
+        <Badge tone="warning">
+          {notice.count}
+          <span class="hidden-label"> {notice.text}</span>
+        </Badge>
+      </span>
+    )}
+  </a>
+)
+
+interface MorePagesProps {
+  readonly pages: readonly PageRow[]
+  readonly onClose: () => void
+}
+
+const MorePages = ({ pages, onClose }: MorePagesProps) => (
+  <Dialog title={texts.frame.more} onClose={onClose}>
+    <ul class="stack">
+      {pages.map((page) => (
+        <li key={page.name}>
+          <a href={toHref([page.name])} onClick={onClose}>
+            {texts.pages[page.name]}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </Dialog>
+)

@@ -1,0 +1,28 @@
+import type { FunctionComponent } from 'preact'
+import type { Rights } from '../api/types.ts'
+import { AccountPage } from '../pages/account/account-page.tsx'
+import { UsersPage } from '../pages/users/users-page.tsx'
+import type { texts } from '../texts.ts'
+import type { IconName } from '../ui/icons.tsx'
+
+export interface PageRow {
+  /** The first segment of the address. */
+  readonly name: IconName & keyof typeof texts.pages
+  /** The key after `g`. */
+  readonly key: string
+  readonly rights: readonly Rights[]
+  /** Whether the bar of narrow windows shows it; the others are under "More". */
+  readonly isPrimary?: boolean
+  readonly Component: FunctionComponent
+}
+
+const EVERY_USER: readonly Rights[] = ['administrator', 'userAdmin', 'user']
+const MANAGERS: readonly Rights[] = ['administrator', 'userAdmin']
+
+/** All pages, in the order of the navigation. */
+const PAGES: readonly PageRow[] = [
+  { name: 'users', key: 'u', rights: MANAGERS, isPrimary: true, Component: UsersPage },
+  { name: 'account', key: 'm', rights: EVERY_USER, isPrimary: true, Component: AccountPage },
+]
+
+export const pagesFor = (rights: Rights): readonly PageRow[] => PAGES.filter((page) => page.rights.includes(rights))

@@ -1,0 +1,24 @@
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Rights, Session } from '../api/types.ts'
+
+export interface SignedIn extends Session {
+  readonly name: string
+  readonly rights: Rights
+}
+
+export const toSignedIn = (session: Session): SignedIn | undefined =>
+  session.name === null
+    ? undefined
+    : { ...session, name: session.name, rights: session.rights ?? (session.isAdministrator ? 'administrator' : 'user') }
+
+export const SessionContext = createContext<SignedIn | undefined>(undefined)
+
+/** Who uses the console. Pages are only shown to a signed-in user. */
+export function useSession(): SignedIn {
+  const session = useContext(SessionContext)
+  if (!session) throw new TypeError('no session')
+  return session
+}
+
+export const useIsAdministrator = (): boolean => useSession().rights === 'administrator'

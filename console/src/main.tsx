@@ -1,0 +1,12 @@
+import './styles/tokens.css'
+import './styles/base.css'
+import './styles/frame.css'
+import './styles/controls.css'
+import './styles/parts.css'
+import { render } from 'preact'
+import { App } from './app.tsx'
+import { applyTheme } from './frame/theme.ts'
+
+applyTheme()
+const root = document.getElementById('app')
+if (root) render(<App />, root)

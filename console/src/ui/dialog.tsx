@@ -1,0 +1,79 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { toMessage } from '../api/client.ts'
+import { texts } from '../texts.ts'
+import { Button } from './button.tsx'
+
+interface DialogProps {
+  readonly title: string
+  readonly isLarge?: boolean
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+/** A modal dialog. The browser keeps the focus inside and gives it back; Escape closes it. */
+export function Dialog({ title, isLarge = false, onClose, children }: DialogProps) {
+  const id = useId()
+  const element = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close()
+  }, [])
+  const close = (event: Event) => {
+    event.preventDefault()
+    onClose()
+  }
+  return (
+    <dialog ref={element} aria-labelledby={id} class={isLarge ? 'large' : ''} onCancel={close}>
+      <div class="dialog-body">
+        <h2 id={id}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+interface FormDialogProps extends DialogProps {
+  /** The verb, with the object where something is lost: "Delete ada". */
+  readonly action: string
+  readonly isDanger?: boolean
+  readonly isReady?: boolean
+  /** The dialog stays open with what was typed if this fails. */
+  readonly onSubmit: () => Promise<unknown>
+}
+
+/** A dialog that does one thing. The page closes it when that has worked. */
+export function FormDialog({ action, isDanger = false, isReady = true, onSubmit, children, ...rest }: FormDialogProps) {
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState('')
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    setBusy(true)
+    setProblem('')
+    try {
+      await onSubmit()
+    } catch (error) {
+      setProblem(toMessage(error))
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog {...rest}>
+      <form class="stack" onSubmit={submit}>
+        {children}
+        {problem && (
+          <p class="notice danger" role="alert">
+            {problem}
+          </p>
+        )}
+        <div class="row end">
+          <Button onClick={rest.onClose}>{texts.actions.cancel}</Button>
+          <Button type="submit" kind={isDanger ? 'danger' : 'primary'} isBusy={isBusy} disabled={!isReady}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,108 @@
+import type { ComponentChildren, InputHTMLAttributes } from 'preact'
+import { useId } from 'preact/hooks'
+
+interface FieldProps {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  /** What is wrong with the value. */
+  readonly problem?: string | undefined
+}
+
+interface ControlProps {
+  readonly id: string
+  readonly 'aria-describedby': string | undefined
+  readonly 'aria-invalid': boolean | undefined
+}
+
+interface FieldFrameProps extends FieldProps {
+  readonly children: (control: ControlProps) => ComponentChildren
+}
+
+/** Label, control, hint and problem, connected for screen readers. */
+export function Field({ label, hint, problem, children }: FieldFrameProps) {
+  const id = useId()
+  const described = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(' ')
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({ id, 'aria-describedby': described || undefined, 'aria-invalid': problem ? true : undefined })}
+      {hint && (
+        <span class="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+      {problem && (
+        <span class="problem" id={`${id}-problem`} role="alert">
+          {problem}
+        </span>
+      )}
+    </div>
+  )
+}
+
+interface InputProps {
+  readonly type?: 'text' | 'password' | 'search' | 'date'
+  readonly name?: string
+  readonly placeholder?: string
+  readonly autoComplete?: string
+  readonly autoCapitalize?: 'none'
+  readonly autoFocus?: boolean
+  readonly required?: boolean
+  readonly spellcheck?: boolean
+}
+
+type TextFieldProps = FieldProps &
+  InputProps & {
+    readonly value: string
+    readonly onValue: (value: string) => void
+    readonly isMono?: boolean
+  }
+
+export function TextField({ label, hint, problem, value, onValue, isMono, ...input }: TextFieldProps) {
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(control) => (
+        <input
+          {...(input as InputHTMLAttributes<HTMLInputElement>)}
+          {...control}
+          class={`input ${isMono ? 'mono' : ''}`}
+          value={value}
+          onInput={(event) => onValue(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+interface SelectFieldProps extends FieldProps {
+  readonly value: string
+  readonly options: readonly (readonly [value: string, label: string])[]
+  readonly onValue: (value: string) => void
+}
+
+export const SelectField = ({ label, hint, problem, value, options, onValue }: SelectFieldProps) => (
+  <Field label={label} hint={hint} problem={problem}>
+    {(control) => (
+      <select {...control} class="input" value={value} onChange={(event) => onValue(event.currentTarget.value)}>
+        {options.map(([key, text]) => (
+          <option key={key} value={key}>
+            {text}
+          </option>
+        ))}
+      </select>
+    )}
+  </Field>
+)
+
+interface CheckFieldProps {
+  readonly label: string
+  readonly isChecked: boolean
+  readonly onChange: (isChecked: boolean) => void
+}
+
+export const CheckField = ({ label, isChecked, onChange }: CheckFieldProps) => (
+  <label class="check">
+    <input type="checkbox" checked={isChecked} onChange={(event) => onChange(event.currentTarget.checked)} />
+    <span>{label}</span>
+  </label>
+)

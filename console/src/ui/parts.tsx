@@ -1,0 +1,102 @@
+// Small pieces that pages are made of.
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { texts } from '../texts.ts'
+import { Button } from './button.tsx'
+
+export type Tone = 'danger' | 'warning' | 'success' | 'accent'
+
+interface BadgeProps {
+  readonly tone?: Tone | undefined
+  readonly isMono?: boolean
+  readonly children: ComponentChildren
+}
+
+export const Badge = ({ tone, isMono, children }: BadgeProps) => (
+  <span class={`badge ${tone ?? ''} ${isMono ? 'mono' : ''}`}>{children}</span>
+)
+
+export const Chips = ({ items }: { readonly items: readonly string[] }) => (
+  <span class="chips">
+    {items.map((item) => (
+      <Badge key={item} isMono>
+        {item}
+      </Badge>
+    ))}
+  </span>
+)
+
+interface SectionProps {
+  readonly title: string
+  readonly actions?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+/** A titled part of a side panel. */
+export const Section = ({ title, actions, children }: SectionProps) => (
+  <section class="section" aria-label={title}>
+    <header>
+      <h3>{title}</h3>
+      {actions && <div class="row">{actions}</div>}
+    </header>
+    {children}
+  </section>
+)
+
+/** A titled part of a page. */
+export const Card = ({ title, actions, children }: SectionProps) => (
+  <section class="card" aria-label={title}>
+    <header>
+      <h2>{title}</h2>
+      {actions && <div class="row">{actions}</div>}
+    </header>
+    {children}
+  </section>
+)
+
+interface HeadingProps {
+  readonly title: string
+  readonly text?: string
+  readonly children?: ComponentChildren
+}
+
+export const Heading = ({ title, text, children }: HeadingProps) => (
+  <div class="heading wide">
+    <div>
+      <h1>{title}</h1>
+      {text && <p>{text}</p>}
+    </div>
+    {children && <div class="row">{children}</div>}
+  </div>
+)
+
+export type Fact = readonly [label: string, value: ComponentChildren]
+
+export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
+  <dl class="facts">
+    {facts.map(([label, value]) => (
+      <>
+        <dt>{label}</dt>
+        <dd>{value}</dd>
+      </>
+    ))}
+  </dl>
+)
+
+/** A secret that is shown once, with a button that copies it. */
+export function ShownOnce({ label, value }: { readonly label: string; readonly value: string }) {
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await navigator.clipboard.writeText(value)
+    setCopied(true)
+  }
+  return (
+    <div class="once">
+      <output aria-label={label}>{value}</output>
+      <div class="row between">
+        <span class="quiet small">{texts.states.shownOnce}</span>
+        <Button onClick={copy}>{isCopied ? texts.actions.copied : texts.actions.copy}</Button>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,39 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { navigate } from '../router.ts'
+import { texts } from '../texts.ts'
+import { Icon } from './icons.tsx'
+
+interface SidePanelProps {
+  readonly title: string
+  readonly badges?: ComponentChildren
+  /** Where the panel is closed: the list it belongs to. */
+  readonly back: string
+  readonly children: ComponentChildren
+}
+
+/** Details beside a list. The panel has its own address; Escape returns to the list. */
+export function SidePanel({ title, badges, back, children }: SidePanelProps) {
+  const id = useId()
+  const element = useRef<HTMLElement>(null)
+  useEffect(() => element.current?.focus(), [title])
+  useEffect(() => {
+    const close = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && !document.querySelector('dialog[open]')) navigate(back)
+    }
+    addEventListener('keydown', close)
+    return () => removeEventListener('keydown', close)
+  }, [back])
+  return (
+    <aside class="panel" ref={element} tabIndex={-1} aria-labelledby={id}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        {badges}
+        <a class="button icon" href={back} aria-label={texts.actions.close}>
+          <Icon name="close" />
+        </a>
+      </header>
+      <div class="content">{children}</div>
+    </aside>
+  )
+}

@@ -1,0 +1,110 @@
+import type { ComponentChildren } from 'preact'
+import { texts } from '../texts.ts'
+
+export interface Column<T> {
+  readonly label: string
+  readonly render: (row: T) => ComponentChildren
+  readonly kind?: 'number' | 'actions'
+}
+
+export interface Selection {
+  readonly keys: ReadonlySet<string>
+  readonly onChange: (keys: ReadonlySet<string>) => void
+}
+
+interface TableProps<T> {
+  /** Read by screen readers. */
+  readonly caption: string
+  readonly columns: readonly Column<T>[]
+  readonly rows: readonly T[]
+  readonly keyOf: (row: T) => string
+  /** The row whose details are open. */
+  readonly current?: string | undefined
+  readonly selection?: Selection
+}
+
+/** A table. Below 720 px every row becomes a block with labels. */
+export function Table<T>({ caption, columns, rows, keyOf, current, selection }: TableProps<T>) {
+  return (
+    <div class="table">
+      <table onKeyDown={moveBetweenRows}>
+        <caption class="hidden-label">{caption}</caption>
+        <thead>
+          <tr>
+            {selection && <TickAll selection={selection} keys={rows.map(keyOf)} />}
+            {columns.map(({ label, kind }) => (
+              <th key={label} scope="col" class={kind ?? ''}>
+                {kind === 'actions' ? <span class="hidden-label">{label}</span> : label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const key = keyOf(row)
+            return (
+              <tr key={key} class={key === current ? 'current' : ''}>
+                {selection && <TickOne selection={selection} name={key} />}
+                {columns.map((column) => (
+                  <Cell key={column.label} column={column} row={row} />
+                ))}
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function Cell<T>({ column: { label, kind, render }, row }: { readonly column: Column<T>; readonly row: T }) {
+  const content = render(row)
+  const isEmpty = content === undefined || content === null || content === false || content === ''
+  return (
+    <td class={`${kind ?? ''} ${isEmpty ? 'empty' : ''}`} data-label={kind === 'actions' ? undefined : label}>
+      {content}
+    </td>
+  )
+}
+
+function TickAll({ selection, keys }: { readonly selection: Selection; readonly keys: readonly string[] }) {
+  const isAll = keys.length > 0 && keys.every((key) => selection.keys.has(key))
+  return (
+    <th class="tick" scope="col">
+      <input
+        type="checkbox"
+        aria-label={texts.table.selectAll}
+        checked={isAll}
+        onChange={() => selection.onChange(new Set(isAll ? [] : keys))}
+      />
+    </th>
+  )
+}
+
+function TickOne({ selection: { keys, onChange }, name }: { readonly selection: Selection; readonly name: string }) {
+  const toggle = () => {
+    const next = new Set(keys)
+    if (!next.delete(name)) next.add(name)
+    onChange(next)
+  }
+  return (
+    <td class="tick">
+      <input type="checkbox" aria-label={texts.table.select(name)} checked={keys.has(name)} onChange={toggle} />
+    </td>
+  )
+}
+
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }
+
+/** Moves the focus to the link of the next or previous row. */
+function moveBetweenRows(event: KeyboardEvent & { readonly currentTarget: HTMLTableElement }): void {
+  const step = STEPS[event.key]
+  if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>('tbody a.name')]
+  const row = document.activeElement?.closest('tr')
+  const at = links.findIndex((link) => link.closest('tr') === row)
+  const next = links[at + step]
+  if (!next) return
+  event.preventDefault()
+  next.focus()
+}

@@ -1,0 +1,62 @@
+// The built files of the console, read once and kept in memory.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+
+/** One file below `/_cardea/assets/`. Its name changes with its content. */
+export interface Asset {
+  readonly type: string
+  /** By content coding; `identity` is the file itself. */
+  readonly bodies: Readonly<Record<'identity' | 'gzip' | 'br', Uint8Array>>
+}
+
+export interface ConsoleFiles {
+  /** Contains the placeholders `{{token}}`, `{{signIn}}` and `{{nonce}}`. */
+  readonly page: string
+  readonly assets: ReadonlyMap<string, Asset>
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+}
+
+/** For a checkout without a build. The page keeps its placeholders, so it is delivered like the real one. */
+const NOT_BUILT: ConsoleFiles = {
+  page: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="cardea-page-token" content="{{token}}">
+<meta name="cardea-sign-in" content="{{signIn}}">
+<title>Cardea</title>
+</head>
+<body>
+<h1>Cardea</h1>
+<p>The console is not built. Run <code>npm run build</code> and start Cardea again.</p>
+</body>
+</html>
+`,
+  assets: new Map(),
+}
+
+/** Reads what `npm run build` made in this folder. */
+export function loadConsoleFiles(folder: URL): ConsoleFiles {
+  const page = new URL('index.html', folder)
+  if (!existsSync(page)) return NOT_BUILT
+  const assets = new URL('assets/', folder)
+  const names = readdirSync(assets).filter((name) => TYPES[extensionOf(name)] !== undefined)
+  return {
+    page: readFileSync(page, 'utf8'),
+    assets: new Map(names.map((name) => [name, loadAsset(new URL(name, assets))])),
+  }
+}
+
+const loadAsset = (file: URL): Asset => ({
+  type: TYPES[extensionOf(file.pathname)] ?? '',
+  bodies: {
+    identity: readFileSync(file),
+    gzip: readFileSync(new URL(`${file}.gz`)),
+    br: readFileSync(new URL(`${file}.br`)),
+  },
+})
+
+const extensionOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
