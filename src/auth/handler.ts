@@ -7,12 +7,23 @@ export interface CredentialSource {
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
   readonly client: { readonly address: string; readonly directAddress: string; readonly isTrusted: boolean }
+  /** The certificate that the client connected with, if the listener asks for one. */
+  readonly certificate?: PresentedCertificate | undefined
   header(name: string): string | undefined
   /** Whether the request has a header more than once. */
   isRepeated(name: string): boolean
   cookie(name: string): string | undefined
   /** Adds a header to the reply if its status is 401. */
   addToUnauthorized(name: string, value: string): void
+}
+
+export interface PresentedCertificate {
+  /** The values of `CN` in its subject. */
+  readonly commonNames: readonly string[]
+  readonly validFromMs: number
+  readonly validToMs: number
+  /** Why TLS does not accept it; `undefined`: it does. */
+  readonly problem: string | undefined
 }
 
 /** Recognises one kind of credential. */

@@ -12,6 +12,8 @@ import {
 } from './handler.ts'
 import { digestBytesOf } from './session/cookie-value.ts'
 
+export const PROXY_HANDLER = 'proxy'
+
 /** The names of the headers that a proxy sets. */
 export interface ProxyHeaderNames {
   readonly username: string
@@ -32,7 +34,7 @@ export interface ProxyDeps {
 /** Identity headers set by a proxy. Headers without the required proof are ignored; the next handler is asked. */
 export function createProxyHandler(deps: ProxyDeps): CredentialHandler {
   return {
-    name: 'proxy',
+    name: PROXY_HANDLER,
     read(source) {
       const headers = readHeaders(source, deps.names())
       return headers === undefined ? ABSENT : checkCredential(headers, source, deps)

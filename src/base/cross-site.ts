@@ -15,6 +15,8 @@ export interface SentRequest {
 export interface TrustedOrigins {
   /** Compared letter by letter; `*` means every origin. */
   readonly origins: readonly string[]
+  /** Whether the request was authenticated by the certificate of its connection, which no header shows. */
+  readonly hasCertificate?: boolean
 }
 
 /** Whether a page of an origin that is not trusted could have sent this change without a preflight. */
@@ -56,10 +58,15 @@ const hostOf = (origin: string): string | undefined => ORIGIN.exec(origin)?.[1]?
  * An entry for every origin does not cover requests with a browser's credentials: CORS never allows those either. Any
  * page can make a sandboxed frame, whose origin is `null`.
  */
-function isTrusted(request: Pick<SentRequest, 'header'>, { origins }: TrustedOrigins): boolean {
+function isTrusted(request: Pick<SentRequest, 'header'>, { origins, hasCertificate }: TrustedOrigins): boolean {
   const origin = request.header('origin')
   if (origin === undefined) return false
   if (origin !== 'null' && origins.includes(origin)) return true
   const isForEveryOrigin = origins.includes('*') || origins.includes(origin)
-  return isForEveryOrigin && request.header('cookie') === undefined && request.header('authorization') === undefined
+  return (
+    isForEveryOrigin &&
+    !hasCertificate &&
+    request.header('cookie') === undefined &&
+    request.header('authorization') === undefined
+  )
 }

@@ -4,6 +4,7 @@ import { ROWS } from '../config/options.ts'
 import { exitCodeOf, findNearest, renderProblem, withSuggestion } from '../config/problems.ts'
 import { renderOptionsPage } from '../config/render-page.ts'
 import type { Settings } from '../config/settings.ts'
+import { listOpenKeyFiles, listOutdatedCertificates } from '../live-config/certificates.ts'
 import { checkConfiguration } from './check-configuration.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -72,8 +73,13 @@ function renderUnknown(name: string): string {
 }
 
 async function check(context: Context): Promise<void> {
-  const { warnings, problems, exitCode } = await checkConfiguration(context)
-  for (const warning of warnings) context.print(`warning: ${warning}`)
+  const { settings, warnings, problems, exitCode } = await checkConfiguration(context)
+  // `cardea check` has areas of its own for certificates and files
+  const ofTls =
+    exitCode === 0
+      ? [...listOutdatedCertificates(settings.values, Date.now()), ...listOpenKeyFiles(settings.values)]
+      : []
+  for (const warning of [...warnings, ...ofTls]) context.print(`warning: ${warning}`)
   if (exitCode !== 0) throw new ExitError(exitCode, problems.join('\n'))
   context.print('The configuration has no problems.')
 }

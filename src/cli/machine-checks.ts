@@ -4,6 +4,8 @@ import { accessSync, constants, readdirSync, readFileSync, statfsSync, statSync 
 import { dirname, join } from 'node:path'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
+import { checkCertificateDates, renderDay } from '../http/certificate-dates.ts'
+import { listTlsSources } from '../live-config/endpoints.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { type Probe, probeUpstreams } from './probe-upstreams.ts'
 
@@ -124,26 +126,21 @@ function isWritable(path: string): boolean {
 }
 
 function checkCertificates({ settings: { values }, nowMs }: Examined): Found {
-  const hasTlsEndpoint = [...values.server.endpoint, ...values.admin.endpoint, ...values.metrics.endpoint].some(
-    ({ kind }) => kind === 'ssl',
+  return listTlsSources(values).flatMap(({ cert: { option, path } }) =>
+    checkValidity(option, new X509Certificate(readFileSync(path)), nowMs),
   )
-  const files: readonly NamedFile[] = [
-    ...(values.ssl.enable ? [{ name: 'ssl.cert_file', path: values.ssl.cert_file }] : []),
-    ...(hasTlsEndpoint ? [{ name: 'ssl.keyfile', path: values.ssl.keyfile }] : []),
-  ]
-  return files.flatMap(({ name, path }) => checkValidity(name, new X509Certificate(readFileSync(path)), nowMs))
 }
 
 const SOON_MS = 30 * 86_400_000
-const RENEW = 'Renew it, then restart the server.'
+const RENEW = 'Renew it: a running server uses the new file within seconds.'
 
-function checkValidity(name: string, { validFrom, validTo }: X509Certificate, nowMs: number): Found {
-  const [from, to] = [Date.parse(validFrom), Date.parse(validTo)]
-  const end = new Date(to).toISOString().slice(0, 10)
-  if (from > nowMs)
-    return [{ level: 'problem', message: `${name} is not valid yet`, advice: 'Check the clock of this machine.' }]
-  if (to <= nowMs) return [{ level: 'problem', message: `${name} expired on ${end}`, advice: RENEW }]
-  return to - nowMs > SOON_MS ? [] : [{ level: 'warning', message: `${name} expires on ${end}`, advice: RENEW }]
+function checkValidity(name: string, certificate: X509Certificate, nowMs: number): Found {
+  const problem = checkCertificateDates(certificate, nowMs)
+  const { validFromDate, validToDate } = certificate
+  const advice = validFromDate.getTime() > nowMs ? 'Check the clock of this machine.' : RENEW
+  if (problem !== undefined) return [{ level: 'problem', message: `${name} ${problem}`, advice }]
+  if (validToDate.getTime() - nowMs > SOON_MS) return []
+  return [{ level: 'warning', message: `${name} expires on ${renderDay(validToDate)}`, advice }]
 }
 
 function checkUpstreams({ probes }: Examined): Found {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Command } from 'commander'
 import { exitCodeOf } from '../config/problems.ts'
+import { listOpenKeyFiles } from '../live-config/certificates.ts'
 import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
 import { createLog } from '../observe/log.ts'
 import { type App, ConfigError, createApp, StartError } from '../wiring/app.ts'
@@ -44,6 +45,7 @@ export async function serve(
     const addresses = await app.listen()
     for (const notice of app.notices()) log.info(notice)
     for (const warning of app.warnings()) log.warn(warning)
+    for (const warning of listOpenKeyFiles(first.settings.values)) log.warn(warning)
     log.info('listening', { ...addresses })
     if (greet) context.print(await greet({ app, addresses }))
     signals.onHangUp(() => void reload(app, log))

@@ -561,6 +561,24 @@ export const OPTIONS = {
       details: 'A changed file is used for new connections within seconds.',
       fixed: FIXED.file,
     }),
+    'client-ca': option({
+      codec: path,
+      initial: '',
+      reload: 'restart',
+      help: 'PEM file with the authorities of client certificates: the TLS listeners of both doors then accept them.',
+      details:
+        'The common name of a certificate is the name of a user. A changed file is used within seconds, without a restart.',
+      fixed: FIXED.file,
+    }),
+    'client-crl': option({
+      codec: path,
+      initial: '',
+      reload: 'restart',
+      help: 'PEM file with the revocation lists of the authorities in ssl.client-ca.',
+      details:
+        'Every authority needs a list that is not out of date. A changed file is used within seconds, without a restart.',
+      fixed: FIXED.file,
+    }),
     'min-version': option({
       codec: oneOf(['1.2', '1.3']),
       initial: '1.2',

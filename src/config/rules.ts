@@ -147,6 +147,21 @@ export const RULES: readonly Rule[] = [
         : undefined,
   },
   {
+    about: ['ssl.client-ca', 'ssl.client-crl'],
+    check: ({ values: { ssl } }) =>
+      ssl['client-crl'] !== '' && ssl['client-ca'] === '' ? 'ssl.client-crl needs ssl.client-ca' : undefined,
+  },
+  {
+    about: ['ssl.client-ca', 'ssl.enable', 'server.endpoint'],
+    kind: 'warning',
+    check: ({ values: { ssl, server } }) => {
+      const hasTls = ssl.enable || server.endpoint.some(({ kind }) => kind === 'ssl')
+      return ssl['client-ca'] === '' || hasTls
+        ? undefined
+        : 'ssl.client-ca has no effect, because no door serves TLS: set ssl.enable or use ssl:// in server.endpoint'
+    },
+  },
+  {
     about: ['chttpd.port', 'ssl.enable', 'ssl.port', 'server.endpoint'],
     check: ({ values: { chttpd, ssl, server } }) => {
       const hasTls = ssl.enable && ssl.port !== 'none'

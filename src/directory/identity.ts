@@ -27,6 +27,8 @@ export interface Authenticated {
   /** Set if the identity rests only on a token of another issuer. */
   readonly origin?: TokenOrigin | undefined
   readonly bearer?: BearerToken | undefined
+  /** When the client certificate that the identity rests on expires, in seconds since the epoch. */
+  readonly certificateExpiresAt?: number | undefined
   /** The access token that was sent in place of a password. */
   readonly accessToken?: UsedAccessToken | undefined
   /** What the access token behind the credential is valid for; `undefined`: everything. */

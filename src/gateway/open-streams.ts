@@ -113,8 +113,9 @@ const sessionIdOf = ({ session, bearer }: Authenticated): string | undefined => 
  * When the credential expires, in seconds since the epoch. The session of a cookie is renewed by each request, so only
  * the credential it was created with ends it at a fixed time.
  */
-export const expiryOf = ({ identity, origin, bearer, accessToken }: Authenticated): number =>
+export const expiryOf = ({ identity, origin, bearer, accessToken, certificateExpiresAt }: Authenticated): number =>
   Math.min(
+    certificateExpiresAt ?? NEVER,
     identity.expiresAt ?? NEVER,
     origin?.expiresAt ?? NEVER,
     bearer?.expiresAt ?? NEVER,

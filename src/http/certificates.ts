@@ -1,4 +1,7 @@
+import { X509Certificate } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { type Watching, type WatchOptions, watchSecrets } from '../keys/watch.ts'
+import { checkCertificateDates } from './certificate-dates.ts'
 import type { Listener, TlsSettings } from './server.ts'
 import { loadTlsFiles, type NamedFile, type TlsLoad, type TlsProtocol } from './tls-files.ts'
 
@@ -16,6 +19,9 @@ export interface CertificateDeps {
   onReplaced(file: string): void
   /** A changed file cannot be used, so the listeners keep what they have. Must not throw. */
   onProblem(file: string, problem: string): void
+  /** Called again every hour, as long as a certificate in use is out of date. Must not throw. */
+  onExpired(file: string, problem: string): void
+  nowMs(): number
   readonly watch?: WatchOptions
 }
 
@@ -36,6 +42,8 @@ interface Served<S> extends TlsListener<S> {
   tls: TlsSettings
 }
 
+const DATES_CHECK_MS = 3_600_000
+
 interface Loaded<S> {
   readonly served: Served<S>
   readonly source: TlsSource
@@ -49,6 +57,7 @@ export class Certificates<S> {
   /** The last problem of each file, so that it is reported once. */
   readonly #reported = new Map<string, string>()
   #watching: readonly Watching[] = []
+  #datesCheck: NodeJS.Timeout | undefined
 
   constructor(deps: CertificateDeps) {
     this.#deps = deps
@@ -63,8 +72,11 @@ export class Certificates<S> {
     this.stop()
     const renew = () => this.#renew(settings)
     const sources = this.#served.flatMap(({ toSource }) => toSource(settings) ?? [])
-    const files = new Set(sources.flatMap(({ cert, key }) => [cert.path, key.path]))
+    const files = new Set(sources.flatMap(listPaths))
     this.#watching = [...files].map((keyfile) => watchSecrets({ keyfile }, renew, this.#deps.watch))
+    const checkDates = () => this.#checkDates(settings)
+    checkDates()
+    this.#datesCheck = setInterval(checkDates, DATES_CHECK_MS).unref()
   }
 
   /** Loads every certificate without using it. */
@@ -83,6 +95,7 @@ export class Certificates<S> {
   stop(): void {
     for (const watching of this.#watching) watching.stop()
     this.#watching = []
+    clearInterval(this.#datesCheck)
   }
 
   #load(settings: S): readonly Loaded<S>[] {
@@ -90,6 +103,15 @@ export class Certificates<S> {
       const source = served.toSource(settings)
       return source ? [{ served, source, load: loadTlsSource(source) }] : []
     })
+  }
+
+  /** Once for listeners with the same file. */
+  #checkDates(settings: S): void {
+    const files = new Map(this.#served.map(({ tls, toSource }) => [toSource(settings)?.cert.path ?? '', tls.cert]))
+    for (const [path, text] of files) {
+      const problem = checkCertificateDates(new X509Certificate(text), this.#deps.nowMs())
+      if (problem !== undefined) this.#deps.onExpired(path, `the certificate ${problem}`)
+    }
   }
 
   #renew(settings: S): void {
@@ -107,12 +129,12 @@ export class Certificates<S> {
   }
 
   #use({ served, source, load }: Loaded<S>): void {
-    if (load.kind === 'problem' || isSame(load.files, served.tls)) return
+    if (load.kind === 'problem' || isDeepStrictEqual(load.files, served.tls)) return
     served.listener.replaceTls(load.files)
     served.tls = load.files
     this.#deps.onReplaced(source.cert.path)
   }
 }
 
-const isSame = (a: TlsSettings, b: TlsSettings): boolean =>
-  a.cert === b.cert && a.key === b.key && a.minVersion === b.minVersion && a.ciphers === b.ciphers
+const listPaths = ({ cert, key, protocol: { clients } }: TlsSource): readonly string[] =>
+  [cert, key, clients?.ca, clients?.crl].flatMap((file) => file?.path ?? [])

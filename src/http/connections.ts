@@ -10,6 +10,8 @@ export class Connection {
   isBroken = false
   /** The connection ends with the current reply. */
   isEnding = false
+  /** The next reply is the last one. */
+  endsWithNextReply = false
   readonly #socket: Socket
   #current: IncomingRequest | undefined
   /** Pipelined requests that wait for the reply before theirs. */

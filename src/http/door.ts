@@ -46,6 +46,8 @@ export interface Door {
   countConnections(): number
   /** To be called for each new connection. */
   admit(socket: Socket): void
+  /** Ends these connections: idle ones now, the others with their current reply. */
+  endConnections(isChosen: (socket: Socket) => boolean): void
   /** From now on every reply ends its connection, and new requests are rejected. */
   stop(): void
 }
@@ -93,6 +95,14 @@ export function createDoor(options: DoorOptions): Door {
       rememberPeer(socket, trust.get())
       if (open.size > limits.get().maxConnections) surplus.add(socket)
       socket.once('close', () => open.delete(socket))
+    },
+    endConnections(isChosen) {
+      for (const socket of open) {
+        if (!isChosen(socket)) continue
+        const connection = connectionOf(socket)
+        connection.endsWithNextReply = true
+        if (connection.isIdle) socket.destroy()
+      }
     },
     stop() {
       isStopping = true

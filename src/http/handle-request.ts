@@ -136,9 +136,10 @@ const withUnauthorizedHeaders = (reply: Reply, { unauthorizedHeaders }: Incoming
 
 function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): void {
   const { request, response, routed, context, connection, deps } = active
-  const { isBroken } = connection
+  const { isBroken, endsWithNextReply } = connection
   // After a request for an upgrade that Cardea ignores, the client may send anything.
-  const isLast = endsConnection || isBroken || deps.isStopping() || request.headers.upgrade !== undefined
+  const isOver = isBroken || endsWithNextReply || deps.isStopping()
+  const isLast = endsConnection || isOver || request.headers.upgrade !== undefined
   const written = writeReply(request, response, {
     dialect: routed.dialect,
     context,

@@ -6,6 +6,7 @@ import type { Live } from '../base/live.ts'
 import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import type { OriginFields } from '../observe/security-event-table.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
+import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
 import { readCookies } from './cookies.ts'
 import type { Client, Dialect, HeaderPair, Path, RequestContext } from './request-context.ts'
 import { readClient, type TrustRules } from './trust.ts'
@@ -94,6 +95,10 @@ export class IncomingRequest implements RequestContext {
   get client(): Client {
     this.#client ??= readClient(this.#request, this.#options.trust.get())
     return this.#client
+  }
+
+  get certificate(): ClientCertificate | undefined {
+    return findClientCertificate(this.#request.socket)
   }
 
   forgetClient(): void {

@@ -7,6 +7,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-shape.ts'
 import type { Authenticated } from '../directory/identity.ts'
+import type { ClientCertificate } from './client-certificate.ts'
 
 /** The client of a request after the trust decision. Code after that uses this and never reads a forwarded header. */
 export interface Client {
@@ -82,6 +83,8 @@ export interface RequestBody {
 /** The connection to the client. */
 export interface RequestConnection {
   readonly client: Client
+  /** The certificate that the client connected with; `undefined`: none, or this listener accepts none. */
+  readonly certificate: ClientCertificate | undefined
   /** The next use of `client` decides again, by the rules of that time. */
   forgetClient(): void
   /** Aborted when the client disconnects. If a callback is enough, use `onGone`, which is cheaper. */

@@ -7,9 +7,15 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from 'node:http'
-import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
+import {
+  createServer as createHttpsServer,
+  type ServerOptions as HttpsOptions,
+  Server as HttpsServer,
+} from 'node:https'
 import { type AddressInfo, createConnection, type Socket } from 'node:net'
-import type { SecureVersion } from 'node:tls'
+import type { SecureVersion, TLSSocket } from 'node:tls'
+import { isDeepStrictEqual } from 'node:util'
+import { type ClientTrust, hasOutdatedCertificate, rememberClientCertificate } from './client-certificate.ts'
 import type { Door } from './door.ts'
 
 /** Where a door listens. */
@@ -28,6 +34,15 @@ export interface TlsSettings extends TlsFiles {
   readonly minVersion?: SecureVersion
   /** A list in the format of OpenSSL. */
   readonly ciphers?: string
+  /** Clients are asked for a certificate, and those signed by one of these authorities are accepted. */
+  readonly clients?: ClientAuthorities
+}
+
+/** PEM texts with one certificate or revocation list each. */
+export interface ClientAuthorities {
+  readonly certificates: readonly string[]
+  /** Empty: no certificate is revoked. Otherwise every authority needs one. */
+  readonly revocations: readonly string[]
 }
 
 export interface ListenerLimits {
@@ -54,8 +69,9 @@ const OLDEST_VERSION = { minVersion: 'TLSv1.2' } as const
 
 export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLimits): Promise<Listener> {
   const server = createServer(door, endpoint, limits)
-  await bind(server, endpoint)
   let tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
+  const replaceTrust = tls?.clients && followClientCertificates(server, door)
+  await bind(server, endpoint)
   return {
     url: urlOf(server, endpoint),
     get certificateEndsAtMs() {
@@ -63,8 +79,10 @@ export async function listen(door: Door, endpoint: Endpoint, limits: ListenerLim
     },
     replaceTls(next) {
       if (!(server instanceof HttpsServer)) throw new TypeError('the listener has no TLS')
-      server.setSecureContext({ ...OLDEST_VERSION, ...next })
+      const isSameTrust = isDeepStrictEqual(next.clients, tls?.clients)
+      server.setSecureContext(toSecureContext(next))
       tls = next
+      if (!isSameTrust) replaceTrust?.()
     },
     close: (graceMs) => close(server, door, graceMs),
   }
@@ -74,7 +92,7 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   const options = toServerOptions(limits)
   const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
   const server: Server = tls
-    ? createHttpsServer({ ...options, ...OLDEST_VERSION, ...tls, handshakeTimeout: limits.headerTimeoutMs })
+    ? createHttpsServer({ ...options, ...toTlsOptions(tls), handshakeTimeout: limits.headerTimeoutMs })
     : createHttpServer(options)
   // Zero: Node would silently drop the headers above this number. guard.ts counts them instead.
   server.maxHeadersCount = 0
@@ -84,6 +102,46 @@ function createServer(door: Door, endpoint: Endpoint, limits: ListenerLimits): S
   connectDoor(server, door)
   return server
 }
+
+/** The handshake accepts every client: a handler decides about the certificate, and other credentials stay possible. */
+const toTlsOptions = (tls: TlsSettings): HttpsOptions => ({
+  ...toSecureContext(tls),
+  ...(tls.clients && { requestCert: true, rejectUnauthorized: false }),
+})
+
+const toSecureContext = ({ clients, ...tls }: TlsSettings): HttpsOptions => ({
+  ...OLDEST_VERSION,
+  ...tls,
+  ...(clients && { ca: [...clients.certificates] }),
+  ...(clients && clients.revocations.length > 0 && { crl: [...clients.revocations] }),
+})
+
+/**
+ * Keeps the certificates of new connections. Returns a function to be called when the authorities were replaced: it
+ * ends the connections that were verified with the old ones, and those whose handshake is not complete.
+ */
+function followClientCertificates(server: Server, door: Door): () => void {
+  let trust: ClientTrust = { isCurrent: true }
+  const handshakes = new Map<string, Socket>()
+  server.on('connection', (socket) => {
+    const peer = peerOf(socket)
+    handshakes.set(peer, socket)
+    socket.once('close', () => handshakes.delete(peer))
+  })
+  server.prependListener('secureConnection', (socket: TLSSocket) => {
+    handshakes.delete(peerOf(socket))
+    rememberClientCertificate(socket, trust)
+  })
+  return () => {
+    trust.isCurrent = false
+    trust = { isCurrent: true }
+    for (const socket of handshakes.values()) socket.destroy()
+    door.endConnections(hasOutdatedCertificate)
+  }
+}
+
+/** Unique among the open connections of a listener. */
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 const toServerOptions = (limits: ListenerLimits): ServerOptions => ({
   maxHeaderSize: Math.max(PARSER_HEADER_BYTES, limits.maxHeaderBytes * 2),

@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureVersion } from 'node:tls'
 import { readBounded } from '../base/files.ts'
-import type { TlsFiles, TlsSettings } from './server.ts'
+import type { ClientAuthorities, TlsFiles, TlsSettings } from './server.ts'
 
 /** A file and the option that names it. */
 export interface NamedFile {
@@ -10,11 +10,18 @@ export interface NamedFile {
   readonly path: string
 }
 
-/** What the listener offers besides its certificate. */
+/** What the listener offers besides its certificate, and whose certificates it accepts. */
 export interface TlsProtocol {
   readonly minVersion?: SecureVersion
   /** In the format of OpenSSL, and the option that sets it. By default Node chooses. */
   readonly cipherList?: { readonly option: string; readonly text: string }
+  readonly clients?: ClientFiles | undefined
+}
+
+/** The files that decide which client certificates are accepted. */
+export interface ClientFiles {
+  readonly ca: NamedFile
+  readonly crl?: NamedFile | undefined
 }
 
 export type TlsLoad =
@@ -30,7 +37,8 @@ export function loadTlsFiles(cert: NamedFile, key: NamedFile, protocol: TlsProto
     if (!certificate.checkPrivateKey(privateKey))
       throw new TlsProblem(key, `the private key does not belong to the certificate in ${cert.path}`)
     tryContext(files, cert)
-    return { kind: 'files', files: { ...files, ...toOffer(protocol) } }
+    const clients = protocol.clients && loadAuthorities(protocol.clients)
+    return { kind: 'files', files: { ...files, ...toOffer(protocol), ...(clients && { clients }) } }
   } catch (error) {
     if (error instanceof TlsProblem) return { kind: 'problem', message: error.message }
     throw error
@@ -44,7 +52,7 @@ class TlsProblem extends Error {
 }
 
 /** Throws if no cipher remains. */
-function toOffer({ minVersion, cipherList }: TlsProtocol): Omit<TlsSettings, keyof TlsFiles> {
+function toOffer({ minVersion, cipherList }: TlsProtocol): Omit<TlsSettings, keyof TlsFiles | 'clients'> {
   const version = minVersion && { minVersion }
   if (!cipherList) return { ...version }
   const { option, text: ciphers } = cipherList
@@ -55,6 +63,28 @@ function toOffer({ minVersion, cipherList }: TlsProtocol): Omit<TlsSettings, key
   }
   return { ...version, ciphers }
 }
+
+function loadAuthorities({ ca, crl }: ClientFiles): ClientAuthorities {
+  const certificates = splitPem(readText(ca), 'CERTIFICATE')
+  if (certificates.length === 0) throw new TlsProblem(ca, 'the file contains no certificate in PEM')
+  for (const text of certificates)
+    if (!readCertificate(text, ca).ca) throw new TlsProblem(ca, 'a certificate in it is not that of an authority')
+  return { certificates, revocations: crl ? loadRevocations(crl) : [] }
+}
+
+function loadRevocations(file: NamedFile): readonly string[] {
+  const revocations = splitPem(readText(file), 'X509 CRL')
+  if (revocations.length === 0) throw new TlsProblem(file, 'the file contains no revocation list in PEM')
+  try {
+    createSecureContext({ crl: revocations })
+  } catch {
+    throw new TlsProblem(file, 'a revocation list is damaged')
+  }
+  return revocations
+}
+
+const splitPem = (text: string, label: string): string[] =>
+  text.match(new RegExp(`-----BEGIN ${label}-----[^-]*-----END ${label}-----`, 'g')) ?? []
 
 /** Enough for a chain of certificates and a key. */
 const MAX_BYTES = 1_048_576

@@ -18,10 +18,16 @@ export function toDocumentEndpoints(config: Config): readonly Endpoint[] {
 export function toDocumentTls({ ssl }: Config): TlsSource | undefined {
   if (!ssl.enable) return undefined
   const cert = { option: 'ssl.cert_file', path: ssl.cert_file }
-  return { cert, key: { option: 'ssl.key_file', path: ssl.key_file }, protocol: toTlsProtocol(ssl) }
+  return { cert, key: { option: 'ssl.key_file', path: ssl.key_file }, protocol: toDoorProtocol(ssl) }
 }
 
-/** The certificate of ssl:// endpoints; `undefined`: none is set. */
+/** The certificate of the multi-model door; `undefined`: none is set. */
+export function toMultiModelTls(config: Config): TlsSource | undefined {
+  const source = toEndpointTls(config)
+  return source && { ...source, protocol: toDoorProtocol(config.ssl) }
+}
+
+/** The certificate of other ssl:// endpoints; `undefined`: none is set. */
 export function toEndpointTls({ ssl }: Config): TlsSource | undefined {
   if (ssl.keyfile === '') return undefined
   const file = { option: 'ssl.keyfile', path: ssl.keyfile }
@@ -33,18 +39,42 @@ const toTlsProtocol = (ssl: Config['ssl']): TlsProtocol => ({
   ...(ssl['cipher-list'] !== '' && { cipherList: { option: 'ssl.cipher-list', text: ssl['cipher-list'] } }),
 })
 
+/** The doors ask clients for a certificate where `ssl.client-ca` is set. The other listeners never do. */
+function toDoorProtocol(ssl: Config['ssl']): TlsProtocol {
+  const { 'client-ca': ca, 'client-crl': crl } = ssl
+  if (ca === '') return toTlsProtocol(ssl)
+  return {
+    ...toTlsProtocol(ssl),
+    clients: {
+      ca: { option: 'ssl.client-ca', path: ca },
+      crl: crl === '' ? undefined : { option: 'ssl.client-crl', path: crl },
+    },
+  }
+}
+
 export const toMultiModelEndpoints = (config: Config): readonly Endpoint[] =>
-  toEndpoints(config.server.endpoint, config)
+  toEndpoints(config.server.endpoint, toMultiModelTls(config))
 
-export const toMetricsEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.metrics.endpoint, config)
+export const toMetricsEndpoints = (config: Config): readonly Endpoint[] =>
+  toEndpoints(config.metrics.endpoint, toEndpointTls(config))
 
-export const toAdminEndpoints = (config: Config): readonly Endpoint[] => toEndpoints(config.admin.endpoint, config)
+export const toAdminEndpoints = (config: Config): readonly Endpoint[] =>
+  toEndpoints(config.admin.endpoint, toEndpointTls(config))
 
-function toEndpoints(given: Config['server']['endpoint'], config: Config): readonly Endpoint[] {
+/** The certificates that listeners use, each once. */
+export function listTlsSources(config: Config): readonly TlsSource[] {
+  const { server, admin, metrics } = config
+  const hasEndpoint = [...server.endpoint, ...admin.endpoint, ...metrics.endpoint].some(({ kind }) => kind === 'ssl')
+  return [toDocumentTls(config), hasEndpoint ? toEndpointTls(config) : undefined].filter(
+    (source) => source !== undefined,
+  )
+}
+
+function toEndpoints(given: Config['server']['endpoint'], source: TlsSource | undefined): readonly Endpoint[] {
   return given.map((endpoint): Endpoint => {
     if (endpoint.kind === 'unix') return endpoint
     const { host, port } = endpoint
-    return { kind: 'tcp', host, port, ...(endpoint.kind === 'ssl' && { tls: loadTls(toEndpointTls(config)) }) }
+    return { kind: 'tcp', host, port, ...(endpoint.kind === 'ssl' && { tls: loadTls(source) }) }
   })
 }
 

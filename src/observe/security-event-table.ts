@@ -253,6 +253,13 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     fields: SOURCE,
   },
+  'certificate.expired': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'the certificate of a listener is out of date, and clients reject it: renew it',
+    scope: 'server',
+    fields: { ...SOURCE, ...REASON },
+  },
   // the server and what it depends on
   'server.started': {
     level: 'info',

@@ -25,6 +25,7 @@ import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Route, Step } from '../http/request-context.ts'
 import { type Listener, listen } from '../http/server.ts'
+import { listOutdatedCertificates } from '../live-config/certificates.ts'
 import { findSocketPath, isSocketPathSafe } from '../live-config/control-socket.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { toPasswordRules } from '../live-config/password-options.ts'
@@ -183,7 +184,7 @@ function describeHealth({ liveConfig, directory, gateway, listening }: Operation
     startedAt: Math.floor(SYSTEM_CLOCK.nowMs() / 1000 - process.uptime()),
     listening: listening.get(),
     needRestart: compareSettings(settings, configured).needRestart,
-    warnings,
+    warnings: [...warnings, ...listOutdatedCertificates(settings.values, SYSTEM_CLOCK.nowMs())],
     upstreams: gateway.readiness.list(),
   }
 }

@@ -26,6 +26,7 @@ import {
   toEndpointTls,
   toMetricsEndpoints,
   toMultiModelEndpoints,
+  toMultiModelTls,
 } from '../live-config/endpoints.ts'
 import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
 import type { ReloadReport } from '../live-config/reload.ts'
@@ -119,7 +120,8 @@ class RunningApp implements App {
     this.#options = options
     const doorParts = createDoorParts(parts)
     this.#doors = createDoors(doorParts)
-    this.#certificates = followCertificates(parts.liveConfig)
+    // streams may rest on a client certificate whose authority was replaced
+    this.#certificates = followCertificates(parts.liveConfig, () => parts.gateway.streams.revalidateAll())
     addListenerMetrics(parts.metrics, { doors: this.#doors, listeners: this.#listeners })
     this.signIn = createProgramSignIn({
       ...doorParts,
@@ -238,7 +240,8 @@ class RunningApp implements App {
   }
 
   #toTlsSource(door: Door): TlsListener<Config>['toSource'] {
-    return door === this.#doors.document ? toDocumentTls : toEndpointTls
+    if (door === this.#doors.document) return toDocumentTls
+    return door === this.#doors['multi-model'] ? toMultiModelTls : toEndpointTls
   }
 
   /** The name comes from another program, which may be written without types. */

@@ -2,6 +2,7 @@
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createIssuedTokenCheck } from '../auth/bearer.ts'
+import { createCertificateHandler } from '../auth/certificate.ts'
 import type { CredentialHandler } from '../auth/handler.ts'
 import { createJwtHandler } from '../auth/jwt.ts'
 import { createProxyHandler, isProxyToken } from '../auth/proxy.ts'
@@ -37,8 +38,9 @@ import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
-import { type DoorParts, toBearerDeps } from './door-parts.ts'
+import { type DoorParts, toBearerDeps, withoutCertificate } from './door-parts.ts'
 import {
+  listHandlers,
   toClaimRules,
   toDocumentDoorLimits,
   toDocumentSettings,
@@ -81,7 +83,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
       }),
       ...mountForwardAuth({
         ...parts.forwardAuth,
-        authenticate: async (context) => withoutScoped(await authenticateRequest(context)),
+        authenticate: async (context) => withoutCertificate(withoutScoped(await authenticateRequest(context))),
         requireEntry,
         // a session that is used only through the forward-auth endpoint is renewed too
         furtherHeaders: (context, reply) =>
@@ -145,7 +147,7 @@ function createCredentials(parts: DoorParts) {
   const { events } = liveConfig
   const byName = new Map(createHandlers(parts).map((handler) => [handler.name, handler]))
   const handlers = deriveLive(liveConfig, ({ settings }) =>
-    settings.values.chttpd.authentication_handlers.flatMap((name) => byName.get(name) ?? []),
+    listHandlers(settings.values).flatMap((name) => byName.get(name) ?? []),
   )
   const withoutCookie = deriveLive(handlers, (all) => all.filter(({ name }) => name !== COOKIE_HANDLER))
   const observer = createSignInObserver(events, recorder)
@@ -196,5 +198,6 @@ function createHandlers(parts: DoorParts): readonly CredentialHandler[] {
     }),
     createCookieHandler(cookies),
     createBasicHandler(DOCUMENT_BASIC, check),
+    createCertificateHandler({ directory, clock: SYSTEM_CLOCK }),
   ]
 }

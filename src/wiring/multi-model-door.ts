@@ -1,6 +1,7 @@
 // Builds the multi-model door: its dialect, its credential handlers, its upstream and the services behind it.
 import { createBasicHandler } from '../auth/basic.ts'
 import { createBearerHandler } from '../auth/bearer.ts'
+import { createCertificateHandler } from '../auth/certificate.ts'
 import { createIsOwnCredential } from '../auth/own-credentials.ts'
 import type { SessionRecorder } from '../auth/record-sessions.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
@@ -39,7 +40,7 @@ import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
-import { createRecorder, type DoorParts, toBearerDeps } from './door-parts.ts'
+import { createRecorder, type DoorParts, toBearerDeps, withoutCertificate } from './door-parts.ts'
 import type { Identify } from './opened-parts.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
 import { createConfirm, createMultiModelUpstream, createServiceUpstream, type Revalidation } from './upstream.ts'
@@ -144,11 +145,14 @@ const createSignIns = (parts: DoorParts, config: Live<Config>, settings: Live<Mu
   })
 
 function createCredentials(parts: DoorParts, signIns: SignInService, settings: Live<MultiModelSettings>) {
-  const { liveConfig } = parts
+  const { liveConfig, directory } = parts
+  // a change of the option takes effect after a restart
+  const hasCertificates = liveConfig.get().settings.values.ssl['client-ca'] !== ''
   const knowsUsers = () => settings.get().role === 'single'
   return createAuthenticate({
     bearer: createBearerHandler(toBearerDeps(parts)),
     basic: createBasicHandler(MULTI_MODEL_BASIC, signIns.check),
+    certificate: hasCertificates ? createCertificateHandler({ directory, clock: SYSTEM_CLOCK }) : undefined,
     knowsUsers,
     observer: createSignInObserver(liveConfig.events, toRecorder(parts, settings)),
   })
@@ -178,7 +182,11 @@ function createMounts(parts: DoorParts, door: MultiModelAuthenticate, requireEnt
   const again = { authenticateAgain: toOwn(door.authenticateAgain), isConfigured: () => true }
   const mounts = [
     mountAdminApi(parts, { authenticate, ...again, requireEntry }),
-    ...mountForwardAuth({ ...parts.forwardAuth, authenticate, requireEntry }),
+    ...mountForwardAuth({
+      ...parts.forwardAuth,
+      authenticate: async (context) => withoutCertificate(await authenticate(context)),
+      requireEntry,
+    }),
   ]
   return mounts.map(({ segment, dialect }) => ({
     segment,

@@ -1,5 +1,6 @@
 // Maps the options of a config snapshot to the settings each folder declares.
 import { BlockList } from 'node:net'
+import { CERTIFICATE_HANDLER } from '../auth/certificate.ts'
 import type { JwtDeps } from '../auth/jwt.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
 import type { ProxyHeaderNames } from '../auth/proxy.ts'
@@ -88,6 +89,10 @@ const findGiven = (settings: Settings, section: string, key: string): string | u
   return found === undefined || found.source.kind === 'default' ? undefined : found.text
 }
 
+/** The credential handlers of the document door, in order. */
+export const listHandlers = ({ chttpd, ssl }: Config): readonly string[] =>
+  ssl['client-ca'] === '' ? chttpd.authentication_handlers : [...chttpd.authentication_handlers, CERTIFICATE_HANDLER]
+
 export const toDocumentSettings = (settings: Settings): DocumentSettings => {
   const { values: config } = settings
   return {
@@ -102,7 +107,7 @@ export const toDocumentSettings = (settings: Settings): DocumentSettings => {
     showsVersions: config.chttpd.server_header_versions,
     maintenanceMode: config.couchdb.maintenance_mode,
     uuid: config.couchdb.uuid,
-    handlers: config.chttpd.authentication_handlers,
+    handlers: listHandlers(config),
     authenticationDb: findGiven(settings, 'chttpd_auth', 'authentication_db'),
     authenticationRedirect: config.chttpd_auth.authentication_redirect,
     cookie: toSessionSettings(config),

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { configCommand } from '../../src/cli/config.ts'
 import { ExitError } from '../../src/cli/context.ts'
 import { splitFlags } from '../../src/config/flags.ts'
+import { createAuthority } from '../support/certificates.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'cardea-cli-'))
 after(() => rmSync(cwd, { recursive: true, force: true }))
@@ -101,6 +102,29 @@ test('check reports that there is no administrator, as a start does', async () =
 })
 
 const TLS = fileURLToPath(new URL('../fixtures/tls', import.meta.url))
+
+test('check warns of an expired certificate, and of a private key that others can read', async () => {
+  const { cert, key } = createAuthority(cwd, 'old').issue({
+    subject: '/CN=localhost',
+    from: '20200101000000Z',
+    to: '20200201000000Z',
+  })
+  const [certFile, keyFile] = [join(cwd, 'old.pem'), join(cwd, 'old.key')]
+  writeFileSync(certFile, cert)
+  writeFileSync(keyFile, key)
+  chmodSync(keyFile, 0o644)
+  const tls = ['--ssl.enable', '--ssl.cert_file', certFile, '--ssl.key_file', keyFile]
+  const { code, out } = await run('check', ...tls)
+  assert.equal(code, 0)
+  assert.match(
+    out,
+    /^warning: ssl\.cert_file: the certificate in \S+old\.pem expired on 2020-02-01, and clients reject it$/m,
+  )
+  assert.match(out, /^warning: ssl\.key_file: others can read or write the private key: chmod 600 \S+old\.key$/m)
+  chmodSync(keyFile, 0o640)
+  assert.doesNotMatch((await run('check', ...tls)).out, /private key/)
+})
+
 mkdirSync(join(cwd, 'empty'))
 mkdirSync(join(cwd, 'dangling'))
 symlinkSync('gone', join(cwd, 'dangling', '1.key'))

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createTestCardea } from '../../src/index.ts'
+import { createTestCardea, TEST_ADMINISTRATOR } from '../../src/index.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { sendRaw } from '../support/raw.ts'
+import { makeFolder } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url))
 const ca = readFileSync(fixture('cert.pem'))
@@ -62,4 +66,37 @@ test('an invalid certificate file is reported with a message, not a stack trace'
   })
   t.after(() => cardea.close())
   await assert.rejects(cardea.listen(), { name: 'StartError', message: /ssl\.keyfile/ })
+})
+
+test('an expired certificate is served, with an error in the log, a warning in the health and its date in the metrics', async (t) => {
+  const folder = makeFolder(t)
+  const dates = { from: '20200101000000Z', to: '20200201000000Z' } as const
+  const { cert, key } = createAuthority(folder, 'old').issue({
+    subject: '/CN=localhost',
+    usage: 'serverAuth',
+    ...dates,
+  })
+  const keyfile = join(folder, 'both.pem')
+  writeFileSync(keyfile, `${cert}${key}`, { mode: 0o600 })
+  const ssl = { enable: true, port: 0, cert_file: keyfile, key_file: keyfile, keyfile }
+  const { document, log, cardea } = await startServer(t, { ssl }, { server: { endpoint: 'ssl://127.0.0.1:0' } })
+  const errors = () => log.filter(({ level, fields }) => level === 'error' && fields['event'] === 'certificate.expired')
+  assert.deepEqual(
+    errors().map(({ fields: { source, reason } }) => ({ source, reason })),
+    [{ source: keyfile, reason: 'the certificate expired on 2020-02-01' }],
+  )
+  const { name, password } = TEST_ADMINISTRATOR
+  const headers = { authorization: `Basic ${btoa(`${name}:${password}`)}` }
+  const read = async (path: string) => (await fetch(`${document}${path}`, { headers })).text()
+  const outdated = (option: string) =>
+    `${option}: the certificate in ${keyfile} expired on 2020-02-01, and clients reject it`
+  const { warnings } = JSON.parse(await read('/_cardea/api/health'))
+  assert.deepEqual(warnings, [outdated('ssl.cert_file'), outdated('ssl.keyfile')])
+  const expiry = /^cardea_certificate_expiry_timestamp_seconds\{.*\} (\d+)$/gm
+  const seconds = async () => [...(await read('/_cardea/metrics')).matchAll(expiry)].map(([, found]) => Number(found))
+  assert.deepEqual(await seconds(), [Date.UTC(2020, 1, 1) / 1000, Date.UTC(2020, 1, 1) / 1000])
+  writeFileSync(keyfile, readFileSync(fixture('both.pem')))
+  await cardea.reload()
+  assert.deepEqual(await seconds(), [Date.UTC(2126, 9, 22, 2, 52, 18) / 1000, Date.UTC(2126, 9, 22, 2, 52, 18) / 1000])
+  assert.equal(errors().length, 1)
 })

@@ -52,6 +52,7 @@ export const ADMIN_API_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   authentication_required: row(401),
   login_required: row(401),
   credential_refused: row(401),
+  certificate_refused: row(401),
   credential_malformed: row(401),
   claim_missing: row(401),
   token_refused: row(401),

@@ -1,3 +1,5 @@
+import { CERTIFICATE_HANDLER } from '../../auth/certificate.ts'
+import { PROXY_HANDLER } from '../../auth/proxy.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -62,7 +64,8 @@ const BASIC = /^basic\b/i
 
 /**
  * An `Authorization` header is used instead of the cookie. A browser adds a remembered Basic password to the requests of
- * every script of the origin, and a proxy adds its headers: both count for programs only.
+ * every script of the origin, the certificate of its connection too, and a proxy adds its headers: all three count for
+ * programs only.
  */
 async function authenticate(
   context: RequestContext,
@@ -74,9 +77,13 @@ async function authenticate(
     throw new Refusal('forbidden', { about: 'Basic is for programs: a browser signs in at /_cardea/.' })
   const found = authorization === undefined ? await sessions?.find(context) : undefined
   const isProgram = !isBrowser || authorization !== undefined
-  context.authenticated = found ?? (isProgram ? await byProgram(context) : ANONYMOUS)
+  const authenticated = found ?? (isProgram ? await byProgram(context) : ANONYMOUS)
+  context.authenticated = isBrowser && AMBIENT_HANDLERS.has(authenticated.by) ? ANONYMOUS : authenticated
   return undefined
 }
+
+/** An `Authorization` header of an unknown kind does not make a browser a program. */
+const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set([PROXY_HANDLER, CERTIFICATE_HANDLER])
 
 /** No cookie counts: a script of a page on this origin could use it. */
 async function authenticateProgram(

@@ -1,4 +1,7 @@
+import { CERTIFICATE_HANDLER } from '../../auth/certificate.ts'
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
+import { PROXY_HANDLER } from '../../auth/proxy.ts'
+import { COOKIE_HANDLER } from '../../auth/session/cookie-handler.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -70,14 +73,20 @@ function checkEncoding(context: RequestContext): undefined {
 }
 
 /** Handlers whose credential a browser adds by itself. A page cannot set a Bearer token without a preflight. */
-const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set(['cookie', DOCUMENT_BASIC.name, 'proxy'])
+const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set([
+  COOKIE_HANDLER,
+  DOCUMENT_BASIC.name,
+  PROXY_HANDLER,
+  CERTIFICATE_HANDLER,
+])
 
 /** A page of another origin must not use the credential of a browser, nor sign the browser in as another user. */
 function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
   const [first, ...rest] = context.path.segments
   const isSignIn = first === '_session' && rest.length === 0
-  if (!isSignIn && !AMBIENT_HANDLERS.has((context.authenticated ?? ANONYMOUS).by)) return
-  const trusted = { origins: cors.isEnabled ? cors.origins : [] }
+  const { by } = context.authenticated ?? ANONYMOUS
+  if (!isSignIn && !AMBIENT_HANDLERS.has(by)) return
+  const trusted = { origins: cors.isEnabled ? cors.origins : [], hasCertificate: by === CERTIFICATE_HANDLER }
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
 }
 

@@ -25,6 +25,8 @@ export const MULTI_MODEL_BASIC = {
 export interface AuthenticateDeps {
   readonly bearer: CredentialHandler
   readonly basic: CredentialHandler
+  /** Left out where clients are not asked for a certificate. */
+  readonly certificate?: CredentialHandler | undefined
   /** Whether this server role keeps users; the others accept only tokens. */
   knowsUsers(): boolean
   readonly observer: SignInObserver
@@ -36,11 +38,13 @@ export interface MultiModelAuthenticate {
   authenticateAgain(context: RequestContext): Promise<Authenticated>
 }
 
-export function createAuthenticate({ bearer, basic, knowsUsers, observer }: AuthenticateDeps): MultiModelAuthenticate {
+export function createAuthenticate(deps: AuthenticateDeps): MultiModelAuthenticate {
+  const { bearer, basic, certificate, knowsUsers, observer } = deps
+  const all = certificate ? [bearer, basic, certificate] : [bearer, basic]
   const selectHandlers = (context: RequestContext): readonly CredentialHandler[] => {
     const checked = selectCredentials(context)
     if (checked === 'none') return []
-    return checked === 'all' && knowsUsers() ? [bearer, basic] : [bearer]
+    return checked === 'all' && knowsUsers() ? all : [bearer]
   }
   return {
     authenticate: (context) => authenticateOrAnonymous(context, selectHandlers(context), observer),

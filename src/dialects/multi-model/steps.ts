@@ -1,3 +1,4 @@
+import { CERTIFICATE_HANDLER } from '../../auth/certificate.ts'
 import { requireNoPasswordChange } from '../../auth/password-change.ts'
 import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { isPercentEncodingValid } from '../../base/encoding.ts'
@@ -65,14 +66,16 @@ export function checkPath(context: RequestContext): undefined {
 }
 
 /**
- * A browser adds a remembered Basic password to the requests of any page, but never a Bearer token. Sign-in is accepted
+ * A browser adds a remembered Basic password or its certificate to the requests of any page, but never a Bearer token. Sign-in is accepted
  * from every origin: its credential is in the body, and it ignores Basic.
  */
 function refuseCrossOrigin(context: RequestContext, { trustedOrigins }: OriginSettings): undefined {
-  if ((context.authenticated ?? ANONYMOUS).by !== MULTI_MODEL_BASIC.name) return
-  if (trustsEveryOrigin(trustedOrigins)) return
+  const { by } = context.authenticated ?? ANONYMOUS
+  const hasCertificate = by === CERTIFICATE_HANDLER
+  if (!hasCertificate && by !== MULTI_MODEL_BASIC.name) return
+  if (!hasCertificate && trustsEveryOrigin(trustedOrigins)) return
   const origins = trustedOrigins.map(withoutSlash)
-  if (isUntrustedSimpleChange(context, { origins })) throw new Refusal('cross_origin')
+  if (isUntrustedSimpleChange(context, { origins, hasCertificate })) throw new Refusal('cross_origin')
 }
 
 const OWN_USER_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH'])

@@ -1,0 +1,61 @@
+// Client certificates: the common name of the subject is the name of the user.
+import type { Clock } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Directory } from '../directory/directory.ts'
+import { ABSENT, type CredentialHandler, type CredentialSource, isName, type Verdict } from './handler.ts'
+
+export const CERTIFICATE_HANDLER = 'certificate'
+
+export interface CertificateDeps {
+  readonly directory: Pick<Directory, 'findAccount'>
+  readonly clock: Clock
+}
+
+/**
+ * Asked last: a credential in the request itself decides before that of the connection. TLS verified the certificate
+ * when the client connected, but it may have expired since, and a resumed TLS session is not verified again.
+ */
+export function createCertificateHandler(deps: CertificateDeps): CredentialHandler {
+  return {
+    name: CERTIFICATE_HANDLER,
+    read(source) {
+      const { certificate } = source
+      if (certificate === undefined || isForwarded(source)) return ABSENT
+      const { problem, validFromMs, validToMs, commonNames } = certificate
+      if (problem !== undefined) return refuse(problem)
+      const nowMs = deps.clock.nowMs()
+      if (nowMs < validFromMs) return refuse('it is not valid yet')
+      if (nowMs >= validToMs) return refuse('it has expired')
+      const [name = '', ...others] = commonNames
+      if (others.length > 0 || !isName(name)) return refuse('its subject has not one common name that is a user name')
+      return checkUser(name, validToMs, deps)
+    },
+  }
+}
+
+/** `[admins]` names people with passwords, and a second factor is asked for with the password: neither is given up. */
+async function checkUser(name: string, validToMs: number, { directory }: CertificateDeps): Promise<Verdict> {
+  const account = await directory.findAccount(name)
+  if (!account) return refuse('there is no active user of its common name')
+  if (account.isAdmin) return refuse('its common name is that of an administrator')
+  if (account.totp !== undefined) return refuse('the user has a second factor')
+  return { kind: 'accepted', identity: account, certificateExpiresAt: Math.floor(validToMs / 1000) }
+}
+
+const refuse = (reason: string): Verdict => ({
+  kind: 'refused',
+  error: new Refusal('certificate_refused', { detail: `client certificate: ${reason}` }),
+})
+
+const FORWARDED_HEADERS: readonly string[] = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+]
+
+/** Whether the peer is a proxy. Then the certificate is that of the proxy, and the client's TLS ended there. */
+const isForwarded = (source: CredentialSource): boolean =>
+  source.client.address !== source.client.directAddress ||
+  FORWARDED_HEADERS.some((name) => source.header(name) !== undefined)
