@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { isClientError, Refusal } from '../base/errors.ts'
+import { createLruCache } from '../base/lru-cache.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { checkName } from '../directory/user.ts'
 import { UNKNOWN_NAME } from '../observe/security-event-table.ts'
@@ -54,7 +54,7 @@ const MAX_REMEMBERED = 10_000
 
 export function createSignInObserver(events: SecurityEvents, sessions?: SessionRecorder): SignInObserver {
   // the default resolution, 1 ms, starts a timer with nearly every request
-  const known = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: FIRST_USE_MS, ttlResolution: 1000 })
+  const known = createLruCache<true>(MAX_REMEMBERED, { ttl: FIRST_USE_MS, ttlResolution: 1000 })
   return {
     onAccepted(authenticated, source) {
       sessions?.onUsed(authenticated, source)

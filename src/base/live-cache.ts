@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createLruCache } from './lru-cache.ts'
 
 /** A map that removes the least recently used entry when it is full. */
 export interface LiveCache<V extends object> {
@@ -9,22 +10,24 @@ export interface LiveCache<V extends object> {
   isEmpty(): boolean
 }
 
-// lru-cache allocates its arrays at once, so a wrong number in an option must not take all memory.
+/** A wrong number in an option must not let the cache take all memory. */
 const MAX_ENTRIES = 1_000_000
 
 /** Calls `size` on each use. When it changes, the most recently used entries are kept. With 0 the cache holds nothing. */
 export function createLiveCache<V extends object>(size: () => number): LiveCache<V> {
   let cache: LRUCache<string, V> | undefined
+  let cacheSize = 0
 
   const resize = (max: number) => {
     const before = cache
-    cache = max === 0 ? undefined : new LRUCache<string, V>({ max })
+    cache = max === 0 ? undefined : createLruCache<V>(max)
+    cacheSize = max
     if (before) cache?.load(before.dump())
   }
 
   const current = () => {
     const max = toSize(size())
-    if (max !== (cache?.max ?? 0)) resize(max)
+    if (max !== cacheSize) resize(max)
     return cache
   }
 

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import { createLruCache } from '../base/lru-cache.ts'
 
 /** Notes on their way to the store, one per key and minute. Requests never wait for them. */
 export interface NoteQueue<T> {
@@ -35,7 +35,7 @@ class BatchedNotes<T extends object> implements NoteQueue<T> {
   readonly #deps: NoteQueueDeps<T>
   readonly #pending = new Map<string, T>()
   /** The minute in which each key was noted last. */
-  readonly #notedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED })
+  readonly #notedAt = createLruCache<number>(MAX_REMEMBERED)
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
   #purgedAt: number

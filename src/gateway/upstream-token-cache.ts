@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import { createLruCache } from '../base/lru-cache.ts'
 
 /** How long a token for an upstream server is valid. */
 export const TOKEN_SECONDS = 300
@@ -23,7 +23,7 @@ interface CachedToken<T> {
 
 /** Signed tokens, or headers that contain one, by subject. Each is created once and reused until it nearly expires. */
 export function createUpstreamTokenCache<T>(clock: Clock) {
-  const cache = new LRUCache<string, CachedToken<T>>({ max: MAX_TOKENS })
+  const cache = createLruCache<CachedToken<T>>(MAX_TOKENS)
   return {
     find({ subject, keyVersion, endsAt }: TokenRequest, create: (now: number, expiresAt: number) => T): T {
       const now = nowSeconds(clock)

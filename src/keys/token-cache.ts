@@ -33,10 +33,11 @@ export interface TokenCacheLimits {
 const LIMITS: TokenCacheLimits = { entries: 16_384, characters: 33_554_432 }
 
 export function createTokenCache<V>(limits: TokenCacheLimits = LIMITS): TokenCache<V> {
+  // counted instead of given as `max`, for which the library allocates all entries at once
+  const fewestCharacters = Math.ceil(limits.characters / limits.entries)
   const entries = new LRUCache<string, Entry<V>>({
-    max: limits.entries,
     maxSize: limits.characters,
-    sizeCalculation: ({ characters }) => characters,
+    sizeCalculation: ({ characters }) => Math.max(characters, fewestCharacters),
   })
   const counts = new CacheCounts()
   return {

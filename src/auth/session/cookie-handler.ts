@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { Refusal } from '../../base/errors.ts'
+import { createLruCache } from '../../base/lru-cache.ts'
 import {
   ABSENT,
   type AcceptedCredential,
@@ -31,7 +31,7 @@ const MAX_REMEMBERED = 16_384
  * not been measured alone; npm run bench -- gateway-cpu --against=DIR can.
  */
 export function createCookieHandler(sessions: CookieSessions): CredentialHandler {
-  const accepted = new LRUCache<string, ReadCookie>({ max: MAX_REMEMBERED })
+  const accepted = createLruCache<ReadCookie>(MAX_REMEMBERED)
   const check = async (cookie: ReadCookie): Promise<Verdict> => {
     const credential = await find(cookie, sessions)
     if (!credential) return (await isForged(cookie, sessions)) ? FORGED : ABSENT

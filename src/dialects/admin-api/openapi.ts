@@ -8,8 +8,13 @@ import { named } from './schemas/schema.ts'
 
 /** For administrators, as the operations it describes. */
 export function openApiRoute(product: { readonly version: string }): Route {
-  const document = describeApi(DESCRIBED, product.version)
-  return { path: `${API_PREFIX}/openapi.json`, methods: { GET: () => toJsonReply(200, document) } }
+  // made when it is first asked for: it takes 5 ms, and each door has one
+  let document: OpenApiDocument | undefined
+  const read = () => {
+    document ??= describeApi(DESCRIBED, product.version)
+    return toJsonReply(200, document)
+  }
+  return { path: `${API_PREFIX}/openapi.json`, methods: { GET: read } }
 }
 
 export interface OpenApiDocument {

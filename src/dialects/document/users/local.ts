@@ -2,8 +2,9 @@
  * Local documents hold the checkpoints of replicators. The most recently used ones are kept in memory: a replicator
  * that finds no checkpoint starts from the beginning, which costs only time.
  */
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import { Refusal } from '../../../base/errors.ts'
+import { createLruCache } from '../../../base/lru-cache.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireExactBody, toJsonReply, toTextReply } from '../body.ts'
 import { type Member, renderMembers } from './document.ts'
@@ -20,7 +21,7 @@ export type LocalDocuments = LRUCache<string, LocalDocument>
 const MAX_DOCUMENTS = 500
 const MAX_BYTES = 65_536
 
-export const createLocalDocuments = (): LocalDocuments => new LRUCache({ max: MAX_DOCUMENTS })
+export const createLocalDocuments = (): LocalDocuments => createLruCache(MAX_DOCUMENTS)
 
 export function getLocal(context: RequestContext, id: string, documents: LocalDocuments): Reply {
   const found = documents.get(id)
