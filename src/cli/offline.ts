@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { Refusal } from '../base/errors.ts'
 import { createLive } from '../base/live.ts'
 import { toErrorBody } from '../dialects/admin-api/errors.ts'
+import type { Monitor } from '../dialects/admin-api/monitor.ts'
 import type { Call } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
 import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
@@ -21,6 +22,17 @@ export type Outcome =
 export interface Offline {
   run(name: OperationName, call: Call): Promise<Outcome>
   close(): Promise<void>
+}
+
+/** Commands without a server have neither totals nor nodes. */
+const NO_MONITOR: Monitor = {
+  instance: '',
+  listTotals: async () => [],
+  readCounts: () => ({}),
+  listNodes: async () => [],
+  checkParts: async () => new Map(),
+  listCertificates: () => [],
+  listSecretAges: () => [],
 }
 
 /** A store is not created in a folder that does not exist: probably another one is meant. */
@@ -46,6 +58,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     gateway: { readiness: { list: () => [] } },
     limits: limits.accounts,
     listening: createLive([]),
+    monitor: NO_MONITOR,
   })
   return {
     async run(name, call) {

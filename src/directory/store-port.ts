@@ -3,6 +3,7 @@
  * reached, it throws a `Refusal` with the code `store_unavailable`; if a value cannot be stored (U+0000, half a surrogate
  * pair, a key of kilobytes), one with `bad_request`.
  */
+import type { TotalsStore } from '../observe/totals.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 import type { User, UserRecord } from './user.ts'
 
@@ -200,6 +201,36 @@ export interface FailureStore {
   purgeFailures(nowSeconds: number): Promise<number>
 }
 
+/** A running process, as it last described itself. */
+export interface NodeRecord {
+  /** Identifies one start of the process. */
+  readonly instance: string
+  readonly name: string
+  /** Seconds since the epoch. */
+  readonly seenAt: number
+  readonly state: NodeState
+}
+
+export interface NodeState {
+  readonly version: string
+  /** Seconds since the epoch. */
+  readonly startedAt: number
+  /** The age of what it knows of changes that other nodes made. */
+  readonly lagMs: number
+  /** Equal on nodes that have the same secrets in the same order. */
+  readonly keysHash: string
+  /** What does not work; empty: it is ready. */
+  readonly problems: readonly string[]
+}
+
+export interface NodeStore {
+  /** Also deletes earlier starts of the same node, and every node that was not seen for a day. */
+  putNode(node: NodeRecord): Promise<void>
+  removeNode(instance: string): Promise<void>
+  /** By name. */
+  listNodes(): Promise<readonly NodeRecord[]>
+}
+
 /** One entry of the run-time layer of the configuration. */
 export interface Setting {
   readonly section: string
@@ -260,6 +291,8 @@ export interface Store
     CodeStore,
     SignInStore,
     FailureStore,
+    TotalsStore,
+    NodeStore,
     SettingStore,
     ChangeFeed {
   /** For logs and health. */

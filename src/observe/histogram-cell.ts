@@ -26,6 +26,14 @@ export class HistogramCell {
     this.#sum += value
   }
 
+  /** How many values each bucket has, with its upper bound as `le`. */
+  toBuckets(labels: RenderedSample['labels']): readonly RenderedSample[] {
+    return [...this.#bounds, '+Inf'].map((le, index) => ({
+      labels: { ...labels, le },
+      value: this.#counts[index] ?? 0,
+    }))
+  }
+
   toSamples(name: string, labels: RenderedSample['labels']): readonly RenderedSample[] {
     let count = 0
     const buckets = [...this.#bounds, '+Inf'].map((le, index) => {

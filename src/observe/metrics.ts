@@ -20,6 +20,8 @@ export interface Metrics {
   histogram<N extends MetricOf<'histogram'>>(name: N, labels: Labels<N>): HistogramCell
   /** Adds values that are read at each scrape. `read` must not throw. */
   collect<N extends MetricOf<'counter' | 'gauge'>>(name: N, read: () => Iterable<Sample<N>>): void
+  /** The values of a metric now; of a histogram one for each bucket, with its upper bound as `le`. */
+  read(name: MetricName): readonly RenderedSample[]
   /** All metrics in the text format of Prometheus. */
   render(): Promise<RenderedMetrics>
 }
@@ -66,6 +68,7 @@ export function createMetrics(): Metrics {
     counter: (name, labels) => find(name, labels, () => ({ count: 0 })),
     histogram: (name, labels) => find(name, labels, () => new HistogramCell(METRICS[name].buckets)),
     collect: (name, read) => void familyOf(name).readers.push(read),
+    read: (name) => listCounts(familyOf(name)),
     async render() {
       registry ??= createRegistry((name) => listSamples(name, familyOf(name)))
       const { contentType, metrics } = await registry
@@ -73,6 +76,15 @@ export function createMetrics(): Metrics {
     },
   }
 }
+
+const listCounts = ({ cells, readers }: Family): readonly RenderedSample[] => [
+  ...cells
+    .values()
+    .flatMap(({ labels, cell }) =>
+      cell instanceof HistogramCell ? cell.toBuckets(labels) : [{ labels, value: cell.count }],
+    ),
+  ...readers.flatMap((read) => [...read()]),
+]
 
 const listSamples = (name: string, { cells, readers }: Family): readonly RenderedSample[] => [
   ...cells

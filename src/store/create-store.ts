@@ -3,11 +3,13 @@ import type { Log } from '../base/log.ts'
 import type { Store } from '../directory/store-port.ts'
 import { type Engine, IncompatibleStoreError, type Statement } from './engine.ts'
 import { createChangeFeed } from './operations/changes.ts'
+import { createNodeStore } from './operations/nodes.ts'
 import { createSessionRecordStore } from './operations/session-records.ts'
 import { createSessionStore } from './operations/sessions.ts'
 import { createSettingStore } from './operations/settings.ts'
 import { createCodeStore, createFailureStore, createSignInStore } from './operations/sign-ins.ts'
 import { createTokenUseStore } from './operations/token-uses.ts'
+import { createTotalsStore } from './operations/totals.ts'
 import { createUserStore } from './operations/users.ts'
 import { readStoreUrl, type StoreScheme } from './store-url.ts'
 
@@ -55,6 +57,8 @@ const createStore = (engine: Engine): Store =>
     ...createCodeStore(engine),
     ...createFailureStore(engine),
     ...createSignInStore(engine),
+    ...createTotalsStore(engine),
+    ...createNodeStore(engine),
     ...createSettingStore(engine),
     ...createChangeFeed(engine),
     close: () => engine.close(),

@@ -62,11 +62,15 @@ export function textOf(row: Row | undefined, column: string): string {
 }
 
 /** Deletes expired rows in batches with a pause between them, so that other work is not blocked. Returns how many. */
-export async function purgeExpired(engine: Engine, statement: Statement, nowSeconds: number): Promise<number> {
+export const purgeExpired = (engine: Engine, statement: Statement, nowSeconds: number): Promise<number> =>
+  purgeRows(engine, one(statement, nowSeconds))
+
+/** The same for a statement with other values. It deletes at most a batch and returns its rows. */
+export async function purgeRows(engine: Engine, step: OneStep): Promise<number> {
   let total = 0
   for (;;) {
     await yieldToEventLoop()
-    const deleted = await engine.ask(one(statement, nowSeconds))
+    const deleted = await engine.ask(step)
     if (deleted.length === 0) return total
     total += deleted.length
   }

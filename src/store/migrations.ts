@@ -259,6 +259,43 @@ const SIGN_INS: Migration = {
     );`,
 }
 
+/**
+ * What happened at each node, for charts: totals of a minute and of an hour. Each start of a process is an instance, the
+ * only writer of its rows.
+ */
+const TOTALS: Migration = {
+  number: 9,
+  name: 'totals and nodes',
+  sqlite: `
+    CREATE TABLE cardea_totals (
+      step INTEGER NOT NULL,
+      at INTEGER NOT NULL,
+      instance TEXT NOT NULL,
+      counts TEXT NOT NULL,
+      PRIMARY KEY (step, at, instance)
+    ) STRICT;
+    CREATE TABLE cardea_nodes (
+      instance TEXT NOT NULL PRIMARY KEY,
+      name TEXT NOT NULL,
+      seen_at INTEGER NOT NULL,
+      state TEXT NOT NULL
+    ) STRICT;`,
+  postgres: `
+    CREATE TABLE cardea_totals (
+      step integer NOT NULL,
+      at bigint NOT NULL,
+      instance text COLLATE "C" NOT NULL,
+      counts text NOT NULL,
+      PRIMARY KEY (step, at, instance)
+    );
+    CREATE TABLE cardea_nodes (
+      instance text COLLATE "C" NOT NULL PRIMARY KEY,
+      name text COLLATE "C" NOT NULL,
+      seen_at bigint NOT NULL,
+      state text NOT NULL
+    );`,
+}
+
 /** Ordered by number, without a gap. */
 export const MIGRATIONS: readonly Migration[] = [
   DIRECTORY,
@@ -269,4 +306,5 @@ export const MIGRATIONS: readonly Migration[] = [
   SESSION_RECORDS,
   TOKEN_USES,
   SIGN_INS,
+  TOTALS,
 ]

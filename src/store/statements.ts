@@ -1,4 +1,5 @@
 import { MAX_SESSION_RECORDS } from '../directory/store-port.ts'
+import { MAX_LISTED_TOTALS } from '../observe/totals.ts'
 import type { Statement } from './engine.ts'
 
 const SESSION_COLUMNS = 'id, name, generation, door, created_at, seen_at, expires_at, peer, user_agent'
@@ -80,6 +81,21 @@ const TEXTS = {
     ORDER BY batch.sequence LIMIT $2`,
   purgeFailures: `DELETE FROM cardea_failures WHERE sequence IN
     (SELECT sequence FROM cardea_failures WHERE expires_at <= $1 LIMIT 1000) RETURNING sequence`,
+
+  putTotals: `INSERT INTO cardea_totals (step, at, instance, counts) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (step, at, instance) DO UPDATE SET counts = excluded.counts`,
+  listTotals: `SELECT at, instance, counts FROM cardea_totals WHERE step = $1 AND at >= $2
+    ORDER BY at DESC, instance LIMIT ${MAX_LISTED_TOTALS}`,
+  purgeTotals: `DELETE FROM cardea_totals WHERE step = $1 AND at < $2 AND (at, instance) IN
+    (SELECT at, instance FROM cardea_totals WHERE step = $1 AND at < $2 LIMIT 1000) RETURNING at`,
+
+  putNode: `INSERT INTO cardea_nodes (instance, name, seen_at, state) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (instance) DO UPDATE SET name = excluded.name, seen_at = excluded.seen_at, state = excluded.state`,
+  // a node that was started again replaces its earlier self
+  removeLostNodes: `DELETE FROM cardea_nodes WHERE instance <> $1 AND ((name = $2 AND seen_at < $3) OR seen_at < $4)
+    RETURNING instance`,
+  removeNode: 'DELETE FROM cardea_nodes WHERE instance = $1 RETURNING instance',
+  listNodes: 'SELECT instance, name, seen_at, state FROM cardea_nodes ORDER BY name, instance LIMIT 1000',
 
   // one statement, so that the list and its sequence are from the same moment
   listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence,

@@ -11,9 +11,9 @@ import { compareSettings } from '../config/settings.ts'
 import { type ConsoleFiles, loadConsoleFiles } from '../dialects/admin-api/console-files.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
 import { METRICS_PATH, openMetricsRoute } from '../dialects/admin-api/metrics.ts'
+import type { Monitor } from '../dialects/admin-api/monitor.ts'
 import type { Health, LimitEditor, OperationDeps } from '../dialects/admin-api/operation.ts'
 import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
-import { type Component, listComponents } from '../dialects/admin-api/probes.ts'
 import { ADMIN_SESSION } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
@@ -32,7 +32,7 @@ import { toPasswordRules } from '../live-config/password-options.ts'
 import { createSettingsEditor } from '../live-config/settings-service.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import type { DoorParts } from './door-parts.ts'
-import type { OpenedParts } from './opened-parts.ts'
+import { type OpenedParts, toComponents } from './opened-parts.ts'
 import { toDoorLimits, toListenerLimits, toTrustRules } from './settings.ts'
 import { createConfirm } from './upstream.ts'
 
@@ -129,13 +129,6 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
   return { ...dialect, confirmCredential: createConfirm(parts, { identify, isConfigured, dialect: () => dialect }) }
 }
 
-const toComponents = ({ directory, tokenSecrets, gateway }: OpenedParts): readonly Component[] =>
-  listComponents({
-    readStore: directory.catchUp,
-    rings: gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring],
-    upstreams: gateway.readiness.checks(),
-  })
-
 /** The path is the same from the sources and from the compiled package. */
 const CONSOLE_FOLDER = new URL('../../dist/console/', import.meta.url)
 
@@ -154,6 +147,7 @@ export interface OperationSources {
   readonly limits: LimitEditor
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
+  readonly monitor: Monitor
 }
 
 export const createOperationDeps = (sources: OperationSources): OperationDeps => ({
@@ -163,6 +157,7 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
   settings: createSettingsEditor(sources.liveConfig),
   userAdminRole: () => toUserAdminRole(sources.liveConfig),
   passwordRules: () => toPasswordRules(sources.liveConfig.get().settings.values),
+  monitor: sources.monitor,
   health: () => describeHealth(sources),
   async reload() {
     const { isApplied, ...report } = await sources.liveConfig.reload()

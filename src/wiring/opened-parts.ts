@@ -1,11 +1,15 @@
 // What is opened before the doors and closed after them: the directory, the gateway, the limits on password checks.
+import { createHmac } from 'node:crypto'
 import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
 import { createSharedLimits, shareFailures } from '../auth/limits/share.ts'
 import { CacheCounts } from '../base/cache-counts.ts'
 import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import { createMonitor, type RunningMonitor } from '../cluster/monitor.ts'
+import type { Monitor } from '../dialects/admin-api/monitor.ts'
 import type { LimitEditor } from '../dialects/admin-api/operation.ts'
+import { type Component, listComponents } from '../dialects/admin-api/probes.ts'
 import { createDirectory } from '../directory/create-directory.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
@@ -40,6 +44,8 @@ export interface OpenedParts {
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
   readonly metrics: Metrics
+  /** Totals, nodes and health, for the administrator. */
+  readonly monitor: Monitor
   /** Logs the requests of every door, if `log.access` is set. */
   readonly accessLog: AccessLog
   readonly log: Log
@@ -75,13 +81,50 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
     const { guesses, accounts } = limits
     const accessLog = createAccessLog(log, () => liveConfig.get().settings.values.log.access)
     const opened = { liveConfig, directory, tokenSecrets, gateway, listening, metrics, accessLog, log }
-    const parts = { ...opened, guesses, limits: accounts }
+    const monitor = openMonitor(opened)
+    closers.push(() => monitor.close())
+    const parts = { ...opened, guesses, limits: accounts, monitor }
     addMetrics(parts)
     return { ...parts, close }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+type MonitoredParts = Pick<OpenedParts, 'liveConfig' | 'directory' | 'tokenSecrets' | 'gateway' | 'metrics'>
+
+const openMonitor = (parts: MonitoredParts): RunningMonitor =>
+  createMonitor({
+    store: parts.liveConfig.store,
+    metrics: parts.metrics,
+    clock: SYSTEM_CLOCK,
+    nodeName: () => parts.liveConfig.get().settings.values.node.name,
+    stalenessMs: parts.directory.stalenessMs,
+    keysHash: () => toKeysHash(parts),
+    components: () => toComponents(parts),
+  })
+
+/** The parts that must work for this server to be ready. */
+export const toComponents = (
+  parts: Pick<OpenedParts, 'directory' | 'tokenSecrets' | 'gateway'>,
+): readonly Component[] =>
+  listComponents({
+    readStore: parts.directory.catchUp,
+    rings: listRings(parts),
+    upstreams: parts.gateway.readiness.checks(),
+  })
+
+const listRings = ({ tokenSecrets, gateway }: Pick<OpenedParts, 'tokenSecrets' | 'gateway'>): readonly LiveRing[] =>
+  gateway.ring ? [tokenSecrets.ring, gateway.ring] : [tokenSecrets.ring]
+
+/** Keyed, so that the hash does not help to guess a weak cookie secret. All nodes of a store have the same key. */
+function toKeysHash({ liveConfig, ...parts }: Pick<OpenedParts, 'liveConfig' | 'tokenSecrets' | 'gateway'>): string {
+  const { ownKey, settings } = liveConfig.get()
+  const hash = createHmac('sha256', ownKey)
+  for (const ring of listRings(parts)) hash.update(`ring:${ring.get().version};`)
+  hash.update(`cookies:${settings.values.chttpd_auth.secret}`)
+  return hash.digest('hex').slice(0, 16)
 }
 
 function addMetrics({ metrics, liveConfig, directory, tokenSecrets, gateway }: OpenedParts): void {

@@ -15,6 +15,7 @@ import { SESSION_TESTS } from './store-sessions.ts'
 import { SETTING_TESTS } from './store-settings.ts'
 import { SIGN_IN_TESTS } from './store-sign-ins.ts'
 import { TOKEN_USE_TESTS } from './store-token-uses.ts'
+import { NODE_TESTS, TOTALS_TESTS } from './store-totals.ts'
 import { USER_TESTS } from './store-users.ts'
 
 /** An empty place for a store. */
@@ -43,6 +44,8 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   'last sign-ins': SIGN_IN_TESTS,
   'one-time codes': CODE_TESTS,
   'failed password checks': FAILURE_TESTS,
+  totals: TOTALS_TESTS,
+  nodes: NODE_TESTS,
   settings: SETTING_TESTS,
   'change feed': FEED_TESTS,
   'several processes': PROCESS_TESTS,

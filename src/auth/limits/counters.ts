@@ -52,6 +52,8 @@ export interface FailureCounter {
   addFailures(key: string, count: number, atMs: number): void
   /** The longest wait of all keys with this beginning, and how many have to wait. */
   findWaits(prefix: string): { readonly count: number; readonly ms: number }
+  /** How many have to wait, of the keys that are different after `reduce`. */
+  countWaiting(reduce: (key: string) => string): number
   /** Forgets all failures of the keys with this beginning. */
   forget(prefix: string): void
 }
@@ -65,6 +67,13 @@ const createPrefixOperations = (table: Table, waitMs: FailureCounter['waitMs']) 
     const waiting = waits.filter((ms) => ms > 0)
     return { count: waiting.length, ms: Math.max(0, ...waiting) }
   },
+  countWaiting: (reduce: (key: string) => string): number =>
+    new Set(
+      table
+        .keysWith('')
+        .filter((key) => waitMs(key) > 0)
+        .map(reduce),
+    ).size,
   forget(prefix: string): void {
     for (const key of table.keysWith(prefix)) table.delete(key)
   },

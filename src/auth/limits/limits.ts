@@ -45,6 +45,8 @@ export interface PasswordLimits {
 export interface AccountLimits {
   /** `undefined`: nothing keeps clients from signing in. */
   findLimit(account: LimitedAccount): AccountLimit | undefined
+  /** How many accounts some client cannot sign in to now, as far as this node knows. */
+  countLocked(): number
   /** Forgets the failures of the account. Failures of addresses stay. */
   lift(account: LimitedAccount): void
 }
@@ -133,6 +135,7 @@ function createAccountLimits({ lock, account }: AllCounters, outbox: Outbox, clo
       const ms = Math.max(locked.ms, account.waitMs(toAccountKey(limited)))
       return ms === 0 ? undefined : { lockedPeers: locked.count, untilMs: clock.nowMs() + ms }
     },
+    countLocked: () => Math.max(lock.countWaiting(toAccountPart), account.countWaiting(toAccountPart)),
     lift(limited) {
       for (const [counter, table, key] of [
         ['lock', lock, toLockPrefix(limited)],
@@ -144,6 +147,9 @@ function createAccountLimits({ lock, account }: AllCounters, outbox: Outbox, clo
     },
   }
 }
+
+/** Of a lock, without the address. */
+const toAccountPart = (key: string): string => key.split(' ', 1)[0] ?? ''
 
 type AllCounters = ReturnType<typeof createAllCounters>
 

@@ -61,6 +61,7 @@ export const createSharedLimits = (limits: AccountLimits, { shareNow }: Pick<Sha
     await shareNow()
     return limits.findLimit(account)
   },
+  countLocked: () => limits.countLocked(),
   async lift(account: LimitedAccount): Promise<void> {
     await confirmChange()
     limits.lift(account)

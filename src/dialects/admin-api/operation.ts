@@ -11,6 +11,7 @@ import type {
 import type { Identity } from '../../directory/identity.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
+import type { Monitor } from './monitor.ts'
 import type { Right } from './rights.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
@@ -40,6 +41,7 @@ export interface OperationDeps {
   userAdminRole(): string
   /** The rules for new passwords. */
   passwordRules(): PasswordRules
+  readonly monitor: Monitor
   health(): Health
   /** Reads the whole configuration again. */
   reload(): Promise<ReloadResult>
@@ -49,6 +51,8 @@ export interface OperationDeps {
 export interface LimitEditor {
   /** `undefined`: too many failures keep no client from signing in. */
   find(account: LimitedAccount): Promise<{ readonly lockedPeers: number; readonly untilMs: number } | undefined>
+  /** How many accounts some client cannot sign in to now, as far as this node knows. */
+  countLocked(): number
   /** Forgets the failures of the account on every node. */
   lift(account: LimitedAccount): Promise<void>
 }
@@ -165,7 +169,7 @@ export interface Health {
 }
 
 /** Whether the upstream of a door can be used, and what to change if it cannot. */
-interface UpstreamStatus {
+export interface UpstreamStatus {
   readonly door: string
   readonly isReady: boolean
   readonly findings: readonly {

@@ -8,7 +8,9 @@ import type { Handler, RequestContext, Route } from '../../http/request-context.
 import { ACCOUNT_OPERATIONS } from './account.ts'
 import { ADMINISTRATOR_OPERATIONS } from './administrators.ts'
 import { FLAG, findArgument, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
+import { NODE_OPERATIONS } from './nodes.ts'
 import type { Call, Caller, Operation, OperationDeps } from './operation.ts'
+import { OVERVIEW_OPERATIONS } from './overview.ts'
 import { findRight, requireRight } from './rights.ts'
 import { SESSION_OPERATIONS } from './sessions.ts'
 import { TRANSFER_OPERATIONS } from './transfer.ts'
@@ -59,6 +61,8 @@ export const OPERATIONS = {
   ...ADMINISTRATOR_OPERATIONS,
   ...TRANSFER_OPERATIONS,
   ...SETTING_OPERATIONS,
+  ...OVERVIEW_OPERATIONS,
+  ...NODE_OPERATIONS,
 } as const satisfies Record<string, Operation<unknown>>
 
 export type OperationName = keyof typeof OPERATIONS

@@ -43,7 +43,7 @@ function describeReadiness({ authenticated }: RequestContext, problems: Problems
   })
 }
 
-const findProblems = async (components: readonly Component[]): Promise<Problems> =>
+export const findProblems = async (components: readonly Component[]): Promise<Problems> =>
   new Map(
     await Promise.all(components.map(async (component) => [component.name, await checkInTime(component)] as const)),
   )
@@ -66,7 +66,7 @@ async function checkInTime(component: Component): Promise<string | undefined> {
 const SHARED_MS = 1000
 
 /** One check for all requests of a second: anonymous clients must not cause any number of requests to the parts. */
-function shareBriefly<T>(work: () => Promise<T>): () => Promise<T> {
+export function shareBriefly<T>(work: () => Promise<T>): () => Promise<T> {
   let current: Promise<T> | undefined
   return () => {
     if (current) return current

@@ -167,6 +167,13 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
       'SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])',
     ),
   ],
+  [
+    'putTotals',
+    STATEMENTS.putTotals.text.replace(
+      'VALUES ($1, $2, $3, $4)',
+      'SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::text[])',
+    ),
+  ],
   ['removeSignIn', STATEMENTS.removeSignIn.text.replace('= $1', '= ANY ($1::text[])')],
 ])
 

@@ -1,6 +1,7 @@
 import { OPERATIONS, type OperationName } from '../operations.ts'
 import { ACCOUNT_DESCRIPTIONS } from './account.ts'
 import { ADMINISTRATOR_DESCRIPTIONS } from './administrators.ts'
+import { OVERVIEW_DESCRIPTIONS } from './overview.ts'
 import { type Description, object } from './schema.ts'
 import { SERVER_DESCRIPTIONS } from './server.ts'
 import { SESSION_DESCRIPTIONS } from './session.ts'
@@ -16,6 +17,7 @@ const DESCRIPTIONS: Readonly<Record<OperationName, Description>> = {
   ...ADMINISTRATOR_DESCRIPTIONS,
   ...TRANSFER_DESCRIPTIONS,
   ...SETTING_DESCRIPTIONS,
+  ...OVERVIEW_DESCRIPTIONS,
 }
 
 /** An operation with its place. */

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto'
+import { type Clock, nowSeconds } from '../base/clock.ts'
+import { PRODUCT } from '../base/product.ts'
+import type { Monitor } from '../dialects/admin-api/monitor.ts'
+import { type Component, findProblems, shareBriefly } from '../dialects/admin-api/probes.ts'
+import type { NodeStore } from '../directory/store-port.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { createTotalsRecorder } from '../observe/record-totals.ts'
+import { readCounts, type TotalsStore } from '../observe/totals.ts'
+import { joinNodes } from './node-registry.ts'
+
+export interface MonitorDeps {
+  readonly store: TotalsStore & NodeStore
+  readonly metrics: Metrics
+  readonly clock: Clock
+  nodeName(): string
+  stalenessMs(): number
+  /** Equal on nodes that have the same secrets. */
+  keysHash(): string
+  components(): readonly Component[]
+}
+
+export interface RunningMonitor extends Monitor {
+  close(): Promise<void>
+}
+
+export function createMonitor(deps: MonitorDeps): RunningMonitor {
+  const { store, metrics, clock } = deps
+  const instance = randomUUID()
+  const recorder = createTotalsRecorder({ metrics, store, clock, instance })
+  const checkParts = shareBriefly(() => findProblems(deps.components()))
+  const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
+  const registry = joinNodes({
+    store,
+    clock,
+    instance,
+    name: deps.nodeName,
+    async describe() {
+      const problems = [...(await checkParts())].flatMap(([name, problem]) => (problem ? [`${name}: ${problem}`] : []))
+      return {
+        version: PRODUCT.version,
+        startedAt,
+        lagMs: Math.round(deps.stalenessMs()),
+        keysHash: deps.keysHash(),
+        problems,
+      }
+    },
+  })
+  return {
+    instance,
+    async listTotals(step, from) {
+      await recorder.flush()
+      return store.listTotals(step, from)
+    },
+    readCounts: () => readCounts(metrics),
+    async listNodes() {
+      await registry.beat()
+      return store.listNodes()
+    },
+    checkParts,
+    listCertificates: () => toCertificates(metrics),
+    listSecretAges: () => toSecretAges(metrics),
+    async close() {
+      await registry.stop()
+      await recorder.stop()
+    },
+  }
+}
+
+const toCertificates = (metrics: Metrics) =>
+  metrics
+    .read('cardea_certificate_expiry_timestamp_seconds')
+    .map(({ labels, value }) => ({ listener: String(labels['listener']), expiresAt: value }))
+
+const toSecretAges = (metrics: Metrics) =>
+  metrics
+    .read('cardea_secret_age_seconds')
+    .map(({ labels, value }) => ({ option: String(labels['option']), ageSeconds: Math.round(value) }))

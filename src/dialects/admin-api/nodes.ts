@@ -1,0 +1,33 @@
+import { nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
+import type { NodeRecord } from '../../directory/store-port.ts'
+import type { Operation } from './operation.ts'
+
+export const NODE_OPERATIONS = {
+  'node.list': {
+    method: 'GET',
+    path: '/nodes',
+    async run({ monitor }) {
+      const nodes = await monitor.listNodes()
+      const now = nowSeconds(SYSTEM_CLOCK)
+      return { now, nodes: nodes.map((node) => showNode(node, { now, own: monitor.instance })) }
+    },
+  },
+} as const satisfies Record<string, Operation<unknown>>
+
+/** A node that has not been seen for longer does not run, or cannot reach the store. */
+const LOST_SECONDS = 60
+
+function showNode({ instance, name, seenAt, state }: NodeRecord, { now, own }: { now: number; own: string }) {
+  const { problems, ...shown } = state
+  const isLost = now - seenAt > LOST_SECONDS
+  return {
+    name,
+    instance,
+    ...shown,
+    seenAt,
+    isReady: problems.length === 0 && !isLost,
+    isLost,
+    isThisNode: instance === own,
+    problems,
+  }
+}

@@ -1,0 +1,69 @@
+import { nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import { RANGES, type RangeName, startOf, sumOf, toSteps, toTotalSeries } from '../../observe/total-series.ts'
+import { addCounts, type Counts } from '../../observe/totals.ts'
+import type { Operation, OperationDeps } from './operation.ts'
+
+export const OVERVIEW_OPERATIONS = {
+  overview: {
+    method: 'GET',
+    path: '/overview',
+    async run(deps, { query }) {
+      const name = readRange(query)
+      const range = RANGES[name]
+      const now = nowSeconds(SYSTEM_CLOCK)
+      const from = startOf(range, now)
+      const steps = toSteps(await deps.monitor.listTotals(range.stored, from), range, from)
+      return {
+        range: name,
+        from,
+        now,
+        stepSeconds: range.stepSeconds,
+        series: toTotalSeries(steps),
+        totals: toSums(steps.reduce<Counts>((sum, counts) => addCounts(sum, counts ?? {}), {})),
+        lockedAccounts: deps.limits.countLocked(),
+        health: await showHealth(deps),
+      }
+    },
+  },
+} as const satisfies Record<string, Operation<unknown>>
+
+const isRange = (name: string): name is RangeName => Object.hasOwn(RANGES, name)
+
+function readRange(query: URLSearchParams): RangeName {
+  const name = query.get('range') ?? '1h'
+  if (isRange(name)) return name
+  throw new Refusal('bad_request', { about: `range must be one of ${Object.keys(RANGES).join(', ')}.` })
+}
+
+export const toSums = (counts: Counts) => ({
+  signIns: sumOf(counts, 'signIns/'),
+  refusals: sumOf(counts, 'refusals/'),
+  requests: sumOf(counts, 'requests/document/') + sumOf(counts, 'requests/multi-model/'),
+  serverErrors: sumOf(counts, 'requests/', '/5xx'),
+  lockouts: sumOf(counts, 'lockouts/'),
+  revokedSessions: sumOf(counts, 'revocations'),
+  signOuts: sumOf(counts, 'signOuts'),
+})
+
+async function showHealth({ monitor, health }: OperationDeps) {
+  const { node, store, upstreams, warnings, needRestart } = health()
+  const parts = [...(await monitor.checkParts())]
+  return {
+    node,
+    store,
+    parts: parts.map(([name, problem]) => ({ name, isWorking: problem === undefined, problem: problem ?? null })),
+    upstreams,
+    nodes: await countNodes(monitor),
+    certificates: monitor.listCertificates(),
+    secrets: monitor.listSecretAges(),
+    warnings,
+    needRestart,
+  }
+}
+
+/** `null`: the store cannot be read. */
+async function countNodes(monitor: OperationDeps['monitor']) {
+  const nodes = await monitor.listNodes().catch(() => undefined)
+  return nodes ? { total: nodes.length, ready: nodes.filter(({ state }) => state.problems.length === 0).length } : null
+}

@@ -1,0 +1,31 @@
+import type { Counts, Totals, TotalsStore } from '../../observe/totals.ts'
+import { type Engine, many, numberOf, type Operation, one, purgeRows, type Row, textOf } from '../engine.ts'
+import { requireKey } from '../limits.ts'
+import { STATEMENTS } from '../statements.ts'
+
+export const createTotalsStore = (engine: Engine): TotalsStore => ({
+  async putTotals(totals) {
+    for (const { instance } of totals) requireKey(instance, 'an instance')
+    if (totals.length > 0) await engine.transact(() => putTotals(totals))
+  },
+  async listTotals(step, from) {
+    const rows = await engine.ask(one(STATEMENTS.listTotals, step, from))
+    return rows.map((row) => readTotals(row, step)).reverse()
+  },
+  purgeTotals: (step, before) => purgeRows(engine, one(STATEMENTS.purgeTotals, step, before)),
+})
+
+function* putTotals(totals: readonly Totals[]): Operation<void> {
+  yield many(
+    STATEMENTS.putTotals,
+    totals.map(({ step, at, instance, counts }) => [step, at, instance, JSON.stringify(counts)]),
+  )
+}
+
+const readTotals = (row: Row, step: Totals['step']): Totals => ({
+  step,
+  at: numberOf(row, 'at'),
+  instance: textOf(row, 'instance'),
+  // only putTotals writes this column
+  counts: JSON.parse(textOf(row, 'counts')) as Counts,
+})

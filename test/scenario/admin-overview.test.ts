@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AS_ADMIN, send } from '../support/request.ts'
+import { makeFolder } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const API = '/_cardea/api'
+
+test('the overview shows sign-ins, refusals, requests, revocations and locked accounts', async (t) => {
+  const { document: url, multiModel } = await startServer(t, { chttpd_auth_lockout: { threshold: 2 } })
+  const ask = async (path: string, method = 'GET', body?: unknown) =>
+    (await send(url, { path: `${API}${path}`, method, as: AS_ADMIN, body })).json
+  await ask('/users', 'POST', { name: 'ada', password: 'pw' })
+  const signIn = (password: string) => send(url, { method: 'POST', path: '/_session', body: { name: 'ada', password } })
+  await signIn('pw')
+  await send(multiModel, { path: '/_api/version', as: 'ada:pw' })
+  await ask('/users/ada/sign-out', 'POST')
+  await signIn('wrong')
+  await signIn('wrong')
+
+  const { series, totals, lockedAccounts, ...overview } = await ask('/overview')
+  assert.equal(overview.range, '1h')
+  assert.equal(overview.stepSeconds, 60)
+  assert.equal(series.signIns.document.length, 60)
+  const last = (line: readonly (number | null)[]) =>
+    line.slice(-2).reduce<number>((sum, value) => sum + (value ?? 0), 0)
+  assert.ok(last(series.signIns.document) >= 1)
+  assert.equal(last(series.signIns['multi-model']), 1)
+  assert.equal(last(series.refusals.document), 2)
+  assert.ok(last(series.requests.document) >= 5)
+  assert.ok(last(series.latencyMs.p95) > 0)
+  assert.equal(last(series.revokedSessions), 1)
+  assert.equal(series.signIns.document[0], null)
+  assert.equal(totals.refusals, 2)
+  assert.equal(lockedAccounts, 1)
+  assert.deepEqual(overview.health.nodes, { total: 1, ready: 1 })
+  assert.deepEqual(overview.health.parts[0], { name: 'store', isWorking: true, problem: null })
+  await ask('/users/ada/unlock', 'POST')
+  assert.equal((await ask('/overview?range=30d')).lockedAccounts, 0)
+  assert.equal((await send(url, { path: `${API}/overview?range=2h`, as: AS_ADMIN })).status, 400)
+})
+
+test('totals survive a restart', async (t) => {
+  const store = { store: { url: `sqlite:${makeFolder(t)}/cardea.db` } }
+  const first = await startServer(t, store)
+  await send(first.document, { method: 'POST', path: '/_session', body: { name: 'admin', password: 'adminpw' } })
+  await first.cardea.close()
+  const second = await startServer(t, store)
+  const { json } = await send(second.document, { path: `${API}/overview?range=24h`, as: AS_ADMIN })
+  assert.equal(json.totals.signIns, 2)
+})
+
+test('the list of nodes shows this node, and no longer one that stopped', async (t) => {
+  const store = { store: { url: `sqlite:${makeFolder(t)}/cardea.db` } }
+  const first = await startServer(t, store, { node: { name: 'first@here' } })
+  const show = async ({ document: url }: { document: string }) =>
+    (await send(url, { path: `${API}/nodes`, as: AS_ADMIN })).json.nodes
+  const [node] = await show(first)
+  assert.equal(node.name, 'first@here')
+  assert.deepEqual([node.isReady, node.isLost, node.isThisNode, node.problems], [true, false, true, []])
+  await first.cardea.close()
+  const second = await startServer(t, store, { node: { name: 'second@here' } })
+  const nodes = await show(second)
+  assert.deepEqual(
+    nodes.map(({ name }: { name: string }) => name),
+    ['second@here'],
+  )
+  assert.equal(nodes[0].keysHash, node.keysHash)
+  await second.cardea.close()
+  const third = await startServer(t, store, { chttpd_auth: { secret: 'another-cookie-secret' } })
+  assert.notEqual((await show(third))[0].keysHash, node.keysHash)
+})
