@@ -7,7 +7,9 @@ const PAGE = readFileSync(new URL('../../docs/reference/admin-api.md', import.me
 
 test('the page names every operation of the admin API', () => {
   for (const { method, path } of Object.values(OPERATIONS)) {
-    const shown = path.replaceAll('{name}', 'NAME').replace('{section}/{key}', 'SECTION/OPTION')
+    const shown = path
+      .replace('{section}/{key}', 'SECTION/OPTION')
+      .replace(/\{(\w+)\}/g, (_, name: string) => name.toUpperCase())
     const row = PAGE.split('\n').find((line) =>
       new RegExp(`^\\|[A-Z, ]*\\b${method}\\b[A-Z, ]*\\| \`${shown}[\`?]`).test(line),
     )
