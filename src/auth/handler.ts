@@ -6,7 +6,7 @@ import { checkName, checkRole } from '../directory/user.ts'
 export interface CredentialSource {
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
-  readonly client: { readonly address: string; readonly directAddress: string; readonly isTrusted: boolean }
+  readonly client: SourceClient
   /** The certificate that the client connected with, if the listener asks for one. */
   readonly certificate?: PresentedCertificate | undefined
   header(name: string): string | undefined
@@ -15,6 +15,14 @@ export interface CredentialSource {
   cookie(name: string): string | undefined
   /** Adds a header to the reply if its status is 401. */
   addToUnauthorized(name: string, value: string): void
+}
+
+export interface SourceClient {
+  readonly address: string
+  /** Of the peer, which may be a proxy. */
+  readonly directAddress: string
+  readonly scheme: 'http' | 'https'
+  readonly isTrusted: boolean
 }
 
 export interface PresentedCertificate {

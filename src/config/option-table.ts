@@ -59,6 +59,7 @@ export const FIXED = {
   listener: 'it decides where this server listens',
   secret: 'it signs tokens of administrators',
   staleness: 'it applies while the store is unreachable',
+  transport: 'browsers keep it long after it is removed',
   store: 'it decides where run-time settings are stored',
 } as const
 
@@ -68,6 +69,10 @@ const SECRET_BYTES = 4096
 const TOKEN_SECRET_BYTES = 64
 
 const wireName = matching('letters, digits and -, beginning with a letter', /^[A-Za-z][A-Za-z0-9-]{0,63}$/)
+const hsts = matching(
+  'max-age=SECONDS, then ; includeSubDomains and ; preload if wanted',
+  /^(?:|max-age=\d{1,10}(?:; ?includeSubDomains)?(?:; ?preload)?)$/i,
+)
 const version = matching('a version such as 3.5.2', /^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$/)
 
 export const OPTIONS = {
@@ -241,6 +246,14 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Domain attribute of the AuthSession cookie.',
       details: 'If empty, the cookie is sent only to the host that set it.',
+    }),
+    cookie_host_prefix: option({
+      codec: boolean,
+      initial: false,
+      reload: 'live',
+      help: 'Name the cookie __Host-AuthSession for clients that use TLS.',
+      details:
+        'Browsers accept this name from no other host. Clients that look for AuthSession do not find it. Without TLS the name stays AuthSession.',
     }),
     same_site: option({
       codec: oneOf(['', 'none', 'lax', 'strict']),
@@ -585,6 +598,15 @@ export const OPTIONS = {
       reload: 'live',
       help: 'Oldest TLS version that both doors accept.',
       fixed: FIXED.listener,
+    }),
+    hsts: option({
+      codec: hsts,
+      initial: '',
+      reload: 'live',
+      help: 'Value of the Strict-Transport-Security header of responses to clients that use TLS.',
+      details:
+        'For example max-age=31536000; includeSubDomains. Browsers then use only TLS for this host, on every port. Empty means no header.',
+      fixed: FIXED.transport,
     }),
     'cipher-list': option({
       codec: text,

@@ -147,6 +147,13 @@ export const RULES: readonly Rule[] = [
         : undefined,
   },
   {
+    about: ['chttpd_auth.cookie_host_prefix', 'chttpd_auth.cookie_domain'],
+    check: ({ values: { chttpd_auth: auth } }) =>
+      auth.cookie_host_prefix && auth.cookie_domain !== ''
+        ? 'with chttpd_auth.cookie_host_prefix browsers reject a cookie that has a domain: remove chttpd_auth.cookie_domain'
+        : undefined,
+  },
+  {
     about: ['ssl.client-ca', 'ssl.client-crl'],
     check: ({ values: { ssl } }) =>
       ssl['client-crl'] !== '' && ssl['client-ca'] === '' ? 'ssl.client-crl needs ssl.client-ca' : undefined,

@@ -27,6 +27,8 @@ export interface DoorOptions {
   readonly mounts?: readonly Mount[]
   readonly limits: Live<DoorLimits>
   readonly trust: Live<TrustRules>
+  /** The header `Strict-Transport-Security` for clients that use TLS; empty: none. */
+  readonly hsts?: Live<string>
   readonly log: Log
   readonly observer?: RequestObserver
   readonly accessLog?: AccessLog
@@ -53,7 +55,7 @@ export interface Door {
 }
 
 export function createDoor(options: DoorOptions): Door {
-  const { dialect, mounts = [], limits, trust, log, observer, accessLog } = options
+  const { dialect, mounts = [], limits, trust, hsts, log, observer, accessLog } = options
   const open = new Set<Socket>()
   /** Connections above the limit. */
   const surplus = new WeakSet<Socket>()
@@ -62,6 +64,7 @@ export function createDoor(options: DoorOptions): Door {
   const deps = {
     limits,
     trust,
+    hsts,
     log,
     door: dialect.name,
     chooseDialect: createDialectChooser(dialect, mounts),

@@ -21,6 +21,7 @@ import type { TrustRules } from './trust.ts'
 export interface HandleRequestDeps {
   readonly limits: Live<GuardLimits & BodyLimits>
   readonly trust: Live<TrustRules>
+  readonly hsts?: Live<string> | undefined
   readonly log: Log
   /** Name of the door, for security events. */
   readonly door: string
@@ -144,6 +145,7 @@ function write(active: ActiveRequest, { reply, endsConnection }: FoundReply): vo
     dialect: routed.dialect,
     context,
     reply: withUnauthorizedHeaders(reply, context),
+    hsts: deps.hsts?.get() ?? '',
     isLast,
     isBroken,
     bodyTimeoutMs: deps.limits.get().bodyTimeoutMs,

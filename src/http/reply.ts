@@ -12,6 +12,8 @@ export interface Delivery {
   readonly dialect: Dialect
   readonly context: RequestContext
   readonly reply: Reply
+  /** The header `Strict-Transport-Security` for clients that use TLS; empty: none but that of the dialect. */
+  readonly hsts: string
   /** The connection ends with this reply. */
   readonly isLast: boolean
   /** The client sent bytes that are not HTTP, so the rest of the body cannot arrive. */
@@ -51,13 +53,24 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
   return { isLast, isFeed: false }
 }
 
-function writeHead(request: IncomingMessage, response: ServerResponse, { dialect, context, reply, isLast }: Delivery) {
-  const headers = headersOf(reply, dialect, { context, request })
+function writeHead(request: IncomingMessage, response: ServerResponse, delivery: Delivery) {
+  const { dialect, context, reply, hsts, isLast } = delivery
+  const all = headersOf(reply, dialect, { context, request })
+  // RFC 6797: only over TLS
+  const headers = hsts !== '' && context.client.scheme === 'https' ? withTransportSecurity(all, hsts) : all
   if (isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)
   if (reason === undefined) response.writeHead(reply.status, headers)
   else response.writeHead(reply.status, reason, headers)
 }
+
+/** Replaces the header of an upstream, which is about another host, and that of the dialect. */
+const withTransportSecurity = (headers: readonly string[], hsts: string): string[] => [
+  ...headers.filter((_, i) => headers[i - (i % 2)]?.toLowerCase() !== HSTS),
+  ...['Strict-Transport-Security', hsts],
+]
+
+const HSTS = 'strict-transport-security'
 
 /**
  * Sends the last bytes, and ends the response only after a part of the unread body: a reset while the client still

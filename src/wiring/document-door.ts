@@ -92,6 +92,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     ],
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
     trust: deriveLive(config, toTrustRules),
+    hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'document'),
     accessLog: parts.accessLog,
@@ -166,11 +167,11 @@ function createCredentials(parts: DoorParts) {
 
 type SessionParts = Omit<SessionServiceDeps, 'accounts' | 'endpoint'> & Pick<DoorParts, 'directory'>
 
-const createSessionDeps = ({ accounts, tokens }: CookieSessions, parts: SessionParts) => ({
-  sessions: createSessionService({ ...parts, accounts, endpoint: '_session' }),
+const createSessionDeps = (cookies: CookieSessions, parts: SessionParts) => ({
+  sessions: createSessionService({ ...parts, accounts: cookies.accounts, endpoint: '_session' }),
   openForToken: (authenticated: Authenticated, context: RequestContext) =>
-    openTokenSession(authenticated, context, { ...parts, tokens }),
-  findCookieSession: async (context: RequestContext) => (await findSession(context, { accounts, tokens }))?.session,
+    openTokenSession(authenticated, context, { ...parts, tokens: cookies.tokens }),
+  findCookieSession: async (context: RequestContext) => (await findSession(context, cookies))?.session,
 })
 
 function createHandlers(parts: DoorParts): readonly CredentialHandler[] {

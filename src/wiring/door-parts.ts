@@ -9,7 +9,7 @@ import type { RequirePasswordDeps } from '../auth/require-password.ts'
 import { createAccountSessions } from '../auth/session/account-session.ts'
 import type { CookieSessions } from '../auth/session/cookie-handler.ts'
 import type { CookieSecrets } from '../auth/session/secrets.ts'
-import type { SessionSettings } from '../auth/session/set-cookie.ts'
+import { chooseCookieName, type SessionSettings } from '../auth/session/set-cookie.ts'
 import { createTokenSessions } from '../auth/session/token-session.ts'
 import { createSignIn } from '../auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
@@ -110,7 +110,11 @@ function createCookieSessions(parts: CookieParts): CookieSessions {
     findKeyVersion: (algorithm: string, kid: string | undefined) => findKeyVersion(jwtKeys.get(), algorithm, kid),
     clock: SYSTEM_CLOCK,
   }
-  return { accounts: createAccountSessions(deps), tokens: createTokenSessions(deps) }
+  return {
+    accounts: createAccountSessions(deps),
+    tokens: createTokenSessions(deps),
+    cookieName: (isSecure) => chooseCookieName(sessionSettings.get(), isSecure),
+  }
 }
 
 function createAdminSessions(

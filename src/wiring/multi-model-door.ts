@@ -67,6 +67,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     mounts: createMounts(parts, { ...credentials, authenticate }, createRequireEntry({ ...shared, authenticate })),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),
+    hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'multi-model'),
     accessLog: parts.accessLog,

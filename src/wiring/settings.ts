@@ -182,6 +182,7 @@ export const toSessionSettings = ({ chttpd_auth: auth }: Config): SessionSetting
   isPersistent: auth.allow_persistent_cookies,
   domain: auth.cookie_domain,
   sameSite: auth.same_site,
+  hasHostPrefix: auth.cookie_host_prefix,
 })
 
 /** The session cookie of /_cardea/. */

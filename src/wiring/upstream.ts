@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { mintProxyToken } from '../auth/proxy.ts'
 import { type ConfirmDeps, createConfirmCredential, createRevalidate } from '../auth/revalidate.ts'
-import { SESSION_COOKIE } from '../auth/session/set-cookie.ts'
+import { SESSION_COOKIES } from '../auth/session/set-cookie.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { deriveLive, type Live } from '../base/live.ts'
@@ -93,7 +93,7 @@ export const createConfirm = (parts: DoorParts, revalidation: Revalidation) =>
 
 const toCommonDeps = (parts: DoorParts, config: Live<Config>, revalidation: Revalidation): Common => ({
   identityHeaderNames: deriveLive(config, listIdentityHeaders).get,
-  ownCookies: [SESSION_COOKIE, ADMIN_COOKIE],
+  ownCookies: [...SESSION_COOKIES, ADMIN_COOKIE],
   streams: parts.gateway.streams,
   revalidate: createRevalidate(toConfirmDeps(parts, revalidation)),
   clock: SYSTEM_CLOCK,

@@ -17,7 +17,7 @@ const CERTIFICATE: PresentedCertificate = {
 
 const SOURCE: CredentialSource = {
   signal: new AbortController().signal,
-  client: { address: '192.0.2.1', directAddress: '192.0.2.1', isTrusted: false },
+  client: { address: '192.0.2.1', directAddress: '192.0.2.1', scheme: 'https', isTrusted: false },
   certificate: CERTIFICATE,
   header: () => undefined,
   isRepeated: () => false,

@@ -10,7 +10,7 @@ import type { Scope } from '../support/scope.ts'
 /** Where nothing but a cookie comes from. */
 export const sourceOf = (cookie: string): CredentialSource => ({
   signal: new AbortController().signal,
-  client: { address: '127.0.0.1', directAddress: '127.0.0.1', isTrusted: false },
+  client: { address: '127.0.0.1', directAddress: '127.0.0.1', scheme: 'http', isTrusted: false },
   header: () => undefined,
   isRepeated: () => false,
   addToUnauthorized: () => {},
@@ -40,7 +40,7 @@ export async function openSessions(scope: Scope, first: Partial<SigningSettings>
   }
   const accounts = createAccountSessions(deps)
   const tokens = createTokenSessions(deps)
-  const handler = createCookieHandler({ accounts, tokens })
+  const handler = createCookieHandler({ accounts, tokens, cookieName: () => 'AuthSession' })
   const read = async (cookie: string): Promise<Verdict> => handler.read(sourceOf(cookie))
   return {
     ...node,

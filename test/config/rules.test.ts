@@ -28,6 +28,11 @@ const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem
   ],
   'TLS without a key at the multi-model door': [['--server.endpoint', 'tcp://a:1, ssl://b:2'], /needs ssl\.keyfile/],
   'TLS without a key at the document door': [['--ssl.enable', '--ssl.cert_file', 'a'], /ssl\.key_file/],
+  'revocation lists without an authority': [['--ssl.client-crl', 'a'], /^ssl\.client-crl needs ssl\.client-ca/],
+  'a cookie with both prefix and domain': [
+    ['--chttpd_auth.cookie_host_prefix', '--chttpd_auth.cookie_domain', 'example.com'],
+    /remove chttpd_auth\.cookie_domain/,
+  ],
   'no door at all': [['--chttpd.port', 'none', '--server.endpoint', 'none'], /both doors/],
   'headers of one name': [
     ['--chttpd_auth.x_auth_roles', 'X-A', '--chttpd_auth.x_auth_token', 'x-a'],

@@ -31,7 +31,14 @@ const DOCUMENT: DocumentSettings = {
   handlers: ['default'],
   authenticationDb: undefined,
   authenticationRedirect: '',
-  cookie: { timeoutSeconds: 600, maxLifetimeSeconds: 0, isPersistent: true, domain: '', sameSite: '' },
+  cookie: {
+    timeoutSeconds: 600,
+    maxLifetimeSeconds: 0,
+    isPersistent: true,
+    domain: '',
+    sameSite: '',
+    hasHostPrefix: false,
+  },
   cors: {
     isEnabled: false,
     origins: [],

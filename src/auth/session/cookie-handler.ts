@@ -18,6 +18,8 @@ export const COOKIE_HANDLER = 'cookie'
 export interface CookieSessions {
   readonly accounts: AccountSessions
   readonly tokens: TokenSessions
+  /** The name of the cookie for clients with or without TLS. */
+  cookieName(isSecure: boolean): string
 }
 
 /** At most 4096 characters each. */
@@ -41,7 +43,7 @@ export function createCookieHandler(sessions: CookieSessions): CredentialHandler
   return {
     name: COOKIE_HANDLER,
     read(source) {
-      const value = source.cookie(SESSION_COOKIE)
+      const value = findValue(source, sessions)
       if (value === undefined || value === '') return ABSENT
       const cookie = accepted.get(value) ?? readCookie(value)
       if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
@@ -55,12 +57,17 @@ const FORGED: Verdict = Object.freeze({ kind: 'absent', note: 'session cookie ig
 
 const MALFORMED = `Malformed ${SESSION_COOKIE} cookie. Please clear your cookies.`
 
+const findValue = (source: CookieSource, { cookieName }: CookieSessions): string | undefined =>
+  source.cookie(cookieName(source.client.scheme === 'https'))
+
+type CookieSource = Pick<CredentialSource, 'client' | 'cookie'>
+
 /** The session of a request's cookie, even if another credential decided the identity of the request. */
 export async function findSession(
-  source: Pick<CredentialSource, 'cookie'>,
+  source: CookieSource,
   sessions: CookieSessions,
 ): Promise<AcceptedCredential | undefined> {
-  const cookie = readCookie(source.cookie(SESSION_COOKIE) ?? '')
+  const cookie = readCookie(findValue(source, sessions) ?? '')
   return cookie && find(cookie, sessions)
 }
 

@@ -1,6 +1,17 @@
 /** The AuthSession cookie as browsers see it: its name, its settings and the `Set-Cookie` header. */
 
 export const SESSION_COOKIE = 'AuthSession'
+/** Browsers accept this name only with `Secure`, with `Path=/` and without `Domain`: no other host can set it. */
+const HOST_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
+
+/** Every name that the cookie can have. */
+export const SESSION_COOKIES: readonly string[] = [SESSION_COOKIE, HOST_SESSION_COOKIE]
+
+/** One name per scheme: over TLS a cookie without the prefix would be accepted from any host of the domain. */
+export const chooseCookieName = (
+  { hasHostPrefix }: Pick<SessionSettings, 'hasHostPrefix'>,
+  isSecure: boolean,
+): string => (hasHostPrefix && isSecure ? HOST_SESSION_COOKIE : SESSION_COOKIE)
 
 /** Everything the options say about the session cookie. */
 export interface SessionSettings extends SigningSettings {
@@ -9,6 +20,8 @@ export interface SessionSettings extends SigningSettings {
   /** Empty: the host that set it. */
   readonly domain: string
   readonly sameSite: '' | 'none' | 'lax' | 'strict'
+  /** Whether the name begins with `__Host-` where the client uses TLS. */
+  readonly hasHostPrefix: boolean
 }
 
 /** How the value of a session cookie is signed and verified. */
@@ -43,7 +56,7 @@ export function renderSessionCookie({ value, maxAgeSeconds }: CookieContent, con
   const { settings, isSecure, nowMs } = context
   const expiry = `; Expires=${renderExpiry(nowMs + maxAgeSeconds * 1000)}; Max-Age=${maxAgeSeconds}`
   const text = [
-    `${SESSION_COOKIE}=${value}; Version=1`,
+    `${chooseCookieName(settings, isSecure)}=${value}; Version=1`,
     settings.isPersistent ? expiry : '',
     isSecure ? '; Secure' : '',
     settings.domain === '' ? '' : `; Domain=${settings.domain}`,
@@ -65,4 +78,7 @@ const renderExpiry = (ms: number): string =>
   new Date(Math.min(ms, MAX_EXPIRY_MS)).toUTCString().replace(/(\d{2}) (\w{3}) (\d{4})/, '$1-$2-$3')
 
 export const setsSessionCookie = (headers: readonly Header[]): boolean =>
-  headers.some(([name, value]) => name.toLowerCase() === 'set-cookie' && value.startsWith(`${SESSION_COOKIE}=`))
+  headers.some(
+    ([name, value]) =>
+      name.toLowerCase() === 'set-cookie' && SESSION_COOKIES.some((cookie) => value.startsWith(`${cookie}=`)),
+  )
