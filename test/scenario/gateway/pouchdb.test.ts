@@ -137,7 +137,8 @@ test('PouchDB syncs both ways through Cardea, live, until the user is disabled',
   bob.sync.cancel()
 })
 
-test('ids with %2F and attachments of 100 MiB arrive unchanged', { timeout: 110_000 }, async (t) => {
+// transport.test.ts sends more: the stand-in for CouchDB needs 20 s for 100 MiB
+test('ids with %2F and attachments of 8 MiB arrive unchanged', async (t) => {
   const front = await startServer(t, beforeDocument(database.url))
   const made = await send(front.document, { method: 'PUT', path: '/files', headers: ADMIN })
   assert.equal(made.status, 201, made.body)
@@ -148,7 +149,7 @@ test('ids with %2F and attachments of 100 MiB arrive unchanged', { timeout: 110_
     body: '{"x":1}',
   })
   assert.equal(JSON.parse(put.body).id, 'a/b', put.body)
-  const bytes = randomBytes(100 << 20)
+  const bytes = randomBytes(8 << 20)
   const place = `${front.document}/files/a%2Fb/big.bin`
   const headers = { ...ADMIN, 'Content-Type': 'application/octet-stream' }
   const stored = await fetch(`${place}?rev=${JSON.parse(put.body).rev}`, { method: 'PUT', headers, body: bytes })

@@ -31,7 +31,9 @@ async function read(response: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-test('64 MiB arrive unchanged in both directions', async (t) => {
+const LARGE_MIB = 100
+
+test(`${LARGE_MIB} MiB arrive unchanged in both directions`, async (t) => {
   const piece = randomBytes(1 << 20)
   const backend = await openServer(t, (request, response) => {
     response.writeHead(200, { 'X-Length': request.headers['content-length'] ?? 'none' })
@@ -41,11 +43,11 @@ test('64 MiB arrive unchanged in both directions', async (t) => {
   const request = ask(front.document, {
     method: 'PUT',
     path: '/db/doc/file',
-    headers: { 'Content-Length': `${64 << 20}` },
+    headers: { 'Content-Length': `${LARGE_MIB << 20}` },
   })
   const [up, down] = [createHash('sha256'), createHash('sha256')]
   const sending = (async () => {
-    for (let i = 0; i < 64; i += 1) {
+    for (let i = 0; i < LARGE_MIB; i += 1) {
       up.update(piece)
       if (!request.write(piece)) await once(request, 'drain')
     }
@@ -54,7 +56,7 @@ test('64 MiB arrive unchanged in both directions', async (t) => {
   const response = await answerOf(request)
   for await (const chunk of response) down.update(chunk)
   await sending
-  assert.equal(response.headers['x-length'], String(64 << 20))
+  assert.equal(response.headers['x-length'], String(LARGE_MIB << 20))
   assert.equal(down.digest('hex'), up.digest('hex'))
 })
 
