@@ -1,5 +1,6 @@
 // Runs the tests, all of them or one part:
-//   node scripts/test.mjs [unit | scenario | process] [options of node --test]
+//   node scripts/test.mjs [unit | scenario | process] [--slowest] [options of node --test]
+// With --slowest it prints the ten slowest files at the end.
 // Every test file belongs to exactly one part: what is neither in a folder of `scenario` nor of `process` is `unit`.
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
@@ -24,7 +25,12 @@ function findFiles(part) {
 const [first, ...rest] = process.argv.slice(2)
 const hasPart = first !== undefined && !first.startsWith('-')
 const files = findFiles(hasPart ? first : undefined)
-const options = hasPart ? rest : process.argv.slice(2)
+const given = hasPart ? rest : process.argv.slice(2)
+const SLOWEST = ['spec', './scripts/slowest-files.mjs'].flatMap((reporter) => [
+  `--test-reporter=${reporter}`,
+  '--test-reporter-destination=stdout',
+])
+const options = given.flatMap((option) => (option === '--slowest' ? SLOWEST : [option]))
 if (files.length === 0) throw new Error(`no tests in the part ${first}`)
 
 // The default leaves one core idle: on two cores it runs one file at a time.
