@@ -91,3 +91,58 @@ export interface AccessToken {
   readonly expiresAt?: number | null
   readonly usedAt?: number | null
 }
+
+/** One value for each step; `null`: no node has written any. */
+export type Line = readonly (number | null)[]
+
+export interface Overview {
+  readonly range: string
+  readonly from: number
+  readonly now: number
+  readonly stepSeconds: number
+  readonly series: {
+    readonly signIns: Readonly<Record<string, Line>>
+    readonly signInsByHandler: Readonly<Record<string, Line>>
+    readonly refusals: Readonly<Record<string, Line>>
+    readonly refusalsByHandler: Readonly<Record<string, Line>>
+    readonly requests: Readonly<Record<string, Line>>
+    readonly serverErrors: Line
+    readonly latencyMs: { readonly p50: Line; readonly p95: Line }
+    readonly upstreamMs: { readonly p50: Line; readonly p95: Line }
+  }
+  readonly totals: Readonly<
+    Record<'signIns' | 'refusals' | 'requests' | 'serverErrors' | 'lockouts' | 'revokedSessions', number>
+  >
+  readonly lockedAccounts: number
+  readonly health: OverviewHealth
+}
+
+export interface OverviewHealth {
+  readonly node: string
+  readonly store: string
+  readonly parts: readonly { readonly name: string; readonly isWorking: boolean; readonly problem: string | null }[]
+  readonly upstreams: readonly {
+    readonly door: string
+    readonly isReady: boolean
+    readonly findings: readonly { readonly upstream: string; readonly reason: string; readonly check: string }[]
+  }[]
+  readonly nodes: { readonly total: number; readonly ready: number } | null
+  readonly certificates: readonly { readonly listener: string; readonly expiresAt: number }[]
+  readonly secrets: readonly { readonly option: string; readonly ageSeconds: number }[]
+  readonly warnings: readonly string[]
+  readonly needRestart: readonly string[]
+}
+
+export interface ServerNode {
+  readonly name: string
+  readonly instance: string
+  readonly version: string
+  readonly startedAt: number
+  readonly seenAt: number
+  readonly lagMs: number
+  readonly keysHash: string
+  readonly isReady: boolean
+  readonly isLost: boolean
+  readonly isThisNode: boolean
+  readonly problems: readonly string[]
+}

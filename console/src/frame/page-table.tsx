@@ -1,6 +1,8 @@
 import type { FunctionComponent } from 'preact'
 import type { Rights } from '../api/types.ts'
 import { AccountPage } from '../pages/account/account-page.tsx'
+import { NodesPage } from '../pages/nodes/nodes-page.tsx'
+import { OverviewPage } from '../pages/overview/overview-page.tsx'
 import { UsersPage } from '../pages/users/users-page.tsx'
 import type { texts } from '../texts.ts'
 import type { IconName } from '../ui/icons.tsx'
@@ -17,11 +19,14 @@ export interface PageRow {
 }
 
 const EVERY_USER: readonly Rights[] = ['administrator', 'userAdmin', 'user']
+const ADMINISTRATORS: readonly Rights[] = ['administrator']
 const MANAGERS: readonly Rights[] = ['administrator', 'userAdmin']
 
 /** All pages, in the order of the navigation. */
 const PAGES: readonly PageRow[] = [
+  { name: 'overview', key: 'o', rights: ADMINISTRATORS, isPrimary: true, Component: OverviewPage },
   { name: 'users', key: 'u', rights: MANAGERS, isPrimary: true, Component: UsersPage },
+  { name: 'nodes', key: 'n', rights: ADMINISTRATORS, Component: NodesPage },
   { name: 'account', key: 'm', rights: EVERY_USER, isPrimary: true, Component: AccountPage },
 ]
 

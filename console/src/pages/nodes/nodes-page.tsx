@@ -1,0 +1,78 @@
+import { api } from '../../api/client.ts'
+import type { ServerNode } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { useLive } from '../../frame/live.ts'
+import { Page } from '../../frame/page.tsx'
+import { texts } from '../../texts.ts'
+import { Badge, Heading } from '../../ui/parts.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
+
+interface NodeList {
+  readonly nodes: readonly ServerNode[]
+}
+
+/** Every process that uses the same store. */
+export function NodesPage() {
+  const resource = useResource('nodes', (signal) => api.get<NodeList>('/nodes', {}, signal))
+  useLive('overview', resource.reload)
+  return (
+    <Page>
+      <Heading title={texts.pages.nodes} text={texts.nodes.text} />
+      <Loaded resource={resource} what={texts.nodes.what}>
+        {({ nodes }) => (
+          <div class="wide">
+            <NodeTable nodes={nodes} />
+            {nodes.length === 1 && <p class="quiet after-table">{texts.nodes.single}</p>}
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function NodeTable({ nodes }: NodeList) {
+  const own = nodes.find(({ isThisNode }) => isThisNode)
+  return (
+    <Table
+      caption={texts.pages.nodes}
+      rows={nodes}
+      keyOf={({ instance }) => instance}
+      columns={[
+        {
+          label: texts.nodes.name,
+          render: ({ name, isThisNode }) => (
+            <span class="row">
+              <strong class="mono">{name}</strong>
+              {isThisNode && <Badge>{texts.nodes.thisNode}</Badge>}
+            </span>
+          ),
+        },
+        { label: texts.nodes.state, render: (node) => <NodeState node={node} /> },
+        { label: texts.nodes.version, render: ({ version }) => version },
+        { label: texts.nodes.started, render: ({ startedAt }) => <Time at={startedAt} /> },
+        { label: texts.nodes.seen, render: ({ seenAt }) => <Time at={seenAt} /> },
+        { label: texts.nodes.lag, kind: 'number', render: ({ lagMs }) => texts.chart.ms(lagMs) },
+        {
+          label: texts.nodes.keys,
+          render: ({ keysHash }) => (
+            <span class="row">
+              <span class="mono">{keysHash.slice(0, 8)}</span>
+              {own && keysHash !== own.keysHash && <Badge tone="danger">{texts.nodes.otherKeys}</Badge>}
+            </span>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+function NodeState({ node: { isReady, isLost, problems } }: { readonly node: ServerNode }) {
+  if (isReady) return <Badge tone="success">{texts.nodes.ready}</Badge>
+  return (
+    <span>
+      <Badge tone="danger">{isLost ? texts.nodes.lost : texts.nodes.notReady}</Badge> {problems.join('; ')}
+    </span>
+  )
+}

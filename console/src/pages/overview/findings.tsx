@@ -1,0 +1,73 @@
+import type { Overview, OverviewHealth } from '../../api/types.ts'
+import { toHref } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { toDuration } from '../../ui/time.tsx'
+
+interface Finding {
+  readonly isFailure: boolean
+  readonly title: string
+  readonly text: string
+  readonly href?: string
+}
+
+const WARN_DAYS = 14
+const DAY = 86_400
+
+/** What needs attention, most urgent first; otherwise one line that says that all is well. */
+export function Findings({ overview }: { readonly overview: Overview }) {
+  const findings = listFindings(overview)
+  const isFailing = findings.some(({ isFailure }) => isFailure)
+  const tone = isFailing ? 'danger' : findings.length > 0 ? 'warning' : ''
+  return (
+    <ul class={`findings ${tone}`} aria-label={texts.overview.findings} role="status">
+      {findings.length === 0 && <li>{texts.overview.allWell}</li>}
+      {findings.map(({ title, text, href }) => (
+        <li key={title + text}>
+          <strong>{href ? <a href={href}>{title}</a> : title}</strong>
+          <span>{text}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function listFindings({ health, lockedAccounts, now }: Overview): readonly Finding[] {
+  return [
+    ...listFailures(health),
+    ...listCertificates(health, now),
+    ...(lockedAccounts > 0
+      ? [{ isFailure: false, ...texts.overview.locked(lockedAccounts), href: toHref(['users'], { status: 'locked' }) }]
+      : []),
+    ...(health.needRestart.length > 0
+      ? [{ isFailure: false, title: texts.overview.restart, text: health.needRestart.join(', ') }]
+      : []),
+    ...health.warnings.map((text) => ({ isFailure: false, title: texts.overview.warning, text })),
+  ]
+}
+
+function listFailures({ parts, upstreams, nodes }: OverviewHealth): readonly Finding[] {
+  const broken = parts
+    .filter(({ isWorking }) => !isWorking)
+    .map(({ name, problem }) => ({ isFailure: true, title: texts.overview.fails(name), text: problem ?? '' }))
+  const findings = upstreams.flatMap(({ findings }) =>
+    findings.map(({ upstream, reason, check }) => ({ isFailure: true, title: upstream, text: `${reason} ${check}` })),
+  )
+  const missing = nodes && nodes.ready < nodes.total ? nodes.total - nodes.ready : 0
+  return [
+    ...broken,
+    ...findings,
+    ...(missing > 0
+      ? [{ isFailure: true, title: texts.overview.nodesDown(missing), text: '', href: toHref(['nodes']) }]
+      : []),
+  ]
+}
+
+const listCertificates = ({ certificates }: OverviewHealth, now: number): readonly Finding[] =>
+  certificates
+    .filter(({ expiresAt }) => expiresAt - now < WARN_DAYS * DAY)
+    .map(({ listener, expiresAt }) => ({
+      isFailure: expiresAt <= now,
+      title:
+        expiresAt <= now ? texts.overview.certificateOver : texts.overview.certificateEnds(toDuration(expiresAt - now)),
+      text: listener,
+    }))

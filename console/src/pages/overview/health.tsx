@@ -1,0 +1,80 @@
+import type { Line, Overview, OverviewHealth } from '../../api/types.ts'
+import { texts } from '../../texts.ts'
+import { toShort } from '../../ui/chart.tsx'
+import { Badge, Card, type Fact, Facts } from '../../ui/parts.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time, toDuration } from '../../ui/time.tsx'
+
+const sum = (line: Line = []): number => line.reduce<number>((total, value) => total + (value ?? 0), 0)
+
+/** Sign-ins and refusals by the kind of credential. */
+export function Handlers({ overview: { series }, range }: { readonly overview: Overview; readonly range: string }) {
+  const names = [...new Set([...Object.keys(series.signInsByHandler), ...Object.keys(series.refusalsByHandler)])]
+  const rows = names
+    .map((name) => ({
+      name,
+      accepted: sum(series.signInsByHandler[name]),
+      refused: sum(series.refusalsByHandler[name]),
+    }))
+    .filter(({ accepted, refused }) => accepted + refused > 0)
+    .sort((a, b) => b.accepted + b.refused - a.accepted - a.refused)
+  const { overview } = texts
+  return (
+    <Card title={overview.handlers} actions={<span class="quiet small">{range}</span>}>
+      {rows.length === 0 ? (
+        <Empty title={overview.noSignIns} text={overview.noSignInsText} />
+      ) : (
+        <Table
+          caption={overview.handlers}
+          rows={rows}
+          keyOf={({ name }) => name}
+          columns={[
+            { label: overview.handler, render: ({ name }) => <span class="mono">{name}</span> },
+            { label: overview.signIns, kind: 'number', render: ({ accepted }) => toShort(accepted) },
+            { label: overview.refusals, kind: 'number', render: ({ refused }) => toShort(refused) },
+          ]}
+        />
+      )}
+    </Card>
+  )
+}
+
+export function HealthFacts({ health }: { readonly health: OverviewHealth }) {
+  const { overview } = texts
+  const facts: readonly Fact[] = [
+    ...health.parts.map(
+      ({ name, isWorking }): Fact => [
+        overview.parts[name] ?? name,
+        <Badge key={name} tone={isWorking ? 'success' : 'danger'}>
+          {isWorking ? overview.works : overview.failing}
+        </Badge>,
+      ],
+    ),
+    [overview.engine, health.store],
+    [overview.nodes, health.nodes ? overview.nodesReady(health.nodes.ready, health.nodes.total) : overview.unknown],
+    ...health.certificates.map(
+      ({ listener, expiresAt }): Fact => [
+        overview.certificate,
+        <>
+          <span class="mono">{listener}</span> {overview.ends} <Time at={expiresAt} />
+        </>,
+      ],
+    ),
+    ...health.secrets.map(
+      ({ option, ageSeconds }): Fact => [
+        overview.secret,
+        <>
+          <span class="mono">{option}</span> {overview.age(toDuration(ageSeconds))}
+        </>,
+      ],
+    ),
+  ]
+  return (
+    <Card title={overview.health}>
+      <div class="inside">
+        <Facts facts={facts} />
+      </div>
+    </Card>
+  )
+}

@@ -1,0 +1,108 @@
+import { useRef } from 'preact/hooks'
+import { api } from '../../api/client.ts'
+import type { Overview } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { useLive } from '../../frame/live.ts'
+import { Page } from '../../frame/page.tsx'
+import { useShortcuts } from '../../frame/shortcuts.ts'
+import { changeQuery, toHref, useRoute } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Chart } from '../../ui/chart.tsx'
+import { Heading } from '../../ui/parts.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Findings } from './findings.tsx'
+import { Handlers, HealthFacts } from './health.tsx'
+import { Tiles } from './tiles.tsx'
+
+const RANGES = ['1h', '24h', '7d', '30d'] as const
+type Range = (typeof RANGES)[number]
+
+const isRange = (text: string | undefined): text is Range => RANGES.some((range) => range === text)
+
+/** What goes on, and what needs attention. */
+export function OverviewPage() {
+  const { query } = useRoute()
+  const range = isRange(query['range']) ? query['range'] : '1h'
+  const isTable = query['view'] === 'table'
+  const resource = useResource(`overview ${range}`, (signal) => api.get<Overview>('/overview', { range }, signal), {
+    keepsLast: true,
+  })
+  useReloadOnEvents(resource.data, resource.reload)
+  const toggle = () => changeQuery({ view: isTable ? undefined : 'table' })
+  useShortcuts({ t: toggle })
+  return (
+    <Page>
+      <Heading title={texts.pages.overview}>
+        <Ranges current={range} />
+        <Button onClick={toggle} aria-keyshortcuts="t">
+          {isTable ? texts.overview.asCharts : texts.overview.asTables}
+        </Button>
+      </Heading>
+      <Loaded resource={resource} what={texts.overview.what}>
+        {(overview) => (
+          <div class="wide">
+            <Findings overview={overview} />
+            <Tiles overview={overview} range={texts.overview.ranges[range]} />
+            <Charts overview={overview} isTable={isTable} />
+            <div class="pair">
+              <Handlers overview={overview} range={texts.overview.ranges[range]} />
+              <HealthFacts health={overview.health} />
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+/** The server reports every few seconds; a long range changes only with each of its steps. */
+function useReloadOnEvents(overview: Overview | undefined, reload: () => void): void {
+  const loadedAt = useRef(0)
+  useLive('overview', () => {
+    const waitMs = Math.min(overview?.stepSeconds ?? 0, 60) * 1000 - 5000
+    if (Date.now() - loadedAt.current < Math.max(waitMs, 5000)) return
+    loadedAt.current = Date.now()
+    reload()
+  })
+}
+
+const Ranges = ({ current }: { readonly current: Range }) => (
+  <nav class="segments" aria-label={texts.overview.range}>
+    {RANGES.map((range) => (
+      <a key={range} href={toHref(['overview'], { range })} aria-current={range === current}>
+        {texts.overview.rangeLabels[range]}
+      </a>
+    ))}
+  </nav>
+)
+
+function Charts({ overview, isTable }: { readonly overview: Overview; readonly isTable: boolean }) {
+  const { from, stepSeconds, series } = overview
+  const common = { from, stepSeconds, isTable }
+  const perStep = texts.chart.perStep(stepSeconds)
+  const doorLines = (lines: Readonly<Record<string, readonly (number | null)[]>>) =>
+    Object.entries(lines).map(([door, values]) => ({ label: texts.doors[door] ?? door, values }))
+  return (
+    <div class="charts">
+      <Chart {...common} title={texts.overview.signIns} unit={perStep} lines={doorLines(series.signIns)} />
+      <Chart {...common} title={texts.overview.refusals} unit={perStep} lines={doorLines(series.refusals)} />
+      <Chart
+        {...common}
+        title={texts.overview.requests}
+        unit={perStep}
+        lines={[...doorLines(series.requests), { label: texts.overview.serverErrors, values: series.serverErrors }]}
+      />
+      <Chart
+        {...common}
+        title={texts.overview.latency}
+        unit={texts.chart.milliseconds}
+        lines={[
+          { label: texts.overview.median, values: series.latencyMs.p50 },
+          { label: texts.overview.slow, values: series.latencyMs.p95 },
+          { label: texts.overview.slowUpstream, values: series.upstreamMs.p95 },
+        ]}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,59 @@
+import type { Overview } from '../../api/types.ts'
+import { toHref } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { toShort } from '../../ui/chart.tsx'
+
+interface Tile {
+  readonly label: string
+  readonly value: string
+  readonly note: string
+  readonly isAlarming?: boolean
+  readonly href?: string
+}
+
+/** The totals of the range, each with what it counts. */
+export function Tiles({ overview, range }: { readonly overview: Overview; readonly range: string }) {
+  return (
+    <dl class="tiles">
+      {listTiles(overview, range).map(({ label, value, note, isAlarming, href }) => (
+        <div key={label} class={`tile ${isAlarming ? 'danger' : ''}`}>
+          <dt>{label}</dt>
+          <dd>{href ? <a href={href}>{value}</a> : value}</dd>
+          <dd class="note">{note}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function listTiles({ totals, lockedAccounts, series }: Overview, range: string): readonly Tile[] {
+  const { overview } = texts
+  const slow = findLast(series.latencyMs.p95)
+  return [
+    { label: overview.signIns, value: toShort(totals.signIns), note: range },
+    { label: overview.refusals, value: toShort(totals.refusals), note: range },
+    { label: overview.requests, value: toShort(totals.requests), note: range },
+    {
+      label: overview.serverErrors,
+      value: toShort(totals.serverErrors),
+      note: range,
+      isAlarming: totals.serverErrors > 0,
+    },
+    {
+      label: overview.latency,
+      value: slow === undefined ? texts.chart.noValue : texts.chart.ms(slow),
+      note: overview.latencyNote,
+    },
+    {
+      label: overview.lockedAccounts,
+      value: toShort(lockedAccounts),
+      note: overview.now,
+      isAlarming: lockedAccounts > 0,
+      href: toHref(['users'], { status: 'locked' }),
+    },
+    { label: overview.revoked, value: toShort(totals.revokedSessions), note: range },
+  ]
+}
+
+const findLast = (line: readonly (number | null)[]): number | undefined =>
+  line.findLast((value) => value !== null) ?? undefined

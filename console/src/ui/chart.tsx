@@ -1,0 +1,187 @@
+// Lines over time. All charts of a page share their cursor.
+import 'uplot/dist/uPlot.min.css'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import uPlot from 'uplot'
+import { texts } from '../texts.ts'
+import { Card } from './parts.tsx'
+import { Table } from './table.tsx'
+
+export interface ChartLine {
+  readonly label: string
+  /** `null`: no value, shown as a gap. */
+  readonly values: readonly (number | null)[]
+}
+
+export interface ChartProps {
+  readonly title: string
+  /** What one value means, for example "per minute" or "ms". */
+  readonly unit: string
+  /** The time of the first value, in seconds since the epoch. */
+  readonly from: number
+  readonly stepSeconds: number
+  /** At most four. */
+  readonly lines: readonly ChartLine[]
+  readonly isTable: boolean
+}
+
+export function Chart(props: ChartProps) {
+  const { title, unit, lines, isTable } = props
+  return (
+    <Card title={title} actions={<Legend lines={lines} unit={unit} />}>
+      {isTable ? <ChartTable {...props} /> : <Plot {...props} />}
+    </Card>
+  )
+}
+
+const Legend = ({ lines, unit }: Pick<ChartProps, 'lines' | 'unit'>) => (
+  <ul class="legend">
+    {lines.map(({ label }, index) => (
+      <li key={label}>
+        <i class={`series-${index + 1}`} />
+        {label}
+      </li>
+    ))}
+    <li class="quiet">{unit}</li>
+  </ul>
+)
+
+const HEIGHT = 180
+const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]]
+
+function Plot(props: ChartProps) {
+  const { title, from, stepSeconds, lines } = props
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const theme = useThemeName()
+  const shape = lines.map(({ label }) => label).join()
+  const width = useWidth(place)
+  useEffect(() => {
+    if (!place.current || width === 0) return
+    plot.current = new uPlot(toOptions(lines, width), toData(props), place.current)
+    return () => plot.current?.destroy()
+  }, [theme, shape, width])
+  useEffect(() => plot.current?.setData(toData(props)), [from, stepSeconds, lines])
+  return <div class="plot" ref={place} role="img" aria-label={`${title}. ${texts.chart.asTable}`} />
+}
+
+const toData = ({ from, stepSeconds, lines }: ChartProps): uPlot.AlignedData => {
+  const count = lines[0]?.values.length ?? 0
+  const times = Array.from({ length: count }, (_, index) => from + index * stepSeconds)
+  return [times, ...lines.map(({ values }) => [...values])]
+}
+
+function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
+  const style = getComputedStyle(document.documentElement)
+  const token = (name: string) => style.getPropertyValue(name).trim()
+  const axis = {
+    stroke: token('--n6'),
+    font: `${token('--size-small')} ${token('--font')}`,
+    grid: { stroke: token('--n3'), width: 1 },
+    ticks: { show: false },
+  }
+  const number = (_: uPlot, values: number[]) => values.map(toShort)
+  return {
+    width,
+    height: HEIGHT,
+    padding: [12, 12, 0, 0],
+    legend: { show: false },
+    cursor: { sync: { key: 'cardea' }, drag: { x: false, y: false }, points: { size: 6 } },
+    scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
+    axes: [
+      { ...axis, size: 32, values: (_, times) => times.map(toTick) },
+      { ...axis, size: 52, values: number },
+    ],
+    series: [
+      {},
+      ...lines.map(({ label }, index) => ({
+        label,
+        stroke: token(`--series-${index + 1}`),
+        width: 1.5,
+        dash: DASHES[index] ?? [],
+        points: { size: 4 },
+      })),
+    ],
+    plugins: [tooltip(lines)],
+  }
+}
+
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+export const toShort = (value: number): string => SHORT.format(value)
+
+const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+
+/** The time of day, and at midnight the day. */
+function toTick(atSeconds: number): string {
+  const date = new Date(atSeconds * 1000)
+  return date.getHours() + date.getMinutes() === 0 ? DAY.format(date) : CLOCK.format(date)
+}
+
+const MOMENT = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' })
+export const toMoment = (atSeconds: number): string => MOMENT.format(new Date(atSeconds * 1000))
+
+/** The values under the cursor, as one line above the plot. */
+function tooltip(lines: readonly ChartLine[]): uPlot.Plugin {
+  const line = document.createElement('output')
+  const update = ({ data, cursor: { idx } }: uPlot) => {
+    const time = idx === undefined || idx === null ? undefined : data[0][idx]
+    line.hidden = time === undefined
+    if (time === undefined) return
+    const values = lines.map(({ label }, index) => `${label} ${toValue(data[index + 1]?.[idx ?? 0])}`)
+    line.textContent = [toMoment(time), ...values].join(' · ')
+  }
+  return {
+    hooks: {
+      init: ({ root }) => {
+        line.className = 'readout'
+        line.hidden = true
+        root.append(line)
+      },
+      setCursor: update,
+    },
+  }
+}
+
+const toValue = (value: number | null | undefined): string =>
+  value === null || value === undefined ? texts.chart.noValue : toShort(value)
+
+function ChartTable({ title, from, stepSeconds, lines }: ChartProps) {
+  const rows = (lines[0]?.values ?? []).map((_, index) => index).reverse()
+  const columns = [
+    { label: texts.chart.time, render: (index: number) => toMoment(from + index * stepSeconds) },
+    ...lines.map(({ label, values }) => ({
+      label,
+      kind: 'number' as const,
+      render: (index: number) => toValue(values[index]),
+    })),
+  ]
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <section class="plot-table" aria-label={title} tabIndex={0}>
+      <Table caption={title} columns={columns} rows={rows} keyOf={String} />
+    </section>
+  )
+}
+
+function useWidth(place: { readonly current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(0)
+  useEffect(() => {
+    if (!place.current) return
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)))
+    observer.observe(place.current)
+    return () => observer.disconnect()
+  }, [])
+  return width
+}
+
+/** Changes when the theme does, because a canvas does not follow CSS. */
+function useThemeName(): string | undefined {
+  const root = document.documentElement
+  const [theme, setTheme] = useState(root.dataset['theme'])
+  useEffect(() => {
+    const observer = new MutationObserver(() => setTheme(root.dataset['theme']))
+    observer.observe(root, { attributeFilter: ['data-theme'] })
+    return () => observer.disconnect()
+  }, [])
+  return theme
+}
