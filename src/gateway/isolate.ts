@@ -2,7 +2,7 @@
  * Pages of a database have the same origin as Cardea's own paths. A page without a policy of its own is sandboxed: its
  * scripts do not run, and it has no origin. Headers that give a page access beyond its own path are removed.
  */
-import { createNameMemo } from '../base/name-memo.ts'
+import { createHeaderMemo } from '../base/header-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 
 const SANDBOX: HeaderPair = ['Content-Security-Policy', 'sandbox']
@@ -18,7 +18,7 @@ const ROLES: ReadonlyMap<string, Role> = new Map([
   ['cross-origin-opener-policy', 'reach'],
 ])
 
-const roleOf = createNameMemo((name): Role => ROLES.get(name.toLowerCase()) ?? 'other')
+const roleOf = createHeaderMemo((name): Role => ROLES.get(name.toLowerCase()) ?? 'other')
 
 export function isolate(headers: readonly HeaderPair[], status: number): readonly HeaderPair[] {
   const kept: HeaderPair[] = []
@@ -44,12 +44,13 @@ const GUESSED = /^(?:(?:unknown|application)\/unknown)$/
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/
 
 /** Whether any of the types may be displayed as a page. Browsers sniff the content if the type is missing or invalid. */
-const isActive = (types: string): boolean =>
+const isActive = createHeaderMemo((types) =>
   types.split(',').some((type) => {
     const [name = ''] = type.split(';', 1)
     const plain = name.trim().toLowerCase()
     return !MEDIA_TYPE.test(plain) || ACTIVE.test(plain) || GUESSED.test(plain)
-  })
+  }),
+)
 
 const SCRIPT_DIRECTIVES: ReadonlySet<string> = new Set(['sandbox', 'default-src', 'script-src'])
 

@@ -1,4 +1,4 @@
-import { createNameMemo } from '../base/name-memo.ts'
+import { createHeaderMemo } from '../base/header-memo.ts'
 import { METHOD_OVERRIDES, normalizeHeaderName } from '../http/guard.ts'
 import type { Client } from '../http/request-context.ts'
 
@@ -76,7 +76,7 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
       normalizeHeaderName(name),
     ),
   )
-  const findFate = createNameMemo((name) => fateOf(name, dropped))
+  const findFate = createHeaderMemo((name) => fateOf(name, dropped))
   return (raw, keepsAuthorization) => {
     const hopNames = listConnectionNames(raw)
     const kept: string[] = []
@@ -102,7 +102,7 @@ export function listConnectionNames(raw: readonly string[]): ReadonlySet<string>
   return USUAL_NAMES.get(values.join(',')) ?? readNames(values)
 }
 
-const isConnection = createNameMemo((name) => name.toLowerCase() === 'connection')
+const isConnection = createHeaderMemo((name) => name.toLowerCase() === 'connection')
 
 function readNames(values: readonly string[]): ReadonlySet<string> {
   const names = new Set<string>()

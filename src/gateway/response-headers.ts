@@ -1,4 +1,4 @@
-import { createNameMemo } from '../base/name-memo.ts'
+import { createHeaderMemo } from '../base/header-memo.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 import { listConnectionNames } from './request-headers.ts'
 
@@ -38,7 +38,7 @@ const CORS_PREFIX = 'access-control-'
 
 const fateOf = (lower: string): Fate => FATES.get(lower) ?? (lower.startsWith(CORS_PREFIX) ? 'cors' : 'pass')
 
-const readName = createNameMemo((name) => {
+const readName = createHeaderMemo((name) => {
   const lower = name.toLowerCase()
   return { lower, fate: fateOf(lower) }
 })

@@ -51,7 +51,8 @@ function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingRe
  */
 function rejectRewrite(segments: readonly string[]): void {
   // `_design%2Fname` is one segment here and two in the database
-  if (segments.slice(1).join('/').split('/').includes('_rewrite'))
+  const isRewrite = (segment: string) => segment.includes('_rewrite') && segment.split('/').includes('_rewrite')
+  if (segments.slice(1).some(isRewrite))
     throw new Refusal('forbidden', { about: 'This request to _rewrite is not forwarded.' })
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createNameMemo } from '../../src/base/name-memo.ts'
+import { createHeaderMemo } from '../../src/base/header-memo.ts'
 
 function create() {
   const computed: string[] = []
-  const memo = createNameMemo((name) => {
+  const memo = createHeaderMemo((name) => {
     computed.push(name)
     return name.toUpperCase()
   })
@@ -15,6 +15,13 @@ test('computes the result once for each spelling of a name', () => {
   const { computed, memo } = create()
   assert.deepEqual(['host', 'Host', 'host'].map(memo), ['HOST', 'HOST', 'HOST'])
   assert.deepEqual(computed, ['host', 'Host'])
+})
+
+test('computes the result of a long text each time', () => {
+  const { computed, memo } = create()
+  const long = 'x'.repeat(1000)
+  for (const text of [long, long]) memo(text)
+  assert.equal(computed.length, 2)
 })
 
 test('keeps a bounded number of names, and computes the others again', () => {
