@@ -26,13 +26,14 @@ export interface Verified {
 
 /** Verifies a password or an access token. With an access token the name may be empty. */
 export async function verifyPasswordOrToken(deps: AccessTokenDeps, given: Given): Promise<Verified | undefined> {
-  const byToken = await findByToken(deps, given)
+  const isToken = findTokenUser(given.password) !== undefined
+  const byToken = isToken ? await findByToken(deps, given) : undefined
   // without a second factor the token is enough: checking it as a password would cost a hash and count a failure
   if (byToken && byToken.account.totp === undefined) return byToken
   // a wrong token and an impossible name are failures like any other, and count for the limits of the peer
   const name = byToken?.account.name ?? (given.name || (findTokenUser(given.password) ?? ''))
   const isProven = (account: Account) => findActiveToken(account, given.password, nowSeconds(deps.clock)) !== undefined
-  const account = await deps.signIn({ ...given, name, ...(byToken ? { isProven } : {}) })
+  const account = await deps.signIn(byToken ? { ...given, name, isProven } : { ...given, name })
   const isNamed = byToken !== undefined || given.name !== ''
   return account && isNamed ? { account, token: byToken?.token } : undefined
 }

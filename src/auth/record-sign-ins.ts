@@ -1,5 +1,6 @@
 import { isClientError, Refusal } from '../base/errors.ts'
 import { createLruCache } from '../base/lru-cache.ts'
+import { isAccount } from '../directory/confirm-change.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { checkName } from '../directory/user.ts'
 import { UNKNOWN_NAME } from '../observe/security-event-table.ts'
@@ -71,10 +72,13 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
   }
 }
 
-/** Holds nothing of the credential. A new password changes the session epoch, a new access token has another mark. */
+/**
+ * Holds nothing of the credential. A new password changes the session epoch, a new access token has another mark. Names
+ * contain no line breaks, so two keys are never the same by accident.
+ */
 function toKey({ identity, by, accessToken }: Authenticated, peer: string): string {
-  const epoch = 'sessionEpoch' in identity ? identity.sessionEpoch : undefined
-  return JSON.stringify([by, peer, identity.name, epoch, accessToken?.mark])
+  const { seconds = 0, generation = 0 } = isAccount(identity) ? identity.sessionEpoch : {}
+  return `${by}\n${peer}\n${identity.name ?? ''}\n${seconds} ${generation}\n${accessToken?.mark ?? ''}`
 }
 
 /** The reason of a refusal for the log. */

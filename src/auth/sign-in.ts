@@ -81,12 +81,13 @@ export function createSignIn(deps: SignInDeps): SignIn {
   return async (attempt) => {
     let account = await deps.findAccount(attempt.name)
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      deps.limits.requireAllowed(toGuess(attempt, account))
+      const context = { attempt, guess: toGuess(attempt, account), deps }
+      deps.limits.requireAllowed(context.guess)
       const known = findKnownProof(account, attempt, deps)
-      if (known) return finish(known, account, { attempt, deps })
-      const proof = await hash(account, attempt, deps)
+      if (known) return finish(known, account, context)
+      const proof = await hash(account, context)
       const current = await deps.findAccount(attempt.name)
-      if (current?.version === account?.version) return finish(proof, current, { attempt, deps })
+      if (current?.version === account?.version) return finish(proof, current, context)
       account = current
     }
     throw new Refusal('overloaded', {
@@ -101,6 +102,7 @@ type Proof = 'hashed' | 'remembered' | 'proven' | undefined
 
 interface Context {
   readonly attempt: Attempt
+  readonly guess: Guess
   readonly deps: SignInDeps
 }
 
@@ -111,9 +113,8 @@ function findKnownProof(account: Account | undefined, attempt: Attempt, { memory
   return memory.isRemembered({ name, version: account.version, password }, maxAgeMs) ? 'remembered' : undefined
 }
 
-async function hash(account: Account | undefined, attempt: Attempt, deps: SignInDeps): Promise<Proof> {
+async function hash(account: Account | undefined, { attempt, guess, deps }: Context): Promise<Proof> {
   const { limits, hasher, iterationLimits } = deps
-  const guess = toGuess(attempt, account)
   const isComputed = account && (account.isAdmin || isWorthComputing(account.password, iterationLimits()))
   const stored = isComputed ? account.password : undefined
   const isRight = await hasher.verify(stored, attempt.password, {
@@ -154,18 +155,17 @@ async function pad(proof: Proof, account: Account | undefined, { attempt, deps }
 }
 
 async function decide(proof: Proof, account: Account | undefined, context: Context): Promise<Account | undefined> {
-  const { attempt, deps } = context
-  const guess = toGuess(attempt, account)
+  const { attempt, guess, deps } = context
   deps.limits.requireAllowed(guess)
   if (!account || !proof) {
-    refuse(explainWrong(account, deps), guess, context)
+    refuse(explainWrong(account, deps), context)
     // quirk: recorded case min-iterations: a stored hash that no password can give is refused for its iterations
     if (account && !isWellFormed(account.password)) requireIterations(account, deps)
     return undefined
   }
-  const code = await checkCode(account, attempt, deps.codes)
+  const code = isCodeNeeded(account, attempt) ? await checkCode(account, attempt, deps.codes) : 'right'
   if (code === 'right') return accept(proof, account, context)
-  if (code === 'wrong') refuse('wrong one-time code', guess, context)
+  if (code === 'wrong') refuse('wrong one-time code', context)
   else {
     attempt.explain?.('missing one-time code')
     attempt.onCodeMissing?.()
@@ -178,15 +178,15 @@ function explainWrong(account: Account | undefined, { hasher }: SignInDeps): str
   return hasher.isAffordable(account.password) ? 'wrong password' : 'the stored password costs too much to verify'
 }
 
-function refuse(reason: string, guess: Guess, { attempt, deps }: Context): void {
+function refuse(reason: string, { attempt, guess, deps }: Context): void {
   attempt.explain?.(reason)
   deps.limits.countFailure(guess)
 }
 
-async function accept(proof: Proof, account: Account, { attempt, deps }: Context): Promise<Account> {
+async function accept(proof: Proof, account: Account, { attempt, guess, deps }: Context): Promise<Account> {
   const { name, password, code } = attempt
   if (proof !== 'proven') requireIterations(account, deps)
-  deps.limits.countSuccess(toGuess(attempt, account))
+  deps.limits.countSuccess(guess)
   if (proof === 'proven') return account
   if (proof === 'hashed') deps.memory.remember({ name, version: account.version, password })
   // every endpoint that opens a session takes a code
@@ -201,14 +201,15 @@ const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefin
   version: account?.version,
 })
 
+const isCodeNeeded = ({ totp }: Account, { isWithoutCode }: Attempt): boolean => totp !== undefined && !isWithoutCode
+
 async function checkCode(
   account: Account,
-  { code = '', isWithoutCode }: Attempt,
+  { code = '' }: Attempt,
   codes: TotpCheck,
 ): Promise<'right' | 'wrong' | 'missing'> {
-  if (account.totp === undefined || isWithoutCode) return 'right'
   if (code === '') return 'missing'
-  const totp = readTotp(account.totp)
+  const totp = readTotp(account.totp ?? null)
   return totp !== undefined && (await codes.spend(account.name, totp, code)) ? 'right' : 'wrong'
 }
 

@@ -11,7 +11,6 @@ import type { Directory, SessionOpening } from '../../directory/directory.ts'
 import type { OpenedCookie, RenewedSession } from '../../directory/session.ts'
 import { type AcceptedCredential, isName } from '../handler.ts'
 import {
-  type FindSignature,
   isRenewalDue,
   isTimeCurrent,
   mintCookie,
@@ -22,8 +21,8 @@ import {
   verifyCookie,
 } from './cookie-value.ts'
 import { type CookieSecrets, type CookieTimeouts, lastExpiry } from './secrets.ts'
+import { type FoundSession, rememberSessions, saltOf } from './session-memory.ts'
 import type { SigningSettings } from './set-cookie.ts'
-import { createSignatureMemory } from './signature-memory.ts'
 
 export interface AccountSessionDeps {
   readonly secrets: CookieSecrets
@@ -46,30 +45,33 @@ export interface AccountSessions {
   isForged(cookie: ReadCookie): Promise<boolean>
 }
 
-export function createAccountSessions(given: AccountSessionDeps): AccountSessions {
-  const deps: Deps = { ...given, findSignature: createSignatureMemory() }
+export function createAccountSessions(deps: AccountSessionDeps): AccountSessions {
+  const { directory, clock } = deps
+  const verifyRemembered = rememberSessions(
+    (cookie, account) => verify(cookie, account, deps),
+    () => ({ secrets: deps.secrets.accepted(), timeouts: deps.timeouts.accepted(), settings: deps.settings() }),
+  )
   return {
     open(account, opening) {
-      const { id } = deps.directory.createSession(account, opening)
+      const { id } = directory.createSession(account, opening)
       return { id, ...issue(account, id, deps) }
     },
     async find(cookie) {
-      const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
-      const session = account && verify(cookie, account, deps)
-      if (!session || deps.directory.isSessionEnded(session.id) || isTooOld(account, session, deps)) return undefined
+      const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
+      const session = account && verifyRemembered(cookie, account)
+      if (!session || directory.isSessionEnded(session.id)) return undefined
+      if (nowSeconds(clock) >= Math.min(session.validUntil, findEnd(account, session, deps))) return undefined
       if (session.isClassic && !(await isAfterEpoch(session, account.name, deps))) return undefined
       return toCredential(account, session, deps)
     },
     async isForged(cookie) {
-      const account = isName(cookie.name) ? await deps.directory.findAccount(cookie.name) : undefined
+      const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
       return account !== undefined && isCurrentFor(cookie, account, deps) && !isSigned(cookie, account, deps)
     },
   }
 }
 
-interface Deps extends AccountSessionDeps {
-  readonly findSignature: FindSignature
-}
+type Deps = AccountSessionDeps
 
 /** Earlier cookies may have been signed with an earlier salt, generation or secret: a wrong signature says nothing. */
 function isCurrentFor({ time }: ReadCookie, { sessionEpoch }: Account, { settings, clock }: Deps): boolean {
@@ -85,13 +87,6 @@ function isSigned(cookie: ReadCookie, account: Account, deps: Deps): boolean {
   return salts.some((salt) => check(cookie, { salt, timeoutSeconds: Number.POSITIVE_INFINITY }, deps) !== undefined)
 }
 
-interface FoundSession {
-  readonly id: string
-  readonly issuedAt: number
-  /** A cookie in CouchDB's form. */
-  readonly isClassic: boolean
-}
-
 function verify(cookie: ReadCookie, account: Account, deps: Deps): FoundSession | undefined {
   return verifyOwn(cookie, account, deps) ?? verifyClassic(cookie, account, deps)
 }
@@ -101,7 +96,7 @@ function verifyOwn(cookie: ReadCookie, account: Account, deps: Deps): FoundSessi
     // a lowered timeout counts for earlier cookies too
     const timeoutSeconds = Math.min(timeout, deps.settings().timeoutSeconds)
     const own = check(cookie, { salt: toBinding(account, timeout, deps), timeoutSeconds }, deps)
-    if (own?.id) return { id: own.id.toString('base64url'), issuedAt: own.issuedAt, isClassic: false }
+    if (own?.id) return toFound(own, own.id.toString('base64url'), { timeoutSeconds, isClassic: false })
   }
   return undefined
 }
@@ -110,9 +105,16 @@ function verifyClassic(cookie: ReadCookie, account: Account, deps: Deps): FoundS
   const salt = saltOf(account)
   // without a salt the key would be the bare secret, and a proxy token could pass for a cookie
   if (deps.purpose !== undefined || salt === '') return undefined
-  const classic = check(cookie, { salt, timeoutSeconds: deps.settings().timeoutSeconds }, deps)
-  return classic && !classic.id ? { id: toClassicId(cookie), issuedAt: classic.issuedAt, isClassic: true } : undefined
+  const { timeoutSeconds } = deps.settings()
+  const classic = check(cookie, { salt, timeoutSeconds }, deps)
+  return classic && !classic.id ? toFound(classic, toClassicId(cookie), { timeoutSeconds, isClassic: true }) : undefined
 }
+
+const toFound = (
+  { issuedAt }: VerifiedCookie,
+  id: string,
+  { timeoutSeconds, isClassic }: { readonly timeoutSeconds: number; readonly isClassic: boolean },
+): FoundSession => ({ id, issuedAt, validUntil: issuedAt + timeoutSeconds, isClassic })
 
 interface Binding {
   readonly salt: string
@@ -123,11 +125,9 @@ function check(cookie: ReadCookie, binding: Binding, deps: Deps): VerifiedCookie
   const secrets = deps.secrets.accepted()
   const { algorithms } = deps.settings()
   const rules = { ...binding, secrets, algorithms, nowSeconds: nowSeconds(deps.clock) }
-  const verdict = verifyCookie(cookie, rules, deps.findSignature)
+  const verdict = verifyCookie(cookie, rules)
   return verdict.kind === 'verified' ? verdict : undefined
 }
-
-const saltOf = ({ password }: Account): string => ('salt' in password ? password.salt : '')
 
 function toBinding(account: Account, timeoutSeconds: number, { purpose }: Deps): string {
   const parts = [saltOf(account), account.sessionEpoch.generation, timeoutSeconds]
@@ -138,15 +138,12 @@ function toBinding(account: Account, timeoutSeconds: number, { purpose }: Deps):
 const toClassicId = ({ head, tail }: ReadCookie): string =>
   createHash('sha256').update(head).update(tail).digest().subarray(0, SESSION_ID_BYTES).toString('base64url')
 
-/** When the session ends, however often it is used; `undefined`: never. */
-function findEnd(account: Account, { id, issuedAt }: FoundSession, deps: Deps): number | undefined {
+/** When the session ends, however often it is used. */
+function findEnd(account: Account, { id, issuedAt }: Pick<FoundSession, 'id' | 'issuedAt'>, deps: Deps): number {
   const { maxLifetimeSeconds } = deps.settings()
-  if (maxLifetimeSeconds === 0) return undefined
+  if (maxLifetimeSeconds === 0) return Number.POSITIVE_INFINITY
   return (deps.directory.findPasswordTime(id, account) ?? issuedAt) + maxLifetimeSeconds
 }
-
-const isTooOld = (account: Account, session: FoundSession, deps: Deps): boolean =>
-  nowSeconds(deps.clock) >= (findEnd(account, session, deps) ?? Number.POSITIVE_INFINITY)
 
 /** A cookie in CouchDB's form is not bound to the session epoch: its time is compared. */
 const isAfterEpoch = ({ issuedAt }: FoundSession, name: string, { directory }: Deps): Promise<boolean> =>
@@ -177,6 +174,6 @@ function issue(account: Account, id: string, deps: Deps): RenewedSession {
   const issuedAt = nowSeconds(deps.clock)
   const cookie = { name: account.name, issuedAt, id: Buffer.from(id, 'base64url') }
   const key = { secret, salt: toBinding(account, timeoutSeconds, deps), algorithm: algorithms[0] }
-  const end = findEnd(account, { id, issuedAt, isClassic: false }, deps) ?? Number.POSITIVE_INFINITY
+  const end = findEnd(account, { id, issuedAt }, deps)
   return { value: mintCookie(cookie, key), maxAgeSeconds: Math.min(timeoutSeconds, end - issuedAt) }
 }

@@ -29,25 +29,24 @@ const MAX_REMEMBERED = 16_384
  * Browsers send the cookie with every request, so one that does not verify, has expired or was revoked is ignored. A
  * value that is no session cookie at all is rejected, so that the client clears it.
  *
- * Accepted cookies are kept decoded, and with them the memory of their signatures (signature-memory.ts). The gain has
- * not been measured alone; npm run bench -- gateway-cpu --against=DIR can.
+ * Accepted cookies are kept decoded, and with them what was verified (session-memory.ts).
  */
 export function createCookieHandler(sessions: CookieSessions): CredentialHandler {
   const accepted = createLruCache<ReadCookie>(MAX_REMEMBERED)
-  const check = async (cookie: ReadCookie): Promise<Verdict> => {
+  const check = async (value: string): Promise<Verdict> => {
+    const known = accepted.get(value)
+    const cookie = known ?? readCookie(value)
+    if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
     const credential = await find(cookie, sessions)
     if (!credential) return (await isForged(cookie, sessions)) ? FORGED : ABSENT
-    if (!accepted.has(cookie.text)) accepted.set(cookie.text, cookie)
+    if (!known) accepted.set(value, cookie)
     return credential
   }
   return {
     name: COOKIE_HANDLER,
     read(source) {
       const value = findValue(source, sessions)
-      if (value === undefined || value === '') return ABSENT
-      const cookie = accepted.get(value) ?? readCookie(value)
-      if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
-      return check(cookie)
+      return value === undefined || value === '' ? ABSENT : check(value)
     },
   }
 }

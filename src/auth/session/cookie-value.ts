@@ -43,8 +43,6 @@ const macOf = (signed: Uint8Array, { secret, salt, algorithm }: CookieKey): Buff
 
 /** A well-formed cookie that has not been verified. The name says whose salt to verify it with. */
 export interface ReadCookie {
-  /** The value as it was sent. */
-  readonly text: string
   readonly name: string
   readonly time: string
   /** `name ":" T` */
@@ -64,13 +62,13 @@ export function readCookie(text: string): ReadCookie | undefined {
   const name = readUtf8(bytes.subarray(0, first))
   if (name === undefined) return undefined
   const time = bytes.toString('latin1', first + 1, second)
-  return { text, name, time, head: bytes.subarray(0, second), tail: bytes.subarray(second + 1) }
+  return { name, time, head: bytes.subarray(0, second), tail: bytes.subarray(second + 1) }
 }
 
 /** RFC 6265 6.1: clients need not support longer cookies. */
 const MAX_CHARACTERS = 4096
 
-export interface SignatureRules {
+interface SignatureRules {
   /** An empty list verifies nothing. */
   readonly secrets: readonly Uint8Array[]
   /** The salt of the user the cookie names. */
@@ -85,12 +83,10 @@ export interface CookieRules extends SignatureRules {
 }
 
 /** What a cookie was signed with. */
-export interface Signature {
+interface Signature {
   readonly secret: Uint8Array
   readonly algorithm: string
 }
-
-export type FindSignature = (cookie: ReadCookie, rules: SignatureRules) => Signature | undefined
 
 export interface VerifiedCookie {
   readonly kind: 'verified'
@@ -103,9 +99,9 @@ export interface VerifiedCookie {
 export type CookieVerdict = VerifiedCookie | { readonly kind: 'not_verified' } | { readonly kind: 'expired' }
 
 /** `expired` is returned only for a cookie whose signature is right. */
-export function verifyCookie(cookie: ReadCookie, rules: CookieRules, find = findSignature): CookieVerdict {
+export function verifyCookie(cookie: ReadCookie, rules: CookieRules): CookieVerdict {
   const issuedAt = readTime(cookie.time)
-  const signature = issuedAt === undefined ? undefined : find(cookie, rules)
+  const signature = issuedAt === undefined ? undefined : findSignature(cookie, rules)
   if (issuedAt === undefined || signature === undefined) return { kind: 'not_verified' }
   if (rules.nowSeconds >= issuedAt + rules.timeoutSeconds) return { kind: 'expired' }
   return { kind: 'verified', name: cookie.name, issuedAt, id: findId(cookie, signature.algorithm) }
@@ -125,7 +121,7 @@ export const readTime = (text: string): number | undefined =>
   /^[+-]?[0-9A-Fa-f]{1,12}$/.test(text) ? Number.parseInt(text, 16) : undefined
 
 /** Tries every secret with every algorithm whose digest length fits one of the two forms. */
-export const findSignature: FindSignature = (cookie, { secrets, salt, algorithms }) => {
+function findSignature(cookie: ReadCookie, { secrets, salt, algorithms }: SignatureRules): Signature | undefined {
   for (const algorithm of algorithms) {
     const idBytes = idBytesOf(cookie, algorithm)
     if (idBytes !== 0 && idBytes !== SESSION_ID_BYTES) continue

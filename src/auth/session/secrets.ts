@@ -4,6 +4,7 @@
  */
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { isSameSecret } from '../../base/compare.ts'
+import { deriveLive } from '../../base/live.ts'
 
 interface RotationOptions<T> {
   readonly first: T
@@ -14,26 +15,41 @@ interface RotationOptions<T> {
   readonly clock: Clock
 }
 
+interface Retired<T> {
+  readonly value: T
+  /** Seconds since the epoch. */
+  readonly until: number
+}
+
 /** One current value, and earlier ones until their grace is over. */
 function createRotation<T>({ first, isSame, toGraceSeconds, maxRetired, clock }: RotationOptions<T>) {
   let current = first
-  let retired: readonly { readonly value: T; readonly until: number }[] = []
-  const listRetired = () => retired.filter(({ until }) => nowSeconds(clock) < until)
+  let retired: readonly Retired<T>[] = []
+  let accepted: readonly T[] = [first]
+  const set = (value: T, earlier: readonly Retired<T>[]): void => {
+    current = value
+    retired = earlier
+    accepted = [value, ...earlier.map((each) => each.value)]
+  }
+  const dropExpired = (): void => {
+    const left = retired.filter(({ until }) => nowSeconds(clock) < until)
+    if (left.length < retired.length) set(current, left)
+  }
   return {
     current: () => current,
-    /** The current value first. */
-    accepted: (): readonly T[] =>
-      retired.length === 0 ? [current] : [current, ...listRetired().map(({ value }) => value)],
+    /** The current value first. The same list until one is added or removed. */
+    accepted(): readonly T[] {
+      if (retired.length > 0) dropExpired()
+      return accepted
+    },
     replace(next: T): void {
       if (isSame(current, next)) return
+      dropExpired()
       const until = nowSeconds(clock) + toGraceSeconds(current)
-      const earlier = [{ value: current, until }, ...listRetired()].filter(({ value }) => !isSame(value, next))
-      retired = earlier.slice(0, maxRetired)
-      current = next
+      const earlier = [{ value: current, until }, ...retired].filter(({ value }) => !isSame(value, next))
+      set(next, earlier.slice(0, maxRetired))
     },
-    dropRetired(): void {
-      retired = []
-    },
+    dropRetired: (): void => set(current, []),
   }
 }
 
@@ -41,7 +57,7 @@ function createRotation<T>({ first, isSame, toGraceSeconds, maxRetired, clock }:
 export interface CookieSecrets {
   /** The secret that signs; `undefined` where none is configured. */
   current(): Buffer | undefined
-  /** All secrets that verify now, the current one first. */
+  /** All secrets that verify now, the current one first. The same list until one is added or removed. */
   accepted(): readonly Buffer[]
   /** Sets a new secret; the empty text removes the current one. `dropsEarlier` rejects every earlier secret at once. */
   replace(secret: string, options?: { readonly dropsEarlier?: boolean }): void
@@ -62,7 +78,7 @@ export function createCookieSecrets({ secret, timeoutSeconds, clock }: CookieSec
   })
   return {
     current: secrets.current,
-    accepted: () => secrets.accepted().filter((each) => each !== undefined),
+    accepted: deriveLive({ get: secrets.accepted }, (all) => all.filter((each) => each !== undefined)).get,
     replace(text, { dropsEarlier = false } = {}) {
       secrets.replace(toSecret(text))
       if (dropsEarlier) secrets.dropRetired()
@@ -79,6 +95,7 @@ const toSecret = (text: string): Buffer | undefined => (text === '' ? undefined 
 
 /** The timeouts that cookies which have not expired can have been made under. */
 export interface CookieTimeouts {
+  /** The same list until one is added or removed. */
   accepted(): readonly number[]
   replace(seconds: number): void
 }

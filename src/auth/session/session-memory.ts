@@ -1,0 +1,54 @@
+import type { Account } from '../../directory/account.ts'
+import type { ReadCookie } from './cookie-value.ts'
+import type { SigningSettings } from './set-cookie.ts'
+
+/** The session of a cookie with a right signature. */
+export interface FoundSession {
+  readonly id: string
+  readonly issuedAt: number
+  /** Seconds since the epoch: from then on the cookie is not accepted. */
+  readonly validUntil: number
+  /** A cookie in CouchDB's form. */
+  readonly isClassic: boolean
+}
+
+/** `undefined`: the signature is wrong, or the cookie has expired. */
+export type VerifySession = (cookie: ReadCookie, account: Account) => FoundSession | undefined
+
+/** What a signature is checked with, apart from the account. */
+export interface SigningState {
+  readonly secrets: readonly Uint8Array[]
+  readonly timeouts: readonly number[]
+  readonly settings: SigningSettings
+}
+
+interface Remembered extends SigningState {
+  readonly session: FoundSession
+  readonly salt: string
+  readonly generation: number
+}
+
+/**
+ * Remembers the sessions of verified cookies: browsers send the same cookie with every request. A cookie is verified
+ * again if the account has another password or session epoch, or if secrets, timeouts or settings were replaced.
+ * Whether it has expired or was revoked is not remembered. The cookie handler keeps the cookies, so the entries go with
+ * them.
+ */
+export function rememberSessions(verify: VerifySession, getState: () => SigningState): VerifySession {
+  const known = new WeakMap<ReadCookie, Remembered>()
+  return (cookie, account) => {
+    const { secrets, timeouts, settings } = getState()
+    const salt = saltOf(account)
+    const { generation } = account.sessionEpoch
+    const before = known.get(cookie)
+    const isSameAccount = before?.salt === salt && before.generation === generation
+    const isSameState = before?.secrets === secrets && before.timeouts === timeouts && before.settings === settings
+    if (isSameAccount && isSameState) return before.session
+    const session = verify(cookie, account)
+    if (session) known.set(cookie, { session, salt, generation, secrets, timeouts, settings })
+    return session
+  }
+}
+
+/** Cookies are bound to the salt of the password. */
+export const saltOf = ({ password }: Account): string => ('salt' in password ? password.salt : '')
