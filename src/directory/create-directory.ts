@@ -19,11 +19,11 @@ import { createUserWriter } from './user-writer.ts'
 
 /** Resolves when all sessions ended so far are loaded. */
 export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
-  const { store, hasher, settings, clock } = deps
+  const { store, hasher, settings, steadyClock } = deps
   const cache = createUserCache(store, () => settings().cacheSize, deps.cacheCounts)
   const writer = createUserWriter(store, cache)
   const revocations = createNotifier<Revocation>(deps.log)
-  const ended = createEndedSessions(store, clock)
+  const ended = createEndedSessions(store, steadyClock)
   const hashWork = createHashWorkList(store, deps.administration)
   await Promise.all([ended.pull(), hashWork.refresh()])
 

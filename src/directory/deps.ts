@@ -17,6 +17,8 @@ export interface DirectoryDeps {
   /** Follows the changes of the store. */
   follow(options: FollowOptions): Follower
   readonly clock: Clock
+  /** The time by which records of ended sessions are removed. It does not follow a system clock that jumps ahead. */
+  readonly steadyClock: Clock
   /** Counts the uses of the cached users. */
   readonly cacheCounts?: CacheCounts
   /** Cardea's own key, shared by the nodes of a store and unknown to other servers. */

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
 import { createSharedLimits, shareFailures } from '../auth/limits/share.ts'
 import { CacheCounts } from '../base/cache-counts.ts'
-import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { createSteadyClock, MONOTONIC_CLOCK, nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { createMonitor, type RunningMonitor } from '../cluster/monitor.ts'
@@ -160,8 +160,9 @@ export function openDirectory(liveConfig: LiveConfig, log: Log, cacheCounts = ne
     administration: createAdministration(liveConfig, log),
     settings: settings.get,
     cacheCounts,
-    follow: (options) => followChanges(store, { ...options, clock: SYSTEM_CLOCK }),
+    follow: (options) => followChanges(store, { ...options, clock: MONOTONIC_CLOCK }),
     clock: SYSTEM_CLOCK,
+    steadyClock: createSteadyClock(),
     ownKey: () => liveConfig.get().ownKey,
     events,
     log,

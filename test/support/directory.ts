@@ -87,6 +87,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     settings: () => ({ ...SETTINGS, ...options.settings }),
     follow: (deps) => followChanges(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
     clock,
+    steadyClock: clock,
     events: options.events ?? { record: () => {} },
     log: SILENT_LOG,
   })
