@@ -1,11 +1,12 @@
 // What `cardea check` finds beside the configuration: file modes, the store, certificates, upstream servers, the clock.
 import { X509Certificate } from 'node:crypto'
-import { accessSync, constants, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
 import { checkCertificateDates, renderDay } from '../http/certificate-dates.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
+import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { type Probe, probeUpstreams } from './probe-upstreams.ts'
 
@@ -101,10 +102,16 @@ function checkStore({ settings, storeProblem }: Examined): Found {
   const { url } = settings.values.store
   const file = findStoreFile(url)
   if (storeProblem !== undefined) {
-    const advice = file === undefined ? 'Start the database server, or correct store.url.' : AS_OWNER
-    return [{ level: 'problem', message: storeProblem, advice }]
+    if (file !== undefined) return [{ level: 'problem', message: storeProblem }]
+    return [{ level: 'problem', message: storeProblem, advice: 'Start the database server, or correct store.url.' }]
   }
-  return file === undefined ? [] : checkStoreFolder(dirname(file))
+  return file === undefined ? [] : [...checkStoreFile(file), ...checkStoreFolder(dirname(file))]
+}
+
+/** A start checks only files that are small. */
+function checkStoreFile(file: string): Found {
+  const damage = existsSync(file) ? findDamage(file) : undefined
+  return damage === undefined ? [] : [{ level: 'problem', message: damage }]
 }
 
 function checkStoreFolder(folder: string): Found {

@@ -2,6 +2,7 @@
 // reload (`reload.ts`) replaces it.
 import { existsSync } from 'node:fs'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
 import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { SettingsReader } from '../config/load.ts'
@@ -78,9 +79,15 @@ export async function createLiveConfig(options: LiveConfigOptions): Promise<Live
     return await startLiveConfig(options, store, { reader, queue: values.hashing.queue })
   } catch (error) {
     await store.close()
-    throw error
+    throw toStartError(error)
   }
 }
+
+/** The store may fail after it was opened, for instance where the file is damaged. */
+const toStartError = (error: unknown): unknown =>
+  error instanceof Refusal && error.code === 'store_unavailable'
+    ? new StartError(`The store cannot be used: ${reasonOf(error)} (see --store.url)`, { cause: error })
+    : error
 
 /** Whether the store may hold something. A database server is not asked. */
 function mayStoreExist(url: string): boolean {

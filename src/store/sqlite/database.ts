@@ -8,6 +8,7 @@ import type { Log } from '../../base/log.ts'
 import { IncompatibleStoreError } from '../engine.ts'
 import { MIGRATION_TABLE, type Migration, pendingMigrations } from '../migrations.ts'
 import { MEMORY } from '../store-url.ts'
+import { createDamage, describeOpenFailure, toStoreError } from './errors.ts'
 
 const OWNER_ONLY = 0o600
 
@@ -31,6 +32,31 @@ export function configureConnection(database: DatabaseSync): void {
   database.exec('PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA journal_size_limit = 67108864')
 }
 
+/** The check reads 300 MB a second. A larger file is left to `cardea check`, so that a start stays quick. */
+const MAX_CHECKED_BYTES = 64_000_000
+
+/** Throws if the structure of the file is damaged: SQLite itself notices only when it reads the damaged page. */
+export function requireIntact(database: DatabaseSync, maxBytes = MAX_CHECKED_BYTES): void {
+  const read = (pragma: string) => Object.values(database.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]
+  if (Number(read('page_count')) * Number(read('page_size')) > maxBytes) return
+  const finding = read('quick_check(1)')
+  if (finding !== 'ok') throw createDamage(String(finding))
+}
+
+/** What is wrong with the structure of a file of any size; `undefined`: nothing. */
+export function findDamage(path: string): string | undefined {
+  const database = new DatabaseSync(resolve(path), { readOnly: true, timeout: BUSY_MS })
+  try {
+    requireIntact(database, Number.POSITIVE_INFINITY)
+    return undefined
+  } catch (error) {
+    const found = toStoreError(error)
+    return found instanceof Refusal ? found.detail : String(error)
+  } finally {
+    database.close()
+  }
+}
+
 // an absolute path also keeps SQLite from reading `file:…?…` as a URL with options
 function prepareFile(path: string, log: Log): string {
   try {
@@ -44,7 +70,7 @@ function prepareFile(path: string, log: Log): string {
     syncFolder(dirname(path))
     return path
   } catch (cause) {
-    throw new Refusal('store_unavailable', { detail: `${path} cannot be opened or made`, cause })
+    throw new Refusal('store_unavailable', { detail: describeOpenFailure(path, cause), cause })
   }
 }
 

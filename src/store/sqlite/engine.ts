@@ -9,8 +9,8 @@ import { createNotifier } from '../../base/notifier.ts'
 import type { Engine, Operation, Row, Statement, Step } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
-import { configureConnection, migrateSqlite, openFile } from './database.ts'
-import { isBusy, toStoreError } from './errors.ts'
+import { configureConnection, migrateSqlite, openFile, requireIntact } from './database.ts'
+import { isBusy, isDamaged, toStoreError } from './errors.ts'
 
 /** Together with SQLite's own timeout about ten seconds. */
 const WHEN_BUSY: RetryRules = { attempts: 60, firstDelayMs: 5, maxDelayMs: 100, isRetryable: isBusy }
@@ -21,6 +21,7 @@ export async function openSqlite(path: string, log: Log): Promise<Engine> {
     const opened = openFile(path, log)
     database = opened
     await withRetries(WHEN_BUSY, () => configureConnection(opened))
+    await withRetries(WHEN_BUSY, () => requireIntact(opened))
     await withRetries(WHEN_BUSY, () => migrateSqlite(opened, MIGRATIONS, log))
     return createSqliteEngine(opened, log)
   } catch (error) {
@@ -35,13 +36,18 @@ function createSqliteEngine(database: DatabaseSync, log: Log): Engine {
   const checkpoints = createCheckpoints(database, log)
   // migrations, or what a killed process left in the log
   checkpoints.schedule()
+  // From the first sign of damage nothing is read or written: a damaged page may hide that a session was revoked, and a
+  // write may be lost with it.
+  let damage: unknown
   const attempt = async <T>(work: () => T): Promise<T> => {
     try {
       return await withRetries(WHEN_BUSY, () => {
         if (!database.isOpen) throw new Refusal('store_unavailable', { detail: 'the store is closed' })
+        if (damage !== undefined) throw damage
         return work()
       })
     } catch (error) {
+      if (isDamaged(error)) damage ??= error
       throw toStoreError(error)
     }
   }

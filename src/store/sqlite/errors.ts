@@ -1,20 +1,24 @@
 import { Refusal } from '../../base/errors.ts'
 
-/** SQLite result codes about the file and its environment, not about the statement. */
+const RESTORE = 'stop the server and restore a backup with "cardea restore FILE --replace"'
+const AS_OWNER = 'run this as the user of the server, or change the owner of the folder'
+
+/** SQLite result codes about the file and its environment, not about the statement: what is wrong, and what to do. */
 const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
-  [3, 'no permission'],
-  [5, 'another process holds the lock'],
-  [6, 'locked'],
-  [7, 'out of memory'],
-  [8, 'read-only'],
-  [10, 'input or output error'],
-  [11, 'the file is damaged'],
-  [13, 'the disk is full'],
-  [14, 'the file cannot be opened'],
-  [15, 'locking protocol'],
-  [26, 'the file is not a database'],
+  [3, `no permission: ${AS_OWNER}`],
+  [5, 'another process holds the lock: end the program that has the file open'],
+  [6, 'another process holds the lock: end the program that has the file open'],
+  [7, 'out of memory: give the process more'],
+  [8, 'the file is read-only: make it and its folder writable'],
+  [10, 'input or output error: check the disk, its quota, and whether it became read-only'],
+  [11, `the file is damaged: ${RESTORE}`],
+  [13, 'the disk is full: free some space'],
+  [14, 'the file cannot be opened: check the permissions of its folder, the disk and the limit of open files'],
+  [15, 'the locks of the file do not work: use a local disk'],
+  [26, `the file is not a database, or its header is damaged: ${RESTORE}`],
 ])
 const BUSY = new Set([5, 6])
+const DAMAGED = new Set([11, 26])
 
 /** The primary result code: the lowest byte of an extended one. */
 function codeOf(error: unknown): number | undefined {
@@ -24,6 +28,29 @@ function codeOf(error: unknown): number | undefined {
 
 /** Another process is writing, and nothing was changed. */
 export const isBusy = (error: unknown): boolean => BUSY.has(codeOf(error) ?? 0)
+
+/** What is in the file cannot be relied on. */
+export const isDamaged = (error: unknown): boolean => DAMAGED.has(codeOf(error) ?? 0)
+
+/** A failed check, in the form of the error that SQLite throws when it meets damage itself. */
+export const createDamage = (finding: string): Error => Object.assign(new Error(finding), { errcode: 11 })
+
+const FILE_FAILURES: ReadonlyMap<unknown, string> = new Map([
+  ['EROFS', 'the file system is read-only: remount it for writing, or move the store'],
+  ['ENOSPC', 'the disk is full: free some space'],
+  ['EDQUOT', 'the quota is used up: free some space'],
+  ['EACCES', `no permission: ${AS_OWNER}`],
+  ['EPERM', `no permission: ${AS_OWNER}`],
+  ['EMFILE', 'too many open files: raise the limit (ulimit -n)'],
+  ['EISDIR', 'it is a folder: name a file in it'],
+  ['ENOTDIR', 'a part of its path is not a folder'],
+])
+
+/** Why the system does not open the file. */
+export function describeOpenFailure(path: string, error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return `${path} cannot be opened: ${FILE_FAILURES.get(code) ?? code ?? 'unknown reason'}`
+}
 
 /** The error for the caller in place of the one SQLite threw. */
 export function toStoreError(error: unknown): unknown {

@@ -1,0 +1,167 @@
+// Faults of the disk and of the file of the store: what was acknowledged stays, what was not acknowledged is 503, and
+// the message for the operator says what to do. docs/guides/faults.md has the same rows.
+import assert from 'node:assert/strict'
+import { closeSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import { createTestCardea } from '../../../src/index.ts'
+import { AS_ADMIN, type Reply, send } from '../../support/request.ts'
+import { makeFolder } from '../../support/scope.ts'
+import { type Server, startServer } from '../../support/server.ts'
+import { mountDisk } from './disk.ts'
+
+const PASSWORD = 'the password of a user'
+const PAGE_BYTES = 4096
+
+const urlOf = (folder: string): string => `sqlite:${join(folder, 'cardea.db')}`
+const open = (t: TestContext, folder: string): Promise<Server> => startServer(t, { store: { url: urlOf(folder) } })
+
+const putUser = ({ document }: Server, name: string): Promise<Reply> =>
+  send(document, {
+    as: AS_ADMIN,
+    method: 'PUT',
+    path: `/_users/org.couchdb.user:${name}`,
+    body: { name, password: PASSWORD, roles: [], type: 'user' },
+  })
+
+const signIn = ({ document }: Server, name: string, password = PASSWORD): Promise<Reply> =>
+  send(document, { method: 'POST', path: '/_session', body: { name, password } })
+
+const cookieOf = (reply: Reply): string => reply.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+
+const findSessionName = async ({ document }: Server, cookie: string): Promise<unknown> =>
+  (await send(document, { path: '/_session', headers: { Cookie: cookie } })).json.userCtx.name
+
+const listReasons = ({ log }: Server): readonly unknown[] =>
+  log.filter(({ level }) => level === 'error').map(({ fields }) => fields['reason'])
+
+/** Users that were acknowledged, one at a time until the store refuses. */
+async function createUsers(server: Server, max: number): Promise<readonly string[]> {
+  const created: string[] = []
+  for (let i = 0; i < max; i += 1) {
+    const { status } = await putUser(server, `user-${i}`)
+    if (status !== 201) {
+      assert.equal(status, 503)
+      return created
+    }
+    created.push(`user-${i}`)
+  }
+  return created
+}
+
+describe('the disk is full', () => {
+  test('writes are 503, known users sign in, and nothing acknowledged is lost', async (t) => {
+    const disk = mountDisk(t)
+    if (!disk) return
+    const server = await open(t, disk.folder)
+    await putUser(server, 'ada')
+    const cookie = cookieOf(await signIn(server, 'ada'))
+    disk.fill()
+    // the write-ahead log has room for a few more
+    const created = await createUsers(server, 1000)
+    assert.ok(created.length < 1000)
+    const signOut = { method: 'DELETE', path: '/_session', headers: { Cookie: cookie } }
+    assert.equal((await send(server.document, signOut)).status, 503)
+    assert.equal(await findSessionName(server, cookie), 'ada', 'a sign-out that failed has no effect')
+    assert.equal((await signIn(server, 'ada')).status, 200)
+    assert.equal((await signIn(server, 'ada', 'wrong')).status, 401)
+    assert.deepEqual(listReasons(server), ['the disk is full: free some space'])
+    disk.free()
+    assert.equal((await send(server.document, signOut)).status, 200)
+    assert.equal(await findSessionName(server, cookie), null)
+    assert.equal((await putUser(server, 'after')).status, 201)
+    await server.cardea.close()
+    const again = await open(t, disk.folder)
+    for (const name of ['ada', 'after', ...created]) assert.equal((await signIn(again, name)).status, 200, name)
+    assert.equal(await findSessionName(again, cookie), null)
+  })
+})
+
+describe('the file system is read-only', () => {
+  test('a start is refused, and the message says what to do', async (t) => {
+    const disk = mountDisk(t)
+    if (!disk) return
+    await (await createTestCardea({ options: { store: { url: urlOf(disk.folder) } } })).close()
+    disk.makeReadOnly()
+    await assert.rejects(createTestCardea({ options: { store: { url: urlOf(disk.folder) } } }), {
+      name: 'StartError',
+      message: /cardea\.db cannot be opened: the file system is read-only: remount it for writing, or move the store/,
+    })
+  })
+})
+
+const RESTORE = /damaged: stop the server and restore a backup with "cardea restore FILE --replace"/
+
+function overwrite(path: string, from: number, bytes: Uint8Array): void {
+  const file = openSync(path, 'r+')
+  writeSync(file, bytes, 0, bytes.length, from)
+  closeSync(file)
+}
+
+/** SQLite reads pages again after another connection has written. */
+function dropPageCache(path: string): void {
+  const other = new DatabaseSync(path)
+  other.exec('PRAGMA user_version = 1')
+  other.close()
+}
+
+const NOISE = Buffer.alloc(PAGE_BYTES, 'noise ')
+
+interface Damage {
+  readonly name: string
+  do(path: string): void
+}
+
+const DAMAGES: readonly Damage[] = [
+  { name: 'its header was overwritten', do: (path) => overwrite(path, 0, NOISE.subarray(0, 100)) },
+  { name: 'it was cut off', do: (path) => truncateSync(path, statSync(path).size / 2) },
+]
+
+describe('the file of the store is damaged', () => {
+  let good = Buffer.alloc(0)
+
+  async function makeStore(t: TestContext): Promise<string> {
+    const folder = makeFolder(t)
+    if (good.length === 0) {
+      const server = await open(t, folder)
+      await createUsers(server, 40)
+      await server.cardea.close()
+      good = readFileSync(join(folder, 'cardea.db'))
+    }
+    writeFileSync(join(folder, 'cardea.db'), good, { mode: 0o600 })
+    return folder
+  }
+
+  for (const damage of DAMAGES)
+    test(`a start is refused, and the message says what to do: ${damage.name}`, async (t) => {
+      const folder = await makeStore(t)
+      damage.do(join(folder, 'cardea.db'))
+      await assert.rejects(open(t, folder), { name: 'StartError', message: RESTORE })
+    })
+
+  test('a start is refused, whichever page in use was overwritten', async (t) => {
+    const folder = await makeStore(t)
+    for (let page = 0; page < good.length / PAGE_BYTES; page += 1) {
+      writeFileSync(join(folder, 'cardea.db'), good)
+      overwrite(join(folder, 'cardea.db'), page * PAGE_BYTES, NOISE)
+      await assert.rejects(open(t, folder), { name: 'StartError', message: RESTORE }, `page ${page}`)
+    }
+  })
+
+  test('pages that are overwritten while it runs: 503 from then on, and no restart', async (t) => {
+    const folder = await makeStore(t)
+    const server = await open(t, folder)
+    dropPageCache(join(folder, 'cardea.db'))
+    for (let page = 1; page < good.length / PAGE_BYTES; page += 1)
+      overwrite(join(folder, 'cardea.db'), page * PAGE_BYTES, NOISE)
+    assert.equal((await signIn(server, 'user-7')).status, 503)
+    assert.equal((await signIn(server, 'user-7', 'wrong')).status, 503)
+    assert.equal((await putUser(server, 'new')).status, 503)
+    assert.equal((await send(server.document, { as: AS_ADMIN, path: '/_cardea/ready' })).status, 503)
+    for (const reason of listReasons(server)) assert.match(String(reason), RESTORE)
+    assert.ok(listReasons(server).length <= 3, 'logged once for reads, once for writes, once as an event')
+    await server.cardea.close()
+    await assert.rejects(open(t, folder), { name: 'StartError', message: RESTORE })
+  })
+})
