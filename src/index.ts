@@ -125,9 +125,9 @@ export async function createCardea(given: CreateCardea = {}): Promise<Cardea> {
   const { createApp } = await import('./wiring/app.ts')
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
-  const pipes = new Map()
+  const read = { pipes: new Map(), filled: new Set<string>() }
   const app = await createApp({
-    load: () => openConfiguration({ flags, env, cwd: process.cwd(), pipes }),
+    load: () => openConfiguration({ flags, env, cwd: process.cwd(), ...read }),
     log: given.log ?? SILENT_LOG,
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
   })

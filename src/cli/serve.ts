@@ -26,8 +26,8 @@ export async function serve(
   const { env, cwd, signals = catchSignals() } = context
   const stopped = signals.waitForStop()
   const flags = { ...context.flags, configs }
-  const pipes = new Map()
-  const load = () => openConfiguration({ flags, env, cwd, pipes })
+  const read = { pipes: new Map(), filled: new Set<string>() }
+  const load = () => openConfiguration({ flags, env, cwd, ...read })
   const first = load()([])
   const problems = first.problems.length > 0 ? first.problems : await checkStartFiles(first.settings)
   if (problems.length > 0) throw toExit(new ConfigError(problems))

@@ -17,18 +17,23 @@ export interface LoadInput {
   readonly rules?: readonly Rule[]
   /** Contents of pipes, which can be read only once. */
   readonly pipes?: Map<string, IniFile>
+  /** The files that had content when they were read before. */
+  readonly filled?: Set<string>
 }
 
 /** Combines files, environment and flags with the run-time settings of the store. */
 export type SettingsReader = (runtime: readonly RuntimeEntry[]) => Reading
 
 /** Reads every file once: later calls of the reader see no later edit of a file. `--config` replaces `CARDEA_CONFIG`. */
-export function openSettings({ flags, env, cwd, rules = [], pipes = new Map() }: LoadInput): SettingsReader {
+export function openSettings(input: LoadInput): SettingsReader {
+  const { flags, env, cwd, rules = [], pipes = new Map(), filled = new Set() } = input
   const report: Report = { problems: [...flags.problems], warnings: [] }
   const named =
     flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
   const files = named.flatMap((name) =>
-    listFiles(name, cwd, report).flatMap((path) => loadFile(path, { cwd, report, pipes, isNamed: path === name })),
+    listFiles(name, cwd, report).flatMap((path) =>
+      loadFile(path, { cwd, report, pipes, filled, isNamed: path === name }),
+    ),
   )
   const around = { files, environment: env, flags: flags.flags, cwd, rules, readSecret: once(readSecret) }
   return (runtime) => {
@@ -73,17 +78,19 @@ interface Loading {
   readonly cwd: string
   readonly report: Report
   readonly pipes: Map<string, IniFile>
+  readonly filled: Set<string>
   /** Whether it was named itself, not found in a folder. */
   readonly isNamed: boolean
 }
 
-function loadFile(path: string, { cwd, report, pipes, isNamed }: Loading): readonly IniFile[] {
+function loadFile(path: string, { cwd, report, pipes, filled, isNamed }: Loading): readonly IniFile[] {
   const known = isNamed ? pipes.get(path) : undefined
   if (known) return [known]
   const place = resolve(cwd, path)
   try {
     const { bytes, mode, isPipe } = readBounded(place, { maxBytes: MAX_INI_BYTES, mayBePipe: isNamed })
     const text = readUtf8(bytes)
+    if (text !== undefined && isCutOff(place, text, filled)) throw new Error(CUT_OFF)
     if (text !== undefined && isPipe) pipes.set(path, { path, text })
     if (text !== undefined)
       return [isPipe ? { path, text } : { path, text, mode, reread: () => rereadFile(place) ?? text }]
@@ -97,6 +104,15 @@ function loadFile(path: string, { cwd, report, pipes, isNamed }: Loading): reado
   }
   return []
 }
+
+/** A file that had options and is empty now was probably cut off by a failed write: its options must not be dropped. */
+function isCutOff(path: string, text: string, filled: Set<string>): boolean {
+  if (text === '') return filled.has(path)
+  filled.add(path)
+  return false
+}
+
+const CUT_OFF = 'the file was not empty before: restore it, or delete it if it is no longer needed'
 
 function rereadFile(place: string): string | undefined {
   try {

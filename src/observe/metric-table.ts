@@ -159,6 +159,8 @@ export const METRICS = {
   process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory.', labels: {} },
   nodejs_heap_size_used_bytes: { type: 'gauge', help: 'Used heap of JavaScript.', labels: {} },
   process_cpu_seconds_total: { type: 'counter', help: 'CPU time of the process.', labels: {} },
+  process_open_fds: { type: 'gauge', help: 'Open files and sockets (Linux).', labels: {} },
+  process_max_fds: { type: 'gauge', help: 'Limit of open files and sockets (Linux).', labels: {} },
   process_start_time_seconds: {
     type: 'gauge',
     help: 'When the process started, in seconds since the epoch.',

@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { countOpenFiles, findOpenFileLimit } from '../base/open-files.ts'
 import type { Metrics } from './metrics.ts'
 
 const RESOLUTION_MS = 20
@@ -27,7 +28,11 @@ export function addProcessMetrics(metrics: Metrics): () => void {
     const { user, system } = process.cpuUsage()
     return single((user + system) / 1e6)
   })
+  metrics.collect('process_open_fds', () => toSamples(countOpenFiles()))
+  metrics.collect('process_max_fds', () => toSamples(findOpenFileLimit()))
   const startedAt = Date.now() / 1000 - process.uptime()
   metrics.collect('process_start_time_seconds', () => single(startedAt))
   return () => delay.disable()
 }
+
+const toSamples = (value: number | undefined) => (value === undefined ? [] : [{ labels: NO_LABELS, value }])

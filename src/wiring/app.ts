@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createProgramSignIn, type ProgramSignIn } from '../auth/session/program-sign-in.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
+import { checkOpenFileLimit } from '../base/open-files.ts'
 import { PRODUCT } from '../base/product.ts'
 import { waitAtMost } from '../base/sleep.ts'
 import { renderNotices } from '../config/describe.ts'
@@ -68,7 +69,7 @@ export interface App {
   listen(): Promise<Addresses>
   /** One sentence for each given option that has no effect here. */
   notices(): readonly string[]
-  /** One sentence for each service that is open to everyone. */
+  /** One sentence for each service that is open to everyone, and for a limit of open files that is too low. */
   warnings(): readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, door: DoorName): Promise<void>
   /** The identity of a request to another server, by the rules of this door; `undefined`: anonymous. */
@@ -169,7 +170,9 @@ class RunningApp implements App {
   }
 
   warnings(): readonly string[] {
-    return describeOpenServices(this.settings.get())
+    const settings = this.settings.get()
+    const openFiles = checkOpenFileLimit(settings.values.door['max-connections'])
+    return [...describeOpenServices(settings), ...(openFiles === undefined ? [] : [openFiles])]
   }
 
   async listen(): Promise<Addresses> {

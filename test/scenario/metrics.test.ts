@@ -170,6 +170,8 @@ test('sign-ins, revocations, limits, hashes and the store are counted', async (t
     'cardea_cache_uses_total{cache="passwords",result="miss"}',
     'process_resident_memory_bytes',
     'process_cpu_seconds_total',
+    'process_open_fds',
+    'process_max_fds',
   ])
     assert.ok((findValue(text, line) ?? 0) > 0, line)
   assert.ok((findValue(text, 'cardea_store_staleness_seconds') ?? 60) < 60)
