@@ -9,6 +9,8 @@ export interface Codec<T> {
   print(value: T): string
   /** A flag without a value means `true`. */
   readonly isBoolean?: true
+  /** The words that are accepted, where there are only a few. */
+  readonly words?: readonly string[]
   /** A repeated flag adds to the list. */
   readonly isList?: true
   /** Makes a relative path in the text absolute. */
@@ -88,7 +90,7 @@ export function oneOf<const W extends string>(
 ): Codec<W> {
   const known = new Map<string, W>([...Object.entries(aliases), ...words.map((word) => [word, word] as const)])
   const expects = `one of ${words.map((word) => word || 'nothing').join(', ')}`
-  return { expects, parse: (value) => known.get(value.toLowerCase()) ?? refuse(expects), print: same }
+  return { expects, words, parse: (value) => known.get(value.toLowerCase()) ?? refuse(expects), print: same }
 }
 
 const DECIMAL = /^\+?\d{1,16}$/

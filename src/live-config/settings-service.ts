@@ -1,6 +1,6 @@
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
-import { describeSettings, toShownText } from '../config/describe.ts'
+import { toShownText } from '../config/describe.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import { findOption } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
@@ -69,52 +69,27 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
   }
 }
 
-/** The settings for commands and the console, which show what a change did. */
-export function createSettingsEditor(liveConfig: LiveConfig) {
-  const service = createSettingsService(liveConfig)
-  const change = async (section: string, key: string, work: () => Promise<string>) => {
-    const earlierWarnings = liveConfig.get().warnings
-    const previous = await work()
-    const { configured, warnings } = liveConfig.get()
-    return {
-      name: `${section}.${key}`,
-      previous,
-      value: toShownText({ section, key, text: configured.find(section, key)?.text ?? '' }),
-      needsRestart: findOption(section, key)?.option.reload === 'restart',
-      warnings: warnings.filter((warning) => !earlierWarnings.includes(warning)),
-    }
-  }
-  return {
-    list: () => describeSettings(liveConfig.get().configured),
-    listStored: () => listStored(liveConfig),
-    set: (setting: SetEntry, options: ChangeOptions) =>
-      change(setting.section, setting.key, () => service.set(setting, options)),
-    unset: (section: string, key: string) =>
-      change(section, key, () => service.unset(section, key, { isStrict: true })),
-  }
-}
-
-/** Administrators have operations of their own. */
-async function listStored({ runtime }: LiveConfig) {
-  const entries = await runtime.list()
-  return entries.flatMap(({ section, key, text }) =>
-    section === 'admins' || text === undefined
-      ? []
-      : [{ section, key, text, isSecret: toShownText({ section, key, text }) !== text }],
-  )
-}
-
 function findShown(liveConfig: LiveConfig, section: string, key: string): string | undefined {
   const { entries } = liveConfig.get().configured
   const entry = entries.find((candidate) => candidate.section === section && candidate.key === key)
   return entry && toShownText(entry)
 }
 
-function requireValid(liveConfig: LiveConfig, { section, key, text }: RuntimeEntry): void {
+function requireValid(liveConfig: LiveConfig, entry: RuntimeEntry): void {
+  const problem = checkEntry(liveConfig, entry)
+  if (problem) throw toRefusal(problem)
+}
+
+/** Why the change would be refused, in words; `undefined`: it would not. */
+export function findChangeProblem(liveConfig: LiveConfig, entry: RuntimeEntry): string | undefined {
+  const problem = checkEntry(liveConfig, entry)
+  return problem && withSuggestion(problem.message, problem.nearest)
+}
+
+function checkEntry(liveConfig: LiveConfig, { section, key, text }: RuntimeEntry): ChangeProblem | undefined {
   const { configured } = liveConfig.get()
   const rules = [...configured.rules, { about: ['chttpd_auth.secret'], check: liveConfig.secrets.check } as const]
-  const problem = checkChange({ ...configured, rules }, section, key, text)
-  if (problem) throw toRefusal(problem)
+  return checkChange({ ...configured, rules }, section, key, text)
 }
 
 /** A change that cannot be applied is undone: in the store, it would prevent the next start of every node. */

@@ -2,54 +2,20 @@
  * Every operation of the admin API, as one table. The routes of the API are read from it, and the command line calls the
  * same rows when it has opened the store itself, so the two cannot differ.
  */
-import { Refusal } from '../../base/errors.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Handler, RequestContext, Route } from '../../http/request-context.ts'
 import { ACCOUNT_OPERATIONS } from './account.ts'
 import { ADMINISTRATOR_OPERATIONS } from './administrators.ts'
-import { FLAG, findArgument, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
+import { readJsonBody, toJsonReply } from './json.ts'
 import { NODE_OPERATIONS } from './nodes.ts'
-import type { Call, Caller, Operation, OperationDeps } from './operation.ts'
+import type { Caller, Operation, OperationDeps } from './operation.ts'
+import { SETTING_OPERATIONS } from './options.ts'
 import { OVERVIEW_OPERATIONS } from './overview.ts'
 import { findRight, requireRight } from './rights.ts'
 import { SESSION_OPERATIONS } from './sessions.ts'
 import { TRANSFER_OPERATIONS } from './transfer.ts'
 import { USER_DETAIL_OPERATIONS } from './user-details.ts'
 import { USER_OPERATIONS } from './users.ts'
-
-const SETTING_OPERATIONS = {
-  'setting.list': {
-    method: 'GET',
-    path: '/settings',
-    run: ({ settings }) => ({ settings: settings.list() }),
-  },
-  'setting.set': {
-    method: 'PUT',
-    path: '/settings/{section}/{key}',
-    async run({ settings }, call) {
-      const { section, key } = readOption(call)
-      const members = readMembers(call.body, ['value', 'now'])
-      const isImmediate = findArgument(members, 'now', FLAG) ?? false
-      return settings.set({ section, key, text: requireText(members, 'value') }, { isImmediate })
-    },
-  },
-  'setting.unset': {
-    method: 'DELETE',
-    path: '/settings/{section}/{key}',
-    async run({ settings }, call) {
-      const { section, key } = readOption(call)
-      return settings.unset(section, key)
-    },
-  },
-} as const satisfies Record<string, Operation<unknown>>
-
-/** Administrators have operations of their own, which store a hash instead of the password. */
-function readOption({ params }: Call): { readonly section: string; readonly key: string } {
-  const { section = '', key = '' } = params
-  if (section === 'admins')
-    throw new Refusal('forbidden', { about: 'Administrators are not settings: use /administrators.' })
-  return { section, key }
-}
 
 export const OPERATIONS = {
   health: { method: 'GET', path: '/health', run: ({ health }) => health() },
