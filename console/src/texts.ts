@@ -3,6 +3,20 @@
 const plural = (count: number, one: string, many: string): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 
+interface Affected {
+  readonly name: string
+  readonly sessions: number
+}
+
+const BATCH_VERBS = {
+  disable: 'Disable',
+  enable: 'Enable',
+  signOut: 'End the sessions of',
+  addRoles: 'Add roles to',
+  removeRoles: 'Remove roles from',
+  delete: 'Delete',
+} as const
+
 export const texts = {
   product: 'Cardea',
   pages: {
@@ -110,6 +124,7 @@ export const texts = {
     ],
   },
   account: {
+    intro: 'Your password, your sessions, your tokens and your second factor.',
     name: 'Name',
     rights: 'Rights',
     rightsOf: { administrator: 'administrator', userAdmin: 'manages users', user: 'user' },
@@ -204,6 +219,194 @@ export const texts = {
     lag: 'Lag',
     keys: 'Secrets',
     otherKeys: 'other secrets than this node',
+  },
+  password: { show: 'Show', hide: 'Hide', suggest: 'Suggest' },
+  sessions: {
+    title: 'Sessions',
+    what: 'The sessions',
+    none: 'No session is open.',
+    client: 'Client',
+    seen: 'Last seen',
+    end: 'End',
+    endFrom: (peer: string) => `End the session from ${peer}`,
+    ended: 'The session has ended.',
+    current: 'this session',
+    noAgent: 'unknown client',
+  },
+  users: {
+    what: 'The users',
+    whatOne: (name: string) => `The user ${name}`,
+    intro: 'Everyone who can sign in at the doors. Administrators have a page of their own.',
+    search: 'Search by name or role',
+    add: 'Add user',
+    addAction: 'Add user',
+    added: (name: string) => `${name} was added.`,
+    import: 'Import',
+    export: 'Export',
+    name: 'Name',
+    nameHint: 'It cannot be changed later.',
+    status: 'Status',
+    roles: 'Roles',
+    rolesHint: 'Separate several with blanks.',
+    databases: 'Databases',
+    tokens: 'Access tokens',
+    filters: { '': 'All users', locked: 'Locked', disabled: 'Disabled', expired: 'Expired' },
+    active: 'active',
+    disabled: 'disabled',
+    expired: 'expired',
+    locked: 'locked',
+    noPassword: 'no password',
+    mustChange: 'must change password',
+    mustChangeLabel: 'The user must change it at the next sign-in',
+    count: (count: number) => plural(count, 'user', 'users'),
+    firstOf: (count: number) => `The first ${plural(count, 'user', 'users')}`,
+    narrow: 'Type more of a name to see the others.',
+    none: 'No users yet',
+    noneText:
+      'A user signs in at both doors with one password. Add the first one here, or import users of CouchDB or ArangoDB with cardea import.',
+    noneFound: 'No user matches',
+    noneFoundText: 'The search looks for names and roles that begin with the text.',
+    showAll: 'Show all users',
+    readOnly: 'You can see this user, but your rights do not include changing it.',
+    lastSignIn: 'Last sign-in',
+    noSignIn: 'none is known',
+    from: 'from',
+    lockout: 'Locked',
+    lockedFor: (addresses: number) =>
+      addresses === 0
+        ? 'for clients of every address, until'
+        : `for ${plural(addresses, 'address', 'addresses')}, until`,
+    expires: 'Expires',
+    secondFactor: 'Second factor',
+    totpOn: 'one-time codes',
+    totpOff: 'none',
+    password: 'Password',
+    newPassword: 'New password',
+    setPassword: 'Set password',
+    setPasswordOf: (name: string) => `Set the password of ${name}`,
+    passwordSet: (name: string) => `The password of ${name} was set.`,
+    sessionsEnd: (count: number) =>
+      count === 0 ? 'No session is open.' : `${plural(count, 'session', 'sessions')} will end.`,
+    createLink: 'Create link',
+    linkFor: (name: string) => `Password link for ${name}`,
+    linkText: 'Creates a link with which the user sets a password. It works once, for one hour.',
+    linkExpires: 'Works once. Expires',
+    setExpiry: 'Set expiry',
+    expiryOf: (name: string) => `Expiry of ${name}`,
+    expiryDay: 'Last day',
+    expiryHint: 'From this day on (UTC) the user cannot sign in. Leave it empty for no expiry.',
+    neverExpires: (name: string) => `${name} does not expire.`,
+    expiresOn: (name: string, day: string) => `${name} expires on ${day}.`,
+    noRoles: 'No roles.',
+    addRole: 'Add a role',
+    removeRole: (role: string) => `Remove the role ${role}`,
+    roleRemoved: (role: string, name: string) => `${name} no longer has the role ${role}.`,
+    rolesAdded: (roles: readonly string[], name: string) => `${name} now has ${roles.join(', ')}.`,
+    grants: 'Grants at the multi-model door',
+    noGrants: 'No grants.',
+    database: 'Database',
+    databaseHint: 'Database, or * for all',
+    level: 'Level',
+    levels: { rw: 'read and write', ro: 'read', none: 'none' },
+    grant: 'Grant',
+    grantChanged: (place: string, level: string | null) =>
+      level === null ? `The grant on ${place} was removed.` : `The grant on ${place} is now ${level}.`,
+    removeGrant: (place: string) => `Remove the grant on ${place}`,
+    access: 'What this user may reach',
+    accessDatabase: 'Check one database',
+    allowed: 'allowed',
+    refused: 'refused',
+  },
+  userActions: {
+    disable: {
+      short: 'Disable',
+      label: (name: string) => `Disable ${name}`,
+      effect: ({ name, sessions }: Affected) =>
+        `${name} can no longer sign in. ${plural(sessions, 'session ends', 'sessions end')} at once.`,
+      done: (name: string) => `${name} is disabled.`,
+    },
+    enable: {
+      short: 'Enable',
+      label: (name: string) => `Enable ${name}`,
+      effect: ({ name }: Affected) => `${name} can sign in again with the same password.`,
+      done: (name: string) => `${name} is enabled.`,
+    },
+    unlock: {
+      short: 'Unlock',
+      label: (name: string) => `Unlock ${name}`,
+      effect: ({ name }: Affected) => `The failed sign-ins of ${name} are forgotten on every node.`,
+      done: (name: string) => `${name} is unlocked.`,
+    },
+    signOut: {
+      short: 'End sessions',
+      label: (name: string) => `End all sessions of ${name}`,
+      effect: ({ sessions }: Affected) =>
+        `${plural(sessions, 'session ends', 'sessions end')} at once, at both doors. Access tokens stay.`,
+      done: (name: string) => `All sessions of ${name} have ended.`,
+    },
+    resetTotp: {
+      short: 'Reset second factor',
+      label: (name: string) => `Reset the second factor of ${name}`,
+      effect: ({ name }: Affected) => `${name} signs in with the password alone until a new second factor is set up.`,
+      done: (name: string) => `${name} has no second factor now.`,
+    },
+    delete: {
+      short: 'Delete',
+      label: (name: string) => `Delete ${name}`,
+      effect: ({ name, sessions }: Affected) =>
+        `${name} is removed with all roles, grants and access tokens. ${plural(sessions, 'session ends', 'sessions end')} at once. This cannot be undone.`,
+      done: (name: string) => `${name} was deleted.`,
+    },
+  },
+  batch: {
+    title: 'Selected users',
+    selected: (count: number) => `${plural(count, 'user', 'users')} selected`,
+    clear: 'Clear selection',
+    actions: {
+      disable: 'Disable',
+      enable: 'Enable',
+      signOut: 'End sessions',
+      addRoles: 'Add roles',
+      removeRoles: 'Remove roles',
+      delete: 'Delete',
+    },
+    confirm: (action: keyof typeof BATCH_VERBS, count: number) =>
+      `${BATCH_VERBS[action]} ${plural(count, 'user', 'users')}`,
+    effects: {
+      disable: 'They can no longer sign in, and their sessions end at once.',
+      enable: 'They can sign in again with the same passwords.',
+      signOut: 'All their sessions end at once, at both doors. Access tokens stay.',
+      addRoles: 'They keep the roles they have.',
+      removeRoles: 'They keep all other roles.',
+      delete: 'They are removed with all roles, grants and access tokens. This cannot be undone.',
+    },
+    andMore: (count: number) => `and ${plural(count, 'other', 'others')}`,
+    done: (count: number) => `${plural(count, 'user was', 'users were')} changed.`,
+    partly: (done: number, total: number) => `${done} of ${plural(total, 'user', 'users')} changed`,
+  },
+  transfer: {
+    importTitle: 'Import users',
+    importText:
+      'A file of cardea export. Stored password hashes are kept, so users sign in with the passwords they have.',
+    importAction: (count: number) => (count === 0 ? 'Import' : `Import ${plural(count, 'user', 'users')}`),
+    file: 'File',
+    found: (users: number, others: number) =>
+      `${plural(users, 'user', 'users')}${others > 0 ? `; ${plural(others, 'other record is', 'other records are')} ignored` : ''}`,
+    problems: {
+      format: 'This is not a file of cardea export. For dumps of CouchDB and ArangoDB use the command cardea import.',
+      cutOff: 'The last line is missing: the file is incomplete.',
+    },
+    replace: 'Replace users that exist already',
+    importing: 'Importing users',
+    imported: 'Import finished',
+    stop: 'Stop',
+    progress: (done: number, total: number) => `${done.toLocaleString('en')} of ${plural(total, 'user', 'users')}`,
+    kinds: { created: 'Created', replaced: 'Replaced', kept: 'Kept as they were', refused: 'Refused' },
+    exportTitle: 'Export users',
+    exportText: 'Downloads every user with roles, grants and stored password hashes. Keep the file like a password.',
+    exportAction: 'Export',
+    exporting: 'Exporting users',
+    exported: (count: number) => `${plural(count, 'user was', 'users were')} exported.`,
   },
   doors: {
     document: 'document door',

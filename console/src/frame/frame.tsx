@@ -73,9 +73,9 @@ function TopBar({ title, onFind, onHelp }: TopBarProps) {
   const [theme, nextTheme] = useTheme()
   return (
     <header class="topbar">
-      <span class="where">{title}</span>
+      <h1 class="where">{title}</h1>
       <button class="find" type="button" onClick={onFind} aria-label={texts.frame.find}>
-        <span class="row">
+        <span>
           <Icon name="search" />
           <span class="hint">{texts.frame.findShort}</span>
         </span>

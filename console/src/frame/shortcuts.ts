@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 
 /** Whether the key belongs to a field or an open dialog and not to the page. */
 function isTaken({ target }: KeyboardEvent): boolean {
@@ -12,19 +12,15 @@ const SEQUENCE_MS = 1000
  * Keys of the whole page, as `?`, `mod+k` or `g u`. A field or an open dialog gets its keys first, except with `mod`.
  */
 export function useShortcuts(shortcuts: Readonly<Record<string, () => void>>): void {
+  const pending = useRef({ key: '', atMs: 0 })
   useEffect(() => {
-    let pending = ''
-    let timer = 0
     const listen = (event: KeyboardEvent) => {
       const isMod = event.ctrlKey || event.metaKey
       if (event.altKey || (!isMod && isTaken(event))) return
       const key = isMod ? `mod+${event.key.toLowerCase()}` : event.key
-      const action = shortcuts[`${pending} ${key}`] ?? shortcuts[key]
-      pending = key
-      clearTimeout(timer)
-      timer = setTimeout(() => {
-        pending = ''
-      }, SEQUENCE_MS)
+      const isSequence = event.timeStamp - pending.current.atMs < SEQUENCE_MS
+      const action = (isSequence && shortcuts[`${pending.current.key} ${key}`]) || shortcuts[key]
+      pending.current = { key, atMs: event.timeStamp }
       if (!action) return
       event.preventDefault()
       action()

@@ -55,17 +55,14 @@ export const Card = ({ title, actions, children }: SectionProps) => (
 )
 
 interface HeadingProps {
-  readonly title: string
+  /** What the page is for. Its name is in the bar on top. */
   readonly text?: string
   readonly children?: ComponentChildren
 }
 
-export const Heading = ({ title, text, children }: HeadingProps) => (
+export const Heading = ({ text, children }: HeadingProps) => (
   <div class="heading wide">
-    <div>
-      <h1>{title}</h1>
-      {text && <p>{text}</p>}
-    </div>
+    <p>{text}</p>
     {children && <div class="row">{children}</div>}
   </div>
 )

@@ -5,6 +5,8 @@ export interface Column<T> {
   readonly label: string
   readonly render: (row: T) => ComponentChildren
   readonly kind?: 'number' | 'actions'
+  /** Left out while a side panel needs the room. */
+  readonly isMinor?: boolean
 }
 
 export interface Selection {
@@ -32,8 +34,8 @@ export function Table<T>({ caption, columns, rows, keyOf, current, selection }: 
         <thead>
           <tr>
             {selection && <TickAll selection={selection} keys={rows.map(keyOf)} />}
-            {columns.map(({ label, kind }) => (
-              <th key={label} scope="col" class={kind ?? ''}>
+            {columns.map(({ label, kind, isMinor }) => (
+              <th key={label} scope="col" class={`${kind ?? ''} ${isMinor ? 'minor' : ''}`}>
                 {kind === 'actions' ? <span class="hidden-label">{label}</span> : label}
               </th>
             ))}
@@ -57,11 +59,14 @@ export function Table<T>({ caption, columns, rows, keyOf, current, selection }: 
   )
 }
 
-function Cell<T>({ column: { label, kind, render }, row }: { readonly column: Column<T>; readonly row: T }) {
+function Cell<T>({ column: { label, kind, isMinor, render }, row }: { readonly column: Column<T>; readonly row: T }) {
   const content = render(row)
   const isEmpty = content === undefined || content === null || content === false || content === ''
   return (
-    <td class={`${kind ?? ''} ${isEmpty ? 'empty' : ''}`} data-label={kind === 'actions' ? undefined : label}>
+    <td
+      class={`${kind ?? ''} ${isMinor ? 'minor' : ''} ${isEmpty ? 'empty' : ''}`}
+      data-label={kind === 'actions' ? undefined : label}
+    >
       {content}
     </td>
   )

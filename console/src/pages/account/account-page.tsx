@@ -7,7 +7,7 @@ export function AccountPage() {
   const { name, rights, server } = useSession()
   return (
     <Page>
-      <Heading title={texts.pages.account} />
+      <Heading text={texts.account.intro} />
       <Facts
         facts={[
           [texts.account.name, <span class="mono">{name}</span>],

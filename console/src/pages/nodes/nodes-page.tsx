@@ -19,7 +19,7 @@ export function NodesPage() {
   useLive('overview', resource.reload)
   return (
     <Page>
-      <Heading title={texts.pages.nodes} text={texts.nodes.text} />
+      <Heading text={texts.nodes.text} />
       <Loaded resource={resource} what={texts.nodes.what}>
         {({ nodes }) => (
           <div class="wide">

@@ -33,7 +33,7 @@ export function OverviewPage() {
   useShortcuts({ t: toggle })
   return (
     <Page>
-      <Heading title={texts.pages.overview}>
+      <Heading>
         <Ranges current={range} />
         <Button onClick={toggle} aria-keyshortcuts="t">
           {isTable ? texts.overview.asCharts : texts.overview.asTables}

@@ -1,1 +1,189 @@
-export const UsersPage = () => null
+import { useEffect, useState } from 'preact/hooks'
+import { api } from '../../api/client.ts'
+import type { User, UserPage } from '../../api/types.ts'
+import { type Resource, useResource } from '../../api/use-resource.ts'
+import { Page } from '../../frame/page.tsx'
+import { useIsAdministrator } from '../../frame/session.ts'
+import { useShortcuts } from '../../frame/shortcuts.ts'
+import { changeQuery, toHref, useRoute } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { Button, ButtonLink } from '../../ui/button.tsx'
+import { Chips, Heading } from '../../ui/parts.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { useDebounced } from '../../ui/use-debounced.ts'
+import { AddUser } from './add-user.tsx'
+import { BatchBar } from './batch.tsx'
+import { ExportUsers } from './export-users.tsx'
+import { ImportUsers } from './import-users.tsx'
+import { UserStatus } from './status.tsx'
+import { UserPanel } from './user-panel.tsx'
+
+const STEP = 50
+
+export function UsersPage() {
+  const { path, query } = useRoute()
+  const [, name] = path
+  const { prefix = '', status = '' } = query
+  const shown = Number(query['show'] ?? STEP)
+  const list = useUserList(prefix, status, shown)
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  useEffect(() => setSelected(new Set()), [prefix, status])
+  useShortcuts({ n: () => changeQuery({ do: 'add' }, { replaces: false }) })
+  const { do: _action, ...kept } = query
+  const panel = name !== undefined && (
+    <UserPanel key={name} name={name} back={toHref(['users'], kept)} onChange={list.reload} />
+  )
+  return (
+    <Page panel={panel}>
+      <Heading text={texts.users.intro}>
+        <TransferLinks />
+        <ButtonLink kind="primary" href={toHref(['users'], { ...kept, do: 'add' })}>
+          {texts.users.add}
+        </ButtonLink>
+      </Heading>
+      <div class="wide">
+        <Filters prefix={prefix} status={status} />
+        {selected.size > 0 && (
+          <BatchBar names={[...selected]} onClear={() => setSelected(new Set())} onDone={list.reload} />
+        )}
+        <Loaded resource={list} what={texts.users.what}>
+          {({ users, next }) =>
+            users.length === 0 ? (
+              <NoUsers isFiltered={prefix !== '' || status !== ''} />
+            ) : (
+              <>
+                <Table
+                  caption={texts.pages.users}
+                  columns={toColumns(kept)}
+                  rows={users}
+                  keyOf={(user) => user.name}
+                  current={name}
+                  selection={{ keys: selected, onChange: setSelected }}
+                />
+                <ListEnd count={users.length} hasMore={next !== undefined} shown={shown} />
+              </>
+            )
+          }
+        </Loaded>
+      </div>
+      <PageDialog action={name === undefined ? query['do'] : undefined} onChange={list.reload} />
+    </Page>
+  )
+}
+
+const MAX_SHOWN = 1000
+
+/** The first users that match. As many as the address says, so that a reload shows the same. */
+function useUserList(prefix: string, status: string, shown: number): Resource<UserPage> {
+  const settled = useDebounced(prefix)
+  const limit = Math.min(shown, MAX_SHOWN)
+  const load = (signal: AbortSignal) => api.get<UserPage>('/users', { prefix: settled, status, limit }, signal)
+  return useResource(JSON.stringify([settled, status, limit]), load, { keepsLast: true })
+}
+
+const toColumns = (query: Readonly<Record<string, string>>): readonly Column<User>[] => [
+  {
+    label: texts.users.name,
+    render: ({ name }) => (
+      <a class="name" href={toHref(['users', name], query)} title={name}>
+        {name}
+      </a>
+    ),
+  },
+  { label: texts.users.status, render: (user) => <UserStatus user={user} /> },
+  { label: texts.users.roles, render: ({ roles }) => roles.length > 0 && <Chips items={roles} /> },
+  {
+    label: texts.users.databases,
+    isMinor: true,
+    render: ({ grants }) => Object.keys(grants).length > 0 && <Chips items={Object.keys(grants)} />,
+  },
+  { label: texts.users.tokens, kind: 'number', isMinor: true, render: ({ accessTokens }) => accessTokens || '' },
+]
+
+function Filters({ prefix, status }: { readonly prefix: string; readonly status: string }) {
+  return (
+    <search class="toolbar">
+      <div class="search">
+        <input
+          class="input"
+          type="search"
+          aria-label={texts.users.search}
+          placeholder={texts.users.search}
+          value={prefix}
+          onInput={(event) => changeQuery({ prefix: event.currentTarget.value, show: undefined })}
+        />
+      </div>
+      <select
+        class="input"
+        aria-label={texts.users.status}
+        value={status}
+        onChange={(event) => changeQuery({ status: event.currentTarget.value, show: undefined })}
+      >
+        {Object.entries(texts.users.filters).map(([value, label]) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </search>
+  )
+}
+
+interface ListEndProps {
+  readonly count: number
+  readonly hasMore: boolean
+  readonly shown: number
+}
+
+const ListEnd = ({ count, hasMore, shown }: ListEndProps) => (
+  <p class="list-end row between quiet">
+    <span>{hasMore ? texts.users.firstOf(count) : texts.users.count(count)}</span>
+    {hasMore && shown < MAX_SHOWN && (
+      <Button onClick={() => changeQuery({ show: String(shown + STEP * 2) })}>{texts.actions.more}</Button>
+    )}
+    {hasMore && shown >= MAX_SHOWN && <span>{texts.users.narrow}</span>}
+  </p>
+)
+
+const NoUsers = ({ isFiltered }: { readonly isFiltered: boolean }) =>
+  isFiltered ? (
+    <div class="card">
+      <Empty title={texts.users.noneFound} text={texts.users.noneFoundText}>
+        <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
+      </Empty>
+    </div>
+  ) : (
+    <div class="card">
+      <Empty title={texts.users.none} text={texts.users.noneText}>
+        <ButtonLink kind="primary" href={toHref(['users'], { do: 'add' })}>
+          {texts.users.add}
+        </ButtonLink>
+      </Empty>
+    </div>
+  )
+
+/** Only administrators see password hashes, so only they import and export. */
+function TransferLinks() {
+  const { query } = useRoute()
+  if (!useIsAdministrator()) return null
+  return (
+    <>
+      <ButtonLink href={toHref(['users'], { ...query, do: 'import' })}>{texts.users.import}</ButtonLink>
+      <ButtonLink href={toHref(['users'], { ...query, do: 'export' })}>{texts.users.export}</ButtonLink>
+    </>
+  )
+}
+
+interface PageDialogProps {
+  readonly action: string | undefined
+  readonly onChange: () => void
+}
+
+function PageDialog({ action, onChange }: PageDialogProps) {
+  const close = () => changeQuery({ do: undefined })
+  if (action === 'add') return <AddUser onClose={close} onAdded={onChange} />
+  if (action === 'import') return <ImportUsers onClose={close} onChange={onChange} />
+  if (action === 'export') return <ExportUsers onClose={close} />
+  return null
+}

@@ -1,0 +1,55 @@
+import { useState } from 'preact/hooks'
+import { api, toPath } from '../../api/client.ts'
+import type { AccessReport } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { texts } from '../../texts.ts'
+import { Badge, Section } from '../../ui/parts.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { useDebounced } from '../../ui/use-debounced.ts'
+
+/** What the user may reach, and why. */
+export function AccessSection({ name }: { readonly name: string }) {
+  const [database, setDatabase] = useState('')
+  const settled = useDebounced(database, 250)
+  const report = useResource(
+    JSON.stringify([name, settled]),
+    (signal) => api.get<AccessReport>(toPath('users', name, 'access'), { database: settled }, signal),
+    { keepsLast: true },
+  )
+  return (
+    <Section title={texts.users.access}>
+      <input
+        class="input mono"
+        aria-label={texts.users.accessDatabase}
+        placeholder={texts.users.accessDatabase}
+        value={database}
+        onInput={(event) => setDatabase(event.currentTarget.value)}
+      />
+      <Loaded resource={report} what={texts.users.access}>
+        {({ doors }) => (
+          <>
+            {doors.map((door) => (
+              <DoorRules key={door.door} {...door} />
+            ))}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  )
+}
+
+const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
+  <div class="rules">
+    <h4>{texts.doors[door] ?? door}</h4>
+    <ul>
+      {rules.map(({ what, isAllowed, because }) => (
+        <li key={what}>
+          <Badge tone={isAllowed ? 'success' : 'danger'}>{isAllowed ? texts.users.allowed : texts.users.refused}</Badge>
+          <span>
+            {what} <span class="quiet">{because}</span>
+          </span>
+        </li>
+      ))}
+    </ul>
+  </div>
+)

@@ -1,0 +1,71 @@
+import { useState } from 'preact/hooks'
+import { api, toPath } from '../../api/client.ts'
+import type { UserDetails } from '../../api/types.ts'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Section } from '../../ui/parts.tsx'
+import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { readRoles } from './add-user.tsx'
+
+export interface EditedUser {
+  readonly user: UserDetails
+  readonly canEdit: boolean
+  readonly onChange: () => void
+}
+
+export function RoleSection({ user: { name, roles }, canEdit, onChange }: EditedUser) {
+  const change = async (body: object, text: string) => {
+    try {
+      await api.put(toPath('users', name, 'roles'), body)
+      notify(text)
+      onChange()
+    } catch (error) {
+      notifyProblem(error)
+    }
+  }
+  return (
+    <Section title={texts.users.roles}>
+      {roles.length === 0 && <p class="quiet">{texts.users.noRoles}</p>}
+      <div class="chips">
+        {roles.map((role) => (
+          <span key={role} class="badge mono">
+            {role}
+            {canEdit && (
+              <button
+                class="chip-remove"
+                type="button"
+                aria-label={texts.users.removeRole(role)}
+                onClick={() => change({ remove: [role] }, texts.users.roleRemoved(role, name))}
+              >
+                ×
+              </button>
+            )}
+          </span>
+        ))}
+      </div>
+      {canEdit && <AddRoles onAdd={(added) => change({ add: added }, texts.users.rolesAdded(added, name))} />}
+    </Section>
+  )
+}
+
+function AddRoles({ onAdd }: { readonly onAdd: (roles: readonly string[]) => void }) {
+  const [text, setText] = useState('')
+  const submit = (event: Event) => {
+    event.preventDefault()
+    const roles = readRoles(text)
+    if (roles.length > 0) onAdd(roles)
+    setText('')
+  }
+  return (
+    <form class="input-row" onSubmit={submit}>
+      <input
+        class="input mono"
+        aria-label={texts.users.addRole}
+        placeholder={texts.users.addRole}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <Button type="submit">{texts.actions.add}</Button>
+    </form>
+  )
+}

@@ -1,0 +1,60 @@
+// What can be done with a user, one row each. The address says which dialog is open: `?do=disable`.
+import { api, toPath } from '../../api/client.ts'
+import type { UserDetails } from '../../api/types.ts'
+import { texts } from '../../texts.ts'
+
+export interface UserAction {
+  /** On the button that opens the dialog. */
+  readonly short: string
+  readonly label: (name: string) => string
+  /** What will happen. */
+  readonly effect: (user: UserDetails) => string
+  readonly done: (name: string) => string
+  readonly isDanger?: boolean
+  /** Whether the action applies to this user. */
+  readonly isOffered: (user: UserDetails) => boolean
+  readonly run: (name: string, proof: object) => Promise<unknown>
+  /** The user is gone afterwards. */
+  readonly removes?: boolean
+}
+
+const of = (name: string, ...rest: readonly string[]): string => toPath('users', name, ...rest)
+
+/** Actions that only need a confirmation. */
+export const CONFIRMED_ACTIONS: Readonly<Record<string, UserAction>> = {
+  disable: {
+    ...texts.userActions.disable,
+    isDanger: true,
+    isOffered: ({ active }) => active,
+    run: (name, proof) => api.put(of(name, 'active'), { active: false, ...proof }),
+  },
+  enable: {
+    ...texts.userActions.enable,
+    isOffered: ({ active }) => !active,
+    run: (name) => api.put(of(name, 'active'), { active: true }),
+  },
+  unlock: {
+    ...texts.userActions.unlock,
+    isOffered: ({ lockout }) => lockout !== null,
+    run: (name) => api.post(of(name, 'unlock')),
+  },
+  'sign-out': {
+    ...texts.userActions.signOut,
+    isDanger: true,
+    isOffered: ({ sessions }) => sessions > 0,
+    run: (name) => api.post(of(name, 'sign-out')),
+  },
+  'reset-totp': {
+    ...texts.userActions.resetTotp,
+    isDanger: true,
+    isOffered: ({ totp }) => totp,
+    run: (name, proof) => api.delete(of(name, 'totp'), proof),
+  },
+  delete: {
+    ...texts.userActions.delete,
+    isDanger: true,
+    removes: true,
+    isOffered: () => true,
+    run: (name, proof) => api.delete(of(name), proof),
+  },
+}

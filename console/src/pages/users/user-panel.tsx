@@ -1,0 +1,115 @@
+import { api, toPath } from '../../api/client.ts'
+import type { UserDetails } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { changeQuery, useRoute } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { type Fact, Facts, Section } from '../../ui/parts.tsx'
+import { SessionTable } from '../../ui/session-table.tsx'
+import { SidePanel } from '../../ui/side-panel.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { AccessSection } from './access-section.tsx'
+import { GrantSection } from './grant-section.tsx'
+import { RoleSection } from './role-section.tsx'
+import { UserStatus } from './status.tsx'
+import { CONFIRMED_ACTIONS } from './user-actions.tsx'
+import { UserDialog } from './user-dialogs.tsx'
+
+interface UserPanelProps {
+  readonly name: string
+  readonly back: string
+  /** The list has to be loaded again. */
+  readonly onChange: () => void
+}
+
+export function UserPanel({ name, back, onChange }: UserPanelProps) {
+  const { query } = useRoute()
+  const user = useResource(name, (signal) => api.get<UserDetails>(toPath('users', name), {}, signal))
+  const refresh = () => {
+    user.reload()
+    onChange()
+  }
+  return (
+    <SidePanel title={name} badges={user.data && <UserStatus user={user.data} />} back={back}>
+      <Loaded resource={user} what={texts.users.whatOne(name)}>
+        {(data) => (
+          <>
+            <Details user={data} onChange={refresh} />
+            {data.canEdit !== false && <UserDialog action={query['do']} user={data} back={back} onChange={refresh} />}
+          </>
+        )}
+      </Loaded>
+    </SidePanel>
+  )
+}
+
+interface DetailsProps {
+  readonly user: UserDetails
+  readonly onChange: () => void
+}
+
+function Details({ user, onChange }: DetailsProps) {
+  const canEdit = user.canEdit !== false
+  const props = { user, canEdit, onChange }
+  return (
+    <>
+      {!canEdit && <p class="notice">{texts.users.readOnly}</p>}
+      <Facts facts={toFacts(user)} />
+      {canEdit && <Actions user={user} />}
+      <RoleSection {...props} />
+      <GrantSection {...props} />
+      <Section title={texts.sessions.title}>
+        <SessionTable
+          key={user.sessions}
+          base={toPath('users', user.name, 'sessions')}
+          canEnd={canEdit}
+          onChange={onChange}
+        />
+      </Section>
+      <AccessSection name={user.name} />
+    </>
+  )
+}
+
+const toFacts = (user: UserDetails): readonly Fact[] => [
+  [texts.users.lastSignIn, user.lastSignIn ? <LastSignIn {...user.lastSignIn} /> : texts.users.noSignIn],
+  ...(user.lockout ? [[texts.users.lockout, <Lockout key="lockout" {...user.lockout} />] as const] : []),
+  [texts.users.expires, user.expires ? <Time at={user.expires} /> : texts.time.never],
+  [texts.users.secondFactor, user.totp ? texts.users.totpOn : texts.users.totpOff],
+  [texts.users.password, user.password ?? texts.users.noPassword],
+  [texts.users.tokens, String(user.accessTokens)],
+]
+
+const LastSignIn = ({ at, peer }: { readonly at: string; readonly peer: string }) => (
+  <>
+    <Time at={at} /> {texts.users.from} <span class="mono">{peer}</span>
+  </>
+)
+
+const Lockout = ({ addresses, until }: { readonly addresses: number; readonly until: string }) => (
+  <>
+    {texts.users.lockedFor(addresses)} <Time at={until} />
+  </>
+)
+
+const FORMS = { password: texts.users.setPassword, link: texts.users.createLink, expire: texts.users.setExpiry }
+
+function Actions({ user }: { readonly user: UserDetails }) {
+  const open = (action: string) => changeQuery({ do: action }, { replaces: false })
+  const offered = Object.entries(CONFIRMED_ACTIONS).filter(([, action]) => action.isOffered(user))
+  return (
+    <div class="row">
+      {Object.entries(FORMS).map(([action, label]) => (
+        <Button key={action} onClick={() => open(action)}>
+          {label}
+        </Button>
+      ))}
+      {offered.map(([name, action]) => (
+        <Button key={name} {...(action.removes && { kind: 'danger' })} onClick={() => open(name)}>
+          {action.short}
+        </Button>
+      ))}
+    </div>
+  )
+}

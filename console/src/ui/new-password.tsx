@@ -1,0 +1,79 @@
+import { useEffect, useState } from 'preact/hooks'
+import { api } from '../api/client.ts'
+import { texts } from '../texts.ts'
+import { Button } from './button.tsx'
+import { Field } from './field.tsx'
+import { useDebounced } from './use-debounced.ts'
+
+interface NewPasswordProps {
+  readonly label: string
+  readonly value: string
+  readonly onValue: (value: string) => void
+  readonly rules?: readonly string[]
+}
+
+/** A field for a new password. The server checks its rules while the user types. */
+export function NewPassword({ label, value, onValue, rules = [] }: NewPasswordProps) {
+  const [isShown, setShown] = useState(false)
+  const problems = usePasswordProblems(value)
+  const suggest = () => {
+    onValue(suggestPassword())
+    setShown(true)
+  }
+  return (
+    <Field label={label} hint={rules.join(' ')} problem={problems.join(' ')}>
+      {(control) => (
+        <div class="input-row">
+          <input
+            {...control}
+            class="input mono"
+            {...toType(isShown)}
+            autoComplete="new-password"
+            spellcheck={false}
+            value={value}
+            onInput={(event) => onValue(event.currentTarget.value)}
+          />
+          <Button onClick={() => setShown(!isShown)}>{isShown ? texts.password.hide : texts.password.show}</Button>
+          <Button onClick={suggest}>{texts.password.suggest}</Button>
+        </div>
+      )}
+    </Field>
+  )
+}
+
+/** The types of Preact accept no choice of two types. */
+const toType = (isShown: boolean): object => ({ type: isShown ? 'text' : 'password' })
+
+function usePasswordProblems(password: string): readonly string[] {
+  const settled = useDebounced(password, 200)
+  const [problems, setProblems] = useState<readonly string[]>([])
+  useEffect(() => {
+    const abort = new AbortController()
+    const check = async () => {
+      const answer = await api.post<{ problems: readonly string[] }>(
+        '/account/check-password',
+        { password: settled },
+        abort.signal,
+      )
+      setProblems(answer.problems)
+    }
+    if (settled === '') setProblems([])
+    // the server checks the rules again with the change itself
+    else check().catch(() => undefined)
+    return () => abort.abort()
+  }, [settled])
+  return problems
+}
+
+/** Without characters that look alike: 20 of 56 are 116 bits. */
+const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789'
+const LENGTH = 20
+const REJECTED_FROM = 256 - (256 % ALPHABET.length)
+
+function suggestPassword(): string {
+  let password = ''
+  while (password.length < LENGTH)
+    for (const byte of crypto.getRandomValues(new Uint8Array(LENGTH)))
+      if (byte < REJECTED_FROM && password.length < LENGTH) password += ALPHABET[byte % ALPHABET.length]
+  return password
+}

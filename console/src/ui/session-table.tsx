@@ -1,0 +1,74 @@
+import { api, toPath } from '../api/client.ts'
+import type { UserSession } from '../api/types.ts'
+import { useResource } from '../api/use-resource.ts'
+import { texts } from '../texts.ts'
+import { Button } from './button.tsx'
+import { Badge } from './parts.tsx'
+import { Loaded } from './states.tsx'
+import { type Column, Table } from './table.tsx'
+import { Time } from './time.tsx'
+import { notify, notifyProblem } from './toast.tsx'
+
+interface SessionTableProps {
+  /** The path of the list in the API. */
+  readonly base: string
+  readonly canEnd: boolean
+  readonly onChange?: () => void
+}
+
+/** The sessions of a user: where they are from, and a button that ends each. */
+export function SessionTable({ base, canEnd, onChange }: SessionTableProps) {
+  const list = useResource(base, (signal) => api.get<{ readonly sessions: readonly UserSession[] }>(base, {}, signal))
+  const end = async (session: UserSession) => {
+    try {
+      await api.delete(`${base}${toPath(session.id)}`)
+      notify(texts.sessions.ended)
+      list.reload()
+      onChange?.()
+    } catch (error) {
+      notifyProblem(error)
+    }
+  }
+  return (
+    <Loaded resource={list} what={texts.sessions.what}>
+      {({ sessions }) =>
+        sessions.length === 0 ? (
+          <p class="quiet">{texts.sessions.none}</p>
+        ) : (
+          <Table
+            caption={texts.sessions.title}
+            columns={toColumns(canEnd ? end : undefined)}
+            rows={sessions}
+            keyOf={({ id }) => id}
+          />
+        )
+      }
+    </Loaded>
+  )
+}
+
+const toColumns = (end: ((session: UserSession) => void) | undefined): readonly Column<UserSession>[] => [
+  { label: texts.sessions.client, render: (session) => <Client session={session} /> },
+  { label: texts.sessions.seen, render: ({ seenAt }) => <Time at={seenAt} /> },
+  ...(end ? [{ label: texts.sessions.end, kind: 'actions', render: toEndButton(end) } as const] : []),
+]
+
+const toEndButton = (end: (session: UserSession) => void) => (session: UserSession) =>
+  session.isCurrent ? (
+    <Badge tone="accent">{texts.sessions.current}</Badge>
+  ) : (
+    <Button kind="quiet" aria-label={texts.sessions.endFrom(session.peer)} onClick={() => end(session)}>
+      {texts.sessions.end}
+    </Button>
+  )
+
+const Client = ({ session: { peer, door, userAgent } }: { readonly session: UserSession }) => (
+  <div class="two-lines">
+    <div>
+      <span class="mono">{peer}</span> <span class="quiet">{texts.doors[door] ?? door}</span>
+    </div>
+    <div class="quiet small cut" title={userAgent}>
+      {userAgent || texts.sessions.noAgent}
+    </div>
+  </div>
+)

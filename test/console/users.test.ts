@@ -1,0 +1,127 @@
+// The users page of the console, in a real browser.
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
+import { ADMIN, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const PASSWORD = 'analytical-engine'
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const server = await startServer(scope)
+
+const ask = (method: string, path: string, body?: object) =>
+  send(server.document, {
+    method,
+    path: `/_cardea/api${path}`,
+    headers: { ...ADMIN, 'Content-Type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+
+const addUser = (name: string, rest: object = {}) => ask('POST', '/users', { name, password: PASSWORD, ...rest })
+
+describe('the users page', { skip: NO_BROWSER }, () => {
+  let page: Page
+  let open: Window['open']
+
+  before(async () => {
+    await addUser('grace', { roles: ['navy'] })
+    await addUser('hedy', { roles: ['radio'] })
+    const window = await openWindow(scope, browser, { url: server.document })
+    page = window.page
+    open = window.open
+    await window.signIn('admin', 'adminpw')
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  })
+
+  it('adds a user, who signs in at the other door', async () => {
+    await open('#/users')
+    await page.getByRole('link', { name: 'Add user' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('ada')
+    await dialog.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await dialog.getByLabel('Roles').fill('editor reader')
+    await dialog.getByRole('button', { name: 'Add user' }).click()
+    await page.getByRole('heading', { name: 'ada' }).waitFor()
+    const body = JSON.stringify({ username: 'ada', password: PASSWORD })
+    assert.equal((await send(server.multiModel, { method: 'POST', path: '/_open/auth', body })).status, 200)
+    assert.deepEqual(JSON.parse((await ask('GET', '/users/ada')).body).roles, ['editor', 'reader'])
+  })
+
+  it('keeps the form and says why a name is refused', async () => {
+    await open('#/users?do=add')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('grace')
+    await dialog.getByRole('button', { name: 'Add user' }).click()
+    await dialog.getByRole('alert').waitFor()
+    assert.equal(await dialog.getByLabel('Name').inputValue(), 'grace')
+  })
+
+  it('disables, enables and deletes a user after one question that names it', async () => {
+    await addUser('bob')
+    await open('#/users/bob')
+    const panel = page.getByRole('complementary', { name: 'bob' })
+    const confirm = async (short: string, label: string) => {
+      await panel.getByRole('button', { name: short, exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name: label }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+    await confirm('Disable', 'Disable bob')
+    await panel.getByText('disabled', { exact: true }).waitFor()
+    assert.equal(JSON.parse((await ask('GET', '/users/bob')).body).active, false)
+    await confirm('Enable', 'Enable bob')
+    await panel.getByRole('button', { name: 'Disable' }).waitFor()
+    await confirm('Delete', 'Delete bob')
+    await page.getByRole('link', { name: 'grace' }).waitFor()
+    assert.equal((await ask('GET', '/users/bob')).status, 404)
+    assert.equal(new URL(page.url()).hash, '#/users')
+  })
+
+  it('edits roles and grants', async () => {
+    await addUser('cleo')
+    await open('#/users/cleo')
+    const panel = page.getByRole('complementary', { name: 'cleo' })
+    await panel.getByLabel('Add a role').fill('editor')
+    await panel.getByLabel('Add a role').press('Enter')
+    await panel.getByRole('button', { name: 'Remove the role editor' }).waitFor()
+    await panel.getByLabel('Database', { exact: true }).fill('shop')
+    await panel.getByLabel('Level').selectOption('ro')
+    await panel.getByRole('button', { name: 'Grant' }).click()
+    await panel.getByRole('button', { name: 'Remove the grant on shop' }).waitFor()
+    const { roles, grants } = JSON.parse((await ask('GET', '/users/cleo')).body)
+    assert.deepEqual({ roles, grants }, { roles: ['editor'], grants: { shop: { level: 'ro' } } })
+  })
+
+  it('shows script in names and roles as text', async () => {
+    const name = '<img src=x onerror=alert(1)>'
+    await addUser(name, { roles: ['<script>alert(1)</script>'] })
+    await open(`#/users/${encodeURIComponent(name)}`)
+    await page.getByRole('heading', { name }).waitFor()
+    assert.equal(await page.locator('main img, main script, aside img, aside script').count(), 0)
+    await ask('DELETE', `/users/${encodeURIComponent(name)}`)
+  })
+
+  it('is used by keyboard alone: find a user, open it, close it', async () => {
+    await open('#/users')
+    await page.getByRole('link', { name: 'grace' }).waitFor()
+    await page.keyboard.press('/')
+    await page.getByRole('combobox', { name: 'Search' }).waitFor()
+    await page.keyboard.type('disable ada')
+    await page.getByRole('option', { name: 'Disable ada' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Disable ada' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+    await page.getByRole('complementary').waitFor({ state: 'detached' })
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('g')
+    await page.keyboard.press('m')
+    await page.getByRole('heading', { name: 'My account', level: 1 }).waitFor()
+  })
+})
