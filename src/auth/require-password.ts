@@ -1,4 +1,5 @@
 /** Users who change their own password, second factor or access tokens must have proved the password recently. */
+import { Refusal } from '../base/errors.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import { type PasswordProofDeps, requirePassword } from '../directory/password-proof.ts'
 import { type BasicForm, type BasicPair, readBasic } from './basic.ts'
@@ -34,6 +35,19 @@ export const createRequirePasswordInBody =
     return requirePassword(who, deps, async () => {
       return name !== null && password !== undefined && isCurrentPassword(request, { name, password }, deps)
     })
+  }
+
+/** The same for a request that needs the current password even if the session has just proved it. */
+export const createRequireCurrentPassword =
+  (deps: RequirePasswordDeps) =>
+  async (request: AuthenticatedRequest, password: string | undefined): Promise<void> => {
+    const who = request.authenticated ?? ANONYMOUS
+    const { name } = who.identity
+    // any age: whether the session was opened with the password is enough here
+    await requirePassword(who, { ...deps, maxAgeSeconds: () => 0 })
+    if (who.hasPassword) return
+    if (name !== null && password !== undefined && (await isCurrentPassword(request, { name, password }, deps))) return
+    throw new Refusal('password_required', { about: 'The current password is missing or wrong.' })
   }
 
 /** A wrong password counts for the lockout. No code is needed: the session was opened with one. */

@@ -15,8 +15,7 @@
 import { Refusal } from '../base/errors.ts'
 import { toPeerKey } from '../base/peer-key.ts'
 import type { Account } from '../directory/account.ts'
-import type { UpgradeOptions } from '../directory/directory.ts'
-import { readTotp, type TotpCheck } from '../directory/totp.ts'
+import type { SecondFactors, UpgradeOptions } from '../directory/directory.ts'
 import {
   checkIterations,
   type IterationLimits,
@@ -38,7 +37,7 @@ export interface SignInDeps {
   readonly hasher: Hasher
   readonly memory: PasswordMemory
   readonly limits: PasswordLimits
-  readonly codes: TotpCheck
+  readonly spendCode: SecondFactors['spendCode']
   /** The cost of a new password. */
   newPasswordWork(): HashWork
   /** The cost of the stored passwords, at least the most expensive of each kind. */
@@ -163,7 +162,7 @@ async function decide(proof: Proof, account: Account | undefined, context: Conte
     if (account && !isWellFormed(account.password)) requireIterations(account, deps)
     return undefined
   }
-  const code = isCodeNeeded(account, attempt) ? await checkCode(account, attempt, deps.codes) : 'right'
+  const code = isCodeNeeded(account, attempt) ? await checkCode(account, attempt, deps) : 'right'
   if (code === 'right') return accept(proof, account, context)
   if (code === 'wrong') refuse('wrong one-time code', context)
   else {
@@ -206,11 +205,10 @@ const isCodeNeeded = ({ totp }: Account, { isWithoutCode }: Attempt): boolean =>
 async function checkCode(
   account: Account,
   { code = '' }: Attempt,
-  codes: TotpCheck,
+  { spendCode }: SignInDeps,
 ): Promise<'right' | 'wrong' | 'missing'> {
   if (code === '') return 'missing'
-  const totp = readTotp(account.totp ?? null)
-  return totp !== undefined && (await codes.spend(account.name, totp, code)) ? 'right' : 'wrong'
+  return (await spendCode(account, code)) ? 'right' : 'wrong'
 }
 
 function requireIterations({ isAdmin, password }: Account, { iterationLimits }: SignInDeps): void {

@@ -35,6 +35,9 @@ export function adminCommand(context: Context): Command {
   sub('remove', 'delete an administrator; the last one stays')
     .addArgument(NAME)
     .action((name: string, options: ManageOptions) => remove(context, name, options))
+  sub('reset-totp', 'remove the second factor (TOTP)')
+    .addArgument(NAME)
+    .action((name: string, options: ManageOptions) => resetTotp(context, name, options))
   sub('list', 'print all administrators').action((options: ManageOptions) => list(context, options))
   return command
 }
@@ -67,6 +70,16 @@ async function remove(context: Context, name: string, options: ManageOptions): P
     explanations: explain(name),
   })
   report(context, options, removed, () => `${name} is no longer an administrator; all sessions have ended.`)
+}
+
+async function resetTotp(context: Context, name: string, options: ManageOptions): Promise<void> {
+  const call = { params: { name } }
+  const reset = await manage(context, options, (control) => control.call('admin.reset-totp', call), {
+    explanations: explain(name),
+  })
+  report(context, options, reset, () =>
+    reset.hadTotp ? `${name} signs in without a one-time code.` : `${name} had no one-time code.`,
+  )
 }
 
 async function list(context: Context, options: ManageOptions): Promise<void> {

@@ -14,6 +14,7 @@ import {
 } from './manage.ts'
 import { readSecret } from './passwords.ts'
 import { listUsers, renderDetails, renderLockout, renderUser } from './shown-users.ts'
+import { addSessions } from './user-sessions.ts'
 
 interface PasswordOptions extends ManageOptions {
   readonly passwordStdin?: boolean
@@ -83,6 +84,7 @@ export function userCommand(context: Context): Command {
   addGrant(sub, context)
   simple('disable', 'no sign-in any longer; ends all sessions', (...given) => setActive(...given, false))
   simple('enable', 'sign-in again', (...given) => setActive(...given, true))
+  addSessions(sub, context)
   simple('sign-out', 'end all sessions and tokens of a user', signOut)
   simple('unlock', 'let clients sign in again after too many failures', unlock)
   simple('reset-totp', 'remove the second factor (TOTP)', resetTotp)

@@ -792,6 +792,17 @@ export const OPTIONS = {
     }),
   },
 
+  console: {
+    'public-url': option({
+      codec: text,
+      initial: '',
+      reload: 'live',
+      help: 'URL at which users reach the console, without /_cardea/.',
+      details:
+        'For example https://db.example.com. Links to set a password begin with it. Empty: with the address that the administrator who creates the link uses.',
+    }),
+  },
+
   http: {
     'trusted-origin': option({
       codec: trustedOrigins,
@@ -1162,6 +1173,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   server: 'The multi-model door (ArangoDB-compatible): listener, authentication, tokens.',
   auth: 'Limits for passwords, failed sign-ins and token lifetimes, at both doors.',
   admin: "Cardea's own API at /_cardea/ and its sessions.",
+  console: 'The web console at /_cardea/.',
   http: 'HTTP at the multi-model door.',
   document: 'Product name and version of the document door.',
   'multi-model': 'Product name and version of the multi-model door.',

@@ -5,6 +5,7 @@
 import { randomInt } from 'node:crypto'
 import { isSameSecret } from '../base/compare.ts'
 import { readUtf8 } from '../base/encoding.ts'
+import { Refusal } from '../base/errors.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
 import { digestHex } from '../passwords/password-digest.ts'
 import type { TokenScope } from './identity.ts'
@@ -86,6 +87,30 @@ export const findTokenByMark = ({ tokens }: Pick<TokenOwner, 'tokens'>, mark: st
 /** Whether the token with this mark still exists. */
 export const hasToken = (owner: Pick<TokenOwner, 'tokens'>, mark: string): boolean =>
   findTokenByMark(owner, mark) !== undefined
+
+/** They are part of the user's record, and users create them themselves. */
+const MAX_TOKENS = 100
+
+/** Throws `name_taken` for a name that another token of the user has. */
+export function withToken(user: User, token: Omit<AccessToken, 'id'>): User {
+  const { tokens } = user.multiModel
+  if (tokens.some(({ name }) => name === token.name)) throw new Refusal('name_taken')
+  if (tokens.length >= MAX_TOKENS)
+    throw new Refusal('bad_request', { about: `a user has at most ${MAX_TOKENS} tokens` })
+  const id = Math.max(0, ...tokens.map((other) => other.id)) + 1
+  return withTokens(user, [...tokens, { id, ...token }])
+}
+
+export const withoutToken = (user: User, isRemoved: (token: AccessToken) => boolean): User =>
+  withTokens(
+    user,
+    user.multiModel.tokens.filter((token) => !isRemoved(token)),
+  )
+
+const withTokens = (user: User, tokens: readonly AccessToken[]): User => ({
+  ...user,
+  multiModel: { ...user.multiModel, tokens },
+})
 
 /** Gives tokens without a generation the current one of the user. */
 export function bindTokens(user: User): User {

@@ -8,7 +8,13 @@ import type { AdministratorAccount } from './administrators.ts'
 import { requireDistinct, requireName, requireReadable } from './check-user.ts'
 import { confirmChange } from './confirm-change.ts'
 import type { DirectoryDeps } from './deps.ts'
-import type { AdministratorDirectory, Caller, NewAdministratorPassword, Revocation } from './directory.ts'
+import type {
+  Administrator,
+  AdministratorDirectory,
+  Caller,
+  NewAdministratorPassword,
+  Revocation,
+} from './directory.ts'
 import type { NewPasswords } from './new-passwords.ts'
 
 interface AdministratorParts extends Pick<DirectoryDeps, 'store' | 'administration' | 'settings' | 'clock' | 'events'> {
@@ -24,7 +30,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
   const { store, administration, clock, revocations, events } = parts
   const change = (key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
   return {
-    listAdministrators: () => [...administration.accounts().values()].map(({ name, text }) => ({ name, text })),
+    listAdministrators: () => [...administration.accounts().values()].map(toAdministrator),
     isAdministrator: (name) => administration.accounts().has(name),
     async setAdministrator(name, password, caller) {
       requireName(name)
@@ -53,6 +59,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
         const outcome = await store.unsetSetting({ ...change(name), unchangedSince: administration.sequence() })
         await administration.refresh()
         if (outcome.kind === 'conflict') continue
+        await forgetFactor(parts, name)
         revocations.notify({ kind: 'account', name })
         events.record('administrator.removed', { subject: name })
         events.record('session.revoked', { subject: name, reason: 'administrator removed' })
@@ -61,6 +68,18 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       throw new Refusal('conflict')
     },
   }
+}
+
+const toAdministrator = ({ name, text, totp }: AdministratorAccount): Administrator => ({
+  name,
+  text,
+  ...(totp !== undefined && { hasTotp: true }),
+})
+
+/** A later administrator of the name begins without a second factor. */
+async function forgetFactor({ store, administration }: AdministratorParts, name: string): Promise<void> {
+  await administration.setTotp(name, undefined)
+  await store.putRecoveryCodes({ name, mark: '' }, [])
 }
 
 function requireNewName(name: string, others: Iterable<string>): void {

@@ -3,7 +3,7 @@ import { frame } from '../base/encoding.ts'
 import { readAdminPassword } from '../passwords/admin-password.ts'
 import type { Account } from './account.ts'
 import { ADMIN_ROLE, NO_GRANTS } from './identity.ts'
-import { checkName, type SessionEpoch } from './user.ts'
+import { checkName, type Json, type SessionEpoch } from './user.ts'
 
 export interface AdministratorText {
   readonly name: string
@@ -13,10 +13,11 @@ export interface AdministratorText {
 
 export interface AdministratorAccount extends Account, AdministratorText {}
 
-/** The last time an administrator was created, changed or deleted at run time. */
+/** The last time an administrator was created, changed or deleted at run time, and its second factor. */
 export interface AdministratorChange {
   readonly sequence: number
   readonly seconds: number
+  readonly totp?: Json
 }
 
 export type AdministratorChanges = ReadonlyMap<string, AdministratorChange>
@@ -62,6 +63,7 @@ const toAccount = (
   password,
   version: createHash('sha256').update(text).digest('base64url'),
   sessionEpoch: toSessionEpoch(text, change),
+  totp: change?.totp,
   tokens: [],
 })
 

@@ -7,6 +7,7 @@ import type { Directory, Revocation } from './directory.ts'
 import { createEndedSessions } from './ended-sessions.ts'
 import { createImportUsers } from './import-users.ts'
 import { createNewPasswords } from './new-passwords.ts'
+import { createSecondFactors } from './second-factor.ts'
 import { createSessionNotes, type SessionNotesDeps } from './session-notes.ts'
 import { createSessionRecords } from './session-records.ts'
 import { createSessions } from './sessions.ts'
@@ -41,6 +42,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     ...editor,
     importUsers: createImportUsers({ ...parts, editor }),
     ...createAdministrators(parts),
+    ...createSecondFactors({ ...parts, editor, findAccount }),
     ...sessions,
     ...recorded.list,
     ...uses,

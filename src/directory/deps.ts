@@ -7,6 +7,7 @@ import type { PasswordRules } from '../passwords/password-rules.ts'
 import type { HashParameters } from '../passwords/schemes/scheme.ts'
 import type { AdministratorAccount } from './administrators.ts'
 import type { Change, Store } from './store-port.ts'
+import type { Json } from './user.ts'
 
 export interface DirectoryDeps {
   readonly store: Store
@@ -56,6 +57,8 @@ export interface Administration {
   replaceHash(name: string, from: string, to: string): Promise<void>
   /** Raises the session epoch of an administrator on every node. Its password stays. */
   endSessions(name: string): Promise<void>
+  /** Sets or removes the second factor of an administrator, on every node. Its sessions stay. */
+  setTotp(name: string, totp: Json | undefined): Promise<void>
   /** Reads the run-time layer again. Throws only if the store cannot be reached. */
   refresh(): Promise<void>
 }

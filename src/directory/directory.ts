@@ -119,6 +119,8 @@ export interface Administrator {
   readonly name: string
   /** The stored form, as in `[admins]`. */
   readonly text: string
+  /** Whether a one-time code is needed with the password. */
+  readonly hasTotp?: true
 }
 
 /** `stored` is a text in one of the forms of `[admins]` and kept as given; any other text is a `bad_request`. */
@@ -209,6 +211,28 @@ export interface SessionList {
   revokeSession(id: string, name?: string): Promise<SessionRecord | undefined>
 }
 
+/** A second factor that an app has been given, with a code of it as proof. */
+export interface NewTotp {
+  /** In base32. */
+  readonly secret: string
+  readonly code: string
+}
+
+/** The second factor of users and administrators. */
+export interface SecondFactors {
+  /** Replaces an earlier one. Returns new recovery codes. A wrong code is a `bad_request`. */
+  enableTotp(name: string, totp: NewTotp): Promise<readonly string[]>
+  /** Also removes the recovery codes. */
+  removeTotp(name: string): Promise<void>
+  /** Throws `conflict` if the account has no second factor. */
+  replaceRecoveryCodes(name: string): Promise<readonly string[]>
+  countRecoveryCodes(account: FactorOwner): Promise<number>
+  /** Whether this is a right code, of the app or for recovery. An accepted code cannot be used again on any node. */
+  spendCode(account: FactorOwner, code: string): Promise<boolean>
+}
+
+export type FactorOwner = Pick<Account, 'name' | 'totp'>
+
 /** When access tokens were used last. */
 export interface TokenUses {
   /** Never waits: uses are written in batches, those of one token once a minute. `mark` is that of the token. */
@@ -276,6 +300,7 @@ export interface Directory
     SessionList,
     TokenUses,
     SignInLog,
+    SecondFactors,
     RevocationFeed,
     DirectoryFreshness {
   /** Writes the uses of sessions noted so far, and stops following changes. The store stays open. */

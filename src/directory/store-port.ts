@@ -152,6 +152,38 @@ export interface CodeStore {
   useCodeStep(name: string, step: number): Promise<boolean>
 }
 
+/** The second factor of an account: recovery codes of an earlier one are not valid for the next. */
+export interface FactorKey {
+  readonly name: string
+  readonly mark: string
+}
+
+export interface RecoveryCodeStore {
+  /** Replaces all codes of the name. */
+  putRecoveryCodes(factor: FactorKey, digests: readonly string[]): Promise<void>
+  /** Deletes the code. `false`: there is none; of several uses at the same time, on any node, one succeeds. */
+  useRecoveryCode(factor: FactorKey, digest: string): Promise<boolean>
+  countRecoveryCodes(factor: FactorKey): Promise<number>
+}
+
+/** A link with which a user sets a password. */
+export interface PasswordLink {
+  readonly name: string
+  /** Of the secret in the link. */
+  readonly digest: string
+  /** Digest of the password and the rights of the user: the link is valid only while they stay the same. */
+  readonly version: string
+  /** Seconds since the epoch. */
+  readonly expiresAt: number
+}
+
+export interface PasswordLinkStore {
+  /** Replaces an earlier link of the user, and deletes those that have expired. */
+  putPasswordLink(link: PasswordLink, nowSeconds: number): Promise<void>
+  findPasswordLink(digest: string): Promise<PasswordLink | undefined>
+  removePasswordLink(digest: string): Promise<void>
+}
+
 /** The last sign-in of an account with its password. */
 export interface LastSignIn {
   readonly name: string
@@ -289,6 +321,8 @@ export interface Store
     SessionRecordStore,
     TokenUseStore,
     CodeStore,
+    RecoveryCodeStore,
+    PasswordLinkStore,
     SignInStore,
     FailureStore,
     TotalsStore,

@@ -14,6 +14,9 @@ export interface Totp {
   readonly length: number
 }
 
+/** The member of a user document that has the second factor. */
+export const TOTP_MEMBER = 'totp'
+
 const STEP_SECONDS = 30
 
 const DIGESTS: ReadonlyMap<unknown, string> = new Map([
@@ -52,6 +55,12 @@ function readBase32(text: unknown): Uint8Array | undefined {
     bytes.push((held >> bits) & 0xff)
   }
   return Uint8Array.from(bytes)
+}
+
+/** RFC 4648, section 6, for a number of bytes that needs no padding. */
+export function renderBase32(bytes: Uint8Array): string {
+  const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, '0')).join('')
+  return bits.replace(/.{5}/g, (group) => ALPHABET[Number.parseInt(group, 2)] ?? '')
 }
 
 /** The code of one step (RFC 4226, section 5.3). */

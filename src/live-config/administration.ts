@@ -21,6 +21,10 @@ export const createAdministration = (liveConfig: LiveConfig, log: Log): Administ
     await liveConfig.runtime.administrators.endAdministratorSessions(name)
     await liveConfig.refresh()
   },
+  async setTotp(name, totp) {
+    await liveConfig.runtime.administrators.setTotp(name, totp === undefined ? undefined : JSON.stringify(totp))
+    await liveConfig.refresh()
+  },
   refresh: async () => {
     await liveConfig.refresh()
   },

@@ -1,7 +1,9 @@
 // What the records of the store's table of settings mean.
+import { readJson } from '../base/json.ts'
 import type { RuntimeEntry } from '../config/layers.ts'
 import type { AdministratorChange, AdministratorChanges } from '../directory/administrators.ts'
 import type { Setting } from '../directory/store-port.ts'
+import type { Json } from '../directory/user.ts'
 
 export interface RuntimeReading {
   readonly entries: readonly RuntimeEntry[]
@@ -36,7 +38,9 @@ export const DROPS = '[chttpd_auth]'
 /** When the sessions of each administrator were last revoked without a change of its entry. */
 export const EPOCHS = '[admins] sessions'
 export const UPGRADED = '[admins] upgraded'
-const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS, EPOCHS, UPGRADED])
+/** The second factor of each administrator, as JSON. */
+export const TOTP = '[admins] totp'
+const HIDDEN: ReadonlySet<string> = new Set([SEEN, KEYS, DROPS, EPOCHS, UPGRADED, TOTP])
 
 /** Settings made at run time. The hash of a plain text in a file, variable or flag belongs to it and is not among them. */
 export function toEntries(settings: readonly Setting[]): readonly RuntimeEntry[] {
@@ -58,12 +62,19 @@ const toUpgraded = (settings: readonly Setting[]): ReadonlyMap<string, UpgradedH
 
 export function toChanges(settings: readonly Setting[]): AdministratorChanges {
   const changes = new Map<string, AdministratorChange>()
-  for (const { section, key, sequence, changedAt } of settings) {
+  for (const { section, key, sequence, changedAt, text } of settings) {
+    const { sequence: before = 0, seconds = 0, ...known } = changes.get(key) ?? {}
+    if (section === TOTP) changes.set(key, { sequence: before, seconds, totp: readTotp(text) })
     if (section !== ADMINS && section !== EPOCHS) continue
-    const { sequence: before = 0, seconds = 0 } = changes.get(key) ?? {}
-    changes.set(key, { sequence: Math.max(before, sequence), seconds: Math.max(seconds, changedAt) })
+    changes.set(key, { ...known, sequence: Math.max(before, sequence), seconds: Math.max(seconds, changedAt) })
   }
   return changes
+}
+
+/** A text that is no JSON is still a second factor, for which no code is right. */
+function readTotp(text: string | undefined): Json {
+  const reading = readJson(text ?? '')
+  return reading.kind === 'json' ? (reading.value as Json) : null
 }
 
 /** Combines the records of the store with the settings of this process only, which hide them. */

@@ -12,6 +12,7 @@ import {
   type RuntimeReading,
   readRecords,
   SEEN,
+  TOTP,
   toChanges,
   toEntries,
   UPGRADED,
@@ -34,6 +35,8 @@ export interface AdministratorRecords {
   setUpgraded(name: string, upgraded: UpgradedHash): Promise<void>
   /** Raises the session epoch of an administrator of any layer. */
   endAdministratorSessions(name: string): Promise<void>
+  /** Sets the second factor of an administrator of any layer, as JSON; `undefined` removes it. */
+  setTotp(name: string, text: string | undefined): Promise<void>
 }
 
 export interface StoredLayer extends RuntimeLayer {
@@ -65,7 +68,7 @@ export function createStoredLayer(store: LayerStore, clock: Clock): StoredLayer 
     unset,
     forget: unset,
     setOwnKey: async (text) => void (await write(KEYS, OWN, text)),
-    administrators: createAdministratorRecords(store, write),
+    administrators: createAdministratorRecords(store, write, clock),
     volatile,
   }
 }
@@ -85,7 +88,7 @@ const createWriter =
 
 const NEVER = 0
 
-function createAdministratorRecords(store: LayerStore, write: Write): AdministratorRecords {
+function createAdministratorRecords(store: LayerStore, write: Write, clock: Clock): AdministratorRecords {
   return {
     async seedAdministrator(name, text, unchangedSince) {
       const { settings } = await store.listSettings()
@@ -100,6 +103,10 @@ function createAdministratorRecords(store: LayerStore, write: Write): Administra
     setSeen: async (name, text) => void (await write(SEEN, name, text)),
     setUpgraded: async (name, { proof, text }) => void (await write(UPGRADED, name, `${proof}\n${text}`)),
     endAdministratorSessions: async (name) => void (await write(EPOCHS, name, '')),
+    async setTotp(name, text) {
+      if (text !== undefined) await write(TOTP, name, text)
+      else requireWritten(await store.unsetSetting({ section: TOTP, key: name, nowSeconds: nowSeconds(clock) }))
+    },
   }
 }
 

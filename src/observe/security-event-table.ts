@@ -138,6 +138,13 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     fields: ADMINISTRATOR,
   },
+  'administrator.totp': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'second factor of an administrator set or removed',
+    scope: 'request',
+    fields: { ...ADMINISTRATOR, action: text('`set` or `removed`.') },
+  },
   'administrator.removed': {
     level: 'warn',
     outcome: 'success',
@@ -165,6 +172,34 @@ export const SECURITY_EVENTS = {
     sentence: 'grant removed',
     scope: 'request',
     fields: { ...GRANT, previous: text('Access before.') },
+  },
+  'recovery-codes.created': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'recovery codes created',
+    scope: 'request',
+    fields: { subject: text('Name of the user or administrator.') },
+  },
+  'recovery-code.used': {
+    level: 'warn',
+    outcome: 'success',
+    sentence: 'recovery code used in place of a one-time code',
+    scope: 'request',
+    fields: { subject: text('Name of the user or administrator.'), left: number('How many codes are left.') },
+  },
+  'password-link.created': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'link to set a password created',
+    scope: 'request',
+    fields: { ...USER, seconds: number('For how long it can be used.') },
+  },
+  'password-link.used': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'password set with a link',
+    scope: 'request',
+    fields: USER,
   },
   'access-token.created': {
     level: 'info',

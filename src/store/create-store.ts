@@ -4,6 +4,7 @@ import type { Store } from '../directory/store-port.ts'
 import { type Engine, IncompatibleStoreError, type Statement } from './engine.ts'
 import { createChangeFeed } from './operations/changes.ts'
 import { createNodeStore } from './operations/nodes.ts'
+import { createPasswordLinkStore, createRecoveryCodeStore } from './operations/one-time-secrets.ts'
 import { createSessionRecordStore } from './operations/session-records.ts'
 import { createSessionStore } from './operations/sessions.ts'
 import { createSettingStore } from './operations/settings.ts'
@@ -55,6 +56,8 @@ const createStore = (engine: Engine): Store =>
     ...createSessionRecordStore(engine),
     ...createTokenUseStore(engine),
     ...createCodeStore(engine),
+    ...createRecoveryCodeStore(engine),
+    ...createPasswordLinkStore(engine),
     ...createFailureStore(engine),
     ...createSignInStore(engine),
     ...createTotalsStore(engine),

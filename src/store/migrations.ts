@@ -296,6 +296,40 @@ const TOTALS: Migration = {
     );`,
 }
 
+/** What users get once and the store keeps only the digest of. */
+const ONE_TIME_SECRETS: Migration = {
+  number: 10,
+  name: 'recovery codes and password links',
+  sqlite: `
+    CREATE TABLE cardea_recovery_codes (
+      name TEXT NOT NULL,
+      mark TEXT NOT NULL,
+      digest TEXT NOT NULL,
+      PRIMARY KEY (name, digest)
+    ) STRICT;
+    CREATE TABLE cardea_password_links (
+      name TEXT NOT NULL PRIMARY KEY,
+      digest TEXT NOT NULL UNIQUE,
+      version TEXT NOT NULL,
+      expires_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX cardea_password_links_expiry ON cardea_password_links (expires_at);`,
+  postgres: `
+    CREATE TABLE cardea_recovery_codes (
+      name text COLLATE "C" NOT NULL,
+      mark text COLLATE "C" NOT NULL,
+      digest text COLLATE "C" NOT NULL,
+      PRIMARY KEY (name, digest)
+    );
+    CREATE TABLE cardea_password_links (
+      name text COLLATE "C" NOT NULL PRIMARY KEY,
+      digest text COLLATE "C" NOT NULL UNIQUE,
+      version text NOT NULL,
+      expires_at bigint NOT NULL
+    );
+    CREATE INDEX cardea_password_links_expiry ON cardea_password_links (expires_at);`,
+}
+
 /** Ordered by number, without a gap. */
 export const MIGRATIONS: readonly Migration[] = [
   DIRECTORY,
@@ -307,4 +341,5 @@ export const MIGRATIONS: readonly Migration[] = [
   TOKEN_USES,
   SIGN_INS,
   TOTALS,
+  ONE_TIME_SECRETS,
 ]

@@ -66,6 +66,19 @@ const TEXTS = {
     ON CONFLICT (name) DO UPDATE SET step = excluded.step WHERE excluded.step > cardea_used_codes.step
     RETURNING step`,
 
+  putRecoveryCode: 'INSERT INTO cardea_recovery_codes (name, mark, digest) VALUES ($1, $2, $3)',
+  useRecoveryCode: 'DELETE FROM cardea_recovery_codes WHERE name = $1 AND mark = $2 AND digest = $3 RETURNING digest',
+  countRecoveryCodes: 'SELECT count(*) AS count FROM cardea_recovery_codes WHERE name = $1 AND mark = $2',
+  removeRecoveryCodes: 'DELETE FROM cardea_recovery_codes WHERE name = $1 RETURNING digest',
+
+  putPasswordLink: `INSERT INTO cardea_password_links (name, digest, version, expires_at) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (name) DO UPDATE
+    SET digest = excluded.digest, version = excluded.version, expires_at = excluded.expires_at`,
+  findPasswordLink: 'SELECT name, digest, version, expires_at FROM cardea_password_links WHERE digest = $1',
+  removePasswordLink: 'DELETE FROM cardea_password_links WHERE digest = $1 RETURNING digest',
+  removePasswordLinkOf: 'DELETE FROM cardea_password_links WHERE name = $1 RETURNING digest',
+  purgePasswordLinks: 'DELETE FROM cardea_password_links WHERE expires_at <= $1 RETURNING digest',
+
   putSignIn: `INSERT INTO cardea_sign_ins (name, signed_in_at, peer) VALUES ($1, $2, $3)
     ON CONFLICT (name) DO UPDATE SET signed_in_at = excluded.signed_in_at, peer = excluded.peer
     WHERE excluded.signed_in_at >= cardea_sign_ins.signed_in_at`,

@@ -2,7 +2,7 @@
 import { authenticate } from '../auth/authenticate.ts'
 import { createBasicHandler } from '../auth/basic.ts'
 import { createSignInObserver } from '../auth/record-sign-ins.ts'
-import { createRequirePasswordInBody } from '../auth/require-password.ts'
+import { createRequireCurrentPassword, createRequirePasswordInBody } from '../auth/require-password.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
@@ -115,6 +115,8 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
       ...parts.passwordProof,
       maxAgeSeconds: () => parts.liveConfig.get().settings.values.admin['reauthenticate-after'],
     }),
+    requireCurrentPassword: createRequireCurrentPassword(parts.passwordProof),
+    sessions: parts.adminSessions,
     console: {
       sessions: parts.adminSessions,
       files: findConsoleFiles(),
@@ -158,6 +160,8 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
   events: sources.liveConfig.events,
   settings: createSettingsEditor(sources.liveConfig),
   userAdminRole: () => toUserAdminRole(sources.liveConfig),
+  passwordLinks: sources.liveConfig.store,
+  publicUrl: () => sources.liveConfig.get().settings.values.console['public-url'],
   passwordRules: () => toPasswordRules(sources.liveConfig.get().settings.values),
   monitor: sources.monitor,
   health: () => describeHealth(sources),
@@ -217,6 +221,7 @@ export async function openControlSocket(
       renderMetrics: parts.metrics.render,
       authenticate: async () => OWNER,
       requirePassword: async () => {},
+      requireCurrentPassword: async () => {},
     }),
     limits: deriveLive(config, toDoorLimits),
     trust: deriveLive(config, toTrustRules),

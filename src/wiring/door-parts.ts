@@ -23,7 +23,6 @@ import { createDocumentCheck } from '../dialects/document/basic.ts'
 import type { ForwardAuthDeps } from '../dialects/forward-auth/mount.ts'
 import type { Directory } from '../directory/directory.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
-import { createTotpCheck } from '../directory/totp.ts'
 import { identityHeadersForService } from '../gateway/identity-headers.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 import { findKeyVersion, type JwtKeys } from '../keys/jwt-keys.ts'
@@ -150,7 +149,7 @@ function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): D
     hasher: liveConfig.hasher,
     memory,
     limits: guesses,
-    codes: createTotpCheck(liveConfig.store, SYSTEM_CLOCK),
+    spendCode: directory.spendCode,
     newPasswordWork: () => toDecoy(config()),
     storedWork: directory.storedWork,
     iterationLimits: () => toIterationLimits(config()),

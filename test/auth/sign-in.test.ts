@@ -5,7 +5,6 @@ import { type Attempt, createSignIn, type SignInDeps } from '../../src/auth/sign
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import type { Account } from '../../src/directory/account.ts'
 import type { Directory } from '../../src/directory/directory.ts'
-import { createTotpCheck } from '../../src/directory/totp.ts'
 import { createUser, type Json } from '../../src/directory/user.ts'
 import { createHasher, type Hasher } from '../../src/passwords/hasher.ts'
 import { derive, PRFS, type Prf } from '../../src/passwords/password-digest.ts'
@@ -31,7 +30,7 @@ interface Opened {
 }
 
 async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<Opened> {
-  const { directory, store } = await openTestNode(t)
+  const { directory, store } = await openTestNode(t, { clock: SYSTEM_CLOCK })
   await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
   await directory.setAdministrator('root', { password: 'secret' })
   const seen: string[] = []
@@ -44,7 +43,7 @@ async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<
     hasher,
     memory: createPasswordMemory(() => 100),
     limits: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),
-    codes: createTotpCheck(store, SYSTEM_CLOCK),
+    spendCode: directory.spendCode,
     newPasswordWork: () => ({ unit: 'sha256', amount: 2 }),
     storedWork: directory.storedWork,
     iterationLimits: () => ({ min: 1, max: 1_000_000_000 }),

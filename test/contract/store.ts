@@ -9,6 +9,7 @@ import { CODE_TESTS } from './store-codes.ts'
 import { FAILURE_TESTS } from './store-failures.ts'
 import { FEED_TESTS } from './store-feed.ts'
 import { LISTING_TESTS } from './store-listing.ts'
+import { PASSWORD_LINK_TESTS, RECOVERY_CODE_TESTS } from './store-one-time-secrets.ts'
 import { PROCESS_TESTS } from './store-processes.ts'
 import { SESSION_RECORD_TESTS } from './store-session-records.ts'
 import { SESSION_TESTS } from './store-sessions.ts'
@@ -43,6 +44,8 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   'uses of access tokens': TOKEN_USE_TESTS,
   'last sign-ins': SIGN_IN_TESTS,
   'one-time codes': CODE_TESTS,
+  'recovery codes': RECOVERY_CODE_TESTS,
+  'password links': PASSWORD_LINK_TESTS,
   'failed password checks': FAILURE_TESTS,
   totals: TOTALS_TESTS,
   nodes: NODE_TESTS,

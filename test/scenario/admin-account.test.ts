@@ -146,3 +146,96 @@ describe('sessions', () => {
     assert.deepEqual(errorOf(await ask(AS_ADMIN, 'GET', '/users/nil/sessions')), [404, 'not_found'])
   })
 })
+
+describe('password', () => {
+  it('another one ends all sessions but gives the browser a new one', async () => {
+    await addUser('pia')
+    const { browser, call } = await openBrowser('pia')
+    const other = await openBrowser('pia')
+    const body = { current_password: PASSWORD, password: 'another password' }
+    const changed = await call('PUT', '/account/password', body)
+    assert.deepEqual(changed.json, { endedSessions: 2 })
+    assert.equal((await browser.ask('/session')).json.name, 'pia')
+    assert.equal((await other.browser.ask('/session')).json.name, null)
+    assert.equal((await ask(`pia:${PASSWORD}`, 'GET', '/account')).status, 401)
+    assert.equal((await ask('pia:another password', 'GET', '/account')).status, 200)
+  })
+
+  it('needs the current one from a session, however new it is', async () => {
+    await addUser('pit')
+    const { call } = await openBrowser('pit')
+    for (const current of [{}, { current_password: 'wrong' }]) {
+      const reply = await call('PUT', '/account/password', { password: 'another password', ...current })
+      assert.deepEqual(errorOf(reply), [403, 'password_required'])
+    }
+    const short = await call('PUT', '/account/password', { password: 'short', current_password: PASSWORD })
+    assert.deepEqual(errorOf(short), [400, 'password_refused'])
+  })
+
+  it('a user who must change it can, and then do everything else', async () => {
+    const as = await addUser('pam', { mustChangePassword: true })
+    assert.deepEqual(errorOf(await ask(as, 'GET', '/account/sessions')), [403, 'password_change_required'])
+    assert.equal((await ask(as, 'PUT', '/account/password', { password: 'another password' })).status, 200)
+    assert.equal((await ask('pam:another password', 'GET', '/account/sessions')).status, 200)
+  })
+
+  it('an administrator changes the own one', async () => {
+    assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', { name: 'ann', password: PASSWORD })).status, 200)
+    assert.equal((await ask(`ann:${PASSWORD}`, 'PUT', '/account/password', { password: 'new password' })).status, 200)
+    assert.equal((await ask('ann:new password', 'GET', '/account')).json.isAdministrator, true)
+  })
+})
+
+describe('access tokens', () => {
+  it('are created, shown once, used and removed', async () => {
+    const as = await addUser('tom', { grants: [{ database: 'sales', level: 'ro' }] })
+    const body = { name: 'backup', expires: '2040-01-01', databases: ['sales', '_system'] }
+    const made = await ask(as, 'POST', '/account/tokens', body)
+    assert.match(made.json.token, /^v1\./)
+    const use = async () =>
+      (await send(server.multiModel, { path: '/_db/sales/_api/version', as: `:${made.json.token}` })).status
+    assert.notEqual(await use(), 401)
+    const { tokens } = (await ask(as, 'GET', '/account/tokens')).json
+    assert.deepEqual(
+      tokens.map(({ name, isActive, databases, token }: Record<string, unknown>) => ({
+        name,
+        isActive,
+        databases,
+        token,
+      })),
+      [{ name: 'backup', isActive: true, databases: ['sales', '_system'], token: undefined }],
+    )
+    assert.deepEqual(errorOf(await ask(as, 'POST', '/account/tokens', body)), [409, 'name_taken'])
+    assert.equal((await ask(as, 'DELETE', '/account/tokens/backup')).status, 200)
+    assert.equal(await use(), 401)
+    assert.deepEqual(errorOf(await ask(as, 'DELETE', '/account/tokens/backup')), [404, 'not_found'])
+  })
+
+  it('a malformed one is rejected', async () => {
+    const as = await addUser('tim')
+    const base = { name: 'x', expires: '2040-01-01' }
+    for (const body of [
+      { name: 'x' },
+      { ...base, expires: 'soon' },
+      { ...base, name: '' },
+      { ...base, databases: [] },
+      { ...base, services: [1] },
+      { ...base, scope: 'all' },
+    ])
+      assert.deepEqual(errorOf(await ask(as, 'POST', '/account/tokens', body)), [400, 'bad_request'])
+    assert.deepEqual(errorOf(await ask(AS_ADMIN, 'POST', '/account/tokens', base)), [403, 'forbidden'])
+    assert.deepEqual((await ask(AS_ADMIN, 'GET', '/account/tokens')).json, { tokens: [] })
+  })
+
+  it('do not create others', async () => {
+    const as = await addUser('tess')
+    const made = await ask(as, 'POST', '/account/tokens', { name: 'one', expires: '2040-01-01' })
+    const more = await send(server.multiModel, {
+      method: 'POST',
+      path: `${API}/account/tokens`,
+      as: `:${made.json.token}`,
+      body: { name: 'two', expires: '2040-01-01' },
+    })
+    assert.deepEqual(errorOf(more), [403, 'password_required'])
+  })
+})

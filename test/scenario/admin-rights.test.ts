@@ -35,6 +35,16 @@ const CALLERS: Readonly<Record<Right, string | undefined>> = {
 const ALLOWED: Readonly<Record<string, Right>> = {
   'account.show': 'self',
   'account.check-password': 'self',
+  'account.set-password': 'self',
+  'account.create-totp': 'self',
+  'account.confirm-totp': 'self',
+  'account.remove-totp': 'self',
+  'account.replace-recovery-codes': 'self',
+  'account.tokens': 'self',
+  'account.create-token': 'self',
+  'account.remove-token': 'self',
+  'password-link.find': 'anonymous',
+  'password-link.use': 'anonymous',
   'account.sessions': 'self',
   'account.end-session': 'self',
   'account.end-other-sessions': 'self',
@@ -51,12 +61,14 @@ const ALLOWED: Readonly<Record<string, Right>> = {
   'user.sign-out': 'userAdmin',
   'user.sessions': 'userAdmin',
   'user.end-session': 'userAdmin',
+  'user.create-password-link': 'userAdmin',
   'user.unlock': 'userAdmin',
   'user.reset-totp': 'userAdmin',
 }
 
 const ORDER: readonly Right[] = ['anonymous', 'self', 'userAdmin', 'administrator']
 /** No user has it, and its body is invalid: an operation that may be called changes nothing. */
+const toBody = (method: string) => (method === 'GET' || method === 'DELETE' ? undefined : { isUnknown: true })
 const toPath = (path: string) => path.replaceAll(/\{\w+\}/g, 'unknown')
 
 describe('operation and caller', () => {
@@ -65,7 +77,7 @@ describe('operation and caller', () => {
       const isAllowed = ORDER.indexOf(caller) >= ORDER.indexOf(ALLOWED[name] ?? 'administrator')
       it(`${name}: ${caller} ${isAllowed ? 'may' : 'may not'}`, async () => {
         const { method, path } = operation
-        const reply = await ask(as, method, toPath(path), method === 'GET' ? undefined : { isUnknown: true })
+        const reply = await ask(as, method, toPath(path), toBody(method))
         const rejected = caller === 'anonymous' ? 'authentication_required' : 'admin_required'
         if (isAllowed) assert.ok(!['authentication_required', 'admin_required'].includes(reply.json.error), reply.body)
         else assert.equal(reply.json.error, rejected)
@@ -76,7 +88,7 @@ describe('operation and caller', () => {
 it('a user who must change the password may call nothing but what that needs', async () => {
   for (const [name, { method, path, isBeforePasswordChange }] of Object.entries<Operation<unknown>>(OPERATIONS)) {
     if ((ALLOWED[name] ?? 'administrator') === 'administrator' || ALLOWED[name] === 'anonymous') continue
-    const reply = await ask('starter:pw', method, toPath(path), method === 'GET' ? undefined : { isUnknown: true })
+    const reply = await ask('starter:pw', method, toPath(path), toBody(method))
     const isRejected = reply.json.error === 'password_change_required'
     assert.equal(isRejected, !isBeforePasswordChange, `${name}: ${reply.body}`)
   }
@@ -87,6 +99,11 @@ it('an empty role names no user administrator', async () => {
   const body = { name: 'helper', password: 'pw', roles: ['helpdesk'] }
   await send(other, { method: 'POST', path: `${API}/users`, as: AS_ADMIN, body })
   assert.equal((await send(other, { path: `${API}/users`, as: 'helper:pw' })).status, 403)
+})
+
+it('paths of no operation are for administrators', async () => {
+  for (const path of ['', '/unknown', '/openapi.json'])
+    assert.equal((await ask('helper:pw', 'GET', path)).json.error, 'admin_required', path)
 })
 
 describe('a user administrator', () => {
@@ -173,6 +190,9 @@ describe('a user administrator', () => {
   refuses('end the sessions of a user with more rights', ['POST', '/users/TARGET/sign-out'], { roles: ['writer'] })
   refuses('see the sessions of a user with more rights', ['GET', '/users/TARGET/sessions'], { roles: ['writer'] })
   refuses('reset the second factor of a user with more rights', ['DELETE', '/users/TARGET/totp'], {
+    roles: ['writer'],
+  })
+  refuses('create a link for a user with more rights', ['POST', '/users/TARGET/password-link'], {
     roles: ['writer'],
   })
   refuses('unlock a user with more rights', ['POST', '/users/TARGET/unlock'], { roles: ['writer'] })

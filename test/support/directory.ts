@@ -104,14 +104,20 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
 }
 
 const EPOCHS = '[admins] sessions'
+const TOTP = '[admins] totp'
 
 /** Only the administrators of the store: there are no configuration files. */
 async function createAdministration(store: Store): Promise<Administration> {
   const read = ({ settings, sequence }: SettingList) => {
     const admins = settings.filter(({ section }) => section === 'admins')
     const epochs = settings.filter(({ section }) => section === EPOCHS)
+    const factors = new Map(settings.flatMap(({ section, key, text }) => (section === TOTP ? [[key, text]] : [])))
     const changes = new Map(
-      [...admins, ...epochs].map((entry) => [entry.key, { sequence: entry.sequence, seconds: entry.changedAt }]),
+      [...admins, ...epochs].map((entry) => {
+        const text = factors.get(entry.key)
+        const totp = text === undefined ? {} : { totp: JSON.parse(text) }
+        return [entry.key, { sequence: entry.sequence, seconds: entry.changedAt, ...totp }]
+      }),
     )
     const entries = admins.flatMap(({ key, text }) => (text === undefined ? [] : [{ name: key, text }]))
     return { accounts: readAdministrators(entries, changes).accounts, changes, sequence }
@@ -128,6 +134,12 @@ async function createAdministration(store: Store): Promise<Administration> {
     },
     endSessions: async (name) => {
       await store.setSetting({ section: EPOCHS, key: name, nowSeconds: START_SECONDS, text: '' })
+      known = read(await store.listSettings())
+    },
+    setTotp: async (name, totp) => {
+      const setting = { section: TOTP, key: name, nowSeconds: START_SECONDS }
+      if (totp === undefined) await store.unsetSetting(setting)
+      else await store.setSetting({ ...setting, text: JSON.stringify(totp) })
       known = read(await store.listSettings())
     },
     refresh: async () => {

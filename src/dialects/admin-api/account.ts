@@ -26,7 +26,10 @@ export const ACCOUNT_OPERATIONS = {
     path: '/account',
     allowed: 'self',
     isBeforePasswordChange: true,
-    run: async (deps, call) => showAccount(deps, await requireAccount(deps, call)),
+    async run(deps, call) {
+      const account = await requireAccount(deps, call)
+      return showAccount(deps, account, await deps.directory.countRecoveryCodes(account))
+    },
   },
   'account.check-password': {
     method: 'POST',
@@ -47,13 +50,17 @@ export async function requireAccount({ directory }: OperationDeps, call: Call): 
   return account
 }
 
-const showAccount = ({ passwordRules, userAdminRole }: OperationDeps, account: Account): ShownAccount => ({
+const showAccount = (
+  { passwordRules, userAdminRole }: OperationDeps,
+  account: Account,
+  recoveryCodesLeft: number,
+): ShownAccount => ({
   name: account.name,
   isAdministrator: account.isAdmin,
   rights: showRights(account, userAdminRole()),
   roles: account.roles,
   mustChangePassword: account.mustChangePassword === true,
   ...(account.expiresAt !== undefined && { expires: renderExpiry(account.expiresAt) }),
-  totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft: 0 },
+  totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
   passwordRules: listRuleTexts(passwordRules()),
 })

@@ -1,5 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
-import type { Administrator, NewAdministratorPassword } from '../../directory/directory.ts'
+import type { Administrator, AdministratorDirectory, NewAdministratorPassword } from '../../directory/directory.ts'
 import { readAdminPassword } from '../../passwords/admin-password.ts'
 import { describePassword } from '../../passwords/schemes.ts'
 import { findText, readMembers, requireText } from './json.ts'
@@ -10,6 +10,8 @@ import { findCurrentPassword, nameOf } from './users.ts'
 export interface ShownAdministrator {
   readonly name: string
   readonly password: string | null
+  /** Whether the administrator needs a one-time code. */
+  readonly totp: boolean
 }
 
 export const ADMINISTRATOR_OPERATIONS = {
@@ -27,7 +29,7 @@ export const ADMINISTRATOR_OPERATIONS = {
       const password = readPassword(members)
       if (directory.isAdministrator(name)) throw new Refusal('conflict')
       const text = await directory.setAdministrator(name, password, { ...(signal && { signal }) })
-      return showAdministrator({ name, text })
+      return showAdministrator(withTotp(directory, { name, text }))
     },
   },
   'admin.set': {
@@ -40,7 +42,7 @@ export const ADMINISTRATOR_OPERATIONS = {
       await requireOwnPassword(call, name, findText(members, CURRENT_PASSWORD))
       const { signal } = call
       const text = await directory.setAdministrator(name, password, { ...(signal && { signal }) })
-      return showAdministrator({ name, text })
+      return showAdministrator(withTotp(directory, { name, text }))
     },
   },
   'admin.remove': {
@@ -49,14 +51,37 @@ export const ADMINISTRATOR_OPERATIONS = {
     async run({ directory }, call) {
       const name = nameOf(call)
       await requireOwnPassword(call, name, findCurrentPassword(call))
-      return showAdministrator({ name, text: await directory.removeAdministrator(name) })
+      const removed = withTotp(directory, { name, text: '' })
+      return showAdministrator({ ...removed, text: await directory.removeAdministrator(name) })
+    },
+  },
+  'admin.reset-totp': {
+    method: 'DELETE',
+    path: '/administrators/{name}/totp',
+    async run({ directory }, call) {
+      const name = nameOf(call)
+      await requireOwnPassword(call, name, findCurrentPassword(call))
+      const before = directory.listAdministrators().find((each) => each.name === name)
+      if (!before) throw new Refusal('not_found')
+      await directory.removeTotp(name)
+      return { ...showAdministrator({ name, text: before.text }), hadTotp: before.hasTotp ?? false }
     },
   },
 } as const satisfies Record<string, Operation<unknown>>
 
-function showAdministrator({ name, text }: Administrator): ShownAdministrator {
+/** One that has just been changed. */
+const withTotp = (directory: Pick<AdministratorDirectory, 'listAdministrators'>, changed: Administrator) => {
+  const hasTotp = directory.listAdministrators().some(({ name, hasTotp }) => hasTotp && name === changed.name)
+  return { ...changed, ...(hasTotp && { hasTotp }) }
+}
+
+function showAdministrator({ name, text, hasTotp }: Administrator): ShownAdministrator {
   const reading = readAdminPassword(text)
-  return { name, password: reading.kind === 'stored' ? describePassword(reading.password) : null }
+  return {
+    totp: hasTotp ?? false,
+    name,
+    password: reading.kind === 'stored' ? describePassword(reading.password) : null,
+  }
 }
 
 function readPassword(members: Readonly<Record<string, unknown>>): NewAdministratorPassword {

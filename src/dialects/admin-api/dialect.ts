@@ -30,12 +30,12 @@ export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, Metrics
 export interface ConsoleOptions extends PageOptions, SessionRouteOptions {}
 
 export function createAdminApiDialect(options: AdminApiOptions): Dialect {
-  const { console: pages, authenticate, requireEntry } = options
+  const { console: pages } = options
   return {
     name: 'control',
     requestIdHeader: REQUEST_ID,
     readPath: readAdminApiPath,
-    steps: adminApiSteps({ authenticate, requireEntry, sessions: pages?.sessions, events: options.events }),
+    steps: adminApiSteps({ ...options, sessions: pages?.sessions }),
     routes: [
       ...operationRoutes(options),
       openApiRoute(PRODUCT),

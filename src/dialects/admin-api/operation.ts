@@ -2,13 +2,16 @@ import { Refusal } from '../../base/errors.ts'
 import type {
   AccountDirectory,
   AdministratorDirectory,
+  SecondFactors,
   SessionList,
   SignInLog,
+  TokenUses,
   UserEditor,
   UserImporter,
   UserReader,
 } from '../../directory/directory.ts'
 import type { Identity } from '../../directory/identity.ts'
+import type { PasswordLinkStore } from '../../directory/store-port.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
 import type { Monitor } from './monitor.ts'
@@ -33,7 +36,12 @@ export interface OperationDeps {
     AdministratorDirectory &
     Pick<AccountDirectory, 'findAccount'> &
     Pick<SessionList, 'listSessions' | 'revokeSession'> &
-    Pick<SignInLog, 'findLastSignIn'>
+    Pick<SignInLog, 'findLastSignIn'> &
+    Pick<TokenUses, 'listTokenUses'> &
+    Omit<SecondFactors, 'spendCode'>
+  readonly passwordLinks: PasswordLinkStore
+  /** The URL at which users reach the console; empty: not configured. */
+  publicUrl(): string
   readonly limits: LimitEditor
   readonly events: SecurityEvents
   readonly settings: SettingsEditor
@@ -86,6 +94,14 @@ export interface Caller {
   readonly isOwner: boolean
   /** Throws unless the credential has proved the password, or `current` is that password. */
   requirePassword(current: string | undefined): Promise<void>
+  /** The same, but a session needs `current` even if it has proved the password a moment ago. */
+  requireCurrentPassword(current: string | undefined): Promise<void>
+  /** Gives a browser a new session, after its own has ended with a new password. */
+  reopenSession(): Promise<void>
+  /** Address of the client. */
+  readonly peer: string
+  /** Scheme and host of the URL that the client used; `undefined` on a socket. */
+  readonly origin: string | undefined
 }
 
 /** The name of the caller's own account. The owner of the process and superuser tokens have none. */

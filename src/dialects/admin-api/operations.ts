@@ -3,15 +3,20 @@
  * same rows when it has opened the store itself, so the two cannot differ.
  */
 import { ANONYMOUS } from '../../directory/identity.ts'
-import type { Handler, RequestContext, Route } from '../../http/request-context.ts'
+import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
 import { ACCOUNT_OPERATIONS } from './account.ts'
+import { ACCOUNT_SECRET_OPERATIONS } from './account-secrets.ts'
+import { ACCOUNT_TOKEN_OPERATIONS } from './account-tokens.ts'
 import { ADMINISTRATOR_OPERATIONS } from './administrators.ts'
+import { renderAdminCookie } from './browser.ts'
 import { readJsonBody, toJsonReply } from './json.ts'
 import { NODE_OPERATIONS } from './nodes.ts'
 import type { Caller, Operation, OperationDeps } from './operation.ts'
 import { SETTING_OPERATIONS } from './options.ts'
 import { OVERVIEW_OPERATIONS } from './overview.ts'
-import { findRight, requireRight } from './rights.ts'
+import { PASSWORD_LINK_OPERATIONS } from './password-links.ts'
+import { findLowest, findRight, type Right, requireRight } from './rights.ts'
+import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 import { SESSION_OPERATIONS } from './sessions.ts'
 import { TRANSFER_OPERATIONS } from './transfer.ts'
 import { USER_DETAIL_OPERATIONS } from './user-details.ts'
@@ -21,7 +26,10 @@ export const OPERATIONS = {
   health: { method: 'GET', path: '/health', run: ({ health }) => health() },
   reload: { method: 'POST', path: '/reload', run: ({ reload }) => reload() },
   ...ACCOUNT_OPERATIONS,
+  ...ACCOUNT_SECRET_OPERATIONS,
+  ...ACCOUNT_TOKEN_OPERATIONS,
   ...SESSION_OPERATIONS,
+  ...PASSWORD_LINK_OPERATIONS,
   ...USER_OPERATIONS,
   ...USER_DETAIL_OPERATIONS,
   ...ADMINISTRATOR_OPERATIONS,
@@ -41,16 +49,22 @@ export const OWNER_HANDLER = 'socket'
 export const OWN_SEGMENT = '_cardea'
 export const API_PREFIX = `/${OWN_SEGMENT}/api`
 
-/** The first segments below the API of operations that need no credential. */
-export const OPEN_SEGMENTS: ReadonlySet<string | undefined> = new Set(
-  Object.values<Operation<unknown>>(OPERATIONS)
-    .filter(({ allowed }) => allowed === 'anonymous')
-    .map(({ path }) => path.split('/')[1]),
+const BY_SEGMENT: ReadonlyMap<string | undefined, readonly Operation<unknown>[]> = Map.groupBy(
+  Object.values<Operation<unknown>>(OPERATIONS),
+  ({ path }) => path.split('/')[1],
 )
+
+/** The right that every path with this first segment needs at least. Paths of no operation are for administrators. */
+export const findSegmentRight = (segment: string | undefined): Right =>
+  findLowest((BY_SEGMENT.get(segment) ?? []).map(({ allowed = 'administrator' }) => allowed))
 
 export interface OperationRoutesDeps extends OperationDeps {
   /** Throws unless the credential of the request has proved the password of its user, or `current` is that password. */
   requirePassword(context: RequestContext, current: string | undefined): Promise<void>
+  /** The same, but a session needs `current` in any case. */
+  requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
+  /** For browsers; left out where none can connect. */
+  readonly sessions?: Pick<AdminSessions, 'reopen'>
 }
 
 export function operationRoutes(deps: OperationRoutesDeps): readonly Route[] {
@@ -67,18 +81,28 @@ const toHandler =
     requireRight(context, operation, deps.userAdminRole())
     const body = operation.method === 'GET' ? undefined : await readJsonBody(context)
     const { query, signal } = context
-    const caller = toCaller(context, deps)
-    return toJsonReply(200, await operation.run(deps, { params, query, body, signal, caller }))
+    const headers: HeaderPair[] = []
+    const caller = toCaller(context, deps, headers)
+    return toJsonReply(200, await operation.run(deps, { params, query, body, signal, caller }), headers)
   }
 
-function toCaller(context: RequestContext, { requirePassword, userAdminRole }: OperationRoutesDeps): Caller {
+function toCaller(context: RequestContext, deps: OperationRoutesDeps, headers: HeaderPair[]): Caller {
   const { identity, by, session, bearer } = context.authenticated ?? ANONYMOUS
+  const { address, scheme, host, isUnixSocket } = context.client
   return {
     name: identity.name,
     identity,
-    right: findRight(identity, userAdminRole()),
+    right: findRight(identity, deps.userAdminRole()),
     sessionId: session?.id ?? bearer?.session?.id,
     isOwner: by === OWNER_HANDLER,
-    requirePassword: (current) => requirePassword(context, current),
+    peer: address,
+    origin: isUnixSocket ? undefined : `${scheme}://${host}`,
+    requirePassword: (current) => deps.requirePassword(context, current),
+    requireCurrentPassword: (current) => deps.requireCurrentPassword(context, current),
+    async reopenSession() {
+      const account = by === ADMIN_SESSION ? await deps.directory.findAccount(identity.name ?? '') : undefined
+      const opened = account && (await deps.sessions?.reopen(account, context))
+      if (opened) headers.push(renderAdminCookie(opened.value, context))
+    },
   }
 }

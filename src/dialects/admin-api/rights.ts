@@ -31,7 +31,7 @@ export function showRights(identity: Identity, role: string): ShownRights | unde
   return right === 'self' ? 'user' : right
 }
 
-interface Guarded {
+export interface Guarded {
   readonly allowed?: Right
   readonly isBeforePasswordChange?: true
 }
@@ -45,5 +45,9 @@ export function requireRight({ authenticated }: RequestContext, operation: Guard
   if (!isAtLeast(findRight(identity, role), allowed)) throw new Refusal('admin_required')
   if (!isBeforePasswordChange) requireNoPasswordChange(identity)
 }
+
+/** The one that most callers have; `administrator` if there is none. */
+export const findLowest = (rights: readonly Right[]): Right =>
+  ORDER.find((right) => rights.includes(right)) ?? 'administrator'
 
 const isAtLeast = (right: Right, needed: Right): boolean => ORDER.indexOf(right) >= ORDER.indexOf(needed)

@@ -1,6 +1,7 @@
 // The session of a browser at /_cardea/: shows who is signed in, signs in and signs out.
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Account } from '../../directory/account.ts'
 import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
@@ -22,6 +23,8 @@ export interface AdminSessions {
   find(context: RequestContext): Promise<Authenticated | undefined>
   /** Opens a session and returns the value of its cookie; `undefined`: wrong name, password or code. */
   open(credentials: Credentials, context: RequestContext): Promise<{ identity: Identity; value: string } | undefined>
+  /** Opens another session for an account whose sessions have ended with a new password. */
+  reopen(account: Account, context: RequestContext): Promise<{ value: string }>
   end(authenticated: Authenticated): Promise<void>
   /** The token that a page of this session sends with every request. */
   pageTokenOf(authenticated: Authenticated): string | undefined

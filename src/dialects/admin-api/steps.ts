@@ -3,11 +3,12 @@ import { PROXY_HANDLER } from '../../auth/proxy.ts'
 import { isSameSecret } from '../../base/compare.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
-import { ANONYMOUS, type Authenticated, isAnonymous } from '../../directory/identity.ts'
+import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
-import { OPEN_SEGMENTS } from './operations.ts'
+import { findSegmentRight } from './operations.ts'
+import { type Right, requireRight } from './rights.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 
 /** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */
@@ -18,6 +19,8 @@ export interface StepsDeps {
   authenticate(context: RequestContext): Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
   readonly requireEntry?: Step['run'] | undefined
+  /** The role of user administrators; empty: there are none. */
+  userAdminRole(): string
   /** Left out where no browser can sign in. */
   readonly sessions?: AdminSessions | undefined
   readonly events: SecurityEvents
@@ -35,7 +38,7 @@ export const adminApiSteps = (deps: StepsDeps): readonly Step[] => [
   },
   { name: 'origin', run: (context) => requireOwnOrigin(context) },
   { name: 'page token', run: (context) => requirePageToken(context, deps) },
-  { name: 'signed in', run: (context) => (isOpen(context) ? undefined : requireSignedIn(context)) },
+  { name: 'rights', run: (context) => (isOpen(context) ? undefined : requireLowestRight(context, deps)) },
 ]
 
 const isApi = ({ path: { segments } }: RequestContext): boolean => segments[1] === 'api'
@@ -52,7 +55,9 @@ const isForPrograms = ({ path: { segments } }: RequestContext): boolean =>
  * check the identity themselves.
  */
 const isOpen = (context: RequestContext): boolean =>
-  !isApi(context) || isSession(context) || OPEN_SEGMENTS.has(context.path.segments[2])
+  !isApi(context) || isSession(context) || rightOf(context) === 'anonymous'
+
+const rightOf = ({ path: { segments } }: RequestContext): Right => findSegmentRight(segments[2])
 
 function requireIntent(context: RequestContext): undefined {
   if (!isFromBrowser(context) && context.header('cookie') === undefined) return
@@ -112,7 +117,7 @@ function requirePageToken(context: RequestContext, { sessions, events }: StepsDe
   throw new Refusal('page_token_required')
 }
 
-/** Which operations the request may call is checked with the operation. */
-function requireSignedIn({ authenticated }: RequestContext): undefined {
-  if (isAnonymous(authenticated)) throw new Refusal('authentication_required')
+/** An operation may need more, which is checked with the operation. */
+function requireLowestRight(context: RequestContext, { userAdminRole }: StepsDeps): undefined {
+  requireRight(context, { allowed: rightOf(context), isBeforePasswordChange: true }, userAdminRole())
 }

@@ -55,7 +55,7 @@ export const TRANSFER_OPERATIONS = {
     method: 'GET',
     path: '/exchange/administrators',
     run({ directory, events }) {
-      const administrators = directory.listAdministrators()
+      const administrators = directory.listAdministrators().map(({ name, text }) => ({ name, text }))
       events.record('users.exported', { count: administrators.length })
       return { administrators }
     },

@@ -1,4 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
+import { TOTP_MEMBER } from '../../directory/totp.ts'
 import type { User } from '../../directory/user.ts'
 import { requireManagedName, toManagedChange } from './delegation.ts'
 import { type Call, type Operation, type OperationDeps, requireOwnPassword } from './operation.ts'
@@ -51,7 +52,9 @@ export const USER_DETAIL_OPERATIONS = {
       await requireManagedName(deps, call, nameOf(call))
       await requireOwnPassword(call, nameOf(call), findCurrentPassword(call))
       const hadTotp = hasTotp(await requireUser(deps, call))
-      const user = await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, withoutTotp))
+      await deps.directory.changeUser(nameOf(call), toManagedChange(deps, call, withoutTotp))
+      await deps.directory.removeTotp(nameOf(call))
+      const user = await requireUser(deps, call)
       return { ...(await showDetails(deps, call, user)), hadTotp }
     },
   },
@@ -82,12 +85,10 @@ const saltOf = ({ password }: Pick<User, 'password'>): string => ('salt' in pass
 const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): ShownLockout | null =>
   limit ? { addresses: limit.lockedPeers, until: toIso(limit.untilMs) } : null
 
-const TOTP = 'totp'
-
-const hasTotp = ({ document }: User): boolean => document.members.some(([member]) => member === TOTP)
+const hasTotp = ({ document }: User): boolean => document.members.some(([member]) => member === TOTP_MEMBER)
 
 const withoutTotp = (user: User): User => {
-  const members = user.document.members.filter(([member]) => member !== TOTP)
+  const members = user.document.members.filter(([member]) => member !== TOTP_MEMBER)
   return { ...user, document: { ...user.document, members } }
 }
 

@@ -1,6 +1,6 @@
 import { Refusal } from '../../base/errors.ts'
 import { findMember } from '../../base/json.ts'
-import { createAccessToken, isTokenActive, toTokenMark } from '../../directory/access-token.ts'
+import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
 import type { AdministratorDirectory, TokenUses, UserEditor, UserReader } from '../../directory/directory.ts'
 import { type AccessToken, checkWord, type User } from '../../directory/user.ts'
 import type { Handler, Params, Reply, RequestContext, Route } from '../../http/request-context.ts'
@@ -83,22 +83,6 @@ async function createToken(deps: TokensDeps, context: RequestContext, { user = '
   return toJsonReply(200, { ...describeToken(kept ?? { id: 0, ...token }, changed, now), token: text })
 }
 
-/** They are part of the user's record, and users create them themselves. */
-const MAX_TOKENS = 100
-
-function withToken(user: User, token: Omit<AccessToken, 'id'>): User {
-  const { tokens } = user.multiModel
-  if (tokens.some(({ name }) => name === token.name)) throw new Refusal('name_taken')
-  if (tokens.length >= MAX_TOKENS) throw bad(`a user has at most ${MAX_TOKENS} tokens`)
-  const id = Math.max(0, ...tokens.map((other) => other.id)) + 1
-  return withTokens(user, [...tokens, { id, ...token }])
-}
-
-const withTokens = (user: User, tokens: readonly AccessToken[]): User => ({
-  ...user,
-  multiModel: { ...user.multiModel, tokens },
-})
-
 const bad = (about: string): Refusal => new Refusal('bad_request', { about })
 
 const MEMBERS: ReadonlySet<string> = new Set(['name', 'valid_until', 'databases', 'services'])
@@ -144,11 +128,7 @@ function findList(members: Members, key: 'databases' | 'services'): readonly str
 async function removeToken(deps: TokensDeps, context: RequestContext, { user = '', id = '' }: Params): Promise<Reply> {
   await requireChangeable(deps, context, user)
   if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { about: "path parameter 'id' is not a number" })
-  const without = (before: User) =>
-    withTokens(
-      before,
-      before.multiModel.tokens.filter((token) => token.id !== Number(id)),
-    )
+  const without = (before: User) => withoutToken(before, (token) => token.id === Number(id))
   await orUserNotFound(deps.directory.changeUser(user, without))
   return toEmptyReply(200)
 }

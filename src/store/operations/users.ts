@@ -131,12 +131,13 @@ function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
   ])
   yield many(STATEMENTS.putUser, rows)
   const deleted = [...accepted.values()].filter(({ record }) => record.kind === 'tombstone')
-  // a later user of the same name has not signed in yet
+  // they must not become those of a later user of the same name
   if (deleted.length > 0)
-    yield many(
-      STATEMENTS.removeSignIn,
-      deleted.map(({ record }) => [record.name]),
-    )
+    for (const statement of [STATEMENTS.removeSignIn, STATEMENTS.removeRecoveryCodes, STATEMENTS.removePasswordLinkOf])
+      yield many(
+        statement,
+        deleted.map(({ record }) => [record.name]),
+      )
   yield* writeCounters(counters)
 }
 

@@ -174,7 +174,16 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
       'SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::text[])',
     ),
   ],
-  ['removeSignIn', STATEMENTS.removeSignIn.text.replace('= $1', '= ANY ($1::text[])')],
+  [
+    'putRecoveryCode',
+    STATEMENTS.putRecoveryCode.text.replace(
+      'VALUES ($1, $2, $3)',
+      'SELECT * FROM unnest($1::text[], $2::text[], $3::text[])',
+    ),
+  ],
+  ...(['removeSignIn', 'removeRecoveryCodes', 'removePasswordLinkOf'] as const).map(
+    (name) => [name, STATEMENTS[name].text.replace('= $1', '= ANY ($1::text[])')] as const,
+  ),
 ])
 
 export const toPostgres = (name: string, text: string): string => OWN.get(name) ?? text

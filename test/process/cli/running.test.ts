@@ -113,6 +113,16 @@ it('user show has sign-ins, sessions, TOTP and lockout; unlock and reset-totp ch
   assert.equal(await signIn('the-password-of-ann'), 200)
   assert.equal((await cardea(['user', 'reset-totp', 'ann'])).stdout, 'ann had no one-time code.\n')
 
+  const { stdout: table } = await cardea(['user', 'sessions', 'ann'])
+  assert.match(table, /^ID +DOOR +OPENED +LAST USED +ADDRESS +CLIENT\n\S+ +document +20\S+Z +20\S+Z +127\.0\.0\.1/)
+  const sessions = JSON.parse((await cardea(['user', 'sessions', 'ann', '--json'])).stdout)
+  const ended = await cardea(['user', 'end-session', 'ann', sessions[0].id])
+  assert.equal(ended.stdout, 'The session of ann at the door document has ended.\n')
+  assert.equal((await cardea(['user', 'end-session', 'ann', sessions[0].id])).code, 5)
+  assert.equal((await cardea(['user', 'sessions', 'admin'])).stdout, 'admin has no sessions.\n')
+  assert.equal((await cardea(['user', 'sessions', 'eve'])).code, 5)
+  assert.equal((await cardea(['admin', 'reset-totp', 'admin'])).stdout, 'admin had no one-time code.\n')
+
   for (let attempt = 0; attempt < 5; attempt += 1) await signIn('wrong')
   await stop(server)
   const offline = await show()

@@ -1,5 +1,6 @@
 import type { OperationName } from '../operations.ts'
 import { type Description, flag, listOf, type Members, named, object, oneOf, text, whole } from './schema.ts'
+import { CURRENT_PASSWORD_MEMBER } from './users.ts'
 
 export const RIGHTS = oneOf(['administrator', 'userAdmin', 'user'])
 
@@ -31,6 +32,21 @@ const SESSION_RECORD = named(
   }),
 )
 
+const RECOVERY_CODES = object({ recoveryCodes: listOf(text(), 'Shown only once.') })
+
+const TOKEN_MEMBERS = {
+  name: text(),
+  createdAt: whole('Seconds since the epoch, like the other times.'),
+  expiresAt: whole(),
+  'usedAt?': whole('Exact to the minute; absent: it was not used yet.'),
+  fingerprint: text(),
+  isActive: flag(),
+  'databases?': listOf(text()),
+  'services?': listOf(text()),
+} as const satisfies Members
+
+const TOKEN = named('AccessToken', object(TOKEN_MEMBERS))
+
 const SESSIONS = { sessions: listOf(SESSION_RECORD, 'The newest first.') } as const satisfies Members
 
 export const ACCOUNT_DESCRIPTIONS = {
@@ -45,6 +61,61 @@ export const ACCOUNT_DESCRIPTIONS = {
   'account.end-other-sessions': {
     summary: 'End all your sessions except the current one',
     reply: object({ endedSessions: whole() }),
+  },
+  'account.set-password': {
+    summary: 'Change your password',
+    body: object({ password: text(), 'current_password?': text('Required for a session.') }),
+    reply: object({ endedSessions: whole('0: it was this password already.') }),
+  },
+  'account.create-totp': {
+    summary: 'Create a secret for an authenticator app, which takes effect when it is confirmed',
+    reply: object({ secret: text('In base32.'), uri: text('As a QR code for the app.') }),
+  },
+  'account.confirm-totp': {
+    summary: 'Require one-time codes of this secret from now on',
+    body: object({ secret: text(), code: text('The current code of the app.'), ...CURRENT_PASSWORD_MEMBER }),
+    reply: RECOVERY_CODES,
+  },
+  'account.remove-totp': {
+    summary: 'Remove your second factor',
+    body: object(CURRENT_PASSWORD_MEMBER),
+    reply: object({ isEnabled: flag() }),
+  },
+  'account.replace-recovery-codes': {
+    summary: 'Replace your recovery codes',
+    body: object(CURRENT_PASSWORD_MEMBER),
+    reply: RECOVERY_CODES,
+  },
+  'account.tokens': { summary: 'List your access tokens', reply: object({ tokens: listOf(TOKEN) }) },
+  'account.create-token': {
+    summary: 'Create an access token',
+    body: object({
+      name: text(),
+      expires: text('A day or a time in UTC, as 2030-12-31T18:00:00Z.'),
+      'databases?': listOf(text(), 'The databases it is valid for. Without either list: everything.'),
+      'services?': listOf(text()),
+      ...CURRENT_PASSWORD_MEMBER,
+    }),
+    reply: object({ ...TOKEN_MEMBERS, token: text('Its text. It is shown only once.') }),
+  },
+  'account.remove-token': {
+    summary: 'Remove an access token',
+    body: object(CURRENT_PASSWORD_MEMBER),
+    reply: object({ name: text() }),
+  },
+  'user.create-password-link': {
+    summary: 'Create a link with which the user sets a password once, within an hour',
+    reply: object({ url: text(), expiresAt: whole('Seconds since the epoch.') }),
+  },
+  'password-link.find': {
+    summary: 'Show the user of a password link',
+    body: object({ token: text() }),
+    reply: object({ name: text(), passwordRules: listOf(text()) }),
+  },
+  'password-link.use': {
+    summary: 'Set a password with a link',
+    body: object({ token: text(), password: text() }),
+    reply: object({ name: text() }),
   },
   'user.sessions': { summary: 'List the sessions of a user or administrator', reply: object(SESSIONS) },
   'user.end-session': { summary: 'End one session of a user or administrator', reply: SESSION_RECORD },

@@ -1,5 +1,5 @@
 import type { OperationName } from '../operations.ts'
-import { type Description, listOf, type Members, named, nullable, object, text } from './schema.ts'
+import { type Description, flag, listOf, type Members, named, nullable, object, text } from './schema.ts'
 import { CURRENT_PASSWORD_MEMBER } from './users.ts'
 
 const ADMINISTRATOR = named(
@@ -7,6 +7,7 @@ const ADMINISTRATOR = named(
   object({
     name: text(),
     password: nullable(text(), 'The scheme of the stored password, in words; null: it cannot be read.'),
+    totp: flag('Whether the administrator needs a one-time code.'),
   }),
 )
 
@@ -26,6 +27,11 @@ export const ADMINISTRATOR_DESCRIPTIONS = {
     summary: 'Set the password of an administrator',
     body: object({ ...NEW_PASSWORD, ...CURRENT_PASSWORD_MEMBER }),
     reply: ADMINISTRATOR,
+  },
+  'admin.reset-totp': {
+    summary: 'Remove the second factor of an administrator',
+    body: object(CURRENT_PASSWORD_MEMBER),
+    reply: object({ name: text(), password: nullable(text()), totp: flag(), hadTotp: flag() }),
   },
   'admin.remove': {
     summary: 'Remove an administrator',

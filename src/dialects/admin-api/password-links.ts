@@ -1,0 +1,114 @@
+/**
+ * One-time links with which a user sets a password. The secret in a link is stored as a digest and never part of a path:
+ * paths are logged. A link ends with its use, after an hour, with the next link of the user, and with every change of the
+ * password, the roles or the grants: who creates a link may not be allowed to manage the user any more.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { Refusal } from '../../base/errors.ts'
+import type { PasswordLink } from '../../directory/store-port.ts'
+import { isExpired, type User } from '../../directory/user.ts'
+import { digestHex } from '../../passwords/password-digest.ts'
+import { listRuleTexts } from '../../passwords/password-rules.ts'
+import { requireManaged, toManaged } from './delegation.ts'
+import { readMembers, requireText } from './json.ts'
+import type { Call, Operation, OperationDeps } from './operation.ts'
+import { nameOf } from './users.ts'
+
+const LIFETIME_SECONDS = 3600
+const TOKEN_BYTES = 32
+
+export const PASSWORD_LINK_OPERATIONS = {
+  'user.create-password-link': {
+    method: 'POST',
+    path: '/users/{name}/password-link',
+    allowed: 'userAdmin',
+    async run(deps, call) {
+      const user = await deps.directory.findUser(nameOf(call))
+      if (!user) throw new Refusal('not_found')
+      requireManaged(deps, call, toManaged(user))
+      const url = requirePublicUrl(deps, call)
+      const token = randomBytes(TOKEN_BYTES).toString('base64url')
+      const expiresAt = nowSeconds() + LIFETIME_SECONDS
+      const link = { name: user.name, digest: digestHex('sha256', token), version: toVersion(user), expiresAt }
+      await deps.passwordLinks.putPasswordLink(link, nowSeconds())
+      deps.events.record('password-link.created', { subject: user.name, seconds: LIFETIME_SECONDS })
+      return { url: `${url}/_cardea/#/password-link/${token}`, expiresAt }
+    },
+  },
+  'password-link.find': {
+    method: 'POST',
+    path: '/password-links/find',
+    allowed: 'anonymous',
+    async run(deps, { body }) {
+      const { user } = await requireLink(deps, requireText(readMembers(body, ['token']), 'token'))
+      return { name: user.name, passwordRules: listRuleTexts(deps.passwordRules()) }
+    },
+  },
+  'password-link.use': {
+    method: 'POST',
+    path: '/password-links/use',
+    allowed: 'anonymous',
+    async run(deps, call) {
+      const members = readMembers(call.body, ['token', 'password'])
+      const password = requireText(members, 'password')
+      const { link } = await requireLink(deps, requireText(members, 'token'))
+      await setPassword(deps, call, { link, password })
+      deps.events.record('password-link.used', { subject: link.name })
+      return { name: link.name }
+    },
+  },
+} as const satisfies Record<string, Operation<unknown>>
+
+const nowSeconds = (): number => Math.floor(Date.now() / 1000)
+
+/** `console.public-url`; otherwise the URL that the caller itself uses. */
+function requirePublicUrl({ publicUrl }: OperationDeps, { caller }: Call): string {
+  const url = publicUrl() || caller?.origin
+  if (url !== undefined) return url.replace(/\/+$/, '')
+  throw new Refusal('conflict', { about: 'Set console.public-url: the URL at which users reach the server.' })
+}
+
+interface ValidLink {
+  readonly link: PasswordLink
+  readonly user: User
+}
+
+/** The same error for every token that is not valid, whether it ever was or not. */
+async function requireLink({ directory, passwordLinks }: OperationDeps, token: string): Promise<ValidLink> {
+  const link = await passwordLinks.findPasswordLink(digestHex('sha256', token))
+  const user = link && (await directory.findUser(link.name))
+  if (!user || directory.isAdministrator(user.name) || !isCurrent(link, user))
+    throw new Refusal('not_found', { about: INVALID })
+  return { link, user }
+}
+
+const INVALID = 'This link is not valid. It may have been used or have expired; ask for a new one.'
+
+const isCurrent = (link: PasswordLink, user: User): boolean =>
+  link.expiresAt > nowSeconds() && link.version === toVersion(user) && user.isActive && !isExpired(user, nowSeconds())
+
+interface LinkUse {
+  readonly link: PasswordLink
+  readonly password: string
+}
+
+/** Of two uses at the same time, the second finds another password than the link was made for. */
+async function setPassword(deps: OperationDeps, call: Call, { link, password }: LinkUse): Promise<void> {
+  const requireUnchanged = (user: User): User => {
+    if (!isCurrent(link, user)) throw new Refusal('not_found', { about: INVALID })
+    return user
+  }
+  await deps.directory.changeUser(link.name, requireUnchanged, {
+    password: { password },
+    ...(call.signal && { signal: call.signal }),
+    ...(call.caller && { peer: call.caller.peer }),
+  })
+  await deps.passwordLinks.removePasswordLink(link.digest)
+}
+
+function toVersion({ password, document, multiModel }: User): string {
+  const grants = [...multiModel.grants].map(([name, { level, collections }]) => [name, level ?? null, [...collections]])
+  return createHash('sha256')
+    .update(JSON.stringify([password, document.roles, grants]))
+    .digest('hex')
+}

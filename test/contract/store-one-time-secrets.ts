@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import type { StoreTests } from './store.ts'
+import { createIn, deleteIn, isRefusal } from './store-values.ts'
+
+const FACTOR = { name: 'alice', mark: 'first' }
+
+export const RECOVERY_CODE_TESTS: StoreTests = {
+  async 'a code is used once'({ store }) {
+    await store.putRecoveryCodes(FACTOR, ['a', 'b'])
+    assert.equal(await store.useRecoveryCode(FACTOR, 'a'), true)
+    assert.equal(await store.useRecoveryCode(FACTOR, 'a'), false)
+    assert.equal(await store.countRecoveryCodes(FACTOR), 1)
+  },
+
+  async 'one of many uses of a code at two nodes succeeds'({ store, openAnother }) {
+    const other = await openAnother()
+    await store.putRecoveryCodes(FACTOR, ['a'])
+    const uses = Array.from({ length: 20 }, (_, index) => (index % 2 ? other : store).useRecoveryCode(FACTOR, 'a'))
+    assert.equal((await Promise.all(uses)).filter(Boolean).length, 1)
+  },
+
+  async 'new codes replace the earlier ones'({ store }) {
+    await store.putRecoveryCodes(FACTOR, ['a', 'b'])
+    await store.putRecoveryCodes(FACTOR, ['c'])
+    assert.equal(await store.useRecoveryCode(FACTOR, 'a'), false)
+    assert.equal(await store.countRecoveryCodes(FACTOR), 1)
+    await store.putRecoveryCodes(FACTOR, [])
+    assert.equal(await store.countRecoveryCodes(FACTOR), 0)
+  },
+
+  async 'codes belong to one user and one second factor'({ store }) {
+    await store.putRecoveryCodes(FACTOR, ['a'])
+    for (const factor of [
+      { name: 'bob', mark: 'first' },
+      { name: 'alice', mark: 'second' },
+      { name: 'a\0', mark: 'first' },
+    ]) {
+      assert.equal(await store.useRecoveryCode(factor, 'a'), false)
+      assert.equal(await store.countRecoveryCodes(factor), 0)
+    }
+    assert.equal(await store.useRecoveryCode(FACTOR, 'a'), true)
+  },
+
+  async 'a deleted user takes its codes along'({ store }) {
+    await createIn(store, 'alice')
+    await store.putRecoveryCodes(FACTOR, ['a'])
+    await store.putRecoveryCodes({ ...FACTOR, name: 'bob' }, ['a'])
+    await deleteIn(store, 'alice')
+    assert.equal(await store.countRecoveryCodes(FACTOR), 0)
+    assert.equal(await store.countRecoveryCodes({ ...FACTOR, name: 'bob' }), 1)
+  },
+
+  async 'codes are no change of the directory'({ store }) {
+    await store.putRecoveryCodes(FACTOR, ['a'])
+    await store.useRecoveryCode(FACTOR, 'a')
+    assert.equal(await store.sequence(), 0)
+  },
+
+  async 'a name that cannot be stored is refused'({ store }) {
+    await assert.rejects(store.putRecoveryCodes({ name: 'a\0', mark: '' }, ['a']), isRefusal('bad_request'))
+  },
+}
+
+const link = (name: string, digest: string, expiresAt = 100) => ({ name, digest, version: 'v', expiresAt })
+
+export const PASSWORD_LINK_TESTS: StoreTests = {
+  async 'a link is found by every node until it is removed'({ store, openAnother }) {
+    const other = await openAnother()
+    await store.putPasswordLink(link('alice', 'a'), 1)
+    assert.deepEqual(await other.findPasswordLink('a'), link('alice', 'a'))
+    assert.equal(await store.findPasswordLink('b'), undefined)
+    await other.removePasswordLink('a')
+    assert.equal(await store.findPasswordLink('a'), undefined)
+  },
+
+  async 'a new link replaces the earlier one of the user'({ store }) {
+    await store.putPasswordLink(link('alice', 'a'), 1)
+    await store.putPasswordLink(link('bob', 'b'), 1)
+    await store.putPasswordLink(link('alice', 'c'), 1)
+    assert.equal(await store.findPasswordLink('a'), undefined)
+    assert.deepEqual(await store.findPasswordLink('b'), link('bob', 'b'))
+    assert.deepEqual(await store.findPasswordLink('c'), link('alice', 'c'))
+  },
+
+  async 'a new link deletes those that have expired'({ store }) {
+    await store.putPasswordLink(link('alice', 'a', 100), 1)
+    await store.putPasswordLink(link('bob', 'b', 200), 100)
+    assert.equal(await store.findPasswordLink('a'), undefined)
+  },
+
+  async 'a deleted user takes its link along'({ store }) {
+    await createIn(store, 'alice')
+    await store.putPasswordLink(link('alice', 'a'), 1)
+    await deleteIn(store, 'alice')
+    assert.equal(await store.findPasswordLink('a'), undefined)
+  },
+
+  async 'a name that cannot be stored is refused'({ store }) {
+    await assert.rejects(store.putPasswordLink(link('a\0', 'a'), 1), isRefusal('bad_request'))
+  },
+}

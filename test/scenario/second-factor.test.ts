@@ -1,0 +1,154 @@
+// TOTP and recovery codes of users and administrators, set up at /_cardea/api and used at every door.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readTotp, renderCode } from '../../src/directory/totp.ts'
+import { createBrowser, tokenOf, withToken } from '../support/browser.ts'
+import { AS_ADMIN, type Reply, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const API = '/_cardea/api'
+const server = await startServer(createSharedScope(), { auth: { 'account-failures': 0, 'peer-failures': 0 } })
+const url = server.document
+
+const ask = (as: string | undefined, method: string, path: string, body?: unknown) =>
+  send(url, { method, path: `${API}${path}`, ...(as && { as }), ...(body !== undefined && { body }) })
+
+const errorOf = ({ status, body }: Reply) => [status, JSON.parse(body).error]
+
+/** Each code can be used once: a test takes the one of the next step for its second. */
+function codeOf(secret: string, step = 0): string {
+  const totp = readTotp({ key: secret }) ?? assert.fail()
+  return renderCode(totp, Math.floor(Date.now() / 30_000) + step)
+}
+
+async function addUser(name: string): Promise<string> {
+  assert.equal((await ask(AS_ADMIN, 'POST', '/users', { name, password: 'pw' })).status, 200)
+  return `${name}:pw`
+}
+
+async function addAdministrator(name: string): Promise<string> {
+  assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', { name, password: 'pw' })).status, 200)
+  return `${name}:pw`
+}
+
+/** Enrols with the code of the previous step, so that the current and the next one are still unused. */
+async function enrol(as: string): Promise<{ secret: string; recoveryCodes: readonly string[] }> {
+  const { secret, uri } = (await ask(as, 'POST', '/account/totp')).json
+  assert.match(uri, new RegExp(`^otpauth://totp/Cardea%3A${as.split(':')[0]}\\?secret=${secret}&issuer=Cardea$`))
+  const reply = await ask(as, 'POST', '/account/totp/confirm', { secret, code: codeOf(secret, -1) })
+  assert.equal(reply.status, 200, reply.body)
+  return { secret, recoveryCodes: reply.json.recoveryCodes }
+}
+
+const SIGN_INS: Readonly<Record<string, (name: string, token: string) => Promise<Reply>>> = {
+  'the document door': (name, token) =>
+    send(url, { method: 'POST', path: '/_session', body: { name, password: 'pw', token } }),
+  'the multi-model door': (username, token) =>
+    send(server.multiModel, { method: 'POST', path: '/_open/auth', body: { username, password: 'pw', token } }),
+  'the console': (name, token) => createBrowser(url).signIn(name, 'pw', token),
+}
+
+for (const [kind, add] of Object.entries({ user: addUser, administrator: addAdministrator }))
+  describe(`second factor of a ${kind}`, () => {
+    it('is required after it is confirmed with a code, not before', async () => {
+      const as = await add(`${kind}-a`)
+      const { secret } = (await ask(as, 'POST', '/account/totp')).json
+      const wrong = await ask(as, 'POST', '/account/totp/confirm', { secret, code: '000000' })
+      assert.deepEqual(errorOf(wrong), [400, 'bad_request'])
+      assert.equal((await ask(as, 'GET', '/account')).json.totp.isEnabled, false)
+      const { secret: kept, recoveryCodes } = await enrol(as)
+      assert.equal(new Set(recoveryCodes).size, 10)
+      assert.equal((await ask(as, 'GET', '/account')).status, 401, 'Basic has no place for a code')
+      for (const [door, signIn] of Object.entries(SIGN_INS))
+        assert.equal((await signIn(`${kind}-a`, '')).status, 401, door)
+      assert.equal((await createBrowser(url).signIn(`${kind}-a`, 'pw', codeOf(kept))).status, 200)
+    })
+
+    for (const [door, signIn] of Object.entries(SIGN_INS))
+      it(`a recovery code is accepted once at ${door}`, async () => {
+        const name = `${kind}-${door.replaceAll(' ', '-')}`
+        const { recoveryCodes } = await enrol(await add(name))
+        server.takeEvents()
+        const [first = '', second = ''] = recoveryCodes
+        assert.ok((await signIn(name, first)).status < 300)
+        const used = server.takeEvents().find(({ event }) => event === 'recovery-code.used')
+        assert.deepEqual([used?.['subject'], used?.['left']], [name, 9])
+        assert.equal((await signIn(name, first)).status, 401)
+        const typed = second.toLowerCase().replaceAll('-', ' ')
+        assert.ok((await signIn(name, typed)).status < 300, 'however it is typed')
+        assert.equal((await signIn(name, 'AAAA-AAAA-AAAA-AAAA')).status, 401)
+        assert.ok(!JSON.stringify(server.log).includes(first))
+      })
+
+    it('a recovery code needs the right password', async () => {
+      const { recoveryCodes } = await enrol(await add(`${kind}-p`))
+      const [code = ''] = recoveryCodes
+      assert.equal((await createBrowser(url).signIn(`${kind}-p`, 'wrong', code)).status, 401)
+      assert.equal((await createBrowser(url).signIn(`${kind}-p`, 'pw', code)).status, 200)
+    })
+
+    it('an administrator removes it, with its recovery codes', async () => {
+      const as = await add(`${kind}-r`)
+      await enrol(as)
+      const reset = await ask(AS_ADMIN, 'DELETE', `/${kind}s/${kind}-r/totp`)
+      assert.deepEqual([reset.json.totp, reset.json.hadTotp], [false, true])
+      assert.deepEqual((await ask(as, 'GET', '/account')).json.totp, { isEnabled: false, recoveryCodesLeft: 0 })
+    })
+  })
+
+it('a new second factor makes the earlier recovery codes invalid', async () => {
+  const as = await addUser('twice')
+  const { recoveryCodes } = await enrol(as)
+  await ask(AS_ADMIN, 'DELETE', '/users/twice/totp')
+  await ask(as, 'POST', '/account/totp')
+  const { secret } = (await ask(as, 'POST', '/account/totp')).json
+  assert.equal((await ask(as, 'POST', '/account/totp/confirm', { secret, code: codeOf(secret) })).status, 200)
+  assert.equal((await createBrowser(url).signIn('twice', 'pw', recoveryCodes[0])).status, 401)
+})
+
+it('recovery codes are replaced, and the second factor removed, only with the password proved', async () => {
+  const as = await addUser('proof')
+  const body = { name: 'proof', password: 'pw' }
+  const { jwt } = (
+    await send(server.multiModel, { method: 'POST', path: '/_open/auth', body: { ...body, username: 'proof' } })
+  ).json
+  assert.ok(jwt)
+  const { recoveryCodes, secret } = await enrol(as)
+  const signedIn = createBrowser(url)
+  assert.equal((await signedIn.signIn('proof', 'pw', codeOf(secret))).status, 200)
+  const headers = withToken(tokenOf(await signedIn.openPage()))
+  const replaced = await signedIn.ask('/account/recovery-codes', { method: 'POST', headers })
+  assert.equal(replaced.json.recoveryCodes.length, 10)
+  assert.equal((await createBrowser(url).signIn('proof', 'pw', recoveryCodes[0])).status, 401)
+  assert.equal((await signedIn.ask('/account/totp', { method: 'DELETE', headers })).json.isEnabled, false)
+  assert.deepEqual(errorOf(await signedIn.ask('/account/recovery-codes', { method: 'POST', headers })), [
+    409,
+    'conflict',
+  ])
+})
+
+it('a secret of another form is rejected', async () => {
+  const as = await addUser('odd')
+  for (const secret of ['', 'AAAA', 'a'.repeat(32), `${'A'.repeat(31)}1`, 'A'.repeat(40)])
+    assert.deepEqual(errorOf(await ask(as, 'POST', '/account/totp/confirm', { secret, code: '123456' })), [
+      400,
+      'bad_request',
+    ])
+})
+
+it('an administrator who is removed and created again has no second factor', async () => {
+  const as = await addAdministrator('again')
+  await enrol(as)
+  assert.equal((await ask(AS_ADMIN, 'DELETE', '/administrators/again')).json.totp, true)
+  await addAdministrator('again')
+  assert.equal((await ask(as, 'GET', '/account')).json.totp.isEnabled, false)
+})
+
+it('a new password of an administrator keeps the second factor', async () => {
+  const as = await addAdministrator('keeps')
+  const { secret } = await enrol(as)
+  assert.equal((await ask(AS_ADMIN, 'PUT', '/administrators/keeps', { password: 'new' })).json.totp, true)
+  assert.equal((await createBrowser(url).signIn('keeps', 'new', '')).status, 401)
+  assert.equal((await createBrowser(url).signIn('keeps', 'new', codeOf(secret))).status, 200)
+})
