@@ -63,6 +63,7 @@ export function createSignInObserver(events: SecurityEvents, sessions?: SessionR
       if (authenticated.session || authenticated.bearer?.session) return
       const key = toKey(authenticated, source.client.address)
       if (known.has(key)) return
+      events.requireRecording()
       known.set(key, true)
       const { identity, by } = authenticated
       const subject = identity.name ?? '_superuser'

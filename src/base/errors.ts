@@ -75,6 +75,8 @@ export const ERRORS = {
   // Cardea or the upstream cannot serve the request now
   overloaded: 'Too much work is waiting.',
   store_unavailable: 'The store cannot be reached.',
+  audit_unavailable:
+    'The audit trail cannot be written, and this server accepts no changes and no new sign-ins without it.',
   not_serving: 'User data is stale; the store has been unreachable for too long.',
   spool_full: 'Too many request bodies are being buffered.',
   upstream_failed: 'Invalid response from the upstream server.',
@@ -124,6 +126,7 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
   'too_many_requests',
   'overloaded',
   'store_unavailable',
+  'audit_unavailable',
   'body_consumed',
   'internal',
   'client_gone',

@@ -3,6 +3,8 @@ import { splitName } from '../config/options.ts'
 import type { Problem } from '../config/problems.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
+import { loadAuditKey } from '../live-config/audit.ts'
+import { loadWebhookKey } from '../live-config/audit-destinations.ts'
 import {
   toAdminEndpoints,
   toDocumentEndpoints,
@@ -66,6 +68,8 @@ const SECRET_TRIALS: readonly Trial[] = [
 
 const TRIALS: readonly Trial[] = [
   ...SECRET_TRIALS,
+  { section: 'audit', keys: ['key-file'], run: ({ values }) => void loadAuditKey(values.audit['key-file']) },
+  { section: 'audit', keys: ['webhook-key-file', 'destinations'], run: ({ values }) => void loadWebhookKey(values) },
   { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void toDocumentEndpoints(values) },
   {
     section: 'ssl',

@@ -3,11 +3,13 @@ import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFile } from '../base/files.ts'
 import { OPTIONS } from '../config/option-table.ts'
+import { makeAuditKey } from '../observe/audit/checkpoint.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { createHasher } from '../passwords/hasher.ts'
 
 const CONFIG_FILE = 'local.ini'
 const ADMINISTRATOR = 'admin'
+export const AUDIT_KEY = 'keys/audit.pem'
 
 /** Whether a folder contains a configuration. It is written last, so a folder without it is incomplete. */
 export const isFolderMade = (folder: string): boolean => existsSync(join(folder, CONFIG_FILE))
@@ -28,6 +30,7 @@ export async function createFolder(folder: string): Promise<MadeFolder | undefin
   mkdirSync(join(folder, 'keys', 'tokens'), { recursive: true, mode: 0o700 })
   // 32 random bytes as 64 hexadecimal digits: the longest secret that ArangoDB accepts.
   for (const name of ['cookie', 'tokens/1.key']) makeKey(join(folder, 'keys', name), randomBytes(32).toString('hex'))
+  makeKey(join(folder, AUDIT_KEY), makeAuditKey())
   const isMade = createFile(join(folder, CONFIG_FILE), renderConfig(await hashNew(password)))
   return isMade ? { folder, administrator: ADMINISTRATOR, password } : undefined
 }
@@ -73,6 +76,10 @@ same_site = lax
 
 [auth]
 min-password-length = 12
+
+[audit]
+; Signs the checkpoints of the audit trail.
+key-file = ${AUDIT_KEY}
 
 [couchdb]
 uuid = ${randomBytes(16).toString('hex')}

@@ -72,11 +72,16 @@ function checkModes({ settings, cwd }: Examined): Found {
   })
 }
 
-function listSecretFiles({ values: { server, upstream, ssl, store }, entries }: Settings, cwd: string): NamedFile[] {
+function listSecretFiles(
+  { values: { server, upstream, audit, ssl, store }, entries }: Settings,
+  cwd: string,
+): NamedFile[] {
   const files: readonly NamedFile[] = [
     { name: 'server.jwt-secret-keyfile', path: server['jwt-secret-keyfile'] },
     { name: 'upstream.multi-model-secret-keyfile', path: upstream['multi-model-secret-keyfile'] },
     { name: 'upstream.service-keyfile', path: upstream['service-keyfile'] },
+    { name: 'audit.key-file', path: audit['key-file'] },
+    { name: 'audit.webhook-key-file', path: audit['webhook-key-file'] },
     { name: 'ssl.key_file', path: ssl.key_file },
     { name: 'ssl.keyfile', path: ssl.keyfile },
     { name: 'store.url', path: findStoreFile(store.url) ?? '' },

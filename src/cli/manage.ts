@@ -68,6 +68,12 @@ export function readName(text: string): string {
   return text
 }
 
+/** Parses the greatest number of rows. */
+export function readLimit(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('A whole number from 1 on.')
+  return Number(text)
+}
+
 /** For flags that may be repeated. */
 export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),

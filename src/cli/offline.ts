@@ -45,10 +45,10 @@ function requirePlace(load: LiveConfigOptions['load']): void {
 /** Holds the store's lock until it is closed. Throws `StoreBusy` if another process holds it. */
 export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log'>): Promise<Offline> {
   requirePlace(options.load)
-  const liveConfig = await createLiveConfig({ ...options, mayLackAdministrator: true, lockWaitMs: 0 })
+  const liveConfig = await createLiveConfig({ ...options, mayLackAdministrator: true, isCommand: true, lockWaitMs: 0 })
   await registerNamedSecrets(liveConfig.get().settings, liveConfig.secrets)
   const directory = await openDirectory(liveConfig, options.log).catch(async (error) => {
-    await liveConfig.store.close()
+    await liveConfig.close()
     throw error
   })
   const limits = openLimits(liveConfig, options.log)
@@ -72,7 +72,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     async close() {
       await limits.close()
       await directory.close()
-      await liveConfig.store.close()
+      await liveConfig.close()
     },
   }
 }

@@ -48,6 +48,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CreateCommand>>> = {
   export: async () => (await import('./export.ts')).exportCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
+  audit: async () => (await import('./audit.ts')).auditCommand,
   hash: async () => (await import('./hash.ts')).hashCommand,
   secret: async () => (await import('./secret.ts')).secretCommand,
   token: async () => (await import('./token.ts')).tokenCommand,

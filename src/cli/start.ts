@@ -3,6 +3,7 @@ import { exitCodeOf } from '../config/problems.ts'
 import type { UpstreamStatus } from '../gateway/readiness.ts'
 import { loadConfiguration } from '../live-config/load.ts'
 import { ConfigError } from '../live-config/start-error.ts'
+import { prepareAuditKey } from './audit-key.ts'
 import { DEFAULT_FOLDER } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { isFolderMade } from './folder.ts'
@@ -27,6 +28,7 @@ export function startCommand(context: Context): Command {
       const folder = given ?? DEFAULT_FOLDER
       const made = isFolderMade(folder) ? undefined : await makeFolder(folder)
       if (made) context.print(`${renderMade(made)}\n`)
+      prepareAuditKey(context, folder)
       for (const text of prepareUpstreams(context, folder)) context.print(`${text}\n`)
       await serve(context, [folder, ...configs], (greeting) => renderGreeting(greeting, made?.password))
     })

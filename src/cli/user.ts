@@ -7,6 +7,7 @@ import {
   type Explanations,
   type ManageOptions,
   manage,
+  readLimit,
   readName,
   report,
   withExitCodes,
@@ -144,11 +145,6 @@ function collectGrants(text: string, before: readonly Grant[] | undefined): read
   const [database, level] = [text.slice(0, at), text.slice(at + 1)]
   if (at < 1 || !LEVELS.includes(level)) throw new InvalidArgumentError(`database=level, one of ${LEVELS.join(', ')}.`)
   return [...(before ?? []), { database, level }]
-}
-
-function readLimit(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('A whole number from 1 on.')
-  return Number(text)
 }
 
 const explain = (name: string): Explanations =>

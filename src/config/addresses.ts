@@ -169,3 +169,27 @@ export const storeUrl: Codec<string> = {
   },
   carriesSecret: (value) => !SQLITE.test(value),
 }
+
+const DESTINATIONS =
+  'stdout, file:PATH, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, http://… or https://…, separated by commas'
+const FILE = /^file:(.+)$/s
+
+function readDestination(item: string): string {
+  if (item === 'stdout' || FILE.test(item)) return item
+  const url = URL.canParse(item) ? new URL(item) : undefined
+  if (!url || url.hostname === '' || url.username !== '' || url.password !== '' || url.hash !== '')
+    return refuse(DESTINATIONS)
+  if (/^https?:$/.test(url.protocol)) return url.href
+  const isSyslog = /^syslog\+(?:udp|tcp):$/.test(url.protocol) && /^\/?$/.test(url.pathname) && url.search === ''
+  return isSyslog ? item.replace(/\/$/, '') : refuse(DESTINATIONS)
+}
+
+/** Where audit records are copied to. The query of a webhook may hold a token. */
+export const auditDestinations: Codec<readonly string[]> = {
+  ...listOf(DESTINATIONS, readDestination),
+  resolve: (value, folder) =>
+    itemsOf(value)
+      .map((item) => item.replace(FILE, (_, file: string) => `file:${resolve(folder, file)}`))
+      .join(', '),
+  carriesSecret: (value) => value.includes('?'),
+}

@@ -61,6 +61,7 @@ export const MULTI_MODEL_UNUSED: Readonly<Record<string, readonly string[]>> = {
     scheduler-queue-size storage-engine support-info-api telemetrics-api-max-requests uid
     unavailability-queue-fill-grade
   `),
+  audit: listWords('hostname max-entry-length output queue write-log-level'),
   ssl: listWords('cafile ecdh-curve options protocol server-name-indication'),
   tls: listWords('cafile ecdh-curve options protocol server-name-indication'),
 }
@@ -100,6 +101,7 @@ export const NOTES: ReadonlyMap<string, string> = new Map([
   ['ssl.require-peer-certificate', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
   ['tls.cafile', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
   ['tls.require-peer-certificate', 'CLIENT CERTIFICATES ARE NOT ASKED FOR'],
+  ['audit.output', 'AUDIT RECORDS ARE NOT WRITTEN THERE: use audit.destinations'],
   ['jwt_auth.allowed_algorithms', 'the kind of each key in [jwt_keys] decides which algorithms it verifies'],
   ['database.password', 'no user is created from it; list administrators in [admins]'],
 ])
@@ -174,7 +176,7 @@ const COUCHDB_PREFIXES = listWords('cors: couch_scanner_plugin_ ioq. replicator.
 
 /** ArangoDB 3.10 to 4. */
 const ARANGODB_SECTIONS = listWords(`
-  activities agency arangosearch async-registry audit backup cache cluster crash-handler database dump encryption foxx
+  activities agency arangosearch async-registry backup cache cluster crash-handler database dump encryption foxx
   javascript ldap ldap2 network pregel query random rclone replication rocksdb tcp temp transaction ttl web-interface
 `)
 

@@ -1,6 +1,7 @@
 // The table. Everything about an option is in its row, and its name is its place: `[section] key` in a file,
 // `--section.key` as a flag, `CARDEA_SECTION__KEY` in the environment. No default is written anywhere else.
 import {
+  auditDestinations,
   bindAddress,
   cookieDomain,
   endpoints,
@@ -54,6 +55,7 @@ export const option = <T>(row: Row<T>): Option<T> => Object.freeze(row)
 
 /** Reasons why options cannot be changed at run time. */
 export const FIXED = {
+  audit: 'it decides which evidence is kept of what administrators do',
   file: 'it names a file of this machine',
   gateway: 'it decides where and how requests and credentials are forwarded',
   listener: 'it decides where this server listens',
@@ -1111,6 +1113,68 @@ export const OPTIONS = {
     }),
   },
 
+  audit: {
+    keep: option({
+      codec: whole(0, 36_500),
+      initial: 30,
+      reload: 'live',
+      help: 'Days that the store keeps audit records. 0 means forever.',
+      fixed: FIXED.audit,
+    }),
+    'key-file': option({
+      codec: path,
+      initial: '',
+      reload: 'restart',
+      help: 'PEM file with the private key (Ed25519) that signs the checkpoints of the audit trail.',
+      details:
+        'The newest checkpoint is kept in the store and beside this file, in a file whose name ends with .checkpoint. If empty, nothing is signed, and audit verify cannot find out whether the newest records were removed.',
+      fixed: FIXED.audit,
+    }),
+    destinations: option({
+      codec: auditDestinations,
+      initial: [],
+      reload: 'restart',
+      help: 'Where audit records are copied to, besides the store.',
+      details:
+        'file:PATH and stdout write one JSON object per line; syslog+udp://HOST:PORT and syslog+tcp://HOST:PORT send messages of RFC 5424; http(s)://… is a webhook. Several are separated by commas.',
+      secret: true,
+      fixed: FIXED.audit,
+    }),
+    'file-size': option({
+      codec: size(1000),
+      initial: 100_000_000,
+      reload: 'restart',
+      help: 'Size in bytes above which an audit file is rotated.',
+      details:
+        'The file becomes PATH.1, the one before PATH.2. After a rotation by another program, reload with SIGHUP.',
+      fixed: FIXED.audit,
+    }),
+    'file-count': option({
+      codec: whole(1, 1000),
+      initial: 10,
+      reload: 'restart',
+      help: 'Number of rotated audit files that are kept.',
+      fixed: FIXED.audit,
+    }),
+    'webhook-key-file': option({
+      codec: path,
+      initial: '',
+      reload: 'restart',
+      help: 'File with the secret that signs the requests of a webhook.',
+      details: 'Needed for http:// and https:// in audit.destinations. White space around the secret is ignored.',
+      fixed: FIXED.audit,
+    }),
+    'on-failure': option({
+      codec: oneOf(['continue', 'refuse']),
+      initial: 'continue',
+      reload: 'live',
+      help: 'While audit records cannot be written: continue, or refuse changes and new sign-ins.',
+      details:
+        'refuse responds with 503 to changes of users, administrators and settings, and to sign-ins. Existing sessions are served, and sessions can be ended.',
+      fixed: FIXED.audit,
+    }),
+  },
+
   metrics: {
     endpoint: option({
       codec: endpoints,
@@ -1182,6 +1246,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   hashing: 'Password hashing.',
   store: 'The store of users, sessions and settings.',
   upstream: 'The databases and services behind the doors.',
+  audit: 'The audit trail.',
   metrics: 'Metrics for Prometheus.',
   log: 'Logging.',
   admins:

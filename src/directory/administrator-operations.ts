@@ -42,7 +42,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
         return current.text
       }
       const text = await toStoredText(parts, password, caller)
-      await confirmChange()
+      await confirmChange(events)
       const isNew = !administration.accounts().has(name)
       await store.setSetting({ ...change(name), text })
       await administration.refresh()
@@ -52,7 +52,7 @@ export function createAdministrators(parts: AdministratorParts): AdministratorDi
       return text
     },
     async removeAdministrator(name) {
-      await confirmChange()
+      await confirmChange(events)
       for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
         const removed = requireRemovable(parts, name)
         // if two nodes each remove one of the last two administrators, the second must see that it removes the last

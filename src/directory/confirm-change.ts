@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Refusal } from '../base/errors.ts'
+import type { RecordGuard } from '../observe/security-events.ts'
 import type { Account } from './account.ts'
 import type { Authenticated, Identity } from './identity.ts'
 import type { User } from './user.ts'
@@ -16,8 +17,14 @@ const current = new AsyncLocalStorage<ConfirmCredential>()
 /** Runs `work`; every change that it stores is confirmed first. */
 export const runConfirmed = <T>(confirm: ConfirmCredential, work: () => T): T => current.run(confirm, work)
 
-/** To be called directly before a change is stored. Outside a request it does nothing. */
-export const confirmChange = async (): Promise<Authenticated | undefined> => current.getStore()?.()
+/**
+ * To be called directly before a change is stored. Outside a request there is no credential to confirm. Without `guard`
+ * the change is stored even if it cannot be recorded: a user who ends a session must not be kept from it.
+ */
+export async function confirmChange(guard?: RecordGuard): Promise<Authenticated | undefined> {
+  guard?.requireRecording()
+  return current.getStore()?.()
+}
 
 export const isAccount = (identity: Identity): identity is Account =>
   identity.name !== null && 'sessionEpoch' in identity

@@ -39,7 +39,7 @@ export const createImportUsers =
   (parts: ImportParts): UserImporter['importUsers'] =>
   async (drafts, onTaken, { isTrial = false } = {}) => {
     const plans = await planAll(parts, drafts, { onTaken, toStored: isTrial ? tryPassword : storePassword })
-    await confirmChange()
+    await confirmChange(parts.events)
     if (isTrial) return plans.map(toTrialOutcome)
     const outcomes = await writeAll(parts, plans)
     const results: ImportOutcome[] = []

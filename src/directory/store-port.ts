@@ -3,6 +3,8 @@
  * reached, it throws a `Refusal` with the code `store_unavailable`; if a value cannot be stored (U+0000, half a surrogate
  * pair, a key of kilobytes), one with `bad_request`.
  */
+
+import type { AuditStore } from '../observe/audit/audit-store.ts'
 import type { TotalsStore } from '../observe/totals.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 import type { User, UserRecord } from './user.ts'
@@ -328,6 +330,7 @@ export interface Store
     TotalsStore,
     NodeStore,
     SettingStore,
+    AuditStore,
     ChangeFeed {
   /** For logs and health. */
   readonly engine: string

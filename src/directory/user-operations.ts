@@ -73,7 +73,7 @@ async function rewrite<R extends UserRecord>(
   { name, expected }: Target,
   change: (user: User, nowSeconds: number) => R,
 ): Promise<R> {
-  const confirmed = await confirmChange()
+  const confirmed = await confirmChange(events)
   let before: User | undefined
   const record = await writer.write(name, (stored) => {
     before = requireUser(stored, expected)
@@ -129,7 +129,7 @@ async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | u
   requireDistinct(name, parts.administration.accounts().keys())
   requireFree(await parts.store.findUser(name))
   const password = await parts.passwords.toStored(draft.password, caller)
-  await confirmChange()
+  await confirmChange(parts.events)
   const user = await parts.writer.write(name, (stored) => toNewUser(draft, password, requireFree(stored)))
   parts.revocations.notify({ kind: 'account', name })
   recordUserChange(parts.events, undefined, user)

@@ -18,6 +18,7 @@ import { createHasher, type Hasher, type HasherOptions } from '../passwords/hash
 import { openStore, type StoreOptions } from '../store/create-store.ts'
 import { lockStore, type StoreLock } from '../store/lock.ts'
 import { findStoreFile } from '../store/store-url.ts'
+import { type Audit, openAudit } from './audit.ts'
 import { checkStoreFolder } from './load.ts'
 import { toHashParameters } from './password-options.ts'
 import { type ReloadPart, type ReloadReport, type ReloadState, refresh, reload } from './reload.ts'
@@ -33,6 +34,8 @@ export interface LiveConfigOptions {
   /** For commands that manage the store without serving: they may be about to create the first administrator. */
   readonly mayLackAdministrator?: boolean
   readonly observer?: LiveConfigObserver
+  /** For a command, which prints results of its own on standard output. */
+  readonly isCommand?: boolean
   /** How long to wait for another process to release the store; a few seconds by default. */
   readonly lockWaitMs?: number
 }
@@ -52,6 +55,7 @@ export interface LiveConfig extends Live<ConfigSnapshot> {
   readonly runtime: StoredLayer
   readonly secrets: SharedSecrets
   readonly events: RunningSecurityEvents
+  readonly audit: Audit
   /** Reads all layers, files too, and drops what was set for this process only. A problem keeps the snapshot. */
   reload(): Promise<ReloadReport>
   /**
@@ -62,6 +66,8 @@ export interface LiveConfig extends Live<ConfigSnapshot> {
   /** Called each time the snapshot was replaced. Must not throw. */
   onChange(listener: (snapshot: ConfigSnapshot) => void): void
   joinReload(part: ReloadPart): void
+  /** Writes the audit records that are left, then closes the store. */
+  close(): Promise<void>
 }
 
 /** Opens the configured store and builds the first snapshot. */
@@ -148,10 +154,26 @@ async function startLiveConfig(options: LiveConfigOptions, store: Store, first: 
   maxStrength = () => toMaxStrength(toHashParameters(snapshot.get().settings.values))
   const events = createSecurityEvents({
     node: () => snapshot.get().settings.values.node.name,
-    sinks: [toLogSink(log)],
+    sinks: [toLogSink(log), (record) => audit.append(record)],
+    requireRecording: () => audit.requireRecording(),
     ...(observer?.onEvent && { onEvent: observer.onEvent }),
   })
-  const state: ReloadState = { load: options.load, reader, snapshot, deps, events, parts: [], listeners: [] }
+  const audit = openAudit({
+    config: () => snapshot.get().settings.values,
+    store,
+    events,
+    log,
+    isCommand: options.isCommand ?? false,
+  })
+  const state: ReloadState = {
+    load: options.load,
+    reader,
+    snapshot,
+    deps,
+    events,
+    parts: [],
+    listeners: [audit.reopen],
+  }
   const inTurn = createTurns()
   return {
     get: snapshot.get,
@@ -160,10 +182,16 @@ async function startLiveConfig(options: LiveConfigOptions, store: Store, first: 
     runtime: deps.runtime,
     secrets,
     events,
+    audit,
     reload: () => inTurn(() => reload(state)),
     refresh: () => inTurn(() => refresh(state)),
     onChange: (listener) => void state.listeners.push(listener),
     joinReload: (part) => void state.parts.push(part),
+    async close() {
+      events.flush()
+      await audit.close()
+      await store.close()
+    },
   }
 }
 

@@ -49,7 +49,7 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
     async set(setting, options) {
       requireValid(liveConfig, setting)
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
-      await confirmChange()
+      await confirmChange(liveConfig.events)
       if (options?.isImmediate) await dropEarlier(layerOf(options), setting)
       await applyChange(liveConfig, layerOf(options), setting)
       return before
@@ -59,7 +59,7 @@ export function createSettingsService(liveConfig: LiveConfig): SettingsService {
       const before = findShown(liveConfig, section, key)
       const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined
       if (before === undefined || !isThere) throw new Refusal('option_not_found')
-      await confirmChange()
+      await confirmChange(liveConfig.events)
       await applyChange(liveConfig, layerOf(options), { section, key, text: undefined })
       return before
     },

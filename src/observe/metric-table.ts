@@ -15,6 +15,7 @@ export interface MetricRow {
 }
 
 const DOOR = { door: '`document`, `multi-model`, `admin`, `metrics` or `control` (the control socket).' } as const
+const DESTINATION = { destination: '`store`, or the destination as configured, without user and password.' } as const
 const SERVER = {
   door: 'The door in front of the server; `service` for services.',
   server: 'Its URL, without user and password.',
@@ -72,6 +73,17 @@ export const METRICS = {
     type: 'counter',
     help: 'Security events, by kind.',
     labels: { event: 'Kind of the event, see security-events.md.' },
+  },
+  cardea_audit_waiting: { type: 'gauge', help: 'Audit records that are not written yet.', labels: DESTINATION },
+  cardea_audit_lost_total: {
+    type: 'counter',
+    help: 'Audit records that were lost because too many were waiting.',
+    labels: DESTINATION,
+  },
+  cardea_audit_failing: {
+    type: 'gauge',
+    help: '1 while audit records are not written because of a failure.',
+    labels: DESTINATION,
   },
   // passwords
   cardea_hash_jobs: {

@@ -53,6 +53,25 @@ export function addPartMetrics(metrics: Metrics, { store, hasher, stalenessMs, c
   metrics.collect('cardea_open_streams', () => single(countStreams()))
 }
 
+export interface AuditDestination {
+  readonly destination: string
+  readonly waiting: number
+  readonly lost: number
+  readonly problem: string | undefined
+}
+
+export function addAuditMetrics(metrics: Metrics, listDestinations: () => readonly AuditDestination[]): void {
+  const collect = (name: AuditMetric, read: (figures: AuditDestination) => number) =>
+    metrics.collect(name, () =>
+      listDestinations().map((figures) => ({ labels: { destination: figures.destination }, value: read(figures) })),
+    )
+  collect('cardea_audit_waiting', ({ waiting }) => waiting)
+  collect('cardea_audit_lost_total', ({ lost }) => lost)
+  collect('cardea_audit_failing', ({ problem }) => Number(problem !== undefined))
+}
+
+type AuditMetric = 'cardea_audit_waiting' | 'cardea_audit_lost_total' | 'cardea_audit_failing'
+
 export interface UpstreamFigures {
   readonly door: string
   readonly url: string

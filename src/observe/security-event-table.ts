@@ -39,6 +39,9 @@ const GRANT = {
   collection: optional(text('Collection, or `*`. Absent for a grant on the database.')),
 } as const
 const SOURCE = { source: text('Option or file that was read.') } as const
+const DESTINATION = {
+  destination: text('`store`, or the destination as configured, without user and password.'),
+} as const
 const UPSTREAM = { upstream: text('URL of the upstream server, without user and password.') } as const
 
 export const SECURITY_EVENTS = {
@@ -317,6 +320,37 @@ export const SECURITY_EVENTS = {
     sentence: 'store can be reached again',
     scope: 'server',
     fields: { seconds: number('For how long it could not be reached.') },
+  },
+  'audit.failed': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'audit records cannot be written',
+    scope: 'server',
+    fields: { ...DESTINATION, ...REASON },
+  },
+  'audit.recovered': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'audit records can be written again',
+    scope: 'server',
+    fields: { ...DESTINATION, seconds: number('For how long they could not be written.') },
+  },
+  'audit.lost': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'audit records were lost because too many were waiting',
+    scope: 'server',
+    fields: { ...DESTINATION, count: number('How many.') },
+  },
+  'audit.truncated': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'the audit trail in the store ends before its last checkpoint',
+    scope: 'server',
+    fields: {
+      expected: number('Sequence of the last checkpoint, in the file beside the key.'),
+      found: number('Sequence of the last record in the store. A restored backup has an earlier one.'),
+    },
   },
   'upstream.token-rejected': {
     level: 'error',

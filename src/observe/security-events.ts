@@ -5,8 +5,14 @@ import { findOrigin } from './origin.ts'
 import { type EventFields, type EventKind, type EventRow, SECURITY_EVENTS } from './security-event-table.ts'
 import { type SecurityRecord, toSafeFields } from './security-record.ts'
 
+/** With `audit.on-failure = refuse`, what cannot be recorded is not done. */
+export interface RecordGuard {
+  /** Throws `audit_unavailable` if records are lost or cannot be written, and that matters. */
+  requireRecording(): void
+}
+
 /** Records security events. No field ever holds a secret, token, cookie, key or password. */
-export interface SecurityEvents {
+export interface SecurityEvents extends RecordGuard {
   record<K extends EventKind>(kind: K, fields: EventFields<K>): void
 }
 
@@ -19,6 +25,8 @@ export interface SecurityEventsDeps {
   readonly sinks: readonly RecordSink[]
   /** Called with every event at once, also with those that become one record per minute. */
   onEvent?(record: SecurityRecord): void
+  /** Left out: nothing is refused. */
+  readonly requireRecording?: RecordGuard['requireRecording']
   readonly clock?: Clock
 }
 
@@ -35,6 +43,7 @@ export function createSecurityEvents(deps: SecurityEventsDeps): RunningSecurityE
   }
   const groups = new EventGroups(write, clock)
   return {
+    requireRecording: () => deps.requireRecording?.(),
     record(kind, fields) {
       const row: EventRow = SECURITY_EVENTS[kind]
       const origin = row.scope === 'request' ? findOrigin() : {}

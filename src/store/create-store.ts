@@ -2,6 +2,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Store } from '../directory/store-port.ts'
 import { type Engine, IncompatibleStoreError, type Statement } from './engine.ts'
+import { createAuditStore } from './operations/audit.ts'
 import { createChangeFeed } from './operations/changes.ts'
 import { createNodeStore } from './operations/nodes.ts'
 import { createPasswordLinkStore, createRecoveryCodeStore } from './operations/one-time-secrets.ts'
@@ -63,6 +64,7 @@ const createStore = (engine: Engine): Store =>
     ...createTotalsStore(engine),
     ...createNodeStore(engine),
     ...createSettingStore(engine),
+    ...createAuditStore(engine),
     ...createChangeFeed(engine),
     close: () => engine.close(),
   })

@@ -330,6 +330,73 @@ const ONE_TIME_SECRETS: Migration = {
     CREATE INDEX cardea_password_links_expiry ON cardea_password_links (expires_at);`,
 }
 
+/**
+ * The audit trail. The names of the actor and the subject have columns of their own, because lists are filtered by them.
+ * `cardea_audit_chains` holds the end of each node's chain.
+ */
+const AUDIT: Migration = {
+  number: 11,
+  name: 'audit trail',
+  sqlite: `
+    CREATE TABLE cardea_audit (
+      node TEXT NOT NULL,
+      sequence INTEGER NOT NULL,
+      time_ms INTEGER NOT NULL,
+      event TEXT NOT NULL,
+      outcome TEXT NOT NULL,
+      actor TEXT,
+      subject TEXT,
+      fields TEXT NOT NULL,
+      salts TEXT NOT NULL,
+      erased TEXT NOT NULL,
+      previous TEXT NOT NULL,
+      hash TEXT NOT NULL,
+      PRIMARY KEY (node, sequence)
+    ) STRICT;
+    CREATE INDEX cardea_audit_time ON cardea_audit (time_ms, node, sequence);
+    CREATE INDEX cardea_audit_event ON cardea_audit (event, time_ms, node, sequence);
+    CREATE INDEX cardea_audit_actor ON cardea_audit (actor, time_ms, node, sequence) WHERE actor IS NOT NULL;
+    CREATE INDEX cardea_audit_subject ON cardea_audit (subject, time_ms, node, sequence) WHERE subject IS NOT NULL;
+    CREATE TABLE cardea_audit_chains (
+      node TEXT NOT NULL PRIMARY KEY,
+      sequence INTEGER NOT NULL,
+      hash TEXT NOT NULL,
+      purged_sequence INTEGER NOT NULL,
+      purged_hash TEXT NOT NULL,
+      checkpoint TEXT,
+      written_ms INTEGER NOT NULL
+    ) STRICT;`,
+  postgres: `
+    CREATE TABLE cardea_audit (
+      node text COLLATE "C" NOT NULL,
+      sequence bigint NOT NULL,
+      time_ms bigint NOT NULL,
+      event text COLLATE "C" NOT NULL,
+      outcome text NOT NULL,
+      actor text COLLATE "C",
+      subject text COLLATE "C",
+      fields text NOT NULL,
+      salts text NOT NULL,
+      erased text NOT NULL,
+      previous text NOT NULL,
+      hash text NOT NULL,
+      PRIMARY KEY (node, sequence)
+    );
+    CREATE INDEX cardea_audit_time ON cardea_audit (time_ms, node, sequence);
+    CREATE INDEX cardea_audit_event ON cardea_audit (event, time_ms, node, sequence);
+    CREATE INDEX cardea_audit_actor ON cardea_audit (actor, time_ms, node, sequence) WHERE actor IS NOT NULL;
+    CREATE INDEX cardea_audit_subject ON cardea_audit (subject, time_ms, node, sequence) WHERE subject IS NOT NULL;
+    CREATE TABLE cardea_audit_chains (
+      node text COLLATE "C" NOT NULL PRIMARY KEY,
+      sequence bigint NOT NULL,
+      hash text NOT NULL,
+      purged_sequence bigint NOT NULL,
+      purged_hash text NOT NULL,
+      checkpoint text,
+      written_ms bigint NOT NULL
+    );`,
+}
+
 /** Ordered by number, without a gap. */
 export const MIGRATIONS: readonly Migration[] = [
   DIRECTORY,
@@ -342,4 +409,5 @@ export const MIGRATIONS: readonly Migration[] = [
   SIGN_INS,
   TOTALS,
   ONE_TIME_SECRETS,
+  AUDIT,
 ]

@@ -4,6 +4,10 @@ import type { Statement } from './engine.ts'
 
 const SESSION_COLUMNS = 'id, name, generation, door, created_at, seen_at, expires_at, peer, user_agent'
 
+export const AUDIT_COLUMNS =
+  'node, sequence, time_ms, event, outcome, actor, subject, fields, salts, erased, previous, hash'
+const AUDIT_CHAIN_COLUMNS = 'node, sequence, hash, purged_sequence, purged_hash, checkpoint, written_ms'
+
 const TEXTS = {
   findUser: 'SELECT name, sequence, is_live, record FROM cardea_users WHERE name = $1',
   findVersion: 'SELECT name, sequence, is_live FROM cardea_users WHERE name = $1',
@@ -109,6 +113,25 @@ const TEXTS = {
     RETURNING instance`,
   removeNode: 'DELETE FROM cardea_nodes WHERE instance = $1 RETURNING instance',
   listNodes: 'SELECT instance, name, seen_at, state FROM cardea_nodes ORDER BY name, instance LIMIT 1000',
+  openAuditChain: `INSERT INTO cardea_audit_chains (node, sequence, hash, purged_sequence, purged_hash, written_ms)
+    VALUES ($1, 0, '', 0, '', $2) ON CONFLICT (node) DO NOTHING`,
+  lockAuditChain: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains WHERE node = $1`,
+  findAuditChain: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains WHERE node = $1`,
+  listAuditChains: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains ORDER BY node`,
+  endAuditChain: `UPDATE cardea_audit_chains SET sequence = $2, hash = $3, checkpoint = $4, written_ms = $5
+    WHERE node = $1`,
+  markAuditPurged: `UPDATE cardea_audit_chains SET purged_sequence = $2, purged_hash = $3, checkpoint = $4
+    WHERE node = $1`,
+  putAudit: `INSERT INTO cardea_audit (${AUDIT_COLUMNS})
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  findFirstAudit: `SELECT sequence FROM cardea_audit WHERE node = $1 AND time_ms >= $2 ORDER BY sequence LIMIT 1`,
+  purgeAudit: `DELETE FROM cardea_audit WHERE node = $1 AND sequence IN (SELECT sequence FROM cardea_audit
+    WHERE node = $1 AND sequence < $2 ORDER BY sequence LIMIT 1000) RETURNING sequence, hash`,
+  listQuietAuditChains: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains
+    WHERE written_ms < $1 AND node <> $2 ORDER BY node LIMIT 100`,
+  removeAuditChain: 'DELETE FROM cardea_audit_chains WHERE node = $1 AND written_ms < $2',
+  eraseAudit: `UPDATE cardea_audit SET actor = $3, subject = $4, fields = $5, salts = $6, erased = $7
+    WHERE node = $1 AND sequence = $2`,
 
   // one statement, so that the list and its sequence are from the same moment
   listSettings: `SELECT setting.section, setting.key, setting.value, setting.changed_at, setting.sequence,

@@ -158,6 +158,7 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
   directory: sources.directory,
   limits: sources.limits,
   events: sources.liveConfig.events,
+  audit: sources.liveConfig.audit,
   settings: createSettingsEditor(sources.liveConfig),
   userAdminRole: () => toUserAdminRole(sources.liveConfig),
   passwordLinks: sources.liveConfig.store,

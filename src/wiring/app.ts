@@ -186,6 +186,7 @@ class RunningApp implements App {
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
       this.#parts.listening.set([...listening, ...addresses.admin, ...addresses.metrics])
+      this.#parts.liveConfig.audit.startPurging()
       this.#parts.liveConfig.events.record('server.started', { version: PRODUCT.version, listening })
       return addresses
     } catch (error) {

@@ -27,7 +27,7 @@ import { openTokenSecrets, openUpstreamSecrets, type TokenSecrets } from '../liv
 import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
 import { addCacheMetrics } from '../observe/cache-metrics.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { addPartMetrics, addSecretMetrics, addUpstreamMetrics } from '../observe/part-metrics.ts'
+import { addAuditMetrics, addPartMetrics, addSecretMetrics, addUpstreamMetrics } from '../observe/part-metrics.ts'
 import { addProcessMetrics } from '../observe/process-metrics.ts'
 import { followChanges } from '../store/feed.ts'
 import { toDirectorySettings, toLimitSettings } from './settings.ts'
@@ -63,7 +63,7 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
   const close = async (beforeStore?: () => void) => {
     for (const closePart of closers.toReversed()) await closePart()
     beforeStore?.()
-    await liveConfig.store.close()
+    await liveConfig.close()
   }
   try {
     const tokenSecrets = await openTokenSecrets(liveConfig, log)
@@ -136,6 +136,7 @@ function addMetrics({ metrics, liveConfig, directory, tokenSecrets, gateway }: O
     stalenessMs: directory.stalenessMs,
     countStreams: () => gateway.streams.size,
   })
+  addAuditMetrics(metrics, liveConfig.audit.listDestinations)
   addCacheMetrics(metrics, 'tokens', tokenSecrets.cache.counts)
   addUpstreamMetrics(metrics, gateway.listServers)
   addSecretMetrics(metrics, {
@@ -194,7 +195,7 @@ export function openLimits(liveConfig: LiveConfig, log: Log): Limits {
   })
   return {
     guesses: limits,
-    accounts: createSharedLimits(limits, sharing),
+    accounts: createSharedLimits(limits, sharing, liveConfig.events),
     close: sharing.stop,
   }
 }

@@ -16,6 +16,7 @@ import { writeBackup } from '../../src/store/backup/write-backup.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
 import type { StorePlace } from './store.ts'
+import { fillAudit } from './store-audit.ts'
 import { create, createIn, deleteIn, newUser } from './store-values.ts'
 
 export type CreatePlace = () => Promise<StorePlace>
@@ -50,10 +51,13 @@ export async function fillStore(store: Store): Promise<void> {
   await store.setSetting({ section: 'log', key: 'level', text: 'debug', nowSeconds: NOW })
   await store.setSetting({ section: 'admins', key: 'root', text: '-pbkdf2-a,b,1', nowSeconds: NOW })
   await store.unsetSetting({ section: 'admins', key: 'gone', nowSeconds: NOW })
+  await fillAudit(store)
 }
 
 const FILLED =
-  'ended_sessions failure_state failures sessions settings sign_ins state token_uses used_codes users'.split(' ')
+  'audit audit_chains ended_sessions failure_state failures sessions settings sign_ins state token_uses used_codes users'.split(
+    ' ',
+  )
 
 export async function withStore<T>({ url }: StorePlace, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore(url, { log: SILENT_LOG })

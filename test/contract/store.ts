@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { Store } from '../../src/directory/store-port.ts'
 import { openStore } from '../../src/store/create-store.ts'
+import { AUDIT_TESTS } from './store-audit.ts'
 import { CODE_TESTS } from './store-codes.ts'
 import { FAILURE_TESTS } from './store-failures.ts'
 import { FEED_TESTS } from './store-feed.ts'
@@ -50,6 +51,7 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   totals: TOTALS_TESTS,
   nodes: NODE_TESTS,
   settings: SETTING_TESTS,
+  'audit trail': AUDIT_TESTS,
   'change feed': FEED_TESTS,
   'several processes': PROCESS_TESTS,
 }

@@ -92,6 +92,8 @@ describe('promtool', () => {
     const series: readonly (readonly [alert: string, series: string, values: string])[] = [
       ['CardeaUpstreamDown', `cardea_upstream_up{${node}}`, '0x20'],
       ['CardeaStoreStale', `cardea_store_staleness_seconds{${node}}`, '40x20'],
+      ['CardeaAuditFailing', `cardea_audit_failing{${node}}`, '1x20'],
+      ['CardeaAuditLost', `cardea_audit_lost_total{${node}}`, '0+5x20'],
       ['CardeaSecretsNotReloaded', `cardea_secret_reload_failed{${node}}`, '1x20'],
       ['CardeaHashQueueFull', `cardea_hash_refused_total{${node}}`, '0+5x20'],
       ['CardeaManyRefusedSignIns', `cardea_sign_ins_total{${node},outcome="refused"}`, '0+200x20'],

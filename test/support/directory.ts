@@ -88,7 +88,7 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     follow: (deps) => followChanges(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
     clock,
     steadyClock: clock,
-    events: options.events ?? { record: () => {} },
+    events: options.events ?? { record: () => {}, requireRecording: () => {} },
     log: SILENT_LOG,
   })
   let isClosed = false

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../../base/clock.ts'
 import { confirmChange } from '../../directory/confirm-change.ts'
 import type { FailureStore } from '../../directory/store-port.ts'
+import type { RecordGuard } from '../../observe/security-events.ts'
 import type { LimitedAccount } from './guess.ts'
 import type { AccountLimits, LimitSettings, SharedCounters } from './limits.ts'
 
@@ -56,14 +57,18 @@ export function shareFailures({ everyMs = EVERY_MS, ...options }: SharingOptions
 }
 
 /** The limits of accounts on every node, for the administrator. */
-export const createSharedLimits = (limits: AccountLimits, { shareNow }: Pick<Sharing, 'shareNow'>) => ({
+export const createSharedLimits = (
+  limits: AccountLimits,
+  { shareNow }: Pick<Sharing, 'shareNow'>,
+  guard: RecordGuard,
+) => ({
   async find(account: LimitedAccount) {
     await shareNow()
     return limits.findLimit(account)
   },
   countLocked: () => limits.countLocked(),
   async lift(account: LimitedAccount): Promise<void> {
-    await confirmChange()
+    await confirmChange(guard)
     limits.lift(account)
     await shareNow()
   },

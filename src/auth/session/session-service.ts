@@ -65,6 +65,7 @@ async function openFor(
   { source, hasPassword }: { readonly source: CredentialSource; readonly hasPassword: boolean },
 ): Promise<OpenedAccountSession> {
   const { endpoint: handler, events } = deps
+  events.requireRecording()
   const account = await deps.directory.makeRoom(given, { hasPassword })
   const cookie = deps.accounts.open(account, { hasPassword })
   noteOpened({ identity: account, cookie }, source, deps)
@@ -85,6 +86,7 @@ export async function openTokenSession(
   deps: TokenSessionServiceDeps,
 ): Promise<OpenedSession> {
   if (identity.name === null || origin === undefined) throw new TypeError('the request has no token')
+  deps.events.requireRecording()
   await deps.directory.makeRoomForToken(identity.name)
   const cookie = deps.tokens.open({ name: identity.name, roles: identity.roles, origin })
   noteOpened({ identity, cookie }, source, deps)

@@ -12,6 +12,8 @@ import type {
 } from '../../directory/directory.ts'
 import type { Identity } from '../../directory/identity.ts'
 import type { PasswordLinkStore } from '../../directory/store-port.ts'
+import type { AuditRecord } from '../../observe/audit/audit-record.ts'
+import type { AuditRange } from '../../observe/audit/audit-store.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
 import type { Monitor } from './monitor.ts'
@@ -44,6 +46,7 @@ export interface OperationDeps {
   publicUrl(): string
   readonly limits: LimitEditor
   readonly events: SecurityEvents
+  readonly audit: AuditReader
   readonly settings: SettingsEditor
   /** The role of users who may manage other users; empty: there are none. */
   userAdminRole(): string
@@ -53,6 +56,11 @@ export interface OperationDeps {
   health(): Health
   /** Reads the whole configuration again. */
   reload(): Promise<ReloadResult>
+}
+
+export interface AuditReader {
+  /** One page, with the records that were not written yet when it was called. */
+  list(range: AuditRange): Promise<readonly AuditRecord[]>
 }
 
 /** The limits on password checks of one account. */

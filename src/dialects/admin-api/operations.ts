@@ -8,6 +8,7 @@ import { ACCOUNT_OPERATIONS } from './account.ts'
 import { ACCOUNT_SECRET_OPERATIONS } from './account-secrets.ts'
 import { ACCOUNT_TOKEN_OPERATIONS } from './account-tokens.ts'
 import { ADMINISTRATOR_OPERATIONS } from './administrators.ts'
+import { AUDIT_OPERATIONS } from './audit.ts'
 import { renderAdminCookie } from './browser.ts'
 import { readJsonBody, toJsonReply } from './json.ts'
 import { NODE_OPERATIONS } from './nodes.ts'
@@ -37,6 +38,7 @@ export const OPERATIONS = {
   ...SETTING_OPERATIONS,
   ...OVERVIEW_OPERATIONS,
   ...NODE_OPERATIONS,
+  ...AUDIT_OPERATIONS,
 } as const satisfies Record<string, Operation<unknown>>
 
 export type OperationName = keyof typeof OPERATIONS

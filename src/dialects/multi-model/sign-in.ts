@@ -77,10 +77,12 @@ export const createSignInService = (deps: SignInDeps): SignInService => ({
   async signIn(credentials, lifetimeSeconds, source) {
     const verified = await verify(deps, { ...credentials, source, handler: SIGN_IN_ENDPOINT })
     if (!verified) return undefined
+    deps.events.requireRecording()
     const account = await deps.directory.makeRoom(verified.account, { hasPassword: verified.token === undefined })
     return openSession(deps, { ...verified, account }, { lifetimeSeconds, source })
   },
   async renew(name, bearer, lifetimeSeconds) {
+    if (!bearer.session) deps.events.requireRecording()
     // a token that another program has signed has no session yet
     const session = bearer.session ?? (await createForeignSession(deps, name, bearer))
     const { accessToken, allowedPaths } = bearer

@@ -126,6 +126,7 @@ function toQuery(step: Step): QueryConfig {
 const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
   ['lockCounters', `${STATEMENTS.lockCounters.text} FOR UPDATE`],
   ['lockFailureSequence', `${STATEMENTS.lockFailureSequence.text} FOR UPDATE`],
+  ['lockAuditChain', `${STATEMENTS.lockAuditChain.text} FOR UPDATE`],
   ['writeCounters', `${STATEMENTS.writeCounters.text} RETURNING pg_notify('${CHANNEL}', '')`],
 ])
 
@@ -184,6 +185,14 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
   ...(['removeSignIn', 'removeRecoveryCodes', 'removePasswordLinkOf'] as const).map(
     (name) => [name, STATEMENTS[name].text.replace('= $1', '= ANY ($1::text[])')] as const,
   ),
+  [
+    'putAudit',
+    STATEMENTS.putAudit.text.replace(
+      'VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+      `SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
+        $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])`,
+    ),
+  ],
 ])
 
 export const toPostgres = (name: string, text: string): string => OWN.get(name) ?? text

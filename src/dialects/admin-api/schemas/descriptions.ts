@@ -1,6 +1,7 @@
 import { OPERATIONS, type OperationName } from '../operations.ts'
 import { ACCOUNT_DESCRIPTIONS } from './account.ts'
 import { ADMINISTRATOR_DESCRIPTIONS } from './administrators.ts'
+import { AUDIT_DESCRIPTIONS } from './audit.ts'
 import { OVERVIEW_DESCRIPTIONS } from './overview.ts'
 import { type Description, object } from './schema.ts'
 import { SERVER_DESCRIPTIONS } from './server.ts'
@@ -18,6 +19,7 @@ const DESCRIPTIONS: Readonly<Record<OperationName, Description>> = {
   ...TRANSFER_DESCRIPTIONS,
   ...SETTING_DESCRIPTIONS,
   ...OVERVIEW_DESCRIPTIONS,
+  ...AUDIT_DESCRIPTIONS,
 }
 
 /** An operation with its place. */

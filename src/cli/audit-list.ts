@@ -1,0 +1,101 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { AuditPage } from '../dialects/admin-api/audit.ts'
+import { renderSentence } from '../observe/audit/sentence.ts'
+import type { Control } from './client.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { type ManageOptions, manage } from './manage.ts'
+import { toPrintable } from './table.ts'
+
+export interface AuditListOptions extends ManageOptions {
+  readonly user?: string
+  readonly event?: string
+  readonly outcome?: string
+  readonly since?: string
+  readonly until?: string
+  readonly limit: number
+  readonly follow?: boolean
+}
+
+type Shown = AuditPage['records'][number]
+type Query = Readonly<Record<string, string>>
+
+const POLL_MS = 1000
+/** A record of another node may become visible after one with a later time. */
+const OVERLAP_MS = 5000
+
+export function listAudit(context: Context, options: AuditListOptions): Promise<void> {
+  const query = toQuery(options)
+  const print = (record: Shown) =>
+    context.print(options.json ? JSON.stringify(record) : toPrintable(renderSentence(record)))
+  return manage(context, options, async (control) => {
+    const newest = await listNewest(control, query, options.limit)
+    for (const record of newest.toReversed()) print(record)
+    if (options.follow) await follow(control, query, { seen: newest, print })
+  })
+}
+
+function toQuery({ user, event, outcome, since, until }: AuditListOptions): Query {
+  return {
+    ...(user !== undefined && { user }),
+    ...(event !== undefined && { event }),
+    ...(outcome !== undefined && { outcome }),
+    ...(since !== undefined && { since: readTime(since, '--since') }),
+    ...(until !== undefined && { until: readTime(until, '--until') }),
+  }
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+])
+
+function readTime(text: string, flag: string): string {
+  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  const time = count === '' ? Date.parse(text) : Date.now() - Number(count) * (UNITS.get(unit) ?? 0)
+  if (Number.isNaN(time))
+    throw new ExitError(EXIT.usage, `${flag}: expected 30m, 2h, 7d or a time such as 2026-01-31T12:00:00Z`)
+  return String(time)
+}
+
+const MAX_AT_ONCE = 1000
+
+async function listNewest(control: Control, query: Query, limit: number): Promise<readonly Shown[]> {
+  const found: Shown[] = []
+  let after: string | undefined
+  do {
+    const page = await control.call('audit.list', {
+      query: {
+        ...query,
+        limit: String(Math.min(limit - found.length, MAX_AT_ONCE)),
+        ...(after !== undefined && { after }),
+      },
+    })
+    found.push(...page.records)
+    after = page.next
+  } while (after !== undefined && found.length < limit)
+  return found
+}
+
+interface Following {
+  readonly seen: readonly Shown[]
+  print(record: Shown): void
+}
+
+async function follow(control: Control, query: Query, { seen, print }: Following): Promise<never> {
+  let known = new Map(seen.map(({ id, time }) => [id, time]))
+  let from = Math.max(Date.now(), ...seen.map(({ time }) => time)) - OVERLAP_MS
+  for (;;) {
+    await pause(POLL_MS)
+    const since = Math.max(from, Number(query['since'] ?? 0))
+    const page = await control.call('audit.list', { query: { ...query, order: 'oldest', since: String(since) } })
+    for (const record of page.records) {
+      if (!known.has(record.id)) print(record)
+      known.set(record.id, record.time)
+    }
+    from = Math.max(from, (page.records.at(-1)?.time ?? from) - OVERLAP_MS)
+    known = new Map([...known].filter(([, time]) => time >= from))
+  }
+}

@@ -1,0 +1,71 @@
+import { resolve } from 'node:path'
+import { readBounded } from '../base/files.ts'
+import { loadAuditKey } from '../live-config/audit.ts'
+import { reasonOf, StartError } from '../live-config/start-error.ts'
+import { readVerifyingKey, type VerifyingKey } from '../observe/audit/checkpoint.ts'
+import { loadCheckpoint, toCheckpointPath } from '../observe/audit/checkpoint-file.ts'
+import type { VerifiedChain } from '../observe/audit/verify-chain.ts'
+import { type VerifiedTrail, verifyTrail } from '../observe/audit/verify-trail.ts'
+import { readAuditContent } from '../store/backup/audit-content.ts'
+import { openSnapshot } from '../store/backup/engines.ts'
+import { withBackupErrors } from './backup-report.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
+import { loadSettingsOf } from './own-settings.ts'
+import { toPrintable } from './table.ts'
+
+export interface AuditVerifyOptions {
+  readonly key?: readonly string[]
+  readonly json?: boolean
+}
+
+/** Reads the store itself, so that a server that was tampered with cannot hide anything. */
+export function verifyAudit(context: Context, { key: files = [], json = false }: AuditVerifyOptions): Promise<void> {
+  return withBackupErrors(json, async () => {
+    const { store, audit } = loadSettingsOf(context).values
+    const own = loadOwnKey(audit['key-file'])
+    const keys = [...(own ? [own] : []), ...files.map((file) => loadKey(resolve(context.cwd, file)))]
+    const local = own && loadCheckpoint(toCheckpointPath(audit['key-file']))
+    const snapshot = await openSnapshot(store.url)
+    try {
+      const verified = await verifyTrail(await readAuditContent(snapshot), { keys, local })
+      context.print(json ? JSON.stringify(verified, undefined, 2) : renderTrail(verified, keys.length > 0))
+      if (verified.findings.length > 0) throw new ExitError(EXIT.failed, json ? '' : 'The audit trail was changed.')
+    } finally {
+      await snapshot.close()
+    }
+  })
+}
+
+function loadOwnKey(file: string): VerifyingKey | undefined {
+  try {
+    return loadAuditKey(file)
+  } catch (error) {
+    throw error instanceof StartError ? new ExitError(EXIT.failed, error.message) : error
+  }
+}
+
+const MAX_KEY_BYTES = 10_000
+
+function loadKey(path: string): VerifyingKey {
+  try {
+    return readVerifyingKey(readBounded(path, { maxBytes: MAX_KEY_BYTES }).bytes.toString())
+  } catch (error) {
+    throw new ExitError(EXIT.failed, `${path} cannot be used: ${reasonOf(error)}`)
+  }
+}
+
+function renderTrail({ chains, findings }: VerifiedTrail, hasKeys: boolean): string {
+  if (chains.length === 0 && findings.length === 0) return 'There are no audit records.'
+  const lines = findings.map(({ node, kind, message }) => `${toPrintable(node)}: ${kind}: ${toPrintable(message)}`)
+  const advice = hasKeys
+    ? []
+    : ['Without audit.key-file there are no checkpoints: whether the newest records were removed cannot be found out.']
+  return [...chains.map(renderChain), ...lines, ...advice].join('\n')
+}
+
+function renderChain({ node, records, first, last, signedTo, findings }: VerifiedChain): string {
+  const range = records === 0 ? 'no records' : `records ${first} to ${last}`
+  const signed = signedTo === undefined ? 'no checkpoint' : `signed up to ${signedTo}`
+  return `${toPrintable(node)}: ${range}, ${signed}, ${findings.length === 0 ? 'unchanged' : 'changed'}`
+}

@@ -1,0 +1,239 @@
+/**
+ * The audit trail of this node. It is the only owner of the node's chain: it seals the records of all events, writes
+ * them to the store and passes them on to the destinations. No request waits for it.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { createNotifier, type Notifier } from '../../base/notifier.ts'
+import type { SecurityRecord } from '../security-record.ts'
+import { type AuditRecord, CHAIN_START, type ChainPlace, sealAll } from './audit-record.ts'
+import type { AuditStore, SignChain } from './audit-store.ts'
+
+export interface AuditTrail {
+  /** Takes the record over. Never waits and never throws. */
+  append(record: SecurityRecord): void
+  /** Called with every record once it is sealed, in order. Returns a function that removes the listener. */
+  onRecord(listener: (record: AuditRecord) => void): () => void
+  /** Resolves when all records so far are in the store. Throws if the store cannot be written. */
+  flush(): Promise<void>
+  figures(): AuditFigures
+  /** Writes what is left, unless the store cannot be written. */
+  close(): Promise<void>
+}
+
+export interface AuditFigures {
+  /** Records that are not in the store yet. */
+  readonly waiting: number
+  /** Records that were lost because the queue was full, since the start. */
+  readonly lost: number
+  /** Why the last attempt to write failed; `undefined`: it succeeded. */
+  readonly problem: string | undefined
+}
+
+export interface AuditTrailDeps {
+  readonly node: string
+  readonly store: AuditStore
+  readonly sign: SignChain
+  readonly reporter: AuditReporter
+  readonly clock: Clock
+  readonly log: Log
+  /** How long a record waits for others, so that they are written together. */
+  readonly lingerMs?: number
+  readonly maxWaiting?: number
+}
+
+/** Records events about the trail itself. */
+export interface AuditReporter {
+  /** The chain is loaded: it ends here. */
+  onOpened(end: ChainPlace): void
+  /** The checkpoint that was signed last is in the store. */
+  onStored(): void
+  /** Records were lost, and now there is room again. */
+  onLost(count: number): void
+  onFailed(reason: string): void
+  onRecovered(seconds: number): void
+}
+
+const LINGER_MS = 100
+/** While the store cannot be written. About 10 MB of memory. */
+const MAX_WAITING = 10_000
+/** The most rows of one transaction: other writers wait for it. */
+const BATCH_SIZE = 200
+const FIRST_RETRY_MS = 250
+const MAX_RETRY_MS = 10_000
+/** How long `close` tries to write what is left. */
+const CLOSE_MS = 5000
+
+export const createAuditTrail = (deps: AuditTrailDeps): AuditTrail => new ChainOwner(deps)
+
+class ChainOwner implements AuditTrail {
+  readonly #deps: AuditTrailDeps
+  readonly #listeners: Notifier<AuditRecord>
+  /** Not sealed yet. */
+  #waiting: SecurityRecord[] = []
+  /** Sealed, and not in the store yet. */
+  #sealed: AuditRecord[] = []
+  /** The sequence up to which the listeners have the records. */
+  #delivered = 0
+  /** The end of the chain with the sealed records. `undefined`: not loaded yet. */
+  #end: ChainPlace | undefined
+  #stored: ChainPlace = CHAIN_START
+  #lost = 0
+  #unreportedLost = 0
+  #failure: { readonly sinceMs: number; readonly reason: string; attempts: number } | undefined
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  constructor(deps: AuditTrailDeps) {
+    this.#deps = deps
+    this.#listeners = createNotifier(deps.log)
+  }
+
+  append(record: SecurityRecord): void {
+    const { maxWaiting = MAX_WAITING } = this.#deps
+    if (this.#waiting.length + this.#sealed.length >= maxWaiting || this.#isClosed) {
+      this.#lost += 1
+      this.#unreportedLost += 1
+      return
+    }
+    this.#waiting.push(record)
+    this.#schedule(this.#deps.lingerMs ?? LINGER_MS)
+  }
+
+  onRecord(listener: (record: AuditRecord) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    // one after the other: a later flush waits for records that an earlier one is writing
+    this.#writing = this.#writing.catch(() => {}).then(() => this.#writeAll())
+    return this.#writing
+  }
+
+  figures(): AuditFigures {
+    const waiting = this.#waiting.length + this.#sealed.length
+    return { waiting, lost: this.#lost, problem: this.#failure?.reason }
+  }
+
+  async close(): Promise<void> {
+    const stop = new AbortController()
+    const late = pause(CLOSE_MS, undefined, { signal: stop.signal }).catch(() => {})
+    await Promise.race([this.flush().catch(() => {}), late])
+    stop.abort()
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    const { waiting } = this.figures()
+    if (waiting > 0) this.#deps.log.error('audit records were lost: the store cannot be written', { count: waiting })
+  }
+
+  #schedule(ms: number): void {
+    // a failing store has its own pace
+    if (this.#isClosed || this.#timer) return
+    this.#timer = setTimeout(() => void this.flush().catch(() => {}), this.#failure ? this.#retryMs() : ms).unref()
+  }
+
+  #retryMs(): number {
+    return Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failure?.attempts ?? 0))
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      await this.#load()
+      this.#sealWaiting()
+      while (this.#sealed.length > 0) {
+        await this.#writeBatch()
+        this.#sealWaiting()
+      }
+      this.#reportLost()
+    } catch (error) {
+      this.#noteFailure(error)
+      this.#schedule(0)
+      throw error
+    }
+  }
+
+  /** Continues the chain where it ended, also after the process was killed. */
+  async #load(): Promise<void> {
+    if (this.#end) return
+    const end = await this.#findEnd()
+    this.#end = end
+    this.#stored = end
+    this.#deps.reporter.onOpened(end)
+  }
+
+  async #findEnd(): Promise<ChainPlace> {
+    const chain = await this.#deps.store.findAuditChain(this.#deps.node)
+    return chain ? { sequence: chain.sequence, hash: chain.hash } : CHAIN_START
+  }
+
+  #sealWaiting(): void {
+    if (this.#waiting.length === 0 || !this.#end) return
+    const sealed = sealAll(this.#waiting, this.#end)
+    this.#waiting = []
+    this.#sealed.push(...sealed)
+    this.#end = sealed.at(-1) ?? this.#end
+  }
+
+  async #writeBatch(): Promise<void> {
+    const { node, store, sign, reporter, clock } = this.#deps
+    const [first, ...others] = this.#sealed.slice(0, BATCH_SIZE)
+    if (!first) return
+    const append = { node, after: this.#stored, records: [first, ...others], nowMs: clock.nowMs(), sign } as const
+    if (!(await store.appendAudit(append))) return this.#continueFromStore()
+    const { sequence, hash } = others.at(-1) ?? first
+    this.#stored = { sequence, hash }
+    this.#noteSuccess()
+    reporter.onStored()
+    this.#deliver(this.#sealed.splice(0, others.length + 1))
+  }
+
+  /** Another process with the same node name has continued the chain: its records come first. */
+  async #continueFromStore(): Promise<void> {
+    this.#stored = await this.#findEnd()
+    this.#sealed = sealAll(this.#sealed, this.#stored)
+    this.#end = this.#sealed.at(-1) ?? this.#stored
+  }
+
+  #deliver(records: readonly AuditRecord[]): void {
+    for (const record of records) {
+      if (record.sequence <= this.#delivered) continue
+      this.#delivered = record.sequence
+      this.#listeners.notify(record)
+    }
+  }
+
+  /** The other destinations get the records even so. */
+  #noteFailure(error: unknown): void {
+    const reason = describe(error)
+    if (this.#failure) this.#failure.attempts += 1
+    else {
+      this.#failure = { sinceMs: this.#deps.clock.nowMs(), reason, attempts: 0 }
+      this.#deps.reporter.onFailed(reason)
+      this.#sealWaiting()
+    }
+    this.#deliver(this.#sealed)
+  }
+
+  #noteSuccess(): void {
+    const failure = this.#failure
+    this.#failure = undefined
+    if (failure) this.#deps.reporter.onRecovered(Math.round((this.#deps.clock.nowMs() - failure.sinceMs) / 1000))
+  }
+
+  #reportLost(): void {
+    const count = this.#unreportedLost
+    if (count === 0) return
+    this.#unreportedLost = 0
+    this.#deps.reporter.onLost(count)
+  }
+}
+
+/** A refusal of the store keeps its reason in `detail`. */
+const describe = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return 'detail' in error && typeof error.detail === 'string' ? error.detail : error.message
+}

@@ -1,0 +1,38 @@
+import type { Destination, DestinationSettings } from './destination.ts'
+import { createFileDestination } from './file.ts'
+import { createStdoutDestination } from './stdout.ts'
+import { createTcpSyslog, createUdpSyslog } from './syslog.ts'
+import { createWebhook } from './webhook.ts'
+
+/** One kind of destination. The key in the table is what its text begins with, up to the first colon. */
+export interface DestinationKind {
+  /** Whether a command that prints results of its own must not use it. */
+  readonly isForServers?: true
+  create(text: string, settings: DestinationSettings): Destination
+}
+
+const webhook: DestinationKind = { create: (text, settings) => createWebhook(new URL(text), settings) }
+
+export const DESTINATION_KINDS: Readonly<Record<string, DestinationKind>> = {
+  stdout: { isForServers: true, create: createStdoutDestination },
+  file: { create: (text, settings) => createFileDestination(text.slice('file:'.length), settings) },
+  'syslog+udp': { create: (text) => createUdpSyslog(new URL(text)) },
+  'syslog+tcp': { create: (text) => createTcpSyslog(new URL(text)) },
+  http: webhook,
+  https: webhook,
+}
+
+export function findDestinationKind(text: string): DestinationKind {
+  const [scheme = ''] = text.split(':', 1)
+  const kind = DESTINATION_KINDS[scheme]
+  // the option accepts only these
+  if (!kind) throw new TypeError('there is no destination of this kind')
+  return kind
+}
+
+/** For logs, records and metrics: the query of a webhook may hold a secret. */
+export function toDestinationName(text: string): string {
+  if (!/^https?:/.test(text)) return text
+  const { origin, pathname } = new URL(text)
+  return `${origin}${pathname}`
+}

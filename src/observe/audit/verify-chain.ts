@@ -1,0 +1,141 @@
+/**
+ * Checks the chain of one node, as it was read from the store. A record that is altered, missing or moved breaks the
+ * chain. A checkpoint shows that newer records were removed, or that the whole chain was written again.
+ */
+import { type AuditRecord, type ChainPlace, hashRecord } from './audit-record.ts'
+import type { AuditChain } from './audit-store.ts'
+import { checkSignature, readCheckpoint, type SignedCheckpoint, type VerifyingKey } from './checkpoint.ts'
+
+export type FindingKind = 'altered' | 'missing' | 'reordered' | 'truncated' | 'checkpoint' | 'erased'
+
+export interface Finding {
+  readonly node: string
+  readonly kind: FindingKind
+  /** What was found, in one sentence. */
+  readonly message: string
+}
+
+export interface VerifyOptions {
+  readonly keys: readonly VerifyingKey[]
+  /** The checkpoint beside the key of this node. */
+  readonly local?: SignedCheckpoint | undefined
+}
+
+export interface VerifiedChain {
+  readonly node: string
+  readonly records: number
+  readonly first: number
+  readonly last: number
+  /** Up to where a valid checkpoint covers the chain; `undefined`: there is none. */
+  readonly signedTo: number | undefined
+  readonly findings: readonly Finding[]
+}
+
+const MAX_FINDINGS = 100
+
+/** Reads the records one by one, in the order of their sequence. */
+export class ChainVerifier {
+  readonly #chain: AuditChain
+  readonly #checkpoints: readonly SignedCheckpoint[]
+  readonly #findings: Finding[] = []
+  /** Records whose hash is wrong at their place. */
+  readonly #suspects: AuditRecord[] = []
+  readonly #first: number
+  #last: ChainPlace
+  #records = 0
+  #signedTo: number | undefined
+
+  constructor(chain: AuditChain, { keys, local }: VerifyOptions) {
+    this.#chain = chain
+    const stored = chain.checkpoint === undefined ? undefined : readCheckpoint(chain.checkpoint)
+    if (chain.checkpoint !== undefined && !stored) this.#find('checkpoint', 'the checkpoint in the store is damaged')
+    const own = local?.node === chain.node ? local : undefined
+    this.#checkpoints = [stored, own]
+      .filter((found) => found !== undefined)
+      .filter((found) => this.#isTrusted(found, keys))
+    this.#last = this.#findStart(stored)
+    this.#first = this.#last.sequence + 1
+  }
+
+  add(record: AuditRecord): void {
+    this.#records += 1
+    const { sequence, previous, hash } = record
+    const expected = this.#last.sequence + 1
+    if (sequence > expected) this.#find('missing', describeMissing(expected, sequence - 1))
+    else if (sequence < expected) this.#find('reordered', `record ${sequence} follows record ${this.#last.sequence}`)
+    if (hashRecord(record) !== hash) this.#suspects.push(record)
+    else if (sequence === expected && previous !== this.#last.hash)
+      this.#find('reordered', `record ${sequence} was not written after record ${this.#last.sequence}`)
+    this.#last = { sequence, hash }
+    this.#compareWithCheckpoints(record)
+  }
+
+  end(): VerifiedChain {
+    this.#reportSuspects()
+    this.#requireEnd()
+    return {
+      node: this.#chain.node,
+      records: this.#records,
+      first: this.#first,
+      last: this.#last.sequence,
+      signedTo: this.#signedTo,
+      findings: this.#findings,
+    }
+  }
+
+  #isTrusted(checkpoint: SignedCheckpoint, keys: readonly VerifyingKey[]): boolean {
+    if (checkpoint.node !== this.#chain.node) this.#find('checkpoint', 'the checkpoint belongs to another node')
+    const check = checkSignature(checkpoint, keys)
+    if (check === 'invalid') this.#find('checkpoint', 'the signature of the checkpoint is wrong')
+    if (check === 'unknown' && keys.length > 0)
+      this.#find('checkpoint', `the checkpoint is signed with the key ${checkpoint.key}, which is not given: use --key`)
+    return check === 'valid' && checkpoint.node === this.#chain.node
+  }
+
+  /** A checkpoint also says which records were deleted because of their age. */
+  #findStart(stored: SignedCheckpoint | undefined): ChainPlace {
+    const { purged } = this.#chain
+    const signed = this.#checkpoints.find((checkpoint) => checkpoint === stored)?.purged
+    if (signed && (signed.sequence !== purged.sequence || signed.hash !== purged.hash))
+      this.#find(
+        'missing',
+        `the store says that records up to ${purged.sequence} were deleted because of their age, but its checkpoint says up to ${signed.sequence}`,
+      )
+    return signed ?? purged
+  }
+
+  #compareWithCheckpoints({ sequence, hash }: AuditRecord): void {
+    for (const checkpoint of this.#checkpoints) {
+      if (checkpoint.sequence !== sequence) continue
+      if (checkpoint.hash === hash) this.#signedTo = Math.max(sequence, this.#signedTo ?? 0)
+      else this.#find('altered', `record ${sequence} is not the one that its checkpoint signed`)
+    }
+  }
+
+  /** A record with a wrong hash was altered, unless its hash is right at the place of another one. */
+  #reportSuspects(): void {
+    const places = this.#suspects.map(({ sequence }) => sequence)
+    for (const record of this.#suspects.slice(0, MAX_FINDINGS)) {
+      const origin = places.find((sequence) => hashRecord({ ...record, sequence }) === record.hash)
+      if (origin === undefined) this.#find('altered', `record ${record.sequence} (${record.event}) was altered`)
+      else this.#find('reordered', `record ${record.sequence} was written as record ${origin}`)
+    }
+  }
+
+  #requireEnd(): void {
+    const { sequence } = this.#last
+    const expected = Math.max(this.#chain.sequence, ...this.#checkpoints.map((checkpoint) => checkpoint.sequence))
+    if (sequence < expected) this.#find('truncated', `${describeMissing(sequence + 1, expected)} at the end`)
+    if (sequence === this.#chain.sequence && this.#last.hash !== this.#chain.hash)
+      this.#find('altered', `the last record ${sequence} is not the one that was written last`)
+    // a chain whose records were all deleted because of their age has nothing to compare
+    if (this.#records === 0 && this.#checkpoints.length > 0 && sequence === expected) this.#signedTo = sequence
+  }
+
+  #find(kind: FindingKind, message: string): void {
+    if (this.#findings.length < MAX_FINDINGS) this.#findings.push({ node: this.#chain.node, kind, message })
+  }
+}
+
+const describeMissing = (from: number, to: number): string =>
+  from === to ? `record ${from} is missing` : `records ${from} to ${to} are missing`

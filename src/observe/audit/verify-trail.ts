@@ -1,0 +1,72 @@
+import type { AuditRecord } from './audit-record.ts'
+import type { AuditChain } from './audit-store.ts'
+import { ChainVerifier, type Finding, type VerifiedChain, type VerifyOptions } from './verify-chain.ts'
+
+export interface VerifiedTrail {
+  readonly chains: readonly VerifiedChain[]
+  readonly findings: readonly Finding[]
+}
+
+/** All chains of a store. The records come in the order of node and sequence. */
+export interface TrailContent {
+  readonly chains: readonly AuditChain[]
+  readonly records: AsyncIterable<AuditRecord>
+}
+
+export async function verifyTrail({ chains, records }: TrailContent, options: VerifyOptions): Promise<VerifiedTrail> {
+  const verifiers = new Map(chains.map((chain) => [chain.node, new ChainVerifier(chain, options)]))
+  const evidence = new Evidence()
+  for await (const record of records) {
+    evidence.add(record)
+    const verifier = verifiers.get(record.node)
+    if (verifier) verifier.add(record)
+    else evidence.noteOrphan(record)
+  }
+  const verified = [...verifiers.values()].map((verifier) => verifier.end())
+  return { chains: verified, findings: [...verified.flatMap(({ findings }) => findings), ...evidence.list()] }
+}
+
+/** What the records themselves say about the trail. */
+class Evidence {
+  readonly #findings: Finding[] = []
+  readonly #orphans = new Set<string>()
+  /** How many records an erasure may have changed, by pseudonym. */
+  readonly #announced = new Map<string, number>()
+  /** How many it has changed. */
+  readonly #erased = new Map<string, { readonly node: string; readonly sequence: number; count: number }>()
+
+  add(record: AuditRecord): void {
+    const { node, sequence, event, fields, erased } = record
+    if (event === 'user.erased') this.#announced.set(String(fields['subject']), Number(fields['records']))
+    if (event === 'audit.truncated')
+      this.#find(
+        node,
+        `record ${sequence}: at a start, the store ended before the last checkpoint (a restored backup, or removed records)`,
+      )
+    const pseudonyms = ['actor', 'subject'].filter((name) => Object.hasOwn(erased, name)).map((name) => fields[name])
+    for (const pseudonym of new Set(pseudonyms.map(String))) {
+      const known = this.#erased.get(pseudonym) ?? { node, sequence, count: 0 }
+      this.#erased.set(pseudonym, { ...known, count: known.count + 1 })
+    }
+  }
+
+  noteOrphan({ node }: AuditRecord): void {
+    if (this.#orphans.has(node)) return
+    this.#orphans.add(node)
+    this.#findings.push({ node, kind: 'missing', message: 'the end of the chain is missing' })
+  }
+
+  list(): readonly Finding[] {
+    for (const [pseudonym, { node, sequence, count }] of this.#erased) {
+      const announced = this.#announced.get(pseudonym) ?? 0
+      if (count <= announced) continue
+      const message = `record ${sequence}: ${count} records name ${pseudonym}, but only ${announced} were erased under that name`
+      this.#findings.push({ node, kind: 'erased', message })
+    }
+    return this.#findings
+  }
+
+  #find(node: string, message: string): void {
+    this.#findings.push({ node, kind: 'truncated', message })
+  }
+}

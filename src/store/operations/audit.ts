@@ -1,0 +1,224 @@
+import { type AuditRecord, type ChainPlace, erasePerson } from '../../observe/audit/audit-record.ts'
+import type {
+  AuditAppend,
+  AuditChain,
+  AuditErasure,
+  AuditPurge,
+  AuditRange,
+  AuditStore,
+} from '../../observe/audit/audit-store.ts'
+import {
+  type Engine,
+  many,
+  numberOf,
+  type OneStep,
+  type Operation,
+  one,
+  type Row,
+  textOf,
+  type Value,
+} from '../engine.ts'
+import { requireLimit } from '../limits.ts'
+import { AUDIT_COLUMNS, STATEMENTS } from '../statements.ts'
+
+export const createAuditStore = (engine: Engine): AuditStore => ({
+  async findAuditChain(node) {
+    const [row] = await engine.ask(one(STATEMENTS.findAuditChain, node))
+    return row && readAuditChain(row)
+  },
+  listAuditChains: async () => (await engine.ask(one(STATEMENTS.listAuditChains))).map(readAuditChain),
+  appendAudit: (append) => engine.transact(() => appendAudit(append)),
+  listAuditRecords: (range) => listRecords(engine, range),
+  purgeAudit: (purge) => repeat(() => engine.transact(() => purgePage(purge))),
+  forgetAuditNodes: (beforeMs, ownNode) => forgetNodes(engine, beforeMs, ownNode),
+  eraseAudit: (erasure) => eraseRecords(engine, erasure),
+})
+
+/** The row of the chain is locked, so that two processes with the same node name cannot both continue it. */
+function* appendAudit({ node, after, records, nowMs, sign }: AuditAppend): Operation<boolean> {
+  yield one(STATEMENTS.openAuditChain, node, nowMs)
+  const [row] = yield one(STATEMENTS.lockAuditChain, node)
+  const chain = readAuditChain(row)
+  if (chain.sequence !== after.sequence || chain.hash !== after.hash) return false
+  yield many(STATEMENTS.putAudit, records.map(toRow))
+  const { sequence, hash } = records.at(-1) ?? records[0]
+  const checkpoint = sign({ node, sequence, hash, purged: chain.purged }) ?? null
+  yield one(STATEMENTS.endAuditChain, node, sequence, hash, checkpoint, nowMs)
+  return true
+}
+
+const toRow = ({ fields, ...record }: AuditRecord): readonly Value[] => {
+  const { actor, subject, ...others } = fields
+  return [
+    record.node,
+    record.sequence,
+    record.time,
+    record.event,
+    record.outcome,
+    toColumn(actor),
+    toColumn(subject),
+    JSON.stringify(others),
+    JSON.stringify(record.salts),
+    JSON.stringify(record.erased),
+    record.previous,
+    record.hash,
+  ]
+}
+
+const toColumn = (value: AuditRecord['fields'][string] | undefined): string | null =>
+  typeof value === 'string' ? value : null
+
+export const readAuditChain = (row: Row | undefined): AuditChain => ({
+  node: textOf(row, 'node'),
+  sequence: numberOf(row, 'sequence'),
+  hash: textOf(row, 'hash'),
+  purged: { sequence: numberOf(row, 'purged_sequence'), hash: textOf(row, 'purged_hash') },
+  checkpoint: row?.['checkpoint'] === null ? undefined : textOf(row, 'checkpoint'),
+})
+
+export const readAuditRecord = (row: Row): AuditRecord => ({
+  node: textOf(row, 'node'),
+  sequence: numberOf(row, 'sequence'),
+  time: numberOf(row, 'time_ms'),
+  event: textOf(row, 'event'),
+  outcome: textOf(row, 'outcome') === 'failure' ? 'failure' : 'success',
+  fields: {
+    ...(row['actor'] !== null && { actor: textOf(row, 'actor') }),
+    ...(row['subject'] !== null && { subject: textOf(row, 'subject') }),
+    // only `toRow` writes these columns
+    ...(JSON.parse(textOf(row, 'fields')) as AuditRecord['fields']),
+  },
+  salts: JSON.parse(textOf(row, 'salts')) as AuditRecord['salts'],
+  erased: JSON.parse(textOf(row, 'erased')) as AuditRecord['erased'],
+  previous: textOf(row, 'previous'),
+  hash: textOf(row, 'hash'),
+})
+
+async function listRecords(engine: Engine, range: AuditRange): Promise<readonly AuditRecord[]> {
+  requireLimit(range.limit)
+  return (await engine.ask(listAudit(range))).map(readAuditRecord)
+}
+
+interface Condition {
+  readonly mark: string
+  readonly text: string
+  readonly values: readonly Value[]
+}
+
+/** Each combination of filters has its own text, so that each reads a range of an index. */
+function listAudit(range: AuditRange): OneStep {
+  const conditions = listConditions(range)
+  const values = conditions.flatMap((condition) => condition.values)
+  const where = conditions.map(({ text }, index) => number(text, countBefore(conditions, index)))
+  const order = ['time_ms', 'node', 'sequence'].map(
+    (column) => `${column} ${range.order === 'newest' ? 'DESC' : 'ASC'}`,
+  )
+  const tail = `ORDER BY ${order.join(', ')} LIMIT $${values.length + 1}`
+  const select = (more: readonly string[]) =>
+    `SELECT ${AUDIT_COLUMNS} FROM cardea_audit${renderWhere([...where, ...more])} ${tail}`
+  const name = `listAudit_${conditions.map(({ mark }) => mark).join('')}_${range.order}`
+  if (range.user === undefined) return one({ name, text: select([]) }, ...values, range.limit)
+  const user = `$${values.length + 2}`
+  const either = ['actor', 'subject'].map(
+    (column) => `SELECT * FROM (${select([`${column} = ${user}`])}) AS by_${column}`,
+  )
+  const text = `SELECT * FROM (${either.join(' UNION ')}) AS records ${tail}`
+  return one({ name: `${name}_user`, text }, ...values, range.limit, range.user.toWellFormed().replaceAll('\0', ''))
+}
+
+function listConditions({ event, outcome, sinceMs, untilMs, after, order }: AuditRange): readonly Condition[] {
+  const place = after && [after.time, after.node, after.sequence]
+  const beyond = order === 'newest' ? '<' : '>'
+  const all: readonly (readonly [mark: string, text: string, values: readonly (Value | undefined)[] | undefined])[] = [
+    ['e', 'event = ?', [event]],
+    ['o', 'outcome = ?', [outcome]],
+    ['s', 'time_ms >= ?', [sinceMs]],
+    ['t', 'time_ms < ?', [untilMs]],
+    ['a', `(time_ms, node, sequence) ${beyond} (?, ?, ?)`, place],
+  ]
+  return all.flatMap(([mark, text, given = [undefined]]) => {
+    const values = given.filter((value) => value !== undefined)
+    return values.length < given.length ? [] : [{ mark, text, values }]
+  })
+}
+
+const countBefore = (conditions: readonly Condition[], index: number): number =>
+  conditions.slice(0, index).reduce((total, { values }) => total + values.length, 0)
+
+/** Numbers the parameters from `offset` + 1. */
+function number(text: string, offset: number): string {
+  let next = offset
+  return text.replaceAll('?', () => {
+    next += 1
+    return `$${next}`
+  })
+}
+
+const renderWhere = (conditions: readonly string[]): string =>
+  conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+
+/** Repeats until nothing is left to do. Returns the total. */
+async function repeat(work: () => Promise<number>): Promise<number> {
+  let total = 0
+  for (;;) {
+    const done = await work()
+    if (done === 0) return total
+    total += done
+  }
+}
+
+/**
+ * Deletes from the beginning of the chain only: after a jump of the clock, an old time can follow a newer one. The last
+ * deleted record is remembered, because the first that stays contains its hash.
+ */
+function* purgePage({ node, beforeMs, sign }: AuditPurge): Operation<number> {
+  const [row] = yield one(STATEMENTS.lockAuditChain, node)
+  if (!row) return 0
+  const chain = readAuditChain(row)
+  const [first] = yield one(STATEMENTS.findFirstAudit, node, beforeMs)
+  const end = first ? numberOf(first, 'sequence') : chain.sequence + 1
+  const deleted = yield one(STATEMENTS.purgeAudit, node, end)
+  if (deleted.length === 0) return 0
+  const purged = deleted.map(readPlace).reduce((last, place) => (place.sequence > last.sequence ? place : last))
+  const { sequence, hash } = chain
+  const checkpoint = sign({ node, sequence, hash, purged }) ?? null
+  yield one(STATEMENTS.markAuditPurged, node, purged.sequence, purged.hash, checkpoint)
+  return deleted.length
+}
+
+const readPlace = (row: Row): ChainPlace => ({ sequence: numberOf(row, 'sequence'), hash: textOf(row, 'hash') })
+
+async function forgetNodes(engine: Engine, beforeMs: number, ownNode: string): Promise<number> {
+  const quiet = (await engine.ask(one(STATEMENTS.listQuietAuditChains, beforeMs, ownNode))).map(readAuditChain)
+  let total = 0
+  for (const { node, sequence } of quiet) {
+    const purge = one(STATEMENTS.purgeAudit, node, sequence + 1)
+    total += await repeat(async () => (await engine.ask(purge)).length)
+    await engine.ask(one(STATEMENTS.removeAuditChain, node, beforeMs))
+  }
+  return total
+}
+
+const ERASE_PAGE = 200
+
+/** Page by page, so that other writers do not wait long. */
+async function eraseRecords(engine: Engine, { name, pseudonym }: AuditErasure): Promise<number> {
+  let after: AuditRange['after']
+  let total = 0
+  for (;;) {
+    const page = await listRecords(engine, { user: name, order: 'oldest', after, limit: ERASE_PAGE })
+    const erased = page.flatMap((record) => erasePerson(record, name, pseudonym) ?? [])
+    await engine.transact(() => writeErased(erased))
+    total += erased.length
+    after = page.at(-1)
+    if (page.length < ERASE_PAGE) return total
+  }
+}
+
+function* writeErased(records: readonly AuditRecord[]): Operation<void> {
+  for (const record of records) {
+    const [node, sequence, , , , actor, subject, fields, salts, erased] = toRow(record)
+    const values = [node, sequence, actor, subject, fields, salts, erased].map((value) => value ?? null)
+    yield one(STATEMENTS.eraseAudit, ...values)
+  }
+}

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import {
+  type AuditRecord,
+  CHAIN_START,
+  type ChainPlace,
+  hashRecord,
+  sealAll,
+} from '../../src/observe/audit/audit-record.ts'
+import type { AuditRange, AuditStore } from '../../src/observe/audit/audit-store.ts'
+import type { StoreTests } from './store.ts'
+
+const NODE = 'a@host'
+const START_MS = 1_800_000_000_000
+
+type Given = readonly [event: string, time: number, fields: AuditRecord['fields']]
+
+const EVENTS: readonly Given[] = [
+  ['sign-in.accepted', 0, { subject: 'ada', actor: 'ada', peer: '192.0.2.1' }],
+  ['user.changed', 1, { subject: 'bob', actor: 'ada', changed: ['roles', 'password'], peer: '192.0.2.1' }],
+  ['sign-in.refused', 2, { subject: 'bob', reason: 'wrong password', peer: '192.0.2.2', count: 5 }],
+  ['server.stopped', 3, {}],
+]
+
+const seal = (events: readonly Given[], last: ChainPlace = CHAIN_START, node = NODE): AuditRecord[] =>
+  sealAll(
+    events.map(([event, time, fields]) => ({
+      event,
+      time: START_MS + time,
+      outcome: event.endsWith('refused') ? 'failure' : 'success',
+      node,
+      fields,
+    })),
+    last,
+  )
+
+const append = (store: AuditStore, records: readonly AuditRecord[], after: ChainPlace = CHAIN_START) => {
+  const [first, ...others] = records
+  if (!first) throw new TypeError('give records')
+  const { sequence, hash } = after
+  const sign = (chain: object) => JSON.stringify(chain)
+  const { node } = first
+  return store.appendAudit({ node, after: { sequence, hash }, records: [first, ...others], nowMs: START_MS, sign })
+}
+
+/** Fills the store for tests of other parts. */
+export const fillAudit = async (store: AuditStore): Promise<void> => void (await append(store, seal(EVENTS)))
+
+const list = (store: AuditStore, range: Partial<AuditRange> = {}) =>
+  store.listAuditRecords({ order: 'oldest', limit: 100, ...range })
+
+const kinds = async (store: AuditStore, range: Partial<AuditRange> = {}) =>
+  (await list(store, range)).map(({ event }) => event)
+
+export const AUDIT_TESTS: StoreTests = {
+  async 'keeps records as they were sealed'({ store }) {
+    const records = seal(EVENTS)
+    assert.equal(await append(store, records), true)
+    const kept = await list(store)
+    assert.deepEqual(kept, records)
+    for (const record of kept) assert.equal(hashRecord(record), record.hash)
+  },
+
+  async 'remembers the end of each chain, and its checkpoint'({ store }) {
+    assert.equal(await store.findAuditChain(NODE), undefined)
+    const records = seal(EVENTS)
+    await append(store, records)
+    await append(store, seal(EVENTS, CHAIN_START, 'b@host'))
+    const { sequence, hash } = records.at(-1) as AuditRecord
+    const end = { node: NODE, sequence, hash, purged: CHAIN_START }
+    assert.deepEqual(await store.findAuditChain(NODE), { ...end, checkpoint: JSON.stringify(end) })
+    assert.deepEqual(
+      (await store.listAuditChains()).map(({ node }) => node),
+      [NODE, 'b@host'],
+    )
+  },
+
+  async 'refuses records that do not continue the chain'({ store, openAnother }) {
+    const other = await openAnother()
+    const [first, second] = [seal(EVENTS), seal(EVENTS)]
+    const both = await Promise.all([append(store, first), append(other, second)])
+    assert.deepEqual(both.toSorted(), [false, true])
+    assert.equal((await list(store)).length, EVENTS.length)
+    assert.equal(await append(store, seal(EVENTS, { sequence: 4, hash: 'x' }), { sequence: 4, hash: 'x' }), false)
+  },
+
+  async 'filters by user, event, outcome and time'({ store }) {
+    await append(store, seal(EVENTS))
+    assert.deepEqual(await kinds(store, { user: 'ada' }), ['sign-in.accepted', 'user.changed'])
+    assert.deepEqual(await kinds(store, { user: 'bob' }), ['user.changed', 'sign-in.refused'])
+    assert.deepEqual(await kinds(store, { user: 'bob', outcome: 'failure' }), ['sign-in.refused'])
+    assert.deepEqual(await kinds(store, { event: 'server.stopped' }), ['server.stopped'])
+    assert.deepEqual(await kinds(store, { sinceMs: START_MS + 1, untilMs: START_MS + 3 }), [
+      'user.changed',
+      'sign-in.refused',
+    ])
+    assert.deepEqual(await kinds(store, { user: 'a\0d\ud800' }), [])
+  },
+
+  async 'lists page by page in both orders, also with a filter'({ store }) {
+    const records = seal(EVENTS)
+    await append(store, records)
+    for (const order of ['oldest', 'newest'] as const) {
+      const expected = order === 'oldest' ? records : records.toReversed()
+      const page = await list(store, { order, limit: 3 })
+      assert.deepEqual([...page, ...(await list(store, { order, limit: 3, after: page.at(-1) }))], expected)
+    }
+    const [first] = await list(store, { user: 'ada', limit: 1, order: 'newest' })
+    assert.deepEqual(await kinds(store, { user: 'ada', order: 'newest', after: first }), ['sign-in.accepted'])
+    await assert.rejects(list(store, { limit: 10_001 }), RangeError)
+  },
+
+  async 'deletes old records from the beginning of the chain, and remembers the last one'({ store }) {
+    const records = seal([...EVENTS, ['server.started', -1000, {}]])
+    await append(store, records)
+    const sign = (chain: object) => JSON.stringify(chain)
+    const purge = (time: number) => store.purgeAudit({ node: NODE, beforeMs: START_MS + time, sign })
+    assert.equal(await purge(2), 2)
+    const [, second, third] = records
+    const chain = await store.findAuditChain(NODE)
+    assert.deepEqual(chain?.purged, { sequence: 2, hash: second?.hash })
+    assert.deepEqual(JSON.parse(chain?.checkpoint ?? '').purged, chain?.purged)
+    assert.equal((await list(store, { limit: 2 })).at(-1)?.previous, third?.previous)
+    assert.equal(await purge(2), 0)
+    assert.equal(await purge(4), 3)
+    assert.equal((await store.findAuditChain(NODE))?.purged.sequence, 5)
+    assert.equal(await append(store, seal(EVENTS, records.at(-1)), records.at(-1)), true)
+  },
+
+  async 'forgets nodes that have written nothing for long'({ store }) {
+    await append(store, seal(EVENTS))
+    await append(store, seal(EVENTS, CHAIN_START, 'gone@host'))
+    assert.equal(await store.forgetAuditNodes(START_MS, NODE), 0)
+    assert.equal(await store.forgetAuditNodes(START_MS + 1, NODE), EVENTS.length)
+    assert.deepEqual(
+      (await store.listAuditChains()).map(({ node }) => node),
+      [NODE],
+    )
+  },
+
+  async 'erases a person without changing a hash'({ store }) {
+    await append(
+      store,
+      seal([...EVENTS, ['access-token.created', 9, { subject: 'ada', actor: 'bob', token: 'laptop' }]]),
+    )
+    assert.equal(await store.eraseAudit({ name: 'ada', pseudonym: 'erased-1' }), 3)
+    assert.equal(await store.eraseAudit({ name: 'ada', pseudonym: 'erased-1' }), 0)
+    const records = await list(store)
+    assert.ok(!/"ada"|192\.0\.2\.1"|laptop/.test(JSON.stringify(records)), JSON.stringify(records))
+    for (const record of records) assert.equal(hashRecord(record), record.hash)
+    assert.deepEqual(await kinds(store, { user: 'erased-1' }), [
+      'sign-in.accepted',
+      'user.changed',
+      'access-token.created',
+    ])
+    assert.equal(records[1]?.fields['subject'], 'bob')
+    assert.deepEqual(Object.keys(records[1]?.salts ?? {}), ['subject'])
+  },
+
+  async 'erases more records than one page'({ store }) {
+    const many = Array.from({ length: 450 }, (_, at): Given => ['sign-out', at, { subject: 'ada', actor: 'ada' }])
+    await append(store, seal(many))
+    assert.equal(await store.eraseAudit({ name: 'ada', pseudonym: 'erased-1' }), 450)
+    assert.deepEqual(await list(store, { user: 'ada' }), [])
+  },
+
+  async 'does not change the directory'({ store }) {
+    await append(store, seal(EVENTS))
+    assert.equal(await store.sequence(), 0)
+    assert.deepEqual(await store.changesSince(0, 10), [])
+  },
+}

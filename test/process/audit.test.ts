@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { makeAuditKey } from '../../src/observe/audit/checkpoint.ts'
+import { ADMIN_PASSWORD, type Managed, makeManaged } from '../support/managed.ts'
+import { start } from '../support/process.ts'
+import { send } from '../support/request.ts'
+
+const ADMIN = `admin:${ADMIN_PASSWORD}`
+
+/** A folder whose audit trail has a key. */
+function makeAudited(t: Parameters<typeof makeManaged>[0]): Managed {
+  const managed = makeManaged(t)
+  writeFileSync(join(managed.folder, 'audit.pem'), makeAuditKey(), { mode: 0o600 })
+  appendFileSync(join(managed.folder, 'local.ini'), '[audit]\nkey-file = audit.pem\n')
+  return managed
+}
+
+const list = async (managed: Managed, ...args: readonly string[]) => {
+  const { code, stdout, stderr } = await managed.cardea(['audit', 'list', '--json', ...args])
+  assert.equal(code, 0, stderr)
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+const change = (managed: Managed, sql: string): void => {
+  const database = new DatabaseSync(join(managed.folder, 'cardea.db'))
+  database.exec(sql)
+  database.close()
+}
+
+test('the chain continues after kill -9 and a restart, and verify finds what is done to it', async (t) => {
+  const managed = makeAudited(t)
+  const first = await managed.serve()
+  await managed.cardea(['user', 'add', 'jo', '--password-stdin'], 'a password\n')
+  await send(first.document, { path: '/_session', as: ADMIN })
+  assert.equal((await list(managed, '--event', 'user.created')).length, 1)
+  first.child.kill('SIGKILL')
+  await first.ended
+  // a command without a server continues the same chain
+  await managed.cardea(['user', 'roles', 'jo', 'reader'])
+  const second = await managed.serve()
+  const records = await list(managed)
+  assert.deepEqual(
+    records.map(({ sequence }) => sequence),
+    records.map((_, index) => index + 1),
+  )
+  const running = await managed.cardea(['audit', 'verify'])
+  assert.equal(running.code, 0, running.stdout + running.stderr)
+  assert.match(running.stdout, /records 1 to \d+, signed up to \d+, unchanged/)
+  second.child.kill('SIGTERM')
+  await second.ended
+  const kinds = (await list(managed)).map(({ event }) => event)
+  for (const kind of ['server.started', 'user.created', 'sign-in.accepted', 'user.changed', 'server.stopped'])
+    assert.ok(kinds.includes(kind), `${kind} in ${kinds}`)
+  assert.equal(kinds.filter((kind) => kind === 'server.started').length, 2)
+
+  const checkpoint = readFileSync(join(managed.folder, 'audit.pem.checkpoint'), 'utf8')
+  assert.equal(statSync(join(managed.folder, 'audit.pem.checkpoint')).mode & 0o777, 0o600)
+  change(managed, `UPDATE cardea_audit SET subject = 'eve' WHERE event = 'user.created'`)
+  const altered = await managed.cardea(['audit', 'verify'])
+  assert.equal(altered.code, 1)
+  assert.match(altered.stdout, /altered: record \d+ \(user\.created\) was altered/)
+  change(managed, `UPDATE cardea_audit SET subject = 'jo' WHERE event = 'user.created'`)
+  change(managed, 'DELETE FROM cardea_audit WHERE sequence > 3')
+  // an attacker who can write to the store puts the end of the chain right, too
+  change(
+    managed,
+    'UPDATE cardea_audit_chains SET sequence = 3, hash = (SELECT hash FROM cardea_audit WHERE sequence = 3)',
+  )
+  const truncated = await managed.cardea(['audit', 'verify', '--json'])
+  assert.equal(truncated.code, 1)
+  assert.deepEqual(
+    [...new Set(JSON.parse(truncated.stdout).findings.map(({ kind }: { kind: string }) => kind))],
+    ['truncated'],
+  )
+  assert.ok(checkpoint.length > 0)
+  const third = await managed.serve()
+  const [found] = await list(managed, '--event', 'audit.truncated')
+  assert.equal(found?.['found'], 3)
+  third.child.kill('SIGTERM')
+  await third.ended
+})
+
+test('audit list prints sentences, filters and follows', async (t) => {
+  const managed = makeAudited(t)
+  const server = await managed.serve()
+  await managed.cardea(['user', 'add', 'jo', '--password-stdin'], 'a password\n')
+  await send(server.document, { path: '/_session', as: 'jo:wrong' })
+  const { stdout } = await managed.cardea(['audit', 'list', '--user', 'jo', '--since', '1h'])
+  const lines = stdout.trim().split('\n')
+  assert.match(
+    lines[0] ?? '',
+    /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}user created: jo by _owner at the control door with socket$/,
+  )
+  assert.match(
+    lines[1] ?? '',
+    /sign-in refused: jo from 127\.0\.0\.1 at the document door with default.*\(reason: wrong password\)$/,
+  )
+  assert.deepEqual(
+    (await list(managed, '--outcome', 'failure')).map(({ event }) => event),
+    ['sign-in.refused'],
+  )
+  const following = start(t, ['audit', 'list', '--follow', '--user', 'mo', '--config', managed.folder], {
+    cwd: managed.folder,
+  })
+  await managed.cardea(['user', 'add', 'mo', '--password-stdin'], 'a password\n')
+  await following.says(/user created: mo by _owner/)
+  following.child.kill('SIGTERM')
+  await following.ended
+  const bad = await managed.cardea(['audit', 'list', '--since', 'yesterday'])
+  assert.equal(bad.code, 2)
+  const unknown = await managed.cardea(['audit', 'list', '--event', 'no.such'])
+  assert.match(unknown.stderr, /event must be one of sign-in\.accepted/)
+})
+
+test('start makes the key of the audit trail where a folder has none', async (t) => {
+  const managed = makeManaged(t)
+  const server = start(t, ['start', managed.folder], { cwd: managed.folder })
+  await server.says(/Stop with Ctrl-C/)
+  server.child.kill('SIGTERM')
+  await once(server.child, 'exit')
+  assert.match(readFileSync(join(managed.folder, 'keys/audit.pem'), 'utf8'), /^-----BEGIN PRIVATE KEY-----/)
+  assert.ok(existsSync(join(managed.folder, 'keys/audit.pem.checkpoint')))
+  rmSync(join(managed.folder, 'keys/audit.pem'))
+  const failed = await managed.cardea(['serve'])
+  assert.match(failed.stderr, /audit\.key-file: .*audit\.pem cannot be used/)
+})
