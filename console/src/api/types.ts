@@ -146,3 +146,71 @@ export interface ServerNode {
   readonly isThisNode: boolean
   readonly problems: readonly string[]
 }
+
+/** A record of the audit trail; further fields depend on the kind of event. */
+export interface AuditRecord {
+  readonly id: string
+  /** In milliseconds since the epoch. */
+  readonly time: number
+  readonly node: string
+  readonly event: string
+  readonly outcome: 'success' | 'failure'
+  readonly actor?: string
+  readonly subject?: string
+  readonly peer?: string
+  readonly door?: string
+  readonly handler?: string
+  readonly reason?: string
+  readonly count?: number
+  readonly [field: string]: unknown
+}
+
+export interface AuditList {
+  readonly records: readonly AuditRecord[]
+  readonly next?: string
+}
+
+export interface AuditEventKind {
+  readonly event: string
+  /** A short name, in lower case. */
+  readonly sentence: string
+  /** A sentence with `{field}` where values belong. */
+  readonly story: string
+}
+
+export interface ServerOption {
+  readonly name: string
+  readonly section: string
+  readonly key: string
+  readonly help: string
+  readonly details?: string
+  readonly expects: string
+  readonly type: 'boolean' | 'list' | 'choice' | 'text'
+  readonly choices?: readonly string[]
+  readonly default: string
+  /** The configured value; secrets are masked. */
+  readonly value: string
+  readonly source: { readonly kind: string; readonly text: string }
+  readonly changedAt?: number
+  readonly isSecret: boolean
+  readonly effect: 'live' | 'restart'
+  /** The value in use, where the configured one waits for a restart. */
+  readonly running?: string
+  /** Why it cannot be changed at run time, as a clause after "because". */
+  readonly fixed?: string
+}
+
+export interface OptionList {
+  readonly sections: readonly { readonly name: string; readonly help: string }[]
+  readonly options: readonly ServerOption[]
+}
+
+export interface SettingPreview {
+  /** Why the change would be refused; empty: it would be made. */
+  readonly problems: readonly string[]
+  readonly effects: readonly string[]
+}
+
+export interface SettingChange {
+  readonly needsRestart: boolean
+}

@@ -3,6 +3,7 @@ import type { Rights } from '../api/types.ts'
 import { AccountPage } from '../pages/account/account-page.tsx'
 import { NodesPage } from '../pages/nodes/nodes-page.tsx'
 import { OverviewPage } from '../pages/overview/overview-page.tsx'
+import { SettingsPage } from '../pages/settings/settings-page.tsx'
 import { UsersPage } from '../pages/users/users-page.tsx'
 import type { texts } from '../texts.ts'
 import type { IconName } from '../ui/icons.tsx'
@@ -26,6 +27,7 @@ const MANAGERS: readonly Rights[] = ['administrator', 'userAdmin']
 const PAGES: readonly PageRow[] = [
   { name: 'overview', key: 'o', rights: ADMINISTRATORS, isPrimary: true, Component: OverviewPage },
   { name: 'users', key: 'u', rights: MANAGERS, isPrimary: true, Component: UsersPage },
+  { name: 'settings', key: 't', rights: ADMINISTRATORS, Component: SettingsPage },
   { name: 'nodes', key: 'n', rights: ADMINISTRATORS, Component: NodesPage },
   { name: 'account', key: 'm', rights: EVERY_USER, isPrimary: true, Component: AccountPage },
 ]

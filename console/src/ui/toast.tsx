@@ -8,7 +8,11 @@ interface Toast {
   readonly id: number
   readonly text: string
   readonly isProblem: boolean
+  readonly undo?: Undo | undefined
 }
+
+/** Reverses what was done. */
+type Undo = () => Promise<unknown>
 
 let last = 0
 let toasts: readonly Toast[] = []
@@ -20,21 +24,22 @@ function replace(next: readonly Toast[]): void {
 }
 
 const SHOWN_MS = 6000
+const UNDO_MS = 20_000
 
-function show(text: string, isProblem: boolean): void {
+function show(toast: Omit<Toast, 'id'>): void {
   last += 1
   const id = last
-  replace([...toasts.slice(-2), { id, text, isProblem }])
-  if (!isProblem) setTimeout(dismiss, SHOWN_MS, id)
+  replace([...toasts.slice(-2), { id, ...toast }])
+  if (!toast.isProblem) setTimeout(dismiss, toast.undo ? UNDO_MS : SHOWN_MS, id)
 }
 
 const dismiss = (id: number): void => replace(toasts.filter((toast) => toast.id !== id))
 
-/** Says what was done. */
-export const notify = (text: string): void => show(text, false)
+/** Says what was done, and offers to undo it where that is possible. */
+export const notify = (text: string, undo?: Undo): void => show({ text, isProblem: false, undo })
 
 /** Says what failed. It stays until it is closed. */
-export const notifyProblem = (error: unknown): void => show(toMessage(error), true)
+export const notifyProblem = (error: unknown): void => show({ text: toMessage(error), isProblem: true })
 
 export function Toasts() {
   const [shown, setShown] = useState(toasts)
@@ -43,9 +48,10 @@ export function Toasts() {
   }, [])
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {shown.map(({ id, text, isProblem }) => (
+      {shown.map(({ id, text, isProblem, undo }) => (
         <div key={id} class={`toast ${isProblem ? 'danger' : ''}`}>
           <span>{text}</span>
+          {undo && <UndoButton onUndo={() => [dismiss(id), undo().catch(notifyProblem)]} />}
           <Button kind="icon" aria-label={texts.actions.close} onClick={() => dismiss(id)}>
             <Icon name="close" />
           </Button>
@@ -54,3 +60,7 @@ export function Toasts() {
     </div>
   )
 }
+
+const UndoButton = ({ onUndo }: { readonly onUndo: () => unknown }) => (
+  <Button onClick={onUndo}>{texts.actions.undo}</Button>
+)

@@ -1,0 +1,152 @@
+import { api } from '../../api/client.ts'
+import type { OptionList, ServerOption } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { Page } from '../../frame/page.tsx'
+import { changeQuery, toHref, useRoute } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { ButtonLink } from '../../ui/button.tsx'
+import { Badge, Heading } from '../../ui/parts.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { OptionPanel } from './option-panel.tsx'
+import { OptionValue } from './option-value.tsx'
+
+/** Every option with its value and where that comes from. */
+export function SettingsPage() {
+  const { path, query } = useRoute()
+  const [, name] = path
+  const { search = '', show = '' } = query
+  const resource = useResource('options', (signal) => api.get<OptionList>('/options', {}, signal))
+  const option = resource.data?.options.find((each) => each.name === name)
+  const back = toHref(['settings'], query)
+  return (
+    <Page panel={option && <OptionPanel key={name} option={option} back={back} onChange={resource.reload} />}>
+      <Heading text={texts.settings.intro} />
+      <div class="wide">
+        <Filters search={search} show={show} />
+        <Loaded resource={resource} what={texts.settings.what}>
+          {(list) => <Sections list={list} filter={{ search, show }} current={name} query={query} />}
+        </Loaded>
+      </div>
+    </Page>
+  )
+}
+
+interface Filter {
+  readonly search: string
+  readonly show: string
+}
+
+const SHOWN: Readonly<Record<string, (option: ServerOption) => boolean>> = {
+  changed: ({ source }) => source.kind !== 'default',
+  runTime: ({ source }) => source.kind === 'run time',
+  waiting: ({ running }) => running !== undefined,
+}
+
+function matches(option: ServerOption, { search, show }: Filter): boolean {
+  const words = `${option.name} ${option.help} ${option.value}`.toLowerCase()
+  return words.includes(search.trim().toLowerCase()) && (SHOWN[show]?.(option) ?? true)
+}
+
+interface SectionsProps {
+  readonly list: OptionList
+  readonly filter: Filter
+  readonly current: string | undefined
+  readonly query: Readonly<Record<string, string>>
+}
+
+function Sections({ list: { sections, options }, filter, current, query }: SectionsProps) {
+  const found = options.filter((option) => matches(option, filter))
+  if (found.length === 0) return <NoOptions />
+  return (
+    <>
+      {sections
+        .map((section) => ({ ...section, rows: found.filter((option) => option.section === section.name) }))
+        .filter(({ rows }) => rows.length > 0)
+        .map(({ name, help, rows }) => (
+          <section key={name} class="option-section" aria-label={name}>
+            <h2>
+              <span class="mono">[{name}]</span> <span class="quiet">{help}</span>
+            </h2>
+            <Table
+              caption={name}
+              columns={toColumns(query)}
+              rows={rows}
+              keyOf={(option) => option.name}
+              current={current}
+            />
+          </section>
+        ))}
+    </>
+  )
+}
+
+const toColumns = (query: Readonly<Record<string, string>>): readonly Column<ServerOption>[] => [
+  {
+    label: texts.settings.option,
+    render: ({ name, key, help }) => (
+      <span class="option">
+        <a class="name" href={toHref(['settings', name], query)}>
+          {key}
+        </a>
+        <span class="quiet small">{help}</span>
+      </span>
+    ),
+  },
+  { label: texts.settings.value, render: (option) => <OptionValue option={option} /> },
+  {
+    label: texts.settings.source,
+    render: ({ source }) =>
+      source.kind === 'default' ? (
+        <span class="quiet">{texts.settings.default}</span>
+      ) : (
+        <span class="mono">{source.text}</span>
+      ),
+  },
+  {
+    label: texts.settings.effect,
+    render: ({ effect, running }) =>
+      running === undefined && effect === 'live' ? (
+        <span class="quiet">{texts.settings.effects.live}</span>
+      ) : (
+        <Badge tone={running === undefined ? undefined : 'warning'}>
+          {running === undefined ? texts.settings.effects.restart : texts.settings.waits}
+        </Badge>
+      ),
+  },
+]
+
+const Filters = ({ search, show }: Filter) => (
+  <search class="toolbar">
+    <div class="search">
+      <input
+        class="input"
+        type="search"
+        aria-label={texts.settings.search}
+        placeholder={texts.settings.search}
+        value={search}
+        onInput={(event) => changeQuery({ search: event.currentTarget.value })}
+      />
+    </div>
+    <select
+      class="input"
+      aria-label={texts.settings.show}
+      value={show}
+      onChange={(event) => changeQuery({ show: event.currentTarget.value })}
+    >
+      {Object.entries(texts.settings.filters).map(([value, label]) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+    </select>
+  </search>
+)
+
+const NoOptions = () => (
+  <div class="card">
+    <Empty title={texts.settings.none} text={texts.settings.noneText}>
+      <ButtonLink href={toHref(['settings'])}>{texts.settings.showAll}</ButtonLink>
+    </Empty>
+  </div>
+)
