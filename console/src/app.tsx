@@ -3,7 +3,9 @@ import { api, isSignInOpen, listenForSessionEnd, pageToken } from './api/client.
 import type { Session } from './api/types.ts'
 import { Frame } from './frame/frame.tsx'
 import { SessionContext, toSignedIn } from './frame/session.ts'
+import { PasswordLinkPage } from './pages/password-link.tsx'
 import { Closed, SignIn } from './pages/sign-in.tsx'
+import { useRoute } from './router.ts'
 import { texts } from './texts.ts'
 import { Failure, Loading } from './ui/states.tsx'
 
@@ -40,7 +42,9 @@ export function App() {
     if (isSignInOpen) void load()
     listenForSessionEnd(() => setEnded(true))
   }, [])
+  const { path } = useRoute()
   if (!isSignInOpen) return <Closed />
+  if (path[0] === 'password-link' && path[1] !== undefined) return <PasswordLinkPage token={path[1]} />
   if (state.kind === 'loading') return <Loading />
   if (state.kind === 'failed') return <Failure what={texts.product} error={state.error} onRetry={load} />
   const session = toSignedIn(state.session)

@@ -9,6 +9,7 @@ export interface Session {
   readonly roles?: readonly string[]
   readonly server?: string
   readonly rights?: Rights
+  readonly mustChangePassword?: boolean
 }
 
 export interface Grant {
@@ -73,6 +74,8 @@ export interface PasswordLink {
 export interface Administrator {
   readonly name: string
   readonly password: string | null
+  /** Whether a one-time code is needed. */
+  readonly totp?: boolean
 }
 
 export interface Account {
@@ -87,9 +90,11 @@ export interface Account {
 
 export interface AccessToken {
   readonly name: string
-  readonly createdAt?: number
-  readonly expiresAt?: number | null
-  readonly usedAt?: number | null
+  readonly createdAt: number
+  readonly expiresAt: number
+  readonly usedAt?: number
+  readonly isActive: boolean
+  readonly databases?: readonly string[]
 }
 
 /** One value for each step; `null`: no node has written any. */

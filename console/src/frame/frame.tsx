@@ -19,13 +19,13 @@ import { useTheme } from './theme.ts'
 
 /** What surrounds every page. */
 export function Frame() {
-  const { rights } = useSession()
+  const session = useSession()
   const route = useRoute()
-  const pages = pagesFor(rights)
+  const pages = pagesFor(session)
   const [isFinding, setFinding] = useState(false)
   const [isHelpOpen, setHelpOpen] = useState(false)
   const page = findPage(pages, route)
-  useLiveStream(rights === 'administrator')
+  useLiveStream(session.rights === 'administrator' && !session.mustChangePassword)
   const find = () => setFinding(true)
   useShortcuts({ '/': find, 'mod+k': find, '?': () => setHelpOpen(true), ...toJumps(pages) })
   return (
@@ -54,7 +54,7 @@ export function Frame() {
 
 /** The first page is the start. */
 const findPage = (pages: readonly PageRow[], { path: [name] }: Route): PageRow | undefined =>
-  name === undefined ? pages[0] : pages.find((page) => page.name === name)
+  name === undefined || pages.length === 1 ? pages[0] : pages.find((page) => page.name === name)
 
 const toJumps = (pages: readonly PageRow[]) =>
   Object.fromEntries(pages.map(({ name, key }) => [`g ${key}`, () => navigate(toHref([name]))]))
@@ -81,9 +81,11 @@ function TopBar({ title, onFind, onHelp }: TopBarProps) {
         </span>
         <kbd>/</kbd>
       </button>
-      <Button kind="icon" onClick={onHelp} aria-label={texts.frame.help} title={texts.frame.help}>
-        <Icon name="help" />
-      </Button>
+      <span class="help">
+        <Button kind="icon" onClick={onHelp} aria-label={texts.frame.help} title={texts.frame.help}>
+          <Icon name="help" />
+        </Button>
+      </span>
       <Button kind="icon" onClick={nextTheme} aria-label={texts.frame.themes[theme]} title={texts.frame.themes[theme]}>
         <Icon name="theme" />
       </Button>

@@ -62,7 +62,10 @@ interface NavigationLinkProps {
 const NavigationLink = ({ page, isCurrent, isPrimary, notice }: NavigationLinkProps) => (
   <a class={isPrimary ? '' : 'only-wide'} href={toHref([page.name])} aria-current={isCurrent ? 'page' : undefined}>
     <Icon name={page.name} />
-    {texts.pages[page.name]}
+    <span class="full">{texts.pages[page.name]}</span>
+    <span class="short" aria-hidden="true">
+      {texts.shortPages[page.name] ?? texts.pages[page.name]}
+    </span>
     {notice && notice.count > 0 && (
       <span class="count" title={notice.text}>
         <Badge tone="warning">

@@ -1,12 +1,14 @@
 import type { FunctionComponent } from 'preact'
 import type { Rights } from '../api/types.ts'
 import { AccountPage } from '../pages/account/account-page.tsx'
+import { AdministratorsPage } from '../pages/administrators/administrators-page.tsx'
 import { NodesPage } from '../pages/nodes/nodes-page.tsx'
 import { OverviewPage } from '../pages/overview/overview-page.tsx'
 import { SettingsPage } from '../pages/settings/settings-page.tsx'
 import { UsersPage } from '../pages/users/users-page.tsx'
 import type { texts } from '../texts.ts'
 import type { IconName } from '../ui/icons.tsx'
+import type { SignedIn } from './session.ts'
 
 export interface PageRow {
   /** The first segment of the address. */
@@ -27,9 +29,12 @@ const MANAGERS: readonly Rights[] = ['administrator', 'userAdmin']
 const PAGES: readonly PageRow[] = [
   { name: 'overview', key: 'o', rights: ADMINISTRATORS, isPrimary: true, Component: OverviewPage },
   { name: 'users', key: 'u', rights: MANAGERS, isPrimary: true, Component: UsersPage },
+  { name: 'administrators', key: 'a', rights: ADMINISTRATORS, Component: AdministratorsPage },
   { name: 'settings', key: 't', rights: ADMINISTRATORS, Component: SettingsPage },
   { name: 'nodes', key: 'n', rights: ADMINISTRATORS, Component: NodesPage },
   { name: 'account', key: 'm', rights: EVERY_USER, isPrimary: true, Component: AccountPage },
 ]
 
-export const pagesFor = (rights: Rights): readonly PageRow[] => PAGES.filter((page) => page.rights.includes(rights))
+/** The pages that this user may see. Before a required change of the password, only the one that changes it. */
+export const pagesFor = ({ rights, mustChangePassword }: SignedIn): readonly PageRow[] =>
+  PAGES.filter((page) => page.rights.includes(rights) && (!mustChangePassword || page.name === 'account'))

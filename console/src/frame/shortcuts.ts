@@ -8,6 +8,9 @@ function isTaken({ target }: KeyboardEvent): boolean {
 
 const SEQUENCE_MS = 1000
 
+/** The first key of a sequence. The second is not a shortcut of its own then. */
+const GO = 'g'
+
 /**
  * Keys of the whole page, as `?`, `mod+k` or `g u`. A field or an open dialog gets its keys first, except with `mod`.
  */
@@ -19,7 +22,8 @@ export function useShortcuts(shortcuts: Readonly<Record<string, () => void>>): v
       if (event.altKey || (!isMod && isTaken(event))) return
       const key = isMod ? `mod+${event.key.toLowerCase()}` : event.key
       const isSequence = event.timeStamp - pending.current.atMs < SEQUENCE_MS
-      const action = (isSequence && shortcuts[`${pending.current.key} ${key}`]) || shortcuts[key]
+      const isSecond = pending.current.key === GO && isSequence
+      const action = isSecond ? shortcuts[`${GO} ${key}`] : shortcuts[key]
       pending.current = { key, atMs: event.timeStamp }
       if (!action) return
       event.preventDefault()

@@ -38,6 +38,17 @@ const dismiss = (id: number): void => replace(toasts.filter((toast) => toast.id 
 /** Says what was done, and offers to undo it where that is possible. */
 export const notify = (text: string, undo?: Undo): void => show({ text, isProblem: false, undo })
 
+const KEPT = 'cardea-notice'
+
+/** Says it when the page has been loaded again. */
+export const notifyAfterReload = (text: string): void => sessionStorage.setItem(KEPT, text)
+
+function notifyKept(): void {
+  const text = sessionStorage.getItem(KEPT)
+  sessionStorage.removeItem(KEPT)
+  if (text !== null) notify(text)
+}
+
 /** Says what failed. It stays until it is closed. */
 export const notifyProblem = (error: unknown): void => show({ text: toMessage(error), isProblem: true })
 
@@ -45,6 +56,7 @@ export function Toasts() {
   const [shown, setShown] = useState(toasts)
   useEffect(() => {
     onChange = setShown
+    notifyKept()
   }, [])
   return (
     <div class="toasts" role="status" aria-live="polite">

@@ -1,20 +1,87 @@
+import { api } from '../../api/client.ts'
+import type { Account } from '../../api/types.ts'
+import { type Resource, useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
 import { useSession } from '../../frame/session.ts'
+import { changeQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Facts, Heading } from '../../ui/parts.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Card, Chips, Facts, Heading } from '../../ui/parts.tsx'
+import { SessionTable } from '../../ui/session-table.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Time } from '../../ui/time.tsx'
+import { EndOthers } from './end-others.tsx'
+import { PasswordForm } from './password-form.tsx'
+import { SecondFactor } from './second-factor.tsx'
+import { TokenCard } from './tokens.tsx'
 
 export function AccountPage() {
-  const { name, rights, server } = useSession()
+  const account = useResource('account', (signal) => api.get<Account>('/account', {}, signal))
   return (
     <Page>
       <Heading text={texts.account.intro} />
-      <Facts
-        facts={[
-          [texts.account.name, <span class="mono">{name}</span>],
-          [texts.account.rights, texts.account.rightsOf[rights]],
-          [texts.account.server, server],
-        ]}
-      />
+      <Loaded resource={account} what={texts.account.what}>
+        {(data) => <Cards account={data} resource={account} />}
+      </Loaded>
     </Page>
   )
 }
+
+interface CardsProps {
+  readonly account: Account
+  readonly resource: Resource<Account>
+}
+
+/** Before a required change of the password, nothing else can be done. */
+const Cards = ({ account, resource }: CardsProps) => (
+  <div class="stack">
+    {account.mustChangePassword && (
+      <p class="notice warning" role="status">
+        {texts.account.mustChange}
+      </p>
+    )}
+    {!account.mustChangePassword && <Identity account={account} />}
+    <Card title={texts.account.password}>
+      <PasswordForm rules={account.passwordRules} />
+    </Card>
+    {!account.mustChangePassword && (
+      <>
+        <Card title={texts.account.secondFactor}>
+          <SecondFactor state={account.totp} onChange={resource.reload} />
+        </Card>
+        <Sessions />
+        {!account.isAdministrator && <TokenCard />}
+      </>
+    )}
+  </div>
+)
+
+function Identity({ account: { name, roles, expires } }: { readonly account: Account }) {
+  const { rights, server } = useSession()
+  return (
+    <Card title={texts.account.title}>
+      <div class="inside">
+        <Facts
+          facts={[
+            [texts.account.name, <span class="mono">{name}</span>],
+            [texts.account.rights, texts.account.rightsOf[rights]],
+            [texts.users.roles, roles.length > 0 ? <Chips items={roles} /> : texts.users.noRoles],
+            [texts.users.expires, expires ? <Time at={expires} /> : texts.time.never],
+            [texts.account.server, server],
+          ]}
+        />
+      </div>
+    </Card>
+  )
+}
+
+const Sessions = () => (
+  <Card
+    title={texts.sessions.title}
+    actions={
+      <Button onClick={() => changeQuery({ do: 'end-others' }, { replaces: false })}>{texts.sessions.endOthers}</Button>
+    }
+  >
+    <EndOthers>{(round) => <SessionTable key={round} base="/account/sessions" canEnd />}</EndOthers>
+  </Card>
+)

@@ -1,0 +1,162 @@
+import { useState } from 'preact/hooks'
+import { api } from '../../api/client.ts'
+import type { Account } from '../../api/types.ts'
+import { changeQuery, useRoute } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, FormDialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Badge, ShownOnce } from '../../ui/parts.tsx'
+import { withPassword } from '../../ui/password-proof.tsx'
+import { QrCode } from '../../ui/qr-code.tsx'
+import { notify, notifyProblem } from '../../ui/toast.tsx'
+
+interface SecondFactorProps {
+  readonly state: Account['totp']
+  readonly onChange: () => void
+}
+
+interface Enrolment {
+  readonly secret: string
+  readonly uri: string
+}
+
+interface Codes {
+  readonly recoveryCodes: readonly string[]
+}
+
+const open = (action: string) => changeQuery({ do: action }, { replaces: false })
+const close = () => changeQuery({ do: undefined })
+
+export function SecondFactor({ state, onChange }: SecondFactorProps) {
+  const { query } = useRoute()
+  const [enrolment, setEnrolment] = useState<Enrolment>()
+  const [codes, setCodes] = useState<readonly string[]>()
+  const begin = () => api.post<Enrolment>('/account/totp').then(setEnrolment, notifyProblem)
+  const finish = (recoveryCodes: readonly string[]) => {
+    setEnrolment(undefined)
+    setCodes(recoveryCodes)
+    close()
+    onChange()
+  }
+  return (
+    <div class="inside stack">
+      {state.isEnabled ? <Enabled codesLeft={state.recoveryCodesLeft} /> : <Disabled onBegin={begin} />}
+      {enrolment && <Enrol enrolment={enrolment} onClose={() => setEnrolment(undefined)} onDone={finish} />}
+      {codes && <RecoveryCodes codes={codes} onClose={() => setCodes(undefined)} />}
+      {query['do'] === 'new-codes' && <ReplaceCodes onDone={finish} />}
+      {query['do'] === 'remove-totp' && <Remove onChange={onChange} />}
+    </div>
+  )
+}
+
+const FEW_CODES = 3
+
+const Enabled = ({ codesLeft }: { readonly codesLeft: number }) => (
+  <>
+    <div class="row">
+      <Badge tone="success">{texts.totp.on}</Badge>
+      <Badge tone={codesLeft < FEW_CODES ? 'warning' : undefined}>{texts.totp.codesLeft(codesLeft)}</Badge>
+    </div>
+    <div class="row">
+      <Button onClick={() => open('new-codes')}>{texts.totp.newCodes}</Button>
+      <Button kind="danger" onClick={() => open('remove-totp')}>
+        {texts.totp.remove}
+      </Button>
+    </div>
+  </>
+)
+
+const Disabled = ({ onBegin }: { readonly onBegin: () => void }) => (
+  <>
+    <p class="quiet">{texts.totp.text}</p>
+    <div class="row">
+      <Button kind="primary" onClick={onBegin}>
+        {texts.totp.setUp}
+      </Button>
+    </div>
+  </>
+)
+
+interface EnrolProps {
+  readonly enrolment: Enrolment
+  readonly onClose: () => void
+  readonly onDone: (codes: readonly string[]) => void
+}
+
+function Enrol({ enrolment: { secret, uri }, onClose, onDone }: EnrolProps) {
+  const [code, setCode] = useState('')
+  const confirm = async () => {
+    const body = { secret, code: code.trim() }
+    const { recoveryCodes } = await withPassword((proof) =>
+      api.post<Codes>('/account/totp/confirm', { ...body, ...proof }),
+    )
+    onDone(recoveryCodes)
+  }
+  return (
+    <FormDialog
+      title={texts.totp.setUp}
+      action={texts.totp.turnOn}
+      isReady={code.trim() !== ''}
+      onClose={onClose}
+      onSubmit={confirm}
+    >
+      <p>{texts.totp.scan}</p>
+      <QrCode label={texts.totp.qrCode} text={uri} />
+      <p class="quiet small">
+        {texts.totp.orType} <code>{secret}</code>
+      </p>
+      <TextField
+        label={texts.totp.code}
+        isMono
+        autoComplete="one-time-code"
+        spellcheck={false}
+        value={code}
+        onValue={setCode}
+      />
+    </FormDialog>
+  )
+}
+
+interface RecoveryCodesProps {
+  readonly codes: readonly string[]
+  readonly onClose: () => void
+}
+
+const RecoveryCodes = ({ codes, onClose }: RecoveryCodesProps) => (
+  <Dialog title={texts.totp.codes} onClose={onClose}>
+    <p>{texts.totp.codesText}</p>
+    <ShownOnce label={texts.totp.codes} value={codes.join('\n')} />
+    <div class="row end">
+      <Button kind="primary" onClick={onClose}>
+        {texts.totp.kept}
+      </Button>
+    </div>
+  </Dialog>
+)
+
+function ReplaceCodes({ onDone }: { readonly onDone: (codes: readonly string[]) => void }) {
+  const run = async () => {
+    const { recoveryCodes } = await withPassword((proof) => api.post<Codes>('/account/recovery-codes', proof))
+    onDone(recoveryCodes)
+  }
+  return (
+    <FormDialog title={texts.totp.newCodes} action={texts.totp.newCodes} onClose={close} onSubmit={run}>
+      <p>{texts.totp.newCodesText}</p>
+    </FormDialog>
+  )
+}
+
+function Remove({ onChange }: { readonly onChange: () => void }) {
+  const run = async () => {
+    await withPassword((proof) => api.delete('/account/totp', proof))
+    notify(texts.totp.removed)
+    onChange()
+    close()
+  }
+  return (
+    <FormDialog title={texts.totp.remove} action={texts.totp.remove} isDanger onClose={close} onSubmit={run}>
+      <p>{texts.totp.removeText}</p>
+    </FormDialog>
+  )
+}

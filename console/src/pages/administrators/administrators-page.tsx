@@ -1,0 +1,67 @@
+import { api } from '../../api/client.ts'
+import type { Administrator } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { Page } from '../../frame/page.tsx'
+import { useSession } from '../../frame/session.ts'
+import { toHref, useRoute } from '../../router.ts'
+import { texts } from '../../texts.ts'
+import { ButtonLink } from '../../ui/button.tsx'
+import { Badge, Heading } from '../../ui/parts.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { AddAdministrator } from './administrator-dialogs.tsx'
+import { AdministratorPanel } from './administrator-panel.tsx'
+
+export function AdministratorsPage() {
+  const { path, query } = useRoute()
+  const own = useSession().name
+  const [, name] = path
+  const list = useResource('administrators', (signal) =>
+    api.get<{ readonly administrators: readonly Administrator[] }>('/administrators', {}, signal),
+  )
+  const isLast = list.data?.administrators.length === 1
+  const found = list.data?.administrators.find((each) => each.name === name)
+  const panel = found && <AdministratorPanel key={name} administrator={found} isLast={isLast} onChange={list.reload} />
+  return (
+    <Page panel={panel}>
+      <Heading text={texts.administrators.intro}>
+        <ButtonLink kind="primary" href={toHref(['administrators'], { do: 'add' })}>
+          {texts.administrators.add}
+        </ButtonLink>
+      </Heading>
+      <div class="wide">
+        <Loaded resource={list} what={texts.administrators.what}>
+          {({ administrators }) => (
+            <Table
+              caption={texts.pages.administrators}
+              columns={toColumns(own)}
+              rows={administrators}
+              keyOf={(each) => each.name}
+              current={name}
+            />
+          )}
+        </Loaded>
+      </div>
+      {name === undefined && query['do'] === 'add' && <AddAdministrator onAdded={list.reload} />}
+    </Page>
+  )
+}
+
+const toColumns = (own: string): readonly Column<Administrator>[] => [
+  {
+    label: texts.users.name,
+    render: ({ name }) => (
+      <>
+        <a class="name" href={toHref(['administrators', name])} title={name}>
+          {name}
+        </a>{' '}
+        {name === own && <Badge tone="accent">{texts.administrators.isYou}</Badge>}
+      </>
+    ),
+  },
+  { label: texts.users.password, render: ({ password }) => password ?? texts.users.noPassword },
+  {
+    label: texts.users.secondFactor,
+    render: ({ totp }) => (totp ? <Badge tone="success">{texts.users.totpOn}</Badge> : texts.users.totpOff),
+  },
+]

@@ -1,0 +1,83 @@
+import { useState } from 'preact/hooks'
+import { api, toMessage } from '../api/client.ts'
+import { useResource } from '../api/use-resource.ts'
+import { texts } from '../texts.ts'
+import { Button } from '../ui/button.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Entrance } from './sign-in.tsx'
+
+interface Link {
+  readonly name: string
+  readonly passwordRules: readonly string[]
+}
+
+/** Sets a password with a one-time link. The token is in the fragment, so it is never part of a logged path. */
+export function PasswordLinkPage({ token }: { readonly token: string }) {
+  const link = useResource(token, (signal) => api.post<Link>('/password-links/find', { token }, signal))
+  return (
+    <Entrance>
+      {link.data && <LinkForm link={link.data} token={token} />}
+      {link.error !== undefined && <NoLink reason={toMessage(link.error)} />}
+    </Entrance>
+  )
+}
+
+const NoLink = ({ reason }: { readonly reason: string }) => (
+  <section class="card">
+    <h1>{texts.link.failed}</h1>
+    <p role="alert">{reason}</p>
+    <a href="/_cardea/">{texts.signIn.action}</a>
+  </section>
+)
+
+interface LinkFormProps {
+  readonly link: Link
+  readonly token: string
+}
+
+function LinkForm({ link: { name, passwordRules }, token }: LinkFormProps) {
+  const [password, setPassword] = useState('')
+  const [problem, setProblem] = useState('')
+  const [isDone, setDone] = useState(false)
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    setProblem('')
+    await api.post('/password-links/use', { token, password }).then(
+      () => setDone(true),
+      (error: unknown) => setProblem(toMessage(error)),
+    )
+  }
+  if (isDone) return <LinkDone name={name} />
+  return (
+    <form class="card" onSubmit={submit}>
+      <h1>{texts.link.title(name)}</h1>
+      {problem && (
+        <p class="notice danger" role="alert">
+          {problem}
+        </p>
+      )}
+      <TextField
+        label={texts.users.newPassword}
+        hint={passwordRules.join(' ')}
+        type="password"
+        autoComplete="new-password"
+        autoFocus
+        value={password}
+        onValue={setPassword}
+      />
+      <Button type="submit" kind="primary" disabled={password === ''}>
+        {texts.users.setPassword}
+      </Button>
+    </form>
+  )
+}
+
+const LinkDone = ({ name }: { readonly name: string }) => (
+  <section class="card">
+    <h1>{texts.link.done}</h1>
+    <p>{texts.link.doneText(name)}</p>
+    <a class="button primary" href="/_cardea/">
+      {texts.signIn.action}
+    </a>
+  </section>
+)

@@ -1,0 +1,133 @@
+// My account, administrators and password links in the console, in a real browser.
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { readTotp, renderCode } from '../../src/directory/totp.ts'
+import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
+import { AS_ADMIN, send } from '../support/request.ts'
+import { createSharedScope, type Scope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const PASSWORD = 'analytical-engine'
+const OTHER = 'difference-engine'
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const server = await startServer(scope, { auth: { 'account-failures': 0, 'peer-failures': 0 } })
+
+const ask = (method: string, path: string, body?: object) =>
+  send(server.document, { method, path: `/_cardea/api${path}`, as: AS_ADMIN, ...(body && { body }) })
+
+const codeOf = (secret: string, step: number): string =>
+  renderCode(readTotp({ key: secret }) ?? assert.fail(), Math.floor(Date.now() / 30_000) + step)
+
+async function openAs(t: Scope, name: string, password = PASSWORD): Promise<Window> {
+  const window = await openWindow(t, browser, { url: server.document })
+  await window.signIn(name, password)
+  await window.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  return window
+}
+
+describe('my account', { skip: NO_BROWSER }, () => {
+  before(async () => {
+    for (const name of ['ada', 'grace', 'hedy']) await ask('POST', '/users', { name, password: PASSWORD })
+  })
+
+  it('changes the password; other sessions end, this one stays', async (t) => {
+    const other = await openAs(t, 'ada')
+    const { page } = await openAs(t, 'ada')
+    await page.getByLabel('Current password').fill(PASSWORD)
+    await page.getByLabel('New password').fill(OTHER)
+    await page.getByRole('button', { name: 'Change password' }).click()
+    await page.getByText('Your password was changed.').waitFor()
+    await page.getByText('this session').waitFor()
+    await other.page.reload()
+    await other.page.getByRole('button', { name: 'Sign in' }).waitFor()
+  })
+
+  it('ends a session that another browser has open', async (t) => {
+    const other = await openAs(t, 'grace')
+    const { page } = await openAs(t, 'grace')
+    await page.getByRole('button', { name: 'End the session from' }).click()
+    await page.getByText('The session has ended.').waitFor()
+    await other.page.reload()
+    await other.page.getByRole('button', { name: 'Sign in' }).waitFor()
+  })
+
+  it('sets up one-time codes; then a code or a recovery code is needed', async (t) => {
+    const { page } = await openAs(t, 'hedy')
+    await page.getByRole('button', { name: 'Set up one-time codes' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('img', { name: 'QR code' }).waitFor()
+    const secret = (await dialog.locator('code').textContent()) ?? ''
+    await dialog.getByLabel('Code of the app').fill(codeOf(secret, -1))
+    await dialog.getByRole('button', { name: 'Turn on' }).click()
+    const codes = ((await page.getByRole('status', { name: 'Recovery codes' }).textContent()) ?? '').split('\n')
+    assert.equal(codes.length, 10)
+    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByText('10 recovery codes left').waitFor()
+
+    const fresh = await openWindow(t, browser, { url: server.multiModel })
+    await fresh.signIn('hedy', PASSWORD)
+    await fresh.page.getByRole('alert').waitFor()
+    await fresh.signIn('hedy', PASSWORD, codeOf(secret, 0))
+    await fresh.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    await fresh.page.getByRole('button', { name: 'Sign out' }).click()
+    await fresh.signIn('hedy', PASSWORD, codes[3])
+    await fresh.page.getByText('9 recovery codes left').waitFor()
+  })
+
+  it('creates an access token, shows it once and removes it', async (t) => {
+    const { page } = await openAs(t, 'grace')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill('backup')
+    await page.getByRole('dialog').getByRole('button', { name: 'Create token' }).click()
+    const text = (await page.getByRole('status', { name: 'The token backup' }).textContent()) ?? ''
+    assert.match(text, /^v1\.[0-9a-f]+$/)
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('button', { name: 'Remove the token backup' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove the token backup' }).click()
+    await page.getByText('No access tokens').waitFor()
+    assert.ok(!(await page.content()).includes(text))
+  })
+
+  it('lets a user whose password was set by an administrator do nothing before changing it', async (t) => {
+    await ask('POST', '/users', { name: 'joan', password: PASSWORD, mustChangePassword: true })
+    const { page } = await openAs(t, 'joan')
+    await page.getByText('Set a new password before you continue.').waitFor()
+    assert.equal(await page.getByRole('region', { name: 'Second factor' }).count(), 0)
+  })
+})
+
+describe('administrators', { skip: NO_BROWSER }, () => {
+  it('creates a link with which a user sets a password, once', async (t) => {
+    await ask('POST', '/users', { name: 'lise', password: PASSWORD })
+    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    await open('#/users/lise?do=link')
+    await page.getByRole('dialog').getByRole('button', { name: 'Create link' }).click()
+    const url = (await page.getByRole('status', { name: 'Password link for lise' }).textContent()) ?? ''
+    const user = await openWindow(t, browser, { url: server.document })
+    await user.page.goto(url)
+    await user.page.getByLabel('New password').fill(OTHER)
+    await user.page.getByRole('button', { name: 'Set password' }).click()
+    await user.page.getByRole('link', { name: 'Sign in' }).click()
+    await user.signIn('lise', OTHER)
+    await user.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    await user.page.goto(url)
+    await user.page.reload()
+    await user.page.getByText('This link is not valid.').waitFor()
+  })
+
+  it('adds an administrator and removes it; the last one stays', async (t) => {
+    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    await open('#/administrators/admin')
+    await page.getByText('The last administrator cannot be removed.').waitFor()
+    assert.ok(await page.getByRole('button', { name: 'Remove' }).isDisabled())
+    await open('#/administrators?do=add')
+    await page.getByRole('dialog').getByLabel('Name').fill('ops')
+    await page.getByRole('dialog').getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('dialog').getByRole('button', { name: 'Add administrator' }).click()
+    await page.getByRole('complementary', { name: 'ops' }).getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove ops' }).click()
+    await page.getByText('ops is no longer an administrator.').waitFor()
+    assert.equal((await ask('GET', '/administrators')).json.administrators.length, 1)
+  })
+})
