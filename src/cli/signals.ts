@@ -29,7 +29,7 @@ export const isServing = (command: string | undefined): boolean => SERVING.has(c
 /** Handles signals from this call on, so that none is lost and none ends the process too early. */
 export function catchSignals(): Signals {
   const stop = Promise.withResolvers<void>()
-  const hangUp = { isDue: false, work: undefined as (() => void) | undefined }
+  const hangUp = createHangUp()
   const early: NodeJS.Signals[] = []
   let isKept = false
   let isWaiting = false
@@ -41,31 +41,40 @@ export function catchSignals(): Signals {
     stoppedAt ??= performance.now()
     stop.resolve()
   }
-  process.on('SIGTERM', onStop).on('SIGINT', onStop)
-  const onHangUp = () => {
-    hangUp.isDue = hangUp.work === undefined
-    hangUp.work?.()
-  }
-  process.on('SIGHUP', onHangUp)
+  process.on('SIGTERM', onStop).on('SIGINT', onStop).on('SIGHUP', hangUp.onSignal)
   return {
     waitForStop: () => {
       isKept = true
       isWaiting = true
       return stop.promise
     },
-    onHangUp: (work) => {
-      hangUp.work = work
-      if (hangUp.isDue) work()
-    },
+    onHangUp: hangUp.onHangUp,
     endSoon: () => void setTimeout(() => endAtOnce('SIGTERM'), LEFT_BEHIND_MS).unref(),
     keep: () => {
       isKept = true
       if (early.length > 0) process.exit(0)
     },
     release: () => {
-      process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', onHangUp)
-      if (hangUp.isDue) early.push('SIGHUP')
+      process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', hangUp.onSignal)
+      if (hangUp.isDue()) early.push('SIGHUP')
       for (const signal of early) process.kill(process.pid, signal)
+    },
+  }
+}
+
+/** Remembers a hang-up until there is work to do for it. */
+function createHangUp() {
+  let isDue = false
+  let work: (() => void) | undefined
+  return {
+    isDue: () => isDue,
+    onSignal() {
+      isDue = work === undefined
+      work?.()
+    },
+    onHangUp(next: () => void) {
+      work = next
+      if (isDue) next()
     },
   }
 }

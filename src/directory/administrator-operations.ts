@@ -1,4 +1,4 @@
-import { nowSeconds } from '../base/clock.ts'
+import { type Clock, nowSeconds } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Notifier } from '../base/notifier.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/admin-password.ts'
@@ -27,46 +27,20 @@ const MAX_ATTEMPTS = 100
 const NO_PASSWORD = 'The password of an administrator must not be empty.'
 
 export function createAdministrators(parts: AdministratorParts): AdministratorDirectory {
-  const { store, administration, clock, revocations, events } = parts
-  const change = (key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
+  const { administration } = parts
   return {
     listAdministrators: () => [...administration.accounts().values()].map(toAdministrator),
     isAdministrator: (name) => administration.accounts().has(name),
     async setAdministrator(name, password, caller) {
-      requireName(name)
-      if (!administration.accounts().has(name)) requireNewName(name, administration.accounts().keys())
-      if ('password' in password && password.password === '')
-        throw new Refusal('password_refused', { about: NO_PASSWORD })
-      const current = administration.accounts().get(name)
+      const current = requireSettable(parts, name, password)
       if (current && 'password' in password && (await isCurrent(parts, current, { ...password, caller }))) {
         return current.text
       }
       const text = await toStoredText(parts, password, caller)
-      await confirmChange(events)
-      const isNew = !administration.accounts().has(name)
-      await store.setSetting({ ...change(name), text })
-      await administration.refresh()
-      revocations.notify({ kind: 'account', name })
-      events.record(isNew ? 'administrator.created' : 'administrator.changed', { subject: name })
-      events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
+      await writeAdministrator(parts, name, text)
       return text
     },
-    async removeAdministrator(name) {
-      await confirmChange(events)
-      for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
-        const removed = requireRemovable(parts, name)
-        // if two nodes each remove one of the last two administrators, the second must see that it removes the last
-        const outcome = await store.unsetSetting({ ...change(name), unchangedSince: administration.sequence() })
-        await administration.refresh()
-        if (outcome.kind === 'conflict') continue
-        await forgetFactor(parts, name)
-        revocations.notify({ kind: 'account', name })
-        events.record('administrator.removed', { subject: name })
-        events.record('session.revoked', { subject: name, reason: 'administrator removed' })
-        return removed
-      }
-      throw new Refusal('conflict')
-    },
+    removeAdministrator: (name) => removeAdministrator(parts, name),
   }
 }
 
@@ -82,9 +56,51 @@ async function forgetFactor({ store, administration }: AdministratorParts, name:
   await store.putRecoveryCodes({ name, mark: '' }, [])
 }
 
-function requireNewName(name: string, others: Iterable<string>): void {
-  requireReadable(name)
-  requireDistinct(name, others)
+/** The administrator who has this name now, if any. Throws if the name or password cannot be one. */
+function requireSettable(
+  { administration }: AdministratorParts,
+  name: string,
+  password: NewAdministratorPassword,
+): AdministratorAccount | undefined {
+  requireName(name)
+  const accounts = administration.accounts()
+  if (!accounts.has(name)) {
+    requireReadable(name)
+    requireDistinct(name, accounts.keys())
+  }
+  if ('password' in password && password.password === '') throw new Refusal('password_refused', { about: NO_PASSWORD })
+  return accounts.get(name)
+}
+
+const toChange = (clock: Clock, key: string) => ({ section: SECTION, key, nowSeconds: nowSeconds(clock) })
+
+async function writeAdministrator(parts: AdministratorParts, name: string, text: string): Promise<void> {
+  const { store, administration, clock, revocations, events } = parts
+  await confirmChange(events)
+  const isNew = !administration.accounts().has(name)
+  await store.setSetting({ ...toChange(clock, name), text })
+  await administration.refresh()
+  revocations.notify({ kind: 'account', name })
+  events.record(isNew ? 'administrator.created' : 'administrator.changed', { subject: name })
+  events.record('session.revoked', { subject: name, reason: 'administrator created or changed' })
+}
+
+async function removeAdministrator(parts: AdministratorParts, name: string): Promise<string> {
+  const { store, administration, clock, revocations, events } = parts
+  await confirmChange(events)
+  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+    const removed = requireRemovable(parts, name)
+    // if two nodes each remove one of the last two administrators, the second must see that it removes the last
+    const outcome = await store.unsetSetting({ ...toChange(clock, name), unchangedSince: administration.sequence() })
+    await administration.refresh()
+    if (outcome.kind === 'conflict') continue
+    await forgetFactor(parts, name)
+    revocations.notify({ kind: 'account', name })
+    events.record('administrator.removed', { subject: name })
+    events.record('session.revoked', { subject: name, reason: 'administrator removed' })
+    return removed
+  }
+  throw new Refusal('conflict')
 }
 
 /** Whether the administrator has this password already: writing it again would revoke all sessions of the name. */

@@ -1,5 +1,5 @@
 import { CacheCounts } from '../base/cache-counts.ts'
-import { createLiveCache } from '../base/live-cache.ts'
+import { createLiveCache, type LiveCache } from '../base/live-cache.ts'
 import { type Account, toAccount } from './account.ts'
 import type { Stored, UserStore } from './store-port.ts'
 import type { UserRecord } from './user.ts'
@@ -24,45 +24,58 @@ export interface UserCache {
   clear(): void
 }
 
-export function createUserCache(
+export const createUserCache = (
   store: Pick<UserStore, 'findUser'>,
   size: () => number,
   counts = new CacheCounts(),
-): UserCache {
-  const cached = createLiveCache<CachedUser>(size)
-  const loading = new Map<string, Promise<CachedUser>>()
+): UserCache => new LoadingUserCache(store, size, counts)
 
-  const load = async (name: string, cachesUnknown: boolean): Promise<CachedUser> => {
-    const reading = store.findUser(name).then(toCached)
-    loading.set(name, reading)
-    const isOutdated = () => loading.get(name) !== reading
+class LoadingUserCache implements UserCache {
+  readonly #store: Pick<UserStore, 'findUser'>
+  readonly #counts: CacheCounts
+  readonly #cached: LiveCache<CachedUser>
+  readonly #loading = new Map<string, Promise<CachedUser>>()
+
+  constructor(store: Pick<UserStore, 'findUser'>, size: () => number, counts: CacheCounts) {
+    this.#store = store
+    this.#counts = counts
+    this.#cached = createLiveCache<CachedUser>(size)
+  }
+
+  async find(name: string, unknown?: 'cache unknown'): Promise<CachedUser> {
+    const cached = this.#counts.count(this.#cached.get(name))
+    return cached ?? this.#loading.get(name) ?? this.#load(name, unknown !== undefined)
+  }
+
+  peek(name: string): CachedUser | undefined {
+    // a miss is counted by the `find` that follows
+    const user = this.#cached.get(name)
+    if (user) this.#counts.hits += 1
+    return user
+  }
+
+  forget(name: string, sequence = Number.POSITIVE_INFINITY): void {
+    this.#loading.delete(name)
+    if ((this.#cached.get(name)?.sequence ?? 0) < sequence) this.#cached.delete(name)
+  }
+
+  clear(): void {
+    this.#loading.clear()
+    this.#cached.clear()
+  }
+
+  async #load(name: string, cachesUnknown: boolean): Promise<CachedUser> {
+    const reading = this.#store.findUser(name).then(toCached)
+    this.#loading.set(name, reading)
+    const isOutdated = () => this.#loading.get(name) !== reading
     try {
       const user = await reading
       // a result that a change has outdated is returned to its callers, who asked before the change, but not cached
-      if (!isOutdated() && (user.record || cachesUnknown)) cached.set(name, user)
+      if (!isOutdated() && (user.record || cachesUnknown)) this.#cached.set(name, user)
       return user
     } finally {
-      if (!isOutdated()) loading.delete(name)
+      if (!isOutdated()) this.#loading.delete(name)
     }
-  }
-
-  return {
-    find: async (name, unknown) =>
-      counts.count(cached.get(name)) ?? loading.get(name) ?? load(name, unknown !== undefined),
-    peek(name) {
-      // a miss is counted by the `find` that follows
-      const user = cached.get(name)
-      if (user) counts.hits += 1
-      return user
-    },
-    forget(name, sequence = Number.POSITIVE_INFINITY) {
-      loading.delete(name)
-      if ((cached.get(name)?.sequence ?? 0) < sequence) cached.delete(name)
-    },
-    clear() {
-      loading.clear()
-      cached.clear()
-    },
   }
 }
 
