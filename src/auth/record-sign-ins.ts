@@ -1,5 +1,5 @@
+import { createLruCache } from '../base/caches.ts'
 import { isClientError, Refusal } from '../base/errors.ts'
-import { createLruCache } from '../base/lru-cache.ts'
 import { isAccount } from '../directory/confirm-change.ts'
 import type { Authenticated } from '../directory/identity.ts'
 import { checkName } from '../directory/user.ts'

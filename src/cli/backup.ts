@@ -1,7 +1,17 @@
+import { resolve } from 'node:path'
 import { Command } from 'commander'
-import type { Context } from './context.ts'
+import { openSnapshot } from '../store/backup/engines.ts'
+import { writeBackup } from '../store/backup/write-backup.ts'
+import { findStoreFile } from '../store/store-url.ts'
+import { createBackupReport, withBackupErrors } from './backup-report.ts'
+import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
 import { withExitCodes } from './manage.ts'
-import type { BackupOptions } from './run-backup.ts'
+import { loadSettingsOf } from './own-settings.ts'
+
+interface BackupOptions {
+  readonly json?: boolean
+}
 
 /** `cardea backup`: everything in the store, in a file for either engine. */
 export function backupCommand(context: Context): Command {
@@ -9,8 +19,27 @@ export function backupCommand(context: Context): Command {
     .description('save everything in the store to a file; a server may be running')
     .argument('<file>', 'only its owner can read it; an existing file is replaced when the new one is complete')
     .option('--json', 'print JSON')
-  return withExitCodes(command).action(async (file: string, options: BackupOptions) => {
-    const { runBackup } = await import('./run-backup.ts')
-    await runBackup(context, file, options)
+  return withExitCodes(command).action((file: string, options: BackupOptions) => backup(context, file, options))
+}
+
+function backup(context: Context, file: string, { json = false }: BackupOptions): Promise<void> {
+  return withBackupErrors(json, async () => {
+    const { url } = loadSettingsOf(context).values.store
+    const path = resolve(context.cwd, file)
+    requireOtherFile(path, url)
+    const report = createBackupReport(context, 'saving', json)
+    const snapshot = await openSnapshot(url)
+    try {
+      const summary = await writeBackup(snapshot, path, { nowMs: Date.now(), onProgress: report.onProgress })
+      report.end('Saved', file, summary)
+    } finally {
+      await snapshot.close()
+    }
   })
+}
+
+/** The backup would take the place of the store. */
+function requireOtherFile(path: string, url: string): void {
+  if (findStoreFile(`sqlite:${path}`) !== findStoreFile(url)) return
+  throw new ExitError(EXIT.usage, `${path} is the store itself. Name another file for the backup.`)
 }

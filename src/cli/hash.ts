@@ -1,13 +1,25 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import type { Config } from '../config/options.ts'
 import { findOption } from '../config/options.ts'
 import { exitCodeOf, renderProblem } from '../config/problems.ts'
 import { loadConfiguration } from '../live-config/load.ts'
+import { toHashParameters } from '../live-config/password-options.ts'
+import { renderAdminPassword } from '../passwords/admin-password.ts'
+import { createHasher } from '../passwords/hasher.ts'
+import { toDocumentMembers } from '../passwords/password.ts'
+import { isPrf, PRFS } from '../passwords/password-digest.ts'
+import { checkPassword } from '../passwords/password-rules.ts'
 import { chooseConfigs } from './choose-configs.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
-import { checkHashable, HASH_FORMS, HASH_PRFS, type HashForm, hashPassword } from './hash-password.ts'
 import { withExitCodes } from './manage.ts'
 import { readSecret } from './passwords.ts'
+
+/** `document`: members of a user document. `admin`: for `[admins]` of Cardea. `prf`: for `[admins]` of CouchDB. */
+const HASH_FORMS = ['document', 'admin', 'prf'] as const
+type HashForm = (typeof HASH_FORMS)[number]
+
+const HASH_PRFS: readonly string[] = Object.keys(PRFS)
 
 interface Options {
   readonly form: HashForm
@@ -57,4 +69,24 @@ async function hash(context: Context, { form, prf, iterations, passwordStdin = f
   if (flaw !== undefined) throw new ExitError(EXIT.failed, flaw)
   const stored = await hashPassword(password, { form, prf, iterations }, settings.values)
   context.print(json || typeof stored !== 'string' ? JSON.stringify(stored, undefined, 2) : stored)
+}
+
+interface HashOptions {
+  readonly form: HashForm
+  /** By default that of the configuration. */
+  readonly prf: string | undefined
+  readonly iterations: number | undefined
+}
+
+/** Why a text can never be a password, whatever the password rules. */
+const checkHashable = (password: string): string | undefined => checkPassword([], password)
+
+/** A password in a stored form. */
+async function hashPassword(password: string, options: HashOptions, config: Config): Promise<unknown> {
+  const configured = toHashParameters(config)
+  const { prf = configured.prf, iterations = configured.iterations, form } = options
+  if (!isPrf(prf)) throw new TypeError('There is no such pseudo-random function')
+  const stored = await createHasher({ queue: () => 1 }).hash(password, { scheme: 'pbkdf2', prf, iterations })
+  if (form === 'document') return toDocumentMembers(stored)
+  return renderAdminPassword(stored, form === 'prf' ? 'prf' : 'plain-prefix')
 }

@@ -1,7 +1,20 @@
+import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
-import type { Context } from './context.ts'
+import { exitCodeOf, renderProblem } from '../config/problems.ts'
+import { checkStoreFolder } from '../live-config/load.ts'
+import { createLog } from '../observe/log.ts'
+import { checkRestorable, restoreBackup } from '../store/backup/restore-backup.ts'
+import { createBackupReport, withBackupErrors } from './backup-report.ts'
+import { requireStopped } from './client.ts'
+import { type Context, ExitError } from './context.ts'
 import { withExitCodes } from './manage.ts'
-import type { RestoreCommandOptions } from './run-restore.ts'
+import { loadSettingsOf } from './own-settings.ts'
+
+interface RestoreCommandOptions {
+  readonly replace?: boolean
+  readonly check?: boolean
+  readonly json?: boolean
+}
 
 /** `cardea restore`: puts the content of a backup into the store. */
 export function restoreCommand(context: Context): Command {
@@ -11,8 +24,28 @@ export function restoreCommand(context: Context): Command {
     .option('--replace', 'replace a store that is not empty')
     .addOption(new Option('--check', 'only check that the file is complete and can be restored').conflicts('replace'))
     .option('--json', 'print JSON')
-  return withExitCodes(command).action(async (file: string, options: RestoreCommandOptions) => {
-    const { runRestore } = await import('./run-restore.ts')
-    await runRestore(context, file, options)
+  return withExitCodes(command).action((file: string, options: RestoreCommandOptions) =>
+    restore(context, file, options),
+  )
+}
+
+function restore(context: Context, file: string, options: RestoreCommandOptions): Promise<void> {
+  const { check = false, replace = false, json = false } = options
+  const path = resolve(context.cwd, file)
+  const report = createBackupReport(context, 'restoring', json)
+  return withBackupErrors(json, async () => {
+    if (check) return report.end('Checked', file, await checkRestorable(path))
+    const url = requireStore(context)
+    await requireStopped(context)
+    const log = createLog({ level: 'error', format: 'auto' })
+    const summary = await restoreBackup(path, { url, mayReplace: replace, log, onProgress: report.onProgress })
+    report.end('Restored', file, summary)
   })
+}
+
+function requireStore(context: Context): string {
+  const settings = loadSettingsOf(context)
+  const problems = checkStoreFolder(settings)
+  if (problems.length > 0) throw new ExitError(exitCodeOf(problems), problems.map(renderProblem).join('\n'))
+  return settings.values.store.url
 }

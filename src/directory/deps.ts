@@ -1,4 +1,4 @@
-import type { CacheCounts } from '../base/cache-counts.ts'
+import type { CacheCounts } from '../base/caches.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'

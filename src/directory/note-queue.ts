@@ -1,5 +1,5 @@
+import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { createLruCache } from '../base/lru-cache.ts'
 
 /** Notes on their way to the store, one per key and minute. Requests never wait for them. */
 export interface NoteQueue<T> {

@@ -1,5 +1,5 @@
+import { createLiveCache } from '../base/caches.ts'
 import { nowSeconds } from '../base/clock.ts'
-import { createLiveCache } from '../base/live-cache.ts'
 import type { Notifier } from '../base/notifier.ts'
 import { renderAdminPassword } from '../passwords/admin-password.ts'
 import { isOutdated } from '../passwords/hash-policy.ts'

@@ -1,5 +1,4 @@
-import { CacheCounts } from '../base/cache-counts.ts'
-import { createLiveCache, type LiveCache } from '../base/live-cache.ts'
+import { CacheCounts, createLiveCache, type LiveCache } from '../base/caches.ts'
 import { type Account, toAccount } from './account.ts'
 import type { Stored, UserStore } from './store-port.ts'
 import type { UserRecord } from './user.ts'

@@ -1,5 +1,5 @@
+import { createLruCache } from '../base/caches.ts'
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { createLruCache } from '../base/lru-cache.ts'
 
 /** How long a token for an upstream server is valid. */
 export const TOKEN_SECONDS = 300

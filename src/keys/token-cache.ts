@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { CacheCounts } from '../base/cache-counts.ts'
+import { CacheCounts } from '../base/caches.ts'
 
 export interface TokenPlace {
   readonly door: string

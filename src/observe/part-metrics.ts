@@ -1,8 +1,9 @@
 // The metrics of the parts of a server: store, hasher, upstream servers, secrets, listeners.
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { PRODUCT } from '../base/product.ts'
 import { createEventCounter } from './event-metrics.ts'
 import type { Metrics } from './metrics.ts'
-import { findSecretAge } from './secret-age.ts'
 
 export interface StoreOperation {
   readonly access: 'read' | 'write'
@@ -72,6 +73,19 @@ export function addAuditMetrics(metrics: Metrics, listDestinations: () => readon
 
 type AuditMetric = 'cardea_audit_waiting' | 'cardea_audit_lost_total' | 'cardea_audit_failing'
 
+interface CacheUses {
+  readonly hits: number
+  readonly misses: number
+}
+
+/** Adds the uses of one cache, which counts them itself. */
+export function addCacheMetrics(metrics: Metrics, cache: string, uses: CacheUses): void {
+  metrics.collect('cardea_cache_uses_total', () => [
+    { labels: { cache, result: 'hit' }, value: uses.hits },
+    { labels: { cache, result: 'miss' }, value: uses.misses },
+  ])
+}
+
 export interface UpstreamFigures {
   readonly door: string
   readonly url: string
@@ -115,6 +129,23 @@ export function addSecretMetrics(metrics: Metrics, { paths, rings, nowMs }: Meas
       ring ? [{ labels: { secrets }, value: Number(ring.problem !== undefined) }] : [],
     ),
   )
+}
+
+/** Seconds since the newest file was changed, of a file or a folder of files; `undefined`: it cannot be read. */
+function findSecretAge(path: string, nowMs: number): number | undefined {
+  try {
+    const newestMs = Math.max(...listFiles(path).map((file) => statSync(file).mtimeMs))
+    return Number.isFinite(newestMs) ? Math.max(nowMs - newestMs, 0) / 1000 : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function listFiles(path: string): readonly string[] {
+  if (!statSync(path).isDirectory()) return [path]
+  return readdirSync(path)
+    .filter((name) => !name.startsWith('.'))
+    .map((name) => join(path, name))
 }
 
 export interface MeasuredListeners {

@@ -1,4 +1,4 @@
-import { renderTable } from './render-table.ts'
+import { renderTable } from './render-metrics.ts'
 import { type EventField, type EventRow, SECURITY_EVENTS } from './security-event-table.ts'
 
 /** Fields a record has besides those of its row. */

@@ -1,5 +1,4 @@
 import { METRICS, type MetricRow } from './metric-table.ts'
-import { renderTable } from './render-table.ts'
 
 /** docs/reference/metrics.md, from the table. */
 export const renderMetricsPage = (): string => `${INTRODUCTION}
@@ -34,3 +33,7 @@ function renderDetails([name, { labels, buckets }]: [string, MetricRow]): string
   const table = rows.length > 0 ? `\n${renderTable(['Label', 'Meaning'], rows)}` : ''
   return `### ${name}\n${table}${buckets ? `\nBuckets, in seconds: ${buckets.join(', ')}.\n` : ''}`
 }
+
+/** A table in Markdown. */
+export const renderTable = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('')

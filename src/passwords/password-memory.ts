@@ -1,8 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
-import { CacheCounts } from '../base/cache-counts.ts'
+import { CacheCounts, createLiveCache } from '../base/caches.ts'
 import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
 import { isSameSecret } from '../base/compare.ts'
-import { createLiveCache } from '../base/live-cache.ts'
 import { canBePassword } from './password-digest.ts'
 
 /**

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
 import { createSharedLimits, shareFailures } from '../auth/limits/share.ts'
-import { CacheCounts } from '../base/cache-counts.ts'
+import { CacheCounts } from '../base/caches.ts'
 import { createSteadyClock, MONOTONIC_CLOCK, nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
@@ -25,9 +25,14 @@ import { followRetirement } from '../live-config/cookie-secret.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openTokenSecrets, openUpstreamSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
 import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
-import { addCacheMetrics } from '../observe/cache-metrics.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { addAuditMetrics, addPartMetrics, addSecretMetrics, addUpstreamMetrics } from '../observe/part-metrics.ts'
+import {
+  addAuditMetrics,
+  addCacheMetrics,
+  addPartMetrics,
+  addSecretMetrics,
+  addUpstreamMetrics,
+} from '../observe/part-metrics.ts'
 import { addProcessMetrics } from '../observe/process-metrics.ts'
 import { followChanges } from '../store/feed.ts'
 import { toDirectorySettings, toLimitSettings } from './settings.ts'

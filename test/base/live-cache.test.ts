@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLiveCache } from '../../src/base/live-cache.ts'
+import { createLiveCache } from '../../src/base/caches.ts'
 
 const fill = (size: () => number, keys: readonly string[]) => {
   const cache = createLiveCache<{ key: string }>(size)

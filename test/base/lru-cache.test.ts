@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLruCache } from '../../src/base/lru-cache.ts'
+import { createLruCache } from '../../src/base/caches.ts'
 
 describe('least recently used cache', () => {
   it('keeps no more than the given number of entries', () => {

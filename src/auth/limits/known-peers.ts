@@ -1,5 +1,5 @@
+import { createLiveCache } from '../../base/caches.ts'
 import type { Clock } from '../../base/clock.ts'
-import { createLiveCache } from '../../base/live-cache.ts'
 
 const LIFETIME_MS = 24 * 60 * 60 * 1000
 /** One account must not use up the memory of all. */

@@ -2,9 +2,10 @@
  * Limits on password checks, by three counters of failed attempts: a lock of name and peer together, and token buckets
  * of an account and of a peer.
  */
+
+import { createLiveCache } from '../../base/caches.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
-import { createLiveCache } from '../../base/live-cache.ts'
 import { type Log, SILENT_LOG } from '../../base/log.ts'
 import type { Failure } from '../../directory/store-port.ts'
 import { UNKNOWN_NAME } from '../../observe/security-event-table.ts'

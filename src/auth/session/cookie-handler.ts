@@ -1,5 +1,5 @@
+import { createLruCache } from '../../base/caches.ts'
 import { Refusal } from '../../base/errors.ts'
-import { createLruCache } from '../../base/lru-cache.ts'
 import {
   ABSENT,
   type AcceptedCredential,

@@ -1,12 +1,12 @@
 import { argon2, argon2Sync } from 'node:crypto'
 import { promisify } from 'node:util'
-import { measureMs, type WorkUnits } from '../hash-work.ts'
+import { measureMs } from '../hash-work.ts'
 import {
-  decodeBase64,
+  createNamedUnits,
   ENCODED_MEMBER,
   encodeBase64,
   MAX_MEMORY_KIB,
-  matchEncoded,
+  readEncoded,
   toImportedStrength,
 } from './encoded.ts'
 import type { PasswordFlaw, PasswordMembers, PasswordScheme, StoredHash } from './scheme.ts'
@@ -29,43 +29,35 @@ const MAX_STEPS = 1024 * 1024
 /** m=19456, t=2. */
 const OWASP_STEPS = 19_456 * 2
 
-/** Both memory and lanes change the time of a step, so they are part of the unit; a step is one pass over the memory. */
-const UNIT = /^argon2id m=(?<memory>\d+) p=(?<lanes>\d+)$/
-
-function readUnit(unit: string): { readonly memory: number; readonly parallelism: number } | undefined {
-  const { memory, lanes } = UNIT.exec(unit)?.groups ?? {}
-  return memory === undefined ? undefined : { memory: Number(memory), parallelism: Number(lanes) }
-}
-
 const DECOY = { message: 'decoy', nonce: 'salt of a decoy', tagLength: 32 }
 const SAMPLE_KIB = 4096
 const argon2Async = promisify(argon2)
 let kibMs: number | undefined
 
-const units: WorkUnits = {
-  includes: (unit) => UNIT.test(unit),
-  async spend({ unit, amount }) {
-    const cost = readUnit(unit)
-    if (cost) await argon2Async(NAME, { ...DECOY, ...cost, passes: amount })
-  },
-  measureStepMs(unit) {
+/** A step is one pass over the memory. */
+const units = createNamedUnits({
+  unit: /^argon2id m=(?<memory>\d+) p=(?<lanes>\d+)$/,
+  toCost: ({ memory, lanes }) => ({ memory: Number(memory), parallelism: Number(lanes) }),
+  spend: (cost, amount) => argon2Async(NAME, { ...DECOY, ...cost, passes: amount }),
+  toStepMs({ memory }) {
     kibMs ??=
       measureMs(() => argon2Sync(NAME, { ...DECOY, memory: SAMPLE_KIB, passes: 1, parallelism: 1 })) / SAMPLE_KIB
-    return (readUnit(unit)?.memory ?? 0) * kibMs
+    return memory * kibMs
   },
-}
+})
 
 export const ARGON2ID = {
   name: NAME,
   members: [ENCODED_MEMBER],
   isDocumentScheme: false,
   read(members: PasswordMembers): Argon2idPassword | PasswordFlaw {
-    const { memory, passes, lanes, salt = '', hash = '' } = matchEncoded(members, ENCODED) ?? {}
-    const hashBytes = decodeBase64(hash, 16, 64)?.length
-    if (!decodeBase64(salt, 8, 64) || hashBytes === undefined) return 'encoding'
+    const parts = readEncoded(members, ENCODED, 8)
+    if (!parts) return 'encoding'
+    const { groups, ...stored } = parts
+    const { memory, passes, lanes } = groups
     const cost = { memoryKib: Number(memory), passes: Number(passes), lanes: Number(lanes) }
     if (cost.memoryKib < 8 * cost.lanes) return 'encoding'
-    return isTooExpensive(cost) ? 'too_expensive' : { scheme: NAME, ...cost, hashBytes, salt, hash }
+    return isTooExpensive(cost) ? 'too_expensive' : { scheme: NAME, ...cost, ...stored }
   },
   write: ({ memoryKib, passes, lanes, salt, hash }) => ({
     password_scheme: NAME,

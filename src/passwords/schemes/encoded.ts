@@ -2,6 +2,7 @@
  * Hashes that other applications keep as one text with all parameters, as `$argon2id$v=19$m=65536,t=3,p=4$salt$hash`.
  * They are imported and verified; no new password is stored like this.
  */
+import type { WorkUnits } from '../hash-work.ts'
 import type { PasswordMembers } from './scheme.ts'
 
 /** The member of a user document with the whole text. */
@@ -13,8 +14,53 @@ export function matchEncoded(members: PasswordMembers, pattern: RegExp): Readonl
   return typeof text === 'string' ? pattern.exec(text)?.groups : undefined
 }
 
+export interface EncodedParts {
+  /** The groups of the pattern. */
+  readonly groups: Readonly<Record<string, string>>
+  readonly salt: string
+  readonly hash: string
+  readonly hashBytes: number
+}
+
+/** The parts of a text whose salt and hash are unpadded base64; `undefined` where the member is no such text. */
+export function readEncoded(members: PasswordMembers, pattern: RegExp, minSaltBytes: number): EncodedParts | undefined {
+  const groups = matchEncoded(members, pattern)
+  const { salt = '', hash = '' } = groups ?? {}
+  const hashBytes = decodeBase64(hash, 16, MAX_BYTES)?.length
+  if (!groups || hashBytes === undefined || !decodeBase64(salt, minSaltBytes, MAX_BYTES)) return undefined
+  return { groups, salt, hash, hashBytes }
+}
+
+const MAX_BYTES = 64
+
+/** Work whose units name their parameters: those change the time of a step. */
+export interface NamedWork<C> {
+  readonly unit: RegExp
+  toCost(groups: Readonly<Record<string, string>>): C
+  spend(cost: C, amount: number): Promise<unknown>
+  toStepMs(cost: C): number
+}
+
+export function createNamedUnits<C>({ unit: pattern, toCost, spend, toStepMs }: NamedWork<C>): WorkUnits {
+  const readCost = (unit: string): C | undefined => {
+    const groups = pattern.exec(unit)?.groups
+    return groups && toCost(groups)
+  }
+  return {
+    includes: (unit) => pattern.test(unit),
+    async spend({ unit, amount }) {
+      const cost = readCost(unit)
+      if (cost) await spend(cost, amount)
+    },
+    measureStepMs(unit) {
+      const cost = readCost(unit)
+      return cost ? toStepMs(cost) : 0
+    },
+  }
+}
+
 /** The bytes of unpadded base64; `undefined` where another text encodes the same bytes, or where they are too few or many. */
-export function decodeBase64(text: string, min: number, max: number): Buffer | undefined {
+function decodeBase64(text: string, min: number, max: number): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return encodeBase64(bytes) === text && bytes.length >= min && bytes.length <= max ? bytes : undefined
 }

@@ -1,12 +1,12 @@
 import { type ScryptOptions, scrypt, scryptSync } from 'node:crypto'
 import { promisify } from 'node:util'
-import { measureMs, type WorkUnits } from '../hash-work.ts'
+import { measureMs } from '../hash-work.ts'
 import {
-  decodeBase64,
+  createNamedUnits,
   ENCODED_MEMBER,
   encodeBase64,
   MAX_MEMORY_KIB,
-  matchEncoded,
+  readEncoded,
   toImportedStrength,
 } from './encoded.ts'
 import type { PasswordFlaw, PasswordMembers, PasswordScheme, StoredHash } from './scheme.ts'
@@ -31,14 +31,6 @@ const OWASP_STEPS = 2 ** 20
 
 const toBytes = (logN: number, r: number): number => 128 * 2 ** logN * r
 
-/** N and r change the time of a step, so they are part of the unit; a step is one of the p rounds. */
-const UNIT = /^scrypt ln=(?<logN>\d+) r=(?<r>\d+)$/
-
-function readUnit(unit: string): { readonly logN: number; readonly r: number } | undefined {
-  const { logN, r } = UNIT.exec(unit)?.groups ?? {}
-  return logN === undefined ? undefined : { logN: Number(logN), r: Number(r) }
-}
-
 const SAMPLE = { logN: 12, r: 8, p: 1 }
 // promisify takes the first overload, which is the one without options
 const scryptAsync = promisify<string, string | Buffer, number, ScryptOptions, Buffer>(scrypt)
@@ -52,31 +44,30 @@ const toOptions = ({ logN, r, p }: Pick<ScryptPassword, 'logN' | 'r' | 'p'>): Sc
   maxmem: toBytes(logN, r) + 128 * r * (p + 2) + 1024 * 1024,
 })
 
-const units: WorkUnits = {
-  includes: (unit) => UNIT.test(unit),
-  async spend({ unit, amount }) {
-    const cost = readUnit(unit)
-    if (cost) await scryptAsync('decoy', 'salt of a decoy', 64, toOptions({ ...cost, p: amount }))
-  },
-  measureStepMs(unit) {
+/** A step is one of the p rounds. */
+const units = createNamedUnits({
+  unit: /^scrypt ln=(?<logN>\d+) r=(?<r>\d+)$/,
+  toCost: ({ logN, r }) => ({ logN: Number(logN), r: Number(r) }),
+  spend: (cost, amount) => scryptAsync('decoy', 'salt of a decoy', 64, toOptions({ ...cost, p: amount })),
+  toStepMs({ logN, r }) {
     stepMs ??= measureMs(() => scryptSync('decoy', 'salt', 64, toOptions(SAMPLE))) / (2 ** SAMPLE.logN * SAMPLE.r)
-    const { logN, r } = readUnit(unit) ?? { logN: 0, r: 0 }
     return 2 ** logN * r * stepMs
   },
-}
+})
 
 export const SCRYPT = {
   name: NAME,
   members: [ENCODED_MEMBER],
   isDocumentScheme: false,
   read(members: PasswordMembers): ScryptPassword | PasswordFlaw {
-    const { logN, r, p, salt = '', hash = '' } = matchEncoded(members, ENCODED) ?? {}
-    const hashBytes = decodeBase64(hash, 16, 64)?.length
-    if (!decodeBase64(salt, 1, 64) || hashBytes === undefined) return 'encoding'
+    const parts = readEncoded(members, ENCODED, 1)
+    if (!parts) return 'encoding'
+    const { groups, ...stored } = parts
+    const { logN, r, p } = groups
     const cost = { logN: Number(logN), r: Number(r), p: Number(p) }
     // RFC 7914: N is less than 2^(128 * r / 8)
     if (cost.logN >= 16 * cost.r) return 'encoding'
-    return isTooExpensive(cost) ? 'too_expensive' : { scheme: NAME, ...cost, hashBytes, salt, hash }
+    return isTooExpensive(cost) ? 'too_expensive' : { scheme: NAME, ...cost, ...stored }
   },
   write: ({ logN, r, p, salt, hash }) => ({
     password_scheme: NAME,

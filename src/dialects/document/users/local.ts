@@ -3,8 +3,8 @@
  * that finds no checkpoint starts from the beginning, which costs only time.
  */
 import type { LRUCache } from 'lru-cache'
+import { createLruCache } from '../../../base/caches.ts'
 import { Refusal } from '../../../base/errors.ts'
-import { createLruCache } from '../../../base/lru-cache.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireExactBody, toJsonReply, toTextReply } from '../body.ts'
 import { type Member, renderMembers } from './document.ts'
