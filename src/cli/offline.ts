@@ -7,6 +7,7 @@ import { toErrorBody } from '../dialects/admin-api/errors.ts'
 import type { Monitor } from '../dialects/admin-api/monitor.ts'
 import type { Call } from '../dialects/admin-api/operation.ts'
 import { OPERATIONS, type OperationName } from '../dialects/admin-api/operations.ts'
+import type { SecretsEditor } from '../dialects/admin-api/secrets-editor.ts'
 import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-config.ts'
 import { StartError } from '../live-config/start-error.ts'
 import { findStoreFile } from '../store/store-url.ts'
@@ -35,6 +36,16 @@ const NO_MONITOR: Monitor = {
   listSecretAges: () => [],
 }
 
+/** The secrets of a server are in its memory. `cardea secret list` and `rotate` read the files themselves. */
+const NO_SECRETS: SecretsEditor = {
+  list: async () => [],
+  reload: async () => [],
+  findRotation: async () => ({}),
+  async rotate() {
+    throw new Refusal('not_serving')
+  },
+}
+
 /** A store is not created in a folder that does not exist: probably another one is meant. */
 function requirePlace(load: LiveConfigOptions['load']): void {
   const file = findStoreFile(load()([]).settings.values.store.url)
@@ -59,6 +70,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     limits: limits.accounts,
     listening: createLive([]),
     monitor: NO_MONITOR,
+    secrets: NO_SECRETS,
   })
   return {
     async run(name, call) {

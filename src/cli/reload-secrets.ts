@@ -1,8 +1,9 @@
 import { isJsonObject, readJson } from '../base/json.ts'
 import type { Config } from '../config/options.ts'
+import { SecretProblem } from '../keys/new-secret.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
-import { listSecrets, SecretProblem } from './secret-tools.ts'
+import { listSecrets } from './secret-tools.ts'
 import { createToken } from './token-tools.ts'
 
 /** The servers of a rotation. Each step reloads all of them and compares their secrets with the folder. */

@@ -1,21 +1,16 @@
 import { resolve } from 'node:path'
 import { Argument, Command, InvalidArgumentError } from 'commander'
 import type { Config } from '../config/options.ts'
+import type { ListedSecret } from '../keys/list-folder.ts'
+import { createSecretFile, SECRET_BYTES, type SecretKind, SecretProblem } from '../keys/new-secret.ts'
+import { type RotationStep, stepRotation } from '../keys/rotate-secret.ts'
+import { toTokenLifetime } from '../live-config/secrets-editor.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { collect, type ManageOptions, manage, report, withExitCodes, withManageOptions } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { createReloader } from './reload-secrets.ts'
-import { type RotationStep, stepRotation } from './secret-rotation.ts'
-import {
-  createSecretFile,
-  createSecretText,
-  type ListedSecret,
-  listSecrets,
-  SECRET_BYTES,
-  type SecretKind,
-  SecretProblem,
-} from './secret-tools.ts'
+import { listSecrets } from './secret-tools.ts'
 import { renderTable } from './table.ts'
 
 interface JsonOption {
@@ -70,9 +65,7 @@ interface ReplaceOptions extends ManageOptions {
 /** Stores a random secret for every node. It is never shown; for a proxy, set a known one with `config set`. */
 async function replace(context: Context, options: ReplaceOptions): Promise<void> {
   const { now = false } = options
-  const params = { section: 'chttpd_auth', key: 'secret' }
-  const body = { value: createSecretText('HS256'), now }
-  const change = await manage(context, options, (control) => control.call('setting.set', { params, body }))
+  const change = await manage(context, options, (control) => control.call('secret.replace', { body: { now } }))
   const grace = now ? 'are refused from now on' : 'verify for one more chttpd_auth.timeout, at most an hour'
   report(
     context,
@@ -122,15 +115,16 @@ async function rotate(context: Context, { force = false, reload = [], json }: Ro
     throw new SecretProblem('Only secrets in a folder can be exchanged: see --server.jwt-secret-folder.')
   const reloader = await createReloader(context, values, reload)
   await reloader.verify()
-  const options = { nowSeconds: Math.floor(Date.now() / 1000), lifetimeSeconds: longestLife(values), isForced: force }
+  const options = {
+    nowSeconds: Math.floor(Date.now() / 1000),
+    lifetimeSeconds: toTokenLifetime(values),
+    isForced: force,
+  }
   const step = await stepRotation(folder, options)
   const secrets = await listSecrets(values)
   context.print(json ? JSON.stringify({ ...step, secrets }, undefined, 2) : renderStep(step, reload.length > 0, values))
   if (step.kind !== 'waiting') await reloader.run()
 }
-
-const longestLife = ({ server, auth }: Config): number =>
-  Math.max(server['session-timeout'], auth['maximal-jwt-expiry-time'])
 
 function renderStep(step: RotationStep, isReloaded: boolean, { server }: Config): string {
   const done = STEPS[step.kind](step)

@@ -3,11 +3,11 @@ import { readUtf8 } from '../base/encoding.ts'
 import { isJsonObject, readJson } from '../base/json.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { type MultiModelFlaw, readMultiModelClaims } from '../keys/multi-model-claims.ts'
+import { SecretProblem } from '../keys/new-secret.ts'
 import { type KeyRing, signWithRing, verifyWithRing } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
 import type { TokenReason } from '../keys/verify.ts'
 import { toSecretSource } from '../live-config/secret-rings.ts'
-import { SecretProblem } from './secret-tools.ts'
 
 export interface NewToken {
   /** `undefined`: a superuser token. */

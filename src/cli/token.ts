@@ -1,10 +1,10 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { SecretProblem } from '../keys/new-secret.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
 import { readName, withExitCodes } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { readSecret } from './passwords.ts'
-import { SecretProblem } from './secret-tools.ts'
 import { toPrintable } from './table.ts'
 import { createToken, type ShownToken, showToken } from './token-tools.ts'
 

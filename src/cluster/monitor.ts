@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { PRODUCT } from '../base/product.ts'
 import type { Monitor } from '../dialects/admin-api/monitor.ts'
+import { isLost } from '../dialects/admin-api/nodes.ts'
 import { type Component, findProblems, shareBriefly } from '../dialects/admin-api/probes.ts'
 import type { NodeStore } from '../directory/store-port.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -21,6 +22,10 @@ export interface MonitorDeps {
 }
 
 export interface RunningMonitor extends Monitor {
+  /** Describes this node to the others now, if the store can be written. */
+  beat(): Promise<void>
+  /** Names of the other running nodes that have other secrets. */
+  listDifferingNodes(): Promise<readonly string[]>
   close(): Promise<void>
 }
 
@@ -56,6 +61,12 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
     async listNodes() {
       await registry.beat()
       return store.listNodes()
+    },
+    beat: () => registry.beat().catch(() => {}),
+    async listDifferingNodes() {
+      await registry.beat()
+      const nodes = (await store.listNodes()).filter(({ seenAt }) => !isLost(seenAt, nowSeconds(clock)))
+      return nodes.filter(({ state }) => state.keysHash !== deps.keysHash()).map(({ name }) => name)
     },
     checkParts,
     listCertificates: () => toCertificates(metrics),

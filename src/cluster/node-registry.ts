@@ -1,6 +1,7 @@
 // This node in the store's list of nodes: written when it starts and then regularly, removed when it stops.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, nowSeconds } from '../base/clock.ts'
+import { createTurns } from '../base/turns.ts'
 import type { NodeState, NodeStore } from '../directory/store-port.ts'
 
 export interface NodeRegistryDeps {
@@ -22,10 +23,13 @@ const EVERY_MS = 15_000
 export function joinNodes(deps: NodeRegistryDeps): NodeRegistry {
   const { store, clock, instance } = deps
   const stopping = new AbortController()
-  const beat = async () => {
+  const inTurn = createTurns()
+  const write = async () => {
+    if (stopping.signal.aborted) return
     const state = await deps.describe()
     await store.putNode({ instance, name: deps.name(), seenAt: nowSeconds(clock), state })
   }
+  const beat = () => inTurn(write)
   const run = async () => {
     while (!stopping.signal.aborted) {
       // the store logs that it is unreachable
@@ -39,6 +43,7 @@ export function joinNodes(deps: NodeRegistryDeps): NodeRegistry {
     async stop() {
       stopping.abort()
       await running
+      await inTurn(async () => {}) // a beat that has begun would add this node again
       await store.removeNode(instance).catch(() => {})
     },
   }

@@ -5,6 +5,7 @@ import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { createLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
+import { createTurns } from '../base/turns.ts'
 import type { SettingsReader } from '../config/load.ts'
 import type { Store } from '../directory/store-port.ts'
 import {
@@ -192,15 +193,5 @@ async function startLiveConfig(options: LiveConfigOptions, store: Store, first: 
       await audit.close()
       await store.close()
     },
-  }
-}
-
-/** Runs one after the other, so that each sees what the one before has written. */
-function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const run = last.then(work)
-    last = run.catch(() => {})
-    return run
   }
 }

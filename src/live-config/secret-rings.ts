@@ -112,7 +112,7 @@ function createRingWarnings(): (load: LoadedRing) => readonly string[] {
   }
 }
 
-const toUpstreamSource = ({ upstream }: Config): SecretSource => ({
+export const toUpstreamSource = ({ upstream }: Config): SecretSource => ({
   keyfile: upstream['multi-model-secret-keyfile'],
   folder: upstream['multi-model-secret-folder'],
 })

@@ -17,7 +17,7 @@ export const USES = {
 export type Use = (typeof USES)[keyof typeof USES]
 
 /** As keys, or as the bytes of a text. */
-type Keys = readonly (VerificationKey | Uint8Array)[]
+export type Keys = readonly (VerificationKey | Uint8Array)[]
 
 /** Two uses of one secret. */
 export interface SharedPair {
@@ -29,6 +29,8 @@ export interface SharedPair {
 export interface SharedSecrets {
   /** Registers the secrets of one use. */
   register(use: Use, keys: () => Keys): void
+  /** The secrets of one use now. */
+  find(use: Use): Keys
   /** The first pair that is the same, as a message. `replaced` takes the place of the registered secrets. */
   check(given: Given, replaced?: ReadonlyMap<Use, Keys>): string | undefined
   /** All pairs that are the same. */
@@ -50,6 +52,7 @@ export function createSharedSecrets(): SharedSecrets {
   }
   return {
     register: (use, keys) => void inUse.set(use, keys),
+    find: (use) => inUse.get(use)?.() ?? [],
     check: (given, replaced) => list(given, replaced)[0]?.message,
     list,
   }
@@ -65,7 +68,7 @@ export function refuseShared(load: RingLoad, use: Use, settings: Settings, secre
 }
 
 /** For key pairs the public key: it identifies the pair. */
-function digestOf(key: Keys[number]): string {
+export function digestOf(key: Keys[number]): string {
   if (key instanceof Uint8Array) return sha256Hex(Buffer.from(trimHmacKey(key)))
   return key.kind === 'hmac' ? digestOf(key.key.export()) : sha256Hex(key.key.export({ type: 'spki', format: 'der' }))
 }

@@ -277,6 +277,13 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     fields: SOURCE,
   },
+  'secrets.rotated': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'took a step of a rotation of secrets',
+    scope: 'request',
+    fields: { step: text('`added`, `activated` or `removed`.'), file: text('Name of the file with the secret.') },
+  },
   'key-set.reloaded': {
     level: 'info',
     outcome: 'success',

@@ -14,6 +14,7 @@ import { METRICS_PATH, openMetricsRoute } from '../dialects/admin-api/metrics.ts
 import type { Monitor } from '../dialects/admin-api/monitor.ts'
 import type { Health, LimitEditor, OperationDeps } from '../dialects/admin-api/operation.ts'
 import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
+import type { SecretsEditor } from '../dialects/admin-api/secrets-editor.ts'
 import { ADMIN_SESSION } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
 import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
@@ -152,6 +153,7 @@ export interface OperationSources {
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
   readonly monitor: Monitor
+  readonly secrets: SecretsEditor
 }
 
 export const createOperationDeps = (sources: OperationSources): OperationDeps => ({
@@ -165,6 +167,7 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
   publicUrl: () => sources.liveConfig.get().settings.values.console['public-url'],
   passwordRules: () => toPasswordRules(sources.liveConfig.get().settings.values),
   monitor: sources.monitor,
+  secrets: sources.secrets,
   health: () => describeHealth(sources),
   async reload() {
     const { isApplied, ...report } = await sources.liveConfig.reload()

@@ -10,6 +10,7 @@ import { createMonitor, type RunningMonitor } from '../cluster/monitor.ts'
 import type { Monitor } from '../dialects/admin-api/monitor.ts'
 import type { LimitEditor } from '../dialects/admin-api/operation.ts'
 import { type Component, listComponents } from '../dialects/admin-api/probes.ts'
+import type { SecretsEditor } from '../dialects/admin-api/secrets-editor.ts'
 import { createDirectory } from '../directory/create-directory.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Authenticated } from '../directory/identity.ts'
@@ -24,6 +25,7 @@ import { createAdministration } from '../live-config/administration.ts'
 import { followRetirement } from '../live-config/cookie-secret.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { openTokenSecrets, openUpstreamSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
+import { createSecretsEditor } from '../live-config/secrets-editor.ts'
 import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import {
@@ -45,6 +47,8 @@ export interface OpenedParts {
   /** The limits of accounts, for the administrator. */
   readonly limits: LimitEditor
   readonly tokenSecrets: TokenSecrets
+  /** The secrets, for the administrator. */
+  readonly secrets: SecretsEditor
   readonly gateway: Gateway
   /** The URLs of all listeners, once there are any. */
   readonly listening: Live<readonly string[]>
@@ -88,7 +92,15 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
     const opened = { liveConfig, directory, tokenSecrets, gateway, listening, metrics, accessLog, log }
     const monitor = openMonitor(opened)
     closers.push(() => monitor.close())
-    const parts = { ...opened, guesses, limits: accounts, monitor }
+    // the others compare secrets before a rotation goes on
+    tokenSecrets.onReload(() => void monitor.beat())
+    const secrets = createSecretsEditor({
+      liveConfig,
+      tokens: tokenSecrets.ring,
+      upstream: gateway.ring,
+      listDifferingNodes: monitor.listDifferingNodes,
+    })
+    const parts = { ...opened, guesses, limits: accounts, monitor, secrets }
     addMetrics(parts)
     return { ...parts, close }
   } catch (error) {

@@ -17,16 +17,17 @@ export const NODE_OPERATIONS = {
 /** A node that has not been seen for longer does not run, or cannot reach the store. */
 const LOST_SECONDS = 60
 
+export const isLost = (seenAt: number, now: number): boolean => now - seenAt > LOST_SECONDS
+
 function showNode({ instance, name, seenAt, state }: NodeRecord, { now, own }: { now: number; own: string }) {
   const { problems, ...shown } = state
-  const isLost = now - seenAt > LOST_SECONDS
   return {
     name,
     instance,
     ...shown,
     seenAt,
-    isReady: problems.length === 0 && !isLost,
-    isLost,
+    isReady: problems.length === 0 && !isLost(seenAt, now),
+    isLost: isLost(seenAt, now),
     isThisNode: instance === own,
     problems,
   }

@@ -18,6 +18,7 @@ import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
 import type { Monitor } from './monitor.ts'
 import type { Right } from './rights.ts'
+import type { SecretsEditor } from './secrets-editor.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
 export interface Operation<R> {
@@ -52,6 +53,7 @@ export interface OperationDeps {
   userAdminRole(): string
   /** The rules for new passwords. */
   passwordRules(): PasswordRules
+  readonly secrets: SecretsEditor
   readonly monitor: Monitor
   health(): Health
   /** Reads the whole configuration again. */

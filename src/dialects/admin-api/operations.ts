@@ -17,6 +17,7 @@ import { SETTING_OPERATIONS } from './options.ts'
 import { OVERVIEW_OPERATIONS } from './overview.ts'
 import { PASSWORD_LINK_OPERATIONS } from './password-links.ts'
 import { findLowest, findRight, type Right, requireRight } from './rights.ts'
+import { SECRET_OPERATIONS } from './secrets.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 import { SESSION_OPERATIONS } from './sessions.ts'
 import { TRANSFER_OPERATIONS } from './transfer.ts'
@@ -39,6 +40,7 @@ export const OPERATIONS = {
   ...OVERVIEW_OPERATIONS,
   ...NODE_OPERATIONS,
   ...AUDIT_OPERATIONS,
+  ...SECRET_OPERATIONS,
 } as const satisfies Record<string, Operation<unknown>>
 
 export type OperationName = keyof typeof OPERATIONS

@@ -4,6 +4,7 @@ import { ADMINISTRATOR_DESCRIPTIONS } from './administrators.ts'
 import { AUDIT_DESCRIPTIONS } from './audit.ts'
 import { OVERVIEW_DESCRIPTIONS } from './overview.ts'
 import { type Description, object } from './schema.ts'
+import { SECRET_DESCRIPTIONS } from './secrets.ts'
 import { SERVER_DESCRIPTIONS } from './server.ts'
 import { SESSION_DESCRIPTIONS } from './session.ts'
 import { SETTING_DESCRIPTIONS } from './settings.ts'
@@ -20,6 +21,7 @@ const DESCRIPTIONS: Readonly<Record<OperationName, Description>> = {
   ...SETTING_DESCRIPTIONS,
   ...OVERVIEW_DESCRIPTIONS,
   ...AUDIT_DESCRIPTIONS,
+  ...SECRET_DESCRIPTIONS,
 }
 
 /** An operation with its place. */

@@ -12,7 +12,7 @@ const SETTING = named(
   }),
 )
 
-const CHANGE = named(
+export const CHANGE = named(
   'SettingChange',
   object({
     name: text(),

@@ -7,11 +7,20 @@ import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { replaceFile, syncFolder } from '../base/files.ts'
 import { findMember, isJsonObject, readJson } from '../base/json.ts'
-import { createSecretText, type ListedSecret, listFolder, SecretProblem } from './secret-tools.ts'
+import { type ListedSecret, listFolder } from './list-folder.ts'
+import { createSecretText, SecretProblem } from './new-secret.ts'
 
 export type RotationStep =
   | { readonly kind: 'added' | 'activated' | 'removed'; readonly file: string }
   | { readonly kind: 'waiting'; readonly file: string; readonly until: number }
+
+export type StepName = 'add' | 'activate' | 'retire'
+
+export interface Rotation {
+  readonly next: StepName
+  /** Of `retire`, in seconds since the epoch. */
+  readonly until?: number
+}
 
 export interface RotationOptions {
   readonly nowSeconds: number
@@ -38,11 +47,25 @@ export async function stepRotation(folder: string, options: RotationOptions): Pr
   const [active] = listed
   if (!active) throw new SecretProblem(`${folder} holds no secret.`)
   const note = readNote(folder) ?? begin(listed, active, options.nowSeconds)
+  const next = findStep(folder, note)
+  if (next === 'add') return add(folder, note, active)
+  if (next === 'retire') return remove(folder, note, options)
+  const isRenamed = !existsSync(join(folder, note.next))
+  return isRenamed ? finishActivation(folder, note, options) : activate(folder, note, listed, options)
+}
+
+function findStep(folder: string, note: Note): StepName {
   const has = (name: string) => existsSync(join(folder, name))
-  if (has(note.next)) return activate(folder, note, listed, options)
-  if (!has(note.first)) return add(folder, note, active)
-  if (note.activatedAt === undefined) return finishActivation(folder, note, options)
-  return remove(folder, note, note.activatedAt, options)
+  if (has(note.next)) return 'activate'
+  if (!has(note.first)) return 'add'
+  return note.activatedAt === undefined ? 'activate' : 'retire'
+}
+
+/** Where a rotation is: its next step, and from when on that one rejects no valid token. */
+export function findRotation(folder: string, lifetimeSeconds: number): Rotation {
+  const note = readNote(folder)
+  const next = note ? findStep(folder, note) : 'add'
+  return next === 'retire' && note ? { next, until: endOf(note, lifetimeSeconds) } : { next }
 }
 
 function begin(listed: readonly ListedSecret[], active: ListedSecret, nowSeconds: number): Note {
@@ -82,8 +105,12 @@ function finishActivation(folder: string, note: Note, { nowSeconds }: RotationOp
   return { kind: 'activated', file: note.first }
 }
 
-function remove(folder: string, { old }: Note, activatedAt: number, options: RotationOptions): RotationStep {
-  const until = Math.ceil(activatedAt + options.lifetimeSeconds)
+/** When the last token expires that the old secret has signed. */
+const endOf = ({ activatedAt = 0 }: Note, lifetimeSeconds: number): number => Math.ceil(activatedAt + lifetimeSeconds)
+
+function remove(folder: string, note: Note, options: RotationOptions): RotationStep {
+  const { old } = note
+  const until = endOf(note, options.lifetimeSeconds)
   if (options.nowSeconds < until && !options.isForced) return { kind: 'waiting', file: old, until }
   rmSync(join(folder, old), { force: true })
   rmSync(join(folder, NOTE), { force: true })

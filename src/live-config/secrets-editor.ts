@@ -1,0 +1,200 @@
+// The secrets of a running server for the administrator: by their hashes, and the guided rotation.
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { Refusal } from '../base/errors.ts'
+import { createTurns } from '../base/turns.ts'
+import type { Config } from '../config/options.ts'
+import { renderSource } from '../config/settings.ts'
+import { listFolder } from '../keys/list-folder.ts'
+import type { LiveRing } from '../keys/live-ring.ts'
+import { SecretProblem } from '../keys/new-secret.ts'
+import { findRotation, type Rotation, type RotationStep, type StepName, stepRotation } from '../keys/rotate-secret.ts'
+import type { SecretSource } from '../keys/secret-files.ts'
+import type { LiveConfig } from './live-config.ts'
+import { toSecretSource, toUpstreamSource } from './secret-rings.ts'
+import { digestOf, USES } from './shared-secrets.ts'
+
+export interface SecretsEditorDeps {
+  readonly liveConfig: LiveConfig
+  readonly tokens: LiveRing
+  /** Signs for ArangoDB; `undefined` where no secret is configured. */
+  readonly upstream: LiveRing | undefined
+  /** Names of nodes that run with other secrets than this one. */
+  listDifferingNodes(): Promise<readonly string[]>
+}
+
+export function createSecretsEditor(deps: SecretsEditorDeps) {
+  const inTurn = createTurns()
+  return {
+    list: () => listRings(deps),
+    reload: () => reloadRings(deps),
+    findRotation: async () => describeRotation(deps),
+    rotate: (step: StepName, { isForced }: { readonly isForced: boolean }) =>
+      inTurn(() => takeStep(deps, step, isForced)),
+  }
+}
+
+/** How long a token can live that this server signs. */
+export const toTokenLifetime = ({ server, auth }: Config): number =>
+  Math.max(server['session-timeout'], auth['maximal-jwt-expiry-time'])
+
+const HASH_DIGITS = 12
+
+interface RingPlace {
+  readonly option: string
+  readonly use: string
+  readonly ring: LiveRing
+  readonly source: SecretSource
+}
+
+function listPlaces({ liveConfig, tokens, upstream }: SecretsEditorDeps): readonly RingPlace[] {
+  const { values } = liveConfig.get().settings
+  const own = toSecretSource(values)
+  const theirs = toUpstreamSource(values)
+  return [
+    { option: `server.jwt-secret${toSuffix(own)}`, use: 'tokens of the multi-model door', ring: tokens, source: own },
+    ...(upstream
+      ? [
+          {
+            option: `upstream.multi-model-secret${toSuffix(theirs)}`,
+            use: 'the identity of requests to ArangoDB',
+            ring: upstream,
+            source: theirs,
+          },
+        ]
+      : []),
+  ]
+}
+
+function toSuffix({ folder, keyfile }: SecretSource): string {
+  if (folder) return '-folder'
+  return keyfile ? '-keyfile' : ''
+}
+
+const listRings = async (deps: SecretsEditorDeps) => [
+  ...(await Promise.all(listPlaces(deps).map(showRing))),
+  await showCookies(deps.liveConfig),
+]
+
+async function showRing({ option, use, ring, source }: RingPlace) {
+  const files = await listFiles(source, ring).catch(() => new Map<string, SecretFile>())
+  const keys = ring.get().verifying.map(({ key, sha256 }, index) => ({
+    hashPrefix: sha256.slice(0, HASH_DIGITS),
+    isActive: index === 0,
+    algorithm: key.kind === 'hmac' ? 'HS256' : 'ES256',
+    ...files.get(sha256),
+  }))
+  const place = source.folder || source.keyfile
+  return {
+    option,
+    use,
+    source: place || (source.secret ? option : 'made at random at the start'),
+    reloadable: Boolean(place),
+    problem: ring.problem?.reason ?? null,
+    keys,
+  }
+}
+
+interface SecretFile {
+  readonly file: string
+  readonly ageSeconds: number
+}
+
+/** The files of a source by the hash of their secret. */
+async function listFiles({ folder, keyfile }: SecretSource, ring: LiveRing): Promise<ReadonlyMap<string, SecretFile>> {
+  const files = new Map<string, SecretFile>()
+  for (const { name, sha256 } of folder ? await listFolder(folder) : [])
+    files.set(sha256, { file: name, ageSeconds: await ageOf(join(folder ?? '', name)) })
+  if (keyfile) files.set(ring.get().signing.sha256, { file: keyfile, ageSeconds: await ageOf(keyfile) })
+  return files
+}
+
+const ageOf = async (path: string): Promise<number> =>
+  Math.max(Math.floor((SYSTEM_CLOCK.nowMs() - (await stat(path)).mtimeMs) / 1000), 0)
+
+const COOKIE_SECRET = 'chttpd_auth.secret'
+
+/** The current cookie secret, and earlier ones that are still accepted. */
+async function showCookies({ get, secrets, store }: LiveConfig) {
+  const source = get().configured.find('chttpd_auth', 'secret')?.source ?? { kind: 'default' as const }
+  const { settings } = await store.listSettings()
+  const stored = settings.find(({ section, key }) => `${section}.${key}` === COOKIE_SECRET)
+  const age = source.kind === 'run time' && stored ? { ageSeconds: nowSeconds(SYSTEM_CLOCK) - stored.changedAt } : {}
+  return {
+    option: COOKIE_SECRET,
+    use: 'session cookies, and proxy tokens of the document door',
+    source: renderSource(source),
+    reloadable: false,
+    problem: null,
+    keys: secrets.find(USES.cookies).map((key, index) => ({
+      hashPrefix: digestOf(key).slice(0, HASH_DIGITS),
+      isActive: index === 0,
+      algorithm: 'HMAC',
+      ...(index === 0 && age),
+    })),
+  }
+}
+
+async function reloadRings(deps: SecretsEditorDeps) {
+  const places = listPlaces(deps).filter(({ source }) => source.folder || source.keyfile)
+  return Promise.all(
+    places.map(async ({ option, ring }) => {
+      const load = await ring.reload()
+      return { option, problem: load.kind === 'refused' ? load.reason : null }
+    }),
+  )
+}
+
+const NO_FOLDER = 'Only secrets in a folder can be replaced step by step: set server.jwt-secret-folder.'
+
+function describeRotation(deps: SecretsEditorDeps): Partial<Rotation> & { readonly problem?: string } {
+  const { values } = deps.liveConfig.get().settings
+  const { folder } = toSecretSource(values)
+  if (!folder) return { problem: NO_FOLDER }
+  try {
+    return findRotation(folder, toTokenLifetime(values))
+  } catch (error) {
+    return { problem: toRefusal(error).about ?? '' }
+  }
+}
+
+/** Loads the folder before and after the step, and stops if this or another node would have other secrets. */
+async function takeStep(deps: SecretsEditorDeps, step: StepName, isForced: boolean): Promise<RotationStep> {
+  const { values } = deps.liveConfig.get().settings
+  const { folder } = toSecretSource(values)
+  if (!folder) throw new Refusal('conflict', { about: NO_FOLDER })
+  const rotation = describeRotation(deps)
+  if (rotation.next !== step)
+    throw new Refusal('conflict', { about: rotation.problem ?? `The next step is ${rotation.next}.` })
+  await requireLoaded(deps.tokens)
+  await requireSameNodes(deps)
+  const options = { nowSeconds: nowSeconds(SYSTEM_CLOCK), lifetimeSeconds: toTokenLifetime(values), isForced }
+  const done = await stepRotation(folder, options).catch((error) => {
+    throw toRefusal(error)
+  })
+  if (done.kind === 'waiting') return done
+  deps.liveConfig.events.record('secrets.rotated', { step: done.kind, file: done.file })
+  await requireLoaded(deps.tokens)
+  return done
+}
+
+async function requireLoaded(tokens: LiveRing): Promise<void> {
+  const load = await tokens.reload()
+  if (load.kind === 'refused') throw new Refusal('conflict', { about: `The secrets were not loaded: ${load.reason}` })
+}
+
+async function requireSameNodes(deps: SecretsEditorDeps): Promise<void> {
+  const names = await deps.listDifferingNodes()
+  if (names.length === 0) return
+  const about = `Nothing was changed: ${names.join(', ')} runs with other secrets. Every node must read the same files, and have loaded them before the next step.`
+  throw new Refusal('conflict', { about })
+}
+
+/** A file that cannot be read or written is for the administrator to repair. */
+function toRefusal(error: unknown): Refusal {
+  if (error instanceof SecretProblem) return new Refusal('conflict', { about: error.message })
+  if (error instanceof Error && 'code' in error)
+    return new Refusal('conflict', { about: 'The folder of the secrets cannot be read or written.', cause: error })
+  throw error
+}
