@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+const { runSoak } = await import(new URL('../../scripts/soak.mjs', import.meta.url).href)
+
+/** `npm run soak` runs for minutes. */
+const SHORT = { ms: 5000, seed: 1, actors: 8 }
+
+describe('a soak run', () => {
+  it('finds no violation in a short run', async () => {
+    const { violations, ledger } = await runSoak(SHORT)
+    assert.deepEqual(violations, [])
+    assert.ok(ledger.list('fault ').length > 1, 'faults were injected')
+  })
+
+  it('finds a deliberate bug: ended sessions are accepted', async () => {
+    const { violations } = await runSoak({ ...SHORT, ms: 30_000, sabotage: 'revocation', stopsAtViolation: true })
+    assert.ok(violations.some(({ invariant }: { invariant: string }) => invariant === 'revoked credential accepted'))
+  })
+
+  it('makes the same choices with the same seed', async () => {
+    const { createRandom } = await import(new URL('../../scripts/soak/random.mjs', import.meta.url).href)
+    const draw = (seed: number) => {
+      const random = createRandom(seed)
+      return Array.from({ length: 20 }, () => random.below(1000))
+    }
+    assert.deepEqual(draw(7), draw(7))
+    assert.notDeepEqual(draw(7), draw(8))
+  })
+})
