@@ -15,7 +15,8 @@ const SECOND_FACTOR = 'X-Cardea-Second-Factor'
  */
 export const createDoorSignIn =
   (signIn: SignIn, namesProxies: () => boolean): DoorSignIn =>
-  ({ source, ...attempt }) => {
+  (attempt) => {
+    const { source } = attempt
     const { address, directAddress } = source.client
     return signIn({
       ...attempt,

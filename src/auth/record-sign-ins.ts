@@ -7,7 +7,7 @@ import { UNKNOWN_NAME } from '../observe/security-event-table.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { CredentialSource } from './handler.ts'
 import type { SessionRecorder } from './record-sessions.ts'
-import type { SignIn } from './sign-in.ts'
+import type { Attempt, SignIn } from './sign-in.ts'
 
 export interface RecordSignInDeps {
   readonly events: SecurityEvents
@@ -18,29 +18,30 @@ export interface RecordSignInDeps {
 }
 
 /** Notes accepted passwords, and records every rejected one with the reason that the client does not learn. */
-export function recordSignIn(signIn: SignIn, { events, isKnownName, noteSignIn }: RecordSignInDeps): SignIn {
+export function recordSignIn(signIn: SignIn, deps: RecordSignInDeps): SignIn {
   return async (attempt) => {
-    const { name, peer, handler } = attempt
-    const record = async (reason: string) => {
-      const isKnown = checkName(name) === undefined && (await isKnownName(name).catch(() => false))
-      const subject = isKnown ? name : UNKNOWN_NAME
-      events.record('sign-in.refused', { subject, reason, peer: peer || undefined, handler })
-    }
     let reason = 'wrong name or password'
     const explain = (why: string): void => {
       reason = why
     }
     try {
       const account = await signIn({ ...attempt, explain })
-      if (account) noteSignIn(account.name, peer)
-      else await record(reason)
+      if (account) deps.noteSignIn(account.name, attempt.peer)
+      else await recordRefusal(reason, attempt, deps)
       return account
     } catch (error) {
       // a failure of Cardea itself says nothing about the credential
-      if (error instanceof Refusal && isClientError(error)) await record(error.detail ?? error.message)
+      if (error instanceof Refusal && isClientError(error))
+        await recordRefusal(error.detail ?? error.message, attempt, deps)
       throw error
     }
   }
+}
+
+async function recordRefusal(reason: string, { name, peer, handler }: Attempt, deps: RecordSignInDeps): Promise<void> {
+  const isKnown = checkName(name) === undefined && (await deps.isKnownName(name).catch(() => false))
+  const subject = isKnown ? name : UNKNOWN_NAME
+  deps.events.record('sign-in.refused', { subject, reason, peer: peer || undefined, handler })
 }
 
 /** Records the use of credentials that a client sends with every request. */

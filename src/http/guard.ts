@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../base/errors.ts'
+import { createHeaderMemo } from '../base/header-memo.ts'
 
 export interface GuardLimits {
   readonly maxUriBytes: number
@@ -79,17 +80,20 @@ const SINGLE: ReadonlySet<string> = new Set([
   'x-forwarded-ssl',
 ])
 
+/** The name in lower case, if the header may be present only once; else empty. */
+const toSingle = createHeaderMemo((name) => (SINGLE.has(name.toLowerCase()) ? name.toLowerCase() : ''))
+
 function checkHeaders(raw: readonly string[], { maxHeaders, maxHeaderBytes }: GuardLimits): void {
   if (raw.length / 2 > maxHeaders) throw new Refusal('headers_too_large')
-  const seen = new Set<string>()
+  const seen: string[] = []
   let bytes = 0
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     bytes += name.length + (raw[i + 1] as string).length + 4
-    const lowerCase = name.toLowerCase()
-    if (!SINGLE.has(lowerCase)) continue
-    if (seen.has(lowerCase)) throw new Refusal('ambiguous_header', { about: name })
-    seen.add(lowerCase)
+    const single = toSingle(name)
+    if (single === '') continue
+    if (seen.includes(single)) throw new Refusal('ambiguous_header', { about: name })
+    seen.push(single)
   }
   if (bytes > maxHeaderBytes) throw new Refusal('headers_too_large')
 }
@@ -109,9 +113,7 @@ export const METHOD_OVERRIDES: readonly string[] = ['x-http-method-override', 'x
 /** Lower case, with `-` for everything that is not a letter or digit: some servers treat such names as the same. */
 export const normalizeHeaderName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
-const METHOD_OVERRIDE = new RegExp(`^(?:${METHOD_OVERRIDES.join('|').replaceAll('-', '[^a-z0-9]')})$`, 'i')
-
-const isMethodOverride = (name: string): boolean => METHOD_OVERRIDE.test(name)
+const isMethodOverride = createHeaderMemo((name) => METHOD_OVERRIDES.includes(normalizeHeaderName(name)))
 
 // A registered name or an address, and a port. No user, path or other part that a URL parser could read as another host.
 const HOST = /^(?:[A-Za-z0-9._~%!$&'()*+,;=-]+|\[[0-9A-Fa-f:.]+\])?(?::\d{0,5})?$/

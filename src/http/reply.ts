@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
+import { createHeaderMemo } from '../base/header-memo.ts'
 import type { Log } from '../base/log.ts'
 import type { Dialect, Feed, HeaderPair, Reply, RequestContext, ResponseStream, Sink } from './request-context.ts'
 import { resetSocket } from './slow-clients.ts'
@@ -122,7 +123,7 @@ interface RepliedRequest {
 function headersOf(reply: Reply, dialect: Dialect, { context, request }: RepliedRequest): string[] {
   const flat: string[] = []
   for (const [name, value] of reply.headers)
-    if (!TRAILER.test(name) || mayHaveTrailers(reply, request)) flat.push(name, value)
+    if (!isTrailer(name) || mayHaveTrailers(reply, request)) flat.push(name, value)
   for (const [name, value] of dialect.defaultHeaders(context, reply)) flat.push(name, value)
   const hasNoBody = reply.status === 204 || reply.status === 304
   if (!hasNoBody && isWhole(reply.body)) flat.push('Content-Length', String(Buffer.byteLength(reply.body ?? '')))
@@ -136,7 +137,7 @@ function mayHaveTrailers({ status, headers }: Reply, request: IncomingMessage | 
   return hasBody && isChunked
 }
 
-const TRAILER = /^trailer$/i
+const isTrailer = createHeaderMemo((name) => name.toLowerCase() === 'trailer')
 const CONTENT_LENGTH = /^content-length$/i
 
 const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' && Symbol.asyncIterator in body

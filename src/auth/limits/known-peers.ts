@@ -2,6 +2,8 @@ import { createLiveCache } from '../../base/caches.ts'
 import type { Clock } from '../../base/clock.ts'
 
 const LIFETIME_MS = 24 * 60 * 60 * 1000
+/** Every request with a password proves it again. */
+const MS_BETWEEN_NOTES = 60_000
 /** One account must not use up the memory of all. */
 const MAX_PEERS_PER_NAME = 16
 
@@ -30,6 +32,7 @@ export function createKnownPeers(max: () => number, clock: Clock): KnownPeers {
       const known = names.get(name)
       const proofs = known?.version === version ? known : { version, atMs: new Map<string, number>() }
       if (proofs !== known) names.set(name, proofs)
+      if (clock.nowMs() - (proofs.atMs.get(peer) ?? Number.NEGATIVE_INFINITY) < MS_BETWEEN_NOTES) return
       // deleted first, so that the map stays in the order of use
       proofs.atMs.delete(peer)
       proofs.atMs.set(peer, clock.nowMs())
