@@ -17,7 +17,7 @@ export async function authenticate(
   for (const handler of handlers) {
     const { name } = handler
     const reading = handler.read(source)
-    // awaited only where it is a promise; http/dispatch.ts has the measured gain
+    // awaited only where it is a promise: http/dispatch.ts states the gain
     const verdict = reading instanceof Promise ? await reading : reading
     if (verdict.kind === 'refused') {
       if (!verdict.isRecorded) observer?.onRefused(explainRefusal(verdict.error), name)

@@ -52,13 +52,7 @@ export function createBalancer<P>(pools: readonly (readonly [url: string, pool: 
   return {
     servers,
     choose(tried) {
-      const nowMs = clock.nowMs()
-      let best: Server<P> | undefined
-      for (const server of servers) {
-        if (tried.has(server) || server.downUntilMs > nowMs) continue
-        if (!best || compare(server, best, nowMs) < 0) best = server
-      }
-      best ??= findDueFirst(servers.filter((server) => !tried.has(server)))
+      const best = findBest(servers, tried, clock.nowMs()) ?? findDueFirst(servers, tried)
       if (best) best.turn = turns += 1
       return best
     },
@@ -102,13 +96,27 @@ function countFailure<P>(server: Server<P>): number {
   return Math.min(FIRST_PENALTY_MS * 2 ** (server.failures - 1), MAX_PENALTY_MS)
 }
 
+/** Of the servers that are not down. */
+function findBest<P>(
+  servers: readonly Server<P>[],
+  tried: ReadonlySet<Server<P>>,
+  nowMs: number,
+): Server<P> | undefined {
+  let best: Server<P> | undefined
+  for (const server of servers) {
+    if (tried.has(server) || server.downUntilMs > nowMs) continue
+    if (!best || compare(server, best, nowMs) < 0) best = server
+  }
+  return best
+}
+
 function compare<P>(a: Server<P>, b: Server<P>, nowMs: number): number {
   const isDeprioritized = (server: Server<P>) => Number(server.deprioritizedUntilMs > nowMs)
   return isDeprioritized(a) - isDeprioritized(b) || a.open - b.open || a.turn - b.turn
 }
 
 /** Only idle servers: one with a request in progress is being tried by that request. */
-function findDueFirst<P>(servers: readonly Server<P>[]): Server<P> | undefined {
-  const [first] = servers.filter(({ open }) => open === 0).sort((a, b) => a.downUntilMs - b.downUntilMs)
-  return first
+function findDueFirst<P>(servers: readonly Server<P>[], tried: ReadonlySet<Server<P>>): Server<P> | undefined {
+  const idle = servers.filter((server) => server.open === 0 && !tried.has(server))
+  return idle.sort((a, b) => a.downUntilMs - b.downUntilMs)[0]
 }

@@ -44,60 +44,75 @@ export interface ReadinessDeps {
 /** How often an upstream with a problem is inspected again. */
 const RETRY_MS = 5000
 
-export function createReadiness({ upstreams, log }: ReadinessDeps): UpstreamReadiness {
-  const findings = new Map<string, readonly UpstreamFinding[]>()
-  let timer: NodeJS.Timeout | undefined
-  let isStopped = false
-  let isBegun = false
-  let running: Promise<void> = Promise.resolve()
+export const createReadiness = (deps: ReadinessDeps): UpstreamReadiness => new Readiness(deps)
 
-  const list = () =>
-    upstreams
-      .filter(({ upstream }) => upstream.isSet())
-      .map(({ door }) => ({ door, isReady: findings.get(door)?.length === 0, findings: findings.get(door) ?? [] }))
+class Readiness implements UpstreamReadiness {
+  readonly #deps: ReadinessDeps
+  /** Of the last inspection, by door. */
+  readonly #findings = new Map<string, readonly UpstreamFinding[]>()
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+  #isBegun = false
+  #running: Promise<void> = Promise.resolve()
 
-  const inspectOnce = async () => {
-    clearTimeout(timer)
-    for (const { door, upstream } of upstreams) {
-      if (!upstream.isSet()) continue
-      const found = await upstream.inspect()
-      report(log, door, { before: findings.get(door), found })
-      findings.set(door, found)
-    }
-    const isDue = !isStopped && list().some(({ isReady }) => !isReady)
-    if (isDue) timer = setTimeout(inspect, RETRY_MS).unref()
+  constructor(deps: ReadinessDeps) {
+    this.#deps = deps
   }
 
-  const inspect = () => {
-    isBegun = true
+  list(): readonly UpstreamStatus[] {
+    return this.#listConfigured().map(({ door }) => {
+      const findings = this.#findings.get(door)
+      return { door, isReady: findings?.length === 0, findings: findings ?? [] }
+    })
+  }
+
+  checks(): readonly UpstreamCheck[] {
+    return this.#listConfigured().map((inspected) => ({
+      door: inspected.door,
+      findProblem: () => this.#findProblem(inspected),
+    }))
+  }
+
+  readonly inspect = (): void => {
+    this.#isBegun = true
     // one after the other: the last result is the one of the last call
-    running = running.then(inspectOnce).catch((error) => log.error('upstream servers not inspected', { error }))
+    this.#running = this.#running
+      .then(() => this.#inspectOnce())
+      .catch((error) => this.#deps.log.error('upstream servers not inspected', { error }))
   }
 
-  const findProblem = async ({ door, upstream, healthPath }: InspectedUpstream) => {
+  async settled(): Promise<readonly UpstreamStatus[]> {
+    await this.#running
+    return this.list()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  #listConfigured(): readonly InspectedUpstream[] {
+    return this.#deps.upstreams.filter(({ upstream }) => upstream.isSet())
+  }
+
+  async #inspectOnce(): Promise<void> {
+    clearTimeout(this.#timer)
+    for (const { door, upstream } of this.#listConfigured()) {
+      const found = await upstream.inspect()
+      report(this.#deps.log, door, { before: this.#findings.get(door), found })
+      this.#findings.set(door, found)
+    }
+    const isDue = !this.#isStopped && this.list().some(({ isReady }) => !isReady)
+    if (isDue) this.#timer = setTimeout(this.inspect, RETRY_MS).unref()
+  }
+
+  async #findProblem({ door, upstream, healthPath }: InspectedUpstream): Promise<string | undefined> {
     const health = await upstream.checkHealth(healthPath)
     if (health.kind === 'down') return 'no server responds'
     if (health.kind === 'unready') return `the server responds with the status ${health.status}`
-    const found = findings.get(door)
-    if (found === undefined) return isBegun ? 'not inspected yet' : undefined
+    const found = this.#findings.get(door)
+    if (found === undefined) return this.#isBegun ? 'not inspected yet' : undefined
     return describeUnusable(found)
-  }
-
-  return {
-    list,
-    inspect,
-    checks: () =>
-      upstreams
-        .filter(({ upstream }) => upstream.isSet())
-        .map((inspected) => ({ door: inspected.door, findProblem: () => findProblem(inspected) })),
-    async settled() {
-      await running
-      return list()
-    },
-    stop() {
-      isStopped = true
-      clearTimeout(timer)
-    },
   }
 }
 

@@ -7,7 +7,13 @@ import { Refusal } from '../base/errors.ts'
 import { deriveLive } from '../base/live.ts'
 import { ANONYMOUS } from '../directory/identity.ts'
 import type { Reply, RequestContext } from '../http/request-context.ts'
-import { type ConnectionSettings, createLiveConnections, type ServerFigures, toFigures } from './connections.ts'
+import {
+  type ConnectionSettings,
+  createLiveConnections,
+  type ServerFigures,
+  toFigures,
+  type UpstreamBalancer,
+} from './connections.ts'
 import { type FailoverDeps, sendWithFailover } from './failover.ts'
 import { checkHealth, type UpstreamHealth } from './health.ts'
 import type { ToIdentityHeaders } from './identity-headers.ts'
@@ -53,26 +59,7 @@ export interface Upstream {
 
 export function createUpstream(deps: UpstreamDeps): Upstream {
   const connections = createLiveConnections(deps.settings, deps.clock)
-  const filters = deriveLive({ get: deps.identityHeaderNames }, (names) =>
-    createRequestFilter({ identityHeaderNames: [...names, deps.requestIdHeader], ownCookies: deps.ownCookies }),
-  )
-  const checkIdentity = deps.probe && createIdentityCheck(deps.probe, deps.clock)
-  const failoverDeps: FailoverDeps = { ...deps, checkIdentity }
-  const openShare = createSpool()
-  const send = (context: RequestContext, options: SendOptions = {}) => {
-    const request = createRequest(context, { ...options, filter: filters.get(), deps })
-    return sendWithFailover(request, connections.get(), failoverDeps)
-  }
-  const sendSpooled = async (context: RequestContext, spool: SpoolLimits) => {
-    const share = openShare(spool.totalBytes)
-    try {
-      const maxBytes = Math.min(spool.bodyBytes, spool.totalBytes)
-      const wholeBody = await context.gatherBody(maxBytes, share.reserve)
-      return await send(context, { wholeBody: wholeBody ?? Buffer.alloc(0) })
-    } finally {
-      share.release()
-    }
-  }
+  const { send, sendSpooled } = createSenders(connections.get, deps)
   return {
     isSet: () => deps.settings().urls.length > 0,
     forward(context) {
@@ -97,6 +84,31 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     listServers: () => connections.get().servers.map(toFigures),
     close: connections.close,
   }
+}
+
+/** Send a request with its body as it arrives, or after the whole body was read. */
+function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) {
+  const filters = deriveLive({ get: deps.identityHeaderNames }, (names) =>
+    createRequestFilter({ identityHeaderNames: [...names, deps.requestIdHeader], ownCookies: deps.ownCookies }),
+  )
+  const checkIdentity = deps.probe && createIdentityCheck(deps.probe, deps.clock)
+  const failoverDeps: FailoverDeps = { ...deps, checkIdentity }
+  const openShare = createSpool()
+  const send = (context: RequestContext, options: SendOptions = {}) => {
+    const request = createRequest(context, { ...options, filter: filters.get(), deps })
+    return sendWithFailover(request, getBalancer(), failoverDeps)
+  }
+  const sendSpooled = async (context: RequestContext, spool: SpoolLimits) => {
+    const share = openShare(spool.totalBytes)
+    try {
+      const maxBytes = Math.min(spool.bodyBytes, spool.totalBytes)
+      const wholeBody = await context.gatherBody(maxBytes, share.reserve)
+      return await send(context, { wholeBody: wholeBody ?? Buffer.alloc(0) })
+    } finally {
+      share.release()
+    }
+  }
+  return { send, sendSpooled }
 }
 
 function requirePath({ target }: RequestContext): void {

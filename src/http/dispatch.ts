@@ -40,8 +40,8 @@ const SEGMENT_ENDS: ReadonlySet<string> = new Set(['', '/', '?'])
 export async function dispatch(context: RequestContext, { dialect, findRoute }: RoutedDialect): Promise<Reply> {
   for (const step of dialect.steps) {
     const result = step.run(context)
-    // Most steps return at once. With an `await` for each, here and in auth/authenticate.ts, a forwarded request with a
-    // JWT takes 74 instead of 69 µs of CPU time (lower quartile of 50 batches; `npm run bench -- gateway-cpu`).
+    // Most steps return at once. With an `await` for each, twelve steps take 1.5 instead of 1.0 µs of CPU time (this
+    // function alone, 12 800 calls at a time, 32 of them at once).
     const reply = result instanceof Promise ? await result : result
     if (reply) return reply
   }

@@ -55,26 +55,14 @@ export interface Door {
 }
 
 export function createDoor(options: DoorOptions): Door {
-  const { dialect, mounts = [], limits, trust, hsts, log, observer, accessLog } = options
-  const open = new Set<Socket>()
-  /** Connections above the limit. */
-  const surplus = new WeakSet<Socket>()
-  const slowClients = new SlowClientWatch(open, () => limits.get().writeTimeoutMs)
-  let isStopping = false
+  const { dialect, mounts = [], limits, trust, log } = options
+  const connections = new DoorConnections(limits)
   const deps = {
-    limits,
-    trust,
-    hsts,
-    log,
+    ...options,
     door: dialect.name,
     chooseDialect: createDialectChooser(dialect, mounts),
-    admit(socket: Socket) {
-      if (isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
-      if (surplus.has(socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
-    },
-    isStopping: () => isStopping,
-    observer,
-    accessLog,
+    admit: (socket: Socket) => connections.requireAdmitted(socket),
+    isStopping: () => connections.isStopping,
   }
   const toIdentifyOptions = () => ({ dialect, limits: limits.get(), trust, door: dialect.name })
 
@@ -91,25 +79,58 @@ export function createDoor(options: DoorOptions): Door {
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
       else writeRawReply(socket, dialect, toErrorReply(toParserRefusal(error), { dialect, log }))
     },
-    countConnections: () => open.size,
+    countConnections: () => connections.size,
     admit(socket) {
-      open.add(socket)
-      slowClients.start()
+      connections.add(socket)
       rememberPeer(socket, trust.get())
-      if (open.size > limits.get().maxConnections) surplus.add(socket)
-      socket.once('close', () => open.delete(socket))
     },
-    endConnections(isChosen) {
-      for (const socket of open) {
-        if (!isChosen(socket)) continue
-        const connection = connectionOf(socket)
-        connection.endsWithNextReply = true
-        if (connection.isIdle) socket.destroy()
-      }
-    },
-    stop() {
-      isStopping = true
-      for (const socket of open) if (connectionOf(socket).isIdle) socket.destroy()
-    },
+    endConnections: (isChosen) => connections.end(isChosen),
+    stop: () => connections.stop(),
+  }
+}
+
+/** The open connections of one door. */
+class DoorConnections {
+  isStopping = false
+  readonly #limits: Live<DoorLimits>
+  readonly #open = new Set<Socket>()
+  /** Connections above the limit. */
+  readonly #surplus = new WeakSet<Socket>()
+  readonly #slowClients: SlowClientWatch
+
+  constructor(limits: Live<DoorLimits>) {
+    this.#limits = limits
+    this.#slowClients = new SlowClientWatch(this.#open, () => limits.get().writeTimeoutMs)
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  add(socket: Socket): void {
+    this.#open.add(socket)
+    this.#slowClients.start()
+    if (this.#open.size > this.#limits.get().maxConnections) this.#surplus.add(socket)
+    socket.once('close', () => this.#open.delete(socket))
+  }
+
+  /** Throws if requests on this connection are not accepted now. */
+  requireAdmitted(socket: Socket): void {
+    if (this.isStopping) throw new Refusal('shutting_down', { retryAfterSeconds: 5 })
+    if (this.#surplus.has(socket)) throw new Refusal('too_many_connections', { retryAfterSeconds: 1 })
+  }
+
+  /** Ends these connections: idle ones now, the others with their current reply. */
+  end(isChosen: (socket: Socket) => boolean): void {
+    for (const socket of [...this.#open].filter(isChosen)) {
+      const connection = connectionOf(socket)
+      connection.endsWithNextReply = true
+      if (connection.isIdle) socket.destroy()
+    }
+  }
+
+  stop(): void {
+    this.isStopping = true
+    for (const socket of this.#open) if (connectionOf(socket).isIdle) socket.destroy()
   }
 }

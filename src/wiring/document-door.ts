@@ -16,14 +16,14 @@ import {
 } from '../auth/session/cookie-handler.ts'
 import { createSessionService, openTokenSession, type SessionServiceDeps } from '../auth/session/session-service.ts'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
-import { deriveLive } from '../base/live.ts'
+import { deriveLive, type Live } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
 import { listDigests } from '../config/auth-codecs.ts'
 import { isOwnSetting } from '../config/compatibility.ts'
 import type { Config } from '../config/options.ts'
 import { findNearestSection } from '../config/problems.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
-import type { DocumentDeps } from '../dialects/document/deps.ts'
+import type { DocumentDeps, DocumentSettings } from '../dialects/document/deps.ts'
 import { createDocumentDialect } from '../dialects/document/dialect.ts'
 import { renewingHeaders } from '../dialects/document/session.ts'
 import { createRequireEntry } from '../dialects/document/steps.ts'
@@ -33,6 +33,7 @@ import { createUserChanges } from '../dialects/document/users/user-changes.ts'
 import { mountForwardAuth } from '../dialects/forward-auth/mount.ts'
 import { isMounted } from '../dialects/mounted.ts'
 import { type Authenticated, withoutScoped } from '../directory/identity.ts'
+import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
 import type { Dialect, RequestContext } from '../http/request-context.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
@@ -71,25 +72,9 @@ export function createDocumentDoor(parts: DoorParts): Door {
     }),
     confirmCredential: createConfirm(parts, revalidation),
   }
-  const requireEntry = createRequireEntry(settings.get, authenticateRequest)
   return createDoor({
     dialect,
-    mounts: [
-      mountAdminApi(parts, {
-        authenticate: async (context) => withoutScoped(await credentials.identifyWithoutCookie(context)),
-        authenticateAgain: async (context) => withoutScoped(await credentials.identifyAgainWithoutCookie(context)),
-        isConfigured: credentials.isConfigured,
-        requireEntry,
-      }),
-      ...mountForwardAuth({
-        ...parts.forwardAuth,
-        authenticate: async (context) => withoutCertificate(withoutScoped(await authenticateRequest(context))),
-        requireEntry,
-        // a session that is used only through the forward-auth endpoint is renewed too
-        furtherHeaders: (context, reply) =>
-          renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK }),
-      }),
-    ],
+    mounts: createMounts(parts, { credentials, authenticateRequest, settings }),
     limits: deriveLive(liveConfig, (snapshot) => toDocumentDoorLimits(snapshot.settings)),
     trust: deriveLive(config, toTrustRules),
     hsts: deriveLive(config, ({ ssl }) => ssl.hsts),
@@ -97,6 +82,33 @@ export function createDocumentDoor(parts: DoorParts): Door {
     observer: createRequestObserver(parts.metrics, 'document'),
     accessLog: parts.accessLog,
   })
+}
+
+interface MountDeps {
+  readonly credentials: ReturnType<typeof createCredentials>
+  readonly authenticateRequest: (context: RequestContext) => Promise<Authenticated>
+  readonly settings: Live<DocumentSettings>
+}
+
+/** The paths at this door that belong to other dialects. */
+function createMounts(parts: DoorParts, { credentials, authenticateRequest, settings }: MountDeps): readonly Mount[] {
+  const requireEntry = createRequireEntry(settings.get, authenticateRequest)
+  return [
+    mountAdminApi(parts, {
+      authenticate: async (context) => withoutScoped(await credentials.identifyWithoutCookie(context)),
+      authenticateAgain: async (context) => withoutScoped(await credentials.identifyAgainWithoutCookie(context)),
+      isConfigured: credentials.isConfigured,
+      requireEntry,
+    }),
+    ...mountForwardAuth({
+      ...parts.forwardAuth,
+      authenticate: async (context) => withoutCertificate(withoutScoped(await authenticateRequest(context))),
+      requireEntry,
+      // a session that is used only through the forward-auth endpoint is renewed too
+      furtherHeaders: (context, reply) =>
+        renewingHeaders(context, reply, { settings: settings.get, clock: SYSTEM_CLOCK }),
+    }),
+  ]
 }
 
 function createDialectOptions(parts: DoorParts, { document }: Config) {
