@@ -86,7 +86,6 @@ interface Scope {
 /** Counts the request and makes it revocable while it is in progress. */
 async function trackUntilClosed(pipe: ResponsePipe, server: UpstreamServer, { context, deps }: Scope): Promise<void> {
   const stream: OpenStream = {
-    index: -1,
     authenticated: context.authenticated ?? ANONYMOUS,
     authenticatedAt: context.authenticatedAt,
     revalidate: () => deps.revalidate(context),

@@ -12,7 +12,6 @@ const someone = (name: string, more: Partial<Authenticated> = {}): Authenticated
 
 function open(authenticated: Authenticated, holds: boolean | Error = true) {
   const stream = {
-    index: -1,
     authenticated,
     authenticatedAt: 0,
     isCut: false,
