@@ -35,7 +35,7 @@ export interface Grant {
   readonly level: string
 }
 
-const explain = (name: string): Explanations =>
+export const explain = (name: string): Explanations =>
   new Map([
     ['not_found', `There is no user ${name}.`],
     ['conflict', `The name ${name} is taken, by a user or an administrator.`],
@@ -171,11 +171,3 @@ export const resetTotp = (context: Context, name: string, options: ManageOptions
   change(context, name, options, (control) => control.call('user.reset-totp', { params: { name } })).say(
     ({ hadTotp }) => (hadTotp ? `${name} signs in without a one-time code.` : `${name} had no one-time code.`),
   )
-
-export async function remove(context: Context, name: string, options: ManageOptions): Promise<void> {
-  const call = { params: { name } }
-  const removed = await manage(context, options, (control) => control.call('user.remove', call), {
-    explanations: explain(name),
-  })
-  report(context, options, removed, () => `Deleted ${name}.`)
-}

@@ -4,11 +4,11 @@ import { collect, type ManageOptions, readLimit, readName, withExitCodes, withMa
 import {
   type AddOptions,
   add,
+  explain,
   type Grant,
   type GrantOptions,
   list,
   type RolesOptions,
-  remove,
   resetTotp,
   setActive,
   setExpiry,
@@ -20,6 +20,7 @@ import {
   signOut,
   unlock,
 } from './user-actions.ts'
+import { type RemoveOptions, removeUser } from './user-remove.ts'
 import { addSessions } from './user-sessions.ts'
 
 const NAME = new Argument('<name>', 'of the user').argParser(readName)
@@ -65,7 +66,12 @@ export function userCommand(context: Context): Command {
   simple('sign-out', 'end all sessions and tokens of a user', signOut)
   simple('unlock', 'let clients sign in again after too many failures', unlock)
   simple('reset-totp', 'remove the second factor (TOTP)', resetTotp)
-  simple('remove', 'delete a user', remove)
+  sub('remove', 'delete a user')
+    .addArgument(NAME)
+    .option('--erase', 'replace the name in the audit trail, too; also of a user that was deleted before')
+    .action((user: string, options: RemoveOptions) =>
+      removeUser(context, user, { ...options, explanations: explain(user) }),
+    )
   return command
 }
 

@@ -1,9 +1,11 @@
 // Opens the audit trail as the options say: its key, its checkpoints, and how long its records are kept.
 
+import { randomBytes } from 'node:crypto'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import { Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
+import { confirmChange } from '../directory/confirm-change.ts'
 import type { AuditRecord, ChainPlace } from '../observe/audit/audit-record.ts'
 import type { AuditRange, AuditStore, SignChain } from '../observe/audit/audit-store.ts'
 import {
@@ -28,6 +30,11 @@ export interface Audit extends Omit<AuditTrail, 'figures'>, RecordGuard {
   listDestinations(): readonly (AuditFigures & { readonly destination: string })[]
   /** One page of the store, with the records that were not written yet when it was called. */
   list(range: AuditRange): Promise<readonly AuditRecord[]>
+  /**
+   * Replaces the name in all records of the store, and the addresses that this user had. Records that other nodes are
+   * writing at this moment keep the name.
+   */
+  erase(name: string): Promise<{ readonly pseudonym: string; readonly records: number }>
   /** Deletes records that are too old, now and from time to time until it is closed. */
   startPurging(): void
   /** Opens files again, after another program has renamed them. */
@@ -77,6 +84,7 @@ export function openAudit(deps: AuditDeps): Audit {
       await trail.flush().catch(() => {})
       return store.listAuditRecords(range)
     },
+    erase: (name) => erase(name, deps, trail),
     startPurging: purging.start,
     reopen() {
       for (const { queue } of copies) queue.reopen()
@@ -88,6 +96,19 @@ export function openAudit(deps: AuditDeps): Audit {
       await checkpoints.settled()
     },
   }
+}
+
+const PSEUDONYM_BYTES = 6
+
+/** The erasure is recorded, so that `verify` can tell it from a name that an attacker has removed. */
+async function erase(name: string, { store, events }: AuditDeps, trail: AuditTrail) {
+  await confirmChange(events)
+  await trail.flush()
+  const pseudonym = `erased-${randomBytes(PSEUDONYM_BYTES).toString('hex')}`
+  const records = await store.eraseAudit({ name, pseudonym })
+  if (records > 0) events.record('user.erased', { subject: pseudonym, records })
+  await trail.flush()
+  return { pseudonym, records }
 }
 
 /** About the time between two attempts to write. */

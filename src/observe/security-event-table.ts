@@ -105,6 +105,13 @@ export const SECURITY_EVENTS = {
       seconds: optional(number('For how long, if that is known.')),
     },
   },
+  'limit.ended': {
+    level: 'info',
+    outcome: 'success',
+    sentence: 'lockout ended',
+    scope: 'server',
+    fields: { limit: text('`lockout`.'), subject: text('Account that was locked, or `(unknown name)`.') },
+  },
   // users, administrators, grants, access tokens
   'limit.lifted': {
     level: 'info',
@@ -127,6 +134,16 @@ export const SECURITY_EVENTS = {
     },
   },
   'user.removed': { level: 'info', outcome: 'success', sentence: 'user removed', scope: 'request', fields: USER },
+  'user.erased': {
+    level: 'warn',
+    outcome: 'success',
+    sentence: 'name of a removed user erased from the audit trail',
+    scope: 'request',
+    fields: {
+      subject: text('What the records show in place of the name.'),
+      records: number('In how many records.'),
+    },
+  },
   'administrator.created': {
     level: 'warn',
     outcome: 'success',

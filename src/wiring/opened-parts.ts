@@ -203,7 +203,10 @@ export function openLimits(liveConfig: LiveConfig, log: Log): Limits {
     log,
     onReached: ({ limit, name, seconds }) =>
       liveConfig.events.record('limit.started', { limit, subject: name, seconds }),
+    onEnded: ({ name, peer }) =>
+      liveConfig.events.record('limit.ended', { limit: 'lockout', subject: name, peer: peer || undefined }),
   })
+  const timer = setInterval(limits.reportEnded, LOCK_ENDS_MS).unref()
   const sharing = shareFailures({
     counters: limits,
     store: liveConfig.store,
@@ -213,9 +216,14 @@ export function openLimits(liveConfig: LiveConfig, log: Log): Limits {
   return {
     guesses: limits,
     accounts: createSharedLimits(limits, sharing, liveConfig.events),
-    close: sharing.stop,
+    async close() {
+      clearInterval(timer)
+      await sharing.stop()
+    },
   }
 }
+
+const LOCK_ENDS_MS = 1000
 
 export interface Gateway {
   readonly streams: OpenStreams

@@ -119,6 +119,49 @@ test('audit list prints sentences, filters and follows', async (t) => {
   assert.match(unknown.stderr, /event must be one of sign-in\.accepted/)
 })
 
+test('user remove --erase replaces the name in the audit trail, and the chain stays whole', async (t) => {
+  const managed = makeAudited(t)
+  const server = await managed.serve()
+  await managed.cardea(['user', 'add', 'jolanda', '--password-stdin'], 'a password\n')
+  await managed.cardea(['user', 'add', 'mo', '--password-stdin'], 'a password\n')
+  await send(server.document, { path: '/_session', as: 'jolanda:a password' })
+  await send(server.document, { path: '/_session', as: 'jolanda:wrong' })
+  const early = await managed.cardea(['user', 'remove', 'nobody', '--erase'])
+  assert.equal(early.code, 5, early.stderr)
+  const removed = await managed.cardea(['user', 'remove', 'jolanda', '--erase'])
+  assert.equal(removed.code, 0, removed.stderr)
+  const [, count, pseudonym = ''] =
+    /^Deleted jolanda\. (\d+) audit records show (erased-[0-9a-f]{12}) instead\.$/m.exec(removed.stdout) ?? []
+  assert.equal(count, '5')
+  const all = await list(managed)
+  assert.doesNotMatch(JSON.stringify(all), /jolanda/)
+  const kinds = (await list(managed, '--user', pseudonym)).map(({ event }) => event)
+  assert.deepEqual(kinds, [
+    'user.created',
+    'sign-in.accepted',
+    'sign-in.refused',
+    'user.removed',
+    'session.revoked',
+    'user.erased',
+  ])
+  const signIn = all.find(({ event, subject }) => event === 'sign-in.accepted' && subject === pseudonym)
+  assert.equal(signIn?.['peer'], '(erased)')
+  assert.equal((await managed.cardea(['user', 'remove', 'jolanda', '--erase'])).code, 5)
+  server.child.kill('SIGTERM')
+  await server.ended
+  const bytes = readFileSync(join(managed.folder, 'cardea.db'), 'latin1')
+  assert.equal((await managed.cardea(['audit', 'verify'])).code, 0)
+  assert.ok(bytes.includes(pseudonym))
+  // a name that was removed without a record of it is found
+  change(
+    managed,
+    `UPDATE cardea_audit SET subject = 'erased-000000000000', salts = '{}', erased = json_object('subject', 'x') WHERE subject = 'mo'`,
+  )
+  const tampered = await managed.cardea(['audit', 'verify'])
+  assert.equal(tampered.code, 1)
+  assert.match(tampered.stdout, /erased: record \d+: 1 records name erased-000000000000, but only 0 were erased/)
+})
+
 test('start makes the key of the audit trail where a folder has none', async (t) => {
   const managed = makeManaged(t)
   const server = start(t, ['start', managed.folder], { cwd: managed.folder })

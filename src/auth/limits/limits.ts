@@ -21,6 +21,8 @@ import {
   toLockPrefix,
 } from './guess.ts'
 import { createKnownPeers, type KnownPeers } from './known-peers.ts'
+import { createLockEnds, type LockEnds } from './lock-ends.ts'
+import { createOutbox, type Outbox } from './outbox.ts'
 
 export interface LimitSettings {
   readonly lock: LockSettings
@@ -83,14 +85,33 @@ export interface LimitsOptions {
   readonly log?: Log
   /** Called once when a limit is reached, not for each attempt it refuses. */
   onReached?(reached: ReachedLimit): void
+  /** Called when a lock that was reached is over. */
+  onEnded?(ended: EndedLock): void
 }
 
-export function createLimits(options: LimitsOptions): PasswordLimits & SharedCounters & AccountLimits {
+export interface EndedLock {
+  readonly name: string
+  /** Address of the client. */
+  readonly peer: string
+}
+
+/** What does not happen on behalf of a request. */
+export interface LimitReports {
+  /** Reports the locks that are over by now. To be called every few seconds. */
+  reportEnded(): void
+}
+
+export function createLimits(options: LimitsOptions): PasswordLimits & SharedCounters & AccountLimits & LimitReports {
   const { clock, settings, log = SILENT_LOG } = options
   const counters = createAllCounters(options)
   const known = createKnownPeers(() => settings().maxCounters, clock)
   const outbox = createOutbox()
-  const report = createReporter(options)
+  const ends = createLockEnds({
+    lockedMs: (guess) => counters.lock.waitMs(toLockKey(guess)),
+    onEnded: (guess) => options.onEnded?.({ name: toLoggedName(guess), peer: guess.peer }),
+    clock,
+  })
+  const report = createReporter(options, ends)
   return {
     requireAllowed(guess) {
       const wait = findWait(counters, known, guess)
@@ -115,7 +136,8 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
     },
     isClean: (guess) => !findPeers(guess).some(counters.peer.hasFailures),
     addFailures: (failures, atMs) => addShared(counters, failures, atMs),
-    ...createAccountLimits(counters, outbox, clock),
+    ...createAccountLimits(counters, { outbox, ends, clock }),
+    reportEnded: ends.report,
     take: outbox.take,
     putBack: outbox.putBack,
   }
@@ -129,7 +151,13 @@ function addShared(counters: AllCounters, failures: readonly Failure[], atMs: nu
   }
 }
 
-function createAccountLimits({ lock, account }: AllCounters, outbox: Outbox, clock: Clock): AccountLimits {
+interface LimitParts {
+  readonly outbox: Outbox
+  readonly ends: LockEnds
+  readonly clock: Clock
+}
+
+function createAccountLimits({ lock, account }: AllCounters, { outbox, ends, clock }: LimitParts): AccountLimits {
   return {
     findLimit(limited) {
       const locked = lock.findWaits(toLockPrefix(limited))
@@ -138,6 +166,7 @@ function createAccountLimits({ lock, account }: AllCounters, outbox: Outbox, clo
     },
     countLocked: () => Math.max(lock.countWaiting(toAccountPart), account.countWaiting(toAccountPart)),
     lift(limited) {
+      ends.forget(limited.name)
       for (const [counter, table, key] of [
         ['lock', lock, toLockPrefix(limited)],
         ['account', account, toAccountKey(limited)],
@@ -191,7 +220,7 @@ function findWait({ lock, account, peer }: AllCounters, known: KnownPeers, guess
 /** A limit that is reached repeatedly is reported once in this time. */
 const QUIET_MS = 300_000
 
-function createReporter({ onReached, settings, clock }: LimitsOptions) {
+function createReporter({ onReached, settings, clock }: LimitsOptions, ends: LockEnds) {
   const reported = createLiveCache<{ readonly atMs: number }>(() => settings().maxCounters)
   return (guess: Guess, wait: Wait | undefined): void => {
     if (!wait || !onReached) return
@@ -199,40 +228,10 @@ function createReporter({ onReached, settings, clock }: LimitsOptions) {
     const before = reported.get(`${limit} ${key}`)
     if (before && clock.nowMs() - before.atMs < QUIET_MS) return
     reported.set(`${limit} ${key}`, { atMs: clock.nowMs() })
+    if (limit === 'lockout') ends.note(guess, wait.ms)
     onReached({ limit, seconds: toSeconds(wait), ...(limit === 'peer' ? {} : { name: toLoggedName(guess) }) })
   }
 }
 
 /** An unknown name may be a password or token that was typed into the wrong field. */
 const toLoggedName = ({ name, version }: Guess): string => (version === undefined ? UNKNOWN_NAME : name)
-
-const MAX_BATCH = 1000
-/** While the store is unreachable and the outbox is full, further failures count on this node only. */
-const MAX_WAITING = 10_000
-
-/** Failures of this node that the others do not know yet. */
-type Outbox = ReturnType<typeof createOutbox>
-
-function createOutbox() {
-  const waiting = new Map<string, Failure>()
-  const add = ({ counter, key, count }: Failure): void => {
-    const id = `${counter} ${key}`
-    const known = waiting.get(id)
-    if (known || waiting.size < MAX_WAITING) waiting.set(id, { counter, key, count: (known?.count ?? 0) + count })
-  }
-  return {
-    add,
-    /** Drops the waiting failures of these keys, and tells the other nodes to forget theirs. */
-    lift(counter: Failure['counter'], prefix: string): void {
-      for (const [id, failure] of waiting)
-        if (failure.counter === counter && failure.key.startsWith(prefix)) waiting.delete(id)
-      waiting.set(`${counter} ${prefix}`, { counter, key: prefix, count: 0 })
-    },
-    take(): readonly Failure[] {
-      const batch = [...waiting].slice(0, MAX_BATCH)
-      for (const [id] of batch) waiting.delete(id)
-      return batch.map(([, failure]) => failure)
-    },
-    putBack: (failures: readonly Failure[]): void => failures.forEach(add),
-  }
-}

@@ -3,7 +3,7 @@ import { readJson } from '../../base/json.ts'
 import { type ShownRecord, toShownRecord } from '../../observe/audit/audit-record.ts'
 import type { AuditCursor, AuditRange } from '../../observe/audit/audit-store.ts'
 import { type EventRow, SECURITY_EVENTS } from '../../observe/security-event-table.ts'
-import { readCount } from './json.ts'
+import { readCount, readMembers, requireText } from './json.ts'
 import type { Operation } from './operation.ts'
 
 export interface AuditPage {
@@ -23,6 +23,16 @@ export const AUDIT_OPERATIONS = {
       const records = await audit.list(range)
       const last = records.length === range.limit ? records.at(-1) : undefined
       return { records: records.map(toShownRecord), ...(last && { next: renderCursor(last) }) }
+    },
+  },
+  'audit.erase': {
+    method: 'POST',
+    path: '/audit/erase',
+    async run({ directory, audit }, { body }) {
+      const name = requireText(readMembers(body, ['name']), 'name')
+      if (directory.isAdministrator(name) || (await directory.findUser(name)))
+        throw new Refusal('conflict', { about: 'An account has this name. Remove it first.' })
+      return audit.erase(name)
     },
   },
   'audit.events': {

@@ -60,9 +60,18 @@ export interface OperationDeps {
   reload(): Promise<ReloadResult>
 }
 
+export interface AuditErased {
+  /** What the records show in place of the name. */
+  readonly pseudonym: string
+  /** In how many records. */
+  readonly records: number
+}
+
 export interface AuditReader {
   /** One page, with the records that were not written yet when it was called. */
   list(range: AuditRange): Promise<readonly AuditRecord[]>
+  /** Replaces the name in all records, and the addresses that this user had. */
+  erase(name: string): Promise<AuditErased>
 }
 
 /** The limits on password checks of one account. */

@@ -273,6 +273,28 @@ describe('reached limits', () => {
     assert.deepEqual(reports, [{ limit: 'lockout', name: 'bob', seconds: 300 }])
   })
 
+  it('are reported once when a lock ends, unless it was lifted', () => {
+    const ended: unknown[] = []
+    const limits = setUp({ account: { burst: 0 } }, { onReached: () => {}, onEnded: (lock) => void ended.push(lock) })
+    limits.fail(5)
+    limits.fail(5, fromPeer(1))
+    limits.pass(299_000)
+    limits.reportEnded()
+    assert.deepEqual(ended, [])
+    limits.pass(2000)
+    limits.reportEnded()
+    limits.reportEnded()
+    assert.deepEqual(ended, [
+      { name: 'bob', peer: '192.0.2.1' },
+      { name: 'bob', peer: '198.51.100.1' },
+    ])
+    limits.fail(5)
+    limits.lift({ name: 'bob', salt: 's1' })
+    limits.pass(400_000)
+    limits.reportEnded()
+    assert.equal(ended.length, 2)
+  })
+
   it('are reported without a name that no account has', () => {
     const { limits, reports } = setUpReports()
     const guess: Guess = { name: 'a password typed as the name', peer: BOB.peer, version: undefined }

@@ -40,6 +40,14 @@ export const AUDIT_DESCRIPTIONS = {
     },
     reply: object({ records: listOf(RECORD), 'next?': text('The value of `after` for the next page.') }),
   },
+  'audit.erase': {
+    summary: 'Replace the name of a removed user in all audit records',
+    body: object({ name: text() }),
+    reply: object({
+      pseudonym: text('What the records show in place of the name.'),
+      records: whole('In how many records.'),
+    }),
+  },
   'audit.events': {
     summary: 'List the kinds of audit events',
     reply: object({
