@@ -135,6 +135,21 @@ export const serverUrls: Codec<readonly string[]> = listOf(URLS, (item) => {
   return isPlain ? url.origin : refuse(URLS)
 })
 
+const COLLECTOR = 'http://host:port or https://host:port, with a path if it is not /v1/traces, or nothing'
+
+/** Where a collector of OpenTelemetry receives traces. Credentials belong in a header, not in the URL. */
+export const collectorUrl: Codec<string> = {
+  expects: COLLECTOR,
+  parse: (value) => {
+    if (value === '') return value
+    const url = URL.canParse(value) ? new URL(value) : undefined
+    if (!url || !/^https?:$/.test(url.protocol) || /[?#@]/.test(value)) return refuse(COLLECTOR)
+    if (url.pathname === '/') url.pathname = '/v1/traces'
+    return url.href
+  },
+  print: (value) => value,
+}
+
 const ORIGINS = 'origins (scheme://host:port) separated by commas, or *'
 const ORIGIN = /^(?:\*|null|[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/?#@\\,]+)$/
 

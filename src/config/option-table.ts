@@ -3,6 +3,7 @@
 import {
   auditDestinations,
   bindAddress,
+  collectorUrl,
   cookieDomain,
   endpoints,
   origins,
@@ -1187,6 +1188,25 @@ export const OPTIONS = {
     }),
   },
 
+  tracing: {
+    endpoint: option({
+      codec: collectorUrl,
+      initial: '',
+      reload: 'restart',
+      help: 'Collector of OpenTelemetry that gets the traces of requests, by OTLP over HTTP in JSON.',
+      details:
+        'Empty means no traces. Without a path, /v1/traces is used. Headers for the collector are in the variable OTEL_EXPORTER_OTLP_HEADERS.',
+      fixed: FIXED.gateway,
+    }),
+    'sample-percent': option({
+      codec: whole(0, 100),
+      initial: 100,
+      reload: 'restart',
+      help: 'How many of 100 traces that begin here are recorded.',
+      details: 'A traceparent header of the client decides for its own trace.',
+    }),
+  },
+
   log: {
     level: option({
       codec: oneOf(['debug', 'info', 'warn', 'error'], {
@@ -1248,6 +1268,7 @@ export const SECTIONS: Readonly<Record<Section | OpenSection, string>> = {
   upstream: 'The databases and services behind the doors.',
   audit: 'The audit trail.',
   metrics: 'Metrics for Prometheus.',
+  tracing: 'Traces for OpenTelemetry.',
   log: 'Logging.',
   admins:
     'Administrators at both doors: name = password. Plain-text passwords are hashed at start, and the file is rewritten. The file should have mode 600, or 640 if the server reads it by its group; otherwise start and config check warn. Removing a line removes the administrator. A password changed at run time wins over the line, until the line has another plain-text password. The same applies to variables and flags, which win over files.',

@@ -22,6 +22,7 @@ export async function sendWithFailover(
   for (let attempt = 0; ; attempt += 1) {
     const server = balancer.choose(tried)
     if (server === undefined) throw refusal ?? balancer.createRefusal()
+    request.onServer?.(server.url)
     const outcome = await sendRequest(request, server, deps)
     if (outcome.kind === 'reply') {
       balancer.markUp(server)

@@ -24,6 +24,8 @@ export interface UpstreamRequest {
   readonly isSigned: boolean
   /** The whole body. `undefined`: the body is streamed as it arrives. */
   readonly wholeBody: Buffer | undefined
+  /** Called with the URL of each server it is sent to, if the request is traced. */
+  readonly onServer?: (url: string) => void
 }
 
 export interface SendDeps {

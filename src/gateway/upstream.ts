@@ -20,6 +20,7 @@ import type { ToIdentityHeaders } from './identity-headers.ts'
 import { createIdentityCheck } from './identity-probe.ts'
 import { createRequestFilter, type HeaderFilter, pushForwarded } from './request-headers.ts'
 import { createSpool, readWholeResponse, type SpoolLimits } from './spool.ts'
+import { sendTraced } from './trace-upstream.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
 import type { SendSettings, UpstreamRequest } from './upstream-request.ts'
 
@@ -96,7 +97,8 @@ function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) 
   const openShare = createSpool()
   const send = (context: RequestContext, options: SendOptions = {}) => {
     const request = createRequest(context, { ...options, filter: filters.get(), deps })
-    return sendWithFailover(request, getBalancer(), failoverDeps)
+    const sendNow = (sent: UpstreamRequest) => sendWithFailover(sent, getBalancer(), failoverDeps)
+    return context.span ? sendTraced(request, context.span, sendNow) : sendNow(request)
   }
   const sendSpooled = async (context: RequestContext, spool: SpoolLimits) => {
     const share = openShare(spool.totalBytes)

@@ -4,6 +4,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
 import type { BodyLimits } from './body.ts'
 import { connectionOf } from './connections.ts'
@@ -14,6 +15,7 @@ import { type Identified, identify, runForRequest } from './identify.ts'
 import { toErrorReply, toParserRefusal, writeRawReply } from './reply.ts'
 import type { Dialect, RequestContext } from './request-context.ts'
 import { SlowClientWatch } from './slow-clients.ts'
+import { withTracedSteps } from './trace-steps.ts'
 import { rememberPeer, type TrustRules } from './trust.ts'
 
 export interface DoorLimits extends GuardLimits, BodyLimits {
@@ -32,6 +34,7 @@ export interface DoorOptions {
   readonly log: Log
   readonly observer?: RequestObserver
   readonly accessLog?: AccessLog
+  readonly tracing?: Tracing | undefined
 }
 
 /** Serves requests in one dialect, from any listener. */
@@ -55,7 +58,8 @@ export interface Door {
 }
 
 export function createDoor(options: DoorOptions): Door {
-  const { dialect, mounts = [], limits, trust, log } = options
+  const { limits, trust, log } = options
+  const { dialect, mounts = [] } = options.tracing ? withTracing(options) : options
   const connections = new DoorConnections(limits)
   const deps = {
     ...options,
@@ -134,3 +138,8 @@ class DoorConnections {
     for (const socket of this.#open) if (connectionOf(socket).isIdle) socket.destroy()
   }
 }
+
+const withTracing = ({ dialect, mounts = [] }: DoorOptions): Pick<DoorOptions, 'dialect' | 'mounts'> => ({
+  dialect: withTracedSteps(dialect),
+  mounts: mounts.map((mount) => ({ ...mount, dialect: withTracedSteps(mount.dialect) })),
+})

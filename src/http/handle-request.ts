@@ -7,6 +7,7 @@ import type { Log } from '../base/log.ts'
 import { isAnonymous } from '../directory/identity.ts'
 import { runForOrigin } from '../observe/origin.ts'
 import type { RequestObserver } from '../observe/request-metrics.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import type { AccessLog } from './access-log.ts'
 import { type BodyLimits, hasBody } from './body.ts'
 import { type Connection, connectionOf } from './connections.ts'
@@ -16,6 +17,7 @@ import { describeOrigin, IncomingRequest } from './incoming-request.ts'
 import { toErrorReply, writeReply } from './reply.ts'
 import type { Reply } from './request-context.ts'
 import { limitTinyChunks } from './tiny-chunks.ts'
+import { handlerOf } from './trace-steps.ts'
 import type { TrustRules } from './trust.ts'
 
 export interface HandleRequestDeps {
@@ -31,6 +33,8 @@ export interface HandleRequestDeps {
   isStopping(): boolean
   readonly observer?: RequestObserver | undefined
   readonly accessLog?: AccessLog | undefined
+  /** Left out where requests are not traced. */
+  readonly tracing?: Tracing | undefined
 }
 
 /** One request while it is handled. */
@@ -61,10 +65,19 @@ export function handleRequest(
   // The reader of the body handles its errors. Without this listener, an error before it is read would end the process.
   if (hasBody(request)) request.on('error', () => {})
   response.on('close', () => onClose(active))
-  return runForOrigin(
-    () => describeOrigin(context, deps.door),
-    () => respond(active),
-  )
+  const work = () =>
+    runForOrigin(
+      () => describeOrigin(context, deps.door),
+      () => respond(active),
+    )
+  return deps.tracing ? runTraced(active, deps.tracing, work) : work()
+}
+
+function runTraced({ context, deps }: ActiveRequest, tracing: Tracing, work: () => Promise<void>): Promise<void> {
+  const { id, method, client } = context
+  const header = (name: string) => context.header(name)
+  context.span = tracing.startRequest({ id, method, scheme: client.scheme, door: deps.door, header })
+  return context.span.run(work)
 }
 
 async function respond(active: ActiveRequest): Promise<void> {
@@ -162,6 +175,12 @@ function onClose(active: ActiveRequest): void {
   removeFromConnection(active)
   active.connection.endTurn()
   logAccess(active)
+  endSpan(active)
+}
+
+function endSpan({ context, response }: ActiveRequest): void {
+  const isAborted = !response.writableFinished
+  context.span?.end({ status: response.statusCode, route: context.route, handler: handlerOf(context), isAborted })
 }
 
 function logAccess({ request, response, context, bytesBefore, deps }: ActiveRequest): void {

@@ -5,6 +5,7 @@ import type { JsonLimits } from '../base/json-shape.ts'
 import type { Live } from '../base/live.ts'
 import { type Authenticated, isAnonymous } from '../directory/identity.ts'
 import type { OriginFields } from '../observe/security-event-table.ts'
+import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
 import { readCookies } from './cookies.ts'
@@ -50,6 +51,7 @@ export class IncomingRequest implements RequestContext {
   readonly startedAtMs = performance.now()
   forwardedAtMs: number | undefined
   route: string | undefined
+  span: RequestSpan | undefined
   readonly unauthorizedHeaders: HeaderPair[] = []
   /** Whether the body is forwarded as it arrives. */
   isBodyForwarded = false

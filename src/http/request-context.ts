@@ -7,6 +7,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-shape.ts'
 import type { Authenticated } from '../directory/identity.ts'
+import type { RequestSpan } from '../observe/tracing.ts'
 import type { ClientCertificate } from './client-certificate.ts'
 
 /** The client of a request after the trust decision. Code after that uses this and never reads a forwarded header. */
@@ -114,6 +115,8 @@ export interface RequestProgress {
   forwardedAtMs: number | undefined
   /** The pattern of the route that handles it; `undefined`: none was chosen yet, or there is none. */
   route: string | undefined
+  /** Its span; `undefined`: requests are not traced. */
+  readonly span: RequestSpan | undefined
 }
 
 /** One request. Code that needs a part asks for that part. */

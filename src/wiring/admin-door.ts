@@ -57,6 +57,7 @@ export function createAdminDoor(parts: DoorParts): Door {
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'admin'),
     accessLog: parts.accessLog,
+    tracing: parts.tracing,
   })
 }
 

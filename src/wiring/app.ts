@@ -34,6 +34,7 @@ import type { ReloadReport } from '../live-config/reload.ts'
 import { StartError } from '../live-config/start-error.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { addListenerMetrics, createPartObserver } from '../observe/part-metrics.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import { createAdminDoor, createMetricsDoor, openControlSocket } from './admin-door.ts'
 import { createDocumentDoor } from './document-door.ts'
 import { createDoorParts, type DoorParts } from './door-parts.ts'
@@ -88,9 +89,16 @@ export interface App {
 
 export async function createApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics()
-  const liveConfig = await createLiveConfig({ ...options, observer: createPartObserver(metrics) })
+  const observer = createPartObserver(metrics)
+  let tracing: Tracing | undefined
+  const onOperation: typeof observer.onOperation = (operation) => {
+    observer.onOperation(operation)
+    tracing?.onStoreOperation(operation)
+  }
+  const liveConfig = await createLiveConfig({ ...options, observer: { ...observer, onOperation } })
   liveConfig.onChange(({ settings }) => options.onSettings?.(settings))
   const parts = await openParts(liveConfig, options.log, metrics)
+  tracing = parts.tracing
   try {
     return new RunningApp(parts, options)
   } catch (error) {

@@ -81,6 +81,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'document'),
     accessLog: parts.accessLog,
+    tracing: parts.tracing,
   })
 }
 

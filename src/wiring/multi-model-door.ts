@@ -71,6 +71,7 @@ export function createMultiModelDoor(parts: DoorParts): Door {
     log: parts.log,
     observer: createRequestObserver(parts.metrics, 'multi-model'),
     accessLog: parts.accessLog,
+    tracing: parts.tracing,
   })
 }
 

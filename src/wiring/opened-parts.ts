@@ -36,6 +36,7 @@ import {
   addUpstreamMetrics,
 } from '../observe/part-metrics.ts'
 import { addProcessMetrics } from '../observe/process-metrics.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import { followChanges } from '../store/feed.ts'
 import { toDirectorySettings, toLimitSettings } from './settings.ts'
 
@@ -55,6 +56,8 @@ export interface OpenedParts {
   readonly metrics: Metrics
   /** Totals, nodes and health, for the administrator. */
   readonly monitor: Monitor
+  /** `undefined` unless `tracing.endpoint` is set. */
+  readonly tracing: Tracing | undefined
   /** Logs the requests of every door, if `log.access` is set. */
   readonly accessLog: AccessLog
   readonly log: Log
@@ -75,6 +78,8 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
     await liveConfig.close()
   }
   try {
+    const tracing = await openTracing(liveConfig, log)
+    closers.push(() => tracing?.close())
     const tokenSecrets = await openTokenSecrets(liveConfig, log)
     closers.push(() => tokenSecrets.ring.stop())
     const cacheCounts = new CacheCounts()
@@ -100,7 +105,7 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
       upstream: gateway.ring,
       listDifferingNodes: monitor.listDifferingNodes,
     })
-    const parts = { ...opened, guesses, limits: accounts, monitor, secrets }
+    const parts = { ...opened, guesses, limits: accounts, monitor, secrets, tracing }
     addMetrics(parts)
     return { ...parts, close }
   } catch (error) {
@@ -142,6 +147,20 @@ function toKeysHash({ liveConfig, ...parts }: Pick<OpenedParts, 'liveConfig' | '
   for (const ring of listRings(parts)) hash.update(`ring:${ring.get().version};`)
   hash.update(`cookies:${settings.values.chttpd_auth.secret}`)
   return hash.digest('hex').slice(0, 16)
+}
+
+/** The libraries of tracing are loaded only here, and only if traces are wanted. */
+async function openTracing({ get, store }: LiveConfig, log: Log): Promise<Tracing | undefined> {
+  const { tracing, node } = get().settings.values
+  if (tracing.endpoint === '') return undefined
+  const { createTracing } = await import('../observe/open-telemetry.ts')
+  return createTracing({
+    url: tracing.endpoint,
+    sampleRatio: tracing['sample-percent'] / 100,
+    node: node.name,
+    store: store.engine,
+    onFailed: (error) => log.warn('traces could not be sent, and are lost', { endpoint: tracing.endpoint, error }),
+  })
 }
 
 function addMetrics({ metrics, liveConfig, directory, tokenSecrets, gateway }: OpenedParts): void {
