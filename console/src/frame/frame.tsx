@@ -33,10 +33,6 @@ export function Frame() {
       <button class="skip" type="button" onClick={skipToContent}>
         {texts.frame.skip}
       </button>
-      <a class="brand" href="#/">
-        <Logo />
-        {texts.product}
-      </a>
       <TopBar
         title={page ? texts.pages[page.name] : texts.frame.notFound}
         onFind={find}
@@ -72,29 +68,40 @@ function TopBar({ title, onFind, onHelp }: TopBarProps) {
   const { name } = useSession()
   const [theme, nextTheme] = useTheme()
   return (
-    <header class="topbar">
-      <h1 class="where">{title}</h1>
-      <button class="find" type="button" onClick={onFind} aria-label={texts.frame.find}>
-        <span>
-          <Icon name="search" />
-          <span class="hint">{texts.frame.findShort}</span>
-        </span>
-        <kbd>/</kbd>
-      </button>
-      <span class="help">
-        <Button kind="icon" onClick={onHelp} aria-label={texts.frame.help} title={texts.frame.help}>
-          <Icon name="help" />
-        </Button>
-      </span>
-      <Button kind="icon" onClick={nextTheme} aria-label={texts.frame.themes[theme]} title={texts.frame.themes[theme]}>
-        <Icon name="theme" />
-      </Button>
-      <a class="me mono" href={toHref(['account'])} title={texts.pages.account}>
-        {name}
+    <header>
+      <a class="brand" href="#/">
+        <Logo />
+        {texts.product}
       </a>
-      <Button kind="icon" onClick={signOut} aria-label={texts.frame.signOut} title={texts.frame.signOut}>
-        <Icon name="signOut" />
-      </Button>
+      <div class="topbar">
+        <h1 class="where">{title}</h1>
+        <button class="find" type="button" onClick={onFind} aria-label={texts.frame.find}>
+          <span>
+            <Icon name="search" />
+            <span class="hint">{texts.frame.findShort}</span>
+          </span>
+          <kbd>/</kbd>
+        </button>
+        <span class="help">
+          <Button kind="icon" onClick={onHelp} aria-label={texts.frame.help} title={texts.frame.help}>
+            <Icon name="help" />
+          </Button>
+        </span>
+        <Button
+          kind="icon"
+          onClick={nextTheme}
+          aria-label={texts.frame.themes[theme]}
+          title={texts.frame.themes[theme]}
+        >
+          <Icon name="theme" />
+        </Button>
+        <a class="me mono" href={toHref(['account'])} title={texts.pages.account}>
+          {name}
+        </a>
+        <Button kind="icon" onClick={signOut} aria-label={texts.frame.signOut} title={texts.frame.signOut}>
+          <Icon name="signOut" />
+        </Button>
+      </div>
     </header>
   )
 }

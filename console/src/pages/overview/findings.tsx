@@ -19,15 +19,17 @@ export function Findings({ overview }: { readonly overview: Overview }) {
   const isFailing = findings.some(({ isFailure }) => isFailure)
   const tone = isFailing ? 'danger' : findings.length > 0 ? 'warning' : ''
   return (
-    <ul class={`findings ${tone}`} aria-label={texts.overview.findings} role="status">
-      {findings.length === 0 && <li>{texts.overview.allWell}</li>}
-      {findings.map(({ title, text, href }) => (
-        <li key={title + text}>
-          <strong>{href ? <a href={href}>{title}</a> : title}</strong>
-          <span>{text}</span>
-        </li>
-      ))}
-    </ul>
+    <div role="status" aria-label={texts.overview.findings}>
+      <ul class={`findings ${tone}`}>
+        {findings.length === 0 && <li>{texts.overview.allWell}</li>}
+        {findings.map(({ title, text, href }) => (
+          <li key={title + text}>
+            <strong>{href ? <a href={href}>{title}</a> : title}</strong>
+            <span>{text}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
   )
 }
 

@@ -1,0 +1,62 @@
+// Every page of the console passes the rules of axe in both themes, at two widths.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
+import { CONSOLE_PAGES, startDemo } from '../support/console-demo.ts'
+import { createSharedScope } from '../support/scope.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const server = await startDemo(scope)
+
+interface Violation {
+  readonly id: string
+  readonly help: string
+  readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[]
+}
+
+/** Each violation with the first element that has it. */
+async function findViolations(page: Page): Promise<readonly string[]> {
+  const { violations } = await page.evaluate<{ violations: readonly Violation[] }>('axe.run()')
+  return violations.map(({ id, nodes: [node] }) => `${id}: ${node?.target.join(' ')} ${node?.failureSummary}`)
+}
+
+describe('axe finds no violation', { skip: NO_BROWSER }, () => {
+  let window: Window
+
+  before(async () => {
+    window = await openWindow(scope, browser, { url: server.document, reducedMotion: 'reduce' })
+  })
+
+  const check = async (fragment: string) => {
+    const { page } = window
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 360],
+    ] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      await window.open(fragment)
+      await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+      assert.deepEqual(await findViolations(page), [], `${colorScheme} at ${width} px`)
+    }
+  }
+
+  it('on the page sign-in', async () => {
+    await window.page.evaluate(AXE)
+    await window.page.getByRole('button', { name: 'I have a one-time code' }).click()
+    await check('#/')
+    await window.signIn('admin', 'adminpw')
+    await window.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    await window.page.evaluate(AXE)
+  })
+
+  for (const [name, fragment] of Object.entries(CONSOLE_PAGES))
+    it(`on the page ${name}`, async () => {
+      await check(fragment)
+    })
+})
