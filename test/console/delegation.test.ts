@@ -1,0 +1,117 @@
+// What a user administrator sees in the console and may do, imports, and locked accounts, in a real browser.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
+import { AS_ADMIN, send } from '../support/request.ts'
+import { createSharedScope, type Scope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const PASSWORD = 'analytical-engine'
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const server = await startServer(scope, { admin: { 'user-admin-role': 'helpdesk' }, chttpd_auth: { iterations: 1 } })
+
+const ask = (method: string, path: string, body?: object) =>
+  send(server.document, { method, path: `/_cardea/api${path}`, as: AS_ADMIN, ...(body && { body }) })
+
+const addUser = (name: string, rest: object = {}) => ask('POST', '/users', { name, password: PASSWORD, ...rest })
+
+async function openAs(t: Scope, name: string, password = PASSWORD): Promise<Window> {
+  const window = await openWindow(t, browser, { url: server.document })
+  await window.signIn(name, password)
+  await window.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  return window
+}
+
+describe('a user administrator', { skip: NO_BROWSER }, () => {
+  it('manages users with no more rights, and sees nothing of the rest', async (t) => {
+    await addUser('sue', { roles: ['helpdesk', 'reader'] })
+    await addUser('joe', { roles: ['reader'] })
+    await addUser('eva', { roles: ['billing'] })
+    const { page, open } = await openAs(t, 'sue')
+    const links = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allInnerTexts()
+    assert.deepEqual(
+      links.map((text) => text.trim()),
+      ['Users', 'My account'],
+    )
+    assert.equal(await page.getByRole('link', { name: 'Import' }).count(), 0)
+    await open('#/users/joe?do=disable')
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable joe' }).click()
+    await page.getByText('joe is disabled.').waitFor()
+    await page.getByLabel('Add a role').fill('billing')
+    await page.getByLabel('Add a role').press('Enter')
+    await page.locator('.toast.danger').waitFor()
+    assert.deepEqual((await ask('GET', '/users/joe')).json.roles, ['reader'])
+    await open('#/users/eva?do=delete')
+    await page.getByText('your rights do not include changing it').waitFor()
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    await open('#/settings')
+    await page.getByRole('heading', { name: 'There is no such page', level: 1 }).waitFor()
+  })
+})
+
+describe('a locked account', { skip: NO_BROWSER }, () => {
+  it('is refused with the reason, and an administrator unlocks it', async (t) => {
+    await addUser('lea')
+    const signIn = (password: string) =>
+      send(server.document, { method: 'POST', path: '/_session', body: { name: 'lea', password } })
+    for (let at = 0; at < 25 && (await signIn('wrong')).status === 401; at += 1);
+    const user = await openWindow(t, browser, { url: server.document })
+    await user.signIn('lea', PASSWORD)
+    await user.page.getByRole('alert').waitFor()
+    assert.doesNotMatch((await user.page.getByRole('alert').textContent()) ?? '', /Wrong name/)
+    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    await open('#/users/lea')
+    await page.getByRole('button', { name: 'Unlock' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Unlock lea' }).click()
+    await page.getByText('lea is unlocked.').waitFor()
+    await user.signIn('lea', PASSWORD)
+    await user.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  })
+})
+
+const COUNT = 10_000
+const STORED = {
+  password_scheme: 'pbkdf2',
+  pbkdf2_prf: 'sha256',
+  iterations: 1,
+  salt: '00',
+  derived_key: '00'.repeat(32),
+}
+
+/** A file of `cardea export` with stored hashes. */
+function renderFile(): Buffer {
+  const users = Array.from({ length: COUNT }, (_, at) =>
+    JSON.stringify({ user: { name: `import-${at}`, password: STORED, roles: ['imported'] } }),
+  )
+  return Buffer.from(['{"cardea":"directory","version":1}', ...users, '{"end":"directory"}', ''].join('\n'))
+}
+
+describe('an import', { skip: NO_BROWSER }, () => {
+  it('of 10 000 users shows its progress and a report', async (t) => {
+    const before = (await ask('GET', '/exchange/count')).json.users
+    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    await open('#/users?do=import')
+    const file = { name: 'users.jsonl', mimeType: 'application/x-ndjson', buffer: renderFile() }
+    await page.getByLabel('File').setInputFiles(file)
+    await page.getByRole('button', { name: 'Import 10,000 users' }).click()
+    await page.getByRole('progressbar').waitFor()
+    await page.getByRole('dialog', { name: 'Import finished' }).waitFor({ timeout: 60_000 })
+    await page.getByText('10,000 of 10,000 users').waitFor()
+    assert.equal((await ask('GET', '/exchange/count')).json.users, before + COUNT)
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('link', { name: 'import-0', exact: true }).waitFor()
+  })
+
+  it('refuses another file and one that is cut off', async (t) => {
+    const { page, open } = await openAs(t, 'admin', 'adminpw')
+    await open('#/users?do=import')
+    const choose = (text: string) =>
+      page.getByLabel('File').setInputFiles({ name: 'x', mimeType: 'text/plain', buffer: Buffer.from(text) })
+    await choose('{"users":[]}')
+    await page.getByText('This is not a file of cardea export.').waitFor()
+    await choose('{"cardea":"directory","version":1}\n{"user":{"name":"x"}}\n')
+    await page.getByText('The last line is missing').waitFor()
+    assert.ok(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled())
+  })
+})
