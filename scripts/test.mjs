@@ -33,8 +33,9 @@ const SLOWEST = ['spec', './scripts/slowest-files.mjs'].flatMap((reporter) => [
 const options = given.flatMap((option) => (option === '--slowest' ? SLOWEST : [option]))
 if (files.length === 0) throw new Error(`no tests in the part ${first}`)
 
-// The default leaves one core idle: on two cores it runs one file at a time.
-const limits = ['--test-timeout=120000', `--test-concurrency=${Math.max(2, availableParallelism())}`]
+// The default leaves one core idle: on two cores it runs one file at a time. One file more than cores uses the time in
+// which others wait for a timeout.
+const limits = ['--test-timeout=120000', `--test-concurrency=${availableParallelism() + 1}`]
 const args = ['--test', ...limits, '--test-global-setup=test/support/global-setup.ts', ...options, ...files]
 // Compiled sources are kept for the next process: every test file loads nearly all of them. Coverage needs them whole.
 const isCounting = options.includes('--experimental-test-coverage')
