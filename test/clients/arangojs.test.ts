@@ -1,18 +1,13 @@
 // The driver as it is, unchanged.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import { Database } from 'arangojs'
 import { isArangoError } from 'arangojs/errors'
-import { type Cardea, createTestCardea } from '../../src/index.ts'
 import { makeToken, now, userToken } from '../support/multi-model.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
-let cardea: Cardea
-let url = ''
-before(async () => {
-  cardea = await createTestCardea()
-  url = (await cardea.listen()).multiModel[0] ?? ''
-})
-after(() => cardea.close())
+const { multiModel: url } = await startServer(createSharedScope())
 
 const connect = (databaseName = '_system'): Database => new Database({ url, databaseName })
 

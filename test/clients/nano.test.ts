@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import nano, { type DocumentScope, type MaybeDocument, type ServerScope } from 'nano'
-import { type Cardea, createTestCardea } from '../../src/index.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
 interface UserDocument extends MaybeDocument {
   name: string
@@ -12,13 +13,7 @@ interface UserDocument extends MaybeDocument {
 
 const ID = 'org.couchdb.user:ada'
 
-let cardea: Cardea
-let url = ''
-before(async () => {
-  cardea = await createTestCardea()
-  url = (await cardea.listen()).document[0] ?? ''
-})
-after(() => cardea.close())
+const { document: url } = await startServer(createSharedScope())
 
 /** The client as it is, with a jar of cookies of its own. */
 async function signIn(name: string, password: string): Promise<ServerScope> {

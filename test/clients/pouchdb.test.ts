@@ -6,15 +6,14 @@ import memory from 'pouchdb-adapter-memory'
 import authentication from 'pouchdb-authentication'
 import PouchDB from 'pouchdb-core'
 import replication from 'pouchdb-replication'
-import { createTestCardea } from '../../src/index.ts'
 import type { Scope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
 PouchDB.plugin(http).plugin(memory).plugin(replication).plugin(authentication)
 
 async function open(scope: Scope) {
-  const cardea = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })
-  scope.after(() => cardea.close())
-  return new URL((await cardea.listen()).document[0] ?? '')
+  const { document } = await startServer(scope, { chttpd_auth: { allow_sign_up: true } })
+  return new URL(document)
 }
 
 const withCredentials = (url: URL, name: string, password: string) => {

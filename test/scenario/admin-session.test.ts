@@ -1,17 +1,19 @@
 // The session of a browser at /_cardea/, and the token that only its own page carries.
 import assert from 'node:assert/strict'
-import { after, describe, it, test } from 'node:test'
-import { createTestCardea } from '../../src/index.ts'
+import { describe, it, test } from 'node:test'
 import { API, createBrowser, NAVIGATION, SCRIPT, tokenOf, withToken } from '../support/browser.ts'
 import { buildConsole, findAsset } from '../support/console.ts'
 import { ADMIN, basic, type Reply, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
 buildConsole()
 // the same timeout for both kinds of session, so that only their purpose tells their cookies apart
-const cardea = await createTestCardea({ options: { admin: { 'session-timeout': 600 }, chttpd_auth: { timeout: 600 } } })
-after(() => cardea.close())
-const addresses = await cardea.listen()
-const DOORS = { document: addresses.document[0] ?? '', multiModel: addresses.multiModel[0] ?? '' }
+const { document, multiModel } = await startServer(createSharedScope(), {
+  admin: { 'session-timeout': 600 },
+  chttpd_auth: { timeout: 600 },
+})
+const DOORS = { document, multiModel }
 
 const errorOf = ({ status, body }: Reply) => [status, JSON.parse(body).error]
 const FOREVER = 'public, max-age=31536000, immutable'
@@ -211,9 +213,8 @@ describe('the own password of an administrator', () => {
   const put = (json: object) => ({ method: 'PUT', json })
 
   it('needs the current password once the session is older than admin.reauthenticate-after', async (t) => {
-    const own = await createTestCardea({ options: { admin: { 'reauthenticate-after': 1 } } })
-    t.after(() => own.close())
-    const { browser, token } = await openSignedIn((await own.listen()).document[0] ?? '')
+    const own = await startServer(t, { admin: { 'reauthenticate-after': 1 } })
+    const { browser, token } = await openSignedIn(own.document)
     const ask = (json: object) => browser.ask('/administrators/admin', { ...put(json), headers: withToken(token) })
     // a wrong new form changes nothing, and is looked at first
     let answer: Reply

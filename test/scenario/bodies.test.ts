@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { createTestCardea } from '../../src/index.ts'
 import { sendRaw } from '../support/raw.ts'
 import { ADMIN } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
-const cardea = await createTestCardea()
-after(() => cardea.close())
-const listening = await cardea.listen()
-const PORTS = {
-  document: Number(new URL(listening.document[0] ?? '').port),
-  multiModel: Number(new URL(listening.multiModel[0] ?? '').port),
-}
+const portOf = (url: string): number => Number(new URL(url).port)
+const server = await startServer(createSharedScope())
+const PORTS = { document: portOf(server.document), multiModel: portOf(server.multiModel) }
 
 type Door = keyof typeof PORTS
 
@@ -124,9 +122,7 @@ describe('a body is bounded before it is parsed', () => {
 })
 
 it('an anonymous client that may sign up sends at most 128 KiB', async (t) => {
-  const open = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })
-  t.after(() => open.close())
-  const port = Number(new URL((await open.listen()).document[0] ?? '').port)
+  const port = portOf((await startServer(t, { chttpd_auth: { allow_sign_up: true } })).document)
   const declare = (bytes: number) => {
     const lines = ['Content-Type: application/json', `Content-Length: ${bytes}`, 'Expect: 100-continue']
     return sendRaw(port, head('PUT', '/_users/org.couchdb.user:eve', ...lines), { waitMs: 500 })
@@ -136,9 +132,7 @@ it('an anonymous client that may sign up sends at most 128 KiB', async (t) => {
 })
 
 it('413 for an anonymous sign-up of more than 2000 members, before they are parsed', async (t) => {
-  const open = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })
-  t.after(() => open.close())
-  const port = Number(new URL((await open.listen()).document[0] ?? '').port)
+  const port = portOf((await startServer(t, { chttpd_auth: { allow_sign_up: true } })).document)
   const signUp = (members: number) => {
     const others = Object.fromEntries(Array.from({ length: members }, (_, number) => [`k${number}`, 1]))
     const body = JSON.stringify({ name: 'eve', type: 'user', roles: [], password: 'eve-password', ...others })

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { type CardeaOptions, createTestCardea, type LogFields } from '../../src/index.ts'
+import type { CardeaOptions } from '../../src/index.ts'
 import { ADMIN, basic, type Reply, type Request, send } from '../support/request.ts'
+import { startServer } from '../support/server.ts'
 
 const NO_LOCK = { chttpd_auth_lockout: { mode: 'off' } } as const
 const FEW_OF_ACCOUNT: CardeaOptions = { ...NO_LOCK, auth: { 'account-failures': 3 } }
@@ -12,16 +13,11 @@ const FEW_OF_PEER: CardeaOptions = { ...NO_LOCK, auth: { 'peer-failures': 3 } }
 type Door = 'document' | 'multiModel'
 
 async function open(t: TestContext, options: CardeaOptions) {
-  const lines: { readonly level: string; readonly message: string; readonly fields: LogFields | undefined }[] = []
-  const write = (level: string) => (message: string, fields?: LogFields) => void lines.push({ level, message, fields })
-  const log = { debug: () => {}, info: () => {}, warn: write('warn'), error: write('error') }
-  const cardea = await createTestCardea({ options, log })
-  t.after(() => cardea.close())
-  const { document, multiModel } = await cardea.listen()
-  const urls = { document: document[0] ?? '', multiModel: multiModel[0] ?? '' }
+  const { document, multiModel, log } = await startServer(t, options)
+  const urls = { document, multiModel }
   const add = json('POST', '/_api/user', { user: 'ada', passwd: 'ada-pw' }, ADMIN)
   assert.equal((await send(urls.multiModel, add)).status, 201)
-  return { ...urls, lines, ask: (door: Door, sent: Request) => send(urls[door], sent) }
+  return { ...urls, lines: log, ask: (door: Door, sent: Request) => send(urls[door], sent) }
 }
 
 const json = (

@@ -1,21 +1,13 @@
 // Names of users and administrators that are created: in NFC, and not to be taken for an administrator's.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { type Cardea, createTestCardea } from '../../src/index.ts'
-import type { MultiModel } from '../support/multi-model.ts'
+import { describe, it } from 'node:test'
 import { AS_ADMIN, createAsk, type Reply } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 
-let cardea: Cardea
-let ask: MultiModel['ask']
-let askDocument: MultiModel['ask']
-
-before(async () => {
-  cardea = await createTestCardea({ options: { chttpd_auth: { allow_sign_up: true } } })
-  const { document, multiModel } = await cardea.listen()
-  ask = createAsk(multiModel[0] ?? '')
-  askDocument = createAsk(document[0] ?? '')
-})
-after(() => cardea.close())
+const server = await startServer(createSharedScope(), { chttpd_auth: { allow_sign_up: true } })
+const ask = createAsk(server.multiModel)
+const askDocument = createAsk(server.document)
 
 const toDocument = (name: string) => ({ name, type: 'user', roles: [], password: 'long enough' })
 const toPath = (name: string) => `/_users/org.couchdb.user:${encodeURIComponent(name)}`

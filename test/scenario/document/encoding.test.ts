@@ -1,19 +1,16 @@
 // Content encodings: decoded wherever this door reads JSON, up to the limit for plain bodies.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { createTestCardea } from '../../../src/index.ts'
 import { ADMIN } from '../../support/request.ts'
+import { createSharedScope } from '../../support/scope.ts'
+import { startServer } from '../../support/server.ts'
 
-const started = createTestCardea({ options: { door: { 'max-body-bytes': 100_000 } } }).then(async (cardea) => {
-  const [url = ''] = (await cardea.listen()).document
-  return { cardea, url }
-})
-after(async () => (await started).cardea.close())
+const { document: url } = await startServer(createSharedScope(), { door: { 'max-body-bytes': 100_000 } })
 
 async function send(method: string, path: string, body: Buffer, coding: string) {
   const headers = { ...ADMIN, 'Content-Type': 'application/json', 'Content-Encoding': coding }
-  const answer = await fetch(`${(await started).url}${path}`, { method, headers, body: new Uint8Array(body) })
+  const answer = await fetch(`${url}${path}`, { method, headers, body: new Uint8Array(body) })
   return [answer.status, await answer.json()] as const
 }
 
