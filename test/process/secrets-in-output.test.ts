@@ -7,35 +7,8 @@ import { makeManaged, type Serving } from '../support/managed.ts'
 import { start } from '../support/process.ts'
 import { basic, type Reply, type Request, send } from '../support/request.ts'
 import type { Scope } from '../support/scope.ts'
+import { Secrets } from '../support/secrets.ts'
 import { openServer } from '../support/upstream.ts'
-
-/** Everything that must not appear in the output, by what it is. */
-class Secrets {
-  readonly #known = new Map<string, string>()
-
-  /** Notes a secret and gives it back. */
-  note(what: string, text = `${what.replaceAll(' ', '-')}-${this.#known.size}-a1b2c3`): string {
-    assert.ok(text.length > 8, `${what} is too short to be found`)
-    this.#known.set(what, text)
-    return text
-  }
-
-  find(output: string): readonly string[] {
-    return [...this.#known].flatMap(([what, text]) =>
-      listForms(text).flatMap(([form, written]) => (output.includes(written) ? [`${what} as ${form}`] : [])),
-    )
-  }
-}
-
-/** The forms in which a program might write a text without meaning to. */
-const listForms = (text: string): readonly (readonly [form: string, written: string])[] => [
-  ['it is', text],
-  ['JSON', JSON.stringify(text).slice(1, -1)],
-  ['base64', Buffer.from(text).toString('base64').replace(/=+$/, '')],
-  ['base64url', Buffer.from(text).toString('base64url')],
-  ['hexadecimal', Buffer.from(text).toString('hex')],
-  ['a part of a URL', encodeURIComponent(text)],
-]
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
