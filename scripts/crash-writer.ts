@@ -1,6 +1,6 @@
 /**
- * Writes to a store without pause and says so only after the store has answered:
- * `node crash-writer.ts <url> <first number> <lanes>`. Ends by itself when the store fails. `crash.mjs` kills it.
+ * Writes to a store without pause, and prints each write after the store has acknowledged it:
+ * `node crash-writer.ts <url> <first number> <lanes>`. Ends when the store fails. `crash.mjs` kills it.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { writeSync } from 'node:fs'
@@ -9,13 +9,13 @@ import type { Store, UserWrite, WriteOutcome } from '../src/directory/store-port
 import { createUser, reviseUser } from '../src/directory/user.ts'
 import { openStore } from '../src/store/create-store.ts'
 
-/** So many things of each kind, written again and again by each lane. */
-const THINGS = 4
+/** Records of each kind that each lane writes again and again. */
+const RECORDS = 4
 const MAX_PADDING = 20_000
 
 const [url = '', first = '0', lanes = '1'] = process.argv.slice(2)
 
-/** One system call for each: a line is told whole or not at all. */
+/** One system call for each line, so that a line is written whole or not at all. */
 const acknowledge = (kind: string, key: string, number: number, sequence: number): void => {
   writeSync(1, `${kind} ${key} ${number} ${sequence}\n`)
 }
@@ -24,7 +24,7 @@ async function toWrite(store: Store, name: string, number: number): Promise<User
   const found = await store.findUser(name)
   const before =
     found?.record.kind === 'user' ? found.record : createUser(name, { scheme: 'simple', salt: '', hash: '' })
-  // long enough to span pages, so that half a record would show
+  // long enough to span pages, so that a record that is partly written is noticed
   const padding = randomBytes(randomInt(MAX_PADDING)).toString('base64')
   const check = createHash('sha256').update(`${name} ${number} ${padding}`).digest('hex')
   const members = Object.entries({ number, padding, check })
@@ -34,12 +34,12 @@ async function toWrite(store: Store, name: string, number: number): Promise<User
 
 function sequenceOf(outcome: WriteOutcome | undefined): number {
   if (outcome?.kind === 'written') return outcome.sequence
-  throw new Error('a conflict, though nobody else writes this')
+  throw new Error('a conflict, although only this lane writes this record')
 }
 
-type Work = (store: Store, key: string, number: number) => Promise<void>
+type Write = (store: Store, key: string, number: number) => Promise<void>
 
-const WORKS: readonly Work[] = [
+const WRITES: readonly Write[] = [
   async (store, key, number) => {
     const outcome = await store.writeUser(await toWrite(store, `user-${key}`, number))
     acknowledge('user', key, number, sequenceOf(outcome))
@@ -61,8 +61,8 @@ const WORKS: readonly Work[] = [
 
 async function runLane(store: Store, lane: number): Promise<void> {
   for (let number = Number(first); ; number += 1) {
-    const work = WORKS[randomInt(WORKS.length)]
-    await work?.(store, `${lane}-${randomInt(THINGS)}`, number)
+    const write = WRITES[randomInt(WRITES.length)]
+    await write?.(store, `${lane}-${randomInt(RECORDS)}`, number)
   }
 }
 
@@ -70,7 +70,7 @@ try {
   const store = await openStore(url, { log: SILENT_LOG })
   await Promise.all(Array.from({ length: Number(lanes) }, (_, lane) => runLane(store, lane)))
 } catch (error) {
-  // the store was killed: what is under way in other lanes stays unacknowledged
+  // the store was killed: writes under way in other lanes stay unacknowledged
   writeSync(2, `${error instanceof Error ? `${error.message} ${'detail' in error ? error.detail : ''}` : error}\n`)
   process.exit(3)
 }

@@ -1,5 +1,5 @@
-// Kills while writing, again and again, and checks what is left: every acknowledged write must be there, nothing may be
-// half there, and beyond what was acknowledged only what was under way.
+// Kills the writer or its database again and again, and checks the store after each kill: every acknowledged write must be
+// there, none may be partly there, and beyond the acknowledged ones only those that were under way.
 //   node scripts/crash.mjs [sqlite [kills] | postgres [kills]]     (without arguments both: 200 and 5)
 import { spawn } from 'node:child_process'
 import { createHash, randomInt } from 'node:crypto'
@@ -15,10 +15,10 @@ import { openStore } from '../src/store/create-store.ts'
 
 const WRITER = new URL('./crash-writer.ts', import.meta.url).pathname
 const MAX_OPENING_MS = 250
-/** The checker keeps its store open for so many rounds, so that logs grow and others recover beside it. */
+/** The checker keeps its store open for this many rounds, so that the write-ahead log grows. */
 const ROUNDS_OPEN = 7
 
-// --- what is killed: the process that writes, or the server it writes to
+// --- scenes: what is killed is the process that writes, or the server it writes to
 
 async function createSqliteScene() {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-crash-'))
@@ -39,7 +39,7 @@ async function createSqliteScene() {
   }
 }
 
-/** Every index against its table, every page of every table. The first raises an error, the second lists. */
+/** Checks every index against its table, and every page of every table. The first raises an error, the second lists. */
 const CHECK_INDEXES = `SELECT bt_index_check(oid, true) FROM pg_class
   WHERE relkind = 'i' AND relname LIKE 'cardea%' AND relnamespace = current_schema()::regnamespace`
 const CHECK_TABLES = `SELECT relname, msg FROM pg_class, LATERAL verify_heapam(oid)
@@ -74,43 +74,43 @@ function startWriter(scene, first) {
   const writer = spawn(process.execPath, [WRITER, scene.url, String(first), String(scene.lanes)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const told = { lines: [], errors: '', begun: undefined, ended: once(writer, 'close') }
+  const output = { lines: [], errors: '', firstLine: undefined, ended: once(writer, 'close') }
   const lines = createInterface({ input: writer.stdout })
-  told.begun = Promise.race([once(lines, 'line'), told.ended])
-  lines.on('line', (line) => told.lines.push(line))
+  output.firstLine = Promise.race([once(lines, 'line'), output.ended])
+  lines.on('line', (line) => output.lines.push(line))
   writer.stderr.on('data', (text) => {
-    told.errors += text
+    output.errors += text
   })
-  return { writer, told }
+  return { writer, output }
 }
 
-/** Gives what was acknowledged until the kill. */
+/** Returns the writes that were acknowledged before the kill. */
 async function killOnce(scene, first) {
-  const { writer, told } = startWriter(scene, first)
-  // one in five dies while it opens the store, the others in the midst of writing
+  const { writer, output } = startWriter(scene, first)
+  // one in five is killed while it opens the store, the others while they write
   if (randomInt(5) > 0) {
-    await told.begun
+    await output.firstLine
     await pause(randomInt(scene.writingMs))
   } else await pause(randomInt(MAX_OPENING_MS))
   await scene.kill(writer)
-  const [code, signal] = await told.ended
-  // SIGKILL is our own; 3 is a writer that met a dead server
-  if (signal !== 'SIGKILL' && code !== 3) throw new Error(`the writer ended with ${code ?? signal}: ${told.errors}`)
+  const [code, signal] = await output.ended
+  // SIGKILL is ours; a writer whose server was killed ends with 3
+  if (signal !== 'SIGKILL' && code !== 3) throw new Error(`the writer ended with ${code ?? signal}: ${output.errors}`)
   await scene.restart()
-  return told.lines.map(readLine)
+  return output.lines.map(readLine)
 }
 
 function readLine(line) {
   const [, kind, key, number, sequence] = /^(\w+) ([\d-]+) (\d+) (\d+)$/.exec(line) ?? []
-  if (kind === undefined) throw new Error(`the writer said ${JSON.stringify(line)}`)
+  if (kind === undefined) throw new Error(`unexpected line of the writer: ${JSON.stringify(line)}`)
   return { kind, key, number: Number(number), sequence: Number(sequence) }
 }
 
-// --- what is found afterwards
+// --- the store after a kill
 
 const membersOf = (found) => Object.fromEntries(found?.record.document?.members ?? [])
 
-/** The number a user holds, 0 where there is none; -1 for half a one. */
+/** The number in a user's record: 0 if there is no record, -1 if it is damaged. */
 async function findNumber(store, name) {
   const found = await store.findUser(name)
   if (!found) return 0
@@ -134,41 +134,41 @@ const FINDERS = {
   },
 }
 
-/** Compares the store with what was acknowledged. Gives the problems, and brings the knowledge up to date. */
+/** Compares the store with the acknowledged writes. Returns the problems, and updates `known`. */
 async function compare(store, known, lanes) {
   const problems = []
   let ahead = 0
-  for (const [thing, { number }] of known) {
-    const [kind, key] = thing.split(' ')
+  for (const [record, { number }] of known) {
+    const [kind, key] = record.split(' ')
     const found = await FINDERS[kind](store, key)
-    if (found < 0) problems.push(`${thing} is half there`)
-    else if (found < number) problems.push(`${thing}: ${number} was acknowledged, ${found} is there`)
+    if (found < 0) problems.push(`${record} is damaged`)
+    else if (found < number) problems.push(`${record}: ${number} was acknowledged, ${found} is stored`)
     else if (found > number) ahead += 1
-    known.set(thing, { number: found })
+    known.set(record, { number: found })
   }
-  if (ahead > lanes) problems.push(`${ahead} writes beyond what was acknowledged, ${lanes} can have been under way`)
+  if (ahead > lanes) problems.push(`${ahead} writes were not acknowledged, but at most ${lanes} were under way`)
   return problems
 }
 
-/** The feed must be in order, end at the sequence, and the count of users must be theirs. */
+/** The feed must be in order and end at the sequence, and the count of users must be right. */
 async function compareFeed(store, acknowledged) {
   const problems = []
   const [sequence, changes] = [await store.sequence(), await store.changesSince(0, 10_000)]
   const sequences = changes.map((change) => change.sequence)
   if (sequences.some((each, i) => i > 0 && each <= sequences[i - 1])) problems.push('the feed is out of order')
   if ((sequences.at(-1) ?? 0) !== sequence) problems.push('the feed does not end at the sequence')
-  if (sequence < acknowledged) problems.push(`sequence ${acknowledged} was acknowledged, ${sequence} is there`)
+  if (sequence < acknowledged) problems.push(`sequence ${acknowledged} was acknowledged, ${sequence} is stored`)
   const users = changes.filter(({ kind, isDeleted }) => kind === 'user' && !isDeleted).length
   if (users !== (await store.countUsers())) problems.push('the count of users is wrong')
   return problems
 }
 
-/** Everything there can be, so that a thing whose first write was under way is looked at too. */
-function createKnowledge(lanes) {
+/** Every record the writer may write, so that one whose first write was under way is checked too. */
+function listRecords(lanes) {
   const known = new Map()
   for (const kind of Object.keys(FINDERS)) {
     for (let lane = 0; lane < lanes; lane += 1) {
-      for (let thing = 0; thing < 4; thing += 1) known.set(`${kind} ${lane}-${thing}`, { number: 0 })
+      for (let item = 0; item < 4; item += 1) known.set(`${kind} ${lane}-${item}`, { number: 0 })
     }
   }
   return known
@@ -176,25 +176,25 @@ function createKnowledge(lanes) {
 
 // --- all rounds
 
-/** Kills once, looks at what is left, and gives how much was acknowledged and what is wrong. */
+/** Kills once and checks the store. Returns the number of acknowledged writes, and the problems. */
 async function runRound(scene, progress, openChecker) {
   const { known } = progress
-  const told = await killOnce(scene, progress.first)
-  for (const { kind, key, number } of told) known.set(`${kind} ${key}`, { number })
-  progress.first = Math.max(progress.first, ...told.map(({ number }) => number + 1)) + 1
-  progress.sequence = Math.max(progress.sequence, ...told.map(({ sequence }) => sequence))
+  const acknowledged = await killOnce(scene, progress.first)
+  for (const { kind, key, number } of acknowledged) known.set(`${kind} ${key}`, { number })
+  progress.first = Math.max(progress.first, ...acknowledged.map(({ number }) => number + 1)) + 1
+  progress.sequence = Math.max(progress.sequence, ...acknowledged.map(({ sequence }) => sequence))
   const store = await openChecker()
   const problems = [
     ...(await compare(store, known, scene.lanes)),
     ...(await compareFeed(store, progress.sequence)),
     ...(await scene.checkIntegrity()),
   ]
-  return { writes: told.length, problems }
+  return { writes: acknowledged.length, problems }
 }
 
 async function crash(engine, createScene, kills) {
   const scene = await createScene()
-  const progress = { known: createKnowledge(scene.lanes), first: 1, sequence: 0 }
+  const progress = { known: listRecords(scene.lanes), first: 1, sequence: 0 }
   const total = { writes: 0, problems: [] }
   let checker
   const openChecker = async () => {

@@ -1,4 +1,4 @@
-// The Cardea that `faults.mjs` breaks things around, in a process of its own so that its memory is its own.
+// The server under test of `faults.mjs`, in a process of its own, so that its memory can be measured.
 import { createTestCardea } from '../src/index.ts'
 
 const [upstream] = process.argv.slice(2)
@@ -17,7 +17,7 @@ const cardea = await createTestCardea({
 })
 const { document, multiModel } = await cardea.listen()
 
-/** What is still held once nothing is under way. */
+/** Sockets and memory in use when no request is running. */
 async function measure() {
   for (let i = 0; i < 5; i += 1) {
     globalThis.gc?.()
@@ -27,8 +27,8 @@ async function measure() {
   return { heapUsed: process.memoryUsage().heapUsed, sockets }
 }
 
-process.on('message', async (word) => {
-  if (word === 'measure') process.send?.(await measure())
+process.on('message', async (command) => {
+  if (command === 'measure') process.send?.(await measure())
   else await cardea.close().then(() => process.disconnect())
 })
 process.send?.({ document: document[0], multiModel: multiModel[0] })

@@ -1,5 +1,5 @@
-// Upstreams and clients that fail in every way, thousands of times, at both doors: each must get the answer the page of
-// the gateway promises, and afterwards no socket may be left and no memory be held.
+// Upstream servers and clients that fail in every way, thousands of times, at both doors: each must get the response that
+// docs/reference/gateway.md promises, and afterwards no socket may be open and no memory in use.
 //   node scripts/faults.mjs [count]     (10 000 unless given)
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,10 +8,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const FRONT = new URL('./faults-front.mjs', import.meta.url).pathname
 const AT_ONCE = 40
-/** Longer than connections to an upstream are kept. */
+/** Longer than idle connections to an upstream server are kept. */
 const MAX_SETTLING_MS = 15_000
-/** What may be left beside noise: one fault in ten that kept a kilobyte would be noticed, in thousands of them. */
-const MAX_BYTES_A_FAULT = 100
+/** Growth of the heap beside noise. If one fault in ten leaked a kilobyte, thousands of faults would exceed it. */
+const MAX_BYTES_PER_FAULT = 100
 const NOISE_BYTES = 1_000_000
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
@@ -20,7 +20,7 @@ const HALF_CHUNK = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nha
 const ENDLESS = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
 const PIECE = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(0x10000, 'x'), Buffer.from('\r\n')])
 
-function pourForEver(socket) {
+function sendEndlessBody(socket) {
   const more = () => {
     while (!socket.destroyed && socket.write(PIECE));
   }
@@ -28,25 +28,25 @@ function pourForEver(socket) {
   more()
 }
 
-function announceForEver(socket) {
+function sendEndlessHints(socket) {
   const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n'), 50)
   socket.on('close', () => clearInterval(timer))
 }
 
-/** What the upstream does with a request, by the last part of its path. */
+/** What the upstream server does with a request, by the last part of its path. */
 const UPSTREAMS = new Map([
   ['ok', (socket) => socket.write(OK)],
   ['reset', (socket) => socket.resetAndDestroy()],
   ['nothing', (socket) => socket.end()],
-  ['garbage', (socket) => socket.end('rubbish\r\n\r\n')],
+  ['garbage', (socket) => socket.end('garbage\r\n\r\n')],
   ['half', (socket) => socket.end(HALF)],
   ['half-chunk', (socket) => socket.write(HALF_CHUNK, () => socket.resetAndDestroy())],
   ['never', () => {}],
-  ['early', announceForEver],
+  ['early', sendEndlessHints],
   ['none', (socket) => socket.write('HTTP/1.1 099 W\r\nContent-Length: 2\r\n\r\n{}')],
   ['continue', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
   ['refused', (socket) => socket.write('HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno')],
-  ['endless', pourForEver],
+  ['endless', sendEndlessBody],
 ])
 
 const request = (path, ...lines) =>
@@ -54,55 +54,84 @@ const request = (path, ...lines) =>
     '\r\n',
   )
 
-const goAway = (ms) => async (socket) => {
+const disconnectAfter = (ms) => async (socket) => {
   await pause(ms)
   socket.destroy()
 }
 
 const readNothing = async (socket) => {
   socket.pause()
-  await goAway(300)(socket)
+  await disconnectAfter(300)(socket)
 }
 
-const goAfterFirst = (socket) => {
+const disconnectAfterFirst = (socket) => {
   socket.once('data', () => socket.destroy())
 }
 
 const LENGTH = 'Content-Length: 10'
 const WAITING = ['Content-Length: 3', 'Expect: 100-continue']
 
-/** Title, the upstream's part, the client's part, and what must come of it. */
+/** Title, what the upstream server does, what the client does, and the expected outcome. */
 const FAULTS = [
-  { title: 'all is well', upstream: 'ok', outcome: '200' },
-  { title: 'upstream resets', upstream: 'reset', outcome: '502' },
-  { title: 'upstream closes without a word', upstream: 'nothing', outcome: '502' },
-  { title: 'upstream answers garbage', upstream: 'garbage', outcome: '502' },
+  { title: 'no fault', upstream: 'ok', outcome: '200' },
+  { title: 'upstream resets the connection', upstream: 'reset', outcome: '502' },
+  { title: 'upstream closes without a response', upstream: 'nothing', outcome: '502' },
+  { title: 'upstream sends garbage', upstream: 'garbage', outcome: '502' },
   { title: 'upstream closes within a body', upstream: 'half', outcome: 'broken' },
   { title: 'upstream resets within a body', upstream: 'half-chunk', outcome: 'broken' },
-  { title: 'upstream never answers', upstream: 'never', outcome: '504' },
-  { title: 'upstream is about to answer, for ever', upstream: 'early', outcome: '504' },
-  { title: 'upstream answers a status that is none', upstream: 'none', outcome: '502' },
+  { title: 'upstream never responds', upstream: 'never', outcome: '504' },
+  { title: 'upstream sends early hints without end', upstream: 'early', outcome: '504' },
+  { title: 'upstream sends an invalid status', upstream: 'none', outcome: '502' },
   { title: 'client stalls within its body', upstream: 'never', lines: [LENGTH], body: 'abc', outcome: '408' },
   {
-    title: 'client goes within its body',
+    title: 'client disconnects within its body',
     upstream: 'never',
     lines: [LENGTH],
     body: 'abc',
-    act: goAway(20),
-    outcome: 'gone',
+    act: disconnectAfter(20),
+    outcome: 'disconnected',
   },
-  { title: 'an expectation is refused', upstream: 'refused', lines: WAITING, act: goAway(300), outcome: 'gone' },
-  { title: 'an expectation meets a reset', upstream: 'reset', lines: WAITING, body: 'abc', outcome: '502' },
-  { title: 'an expectation meets garbage', upstream: 'garbage', lines: WAITING, body: 'abc', outcome: '502' },
-  { title: 'an expectation meets no status', upstream: 'none', lines: WAITING, body: 'abc', outcome: '502' },
-  { title: 'client goes while it expects', upstream: 'never', lines: WAITING, act: goAway(20), outcome: 'gone' },
-  { title: 'client goes once it may go on', upstream: 'continue', lines: WAITING, act: goAfterFirst, outcome: 'gone' },
-  { title: 'client goes while it waits', upstream: 'never', act: goAway(20), outcome: 'gone' },
-  { title: 'client goes within the answer', upstream: 'endless', act: goAfterFirst, outcome: 'gone' },
-  { title: 'client stops reading, then goes', upstream: 'endless', act: readNothing, outcome: 'gone' },
+  {
+    title: 'the upstream refuses an expectation',
+    upstream: 'refused',
+    lines: WAITING,
+    act: disconnectAfter(300),
+    outcome: 'disconnected',
+  },
+  { title: 'expectation, and the upstream resets', upstream: 'reset', lines: WAITING, body: 'abc', outcome: '502' },
+  {
+    title: 'expectation, and the upstream sends garbage',
+    upstream: 'garbage',
+    lines: WAITING,
+    body: 'abc',
+    outcome: '502',
+  },
+  { title: 'expectation, and an invalid status', upstream: 'none', lines: WAITING, body: 'abc', outcome: '502' },
+  {
+    title: 'client disconnects before 100 Continue',
+    upstream: 'never',
+    lines: WAITING,
+    act: disconnectAfter(20),
+    outcome: 'disconnected',
+  },
+  {
+    title: 'client disconnects after 100 Continue',
+    upstream: 'continue',
+    lines: WAITING,
+    act: disconnectAfterFirst,
+    outcome: 'disconnected',
+  },
+  { title: 'client disconnects while it waits', upstream: 'never', act: disconnectAfter(20), outcome: 'disconnected' },
+  {
+    title: 'client disconnects within the response',
+    upstream: 'endless',
+    act: disconnectAfterFirst,
+    outcome: 'disconnected',
+  },
+  { title: 'client stops reading, then disconnects', upstream: 'endless', act: readNothing, outcome: 'disconnected' },
 ]
 
-function follow(sockets, socket) {
+function track(sockets, socket) {
   sockets.add(socket)
   socket.on('error', () => {}).on('close', () => sockets.delete(socket))
 }
@@ -110,14 +139,14 @@ function follow(sockets, socket) {
 async function openUpstream() {
   const sockets = new Set()
   const server = createServer((socket) => {
-    follow(sockets, socket)
+    track(sockets, socket)
     let head = ''
     socket.on('data', (chunk) => {
       head += chunk.toString('latin1')
-      const [, word] = /^[A-Z]+ \/[^ ]*\/([a-z-]+) [\s\S]*?\r\n\r\n/.exec(head) ?? []
-      if (word === undefined) return
+      const [, behaviour] = /^[A-Z]+ \/[^ ]*\/([a-z-]+) [\s\S]*?\r\n\r\n/.exec(head) ?? []
+      if (behaviour === undefined) return
       head = ''
-      UPSTREAMS.get(word)?.(socket)
+      UPSTREAMS.get(behaviour)?.(socket)
     })
   })
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -130,33 +159,33 @@ function readOutcome(text) {
   return length !== undefined && body.length === Number(length) ? status : 'broken'
 }
 
-async function commit({ upstream, lines = [], body = '', act, outcome }, door, sockets) {
+async function sendFault({ upstream, lines = [], body = '', act, outcome }, door, sockets) {
   const { port } = new URL(door)
   const socket = connect(Number(port), '127.0.0.1')
-  follow(sockets, socket)
+  track(sockets, socket)
   let text = ''
   const closed = once(socket, 'close')
-  if (outcome !== 'gone')
+  if (outcome !== 'disconnected')
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1')
     })
   socket.write(request(`/faults/${upstream}`, ...lines) + body)
   await Promise.all([closed, act?.(socket)])
-  return outcome === 'gone' ? 'gone' : readOutcome(text)
+  return outcome === 'disconnected' ? 'disconnected' : readOutcome(text)
 }
 
 async function startFront(url) {
   const child = fork(FRONT, [url], { execArgv: ['--expose-gc'] })
   const ended = once(child, 'exit').then(() => Promise.reject(new Error('Cardea ended')))
-  // whoever waits for it is told
+  // it rejects for those who wait for a message
   ended.catch(() => {})
-  const answer = async () => (await Promise.race([once(child, 'message'), ended]))[0]
-  const doors = await answer()
+  const receive = async () => (await Promise.race([once(child, 'message'), ended]))[0]
+  const doors = await receive()
   return {
     doors: [doors.document, doors.multiModel],
     async measure() {
       child.send('measure')
-      return answer()
+      return receive()
     },
     async stop() {
       if (child.connected) child.send('stop')
@@ -165,20 +194,20 @@ async function startFront(url) {
   }
 }
 
-async function commitMany(count, doors, sockets, note) {
+async function sendFaults(count, doors, sockets, note) {
   let next = 0
   const worker = async () => {
     while (next < count) {
       const turn = next++
       const fault = FAULTS[turn % FAULTS.length]
       const door = doors[Math.floor(turn / FAULTS.length) % doors.length]
-      note(fault, await commit(fault, door, sockets))
+      note(fault, await sendFault(fault, door, sockets))
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
 }
 
-/** Until nobody holds a socket any more, or it has taken too long. */
+/** Waits until no socket is open, or for the longest time allowed. */
 async function settle(front, ...sides) {
   const deadline = Date.now() + MAX_SETTLING_MS
   for (;;) {
@@ -189,7 +218,7 @@ async function settle(front, ...sides) {
   }
 }
 
-/** Gives what came of each kind, what is left, and whether all is as it should be. */
+/** Returns the outcomes of each fault, the sockets that are left, the heap, and the verdicts. */
 export async function runFaults(count) {
   const upstream = await openUpstream()
   const clients = new Set()
@@ -200,10 +229,10 @@ export async function runFaults(count) {
     seen.set(outcome, (seen.get(outcome) ?? 0) + 1)
   }
   try {
-    // what is made once and kept (code, pools, caches) is made here
-    await commitMany(Math.min(Math.ceil(count / 4), 2000), front.doors, clients, () => {})
+    // creates what is kept for the life of a process: code, pools, caches
+    await sendFaults(Math.min(Math.ceil(count / 4), 2000), front.doors, clients, () => {})
     const before = await settle(front, clients, upstream.sockets)
-    await commitMany(count, front.doors, clients, note)
+    await sendFaults(count, front.doors, clients, note)
     const after = await settle(front, clients, upstream.sockets)
     const left = { client: clients.size, upstream: upstream.sockets.size, cardea: after.sockets }
     return judge({ count, outcomes, left, before: before.heapUsed, after: after.heapUsed })
@@ -218,24 +247,24 @@ function judge(result) {
   const { count, outcomes, left, before, after } = result
   const wrong = [...outcomes].filter(([{ outcome }, seen]) => seen.size > 1 || (seen.size === 1 && !seen.has(outcome)))
   const isClean = Object.values(left).every((number) => number === 0)
-  const isForgotten = after - before < NOISE_BYTES + count * MAX_BYTES_A_FAULT
-  return { ...result, isRight: wrong.length === 0, isClean, isForgotten }
+  const isFreed = after - before < NOISE_BYTES + count * MAX_BYTES_PER_FAULT
+  return { ...result, isRight: wrong.length === 0, isClean, isFreed }
 }
 
 const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(2)} MiB`
 
-function print({ count, outcomes, left, before, after, isRight, isClean, isForgotten }) {
+function print({ count, outcomes, left, before, after, isRight, isClean, isFreed }) {
   for (const [{ title, outcome }, seen] of outcomes) {
-    const came = [...seen].map(([word, number]) => `${word} × ${number}`).join(', ')
-    console.log(`${title.padEnd(40)} expected ${outcome.padEnd(7)} came ${came}`)
+    const summary = [...seen].map(([name, number]) => `${name} × ${number}`).join(', ')
+    console.log(`${title.padEnd(40)} expected ${outcome.padEnd(12)} got ${summary}`)
   }
   console.log(`sockets left: ${left.client} of clients, ${left.upstream} of the upstream, ${left.cardea} of Cardea`)
   console.log(`heap: ${mib(before)} before, ${mib(after)} after ${count} faults (${mib(after - before)})`)
-  console.log(isRight && isClean && isForgotten ? 'nothing is left behind' : 'NOT as it should be')
+  console.log(isRight && isClean && isFreed ? 'no socket is open and no memory is in use' : 'FAILED')
 }
 
 if (import.meta.main) {
   const result = await runFaults(Number(process.argv[2] ?? 10_000))
   print(result)
-  process.exitCode = result.isRight && result.isClean && result.isForgotten ? 0 : 1
+  process.exitCode = result.isRight && result.isClean && result.isFreed ? 0 : 1
 }

@@ -11,30 +11,30 @@ import { findProgram, listen, startProxy } from './proxies/running.mjs'
 
 const MAX_WAITING_MS = 4000
 
-/** Answers with what it was told. */
+/** Returns the request that it received. */
 const openApplication = () =>
   createServer(async (incoming, response) => {
     const { method, url, headers, rawHeaders } = incoming
     response.end(JSON.stringify({ method, url, headers, rawHeaders, body: await text(incoming) }))
   })
 
-/** By hand: `fetch` keeps headers like `Connection` for itself. */
+/** With `node:http`, because `fetch` does not send headers such as `Connection`. */
 async function ask(port, { path = '/reports?x=1', method = 'GET', headers = {}, body }) {
-  const answer = await new Promise((resolve, reject) => {
-    const asked = request({ host: '127.0.0.1', port, path, method, headers, agent: false })
-    asked.once('response', resolve).once('error', reject).end(body)
+  const response = await new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, method, headers, agent: false })
+    outgoing.once('response', resolve).once('error', reject).end(body)
   })
-  const answered = await text(answer)
-  const told = answer.statusCode === 200 ? JSON.parse(answered) : undefined
-  return { status: answer.statusCode, headers: answer.headers, told }
+  const content = await text(response)
+  const received = response.statusCode === 200 ? JSON.parse(content) : undefined
+  return { status: response.statusCode, headers: response.headers, received }
 }
 
-/** What only time brings about is asked for again. */
+/** Repeats the request where the expected response needs time, such as the renewal of a cookie. */
 async function askUntil(port, { isRepeated, ...sent }, isRight) {
   const deadline = Date.now() + MAX_WAITING_MS
   for (;;) {
-    const answer = await ask(port, sent)
-    if (!isRepeated || isRight(answer) || Date.now() > deadline) return answer
+    const reply = await ask(port, sent)
+    if (!isRepeated || isRight(reply) || Date.now() > deadline) return reply
     await pause(50)
   }
 }
@@ -44,8 +44,8 @@ async function checkDoor(proxy, { gate, rows }, application) {
   const outcomes = []
   try {
     for (const [title, sent, isRight] of rows) {
-      const answer = await askUntil(port, sent, isRight)
-      outcomes.push({ title, answer, isRight: isRight(answer) })
+      const reply = await askUntil(port, sent, isRight)
+      outcomes.push({ title, reply, isRight: isRight(reply) })
     }
   } finally {
     await stop()
@@ -53,22 +53,22 @@ async function checkDoor(proxy, { gate, rows }, application) {
   return outcomes
 }
 
-/** Which of the proxies are on this machine. */
+/** The proxies that are installed on this machine. */
 export const listPresent = () => Object.keys(PROXIES).filter((name) => findProgram(PROXIES[name]) !== undefined)
 
-/** What came of every row, at both doors. */
+/** The outcome of every row, at both doors. */
 export async function runProxy(name) {
   const proxy = { name, ...PROXIES[name] }
   const application = openApplication()
-  const place = `127.0.0.1:${await listen(application)}`
+  const address = `127.0.0.1:${await listen(application)}`
   const cardea = await createTestCardea({ options: OPTIONS })
   try {
     const { document, multiModel } = await cardea.listen()
     await addUsers(document[0])
     const outcomes = []
     const doors = await listDoors({ document: document[0], multiModel: multiModel[0] }, proxy)
-    for (const [door, asked] of Object.entries(doors)) {
-      for (const outcome of await checkDoor(proxy, asked, place)) outcomes.push({ door, ...outcome })
+    for (const [door, target] of Object.entries(doors)) {
+      for (const outcome of await checkDoor(proxy, target, address)) outcomes.push({ door, ...outcome })
     }
     return outcomes
   } finally {
@@ -80,23 +80,23 @@ export async function runProxy(name) {
 
 async function report(name) {
   const outcomes = await runProxy(name)
-  for (const { door, title, answer, isRight } of outcomes) {
-    const user = answer.told?.headers['x-auth-user']
-    console.log(`${isRight ? 'ok    ' : 'WRONG '} ${door}: ${title} → ${answer.status}${user ? `, ${user}` : ''}`)
-    if (!isRight) console.log(JSON.stringify(answer, null, 2))
+  for (const { door, title, reply, isRight } of outcomes) {
+    const user = reply.received?.headers['x-auth-user']
+    console.log(`${isRight ? 'ok    ' : 'WRONG '} ${door}: ${title} → ${reply.status}${user ? `, ${user}` : ''}`)
+    if (!isRight) console.log(JSON.stringify(reply, null, 2))
   }
   const failures = outcomes.filter(({ isRight }) => !isRight).length
-  console.log(failures === 0 ? `${name} does as the page says` : `${failures} checks failed`)
+  console.log(failures === 0 ? `${name} behaves as the page says` : `${failures} checks failed`)
   process.exitCode = failures === 0 ? 0 : 1
 }
 
 if (import.meta.main) {
   const name = process.argv[2] ?? ''
   if (!Object.hasOwn(PROXIES, name)) {
-    console.error(`Which one? ${Object.keys(PROXIES).join(', ')}`)
+    console.error(`usage: node scripts/proxies.mjs ${Object.keys(PROXIES).join(' | ')}`)
     process.exitCode = 1
   } else if (findProgram(PROXIES[name]) === undefined) {
-    console.error(`There is no ${name} here. On Debian: apt-get install -y ${PROXIES[name].debian}`)
+    console.error(`${name} is not installed. On Debian: apt-get install -y ${PROXIES[name].debian}`)
     process.exitCode = 1
   } else await report(name)
 }

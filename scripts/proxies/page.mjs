@@ -14,15 +14,15 @@ export function listExamples(language) {
   )
 }
 
-/** The one example of a language. `replaced`: further texts of the page, and what they are in this run. */
+/** The only example of a language. `replaced`: further texts of the page, and their values in this run. */
 export function readExample(language, { gate, application, replaced = {} }) {
   const [text, ...others] = listExamples(language)
   if (text === undefined || others.length > 0)
-    throw new Error(`docs/guides/protect-an-application.md has not one block of ${language}`)
+    throw new Error(`docs/guides/protect-an-application.md must have exactly one block of ${language}`)
   let placed = text
-  for (const [said, meant] of Object.entries({ [GATE]: gate, [APPLICATION]: application, ...replaced })) {
-    if (!placed.includes(said)) throw new Error(`the block of ${language} does not contain ${said}`)
-    placed = placed.replaceAll(said, meant)
+  for (const [before, after] of Object.entries({ [GATE]: gate, [APPLICATION]: application, ...replaced })) {
+    if (!placed.includes(before)) throw new Error(`the block of ${language} does not contain ${before}`)
+    placed = placed.replaceAll(before, after)
   }
   return placed
 }

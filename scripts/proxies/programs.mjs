@@ -1,4 +1,4 @@
-// The proxies the page has examples for and Debian has packages of: how each is given the page's text.
+// The proxies that the page has examples for and Debian has packages of, and how each gets the text of the page.
 import { readExample } from './page.mjs'
 
 /** Everything nginx writes stays in its folder. */
@@ -36,7 +36,7 @@ export const PROXIES = {
     debian: 'nginx-light',
     render: renderNginx,
     arguments: (folder, file) => ['-p', folder, '-c', file, '-e', 'stderr'],
-    /** Whether the path of the gate is kept from clients; where it is not, it is the application's. */
+    /** Whether clients get 404 for the path of the gate; otherwise it belongs to the application. */
     hidesGate: true,
   },
   caddy: {

@@ -1,18 +1,18 @@
-// What is sent through a proxy, and what has to come of it.
+// The requests that are sent through a proxy, and the expected responses.
 import { createHmac } from 'node:crypto'
 import { TEST_ADMINISTRATOR } from '../../src/index.ts'
 
 const KEY = 'a-key-of-the-proxies-script-for-tokens'
 
-/** The laxest there is: every proxy that is trusted may say who somebody is. */
+/** The most permissive options: every trusted proxy may name the user. */
 export const OPTIONS = {
-  // and a second after sign-in a cookie is due for renewal
+  // a cookie is renewed from one second after sign-in on
   chttpd_auth: { proxy_use_secret: false, timeout: 9 },
   jwt_keys: { 'hmac:_default': Buffer.from(KEY).toString('base64') },
 }
 
 const ADA = { name: 'ada', password: 'pw', roles: ['reader', 'writer'] }
-/** Has no roles: what a proxy is told of them is empty. */
+/** Has no roles, so the header with roles is empty. */
 const BOB = { name: 'bob', password: 'pw', roles: [] }
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -27,7 +27,7 @@ export async function addUsers(document) {
       headers: { ...basic(TEST_ADMINISTRATOR), ...JSON_TYPE },
       body: JSON.stringify({ ...user, type: 'user' }),
     })
-    if (status !== 201) throw new Error(`the user was not made: ${status}`)
+    if (status !== 201) throw new Error(`the user was not created: ${status}`)
   }
 }
 
@@ -35,8 +35,8 @@ export async function addUsers(document) {
 
 async function getCookie(document, user) {
   const body = JSON.stringify({ name: user.name, password: user.password })
-  const answer = await fetch(`${document}/_session`, { method: 'POST', headers: JSON_TYPE, body })
-  return answer.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const response = await fetch(`${document}/_session`, { method: 'POST', headers: JSON_TYPE, body })
+  return response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
 }
 
 function signToken({ name, roles }) {
@@ -50,15 +50,15 @@ function signToken({ name, roles }) {
 
 async function getToken(multiModel, { name, password }) {
   const body = JSON.stringify({ username: name, password })
-  const answer = await fetch(`${multiModel}/_open/auth`, { method: 'POST', headers: JSON_TYPE, body })
-  return { Authorization: `bearer ${(await answer.json()).jwt}` }
+  const response = await fetch(`${multiModel}/_open/auth`, { method: 'POST', headers: JSON_TYPE, body })
+  return { Authorization: `bearer ${(await response.json()).jwt}` }
 }
 
-// --- claims of a client's own
+// --- identity headers that a client sends itself
 
-const SAID = 'evil'
+const SPOOFED_VALUE = 'evil'
 
-/** Each of these is a hyphen to some server. */
+/** Some servers read these characters as a hyphen. */
 const SIGNS = [..."!#$%&'*+.^_`|~"]
 
 const spell = (sign) => [
@@ -76,22 +76,24 @@ const CLAIMS = [
   ...['X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Forwarded-Ssl', 'Forwarded', 'X-Real-IP'],
 ]
 
-const SPOOFED = Object.fromEntries([...CLAIMS, ...SIGNS.flatMap(spell)].map((name) => [name, SAID]))
+const SPOOFED = Object.fromEntries([...CLAIMS, ...SIGNS.flatMap(spell)].map((name) => [name, SPOOFED_VALUE]))
 const AS_ADMINISTRATOR = { 'X-Auth-CouchDB-UserName': 'admin', 'X-Auth-CouchDB-Roles': '_admin' }
-const TAKING_AWAY = { Connection: 'close, X-Auth-User, X-Auth-Roles, X-Auth-Token, Authorization, Cookie' }
+const REMOVED_BY_CONNECTION = { Connection: 'close, X-Auth-User, X-Auth-Roles, X-Auth-Token, Authorization, Cookie' }
 const UPGRADING = { Connection: 'Upgrade, X-Auth-User, X-Auth-Roles', Upgrade: 'websocket' }
 
-// --- what is right
+// --- expected responses
 
 const isRefused = ({ status, headers }) => status === 401 && headers['www-authenticate']?.startsWith('Basic ') === true
 
-/** Told of this user and nothing else, and not what would let the application be this user elsewhere. */
-const isTold = (user) => (answer) => {
-  const { status, told } = answer
+/** The application receives this user's identity, and no credential that it could use elsewhere. */
+const isIdentified = (user) => (reply) => {
+  const { status, received } = reply
   if (status !== 200) return false
-  const { 'x-auth-user': name, 'x-auth-roles': roles = '', 'x-auth-token': token } = told.headers
-  const isHidden = told.headers.authorization === undefined && !/AuthSession/i.test(told.headers.cookie ?? '')
-  const isUnclaimed = !told.rawHeaders.some((text) => text.includes(SAID) || text === 'admin' || text === '_admin')
+  const { 'x-auth-user': name, 'x-auth-roles': roles = '', 'x-auth-token': token } = received.headers
+  const isHidden = received.headers.authorization === undefined && !/AuthSession/i.test(received.headers.cookie ?? '')
+  const isUnclaimed = !received.rawHeaders.some(
+    (text) => text.includes(SPOOFED_VALUE) || text === 'admin' || text === '_admin',
+  )
   return isHidden && isUnclaimed && name === user.name && roles === user.roles.join(',') && isToken(token, user)
 }
 
@@ -100,34 +102,38 @@ function isToken(token, { name, roles }) {
   return claims.sub === name && claims.roles.join() === roles.join()
 }
 
-const isAda = isTold(ADA)
-const isBob = isTold(BOB)
-const isPosted = (answer) => isAda(answer) && answer.told.method === 'POST' && answer.told.body === 'a body'
-const isRenewed = (answer) =>
-  isAda(answer) && answer.headers['set-cookie']?.some((text) => /^AuthSession=[^;]/.test(text)) === true
-const keepsTheme = (answer) => isAda(answer) && /(^|[; ])theme=dark($|;)/.test(answer.told.headers.cookie)
+const isAda = isIdentified(ADA)
+const isBob = isIdentified(BOB)
+const isPosted = (reply) => isAda(reply) && reply.received.method === 'POST' && reply.received.body === 'a body'
+const isRenewed = (reply) =>
+  isAda(reply) && reply.headers['set-cookie']?.some((text) => /^AuthSession=[^;]/.test(text)) === true
+const keepsTheme = (reply) => isAda(reply) && /(^|[; ])theme=dark($|;)/.test(reply.received.headers.cookie)
 
 function listCommon({ hidesGate }) {
   const own = basic(ADA)
   const post = { method: 'POST', body: 'a body' }
   return [
-    ['nothing', {}, isRefused],
+    ['no credential', {}, isRefused],
     ['a wrong password', { headers: basic({ ...ADA, password: 'wrong' }) }, isRefused],
-    ['headers that claim to be somebody', { headers: SPOOFED }, isRefused],
-    ['headers that claim to be an administrator', { headers: AS_ADMINISTRATOR }, isRefused],
-    ['a rubbish token', { headers: { Authorization: 'Bearer x.y.z' } }, isRefused],
+    ['identity headers of another user', { headers: SPOOFED }, isRefused],
+    ['identity headers of an administrator', { headers: AS_ADMINISTRATOR }, isRefused],
+    ['an invalid token', { headers: { Authorization: 'Bearer x.y.z' } }, isRefused],
     ['the path of the gate', { path: '/_gate', headers: own }, hidesGate ? ({ status }) => status === 404 : isAda],
     ['Basic', { headers: own }, isAda],
-    ['Basic of who has no roles', { headers: basic(BOB) }, isBob],
-    ['Basic with headers that claim to be somebody else', { headers: { ...SPOOFED, ...own } }, isAda],
-    ['who has no roles, with headers that claim some', { headers: { ...SPOOFED, ...basic(BOB) } }, isBob],
-    ['who has no roles, as an administrator', { headers: { ...AS_ADMINISTRATOR, ...basic(BOB) } }, isBob],
-    ['ours named in Connection', { headers: { ...TAKING_AWAY, ...own } }, isAda],
-    ['ours named in an upgrade', { headers: { ...UPGRADING, ...own } }, isAda],
-    ["the gate's parameters in a query of the application's", { path: '/?role=x&rol=y', headers: own }, isAda],
-    ["a cookie of the application's", { headers: { ...own, Cookie: 'a=1; theme=dark; b=2' } }, keepsTheme],
+    ['Basic, a user without roles', { headers: basic(BOB) }, isBob],
+    ['Basic, with identity headers of another user', { headers: { ...SPOOFED, ...own } }, isAda],
+    ['a user without roles, with a header that claims some', { headers: { ...SPOOFED, ...basic(BOB) } }, isBob],
+    [
+      'a user without roles, with identity headers of an administrator',
+      { headers: { ...AS_ADMINISTRATOR, ...basic(BOB) } },
+      isBob,
+    ],
+    ['identity headers named in Connection', { headers: { ...REMOVED_BY_CONNECTION, ...own } }, isAda],
+    ['identity headers named in an upgrade', { headers: { ...UPGRADING, ...own } }, isAda],
+    ['parameters of the gate in a query of the application', { path: '/?role=x&rol=y', headers: own }, isAda],
+    ['a cookie of the application', { headers: { ...own, Cookie: 'a=1; theme=dark; b=2' } }, keepsTheme],
     ['a body', { ...post, headers: { ...own, 'Content-Length': post.body.length } }, isPosted],
-    ['a body in pieces', { ...post, headers: { ...own, 'Transfer-Encoding': 'chunked' } }, isPosted],
+    ['a chunked body', { ...post, headers: { ...own, 'Transfer-Encoding': 'chunked' } }, isPosted],
   ]
 }
 
@@ -136,7 +142,7 @@ async function listDocumentRows(document) {
   const withCookie = (text) => ({ headers: { Cookie: text } })
   return [
     ['a cookie', withCookie(cookie), isAda],
-    ['a cookie of who has no roles', { headers: { ...SPOOFED, Cookie: await getCookie(document, BOB) } }, isBob],
+    ['a cookie of a user without roles', { headers: { ...SPOOFED, Cookie: await getCookie(document, BOB) } }, isBob],
     ['a cookie before another', withCookie(`${cookie}; theme=dark`), keepsTheme],
     ['a cookie after another', withCookie(`theme=dark; ${cookie}`), keepsTheme],
     ['a cookie between others', withCookie(`a=1; ${cookie}; theme=dark`), keepsTheme],
@@ -144,13 +150,13 @@ async function listDocumentRows(document) {
     ['two cookies of one name', withCookie(`${cookie}; AuthSession=old`), isAda],
     ['two headers of cookies', withCookie([cookie, cookie.replace('AuthSession', 'authsession')]), isAda],
     ['a cookie that is due for renewal', { ...withCookie(cookie), isRepeated: true }, isRenewed],
-    ['a cookie that is none', withCookie('AuthSession=rubbish'), isRefused],
+    ['an invalid cookie', withCookie('AuthSession=invalid'), isRefused],
     ['a token', { headers: signToken(ADA) }, isAda],
-    ['a token of who has no roles', { headers: { ...SPOOFED, ...signToken(BOB) } }, isBob],
+    ['a token of a user without roles', { headers: { ...SPOOFED, ...signToken(BOB) } }, isBob],
   ]
 }
 
-/** For each door: its address, and what is asked through the proxy before it. */
+/** For each door: its address, and the requests that are sent through the proxy in front of it. */
 export async function listDoors({ document, multiModel }, proxy) {
   const token = await getToken(multiModel, ADA)
   return {

@@ -1,4 +1,4 @@
-// A proxy as a process of its own, on a port of its own, with all it writes in a folder of its own.
+// Runs a proxy as a process, on a free port, with a temporary folder for its files.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const MAX_WAITING_MS = 10_000
 
-/** The file of a program that is there. */
+/** The file of the program; `undefined` if it is not installed. */
 export const findProgram = ({ files, version }) => files.find((file) => spawnSync(file, version).status === 0)
 
 export async function listen(server) {
@@ -43,7 +43,7 @@ export async function startProxy(name, proxy, { gate, application }) {
     env: { ...process.env, ...homes },
   })
   const ended = once(child, 'close')
-  const said = text(child.stderr)
+  const errors = text(child.stderr)
   const stop = async () => {
     child.kill('SIGTERM')
     await ended
@@ -53,7 +53,7 @@ export async function startProxy(name, proxy, { gate, application }) {
   while (!(await isOpen(port))) {
     if (child.exitCode !== null || Date.now() > deadline) {
       await stop()
-      throw new Error(`${name} did not start: ${await said}`)
+      throw new Error(`${name} did not start: ${await errors}`)
     }
     await pause(20)
   }

@@ -23,8 +23,8 @@ describe('the examples of proxies', () => {
     })
   }
 
-  // no program to run it with: at least what its safety rests on is there
-  const CLAIMS_TRAEFIK: readonly string[] = [
+  // Debian has no Traefik to run: checks the lines that its safety depends on
+  const TRAEFIK_LINES: readonly string[] = [
     'aliasHeadersStrategy: delete',
     'authRequestHeaders: [Authorization, Cookie]',
     'authResponseHeaders: [X-Auth-User, X-Auth-Roles, X-Auth-Token]',
@@ -33,17 +33,17 @@ describe('the examples of proxies', () => {
     'X-Auth-CouchDB-UserName: ""',
     'middlewares: [cardea, unclaimed]',
   ]
-  for (const line of CLAIMS_TRAEFIK) {
+  for (const line of TRAEFIK_LINES) {
     it(`the Traefik example contains ${line}`, () => {
       assert.ok(listExamples('yaml').join('').includes(line))
     })
   }
 
-  // where the program is: nothing of Debian's is needed for the tests
+  // only where the program is installed
   for (const name of listPresent()) {
     it(`${name} behaves as the page says`, async () => {
-      for (const { door, title, answer, isRight } of await runProxy(name))
-        assert.ok(isRight, `${door}: ${title} → ${JSON.stringify(answer)}`)
+      for (const { door, title, reply, isRight } of await runProxy(name))
+        assert.ok(isRight, `${door}: ${title} → ${JSON.stringify(reply)}`)
     })
   }
 })
