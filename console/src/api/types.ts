@@ -219,3 +219,36 @@ export interface SettingPreview {
 export interface SettingChange {
   readonly needsRestart: boolean
 }
+
+export interface KeyRing {
+  /** The option that names the secrets. */
+  readonly option: string
+  /** What they are for. */
+  readonly use: string
+  readonly source: string
+  /** Why the last reload failed. */
+  readonly problem: string | null
+  readonly keys: readonly {
+    readonly hashPrefix: string
+    /** Whether it signs; the others only verify. */
+    readonly isActive: boolean
+    readonly algorithm: string
+    readonly file?: string
+    readonly ageSeconds?: number
+  }[]
+}
+
+export type RotationStep = 'add' | 'activate' | 'retire'
+
+export interface RotationState {
+  readonly next?: RotationStep
+  /** From when on `retire` rejects no valid token. */
+  readonly until?: number
+  /** Why no step can be taken. */
+  readonly problem?: string
+}
+
+export interface SecretList {
+  readonly rings: readonly KeyRing[]
+  readonly rotation: RotationState
+}

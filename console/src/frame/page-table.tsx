@@ -4,6 +4,7 @@ import { AccountPage } from '../pages/account/account-page.tsx'
 import { AdministratorsPage } from '../pages/administrators/administrators-page.tsx'
 import { NodesPage } from '../pages/nodes/nodes-page.tsx'
 import { OverviewPage } from '../pages/overview/overview-page.tsx'
+import { SecretsPage } from '../pages/secrets/secrets-page.tsx'
 import { SettingsPage } from '../pages/settings/settings-page.tsx'
 import { UsersPage } from '../pages/users/users-page.tsx'
 import type { texts } from '../texts.ts'
@@ -30,6 +31,7 @@ const PAGES: readonly PageRow[] = [
   { name: 'overview', key: 'o', rights: ADMINISTRATORS, isPrimary: true, Component: OverviewPage },
   { name: 'users', key: 'u', rights: MANAGERS, isPrimary: true, Component: UsersPage },
   { name: 'administrators', key: 'a', rights: ADMINISTRATORS, Component: AdministratorsPage },
+  { name: 'secrets', key: 's', rights: ADMINISTRATORS, Component: SecretsPage },
   { name: 'settings', key: 't', rights: ADMINISTRATORS, Component: SettingsPage },
   { name: 'nodes', key: 'n', rights: ADMINISTRATORS, Component: NodesPage },
   { name: 'account', key: 'm', rights: EVERY_USER, isPrimary: true, Component: AccountPage },

@@ -1,0 +1,117 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { api } from '../../api/client.ts'
+import type { KeyRing, SecretList } from '../../api/types.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { Page } from '../../frame/page.tsx'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Badge, Card, Heading } from '../../ui/parts.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { toDuration } from '../../ui/time.tsx'
+import { notify, notifyProblem } from '../../ui/toast.tsx'
+import { ReplaceCookieSecret } from './replace-cookie-secret.tsx'
+import { Rotation } from './rotation.tsx'
+
+const COOKIE_SECRET = 'chttpd_auth.secret'
+const TOKEN_SECRETS = 'server.jwt-secret-folder'
+
+/** The secrets that sign and verify, by their hashes. */
+export function SecretsPage() {
+  const resource = useResource('secrets', (signal) => api.get<SecretList>('/secrets', {}, signal))
+  return (
+    <Page>
+      <Heading text={texts.secrets.intro}>
+        <Reload onDone={resource.reload} />
+      </Heading>
+      <Loaded resource={resource} what={texts.secrets.what}>
+        {({ rings, rotation }) => (
+          <div class="wide stack">
+            {rings.map((ring) => (
+              <Ring key={ring.option} ring={ring} onChange={resource.reload}>
+                {ring.option === TOKEN_SECRETS && <Rotation rotation={rotation} onChange={resource.reload} />}
+              </Ring>
+            ))}
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+interface Reloaded {
+  readonly reloaded: readonly { readonly option: string; readonly problem: string | null }[]
+}
+
+function Reload({ onDone }: { readonly onDone: () => void }) {
+  const [isBusy, setBusy] = useState(false)
+  const reload = async () => {
+    setBusy(true)
+    try {
+      const { reloaded } = await api.post<Reloaded>('/secrets/reload')
+      const failed = reloaded.filter(({ problem }) => problem !== null)
+      for (const { option, problem } of failed) notifyProblem(new Error(`${option}: ${problem}`))
+      if (failed.length === 0) notify(texts.secrets.reloaded(reloaded.length))
+      onDone()
+    } catch (error) {
+      notifyProblem(error)
+    }
+    setBusy(false)
+  }
+  return (
+    <Button onClick={reload} isBusy={isBusy}>
+      {texts.secrets.reload}
+    </Button>
+  )
+}
+
+interface RingProps {
+  readonly ring: KeyRing
+  readonly onChange: () => void
+  readonly children: ComponentChildren
+}
+
+function Ring({ ring, onChange, children }: RingProps) {
+  const { option, use, source, problem, keys } = ring
+  const actions = option === COOKIE_SECRET && <ReplaceCookieSecret onDone={onChange} />
+  return (
+    <Card title={use.charAt(0).toUpperCase() + use.slice(1)} actions={actions}>
+      <p class="inside quiet">
+        <span class="mono">{option}</span> {texts.secrets.from} <span class="mono">{source}</span>
+      </p>
+      {problem !== null && (
+        <p class="notice danger" role="alert">
+          {texts.secrets.failed} {problem}
+        </p>
+      )}
+      <Keys title={use} keys={keys} />
+      {children}
+    </Card>
+  )
+}
+
+const Keys = ({ title, keys }: { readonly title: string; readonly keys: KeyRing['keys'] }) => (
+  <Table
+    caption={title}
+    rows={keys}
+    keyOf={({ hashPrefix, file = '' }) => `${file} ${hashPrefix}`}
+    columns={[
+      { label: texts.secrets.hash, render: ({ hashPrefix }) => <strong class="mono">{hashPrefix}</strong> },
+      {
+        label: texts.secrets.use,
+        render: ({ isActive }) => (
+          <Badge tone={isActive ? 'accent' : undefined}>
+            {isActive ? texts.secrets.signs : texts.secrets.verifies}
+          </Badge>
+        ),
+      },
+      { label: texts.secrets.algorithm, render: ({ algorithm }) => <span class="mono">{algorithm}</span> },
+      { label: texts.secrets.file, render: ({ file }) => file && <span class="mono">{file}</span> },
+      {
+        label: texts.secrets.age,
+        render: ({ ageSeconds }) => (ageSeconds === undefined ? texts.secrets.unknown : toDuration(ageSeconds)),
+      },
+    ]}
+  />
+)
