@@ -144,3 +144,9 @@ test('the log gets one line per record at the level of the row', () => {
   const fields = { event: 'administrator.created', outcome: 'success', node: 'n1', subject: 'anna' }
   assert.deepEqual(lines, [['warn', 'administrator created', fields]])
 })
+
+test('the story of every event names only fields of that event', () => {
+  for (const [kind, { story, fields }] of Object.entries<EventRow>(SECURITY_EVENTS))
+    for (const [, name = ''] of story.matchAll(/\{(\w+)\}/g))
+      assert.ok(name in fields || name === 'count', `${name} in the story of ${kind}`)
+})

@@ -96,11 +96,11 @@ test('audit list prints sentences, filters and follows', async (t) => {
   const lines = stdout.trim().split('\n')
   assert.match(
     lines[0] ?? '',
-    /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}user created: jo by _owner at the control door with socket$/,
+    /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}User jo was created by _owner at the control door with socket$/,
   )
   assert.match(
     lines[1] ?? '',
-    /sign-in refused: jo from 127\.0\.0\.1 at the document door with default.*\(reason: wrong password\)$/,
+    /Sign-in of jo was refused at the document door with default.* from 127\.0\.0\.1 \(reason: wrong password\)$/,
   )
   assert.deepEqual(
     (await list(managed, '--outcome', 'failure')).map(({ event }) => event),
@@ -110,7 +110,7 @@ test('audit list prints sentences, filters and follows', async (t) => {
     cwd: managed.folder,
   })
   await managed.cardea(['user', 'add', 'mo', '--password-stdin'], 'a password\n')
-  await following.says(/user created: mo by _owner/)
+  await following.says(/User mo was created by _owner/)
   following.child.kill('SIGTERM')
   await following.ended
   const bad = await managed.cardea(['audit', 'list', '--since', 'yesterday'])

@@ -2,6 +2,7 @@ import type { FunctionComponent } from 'preact'
 import type { Rights } from '../api/types.ts'
 import { AccountPage } from '../pages/account/account-page.tsx'
 import { AdministratorsPage } from '../pages/administrators/administrators-page.tsx'
+import { AuditPage } from '../pages/audit/audit-page.tsx'
 import { NodesPage } from '../pages/nodes/nodes-page.tsx'
 import { OverviewPage } from '../pages/overview/overview-page.tsx'
 import { SecretsPage } from '../pages/secrets/secrets-page.tsx'
@@ -33,6 +34,7 @@ const PAGES: readonly PageRow[] = [
   { name: 'administrators', key: 'a', rights: ADMINISTRATORS, Component: AdministratorsPage },
   { name: 'secrets', key: 's', rights: ADMINISTRATORS, Component: SecretsPage },
   { name: 'settings', key: 't', rights: ADMINISTRATORS, Component: SettingsPage },
+  { name: 'audit', key: 'l', rights: ADMINISTRATORS, isPrimary: true, Component: AuditPage },
   { name: 'nodes', key: 'n', rights: ADMINISTRATORS, Component: NodesPage },
   { name: 'account', key: 'm', rights: EVERY_USER, isPrimary: true, Component: AccountPage },
 ]

@@ -39,11 +39,12 @@ export const AUDIT_OPERATIONS = {
     method: 'GET',
     path: '/audit/events',
     run: () => ({
-      events: Object.entries<EventRow>(SECURITY_EVENTS).map(([event, { level, outcome, sentence, fields }]) => ({
+      events: Object.entries<EventRow>(SECURITY_EVENTS).map(([event, { level, outcome, sentence, story, fields }]) => ({
         event,
         level,
         outcome,
         sentence,
+        story,
         fields: Object.entries(fields).map(([name, { type, help }]) => ({ name, type, help })),
       })),
     }),

@@ -1,0 +1,51 @@
+import { useState } from 'preact/hooks'
+import { api } from '../../api/client.ts'
+import type { AuditList, AuditRecord } from '../../api/types.ts'
+import { texts } from '../../texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { notifyProblem } from '../../ui/toast.tsx'
+import { type AuditFilter, toQuery } from './filter.ts'
+
+const MAX_AT_ONCE = 1000
+
+/** Saves all records that match as JSON lines. */
+export function ExportAudit({ filter }: { readonly filter: AuditFilter }) {
+  const [count, setCount] = useState<number>()
+  const save = async () => {
+    setCount(0)
+    try {
+      saveFile(await loadAll(filter, setCount))
+    } catch (error) {
+      notifyProblem(error)
+    } finally {
+      setCount(undefined)
+    }
+  }
+  return (
+    <Button onClick={save} isBusy={count !== undefined}>
+      {count === undefined ? texts.audit.export : texts.audit.exporting(count)}
+    </Button>
+  )
+}
+
+async function loadAll(filter: AuditFilter, onCount: (count: number) => void): Promise<readonly AuditRecord[]> {
+  const all: AuditRecord[] = []
+  const query = toQuery(filter)
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const page: AuditList = await api.get<AuditList>('/audit', { ...query, after, limit: MAX_AT_ONCE })
+    all.push(...page.records)
+    onCount(all.length)
+    after = page.next
+  }
+  return all
+}
+
+function saveFile(records: readonly AuditRecord[]): void {
+  const text = records.map((record) => `${JSON.stringify(record)}\n`).join('')
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = 'cardea-audit.jsonl'
+  link.click()
+  URL.revokeObjectURL(url)
+}
