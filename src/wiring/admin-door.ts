@@ -108,9 +108,17 @@ interface AdminDialectOptions extends Omit<AdminMountOptions, 'requireEntry'> {
 }
 
 function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: AdminDialectOptions): Dialect {
-  const dialect = createAdminApiDialect({
+  const identify = async (context: RequestContext) =>
+    context.authenticated?.by === ADMIN_SESSION
+      ? ((await parts.adminSessions.find(context)) ?? ANONYMOUS)
+      : options.authenticateAgain(context)
+  const isConfigured = (handler: string) => handler === ADMIN_SESSION || options.isConfigured(handler)
+  const confirm = createConfirm(parts, { identify, isConfigured, dialect: () => dialect })
+  const dialect: Dialect = createAdminApiDialect({
     ...createOperationDeps(parts),
     ...options,
+    live: parts.live,
+    confirm,
     components: () => toComponents(parts),
     renderMetrics: parts.metrics.render,
     requirePassword: createRequirePasswordInBody({
@@ -127,12 +135,7 @@ function createAdminDialect(parts: DoorParts, { isOwnOrigin, ...options }: Admin
       userAdminRole: () => toUserAdminRole(parts.liveConfig),
     },
   })
-  const identify = async (context: RequestContext) =>
-    context.authenticated?.by === ADMIN_SESSION
-      ? ((await parts.adminSessions.find(context)) ?? ANONYMOUS)
-      : options.authenticateAgain(context)
-  const isConfigured = (handler: string) => handler === ADMIN_SESSION || options.isConfigured(handler)
-  return { ...dialect, confirmCredential: createConfirm(parts, { identify, isConfigured, dialect: () => dialect }) }
+  return { ...dialect, confirmCredential: confirm }
 }
 
 /** The path is the same from the sources and from the compiled package. */
@@ -222,6 +225,7 @@ export async function openControlSocket(
   const door = createDoor({
     dialect: createAdminApiDialect({
       ...createOperationDeps(parts),
+      live: parts.live,
       components: () => toComponents(parts),
       renderMetrics: parts.metrics.render,
       authenticate: async () => OWNER,

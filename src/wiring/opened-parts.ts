@@ -7,6 +7,7 @@ import { createSteadyClock, MONOTONIC_CLOCK, nowSeconds, SYSTEM_CLOCK } from '..
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { createMonitor, type RunningMonitor } from '../cluster/monitor.ts'
+import { createLiveEvents, type LiveEvents } from '../dialects/admin-api/live-events.ts'
 import type { Monitor } from '../dialects/admin-api/monitor.ts'
 import type { LimitEditor } from '../dialects/admin-api/operation.ts'
 import { type Component, listComponents } from '../dialects/admin-api/probes.ts'
@@ -58,6 +59,8 @@ export interface OpenedParts {
   readonly monitor: Monitor
   /** `undefined` unless `tracing.endpoint` is set. */
   readonly tracing: Tracing | undefined
+  /** What happens at this node, for clients that follow it. */
+  readonly live: LiveEvents
   /** Logs the requests of every door, if `log.access` is set. */
   readonly accessLog: AccessLog
   readonly log: Log
@@ -105,7 +108,15 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
       upstream: gateway.ring,
       listDifferingNodes: monitor.listDifferingNodes,
     })
-    const parts = { ...opened, guesses, limits: accounts, monitor, secrets, tracing }
+    const live = createLiveEvents({
+      readCounts: monitor.readCounts,
+      countLocked: accounts.countLocked,
+      countFailingUpstreams: () => gateway.readiness.list().filter(({ isReady }) => !isReady).length,
+      onRecord: liveConfig.audit.onRecord,
+      onRevoked: directory.onRevoked,
+    })
+    closers.push(() => live.close())
+    const parts = { ...opened, guesses, limits: accounts, monitor, secrets, tracing, live }
     addMetrics(parts)
     return { ...parts, close }
   } catch (error) {

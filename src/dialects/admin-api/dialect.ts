@@ -9,6 +9,7 @@ import type { Authenticated } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
 import { ADMIN_API_ERRORS, toErrorBody } from './errors.ts'
+import { type EventsDeps, eventsRoute } from './events.ts'
 import { toJsonReply } from './json.ts'
 import { type MetricsDeps, metricsRoute } from './metrics.ts'
 import { openApiRoute } from './openapi.ts'
@@ -18,7 +19,7 @@ import { type ProbeDeps, probeRoutes } from './probes.ts'
 import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
 
-export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, MetricsDeps {
+export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, MetricsDeps, EventsDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
   authenticate(context: RequestContext): Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
@@ -39,6 +40,7 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
     routes: [
       ...operationRoutes(options),
       openApiRoute(PRODUCT),
+      eventsRoute(options),
       ...probeRoutes(options),
       metricsRoute(options),
       ...(pages ? [sessionRoute(pages), ...pageRoutes(pages)] : []),

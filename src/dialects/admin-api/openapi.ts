@@ -47,7 +47,7 @@ const SECURITY: Schema = {
   pageToken: { type: 'apiKey', in: 'header', name: 'X-Cardea-Page-Token' },
 }
 
-function describeOperation({ id, path, summary, query = {}, body, reply }: DescribedOperation): Schema {
+function describeOperation({ id, path, summary, query = {}, body, reply, contentType }: DescribedOperation): Schema {
   const parameters = [...toPathParameters(path), ...toQueryParameters(query)]
   return {
     operationId: id,
@@ -55,13 +55,13 @@ function describeOperation({ id, path, summary, query = {}, body, reply }: Descr
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { content: toContent(body), required: isRequired(body) } }),
     responses: {
-      200: { description: 'Success', content: toContent(reply) },
+      200: { description: 'Success', content: toContent(reply, contentType) },
       default: { description: 'An error', content: toContent(named('Error', ERROR)) },
     },
   }
 }
 
-const toContent = (schema: Schema) => ({ 'application/json': { schema } })
+const toContent = (schema: Schema, type = 'application/json') => ({ [type]: { schema } })
 
 const isRequired = ({ required }: Schema): boolean => Array.isArray(required) && required.length > 0
 

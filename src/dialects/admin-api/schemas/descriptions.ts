@@ -30,6 +30,8 @@ export interface DescribedOperation extends Description {
   readonly method: string
   /** Below `/_cardea/api`. */
   readonly path: string
+  /** Of the response, where it is not JSON. */
+  readonly contentType?: string
 }
 
 const OWN_DOCUMENT: DescribedOperation = {
@@ -38,6 +40,15 @@ const OWN_DOCUMENT: DescribedOperation = {
   path: '/openapi.json',
   summary: 'Show this document',
   reply: { type: 'object' },
+}
+
+const EVENTS: DescribedOperation = {
+  id: 'events',
+  method: 'GET',
+  path: '/events',
+  summary: 'Follow what happens at this node, as server-sent events',
+  reply: { type: 'string', description: 'The events `overview`, `counts`, `audit` and `dropped`.' },
+  contentType: 'text/event-stream',
 }
 
 /** The operations, then the routes that only a request can use. */
@@ -56,6 +67,7 @@ export const DESCRIBED: readonly DescribedOperation[] = [
     ...description,
   })),
   OWN_DOCUMENT,
+  EVENTS,
 ]
 
 export const ERROR = object({

@@ -1,0 +1,171 @@
+// Server-sent events for the console: what happens at this node, for each client that follows it.
+import { nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import { createWakeableSleep } from '../../base/sleep.ts'
+import type { Feed } from '../../http/request-context.ts'
+import { type AuditRecord, toShownRecord } from '../../observe/audit/audit-record.ts'
+import { toPercentileMs } from '../../observe/total-series.ts'
+import { type Counts, subtractCounts } from '../../observe/totals.ts'
+import { toSums } from './overview.ts'
+
+export interface LiveEventsDeps {
+  /** What this node has counted since its start. */
+  readCounts(): Counts
+  countLocked(): number
+  countFailingUpstreams(): number
+  /** Both return a function that removes the listener. */
+  onRecord(listener: (record: AuditRecord) => void): () => void
+  onRevoked(listener: () => void): () => void
+  /** The time between two overviews. */
+  readonly everyMs?: number
+}
+
+export interface LiveEvents {
+  /** Throws `overloaded` if too many clients follow. */
+  open(follower: Follower): Feed
+  close(): void
+}
+
+export interface Follower {
+  /** Rejects if the credential is no longer accepted, or not with the same rights. */
+  confirm(): Promise<unknown>
+  /** Called when the client has disconnected. */
+  onGone(listener: () => void): void
+}
+
+const EVERY_MS = 5000
+const MAX_STREAMS = 50
+
+export function createLiveEvents(deps: LiveEventsDeps): LiveEvents {
+  const streams = new Set<EventStream>()
+  const sampler = createSampler(deps)
+  let stop: (() => void) | undefined
+  const sendAll = (event: string, value: unknown) => {
+    for (const stream of streams) stream.send(event, value)
+  }
+  const confirmAll = () => {
+    for (const stream of streams) void stream.confirm()
+  }
+  const tick = () => {
+    sendAll('overview', sampler.overview())
+    sendAll('counts', sampler.counts())
+    confirmAll()
+  }
+  const start = () => {
+    sampler.restart()
+    const timer = setInterval(tick, deps.everyMs ?? EVERY_MS).unref()
+    const stops = [
+      deps.onRecord((record) => sendAll('audit', toShownRecord(record))),
+      deps.onRevoked(confirmAll),
+      () => clearInterval(timer),
+    ]
+    return () => {
+      for (const each of stops) each()
+    }
+  }
+  const remove = (stream: EventStream) => {
+    streams.delete(stream)
+    if (streams.size > 0) return
+    stop?.()
+    stop = undefined
+  }
+  return {
+    open(follower) {
+      if (streams.size >= MAX_STREAMS) throw new Refusal('overloaded')
+      stop ??= start()
+      const stream = new EventStream(follower)
+      streams.add(stream)
+      follower.onGone(() => {
+        stream.end()
+        remove(stream)
+      })
+      stream.send('counts', sampler.counts())
+      return stream.read()
+    },
+    close() {
+      for (const stream of streams) stream.end()
+    },
+  }
+}
+
+function createSampler(deps: LiveEventsDeps) {
+  let counted = deps.readCounts()
+  let countedAtMs = SYSTEM_CLOCK.nowMs()
+  const restart = () => {
+    counted = deps.readCounts()
+    countedAtMs = SYSTEM_CLOCK.nowMs()
+  }
+  return {
+    restart,
+    /** What happened since the last call. */
+    overview() {
+      const since = subtractCounts(deps.readCounts(), counted)
+      const seconds = Math.max((SYSTEM_CLOCK.nowMs() - countedAtMs) / 1000, 1)
+      restart()
+      return {
+        at: nowSeconds(SYSTEM_CLOCK),
+        seconds,
+        ...toSums(since),
+        latencyMs: { p50: toPercentileMs(since, 'decision', 0.5), p95: toPercentileMs(since, 'decision', 0.95) },
+      }
+    },
+    counts: () => ({ lockedAccounts: deps.countLocked(), failingUpstreams: deps.countFailingUpstreams() }),
+  }
+}
+
+const HEARTBEAT_MS = 15_000
+/** While the client does not read, the oldest events beyond this number are dropped. */
+const MAX_WAITING = 500
+
+class EventStream {
+  readonly #follower: Follower
+  readonly #sleep = createWakeableSleep()
+  #waiting: string[] = []
+  #dropped = 0
+  #isEnded = false
+
+  constructor(follower: Follower) {
+    this.#follower = follower
+  }
+
+  send(event: string, value: unknown): void {
+    this.#waiting.push(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`)
+    if (this.#waiting.length > MAX_WAITING) {
+      this.#waiting.shift()
+      this.#dropped += 1
+    }
+    this.#sleep.wake()
+  }
+
+  async confirm(): Promise<void> {
+    await this.#follower.confirm().catch(() => this.end())
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#waiting = []
+    this.#sleep.wake()
+  }
+
+  /** Nothing is read ahead: each piece is taken when the client has read the one before. */
+  async *read(): AsyncGenerator<string> {
+    yield ': open\n\n'
+    while (!this.#isEnded) {
+      this.#sleep.beginWork()
+      const next = this.#take()
+      if (next !== undefined) {
+        yield next
+        continue
+      }
+      await this.#sleep.sleep(HEARTBEAT_MS)
+      if (this.#waiting.length === 0 && !this.#isEnded) yield ':\n\n'
+    }
+  }
+
+  #take(): string | undefined {
+    if (this.#dropped === 0) return this.#waiting.shift()
+    const data = JSON.stringify({ count: this.#dropped })
+    this.#dropped = 0
+    return `event: dropped\ndata: ${data}\n\n`
+  }
+}
