@@ -57,7 +57,7 @@ export const AUDIT_DESCRIPTIONS = {
           level: oneOf(['info', 'warn', 'error']),
           outcome: OUTCOME,
           sentence: text('A short name.'),
-          story: text('A sentence; `{field}` stands for the value of that field.'),
+          story: text('A sentence; `{field}` means the value of that field.'),
           fields: listOf(object({ name: text(), type: oneOf(['text', 'number', 'list']), help: text() })),
         }),
       ),
