@@ -16,6 +16,7 @@ import { createTokenUses } from './token-uses.ts'
 import { createHashUpgrade } from './upgrade-hash.ts'
 import { createUserCache } from './user-cache.ts'
 import { createUserEditor, createUserReader } from './user-operations.ts'
+import { createUserSearch } from './user-search.ts'
 import { createUserWriter } from './user-writer.ts'
 
 /** Resolves when all sessions ended so far are loaded. */
@@ -39,6 +40,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const recorded = createSessionRecords({ ...parts, notes, sessions, findAccount })
   return {
     ...createUserReader(parts),
+    ...createUserSearch(deps.store, deps.clock),
     ...editor,
     importUsers: createImportUsers({ ...parts, editor }),
     ...createAdministrators(parts),

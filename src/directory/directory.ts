@@ -87,6 +87,28 @@ export interface UserReader {
   countUsers(): Promise<number>
 }
 
+export interface UserQuery {
+  /** The beginning of the name or of a role, in any case. */
+  readonly prefix?: string
+  /** A role, in any case. */
+  readonly role?: string
+  readonly status?: 'disabled' | 'expired'
+  /** `next` of the previous page. */
+  readonly after?: string
+  readonly limit: number
+}
+
+export interface UserSearchPage {
+  readonly users: readonly User[]
+  /** `undefined`: this was the last page. */
+  readonly next: string | undefined
+}
+
+export interface UserSearch {
+  /** Users that match all of it: by name, then by role. A page may be shorter than its limit and not be the last one. */
+  searchUsers(query: UserQuery): Promise<UserSearchPage>
+}
+
 export interface UserEditor {
   /** Returns the user as stored, with its revision. The name of a user or administrator is taken. */
   createUser(draft: UserDraft, caller?: Caller): Promise<User>
@@ -292,6 +314,7 @@ export interface DirectoryFreshness {
 
 export interface Directory
   extends UserReader,
+    UserSearch,
     UserEditor,
     UserImporter,
     AdministratorDirectory,

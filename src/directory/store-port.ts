@@ -59,6 +59,32 @@ export interface UserStore {
   listHashWork(): Promise<readonly HashWork[]>
 }
 
+/** `disabled` has only users that cannot sign in, `expires` only those with an expiry. */
+export type SearchKind = 'name' | 'role' | 'disabled' | 'expires'
+
+export interface SearchEntry {
+  readonly kind: SearchKind
+  readonly key: string
+}
+
+/** All entries of one kind with keys from the first to the last, both included. */
+export interface SearchRange {
+  readonly kind: SearchKind
+  readonly from: string
+  readonly to: string
+}
+
+/** A shorter page is the last one. Fixed, so that PostgreSQL plans the query for it. */
+export const SEARCH_ROWS = 200
+
+export interface UserSearchStore {
+  /** One page of the users with an entry in the range behind this one, ordered by key and name. */
+  searchUsers(
+    range: SearchRange,
+    after: { readonly key: string; readonly name: string },
+  ): Promise<readonly { readonly key: string; readonly record: User }[]>
+}
+
 export interface EndedSession {
   readonly id: string
   readonly name: string
@@ -209,6 +235,8 @@ export interface Failure {
   readonly key: string
   /** 0: an administrator has lifted the limit; earlier failures no longer count. */
   readonly count: number
+  /** With a lock of an existing account: its name, for lists of locked accounts. */
+  readonly name?: string
 }
 
 /** The failed password checks that a node counted since its last batch. */
@@ -319,6 +347,7 @@ export interface ChangeFeed {
 
 export interface Store
   extends UserStore,
+    UserSearchStore,
     SessionStore,
     SessionRecordStore,
     TokenUseStore,

@@ -12,6 +12,7 @@ import { createSettingStore } from './operations/settings.ts'
 import { createCodeStore, createFailureStore, createSignInStore } from './operations/sign-ins.ts'
 import { createTokenUseStore } from './operations/token-uses.ts'
 import { createTotalsStore } from './operations/totals.ts'
+import { createUserSearchStore } from './operations/user-search.ts'
 import { createUserStore } from './operations/users.ts'
 import { readStoreUrl, type StoreScheme } from './store-url.ts'
 
@@ -53,6 +54,7 @@ const createStore = (engine: Engine): Store =>
   Object.freeze({
     engine: engine.name,
     ...createUserStore(engine),
+    ...createUserSearchStore(engine),
     ...createSessionStore(engine),
     ...createSessionRecordStore(engine),
     ...createTokenUseStore(engine),

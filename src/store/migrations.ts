@@ -397,6 +397,33 @@ const AUDIT: Migration = {
     );`,
 }
 
+/**
+ * Entries by which users are searched. All users up to the sequence `searched` have theirs. Users that an earlier version
+ * writes get them at the next search, not here: the keys ignore case, which the two databases do in different ways.
+ */
+const USER_ENTRIES: Migration = {
+  number: 12,
+  name: 'search for users',
+  sqlite: `
+    CREATE TABLE cardea_user_entries (
+      kind TEXT NOT NULL,
+      key TEXT NOT NULL,
+      name TEXT NOT NULL,
+      PRIMARY KEY (kind, key, name)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX cardea_user_entries_name ON cardea_user_entries (name);
+    ALTER TABLE cardea_state ADD COLUMN searched INTEGER NOT NULL DEFAULT 0;`,
+  postgres: `
+    CREATE TABLE cardea_user_entries (
+      kind text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      PRIMARY KEY (kind, key, name)
+    );
+    CREATE INDEX cardea_user_entries_name ON cardea_user_entries (name);
+    ALTER TABLE cardea_state ADD COLUMN searched bigint NOT NULL DEFAULT 0;`,
+}
+
 /** Ordered by number, without a gap. */
 export const MIGRATIONS: readonly Migration[] = [
   DIRECTORY,
@@ -410,4 +437,5 @@ export const MIGRATIONS: readonly Migration[] = [
   TOTALS,
   ONE_TIME_SECRETS,
   AUDIT,
+  USER_ENTRIES,
 ]

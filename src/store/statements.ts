@@ -1,6 +1,9 @@
-import { MAX_SESSION_RECORDS } from '../directory/store-port.ts'
+import { MAX_SESSION_RECORDS, SEARCH_ROWS } from '../directory/store-port.ts'
 import { MAX_LISTED_TOTALS } from '../observe/totals.ts'
 import type { Statement } from './engine.ts'
+
+/** How many users get their search entries in one transaction. */
+export const INDEXED_ROWS = 1000
 
 const SESSION_COLUMNS = 'id, name, generation, door, created_at, seen_at, expires_at, peer, user_agent'
 
@@ -16,6 +19,18 @@ const TEXTS = {
     ON CONFLICT (name) DO UPDATE
     SET sequence = excluded.sequence, is_live = excluded.is_live, record = excluded.record,
       prf = excluded.prf, iterations = excluded.iterations`,
+
+  // the page first, so that only its users are read
+  searchUsers: `SELECT page.key, users.name, users.record FROM (
+      SELECT key, name FROM cardea_user_entries WHERE kind = $1 AND (key, name) > ($2, $3) AND key <= $4
+      ORDER BY key, name LIMIT ${SEARCH_ROWS}
+    ) AS page JOIN cardea_users AS users ON users.name = page.name ORDER BY page.key, page.name`,
+  removeEntries: 'DELETE FROM cardea_user_entries WHERE name = $1',
+  putEntry: 'INSERT INTO cardea_user_entries (kind, key, name) VALUES ($1, $2, $3)',
+  readSearched: 'SELECT sequence, searched FROM cardea_state',
+  listUnsearched: `SELECT name, sequence, is_live, record FROM cardea_users WHERE sequence > $1
+    ORDER BY sequence LIMIT ${INDEXED_ROWS}`,
+  writeSearched: 'UPDATE cardea_state SET searched = $1',
   // jumps from each PRF to the next in the index (there are five) instead of reading every user
   listHashWork: `WITH RECURSIVE prfs (prf) AS (
       SELECT min(prf) FROM cardea_users WHERE prf IS NOT NULL
@@ -27,7 +42,8 @@ const TEXTS = {
 
   readCounters: 'SELECT sequence, users FROM cardea_state',
   lockCounters: 'SELECT sequence, users FROM cardea_state',
-  writeCounters: 'UPDATE cardea_state SET sequence = $1, users = $2',
+  writeCounters: `UPDATE cardea_state SET sequence = $1, users = $2,
+    searched = CASE WHEN searched = sequence THEN $1 ELSE searched END`,
 
   listEnded: `SELECT id, name, expires_at, sequence FROM cardea_ended_sessions
     WHERE sequence > $1 ORDER BY sequence LIMIT $2`,

@@ -17,9 +17,13 @@ import { OWN_SEGMENT, OWNER_HANDLER } from '../dialects/admin-api/operations.ts'
 import type { SecretsEditor } from '../dialects/admin-api/secrets-editor.ts'
 import { ADMIN_SESSION } from '../dialects/admin-api/session.ts'
 import { DOCUMENT_BASIC } from '../dialects/document/basic.ts'
+import { explainDocumentAccess } from '../dialects/document/explain-access.ts'
 import { createForwardAuthDialect } from '../dialects/forward-auth/dialect.ts'
 import { mountKeySet } from '../dialects/forward-auth/mount.ts'
+import { explainMultiModelAccess } from '../dialects/multi-model/explain-access.ts'
+import type { Account } from '../directory/account.ts'
 import type { Directory } from '../directory/directory.ts'
+import type { DoorAccess } from '../directory/door-access.ts'
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
 import type { UpstreamReadiness } from '../gateway/readiness.ts'
 import type { Mount } from '../http/dispatch.ts'
@@ -34,7 +38,7 @@ import { createSettingsEditor } from '../live-config/settings-editor.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import type { DoorParts } from './door-parts.ts'
 import { type OpenedParts, toComponents } from './opened-parts.ts'
-import { toDoorLimits, toListenerLimits, toTrustRules } from './settings.ts'
+import { toDocumentSettings, toDoorLimits, toListenerLimits, toTrustRules, toUsersSettings } from './settings.ts'
 import { createConfirm } from './upstream.ts'
 
 /** The listener of `admin.endpoint`. Programs sign in with Basic, browsers with a session. */
@@ -167,6 +171,7 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
   audit: sources.liveConfig.audit,
   settings: createSettingsEditor(sources.liveConfig),
   userAdminRole: () => toUserAdminRole(sources.liveConfig),
+  explainAccess: (account, database) => explainAccess(sources.liveConfig, account, database),
   passwordLinks: sources.liveConfig.store,
   publicUrl: () => sources.liveConfig.get().settings.values.console['public-url'],
   passwordRules: () => toPasswordRules(sources.liveConfig.get().settings.values),
@@ -180,6 +185,18 @@ export const createOperationDeps = (sources: OperationSources): OperationDeps =>
 })
 
 const toUserAdminRole = (liveConfig: LiveConfig): string => liveConfig.get().settings.values.admin['user-admin-role']
+
+function explainAccess(liveConfig: LiveConfig, account: Account, database: string): readonly DoorAccess[] {
+  const { settings } = liveConfig.get()
+  const { values } = settings
+  const users = { database: values.chttpd_auth.authentication_db, settings: () => toUsersSettings(values) }
+  const document = {
+    settings: () => toDocumentSettings(settings),
+    users,
+    hasUpstream: values.upstream.document.length > 0,
+  }
+  return [explainDocumentAccess(account, database, document), explainMultiModelAccess(account, database)]
+}
 
 function describeHealth({ liveConfig, directory, gateway, listening }: OperationSources): Health {
   const { settings, configured, warnings } = liveConfig.get()

@@ -18,6 +18,7 @@ import { SETTING_TESTS } from './store-settings.ts'
 import { SIGN_IN_TESTS } from './store-sign-ins.ts'
 import { TOKEN_USE_TESTS } from './store-token-uses.ts'
 import { NODE_TESTS, TOTALS_TESTS } from './store-totals.ts'
+import { USER_SEARCH_TESTS } from './store-user-search.ts'
 import { USER_TESTS } from './store-users.ts'
 
 /** An empty place for a store. */
@@ -40,6 +41,7 @@ export type StoreTests = Readonly<Record<string, (scene: StoreScene) => Promise<
 export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   users: USER_TESTS,
   'listing of users': LISTING_TESTS,
+  'search for users': USER_SEARCH_TESTS,
   'ended sessions': SESSION_TESTS,
   sessions: SESSION_RECORD_TESTS,
   'uses of access tokens': TOKEN_USE_TESTS,

@@ -62,6 +62,8 @@ const ALLOWED: Readonly<Record<string, Right>> = {
   'user.sessions': 'userAdmin',
   'user.end-session': 'userAdmin',
   'user.create-password-link': 'userAdmin',
+  'user.batch': 'userAdmin',
+  'user.access': 'userAdmin',
   'user.unlock': 'userAdmin',
   'user.reset-totp': 'userAdmin',
 }

@@ -21,7 +21,7 @@ export interface Guess {
 /** Every counter that a failed attempt adds to. */
 export function toKeys(guess: Guess): readonly Omit<Failure, 'count'>[] {
   return [
-    { counter: 'lock', key: toLockKey(guess) },
+    { counter: 'lock', key: toLockKey(guess), ...(guess.version !== undefined && { name: guess.name }) },
     { counter: 'account', key: toAccountKey(guess) },
     ...findPeers(guess).map((key) => ({ counter: 'peer', key }) as const),
   ]

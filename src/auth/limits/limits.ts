@@ -10,6 +10,7 @@ import { type Log, SILENT_LOG } from '../../base/log.ts'
 import type { Failure } from '../../directory/store-port.ts'
 import { UNKNOWN_NAME } from '../../observe/security-event-table.ts'
 import { type BucketSettings, createBuckets, createLocks, type LockSettings } from './counters.ts'
+import { createFailedNames, type FailedNames } from './failed-names.ts'
 import {
   findPeers,
   type Guess,
@@ -50,6 +51,8 @@ export interface AccountLimits {
   findLimit(account: LimitedAccount): AccountLimit | undefined
   /** How many accounts some client cannot sign in to now, as far as this node knows. */
   countLocked(): number
+  /** The names of those accounts; of many, the last to fail. */
+  listLocked(): readonly string[]
   /** Forgets the failures of the account. Failures of addresses stay. */
   lift(account: LimitedAccount): void
 }
@@ -111,6 +114,7 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
     onEnded: (guess) => options.onEnded?.({ name: toLoggedName(guess), peer: guess.peer }),
     clock,
   })
+  const failed = createFailedNames()
   const report = createReporter(options, ends)
   return {
     requireAllowed(guess) {
@@ -123,9 +127,10 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
     countFailure(guess) {
       const { name, peer } = guess
       known.forget(name, joinPeers(guess))
-      for (const { counter, key } of toKeys(guess)) {
-        outbox.add({ counter, key, count: 1 })
-        counters[counter].addFailures(key, 1, clock.nowMs())
+      for (const failure of toKeys(guess)) {
+        outbox.add({ ...failure, count: 1 })
+        failed.note(failure)
+        counters[failure.counter].addFailures(failure.key, 1, clock.nowMs())
       }
       const isOverlooked = counters.lock.isOverlooked(toLockKey(guess))
       if (isOverlooked) log.warn('account would be locked after too many failures', { name: toLoggedName(guess), peer })
@@ -135,8 +140,11 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
       if (guess.version !== undefined) known.remember(guess.name, guess.version, joinPeers(guess))
     },
     isClean: (guess) => !findPeers(guess).some(counters.peer.hasFailures),
-    addFailures: (failures, atMs) => addShared(counters, failures, atMs),
-    ...createAccountLimits(counters, { outbox, ends, clock }),
+    addFailures(failures, atMs) {
+      addShared(counters, failures, atMs)
+      for (const failure of failures) failed.note(failure)
+    },
+    ...createAccountLimits(counters, { outbox, failed, ends, clock }),
     reportEnded: ends.report,
     take: outbox.take,
     putBack: outbox.putBack,
@@ -153,17 +161,22 @@ function addShared(counters: AllCounters, failures: readonly Failure[], atMs: nu
 
 interface LimitParts {
   readonly outbox: Outbox
+  readonly failed: FailedNames
   readonly ends: LockEnds
   readonly clock: Clock
 }
 
-function createAccountLimits({ lock, account }: AllCounters, { outbox, ends, clock }: LimitParts): AccountLimits {
+function createAccountLimits(
+  { lock, account }: AllCounters,
+  { outbox, failed, ends, clock }: LimitParts,
+): AccountLimits {
   return {
     findLimit(limited) {
       const locked = lock.findWaits(toLockPrefix(limited))
       const ms = Math.max(locked.ms, account.waitMs(toAccountKey(limited)))
       return ms === 0 ? undefined : { lockedPeers: locked.count, untilMs: clock.nowMs() + ms }
     },
+    listLocked: () => listLocked({ lock, account }, failed),
     countLocked: () => Math.max(lock.countWaiting(toAccountPart), account.countWaiting(toAccountPart)),
     lift(limited) {
       ends.forget(limited.name)
@@ -180,6 +193,13 @@ function createAccountLimits({ lock, account }: AllCounters, { outbox, ends, clo
 
 /** Of a lock, without the address. */
 const toAccountPart = (key: string): string => key.split(' ', 1)[0] ?? ''
+
+function listLocked({ lock, account }: Pick<AllCounters, 'lock' | 'account'>, failed: FailedNames): readonly string[] {
+  const isLocked = (prefix: string, name: string) =>
+    account.waitMs(toAccountKey({ name })) > 0 || lock.findWaits(prefix).ms > 0
+  const names = [...failed.entries()].flatMap(([prefix, name]) => (isLocked(prefix, name) ? [name] : []))
+  return [...new Set(names)]
+}
 
 type AllCounters = ReturnType<typeof createAllCounters>
 

@@ -9,10 +9,10 @@ export type Outbox = ReturnType<typeof createOutbox>
 
 export function createOutbox() {
   const waiting = new Map<string, Failure>()
-  const add = ({ counter, key, count }: Failure): void => {
-    const id = `${counter} ${key}`
+  const add = (failure: Failure): void => {
+    const id = `${failure.counter} ${failure.key}`
     const known = waiting.get(id)
-    if (known || waiting.size < MAX_WAITING) waiting.set(id, { counter, key, count: (known?.count ?? 0) + count })
+    if (known || waiting.size < MAX_WAITING) waiting.set(id, { ...failure, count: (known?.count ?? 0) + failure.count })
   }
   return {
     add,

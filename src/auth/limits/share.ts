@@ -67,6 +67,7 @@ export const createSharedLimits = (
     return limits.findLimit(account)
   },
   countLocked: () => limits.countLocked(),
+  listNames: () => limits.listLocked(),
   async lift(account: LimitedAccount): Promise<void> {
     await confirmChange(guard)
     limits.lift(account)

@@ -1,4 +1,5 @@
 import { Refusal } from '../../base/errors.ts'
+import type { Account } from '../../directory/account.ts'
 import type {
   AccountDirectory,
   AdministratorDirectory,
@@ -9,7 +10,9 @@ import type {
   UserEditor,
   UserImporter,
   UserReader,
+  UserSearch,
 } from '../../directory/directory.ts'
+import type { DoorAccess } from '../../directory/door-access.ts'
 import type { Identity } from '../../directory/identity.ts'
 import type { PasswordLinkStore } from '../../directory/store-port.ts'
 import type { AuditRecord } from '../../observe/audit/audit-record.ts'
@@ -34,6 +37,7 @@ export interface Operation<R> {
 
 export interface OperationDeps {
   readonly directory: UserReader &
+    UserSearch &
     UserEditor &
     UserImporter &
     AdministratorDirectory &
@@ -51,6 +55,8 @@ export interface OperationDeps {
   readonly settings: SettingsEditor
   /** The role of users who may manage other users; empty: there are none. */
   userAdminRole(): string
+  /** What the account may do at each door, and why. */
+  explainAccess(account: Account, database: string): readonly DoorAccess[]
   /** The rules for new passwords. */
   passwordRules(): PasswordRules
   readonly secrets: SecretsEditor
@@ -80,6 +86,8 @@ export interface LimitEditor {
   find(account: LimitedAccount): Promise<{ readonly lockedPeers: number; readonly untilMs: number } | undefined>
   /** How many accounts some client cannot sign in to now, as far as this node knows. */
   countLocked(): number
+  /** Names of accounts that some client cannot sign in to now, as far as this node knows. */
+  listNames(): readonly string[]
   /** Forgets the failures of the account on every node. */
   lift(account: LimitedAccount): Promise<void>
 }

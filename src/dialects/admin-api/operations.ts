@@ -21,6 +21,8 @@ import { SECRET_OPERATIONS } from './secrets.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
 import { SESSION_OPERATIONS } from './sessions.ts'
 import { TRANSFER_OPERATIONS } from './transfer.ts'
+import { USER_ACCESS_OPERATIONS } from './user-access.ts'
+import { USER_BATCH_OPERATIONS } from './user-batch.ts'
 import { USER_DETAIL_OPERATIONS } from './user-details.ts'
 import { USER_OPERATIONS } from './users.ts'
 
@@ -32,6 +34,8 @@ export const OPERATIONS = {
   ...ACCOUNT_TOKEN_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...PASSWORD_LINK_OPERATIONS,
+  ...USER_BATCH_OPERATIONS,
+  ...USER_ACCESS_OPERATIONS,
   ...USER_OPERATIONS,
   ...USER_DETAIL_OPERATIONS,
   ...ADMINISTRATOR_OPERATIONS,

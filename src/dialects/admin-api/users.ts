@@ -6,6 +6,7 @@ import { checkManaged, requireManaged, requireManagedName, toManaged, toManagedC
 import { FLAG, findArgument, findText, readCount, readMembers, requireArgument, requireText } from './json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireOwnPassword } from './operation.ts'
 import { EXPIRES, MUST_CHANGE, readDraft, readExpiry, readGrant, readRoleChange, renderExpiry } from './user-input.ts'
+import { isSearch, search } from './user-search.ts'
 
 export interface UserPage {
   readonly users: readonly ListedUser[]
@@ -19,7 +20,9 @@ export const USER_OPERATIONS = {
     path: '/users',
     allowed: 'userAdmin',
     async run(deps, call): Promise<UserPage> {
-      const { page, next } = await readPage(deps.directory, call.query)
+      const { page, next } = isSearch(call.query)
+        ? await search(deps, call)
+        : await readPage(deps.directory, call.query)
       return { users: page.map((user) => showListed(deps, call, user)), ...(next !== undefined && { next }) }
     },
   },

@@ -74,7 +74,7 @@ export const mayEnter = (authenticated: Authenticated, database: string): boolea
   !isAnonymous(authenticated) && findLevel(authenticated.identity, database) !== 'none'
 
 /** What an identity may do on a database. Administrators and superuser tokens may do everything. */
-const findLevel = (identity: Identity, database: string): GrantLevel =>
+export const findLevel = (identity: Identity, database: string): GrantLevel =>
   identity.isAdmin || identity.isSuperuser ? 'rw' : resolveDatabaseLevel(identity.grants, database)
 
 const isWebUiFile = ({ method, path: { raw, segments } }: RequestContext): boolean =>

@@ -25,6 +25,7 @@ import { isKey, requireKey, requireLimit } from '../limits.ts'
 import { readRecord, readUser, renderRecord } from '../record.ts'
 import { STATEMENTS } from '../statements.ts'
 import { type Counters, lockCounters, writeCounters } from './changes.ts'
+import { writeEntries } from './user-search.ts'
 
 export function createUserStore(engine: Engine): UserStore {
   const importUsers: UserStore['importUsers'] = async (writes) => {
@@ -130,6 +131,7 @@ function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
     ...toHashColumns(record),
   ])
   yield many(STATEMENTS.putUser, rows)
+  yield* writeEntries([...accepted.values()].map(({ record }) => record))
   const deleted = [...accepted.values()].filter(({ record }) => record.kind === 'tombstone')
   // they must not become those of a later user of the same name
   if (deleted.length > 0)

@@ -182,7 +182,11 @@ const BULK: ReadonlyMap<string, string> = new Map<StatementName, string>([
       'SELECT * FROM unnest($1::text[], $2::text[], $3::text[])',
     ),
   ],
-  ...(['removeSignIn', 'removeRecoveryCodes', 'removePasswordLinkOf'] as const).map(
+  [
+    'putEntry',
+    STATEMENTS.putEntry.text.replace('VALUES ($1, $2, $3)', 'SELECT * FROM unnest($1::text[], $2::text[], $3::text[])'),
+  ],
+  ...(['removeSignIn', 'removeRecoveryCodes', 'removePasswordLinkOf', 'removeEntries'] as const).map(
     (name) => [name, STATEMENTS[name].text.replace('= $1', '= ANY ($1::text[])')] as const,
   ),
   [

@@ -1,5 +1,6 @@
 import type { OperationName } from '../operations.ts'
-import { type Description, flag, listOf, type Members, named, object, oneOf, text, whole } from './schema.ts'
+import { BATCH_ACTIONS } from '../user-batch.ts'
+import { type Description, flag, listOf, type Members, named, nullable, object, oneOf, text, whole } from './schema.ts'
 import { CURRENT_PASSWORD_MEMBER } from './users.ts'
 
 export const RIGHTS = oneOf(['administrator', 'userAdmin', 'user'])
@@ -46,6 +47,15 @@ const TOKEN_MEMBERS = {
 } as const satisfies Members
 
 const TOKEN = named('AccessToken', object(TOKEN_MEMBERS))
+
+const RULE = named(
+  'AccessRule',
+  object({
+    what: text(),
+    isAllowed: nullable(flag(), 'null: the database behind the door decides.'),
+    because: text(),
+  }),
+)
 
 const SESSIONS = { sessions: listOf(SESSION_RECORD, 'The newest first.') } as const satisfies Members
 
@@ -116,6 +126,26 @@ export const ACCOUNT_DESCRIPTIONS = {
     summary: 'Set a password with a link',
     body: object({ token: text(), password: text() }),
     reply: object({ name: text() }),
+  },
+  'user.batch': {
+    summary: 'Change several users in the same way',
+    body: object({
+      names: listOf(text(), 'At most 1000.'),
+      action: oneOf(BATCH_ACTIONS),
+      'roles?': listOf(text(), 'For addRoles and removeRoles.'),
+    }),
+    reply: object({
+      outcomes: listOf(object({ name: text(), ok: flag(), 'reason?': text('Why it was not changed.') })),
+    }),
+  },
+  'user.access': {
+    summary: 'Show what a user may reach at each door, and why',
+    query: { 'database?': text('_system if it is left out.') },
+    reply: object({
+      name: text(),
+      signIn: RULE,
+      doors: listOf(object({ door: text(), rules: listOf(RULE) }), 'Empty if the user cannot sign in.'),
+    }),
   },
   'user.sessions': { summary: 'List the sessions of a user or administrator', reply: object(SESSIONS) },
   'user.end-session': { summary: 'End one session of a user or administrator', reply: SESSION_RECORD },

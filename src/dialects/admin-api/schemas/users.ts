@@ -74,8 +74,13 @@ export const CURRENT_PASSWORD_MEMBER = {
 
 export const USER_DESCRIPTIONS = {
   'user.list': {
-    summary: 'List users in the order of their names',
-    query: PAGE_QUERY,
+    summary: 'List users in the order of their names, or search them',
+    query: {
+      'prefix?': text('The beginning of the name or of a role, in any case.'),
+      'role?': text('A role, in any case.'),
+      'status?': oneOf(['locked', 'disabled', 'expired']),
+      ...PAGE_QUERY,
+    },
     reply: object({ users: listOf(LISTED_USER), 'next?': NEXT }),
   },
   'user.add': {

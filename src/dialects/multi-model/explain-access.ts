@@ -1,0 +1,51 @@
+// What an account may do at this door: asks the rules that requests are checked by.
+import type { Account } from '../../directory/account.ts'
+import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
+import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
+import type { GrantLevel } from '../../directory/user.ts'
+import { findLevel, mayEnter } from './access.ts'
+
+export function explainMultiModelAccess(account: Account, database: string): DoorAccess {
+  const named = [...(account.grants.get(database)?.collections.keys() ?? [])].filter((name) => name !== ALL)
+  const level = findLevel(account, database)
+  const rules = [
+    { what: `use the database ${database}`, isAllowed: mayEnter({ identity: account, by: 'explained' }, database) },
+    { what: `write to the database ${database}`, isAllowed: level === 'rw' },
+    {
+      what: 'manage users and the server',
+      isAllowed: findLevel(account, SYSTEM_DATABASE) === 'rw',
+      of: SYSTEM_DATABASE,
+    },
+  ]
+  return {
+    door: 'multi-model',
+    rules: [
+      ...rules.map(({ of: subject = database, ...rule }) => ({ ...rule, because: explainLevel(account, subject) })),
+      ...named.map((collection) => explainCollection(account, database, collection)),
+    ],
+  }
+}
+
+const WORDS: Readonly<Record<GrantLevel, string>> = { rw: 'read and write', ro: 'read only', none: 'no access' }
+
+function explainLevel(account: Account, database: string): string {
+  if (account.isAdmin) return 'The account is an administrator.'
+  const level = WORDS[resolveDatabaseLevel(account.grants, database)]
+  const source = [database, ALL, SYSTEM_DATABASE].find((key) => account.grants.get(key)?.level !== undefined)
+  if (source === undefined) return 'No grant covers it.'
+  if (source === database) return `The grant on ${database}: ${level}.`
+  return `There is no grant on ${database}; the higher of those on * and _system applies: ${level}.`
+}
+
+function explainCollection(account: Account, database: string, collection: string): AccessRule {
+  const what = `use the collection ${collection} of ${database}`
+  if (account.isAdmin) return { what, isAllowed: true, because: 'The account is an administrator.' }
+  const level = resolveCollectionLevel(account.grants, database, collection)
+  const isEntered = mayEnter({ identity: account, by: 'explained' }, database)
+  const because = `The grant on ${database}/${collection}: ${WORDS[level]}.`
+  return {
+    what,
+    isAllowed: isEntered && level !== 'none',
+    because: isEntered ? because : explainLevel(account, database),
+  }
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import type { Store } from '../../src/directory/store-port.ts'
+import type { User } from '../../src/directory/user.ts'
+import type { StoreScene, StoreTests } from './store.ts'
+import { createIn, deleteIn } from './store-values.ts'
+
+const LAST = '\u{10ffff}'
+
+async function change(store: Store, name: string, changed: (user: User) => User): Promise<void> {
+  const stored = await store.findUser(name)
+  if (stored?.record.kind !== 'user') return assert.fail(name)
+  await store.writeUser({ expected: stored.sequence, record: changed(stored.record) })
+}
+
+const withRoles =
+  (...roles: readonly string[]) =>
+  (user: User): User => ({ ...user, document: { ...user.document, roles } })
+
+const find = async (
+  store: Store,
+  kind: 'name' | 'role' | 'disabled' | 'expires',
+  from: string,
+  to = `${from}${LAST}`,
+) =>
+  (await store.searchUsers({ kind, from, to }, { key: from, name: '' })).map(
+    ({ key, record }) => `${key}:${record.name}`,
+  )
+
+/** As an older version writes a user: it does not know the entries. */
+const forgetEntries = async ({ place, store }: StoreScene): Promise<void> => {
+  await store.close()
+  await place.execute('UPDATE cardea_state SET searched = 0')
+  await place.execute('DELETE FROM cardea_user_entries')
+}
+
+export const USER_SEARCH_TESTS: StoreTests = {
+  async 'users are found by the beginning of the name, in any case, ordered by key'({ store }) {
+    for (const name of ['Bob', 'alice', 'ALFRED', 'Élodie', 'al']) await createIn(store, name)
+    assert.deepEqual(await find(store, 'name', 'al'), ['al:al', 'alfred:ALFRED', 'alice:alice'])
+    assert.deepEqual(await find(store, 'name', 'é'), ['élodie:Élodie'])
+    assert.deepEqual(await find(store, 'name', 'c'), [])
+  },
+
+  async 'users are found by role, status and expiry, and no longer after a change'({ store }) {
+    await createIn(store, 'alice')
+    await createIn(store, 'bob')
+    await change(store, 'alice', withRoles('Reader', 'reader', 'writer'))
+    assert.deepEqual(await find(store, 'role', 're'), ['reader:alice'])
+    await change(store, 'alice', withRoles('writer'))
+    assert.deepEqual(await find(store, 'role', ''), ['writer:alice'])
+    await change(store, 'bob', (user) => ({ ...user, isActive: false, expiresAt: 1000 }))
+    assert.deepEqual(await find(store, 'disabled', ''), ['bob:bob'])
+    assert.deepEqual(await find(store, 'expires', '', '000000001000'), ['000000001000:bob'])
+    assert.deepEqual(await find(store, 'expires', '', '000000000999'), [])
+    await change(store, 'bob', (user) => ({ ...user, isActive: true }))
+    assert.deepEqual(await find(store, 'disabled', ''), [])
+  },
+
+  async 'a deleted user is not found'({ store }) {
+    await createIn(store, 'alice')
+    await change(store, 'alice', withRoles('reader'))
+    await deleteIn(store, 'alice')
+    assert.deepEqual([await find(store, 'name', ''), await find(store, 'role', '')], [[], []])
+  },
+
+  async 'pages continue behind the last entry'({ store }) {
+    for (let index = 0; index < 450; index += 1) await createIn(store, `user-${String(index).padStart(3, '0')}`)
+    const range = { kind: 'name', from: 'user', to: `user${LAST}` } as const
+    const names: string[] = []
+    let after = { key: 'user', name: '' }
+    for (;;) {
+      const page = await store.searchUsers(range, after)
+      names.push(...page.map(({ record }) => record.name))
+      const last = page.at(-1)
+      if (!last || page.length < 200) break
+      after = { key: last.key, name: last.record.name }
+    }
+    assert.equal(new Set(names).size, 450)
+    assert.deepEqual(names, names.toSorted())
+  },
+
+  async 'users of an older version are found'(scene) {
+    await createIn(scene.store, 'alice')
+    await createIn(scene.store, 'bob')
+    await change(scene.store, 'alice', withRoles('reader'))
+    await deleteIn(scene.store, 'bob')
+    await forgetEntries(scene)
+    const store = await scene.openAnother()
+    assert.deepEqual(await find(store, 'role', 'r'), ['reader:alice'])
+    assert.deepEqual(await find(store, 'name', ''), ['alice:alice'])
+    await createIn(store, 'carl')
+    assert.deepEqual(await find(store, 'name', 'c'), ['carl:carl'])
+  },
+
+  async 'a key that no database can store finds nothing'({ store }) {
+    await createIn(store, 'alice')
+    assert.deepEqual(await find(store, 'name', 'a\0\ud800'), [])
+  },
+}
