@@ -76,9 +76,11 @@ export async function runSoak(given) {
       return { own, actor: new Actor(`user-${i + 1}`, { scene, ledger, random: own, graceMs: GRACE_MS }) }
     })
     const load = actors.map(({ own, actor }) => runActor(actor, own, isOver))
-    await Promise.all([...load, runFaults(scene, { random: faultRandom, ledger, isOver })])
+    const faults = given.hasFaults === false ? [] : [runFaults(scene, { random: faultRandom, ledger, isOver })]
+    await Promise.all([...load, ...faults])
     const memory = stopMemory()
-    await verifyAtTheEnd(scene, { actors, ledger, random })
+    // a run that was stopped early has its result
+    if (!isStopped()) await verifyAtTheEnd(scene, { actors, ledger })
     return judge({ ledger, memory, seed, ms: Date.now() - startedAt })
   } finally {
     stopProgress()
