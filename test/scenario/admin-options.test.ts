@@ -60,6 +60,7 @@ test('a change says how to undo it, and who waits for a restart', async () => {
   assert.deepEqual([first.previous, first.value, first.undo, first.needsRestart], ['', '700', 'unset', false])
   const shown = await findOption('chttpd_auth.timeout')
   assert.deepEqual([shown.value, shown.source], ['700', { kind: 'run time', text: 'run time' }])
+  assert.equal(shown.changedBy, 'admin')
   assert.ok(Math.abs(shown.changedAt - Date.now() / 1000) < 60)
   const second = (await ask('PUT', '/settings/chttpd_auth/timeout', { value: '800' })).json
   assert.deepEqual([second.previous, second.undo], ['700', 'set'])

@@ -1,7 +1,7 @@
 // Options and their values: what is set where, and changes at run time.
 import { Refusal } from '../../base/errors.ts'
 import { FLAG, findArgument, readMembers, requireText } from './json.ts'
-import type { Call, Operation } from './operation.ts'
+import type { Call, Operation, OperationDeps, ShownOption } from './operation.ts'
 
 export const SETTING_OPERATIONS = {
   'setting.list': {
@@ -38,7 +38,15 @@ export const SETTING_OPERATIONS = {
       return settings.preview({ section, key, text: value ?? undefined })
     },
   },
-  'option.list': { method: 'GET', path: '/options', run: ({ settings }) => settings.listOptions() },
+  'option.list': {
+    method: 'GET',
+    path: '/options',
+    async run({ settings, audit }) {
+      const { sections, options } = await settings.listOptions()
+      const authors = await listAuthors(audit)
+      return { sections, options: options.map((option) => withAuthor(option, authors.get(option.name))) }
+    },
+  },
 } as const satisfies Record<string, Operation<unknown>>
 
 /** Administrators have operations of their own, which store a hash instead of the password. */
@@ -48,3 +56,24 @@ function readOption({ params }: Call): { readonly section: string; readonly key:
     throw new Refusal('forbidden', { about: 'Administrators are not settings: use /administrators.' })
   return { section, key }
 }
+
+const MAX_CHANGES = 1000
+
+/** Who changed each option last, as far as the newest records of the audit trail tell. */
+async function listAuthors(audit: OperationDeps['audit']): Promise<ReadonlyMap<string, string>> {
+  const range = { event: 'option.changed', order: 'newest', limit: MAX_CHANGES } as const
+  // the options are shown even if the trail cannot be read
+  const records = await audit.list({ ...EVERYTHING, ...range }).catch(() => [])
+  const authors = new Map<string, string>()
+  for (const { fields } of records) {
+    const { option, actor } = fields
+    if (typeof option === 'string' && typeof actor === 'string' && !authors.has(option)) authors.set(option, actor)
+  }
+  return authors
+}
+
+const EVERYTHING = { user: undefined, outcome: undefined, sinceMs: undefined, untilMs: undefined, after: undefined }
+
+/** Only a value that was set at run time has an author. */
+const withAuthor = (option: ShownOption, author: string | undefined): ShownOption & { readonly changedBy?: string } =>
+  option.changedAt === undefined || author === undefined ? option : { ...option, changedBy: author }

@@ -45,6 +45,7 @@ const OPTION = named(
       text: text('File and line, variable, flag, `run time` or `default`.'),
     }),
     'changedAt?': whole('When it was set at run time, in seconds since the epoch.'),
+    'changedBy?': text('Who set it at run time, if the audit trail knows.'),
     isSecret: flag(),
     effect: oneOf(['live', 'restart'], 'When a change takes effect.'),
     'running?': text('The value in use, where the configured one waits for a restart.'),
