@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { resolveCollectionLevel, resolveDatabaseLevel, withGrant } from '../../src/directory/grants.ts'
+import { coversGrants, resolveCollectionLevel, resolveDatabaseLevel, withGrant } from '../../src/directory/grants.ts'
 import type { Grant, GrantLevel } from '../../src/directory/user.ts'
 
 type Given = Readonly<Record<string, GrantLevel>>
@@ -58,4 +58,24 @@ it('a new grant does not change the grants it was created from', () => {
   withGrant(before, 'rw', { database: 'shop', collection: 'orders' })
   withGrant(before, undefined, { database: 'shop', collection: undefined })
   assert.deepEqual(before, toGrants({ shop: 'ro' }))
+})
+
+describe('whether grants cover others', () => {
+  const rows: readonly (readonly [title: string, own: Given, others: Given, covers: boolean])[] = [
+    ['none cover none', {}, {}, true],
+    ['none cover a denial', {}, { a: 'none' }, true],
+    ['none cover no level', {}, { a: 'ro' }, false],
+    ['a level covers itself and lower ones', { a: 'rw' }, { a: 'ro' }, true],
+    ['a level covers no higher one', { a: 'ro' }, { a: 'rw' }, false],
+    ['a default covers single databases', { '*': 'ro' }, { a: 'ro', b: 'ro' }, true],
+    ['single databases cover no default', { a: 'rw' }, { '*': 'ro' }, false],
+    ['a default with an exception does not cover it', { '*': 'rw', a: 'none' }, { a: 'ro' }, false],
+    ['nor a default without the exception', { '*': 'rw', a: 'none' }, { '*': 'ro' }, false],
+    ['the system database is a default too', { a: 'rw' }, { _system: 'ro' }, false],
+    ['a database covers its collections', { a: 'ro' }, { 'a/c': 'ro' }, true],
+    ['but none with a higher level', { a: 'ro' }, { 'a/c': 'rw' }, false],
+    ['a collection covers no other', { 'a/c': 'ro' }, { 'a/d': 'ro' }, false],
+  ]
+  for (const [title, own, others, covers] of rows)
+    it(title, () => assert.equal(coversGrants(toGrants(own), toGrants(others)), covers))
 })
