@@ -97,11 +97,15 @@ export const texts = {
   },
   palette: {
     title: 'Search or run a command',
-    placeholder: 'A page, a user, or a command such as “disable ada”',
+    placeholder: 'A page, a user, an option, or a command such as “disable ada”',
     empty: 'Nothing found',
     page: 'Page',
     user: 'User',
+    option: 'Option',
     command: 'Command',
+    auditOf: (name: string) => `Audit records of ${name}`,
+    rotate: 'Rotate a secret',
+    addAdministrator: 'Add an administrator',
     verbs: {
       disable: 'Disable',
       enable: 'Enable',
