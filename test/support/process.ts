@@ -54,12 +54,19 @@ export interface Started {
   doors(): Promise<{ readonly document: string; readonly multiModel: string }>
 }
 
-/** No variable of the person who runs the tests may change a result. The compiled sources are the tests' own. */
+/** No variable of the person who runs the tests may change a result. What a run measures or keeps is passed on. */
 export const bareEnvironment = (): Record<string, string> => ({
   PATH: process.env['PATH'] ?? '',
   HOME: tmpdir(),
-  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(ROOT, 'node_modules', '.cache', 'compiled'),
+  ...(process.env['NODE_V8_COVERAGE'] ? toCountedEnvironment(process.env['NODE_V8_COVERAGE']) : COMPILED),
 })
+
+const COMPILED = {
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(ROOT, 'node_modules', '.cache', 'compiled'),
+}
+
+/** Coverage is exact only for sources that are compiled whole. */
+const toCountedEnvironment = (folder: string) => ({ NODE_V8_COVERAGE: folder, NODE_DISABLE_COMPILE_CACHE: '1' })
 
 /** Starts a process, killed with its scope. */
 export function start(scope: Scope, args: readonly string[], options: StartOptions = {}): Started {
