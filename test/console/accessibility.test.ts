@@ -57,6 +57,7 @@ describe('axe finds no violation', { skip: NO_BROWSER }, () => {
 
   for (const [name, fragment] of Object.entries(CONSOLE_PAGES))
     it(`on the page ${name}`, async () => {
-      await check(fragment)
+      // axe takes long for all options, which are rows of one kind
+      await check(name === 'settings' ? `${fragment}?search=session` : fragment)
     })
 })
