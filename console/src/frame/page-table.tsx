@@ -33,7 +33,7 @@ const PAGES: readonly PageRow[] = [
   { name: 'users', key: 'u', rights: MANAGERS, isPrimary: true, Component: UsersPage },
   { name: 'administrators', key: 'a', rights: ADMINISTRATORS, Component: AdministratorsPage },
   { name: 'secrets', key: 's', rights: ADMINISTRATORS, Component: SecretsPage },
-  { name: 'settings', key: 't', rights: ADMINISTRATORS, Component: SettingsPage },
+  { name: 'settings', key: 't', rights: ADMINISTRATORS, isPrimary: true, Component: SettingsPage },
   { name: 'audit', key: 'l', rights: ADMINISTRATORS, isPrimary: true, Component: AuditPage },
   { name: 'nodes', key: 'n', rights: ADMINISTRATORS, Component: NodesPage },
   { name: 'account', key: 'm', rights: EVERY_USER, isPrimary: true, Component: AccountPage },

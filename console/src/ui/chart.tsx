@@ -98,7 +98,7 @@ function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
         stroke: token(`--series-${index + 1}`),
         width: 1.5,
         dash: DASHES[index] ?? [],
-        points: { size: 4 },
+        points: { size: 4, show: true, filter: findIsolated },
       })),
     ],
     plugins: [tooltip(lines)],
@@ -184,4 +184,11 @@ function useThemeName(): string | undefined {
     return () => observer.disconnect()
   }, [])
   return theme
+}
+
+/** Values between two gaps: no line leads to them, so they are drawn as points. */
+function findIsolated(chart: uPlot, seriesIndex: number): number[] {
+  const values = chart.data[seriesIndex] ?? []
+  const isGap = (at: number) => values[at] === null || values[at] === undefined
+  return Array.from(values.keys()).filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1))
 }
