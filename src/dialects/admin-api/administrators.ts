@@ -78,9 +78,9 @@ const withTotp = (directory: Pick<AdministratorDirectory, 'listAdministrators'>,
 function showAdministrator({ name, text, hasTotp }: Administrator): ShownAdministrator {
   const reading = readAdminPassword(text)
   return {
-    totp: hasTotp ?? false,
     name,
     password: reading.kind === 'stored' ? describePassword(reading.password) : null,
+    totp: hasTotp ?? false,
   }
 }
 
