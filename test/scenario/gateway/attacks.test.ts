@@ -170,7 +170,9 @@ test('CVE-2022-24706: no default secrets, none may be missing, and doors listen 
   const secrets = rows.filter(([, { secret }]) => secret)
   assert.ok(secrets.length > 2)
   // secret for the password an address may hold
-  const known = secrets.filter(([name, { initial }]) => String(initial) !== '' && name !== 'store.url').map(([name]) => name)
+  const known = secrets
+    .filter(([name, { initial }]) => String(initial) !== '' && name !== 'store.url')
+    .map(([name]) => name)
   assert.deepEqual(known, [])
   assert.equal(OPTIONS.chttpd.bind_address.initial, '127.0.0.1')
   assert.match(JSON.stringify(OPTIONS.server.endpoint.initial), /127\.0\.0\.1/)
