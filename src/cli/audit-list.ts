@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AuditPage } from '../dialects/admin-api/audit.ts'
+import type { AuditPage } from '../dialects/admin-api/system/audit.ts'
 import { renderSentence } from '../observe/audit/sentence.ts'
 import type { Control } from './client.ts'
 import { type Context, ExitError } from './context.ts'

@@ -1,5 +1,5 @@
-import type { UserDetails } from '../dialects/admin-api/user-details.ts'
-import type { ShownUser } from '../dialects/admin-api/users.ts'
+import type { UserDetails } from '../dialects/admin-api/users/user-details.ts'
+import type { ShownUser } from '../dialects/admin-api/users/users.ts'
 import type { Control } from './client.ts'
 import type { Context } from './context.ts'
 import type { ManageOptions } from './manage.ts'

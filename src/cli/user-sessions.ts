@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import type { ShownSession } from '../dialects/admin-api/sessions.ts'
+import type { ShownSession } from '../dialects/admin-api/users/sessions.ts'
 import type { Context } from './context.ts'
 import { type ManageOptions, manage, readName, report } from './manage.ts'
 import { renderTable } from './table.ts'

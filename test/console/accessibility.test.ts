@@ -1,14 +1,12 @@
 // Every page of the console passes the rules of axe in both themes, at two widths.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { before, describe, it } from 'node:test'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { launchBrowser, NO_BROWSER, openWindow, type Window } from '../support/chromium.ts'
 import { CONSOLE_PAGES, startDemo } from '../support/console-demo.ts'
 import { createSharedScope } from '../support/scope.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const scope = createSharedScope()
 const browser = await launchBrowser(scope)
 const server = await startDemo(scope)
@@ -47,12 +45,12 @@ describe('axe finds no violation', { skip: NO_BROWSER }, () => {
   }
 
   it('on the page sign-in', async () => {
-    await window.page.evaluate(AXE)
+    await window.page.evaluate(axe.source)
     await window.page.getByRole('button', { name: 'I have a one-time code' }).click()
     await check('#/')
     await window.signIn('admin', 'adminpw')
     await window.page.getByRole('navigation', { name: 'Pages' }).waitFor()
-    await window.page.evaluate(AXE)
+    await window.page.evaluate(axe.source)
   })
 
   for (const [name, fragment] of Object.entries(CONSOLE_PAGES))

@@ -1,5 +1,5 @@
 // Server-sent events over fetch: EventSource cannot send the page token.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { sendRequest } from './client.ts'
 
 export interface ServerEvent {
@@ -34,9 +34,8 @@ async function follow(path: string, signal: AbortSignal, onEvent: (event: Server
 
 const MAX_PAUSE_MS = 30_000
 
-/** Follows a stream and connects again after it broke. Returns whether it is connected. */
-export function useEvents(path: string | undefined, onEvent: (event: ServerEvent) => void): boolean {
-  const [isConnected, setConnected] = useState(false)
+/** Follows a stream and connects again after it broke. */
+export function useEvents(path: string | undefined, onEvent: (event: ServerEvent) => void): void {
   const listener = useRef(onEvent)
   listener.current = onEvent
   useEffect(() => {
@@ -44,12 +43,7 @@ export function useEvents(path: string | undefined, onEvent: (event: ServerEvent
     const abort = new AbortController()
     let timer = 0
     const connect = async (pauseMs: number) => {
-      const onFirst = (event: ServerEvent) => {
-        setConnected(true)
-        listener.current(event)
-      }
-      await follow(path, abort.signal, onFirst).catch(() => undefined)
-      setConnected(false)
+      await follow(path, abort.signal, (event) => listener.current(event)).catch(() => undefined)
       if (!abort.signal.aborted) timer = setTimeout(connect, pauseMs, Math.min(pauseMs * 2, MAX_PAUSE_MS))
     }
     void connect(1000)
@@ -58,5 +52,4 @@ export function useEvents(path: string | undefined, onEvent: (event: ServerEvent
       abort.abort()
     }
   }, [path])
-  return isConnected
 }

@@ -5,16 +5,13 @@ import { useEvents } from '../api/stream.ts'
 type Listener = (data: unknown) => void
 
 const listeners = new Map<string, Set<Listener>>()
-let isConnected = false
 
 /** Opens the stream; used once, by the frame. */
 export function useLiveStream(isOpen: boolean): void {
-  isConnected = useEvents(isOpen ? '/events' : undefined, ({ event, data }) => {
+  useEvents(isOpen ? '/events' : undefined, ({ event, data }) => {
     for (const listener of listeners.get(event) ?? []) listener(data)
   })
 }
-
-export const isLive = (): boolean => isConnected
 
 /** Calls the listener for every event of this kind. */
 export function useLive<T>(event: string, listener: (data: T) => void): void {

@@ -9,15 +9,15 @@ import type { Authenticated } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
 import { isFromBrowser, renderAdminCookie } from './browser.ts'
 import { ADMIN_API_ERRORS, toErrorBody } from './errors.ts'
-import { type EventsDeps, eventsRoute } from './events.ts'
 import { toJsonReply } from './json.ts'
-import { type MetricsDeps, metricsRoute } from './metrics.ts'
 import { openApiRoute } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
-import { type ProbeDeps, probeRoutes } from './probes.ts'
 import { ADMIN_SESSION, type SessionRouteOptions, sessionRoute } from './session.ts'
 import { adminApiSteps, INTENT_HEADER } from './steps.ts'
+import { type EventsDeps, eventsRoute } from './system/events.ts'
+import { type MetricsDeps, metricsRoute } from './system/metrics.ts'
+import { type ProbeDeps, probeRoutes } from './system/probes.ts'
 
 export interface AdminApiOptions extends OperationRoutesDeps, ProbeDeps, MetricsDeps, EventsDeps {
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */

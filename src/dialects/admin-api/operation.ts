@@ -19,9 +19,9 @@ import type { AuditRecord } from '../../observe/audit/audit-record.ts'
 import type { AuditRange } from '../../observe/audit/audit-store.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
-import type { Monitor } from './monitor.ts'
 import type { Right } from './rights.ts'
-import type { SecretsEditor } from './secrets-editor.ts'
+import type { Monitor } from './system/monitor.ts'
+import type { SecretsEditor } from './system/secrets-editor.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
 export interface Operation<R> {

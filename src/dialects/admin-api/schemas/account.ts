@@ -1,5 +1,5 @@
 import type { OperationName } from '../operations.ts'
-import { BATCH_ACTIONS } from '../user-batch.ts'
+import { BATCH_ACTIONS } from '../users/user-batch.ts'
 import { type Description, flag, listOf, type Members, named, nullable, object, oneOf, text, whole } from './schema.ts'
 import { CURRENT_PASSWORD_MEMBER } from './users.ts'
 

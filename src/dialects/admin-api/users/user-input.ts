@@ -1,10 +1,10 @@
 // Reads users, grants and roles from the bodies of requests.
-import { Refusal } from '../../base/errors.ts'
-import { findMember } from '../../base/json.ts'
-import type { UserDraft } from '../../directory/directory.ts'
-import { withGrant } from '../../directory/grants.ts'
-import type { Grant, GrantLevel, User } from '../../directory/user.ts'
-import { FLAG, findArgument, findText, LIST, type Members, readMembers, requireText, TEXT_LIST } from './json.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { findMember } from '../../../base/json.ts'
+import type { UserDraft } from '../../../directory/directory.ts'
+import { withGrant } from '../../../directory/grants.ts'
+import type { Grant, GrantLevel, User } from '../../../directory/user.ts'
+import { FLAG, findArgument, findText, LIST, type Members, readMembers, requireText, TEXT_LIST } from '../json.ts'
 
 export function readDraft(body: unknown): UserDraft {
   const members = readMembers(body, ['name', 'password', 'active', EXPIRES, MUST_CHANGE, 'roles', 'grants'])

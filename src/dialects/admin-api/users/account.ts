@@ -1,10 +1,10 @@
 // The account of the signed-in user: what it may do, and the rules for its password.
-import { Refusal } from '../../base/errors.ts'
-import type { Account } from '../../directory/account.ts'
-import { listPasswordProblems, listRuleTexts } from '../../passwords/password-rules.ts'
-import { readMembers, requireText } from './json.ts'
-import { type Call, type Operation, type OperationDeps, requireAccountName } from './operation.ts'
-import { type ShownRights, showRights } from './rights.ts'
+import { Refusal } from '../../../base/errors.ts'
+import type { Account } from '../../../directory/account.ts'
+import { listPasswordProblems, listRuleTexts } from '../../../passwords/password-rules.ts'
+import { readMembers, requireText } from '../json.ts'
+import { type Call, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
+import { type ShownRights, showRights } from '../rights.ts'
 import { renderExpiry } from './user-input.ts'
 
 export interface ShownAccount {

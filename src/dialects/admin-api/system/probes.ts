@@ -1,8 +1,8 @@
 // The two paths for orchestrators and load balancers: whether the process runs, and whether it can serve requests.
 import { setTimeout as pause } from 'node:timers/promises'
-import { Refusal } from '../../base/errors.ts'
-import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
-import { toJsonReply } from './json.ts'
+import { Refusal } from '../../../base/errors.ts'
+import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
+import { toJsonReply } from '../json.ts'
 
 /** A part that Cardea cannot work without. */
 export interface Component {

@@ -3,11 +3,11 @@
  * administrator itself and has no more rights, before the change and after it. Otherwise a user administrator could set
  * the password of a more powerful user, or give itself a right by way of another user.
  */
-import { Refusal } from '../../base/errors.ts'
-import { coversGrants } from '../../directory/grants.ts'
-import { ADMIN_ROLE } from '../../directory/identity.ts'
-import type { Grant, User } from '../../directory/user.ts'
-import type { Call, Caller, OperationDeps } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { coversGrants } from '../../../directory/grants.ts'
+import { ADMIN_ROLE } from '../../../directory/identity.ts'
+import type { Grant, User } from '../../../directory/user.ts'
+import type { Call, Caller, OperationDeps } from '../operation.ts'
 
 /** The rights of a user that exists or is to be created. */
 export interface ManagedUser {

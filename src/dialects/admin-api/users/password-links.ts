@@ -4,14 +4,14 @@
  * password, the roles or the grants: who creates a link may not be allowed to manage the user any more.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { Refusal } from '../../base/errors.ts'
-import type { PasswordLink } from '../../directory/store-port.ts'
-import { isExpired, type User } from '../../directory/user.ts'
-import { digestHex } from '../../passwords/password-digest.ts'
-import { listRuleTexts } from '../../passwords/password-rules.ts'
+import { Refusal } from '../../../base/errors.ts'
+import type { PasswordLink } from '../../../directory/store-port.ts'
+import { isExpired, type User } from '../../../directory/user.ts'
+import { digestHex } from '../../../passwords/password-digest.ts'
+import { listRuleTexts } from '../../../passwords/password-rules.ts'
+import { readMembers, requireText } from '../json.ts'
+import type { Call, Operation, OperationDeps } from '../operation.ts'
 import { requireManaged, toManaged } from './delegation.ts'
-import { readMembers, requireText } from './json.ts'
-import type { Call, Operation, OperationDeps } from './operation.ts'
 import { nameOf } from './users.ts'
 
 const LIFETIME_SECONDS = 3600

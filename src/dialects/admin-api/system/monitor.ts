@@ -1,5 +1,5 @@
-import type { NodeRecord } from '../../directory/store-port.ts'
-import type { Counts, Totals } from '../../observe/totals.ts'
+import type { NodeRecord } from '../../../directory/store-port.ts'
+import type { Counts, Totals } from '../../../observe/totals.ts'
 
 /** What the overview and the list of nodes read. */
 export interface Monitor {

@@ -1,8 +1,8 @@
 // The metrics in the text format of Prometheus: beside the admin API, and on a listener of their own.
-import { requireNoPasswordChange } from '../../auth/password-change.ts'
-import { Refusal } from '../../base/errors.ts'
-import { isAnonymous } from '../../directory/identity.ts'
-import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
+import { requireNoPasswordChange } from '../../../auth/password-change.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { isAnonymous } from '../../../directory/identity.ts'
+import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
 
 /** The role that may read metrics and nothing else, as in CouchDB. */
 const METRICS_ROLE = '_metrics'

@@ -1,13 +1,13 @@
 // Import and export of many users. Only these operations return stored password hashes.
 
-import { Refusal } from '../../base/errors.ts'
-import type { ImportOutcome, UserDraft } from '../../directory/directory.ts'
-import { FORMAT_NAMES } from '../../transfer/format-names.ts'
-import { FORMATS } from '../../transfer/formats.ts'
-import { readDraft } from '../../transfer/read-draft.ts'
-import { type RecordWriter, toReason, type Written } from '../../transfer/records.ts'
-import { FLAG, findArgument, findText, LIST, readMembers, requireArgument } from './json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, type StoredSetting } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import type { ImportOutcome, UserDraft } from '../../../directory/directory.ts'
+import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
+import { FORMATS } from '../../../transfer/formats.ts'
+import { readDraft } from '../../../transfer/read-draft.ts'
+import { type RecordWriter, toReason, type Written } from '../../../transfer/records.ts'
+import { FLAG, findArgument, findText, LIST, readMembers, requireArgument } from '../json.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, type StoredSetting } from '../operation.ts'
 import { readPage } from './users.ts'
 
 export type ShownOutcome =

@@ -1,7 +1,7 @@
-import type { RequestContext, Route } from '../../http/request-context.ts'
+import type { RequestContext, Route } from '../../../http/request-context.ts'
+import { API_PREFIX } from '../operations.ts'
+import { requireRight } from '../rights.ts'
 import type { LiveEvents } from './live-events.ts'
-import { API_PREFIX } from './operations.ts'
-import { requireRight } from './rights.ts'
 
 export interface EventsDeps {
   readonly live: LiveEvents

@@ -1,8 +1,8 @@
-import { Refusal } from '../../base/errors.ts'
-import { TOTP_MEMBER } from '../../directory/totp.ts'
-import type { User } from '../../directory/user.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { TOTP_MEMBER } from '../../../directory/totp.ts'
+import type { User } from '../../../directory/user.ts'
+import { type Call, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
 import { requireManagedName, toManagedChange } from './delegation.ts'
-import { type Call, type Operation, type OperationDeps, requireOwnPassword } from './operation.ts'
 import { findCurrentPassword, type ListedUser, nameOf, showListed } from './users.ts'
 
 /** A user with its sign-ins. Times are ISO 8601. */

@@ -1,11 +1,11 @@
 // Server-sent events for the console: what happens at this node, for each client that follows it.
-import { nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
-import { Refusal } from '../../base/errors.ts'
-import { createWakeableSleep } from '../../base/sleep.ts'
-import type { Feed } from '../../http/request-context.ts'
-import { type AuditRecord, toShownRecord } from '../../observe/audit/audit-record.ts'
-import { toPercentileMs } from '../../observe/total-series.ts'
-import { type Counts, subtractCounts } from '../../observe/totals.ts'
+import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { createWakeableSleep } from '../../../base/sleep.ts'
+import type { Feed } from '../../../http/request-context.ts'
+import { type AuditRecord, toShownRecord } from '../../../observe/audit/audit-record.ts'
+import { toPercentileMs } from '../../../observe/total-series.ts'
+import { type Counts, subtractCounts } from '../../../observe/totals.ts'
 import { toSums } from './overview.ts'
 
 export interface LiveEventsDeps {

@@ -1,4 +1,4 @@
-import type { Rotation, RotationStep, StepName } from '../../keys/rotate-secret.ts'
+import type { Rotation, RotationStep, StepName } from '../../../keys/rotate-secret.ts'
 
 /** The secrets of one use. */
 export interface ShownRing {

@@ -1,10 +1,10 @@
 // What a user may reach at each door, and why. The doors explain it themselves.
-import { Refusal } from '../../base/errors.ts'
-import type { Account } from '../../directory/account.ts'
-import type { AccessRule, DoorAccess } from '../../directory/door-access.ts'
-import { checkWord, isExpired } from '../../directory/user.ts'
+import { Refusal } from '../../../base/errors.ts'
+import type { Account } from '../../../directory/account.ts'
+import type { AccessRule, DoorAccess } from '../../../directory/door-access.ts'
+import { checkWord, isExpired } from '../../../directory/user.ts'
+import type { Call, Operation, OperationDeps } from '../operation.ts'
 import { requireManagedName } from './delegation.ts'
-import type { Call, Operation, OperationDeps } from './operation.ts'
 import { nameOf } from './users.ts'
 
 export interface ShownAccess {

@@ -1,8 +1,8 @@
-import { nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
-import { Refusal } from '../../base/errors.ts'
-import { RANGES, type RangeName, startOf, sumOf, toSteps, toTotalSeries } from '../../observe/total-series.ts'
-import { addCounts, type Counts } from '../../observe/totals.ts'
-import type { Operation, OperationDeps } from './operation.ts'
+import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { RANGES, type RangeName, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe/total-series.ts'
+import { addCounts, type Counts } from '../../../observe/totals.ts'
+import type { Operation, OperationDeps } from '../operation.ts'
 
 export const OVERVIEW_OPERATIONS = {
   overview: {

@@ -1,7 +1,7 @@
 // Options and their values: what is set where, and changes at run time.
-import { Refusal } from '../../base/errors.ts'
-import { FLAG, findArgument, readMembers, requireText } from './json.ts'
-import type { Call, Operation, OperationDeps, ShownOption } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { FLAG, findArgument, readMembers, requireText } from '../json.ts'
+import type { Call, Operation, OperationDeps, ShownOption } from '../operation.ts'
 
 export const SETTING_OPERATIONS = {
   'setting.list': {

@@ -1,6 +1,6 @@
-import { nowSeconds, SYSTEM_CLOCK } from '../../base/clock.ts'
-import type { NodeRecord } from '../../directory/store-port.ts'
-import type { Operation } from './operation.ts'
+import { nowSeconds, SYSTEM_CLOCK } from '../../../base/clock.ts'
+import type { NodeRecord } from '../../../directory/store-port.ts'
+import type { Operation } from '../operation.ts'
 
 export const NODE_OPERATIONS = {
   'node.list': {

@@ -1,9 +1,9 @@
 // The secrets that sign and verify, by their hashes. No operation shows one.
-import { Refusal } from '../../base/errors.ts'
-import { createSecretText } from '../../keys/new-secret.ts'
-import type { StepName } from '../../keys/rotate-secret.ts'
-import { FLAG, findArgument, readMembers, requireText } from './json.ts'
-import type { Operation } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { createSecretText } from '../../../keys/new-secret.ts'
+import type { StepName } from '../../../keys/rotate-secret.ts'
+import { FLAG, findArgument, readMembers, requireText } from '../json.ts'
+import type { Operation } from '../operation.ts'
 
 const STEPS: readonly StepName[] = ['add', 'activate', 'retire']
 

@@ -1,8 +1,8 @@
 // The sessions of an account: shows where they are from, and ends them.
-import { Refusal } from '../../base/errors.ts'
-import { MAX_SESSION_RECORDS, type SessionRecord } from '../../directory/store-port.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { MAX_SESSION_RECORDS, type SessionRecord } from '../../../directory/store-port.ts'
+import { type Call, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
 import { requireManagedName } from './delegation.ts'
-import { type Call, type Operation, type OperationDeps, requireAccountName } from './operation.ts'
 import { nameOf } from './users.ts'
 
 /** A session in replies. Times are seconds since the epoch; `seenAt` is exact to the minute. */

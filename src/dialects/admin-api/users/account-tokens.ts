@@ -1,9 +1,15 @@
 // Access tokens of the signed-in user: extra passwords for programs. The text is shown once.
-import { Refusal } from '../../base/errors.ts'
-import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
-import { type AccessToken, checkWord, type User } from '../../directory/user.ts'
-import { findArgument, findText, type Members, readMembers, requireText, TEXT_LIST } from './json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireAccountName } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import {
+  createAccessToken,
+  isTokenActive,
+  toTokenMark,
+  withoutToken,
+  withToken,
+} from '../../../directory/access-token.ts'
+import { type AccessToken, checkWord, type User } from '../../../directory/user.ts'
+import { findArgument, findText, type Members, readMembers, requireText, TEXT_LIST } from '../json.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
 import { EXPIRES, readExpiry } from './user-input.ts'
 import { findCurrentPassword } from './users.ts'
 

@@ -1,9 +1,9 @@
-import { Refusal } from '../../base/errors.ts'
-import type { Administrator, AdministratorDirectory, NewAdministratorPassword } from '../../directory/directory.ts'
-import { readAdminPassword } from '../../passwords/admin-password.ts'
-import { describePassword } from '../../passwords/schemes.ts'
-import { findText, readMembers, requireText } from './json.ts'
-import { CURRENT_PASSWORD, type Operation, requireOwnPassword } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import type { Administrator, AdministratorDirectory, NewAdministratorPassword } from '../../../directory/directory.ts'
+import { readAdminPassword } from '../../../passwords/admin-password.ts'
+import { describePassword } from '../../../passwords/schemes.ts'
+import { findText, readMembers, requireText } from '../json.ts'
+import { CURRENT_PASSWORD, type Operation, requireOwnPassword } from '../operation.ts'
 import { findCurrentPassword, nameOf } from './users.ts'
 
 /** Without the hash. */

@@ -1,10 +1,10 @@
 // Searches users by the beginning of a name or role, by role and by status.
-import { Refusal } from '../../base/errors.ts'
-import type { UserQuery } from '../../directory/directory.ts'
-import type { User } from '../../directory/user.ts'
-import { foldCase } from '../../directory/user-search.ts'
-import { readCount } from './json.ts'
-import type { Call, OperationDeps } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import type { UserQuery } from '../../../directory/directory.ts'
+import type { User } from '../../../directory/user.ts'
+import { foldCase } from '../../../directory/user-search.ts'
+import { readCount } from '../json.ts'
+import type { Call, OperationDeps } from '../operation.ts'
 
 const MAX_PAGE = 1000
 const MAX_TEXT = 256

@@ -1,8 +1,8 @@
 // One change for several users. Each has its own outcome, by the rules of the operation for one user.
-import { Refusal } from '../../base/errors.ts'
-import { toErrorBody } from './errors.ts'
-import { findArgument, readMembers, requireArgument, requireText, TEXT_LIST } from './json.ts'
-import type { Call, Operation, OperationDeps } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { toErrorBody } from '../errors.ts'
+import { findArgument, readMembers, requireArgument, requireText, TEXT_LIST } from '../json.ts'
+import type { Call, Operation, OperationDeps } from '../operation.ts'
 import { USER_OPERATIONS } from './users.ts'
 
 export interface BatchOutcome {

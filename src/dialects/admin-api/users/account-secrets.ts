@@ -1,9 +1,9 @@
 // What a user signs in with: the password, the second factor and its recovery codes.
-import { PRODUCT } from '../../base/product.ts'
-import { createTotpSecret } from '../../directory/second-factor.ts'
+import { PRODUCT } from '../../../base/product.ts'
+import { createTotpSecret } from '../../../directory/second-factor.ts'
+import { findText, readMembers, requireText } from '../json.ts'
+import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
 import { requireAccount } from './account.ts'
-import { findText, readMembers, requireText } from './json.ts'
-import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireAccountName } from './operation.ts'
 import { showSessions } from './sessions.ts'
 import { findCurrentPassword } from './users.ts'
 

@@ -1,10 +1,10 @@
-import { Refusal } from '../../base/errors.ts'
-import { readJson } from '../../base/json.ts'
-import { type ShownRecord, toShownRecord } from '../../observe/audit/audit-record.ts'
-import type { AuditCursor, AuditRange } from '../../observe/audit/audit-store.ts'
-import { type EventRow, SECURITY_EVENTS } from '../../observe/security-event-table.ts'
-import { readCount, readMembers, requireText } from './json.ts'
-import type { Operation } from './operation.ts'
+import { Refusal } from '../../../base/errors.ts'
+import { readJson } from '../../../base/json.ts'
+import { type ShownRecord, toShownRecord } from '../../../observe/audit/audit-record.ts'
+import type { AuditCursor, AuditRange } from '../../../observe/audit/audit-store.ts'
+import { type EventRow, SECURITY_EVENTS } from '../../../observe/security-event-table.ts'
+import { readCount, readMembers, requireText } from '../json.ts'
+import type { Operation } from '../operation.ts'
 
 export interface AuditPage {
   readonly records: readonly ShownRecord[]
