@@ -51,6 +51,8 @@ async function open(page, url, fragment) {
   await page
     .waitForFunction('!document.querySelector(".skeleton")', undefined, { timeout: 1500 })
     .catch(() => undefined)
+  // charts are drawn with the next frames
+  await page.waitForTimeout(150)
 }
 
 async function takeSignIn(browser, url) {
