@@ -39,6 +39,7 @@ export const texts = {
     findShort: 'Search',
     help: 'Keyboard shortcuts',
     signOut: 'Sign out',
+    offline: 'not connected',
     themes: { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' },
     lockedAccounts: (count: number) => plural(count, 'locked account', 'locked accounts'),
     failingUpstreams: (count: number) => plural(count, 'failing upstream', 'failing upstreams'),
@@ -393,7 +394,6 @@ export const texts = {
     accessDatabase: 'Check one database',
     allowed: 'allowed',
     refused: 'refused',
-    undecided: 'database',
   },
   userActions: {
     disable: {
@@ -530,7 +530,8 @@ export const texts = {
     replaceTitle: 'Replace the cookie secret',
     replaceText:
       'New cookies are signed with a new random secret. Cookies of the old one stay valid until they expire.',
-    replaceNow: 'Every session at the document door ends at once. All users sign in again.',
+    replaceNow:
+      'Every session at the document door and in the console ends at once, yours too. All users sign in again.',
     immediately: 'Reject cookies of the old secret at once',
     replaced: 'The cookie secret is replaced.',
   },
@@ -567,6 +568,7 @@ export const texts = {
     savedForRestart: (name: string) => `${name} is set and takes effect after a restart.`,
     removed: (name: string) => `The run-time value of ${name} is removed.`,
     undone: (name: string) => `${name} has its previous value again.`,
+    count: (count: number) => plural(count, 'option', 'options'),
     none: 'No option matches',
     noneText: 'Search for a part of a name or of a description.',
     showAll: 'Show all options',
@@ -590,6 +592,7 @@ export const texts = {
     ranges: { '': 'Any time', '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days' },
     filters: { '': 'All outcomes', success: 'Successes', failure: 'Failures' },
     count: (count: number) => plural(count, 'record', 'records'),
+    firstOf: (count: number) => `The first ${plural(count, 'record', 'records')}`,
     none: 'No records match',
     noneText: 'Records are kept for the time that audit.keep says. Choose another time range, or remove a filter.',
     showAll: 'Show all records',

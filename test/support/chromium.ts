@@ -95,6 +95,14 @@ export async function openWindow(
   }
 }
 
+/** A window in which the administrator of `createTestCardea` is signed in. */
+export async function openAsAdmin(...given: Parameters<typeof openWindow>): Promise<Window> {
+  const window = await openWindow(...given)
+  await window.signIn('admin', 'adminpw')
+  await window.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+  return window
+}
+
 /** Exceptions and violations of the policy. Refused requests are part of the tests. */
 function watchProblems(page: Page): string[] {
   const problems: string[] = []

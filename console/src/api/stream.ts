@@ -1,5 +1,5 @@
 // Server-sent events over fetch: EventSource cannot send the page token.
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { sendRequest } from './client.ts'
 
 export interface ServerEvent {
@@ -32,24 +32,34 @@ async function follow(path: string, signal: AbortSignal, onEvent: (event: Server
   }
 }
 
+const MIN_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
 
-/** Follows a stream and connects again after it broke. */
-export function useEvents(path: string | undefined, onEvent: (event: ServerEvent) => void): void {
+/** Follows a stream and connects again after it broke. Returns whether it is connected. */
+export function useEvents(path: string | undefined, onEvent: (event: ServerEvent) => void): boolean {
+  const [isConnected, setConnected] = useState(false)
   const listener = useRef(onEvent)
   listener.current = onEvent
   useEffect(() => {
     if (path === undefined) return
     const abort = new AbortController()
     let timer = 0
-    const connect = async (pauseMs: number) => {
-      await follow(path, abort.signal, (event) => listener.current(event)).catch(() => undefined)
+    const connect = async (lastPauseMs: number) => {
+      let pauseMs = lastPauseMs
+      const receive = (event: ServerEvent) => {
+        pauseMs = MIN_PAUSE_MS
+        setConnected(true)
+        listener.current(event)
+      }
+      await follow(path, abort.signal, receive).catch(() => undefined)
+      setConnected(false)
       if (!abort.signal.aborted) timer = setTimeout(connect, pauseMs, Math.min(pauseMs * 2, MAX_PAUSE_MS))
     }
-    void connect(1000)
+    void connect(MIN_PAUSE_MS)
     return () => {
       clearTimeout(timer)
       abort.abort()
     }
   }, [path])
+  return isConnected
 }

@@ -58,12 +58,7 @@ export interface UserSession {
 export interface AccessReport {
   readonly doors: readonly {
     readonly door: string
-    readonly rules: readonly {
-      readonly what: string
-      /** `null`: the database decides. */
-      readonly isAllowed: boolean | null
-      readonly because: string
-    }[]
+    readonly rules: readonly { readonly what: string; readonly isAllowed: boolean; readonly because: string }[]
   }[]
 }
 

@@ -4,6 +4,7 @@ import { navigate, type Route, toHref, useRoute } from '../router.ts'
 import { texts } from '../texts.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Icon, Logo } from '../ui/icons.tsx'
+import { Badge } from '../ui/parts.tsx'
 import { PasswordProof } from '../ui/password-proof.tsx'
 import { Empty } from '../ui/states.tsx'
 import { notifyProblem, Toasts } from '../ui/toast.tsx'
@@ -25,7 +26,7 @@ export function Frame() {
   const [isFinding, setFinding] = useState(false)
   const [isHelpOpen, setHelpOpen] = useState(false)
   const page = findPage(pages, route)
-  useLiveStream(session.rights === 'administrator' && !session.mustChangePassword)
+  const isOffline = useLiveStream(session.rights === 'administrator' && !session.mustChangePassword)
   const find = () => setFinding(true)
   useShortcuts({ '/': find, 'mod+k': find, '?': () => setHelpOpen(true), ...toJumps(pages) })
   return (
@@ -35,6 +36,7 @@ export function Frame() {
       </button>
       <TopBar
         title={page ? texts.pages[page.name] : texts.frame.notFound}
+        isOffline={isOffline}
         onFind={find}
         onHelp={() => setHelpOpen(true)}
       />
@@ -60,11 +62,12 @@ const skipToContent = () => document.getElementById('content')?.focus()
 
 interface TopBarProps {
   readonly title: string
+  readonly isOffline: boolean
   readonly onFind: () => void
   readonly onHelp: () => void
 }
 
-function TopBar({ title, onFind, onHelp }: TopBarProps) {
+function TopBar({ title, isOffline, onFind, onHelp }: TopBarProps) {
   const { name } = useSession()
   const [theme, nextTheme] = useTheme()
   return (
@@ -75,6 +78,7 @@ function TopBar({ title, onFind, onHelp }: TopBarProps) {
       </a>
       <div class="topbar">
         <h1 class="where">{title}</h1>
+        <span role="status">{isOffline && <Badge tone="warning">{texts.frame.offline}</Badge>}</span>
         <button class="find" type="button" onClick={onFind} aria-label={texts.frame.find}>
           <span>
             <Icon name="search" />

@@ -6,11 +6,23 @@ type Listener = (data: unknown) => void
 
 const listeners = new Map<string, Set<Listener>>()
 
-/** Opens the stream; used once, by the frame. */
-export function useLiveStream(isOpen: boolean): void {
-  useEvents(isOpen ? '/events' : undefined, ({ event, data }) => {
-    for (const listener of listeners.get(event) ?? []) listener(data)
-  })
+/** Not an event of the server: the stream is open, for the first time or again. */
+export const CONNECTED = 'connected'
+
+function announce(event: string, data: unknown): void {
+  for (const listener of listeners.get(event) ?? []) listener(data)
+}
+
+/** Opens the stream; used once, by the frame. Returns whether it was open and broke. */
+export function useLiveStream(isOpen: boolean): boolean {
+  const wasConnected = useRef(false)
+  const isConnected = useEvents(isOpen ? '/events' : undefined, ({ event, data }) => announce(event, data))
+  useEffect(() => {
+    if (!isConnected) return
+    wasConnected.current = true
+    announce(CONNECTED, undefined)
+  }, [isConnected])
+  return isOpen && wasConnected.current && !isConnected
 }
 
 /** Calls the listener for every event of this kind. */

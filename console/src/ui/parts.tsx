@@ -67,6 +67,9 @@ export const Heading = ({ text, children }: HeadingProps) => (
   </div>
 )
 
+/** How many rows a filter has found, beside the fields that filter. */
+export const Found = ({ text }: { readonly text: string | undefined }) => <output class="found">{text}</output>
+
 export type Fact = readonly [label: string, value: ComponentChildren]
 
 export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
 import type { AuditEventKind, AuditList, AuditRecord } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
-import { useLive } from '../../frame/live.ts'
+import { CONNECTED, useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
@@ -48,6 +48,10 @@ function Trail() {
     { keepsLast: true },
   )
   const live = useNewRecords(filter, isFollowing)
+  // what was recorded while the stream was closed
+  useLive(CONNECTED, () => isFollowing && resource.reload())
+  const stored = resource.data?.records
+  const records = isFollowing && stored ? mergeRecords(live, stored) : stored
   const { show: _show, ...kept } = query
   return (
     <Page
@@ -60,11 +64,11 @@ function Trail() {
         <ExportAudit filter={filter} />
       </Heading>
       <div class="wide">
-        <Filters filter={filter} />
+        <Filters filter={filter} found={records && describeCount(records.length, resource.data?.next)} />
         <Loaded resource={resource} what={texts.audit.what}>
-          {({ records, next }) => (
+          {({ next }) => (
             <Records
-              records={isFollowing ? mergeRecords(live, records) : records}
+              records={records ?? []}
               current={id}
               query={kept}
               hasMore={next !== undefined && shown < MAX_SHOWN}
@@ -85,6 +89,9 @@ function useNewRecords(filter: AuditFilter, isFollowing: boolean): readonly Audi
   })
   return records.filter((record) => matches(record, filter))
 }
+
+const describeCount = (count: number, next: string | undefined): string =>
+  next === undefined ? texts.audit.count(count) : texts.audit.firstOf(count)
 
 function mergeRecords(fresh: readonly AuditRecord[], stored: readonly AuditRecord[]): readonly AuditRecord[] {
   const known = new Set(stored.map(({ id }) => id))

@@ -1,10 +1,17 @@
 import { useContext } from 'preact/hooks'
 import { changeQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
+import { Found } from '../../ui/parts.tsx'
 import type { AuditFilter } from './filter.ts'
 import { EventKinds } from './sentence.tsx'
 
-export function Filters({ filter }: { readonly filter: AuditFilter }) {
+interface FiltersProps {
+  readonly filter: AuditFilter
+  /** How many records match, in words. */
+  readonly found: string | undefined
+}
+
+export function Filters({ filter, found }: FiltersProps) {
   const events = useContext(EventKinds).map(({ event, sentence }) => [event, sentence] as const)
   return (
     <search class="toolbar">
@@ -21,6 +28,7 @@ export function Filters({ filter }: { readonly filter: AuditFilter }) {
       <Choice name="range" value={filter.range} options={Object.entries(texts.audit.ranges)} />
       <Choice name="event" value={filter.event} options={[['', texts.audit.allEvents], ...events]} />
       <Choice name="outcome" value={filter.outcome} options={Object.entries(texts.audit.filters)} />
+      <Found text={found} />
     </search>
   )
 }

@@ -8,7 +8,7 @@ import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Badge, Card, Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
 import { toDuration } from '../../ui/time.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 import { ReplaceCookieSecret } from './replace-cookie-secret.tsx'
@@ -96,22 +96,29 @@ const Keys = ({ title, keys }: { readonly title: string; readonly keys: KeyRing[
     caption={title}
     rows={keys}
     keyOf={({ hashPrefix, file = '' }) => `${file} ${hashPrefix}`}
-    columns={[
-      { label: texts.secrets.hash, render: ({ hashPrefix }) => <strong class="mono">{hashPrefix}</strong> },
-      {
-        label: texts.secrets.use,
-        render: ({ isActive }) => (
-          <Badge tone={isActive ? 'accent' : undefined}>
-            {isActive ? texts.secrets.signs : texts.secrets.verifies}
-          </Badge>
-        ),
-      },
-      { label: texts.secrets.algorithm, render: ({ algorithm }) => <span class="mono">{algorithm}</span> },
-      { label: texts.secrets.file, render: ({ file }) => file && <span class="mono">{file}</span> },
-      {
-        label: texts.secrets.age,
-        render: ({ ageSeconds }) => (ageSeconds === undefined ? texts.secrets.unknown : toDuration(ageSeconds)),
-      },
-    ]}
+    columns={toColumns(keys.some(({ file }) => file !== undefined))}
   />
 )
+
+type Key = KeyRing['keys'][number]
+
+const FILE: Column<Key> = {
+  label: texts.secrets.file,
+  render: ({ file }) => file && <span class="mono">{file}</span>,
+}
+
+const toColumns = (hasFiles: boolean): readonly Column<Key>[] => [
+  { label: texts.secrets.hash, render: ({ hashPrefix }) => <strong class="mono">{hashPrefix}</strong> },
+  {
+    label: texts.secrets.use,
+    render: ({ isActive }) => (
+      <Badge tone={isActive ? 'accent' : undefined}>{isActive ? texts.secrets.signs : texts.secrets.verifies}</Badge>
+    ),
+  },
+  { label: texts.secrets.algorithm, render: ({ algorithm }) => <span class="mono">{algorithm}</span> },
+  ...(hasFiles ? [FILE] : []),
+  {
+    label: texts.secrets.age,
+    render: ({ ageSeconds }) => (ageSeconds === undefined ? texts.secrets.unknown : toDuration(ageSeconds)),
+  },
+]

@@ -5,7 +5,7 @@ import { Page } from '../../frame/page.tsx'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { ButtonLink } from '../../ui/button.tsx'
-import { Badge, Heading } from '../../ui/parts.tsx'
+import { Badge, Found, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { OptionPanel } from './option-panel.tsx'
@@ -15,17 +15,18 @@ import { OptionValue } from './option-value.tsx'
 export function SettingsPage() {
   const { path, query } = useRoute()
   const [, name] = path
-  const { search = '', show = '' } = query
+  const filter = { search: query['search'] ?? '', show: query['show'] ?? '' }
   const resource = useResource('options', (signal) => api.get<OptionList>('/options', {}, signal))
+  const found = resource.data?.options.filter((each) => matches(each, filter))
   const option = resource.data?.options.find((each) => each.name === name)
   const back = toHref(['settings'], query)
   return (
     <Page panel={option && <OptionPanel key={name} option={option} back={back} onChange={resource.reload} />}>
       <Heading text={texts.settings.intro} />
       <div class="wide">
-        <Filters search={search} show={show} />
+        <Filters filter={filter} count={found?.length} />
         <Loaded resource={resource} what={texts.settings.what}>
-          {(list) => <Sections list={list} filter={{ search, show }} current={name} query={query} />}
+          {({ sections }) => <Sections sections={sections} options={found ?? []} current={name} query={query} />}
         </Loaded>
       </div>
     </Page>
@@ -49,19 +50,18 @@ function matches(option: ServerOption, { search, show }: Filter): boolean {
 }
 
 interface SectionsProps {
-  readonly list: OptionList
-  readonly filter: Filter
+  readonly sections: OptionList['sections']
+  readonly options: readonly ServerOption[]
   readonly current: string | undefined
   readonly query: Readonly<Record<string, string>>
 }
 
-function Sections({ list: { sections, options }, filter, current, query }: SectionsProps) {
-  const found = options.filter((option) => matches(option, filter))
-  if (found.length === 0) return <NoOptions />
+function Sections({ sections, options, current, query }: SectionsProps) {
+  if (options.length === 0) return <NoOptions />
   return (
     <>
       {sections
-        .map((section) => ({ ...section, rows: found.filter((option) => option.section === section.name) }))
+        .map((section) => ({ ...section, rows: options.filter((option) => option.section === section.name) }))
         .filter(({ rows }) => rows.length > 0)
         .map(({ name, help, rows }) => (
           <section key={name} class="option-section" aria-label={name}>
@@ -116,7 +116,13 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Ser
   },
 ]
 
-const Filters = ({ search, show }: Filter) => (
+interface FiltersProps {
+  readonly filter: Filter
+  /** Unknown while the options are loading. */
+  readonly count: number | undefined
+}
+
+const Filters = ({ filter: { search, show }, count }: FiltersProps) => (
   <search class="toolbar">
     <div class="search">
       <input
@@ -140,6 +146,7 @@ const Filters = ({ search, show }: Filter) => (
         </option>
       ))}
     </select>
+    <Found text={count === undefined ? undefined : texts.settings.count(count)} />
   </search>
 )
 

@@ -44,7 +44,7 @@ const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
     <ul>
       {rules.map(({ what, isAllowed, because }) => (
         <li key={what}>
-          <Verdict isAllowed={isAllowed} />
+          <Badge tone={isAllowed ? 'success' : 'danger'}>{isAllowed ? texts.users.allowed : texts.users.refused}</Badge>
           <span>
             {what} <span class="quiet">{because}</span>
           </span>
@@ -53,8 +53,3 @@ const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
     </ul>
   </div>
 )
-
-function Verdict({ isAllowed }: { readonly isAllowed: boolean | null }) {
-  if (isAllowed === null) return <Badge>{texts.users.undecided}</Badge>
-  return <Badge tone={isAllowed ? 'success' : 'danger'}>{isAllowed ? texts.users.allowed : texts.users.refused}</Badge>
-}

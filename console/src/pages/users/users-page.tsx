@@ -8,7 +8,7 @@ import { useShortcuts } from '../../frame/shortcuts.ts'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
-import { Chips, Heading } from '../../ui/parts.tsx'
+import { Chips, Found, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
@@ -43,25 +43,25 @@ export function UsersPage() {
         </ButtonLink>
       </Heading>
       <div class="wide">
-        <Filters prefix={prefix} status={status} />
+        <Filters prefix={prefix} status={status} found={list.data && describeCount(list.data)} />
         {selected.size > 0 && (
           <BatchBar names={[...selected]} onClear={() => setSelected(new Set())} onDone={list.reload} />
         )}
         <Loaded resource={list} what={texts.users.what}>
-          {({ users, next }) =>
-            users.length === 0 ? (
+          {(found) =>
+            found.users.length === 0 ? (
               <NoUsers isFiltered={prefix !== '' || status !== ''} />
             ) : (
               <>
                 <Table
                   caption={texts.pages.users}
                   columns={toColumns(kept)}
-                  rows={users}
+                  rows={found.users}
                   keyOf={(user) => user.name}
                   current={name}
                   selection={{ keys: selected, onChange: setSelected }}
                 />
-                <ListEnd count={users.length} hasMore={next !== undefined} shown={shown} />
+                <ListEnd text={describeCount(found)} hasMore={found.next !== undefined} shown={shown} />
               </>
             )
           }
@@ -101,7 +101,17 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Use
   { label: texts.users.tokens, kind: 'number', isMinor: true, render: ({ accessTokens }) => accessTokens || '' },
 ]
 
-function Filters({ prefix, status }: { readonly prefix: string; readonly status: string }) {
+const describeCount = ({ users, next }: UserPage): string =>
+  next === undefined ? texts.users.count(users.length) : texts.users.firstOf(users.length)
+
+interface FiltersProps {
+  readonly prefix: string
+  readonly status: string
+  /** How many users match, in words. */
+  readonly found: string | undefined
+}
+
+function Filters({ prefix, status, found }: FiltersProps) {
   return (
     <search class="toolbar">
       <div class="search">
@@ -126,19 +136,20 @@ function Filters({ prefix, status }: { readonly prefix: string; readonly status:
           </option>
         ))}
       </select>
+      <Found text={found} />
     </search>
   )
 }
 
 interface ListEndProps {
-  readonly count: number
+  readonly text: string
   readonly hasMore: boolean
   readonly shown: number
 }
 
-const ListEnd = ({ count, hasMore, shown }: ListEndProps) => (
+const ListEnd = ({ text, hasMore, shown }: ListEndProps) => (
   <p class="list-end row between quiet">
-    <span>{hasMore ? texts.users.firstOf(count) : texts.users.count(count)}</span>
+    <span>{text}</span>
     {hasMore && shown < MAX_SHOWN && (
       <Button onClick={() => changeQuery({ show: String(shown + STEP * 2) })}>{texts.actions.more}</Button>
     )}

@@ -1,0 +1,174 @@
+// Every page of the console at different widths, while it loads, after an error, and by keyboard alone.
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { launchBrowser, NO_BROWSER, openAsAdmin, openWindow, type Window } from '../support/chromium.ts'
+import { CONSOLE_PAGES, startDemo } from '../support/console-demo.ts'
+import { AS_ADMIN, send } from '../support/request.ts'
+import { createSharedScope } from '../support/scope.ts'
+
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const { document: url } = await startDemo(scope)
+
+const settle = (page: Page) => page.locator('.skeleton').first().waitFor({ state: 'detached' })
+
+/** What is wider than the window, by its class. Tables and code scroll in a box of their own. */
+const WIDER = `[document.documentElement, ...document.querySelectorAll('.page, .panel > .content, dialog[open]')]
+  .filter((element) => element.scrollWidth > element.clientWidth)
+  .map((element) => element.tagName + '.' + element.className + ' ' + element.scrollWidth)`
+
+const WIDTHS = [360, 768, 2560]
+
+describe('every page', { skip: NO_BROWSER }, () => {
+  let window: Window
+
+  before(async () => {
+    window = await openAsAdmin(scope, browser, { url, reducedMotion: 'reduce' })
+  })
+
+  for (const [name, fragment] of Object.entries(CONSOLE_PAGES))
+    it(`scrolls only down at ${WIDTHS.join(', ')} px: ${name}`, async () => {
+      const { page, open } = window
+      await open(fragment)
+      await settle(page)
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 800 })
+        assert.deepEqual(await page.evaluate(WIDER), [], `${width} px`)
+      }
+    })
+
+  it('has labels of one line in the bar of narrow windows', async () => {
+    const { page, open } = window
+    await page.setViewportSize({ width: 360, height: 780 })
+    await open('#/overview')
+    const heights = await page
+      .locator('.nav .short:visible')
+      .evaluateAll((all) => all.map((each) => each.clientHeight || each.getBoundingClientRect().height))
+    assert.equal(heights.length, 5)
+    assert.ok(
+      heights.every((height) => height < 24),
+      heights.join(),
+    )
+    await page.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('dialog', { name: 'More' }).getByRole('link', { name: 'Secrets' }).click()
+    await page.getByRole('heading', { name: 'Secrets', level: 1 }).waitFor()
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+})
+
+/** The pages that load data of their own, with what they say if they cannot. */
+const FAILURES: Readonly<Record<string, string>> = {
+  users: 'The users could not be loaded',
+  administrators: 'The administrators could not be loaded',
+  secrets: 'The secrets could not be loaded',
+  settings: 'The options could not be loaded',
+  audit: 'The audit trail could not be loaded',
+  nodes: 'The nodes could not be loaded',
+  account: 'Your account could not be loaded',
+  overview: 'The overview could not be loaded', // not first: it is open after the sign-in
+}
+
+describe('a page whose data', { skip: NO_BROWSER }, () => {
+  let window: Window
+
+  before(async () => {
+    window = await openAsAdmin(scope, browser, { url })
+  })
+
+  for (const [name, text] of Object.entries(FAILURES)) {
+    it(`is slow or fails says so and offers to try again: ${name}`, async () => {
+      const { page, open } = window
+      const held = Promise.withResolvers<void>()
+      const data = (address: URL) => /\/_cardea\/api\/(?!session|events)/.test(address.pathname)
+      await page.route(data, async (route) => {
+        await held.promise
+        await route.fulfill({
+          status: 503,
+          json: { error: 'store_unavailable', reason: 'The store does not respond.' },
+        })
+      })
+      await open(`#/${name}`)
+      await page.locator('main').getByRole('status', { name: 'Loading' }).first().waitFor()
+      held.resolve()
+      const alert = page.getByRole('alert').filter({ hasText: text })
+      await alert.getByText('The store does not respond.').waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
+      await alert.getByRole('button', { name: 'Try again' }).click()
+      await alert.waitFor({ state: 'detached' })
+      await settle(page)
+    })
+  }
+})
+
+const KEYS: Readonly<Record<string, string>> = {
+  u: 'Users',
+  a: 'Administrators',
+  s: 'Secrets',
+  t: 'Settings',
+  l: 'Audit',
+  n: 'Nodes',
+  m: 'My account',
+  o: 'Overview',
+}
+
+describe('by keyboard alone', { skip: NO_BROWSER }, () => {
+  it('signs in, opens every page, and disables a user with a command', async (t) => {
+    const { page } = await openWindow(t, browser, { url, colorScheme: 'dark' })
+    const { keyboard } = page
+    await page.getByLabel('Name').waitFor()
+    await keyboard.type('admin')
+    await keyboard.press('Tab')
+    await keyboard.type('adminpw')
+    await keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+    for (const [key, heading] of Object.entries(KEYS)) {
+      await keyboard.press('g')
+      await keyboard.press(key)
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+    }
+    await keyboard.press('Control+k')
+    await keyboard.type('disable ada')
+    await page.getByRole('option', { name: 'Disable ada' }).waitFor()
+    await keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Disable ada' }).waitFor()
+    await pressUntilFocused(page, 'Disable ada')
+    await keyboard.press('Enter')
+    await page.getByText('ada is disabled.').waitFor()
+    const { json } = await send(url, { path: '/_cardea/api/users/ada', as: AS_ADMIN })
+    assert.equal(json.active, false)
+  })
+
+  it('moves between the rows of a table and opens one', async (t) => {
+    const { page, open } = await openAsAdmin(t, browser, { url })
+    await open('#/users')
+    await page.getByRole('link', { name: 'ada', exact: true }).focus()
+    await page.keyboard.press('j')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('k')
+    await page.keyboard.press('Enter')
+    await page.getByRole('complementary', { name: 'alan' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('complementary').waitFor({ state: 'detached' })
+  })
+})
+
+const MAX_TABS = 10
+
+async function pressUntilFocused(page: Page, name: string): Promise<void> {
+  const focused = () => page.evaluate<string>('document.activeElement.textContent')
+  for (let at = 0; at < MAX_TABS && (await focused()) !== name; at += 1) await page.keyboard.press('Tab')
+  assert.equal(await focused(), name)
+}
+
+describe('the dark theme', { skip: NO_BROWSER }, () => {
+  it('follows the system, on the charts too', async (t) => {
+    const { page } = await openAsAdmin(t, browser, { url, colorScheme: 'dark' })
+    const background = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor')
+    const dark = await background()
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.locator('html[data-theme="light"]').waitFor()
+    assert.notEqual(await background(), dark)
+    await page.locator('.plot canvas').first().waitFor()
+  })
+})

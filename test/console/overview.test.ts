@@ -1,0 +1,79 @@
+// The overview and the page of nodes in the console, in a real browser.
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { openStore } from '../../src/store/create-store.ts'
+import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
+import { AS_ADMIN, send } from '../support/request.ts'
+import { createSharedScope, makeFolder } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
+
+const PASSWORD = 'analytical-engine'
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const storeUrl = `sqlite:${makeFolder(scope)}/cardea.db`
+const server = await startServer(scope, { store: { url: storeUrl } })
+
+const signIn = (password: string) =>
+  send(server.document, { method: 'POST', path: '/_session', body: { name: 'lea', password } })
+
+describe('the overview', { skip: NO_BROWSER }, () => {
+  let window: Window
+
+  before(async () => {
+    const body = { name: 'lea', password: PASSWORD }
+    await send(server.document, { method: 'POST', path: '/_cardea/api/users', as: AS_ADMIN, body })
+    window = await openAsAdmin(scope, browser, { url: server.document })
+  })
+
+  it('says that all is well, and shows four charts', async () => {
+    const { page } = window
+    await page.getByText('Everything works. Nothing needs attention.').waitFor()
+    assert.equal(await page.locator('.plot canvas').count(), 4)
+    for (const name of ['Sign-ins', 'Refused sign-ins', 'Requests', 'Response time'])
+      await page.getByRole('img', { name: `${name}. Press t for a table of the same values.`, exact: true }).waitFor()
+    await page.getByRole('region', { name: 'Health' }).getByText('1 of 1 ready').waitFor()
+  })
+
+  it('shows the same values as tables one key away, and another range by link', async () => {
+    const { page } = window
+    await page.keyboard.press('t')
+    await page.getByRole('table', { name: 'Sign-ins', exact: true }).waitFor()
+    assert.match(page.url(), /view=table/)
+    await page.keyboard.press('t')
+    await page.locator('.plot canvas').first().waitFor()
+    await page.getByRole('navigation', { name: 'Time range' }).getByRole('link', { name: '24 h' }).click()
+    await page.getByText('in the last 24 hours').first().waitFor()
+  })
+
+  it('shows a locked account without being loaded again, with a link to it', async () => {
+    const { page, open } = window
+    await open('#/overview')
+    await page.getByText('Everything works. Nothing needs attention.').waitFor()
+    for (let at = 0; at < 25 && (await signIn('wrong')).status === 401; at += 1);
+    await page.getByRole('link', { name: '1 account is locked' }).click({ timeout: 20_000 })
+    await page.getByRole('link', { name: 'lea' }).waitFor()
+    const pages = page.getByRole('navigation', { name: 'Pages' })
+    await pages.getByText('1 locked account').waitFor({ state: 'attached' })
+  })
+})
+
+describe('the page of nodes', { skip: NO_BROWSER }, () => {
+  it('shows this node, and one that is not ready or has other secrets', async (t) => {
+    const { page, open } = await openAsAdmin(t, browser, { url: server.document })
+    await open('#/nodes')
+    await page.getByRole('row', { name: 'this one' }).getByText('ready', { exact: true }).waitFor()
+    await page.getByText('One node uses this store.').waitFor()
+    const store = await openStore(storeUrl, { log: SILENT_LOG })
+    t.after(() => store.close())
+    const state = { version: '0.0.9', startedAt: 1, lagMs: 3, keysHash: 'other', problems: ['the store is slow'] }
+    await store.putNode({ instance: 'x', name: 'other@node', seenAt: Math.floor(Date.now() / 1000), state })
+    await page.reload()
+    const other = page.getByRole('row', { name: 'other@node' })
+    await other.getByText('not ready').waitFor()
+    await other.getByText('the store is slow').waitFor()
+    await other.getByText('other secrets than this node').waitFor()
+    await open('#/overview')
+    await page.getByRole('link', { name: '1 node is not ready' }).waitFor()
+  })
+})

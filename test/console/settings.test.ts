@@ -1,0 +1,121 @@
+// The page of settings in the console, in a real browser, and a server that stops and starts again.
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
+import { AS_ADMIN, send } from '../support/request.ts'
+import { createSharedScope, makeFolder } from '../support/scope.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+const scope = createSharedScope()
+const browser = await launchBrowser(scope)
+const store = { url: `sqlite:${makeFolder(scope)}/cardea.db` }
+let server: Server = await startServer(scope, { store })
+const url = server.document
+
+/** The address and the session of the browser stay. */
+async function restart(): Promise<void> {
+  await server.cardea.close()
+  server = await startServer(scope, { store, chttpd: { port: Number(new URL(url).port) } })
+}
+
+async function findOption(name: string) {
+  const { json } = await send(url, { path: '/_cardea/api/options', as: AS_ADMIN })
+  return json.options.find((option: { name: string }) => option.name === name)
+}
+
+describe('the page of settings', { skip: NO_BROWSER }, () => {
+  let window: Window
+
+  before(async () => {
+    window = await openAsAdmin(scope, browser, { url })
+  })
+
+  const openOption = async (name: string) => {
+    await window.open(`#/settings/${name}`)
+    return window.page.getByRole('complementary', { name })
+  }
+
+  it('shows what a change does, makes it, and undoes it', async () => {
+    const { page } = window
+    const panel = await openOption('chttpd_auth.timeout')
+    await panel.getByLabel('New value').fill('1200')
+    await panel.getByText('Every node applies it within a second.').waitFor()
+    assert.equal((await findOption('chttpd_auth.timeout')).value, '600')
+    await panel.getByRole('button', { name: 'Set chttpd_auth.timeout' }).click()
+    await page.getByText('chttpd_auth.timeout is set.').waitFor()
+    await panel.getByText('run time', { exact: true }).waitFor()
+    assert.equal((await findOption('chttpd_auth.timeout')).value, '1200')
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('chttpd_auth.timeout has its previous value again.').waitFor()
+    assert.equal((await findOption('chttpd_auth.timeout')).source.kind, 'default')
+  })
+
+  it('says why a value is refused, and keeps it in the field', async () => {
+    const panel = await openOption('chttpd_auth.timeout')
+    await panel.getByLabel('New value').fill('soon')
+    await panel.getByText('expected a whole number, at least 1, got "soon"').waitFor()
+    assert.ok(await panel.getByRole('button', { name: 'Set chttpd_auth.timeout' }).isDisabled())
+    assert.equal(await panel.getByLabel('New value').inputValue(), 'soon')
+  })
+
+  it('says why an option cannot be changed here', async () => {
+    const panel = await openOption('store.url')
+    await panel.getByText('It cannot be changed here, because').waitFor()
+    assert.equal(await panel.getByLabel('New value').count(), 0)
+  })
+
+  it('finds options as you type, and says how many', async () => {
+    const { page, open } = window
+    await open('#/settings')
+    const count = page.getByRole('search').getByRole('status')
+    await page.getByLabel('Search names, descriptions and values').fill('chttpd_auth.time')
+    await count.getByText('1 option', { exact: true }).waitFor()
+    await page.getByLabel('Search names, descriptions and values').fill('no such option')
+    await count.getByText('0 options').waitFor()
+    await page.getByRole('link', { name: 'Show all options' }).click()
+    await page.getByRole('table', { name: 'chttpd_auth', exact: true }).waitFor()
+  })
+
+  it('keeps a change over a restart, and applies the one that waited for it', async () => {
+    const { page, open } = window
+    const live = await openOption('chttpd_auth.timeout')
+    await live.getByLabel('New value').fill('1800')
+    await live.getByRole('button', { name: 'Set chttpd_auth.timeout' }).click()
+    await page.getByText('chttpd_auth.timeout is set.').waitFor()
+    const waiting = await openOption('door.max-headers')
+    await waiting.getByLabel('New value').fill('150')
+    await waiting.getByRole('button', { name: 'Set door.max-headers' }).click()
+    await page.getByText('door.max-headers is set and takes effect after a restart.').waitFor()
+    await open('#/settings?show=waiting')
+    await page.getByRole('row', { name: 'max-headers' }).getByText('waiting for a restart').waitFor()
+    await open('#/overview')
+    await page.getByText('Changed options wait for a restart').waitFor()
+
+    await restart()
+    await open('#/settings?show=runTime')
+    await page.reload()
+    await page.getByRole('row', { name: 'timeout' }).getByText('1800').waitFor()
+    await page.getByRole('row', { name: 'max-headers' }).getByText('after a restart').waitFor()
+    assert.equal((await findOption('door.max-headers')).running, undefined)
+    await openOption('chttpd_auth.timeout')
+    await page.getByRole('button', { name: 'Remove the run-time value' }).click()
+    await page.getByText('The run-time value of chttpd_auth.timeout is removed.').waitFor()
+    assert.equal((await findOption('chttpd_auth.timeout')).value, '600')
+  })
+
+  it('says that the server does not respond, and continues when it does again', async () => {
+    const { page, open } = window
+    await open('#/overview')
+    await page.getByRole('region', { name: 'Health' }).waitFor()
+    await server.cardea.close()
+    await open('#/secrets')
+    const alert = page.getByRole('alert')
+    await alert.getByText('The secrets could not be loaded').waitFor()
+    await alert.getByText('The server does not respond.').waitFor()
+    await page.getByText('not connected').waitFor()
+    await restart()
+    await alert.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('table', { name: 'session cookies' }).waitFor()
+    await page.getByText('not connected').waitFor({ state: 'detached' })
+  })
+})
