@@ -94,6 +94,35 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     assert.deepEqual({ roles, grants }, { roles: ['editor'], grants: { shop: { level: 'ro' } } })
   })
 
+  it('finds users by the beginning of a name or role as it is typed', async () => {
+    await open('#/users')
+    await page.getByRole('link', { name: 'grace' }).waitFor()
+    await page.getByRole('searchbox').pressSequentially('RAD')
+    await page.getByRole('link', { name: 'grace' }).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'hedy' }).waitFor()
+  })
+
+  it('changes several users at once, and says which were refused', async () => {
+    await Promise.all(['batch-1', 'batch-2', 'batch-3'].map((name) => addUser(name)))
+    await open('#/users?prefix=batch')
+    for (const name of ['batch-1', 'batch-2', 'batch-3']) await page.getByLabel(`Select ${name}`).check()
+    await ask('DELETE', '/users/batch-3')
+    await page.getByRole('button', { name: 'Disable', exact: true }).click()
+    await page.getByRole('button', { name: 'Disable 3 users' }).click()
+    await page.getByRole('dialog', { name: '2 of 3 users changed' }).waitFor()
+    assert.equal(JSON.parse((await ask('GET', '/users/batch-1')).body).active, false)
+  })
+
+  it('explains what a user may reach', async () => {
+    await addUser('reader', { grants: { shop: { level: 'ro' } } })
+    await open('#/users/reader')
+    const panel = page.getByRole('complementary', { name: 'reader' })
+    await panel.getByLabel('Check one database').fill('shop')
+    await panel.getByText('multi-model door').first().waitFor()
+    await panel.getByText(/shop/).first().waitFor()
+    assert.ok((await panel.locator('.rules li').count()) > 1)
+  })
+
   it('shows script in names and roles as text', async () => {
     const name = '<img src=x onerror=alert(1)>'
     await addUser(name, { roles: ['<script>alert(1)</script>'] })

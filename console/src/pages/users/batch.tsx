@@ -59,7 +59,7 @@ function BatchDialog({ action, names, onClose, onDone }: BatchDialogProps) {
   const hasRoles = WITH_ROLES.has(action)
   const run = async () => {
     const body = { names, action, ...(hasRoles && { roles: readRoles(roles) }) }
-    const { outcomes } = await api.post<BatchReport>('/users/batch', body)
+    const { outcomes } = await api.post<BatchReport>('/user-batch', body)
     const problems = outcomes.filter(({ ok }) => !ok)
     if (problems.length > 0) return setFailed(problems)
     notify(texts.batch.done(outcomes.length))
