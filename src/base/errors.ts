@@ -75,6 +75,7 @@ export const ERRORS = {
   // Cardea or the upstream cannot serve the request now
   overloaded: 'Too much work is waiting.',
   store_unavailable: 'The store cannot be reached.',
+  record_damaged: 'The stored record of this user is damaged. An administrator must restore a backup.',
   audit_unavailable:
     'The audit trail cannot be written, and this server accepts no changes and no new sign-ins without it.',
   not_serving: 'User data is stale; the store has been unreachable for too long.',
@@ -126,6 +127,7 @@ const NOT_ABOUT_CREDENTIAL: ReadonlySet<ErrorCode> = new Set([
   'too_many_requests',
   'overloaded',
   'store_unavailable',
+  'record_damaged',
   'audit_unavailable',
   'body_consumed',
   'internal',

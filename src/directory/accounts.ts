@@ -1,5 +1,5 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
-import { Refusal } from '../base/errors.ts'
+import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { HashWork } from '../passwords/hash-work.ts'
 import { findHashWork } from '../passwords/schemes.ts'
 import type { Account } from './account.ts'
@@ -31,15 +31,17 @@ export const createFindAccount =
 const findValid = ({ account }: CachedUser, clock: Clock): Account | undefined =>
   account && !isExpired(account, nowSeconds(clock)) ? account : undefined
 
-/** Without the store, an administrator can still sign in, but without the roles of the user of the same name. */
+/** Without the store or the record, an administrator can still sign in, but without the roles of the user of the same name. */
 async function findWithoutFailure(cache: UserCache, name: string): Promise<CachedUser | undefined> {
   try {
     return await cache.find(name, 'cache unknown')
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'store_unavailable') return undefined
+    if (error instanceof Refusal && UNREADABLE.has(error.code)) return undefined
     throw error
   }
 }
+
+const UNREADABLE: ReadonlySet<ErrorCode> = new Set(['store_unavailable', 'record_damaged'])
 
 const withRoles = (account: Account, roles: readonly string[]): Account =>
   roles.length === 0 ? account : { ...account, roles: [...account.roles, ...roles] }

@@ -1,7 +1,8 @@
 /**
  * The store as the directory needs it. Every operation is atomic, and durable when it resolves. If the store cannot be
  * reached, it throws a `Refusal` with the code `store_unavailable`; if a value cannot be stored (U+0000, half a surrogate
- * pair, a key of kilobytes), one with `bad_request`.
+ * pair, a key of kilobytes), one with `bad_request`; if the stored record of a user is damaged, one with
+ * `record_damaged`. Lists of users leave out damaged records.
  */
 
 import type { AuditStore } from '../observe/audit/audit-store.ts'
@@ -79,10 +80,17 @@ export const SEARCH_ROWS = 200
 
 export interface UserSearchStore {
   /** One page of the users with an entry in the range behind this one, ordered by key and name. */
-  searchUsers(
-    range: SearchRange,
-    after: { readonly key: string; readonly name: string },
-  ): Promise<readonly { readonly key: string; readonly record: User }[]>
+  searchUsers(range: SearchRange, after: SearchPosition): Promise<readonly FoundUser[]>
+}
+
+export interface SearchPosition {
+  readonly key: string
+  readonly name: string
+}
+
+export interface FoundUser {
+  readonly key: string
+  readonly record: User
 }
 
 export interface EndedSession {

@@ -1,6 +1,7 @@
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Store } from '../directory/store-port.ts'
+import { createDamagedRecords, type DamagedRecords } from './damaged-records.ts'
 import { type Engine, IncompatibleStoreError, type Statement } from './engine.ts'
 import { createAuditStore } from './operations/audit.ts'
 import { createChangeFeed } from './operations/changes.ts'
@@ -41,7 +42,7 @@ export async function openStore(url: string, { log, onOperation }: StoreOptions)
   if (!read) throw new IncompatibleStoreError('The address of the store begins with sqlite: or postgres://')
   const engine = await OPEN_ENGINE[read.scheme](url, read.path, log)
   const logged = logOutages(engine, log)
-  return createStore(onOperation ? observe(logged, onOperation) : logged)
+  return createStore(onOperation ? observe(logged, onOperation) : logged, createDamagedRecords(log))
 }
 
 /** An engine is loaded only when it is used. */
@@ -50,11 +51,11 @@ const OPEN_ENGINE: Readonly<Record<StoreScheme, (url: string, path: string, log:
   postgres: async (url, _path, log) => (await import('./postgres/engine.ts')).openPostgres(url, log),
 }
 
-const createStore = (engine: Engine): Store =>
+const createStore = (engine: Engine, damaged: DamagedRecords): Store =>
   Object.freeze({
     engine: engine.name,
-    ...createUserStore(engine),
-    ...createUserSearchStore(engine),
+    ...createUserStore(engine, damaged),
+    ...createUserSearchStore(engine, damaged),
     ...createSessionStore(engine),
     ...createSessionRecordStore(engine),
     ...createTokenUseStore(engine),

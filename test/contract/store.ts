@@ -7,6 +7,7 @@ import type { Store } from '../../src/directory/store-port.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { AUDIT_TESTS } from './store-audit.ts'
 import { CODE_TESTS } from './store-codes.ts'
+import { DAMAGE_TESTS } from './store-damage.ts'
 import { FAILURE_TESTS } from './store-failures.ts'
 import { FEED_TESTS } from './store-feed.ts'
 import { LISTING_TESTS } from './store-listing.ts'
@@ -42,6 +43,7 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   users: USER_TESTS,
   'listing of users': LISTING_TESTS,
   'search for users': USER_SEARCH_TESTS,
+  'damaged records': DAMAGE_TESTS,
   'ended sessions': SESSION_TESTS,
   sessions: SESSION_RECORD_TESTS,
   'uses of access tokens': TOKEN_USE_TESTS,

@@ -74,6 +74,7 @@ export const ADMIN_API_ERRORS: Readonly<Record<ErrorCode, Row>> = {
   too_many_requests: row(429),
   overloaded: row(503),
   store_unavailable: row(503),
+  record_damaged: row(503),
   audit_unavailable: row(503),
   not_serving: row(503),
   spool_full: row(503),

@@ -88,6 +88,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   too_many_requests: row(429, 'too_many_requests', 'Too many failed password checks. Try again later.'),
   overloaded: row(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),
   store_unavailable: row(503, 'service unavailable', 'The user directory cannot be reached.'),
+  record_damaged: row(503, 'service unavailable', 'The stored record of this user is damaged.'),
   audit_unavailable: row(503, 'service unavailable', ERRORS.audit_unavailable),
   not_serving: row(503, 'service unavailable', 'The user directory cannot be reached.'),
   spool_full: row(503, 'service unavailable', 'Too many request bodies are being buffered.'),

@@ -81,6 +81,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = {
   too_many_requests: row(429, 429, 'too many failed password checks, try again later'),
   overloaded: row(503, 503, 'too many passwords are waiting to be checked'),
   store_unavailable: row(503, 503, 'the user directory cannot be reached'),
+  record_damaged: row(503, 503, 'the stored record of this user is damaged'),
   audit_unavailable: row(503, 503, 'the audit trail cannot be written'),
   not_serving: row(503, 503, 'service unavailable'),
   spool_full: row(503, 503, 'too many request bodies are being buffered'),

@@ -2,20 +2,21 @@
  * Entries by which users are searched. They are written with the user. An older version does not write them: then the
  * sequence `searched` stays behind, and the next search adds what is missing.
  */
-import type { UserSearchStore } from '../../directory/store-port.ts'
-import type { User, UserRecord } from '../../directory/user.ts'
+import { type FoundUser, SEARCH_ROWS, type SearchPosition, type UserSearchStore } from '../../directory/store-port.ts'
+import type { UserRecord } from '../../directory/user.ts'
 import { listEntries } from '../../directory/user-search.ts'
+import type { DamagedRecords } from '../damaged-records.ts'
 import { type Engine, many, numberOf, type Operation, one, type Row, textOf } from '../engine.ts'
 import { readRecord, readUser } from '../record.ts'
 import { INDEXED_ROWS, STATEMENTS } from '../statements.ts'
 import { lockCounters } from './changes.ts'
 
-export function createUserSearchStore(engine: Engine): UserSearchStore {
+export function createUserSearchStore(engine: Engine, damaged: DamagedRecords): UserSearchStore {
   let running: Promise<void> | undefined
   const addMissing = async () => {
     const [state] = await engine.ask(one(STATEMENTS.readSearched))
     if (numberOf(state, 'searched') === numberOf(state, 'sequence')) return
-    running ??= indexAll(engine).finally(() => {
+    running ??= indexAll(engine, damaged).finally(() => {
       running = undefined
     })
     await running
@@ -23,10 +24,17 @@ export function createUserSearchStore(engine: Engine): UserSearchStore {
   return {
     async searchUsers({ kind, to }, after) {
       await addMissing()
-      const rows = await engine.ask(
-        one(STATEMENTS.searchUsers, kind, toText(after.key), toText(after.name), toText(to)),
-      )
-      return rows.map(readFound)
+      const found: FoundUser[] = []
+      let last: SearchPosition | undefined = after
+      // reads on after damaged records: callers take a page with fewer users than `SEARCH_ROWS` for the last one
+      while (last && found.length < SEARCH_ROWS) {
+        const rows: readonly Row[] = await engine.ask(
+          one(STATEMENTS.searchUsers, kind, toText(last.key), toText(last.name), toText(to)),
+        )
+        found.push(...damaged.skip(rows, readFound))
+        last = rows.length === SEARCH_ROWS ? readPosition(rows.at(-1)) : undefined
+      }
+      return found.slice(0, SEARCH_ROWS)
     },
   }
 }
@@ -34,22 +42,24 @@ export function createUserSearchStore(engine: Engine): UserSearchStore {
 /** A client may send U+0000 or half a surrogate pair, which no key contains and no database accepts. */
 const toText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
 
-const readFound = (row: Row): { key: string; record: User } => ({
+const readPosition = (row: Row | undefined): SearchPosition => ({ key: textOf(row, 'key'), name: textOf(row, 'name') })
+
+const readFound = (row: Row): FoundUser => ({
   key: textOf(row, 'key'),
   record: readUser(textOf(row, 'name'), textOf(row, 'record')),
 })
 
 /** In short transactions: every other write waits for one. */
-async function indexAll(engine: Engine): Promise<void> {
-  while (await engine.transact(indexSome));
+async function indexAll(engine: Engine, damaged: DamagedRecords): Promise<void> {
+  while (await engine.transact(() => indexSome(damaged)));
 }
 
 /** Returns whether there may be more. */
-function* indexSome(): Operation<boolean> {
+function* indexSome(damaged: DamagedRecords): Operation<boolean> {
   const { sequence } = yield* lockCounters()
   const [state] = yield one(STATEMENTS.readSearched)
   const rows = yield one(STATEMENTS.listUnsearched, numberOf(state, 'searched'))
-  if (rows.length > 0) yield* writeEntries(rows.map(readRow))
+  if (rows.length > 0) yield* writeEntries(damaged.skip(rows, readRow))
   const hasMore = rows.length === INDEXED_ROWS
   yield one(STATEMENTS.writeSearched, hasMore ? numberOf(rows.at(-1), 'sequence') : sequence)
   return hasMore

@@ -10,6 +10,7 @@ import type {
 import type { User, UserRecord } from '../../directory/user.ts'
 import type { HashWork } from '../../passwords/hash-work.ts'
 import { findHashWork } from '../../passwords/schemes.ts'
+import type { DamagedRecords } from '../damaged-records.ts'
 import {
   type Engine,
   many,
@@ -27,7 +28,7 @@ import { STATEMENTS } from '../statements.ts'
 import { type Counters, lockCounters, writeCounters } from './changes.ts'
 import { writeEntries } from './user-search.ts'
 
-export function createUserStore(engine: Engine): UserStore {
+export function createUserStore(engine: Engine, damaged: DamagedRecords): UserStore {
   const importUsers: UserStore['importUsers'] = async (writes) => {
     for (const { record } of writes) requireKey(record.name, 'a name')
     return writes.length === 0 ? [] : engine.transact(() => writeUsers(writes))
@@ -37,11 +38,18 @@ export function createUserStore(engine: Engine): UserStore {
     async findUser(name) {
       if (!isKey(name)) return undefined
       const [row] = await engine.ask(one(STATEMENTS.findUser, name))
-      return row && readStored(row)
+      return row && damaged.require(() => readStored(row))
     },
     async listUsers(range) {
       requireLimit(range.limit)
-      return (await engine.ask(listUsers(range))).map(readListed)
+      const users: Stored<User>[] = []
+      let next: UserRange | undefined = range
+      while (next) {
+        const rows = await engine.ask(listUsers(next))
+        users.push(...damaged.skip(rows, readListed))
+        next = findRest(next, rows, range.limit - users.length)
+      }
+      return users
     },
     countUsers: async () => numberOf((await engine.ask(one(STATEMENTS.readCounters)))[0], 'users'),
     listHashWork: async () => (await engine.ask(one(STATEMENTS.listHashWork))).map(readHashWork),
@@ -51,6 +59,12 @@ export function createUserStore(engine: Engine): UserStore {
       return outcome
     },
   }
+}
+
+/** What to read in place of damaged records: callers take a page with fewer users than the limit for the last one. */
+function findRest(range: UserRange, rows: readonly Row[], missing: number): UserRange | undefined {
+  if (missing === 0 || rows.length < range.limit) return undefined
+  return { ...range, from: { name: textOf(rows.at(-1), 'name'), isInclusive: false }, limit: missing }
 }
 
 const readStored = (row: Row): Stored => ({
