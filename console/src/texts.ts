@@ -394,6 +394,7 @@ export const texts = {
     accessDatabase: 'Check one database',
     allowed: 'allowed',
     refused: 'refused',
+    undecided: 'database',
   },
   userActions: {
     disable: {

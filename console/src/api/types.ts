@@ -58,7 +58,12 @@ export interface UserSession {
 export interface AccessReport {
   readonly doors: readonly {
     readonly door: string
-    readonly rules: readonly { readonly what: string; readonly isAllowed: boolean; readonly because: string }[]
+    readonly rules: readonly {
+      readonly what: string
+      /** `null`: the database decides. */
+      readonly isAllowed: boolean | null
+      readonly because: string
+    }[]
   }[]
 }
 

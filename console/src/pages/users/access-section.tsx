@@ -44,7 +44,7 @@ const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
     <ul>
       {rules.map(({ what, isAllowed, because }) => (
         <li key={what}>
-          <Badge tone={isAllowed ? 'success' : 'danger'}>{isAllowed ? texts.users.allowed : texts.users.refused}</Badge>
+          <Verdict isAllowed={isAllowed} />
           <span>
             {what} <span class="quiet">{because}</span>
           </span>
@@ -53,3 +53,8 @@ const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
     </ul>
   </div>
 )
+
+function Verdict({ isAllowed }: { readonly isAllowed: boolean | null }) {
+  if (isAllowed === null) return <Badge>{texts.users.undecided}</Badge>
+  return <Badge tone={isAllowed ? 'success' : 'danger'}>{isAllowed ? texts.users.allowed : texts.users.refused}</Badge>
+}
