@@ -109,12 +109,15 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await ask('DELETE', '/users/batch-3')
     await page.getByRole('button', { name: 'Disable', exact: true }).click()
     await page.getByRole('button', { name: 'Disable 3 users' }).click()
-    await page.getByRole('dialog', { name: '2 of 3 users changed' }).waitFor()
+    const report = page.getByRole('dialog', { name: '2 of 3 users changed' })
+    await report.getByText('batch-3').waitFor()
+    await report.getByRole('button', { name: 'Close' }).click()
     assert.equal(JSON.parse((await ask('GET', '/users/batch-1')).body).active, false)
   })
 
   it('explains what a user may reach', async () => {
-    await addUser('reader', { grants: { shop: { level: 'ro' } } })
+    await addUser('reader')
+    await ask('PUT', '/users/reader/grants', { database: 'shop', level: 'ro' })
     await open('#/users/reader')
     const panel = page.getByRole('complementary', { name: 'reader' })
     await panel.getByLabel('Check one database').fill('shop')
