@@ -106,6 +106,13 @@ describe('compose', () => {
     assert.deepEqual(contents(), before)
   })
 
+  test('secrets beside the file reach neither the image, nor the package, nor a commit', () => {
+    const lines = (path: string) => readFileSync(join(ROOT, path), 'utf8').split('\n')
+    assert.ok(lines('deploy/Dockerfile.dockerignore').includes('deploy'))
+    assert.ok(lines('.gitignore').includes('/deploy/compose/secrets/'))
+    assert.ok(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).files.includes('!deploy/compose/secrets'))
+  })
+
   test('Cardea accepts the environment of its service', async (t) => {
     const folder = makeFolder(t)
     await run(t, ['init', folder])
