@@ -1,5 +1,5 @@
 import { ANONYMOUS, type Authenticated } from '../directory/identity.ts'
-import type { CredentialHandler, CredentialSource } from './handler.ts'
+import type { CredentialHandler, CredentialSource, Verdict } from './handler.ts'
 import { explainRefusal, type SignInObserver } from './record-sign-ins.ts'
 
 /**
@@ -7,28 +7,50 @@ import { explainRefusal, type SignInObserver } from './record-sign-ins.ts'
  * and wrong ends the search: the request never falls back to a weaker credential. If no handler recognises a
  * credential, the request is anonymous.
  *
+ * Returns a promise only if a handler has to wait: http/dispatch.ts states the gain.
+ *
  * `observer` is left out where a request is authenticated again.
  */
-export async function authenticate(
+export function authenticate(
   source: CredentialSource,
   handlers: readonly CredentialHandler[],
   observer?: SignInObserver,
-): Promise<Authenticated> {
-  for (const handler of handlers) {
-    const { name } = handler
-    const reading = handler.read(source)
-    // awaited only where it is a promise: http/dispatch.ts states the gain
-    const verdict = reading instanceof Promise ? await reading : reading
-    if (verdict.kind === 'refused') {
-      if (!verdict.isRecorded) observer?.onRefused(explainRefusal(verdict.error), name)
-      throw verdict.error
-    }
-    if (verdict.kind === 'accepted') {
-      const authenticated = { ...verdict, by: name }
-      observer?.onAccepted(authenticated, source)
-      return authenticated
-    }
-    if (verdict.note !== undefined) observer?.onRefused(verdict.note, name)
+): Authenticated | Promise<Authenticated> {
+  for (const [index, handler] of handlers.entries()) {
+    const verdict = handler.read(source)
+    if (verdict instanceof Promise) return continueAfter(verdict, handlers.slice(index), { source, observer })
+    const authenticated = judge(verdict, handler, { source, observer })
+    if (authenticated) return authenticated
   }
   return ANONYMOUS
+}
+
+interface Judged {
+  readonly source: CredentialSource
+  readonly observer: SignInObserver | undefined
+}
+
+async function continueAfter(
+  reading: Promise<Verdict>,
+  [handler, ...others]: readonly CredentialHandler[],
+  { source, observer }: Judged,
+): Promise<Authenticated> {
+  const verdict = await reading
+  const authenticated = handler && judge(verdict, handler, { source, observer })
+  return authenticated ?? authenticate(source, others, observer)
+}
+
+/** Throws if the credential is refused. `undefined`: the next handler is asked. */
+function judge(verdict: Verdict, { name }: CredentialHandler, { source, observer }: Judged): Authenticated | undefined {
+  if (verdict.kind === 'refused') {
+    if (!verdict.isRecorded) observer?.onRefused(explainRefusal(verdict.error), name)
+    throw verdict.error
+  }
+  if (verdict.kind === 'accepted') {
+    const authenticated = { ...verdict, by: name }
+    observer?.onAccepted(authenticated, source)
+    return authenticated
+  }
+  if (verdict.note !== undefined) observer?.onRefused(verdict.note, name)
+  return undefined
 }

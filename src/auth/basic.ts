@@ -9,6 +9,7 @@ import {
   type RefusedCredential,
   type Verdict,
 } from './handler.ts'
+import type { DoorRecall } from './recall-sign-in.ts'
 
 /** A credential where an access token was sent in place of the password. `undefined`: wrong name or password. */
 type CheckedPassword = Identity | AcceptedCredential | undefined
@@ -48,15 +49,19 @@ export function readBasic(
   return form.isAnonymous(name, password) ? undefined : { name, password }
 }
 
-/** A header of this form is accepted or rejected; the next handler is never asked. */
-export function createBasicHandler(form: BasicForm, check: PasswordCheck): CredentialHandler {
+/**
+ * A header of this form is accepted or rejected; the next handler is never asked. `recall` accepts passwords that were
+ * verified before.
+ */
+export function createBasicHandler(form: BasicForm, check: PasswordCheck, recall?: DoorRecall): CredentialHandler {
   return {
     name: form.name,
     read(source) {
       const given = readBasic(source.header('authorization') ?? '', form)
       if (given === undefined) return ABSENT
       if (typeof given === 'string') return refused(given)
-      return check(given.name, given.password, source).then(toVerdict)
+      const known = recall?.(given.name, given.password, source)
+      return known ? toVerdict(known) : check(given.name, given.password, source).then(toVerdict)
     },
   }
 }

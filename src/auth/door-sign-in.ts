@@ -1,4 +1,5 @@
 import type { CredentialSource } from './handler.ts'
+import type { DoorRecall, Recall } from './recall-sign-in.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
 /** An attempt to sign in with a request. */
@@ -17,12 +18,21 @@ export const createDoorSignIn =
   (signIn: SignIn, namesProxies: () => boolean): DoorSignIn =>
   (attempt) => {
     const { source } = attempt
-    const { address, directAddress } = source.client
     return signIn({
       ...attempt,
-      peer: address,
-      directPeer: namesProxies() ? undefined : directAddress,
+      ...toPeers(source, namesProxies()),
       waiting: source,
       onCodeMissing: () => source.addToUnauthorized(SECOND_FACTOR, 'required'),
     })
   }
+
+/** The same for passwords that were verified before. */
+export const createDoorRecall =
+  (recall: Recall, namesProxies: () => boolean): DoorRecall =>
+  (name, password, source) =>
+    recall({ name, password, ...toPeers(source, namesProxies()) })
+
+const toPeers = ({ client }: CredentialSource, namesProxies: boolean): Pick<Attempt, 'peer' | 'directPeer'> => ({
+  peer: client.address,
+  directPeer: namesProxies ? undefined : client.directAddress,
+})

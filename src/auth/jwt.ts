@@ -1,5 +1,6 @@
 import { type Clock, nowSeconds } from '../base/clock.ts'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
+import type { Directory, ForeignToken } from '../directory/directory.ts'
 import type { TokenOrigin } from '../directory/identity.ts'
 import {
   type ClaimProblem,
@@ -26,8 +27,8 @@ export interface JwtDeps {
   keys(): JwtKeys
   /** The same object until the configuration changes. */
   rules(): ClaimRules
-  /** `false`: the user of this name was deactivated, or revoked everything issued until then. */
-  isForeignTokenLive(token: { readonly name: string; readonly issuedAt: number | undefined }): Promise<boolean>
+  /** Knows whether the user of the name was deactivated, or revoked everything issued until then. */
+  readonly directory: Pick<Directory, 'isForeignTokenLive' | 'isForeignTokenKnownLive'>
   /** The verdict on a token that Cardea issued; `undefined` for every other one. */
   findIssued(text: string): Promise<Verdict | undefined>
   readonly clock: Clock
@@ -116,11 +117,20 @@ function readClaims({ claims, header, key }: VerifiedToken, rules: ClaimRules, n
   return { rules, readAtSeconds: now, name, credential }
 }
 
-async function checkToken(reading: TokenReading | Refusal, deps: JwtDeps): Promise<Verdict> {
+function checkToken(reading: TokenReading | Refusal, { directory }: JwtDeps): Verdict | Promise<Verdict> {
   if (reading instanceof Refusal) return refused(reading)
   const { name, credential } = reading
-  const isLive = await deps.isForeignTokenLive({ name, issuedAt: credential.origin.issuedAt })
-  return isLive ? credential : refused(new Refusal('token_refused', { about: 'Token is no longer valid.' }))
+  const token = { name, issuedAt: credential.origin.issuedAt }
+  return directory.isForeignTokenKnownLive(token) ? credential : askDirectory(credential, token, directory)
+}
+
+async function askDirectory(
+  credential: Verdict,
+  token: ForeignToken,
+  directory: JwtDeps['directory'],
+): Promise<Verdict> {
+  if (await directory.isForeignTokenLive(token)) return credential
+  return refused(new Refusal('token_refused', { about: 'Token is no longer valid.' }))
 }
 
 const refused = (error: Refusal): Verdict => ({ kind: 'refused', error })

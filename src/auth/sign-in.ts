@@ -192,7 +192,10 @@ async function accept(proof: Proof, account: Account, { attempt, guess, deps }: 
   return deps.onPassword(account, password, { opensSession: code !== undefined })
 }
 
-const toGuess = ({ peer, directPeer, name }: Attempt, account: Account | undefined): Guess => ({
+export const toGuess = (
+  { peer, directPeer, name }: Pick<Attempt, 'peer' | 'directPeer' | 'name'>,
+  account: Account | undefined,
+): Guess => ({
   peer,
   directPeer,
   name,

@@ -17,16 +17,30 @@ interface AccountParts {
   readonly clock: Clock
 }
 
-export const createFindAccount =
-  ({ administration, cache, tracker, clock }: AccountParts): AccountDirectory['findAccount'] =>
-  async (name) => {
-    if (tracker.isStale()) await tracker.requireFresh()
+export const createAccountFinder = ({
+  administration,
+  cache,
+  tracker,
+  clock,
+}: AccountParts): Pick<AccountDirectory, 'findAccount' | 'peekAccount'> => {
+  const toAccount = (name: string, user: CachedUser | undefined): Account | undefined => {
     const administrator = administration.accounts().get(name)
-    const cached = cache.peek(name)
-    if (!administrator) return findValid(cached ?? (await cache.find(name)), clock)
-    const user = cached ?? (await findWithoutFailure(cache, name))
-    return withRoles(administrator, (user && findValid(user, clock))?.roles ?? [])
+    const account = user && findValid(user, clock)
+    return administrator ? withRoles(administrator, account?.roles ?? []) : account
   }
+  return {
+    async findAccount(name) {
+      if (tracker.isStale()) await tracker.requireFresh()
+      const isAdministrator = administration.accounts().has(name)
+      const user = cache.peek(name) ?? (await (isAdministrator ? findWithoutFailure(cache, name) : cache.find(name)))
+      return toAccount(name, user)
+    },
+    peekAccount(name) {
+      const user = tracker.isStale() ? undefined : cache.peek(name)
+      return user && toAccount(name, user)
+    },
+  }
+}
 
 const findValid = ({ account }: CachedUser, clock: Clock): Account | undefined =>
   account && !isExpired(account, nowSeconds(clock)) ? account : undefined

@@ -1,5 +1,5 @@
 import { createNotifier } from '../base/notifier.ts'
-import { createFindAccount, createHashWorkList } from './accounts.ts'
+import { createAccountFinder, createHashWorkList } from './accounts.ts'
 import { createAdministrators } from './administrator-operations.ts'
 import { createChangeTracker } from './change-tracker.ts'
 import type { DirectoryDeps } from './deps.ts'
@@ -32,7 +32,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const passwords = createNewPasswords(hasher, settings)
   const tracker = createChangeTracker(deps, { cache, ended, revocations, hashWork })
   const parts = { ...deps, cache, writer, revocations, ended, passwords, tracker }
-  const findAccount = createFindAccount(parts)
+  const { findAccount, peekAccount } = createAccountFinder(parts)
   const upgrade = createHashUpgrade({ ...parts, findAccount })
   const editor = createUserEditor(parts)
   const sessions = createSessions({ ...parts, findAccount })
@@ -49,8 +49,10 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
     ...recorded.list,
     ...uses,
     findAccount,
+    peekAccount,
     storedWork: hashWork.list,
     upgradeHash: upgrade.begin,
+    isUpgradeDue: upgrade.isDue,
     stalenessMs: tracker.stalenessMs,
     isFresh: tracker.isFresh,
     catchUp: tracker.catchUp,

@@ -200,6 +200,8 @@ export interface SessionDirectory {
   isSessionEnded(id: string): boolean
   /** Whether the session epoch of the name allows the token. An unknown name has no epoch and allows all. */
   isForeignTokenLive(token: ForeignToken): Promise<boolean>
+  /** Whether the cache shows that it is live; `false`: ask `isForeignTokenLive`. */
+  isForeignTokenKnownLive(token: ForeignToken): boolean
   /** `expiresAt`: from then on no copy would be accepted anyway, renewals included. */
   endSession(session: EndingSession): Promise<void>
 }
@@ -293,6 +295,8 @@ export interface AccountDirectory {
    * if possible: while the cache is fresh, the store is not needed.
    */
   findAccount(name: string): Promise<Account | undefined>
+  /** The same if it is in the cache; `undefined`: ask `findAccount`. */
+  peekAccount(name: string): Account | undefined
   /** The cost of verifying the passwords of users and administrators: at least the most iterations of each PRF. */
   storedWork(): readonly HashWork[]
   /**
@@ -301,6 +305,8 @@ export interface AccountDirectory {
    * sign-in. An administrator's hash is awaited, because replacing it revokes the earlier sessions.
    */
   upgradeHash(account: Account, password: string, options?: UpgradeOptions): Promise<Account>
+  /** Whether `upgradeHash` may have something to do. */
+  isUpgradeDue(account: Account): boolean
 }
 
 /** How recent this node's view of the store is. */

@@ -31,6 +31,7 @@ export function createSessions(parts: SessionParts): SessionDirectory & Revocati
     isSessionLive: (session) => isSessionLive(parts, session),
     isSessionEnded: ended.has,
     isForeignTokenLive: (token) => isForeignTokenLive(parts, token),
+    isForeignTokenKnownLive: (token) => isForeignTokenKnownLive(parts, token),
     endSession: (session) => endSession(parts, session),
     onRevoked: revocations.add,
   }
@@ -71,6 +72,11 @@ async function isForeignTokenLive(parts: SessionParts, token: ForeignToken): Pro
   const { tracker, cache } = parts
   if (tracker.isStale()) await tracker.requireFresh()
   return isAfterEpoch(parts, token, cache.peek(token.name) ?? (await cache.find(token.name, 'cache unknown')))
+}
+
+function isForeignTokenKnownLive(parts: SessionParts, token: ForeignToken): boolean {
+  const user = parts.tracker.isStale() ? undefined : parts.cache.peek(token.name)
+  return user !== undefined && isAfterEpoch(parts, token, user)
 }
 
 /** A token of another issuer has no generation, so its time is compared with the time of the session epoch. */

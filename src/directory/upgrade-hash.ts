@@ -21,6 +21,7 @@ interface HashUpgrade {
    * hash is part of the session epoch, so the session about to begin would be revoked by it.
    */
   readonly begin: AccountDirectory['upgradeHash']
+  readonly isDue: AccountDirectory['isUpgradeDue']
   /** Resolves when no upgrade is running. */
   settled(): Promise<void>
 }
@@ -65,6 +66,7 @@ export function createHashUpgrade(deps: HashUpgradeDeps): HashUpgrade {
       await work
       return findUpgraded(deps, account)
     },
+    isDue,
     settled: async () => void (await Promise.all(running.values())),
   }
 }

@@ -47,8 +47,8 @@ export function createAdminDoor(parts: DoorParts): Door {
   const handlers = [createBasicHandler(DOCUMENT_BASIC, parts.check)]
   const observer = createSignInObserver(parts.liveConfig.events)
   const dialect = createAdminDialect(parts, {
-    authenticate: (context) => authenticate(context, handlers, observer),
-    authenticateAgain: (context) => authenticate(context, handlers),
+    authenticate: async (context) => authenticate(context, handlers, observer),
+    authenticateAgain: async (context) => authenticate(context, handlers),
     isConfigured: () => true,
     isOwnOrigin: true,
   })

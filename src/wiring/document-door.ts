@@ -87,7 +87,7 @@ export function createDocumentDoor(parts: DoorParts): Door {
 
 interface MountDeps {
   readonly credentials: ReturnType<typeof createCredentials>
-  readonly authenticateRequest: (context: RequestContext) => Promise<Authenticated>
+  readonly authenticateRequest: DocumentDeps['authenticate']
   readonly settings: Live<DocumentSettings>
 }
 
@@ -188,14 +188,14 @@ const createSessionDeps = (cookies: CookieSessions, parts: SessionParts) => ({
 })
 
 function createHandlers(parts: DoorParts): readonly CredentialHandler[] {
-  const { liveConfig, directory, check, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
+  const { liveConfig, directory, check, recall, jwtKeys, cookieSecrets, sessionSettings, cookies } = parts
   const headers = deriveLive(liveConfig, ({ settings }) => toProxyHeaderNames(settings.values))
   const claims = deriveLive(liveConfig, ({ settings }) => toClaimRules(settings.values))
   return [
     createJwtHandler({
       keys: jwtKeys.get,
       rules: claims.get,
-      isForeignTokenLive: directory.isForeignTokenLive,
+      directory,
       findIssued: createIssuedTokenCheck(toBearerDeps(parts)),
       clock: SYSTEM_CLOCK,
     }),
@@ -211,7 +211,7 @@ function createHandlers(parts: DoorParts): readonly CredentialHandler[] {
       isActive: (name) => directory.isForeignTokenLive({ name, issuedAt: 'now' }),
     }),
     createCookieHandler(cookies),
-    createBasicHandler(DOCUMENT_BASIC, check),
+    createBasicHandler(DOCUMENT_BASIC, check, recall),
     createCertificateHandler({ directory, clock: SYSTEM_CLOCK }),
   ]
 }

@@ -2,7 +2,8 @@
 import type { PasswordCheck } from '../auth/basic.ts'
 import type { IssuedTokenDeps } from '../auth/bearer.ts'
 import { CERTIFICATE_HANDLER } from '../auth/certificate.ts'
-import { createDoorSignIn, type DoorSignIn } from '../auth/door-sign-in.ts'
+import { createDoorRecall, createDoorSignIn, type DoorSignIn } from '../auth/door-sign-in.ts'
+import { createRecall, type DoorRecall } from '../auth/recall-sign-in.ts'
 import { createSessionRecorder, type SessionRecorder } from '../auth/record-sessions.ts'
 import { recordSignIn } from '../auth/record-sign-ins.ts'
 import type { RequirePasswordDeps } from '../auth/require-password.ts'
@@ -39,6 +40,8 @@ export interface DoorParts extends OpenedParts {
   readonly signIn: DoorSignIn
   /** Checks the Basic credential of the document door. */
   readonly check: PasswordCheck
+  /** Accepts passwords that were verified before. */
+  readonly recall: DoorRecall
   readonly adminSessions: AdminSessions
   /** Sign the cookies of the document door and of /_cardea/. */
   readonly cookieSecrets: CookieSecrets
@@ -57,7 +60,7 @@ export interface DoorParts extends OpenedParts {
 
 export function createDoorParts(opened: OpenedParts): DoorParts {
   const { liveConfig, directory, log } = opened
-  const signIn = openSignIn(opened)
+  const { signIn, recall } = openSignIn(opened)
   const sessionSettings = deriveLive(liveConfig, ({ settings }) => toSessionSettings(settings.values))
   const timeoutSeconds = () => sessionSettings.get().timeoutSeconds
   const cookieSecrets = followCookieSecret(liveConfig, timeoutSeconds)
@@ -65,6 +68,7 @@ export function createDoorParts(opened: OpenedParts): DoorParts {
   return {
     ...opened,
     signIn,
+    recall,
     check: createDocumentCheck({ directory, signIn, clock: SYSTEM_CLOCK }),
     cookieSecrets,
     sessionSettings,
@@ -139,20 +143,19 @@ function createAdminSessions(
 export const createRecorder = (directory: Directory, door: string, timeoutSeconds: () => number): SessionRecorder =>
   createSessionRecorder({ directory, door, timeoutSeconds, clock: SYSTEM_CLOCK })
 
-function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): DoorSignIn {
+function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): Pick<DoorParts, 'signIn' | 'recall'> {
   const config = () => liveConfig.get().settings.values
   const memory = createPasswordMemory(() => config().chttpd_auth.auth_cache_size)
   addCacheMetrics(metrics, 'passwords', memory.counts)
+  const shared = { memory, limits: guesses, iterationLimits: () => toIterationLimits(config()) }
   const signIn = createSignIn({
+    ...shared,
     findAccount: directory.findAccount,
     onPassword: directory.upgradeHash,
     hasher: liveConfig.hasher,
-    memory,
-    limits: guesses,
     spendCode: directory.spendCode,
     newPasswordWork: () => toDecoy(config()),
     storedWork: directory.storedWork,
-    iterationLimits: () => toIterationLimits(config()),
   })
   const recorded = recordSignIn(signIn, {
     events: liveConfig.events,
@@ -160,7 +163,11 @@ function openSignIn({ liveConfig, directory, guesses, metrics }: OpenedParts): D
     noteSignIn: directory.noteSignIn,
   })
   const namesProxies = deriveLive(liveConfig, ({ settings }) => isGiven(settings, 'chttpd', 'trusted_proxies'))
-  return createDoorSignIn(recorded, namesProxies.get)
+  const recall = createRecall({ ...shared, directory, noteSignIn: directory.noteSignIn })
+  return {
+    signIn: createDoorSignIn(recorded, namesProxies.get),
+    recall: createDoorRecall(recall, namesProxies.get),
+  }
 }
 
 function toForwardAuth(key: ServiceKey): DoorParts['forwardAuth'] {

@@ -33,7 +33,7 @@ import { createServerMode } from '../dialects/multi-model/mode.ts'
 import { createFallback, ownRoutes, standInRoutes } from '../dialects/multi-model/routes.ts'
 import { createServices, type Services } from '../dialects/multi-model/services.ts'
 import { createSignInService, type SignInService } from '../dialects/multi-model/sign-in.ts'
-import { withoutScoped } from '../directory/identity.ts'
+import { type Authenticated, withoutScoped } from '../directory/identity.ts'
 import type { Upstream } from '../gateway/upstream.ts'
 import type { Mount } from '../http/dispatch.ts'
 import { createDoor, type Door } from '../http/door.ts'
@@ -41,7 +41,6 @@ import type { Dialect, RequestContext, Step } from '../http/request-context.ts'
 import { createRequestObserver } from '../observe/request-metrics.ts'
 import { mountAdminApi } from './admin-door.ts'
 import { createRecorder, type DoorParts, toBearerDeps, withoutCertificate } from './door-parts.ts'
-import type { Identify } from './opened-parts.ts'
 import { toBasicAgeMs, toDoorLimits, toMultiModelSettings, toTrustRules } from './settings.ts'
 import { createConfirm, createMultiModelUpstream, createServiceUpstream, type Revalidation } from './upstream.ts'
 
@@ -80,7 +79,7 @@ interface DialectParts {
   readonly config: Live<Config>
   readonly shared: SharedDeps
   readonly signIns: SignInService
-  readonly authenticate: Identify
+  readonly authenticate: (context: RequestContext) => Promise<Authenticated>
   readonly confirmCredential: NonNullable<Dialect['confirmCredential']>
   readonly upstream: Upstream
   readonly services: Services
@@ -178,7 +177,7 @@ function createMountedServices(parts: DoorParts, config: Live<Config>, revalidat
 
 /** This door answers OPTIONS on the paths of other dialects too. */
 function createMounts(parts: DoorParts, door: MultiModelAuthenticate, requireEntry: Step['run']): readonly Mount[] {
-  const toOwn = (identify: Identify) => async (context: RequestContext) =>
+  const toOwn = (identify: (context: RequestContext) => Promise<Authenticated>) => async (context: RequestContext) =>
     withoutScoped(withoutPathTokens(await identify(context)))
   const authenticate = toOwn(door.authenticate)
   const again = { authenticateAgain: toOwn(door.authenticateAgain), isConfigured: () => true }

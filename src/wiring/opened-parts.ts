@@ -14,7 +14,6 @@ import { type Component, listComponents } from '../dialects/admin-api/system/pro
 import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.ts'
 import { createDirectory } from '../directory/create-directory.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { Authenticated } from '../directory/identity.ts'
 import type { ServerFigures } from '../gateway/connections.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
 import { createReadiness, type InspectedUpstream, type UpstreamReadiness } from '../gateway/readiness.ts'
@@ -262,7 +261,7 @@ export interface Gateway {
   /** Signs for services. */
   readonly serviceKey: ServiceKey
   /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
-  withStreamEpoch(identify: Identify): Identify
+  withStreamEpoch<T>(identify: (context: RequestContext) => T): (context: RequestContext) => T
   /** Registers an upstream, to be closed with the gateway; with a door, its readiness is known. */
   register(upstream: Upstream, inspection?: Omit<InspectedUpstream, 'upstream'>): Upstream
   readonly readiness: UpstreamReadiness
@@ -270,8 +269,6 @@ export interface Gateway {
   listServers(): readonly (ServerFigures & { readonly door: string })[]
   close(): Promise<void>
 }
-
-export type Identify = (context: RequestContext) => Promise<Authenticated>
 
 interface GatewayDeps {
   readonly liveConfig: LiveConfig

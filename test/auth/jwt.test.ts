@@ -20,7 +20,7 @@ function createScene(claims: Readonly<Record<string, unknown>>) {
   const handler = createJwtHandler({
     keys: () => readJwtKeys([{ key: 'hmac:_default', text: Buffer.from(scene.secret).toString('base64') }]),
     rules: () => scene.rules,
-    isForeignTokenLive: async () => scene.isLive,
+    directory: { isForeignTokenKnownLive: () => scene.isLive, isForeignTokenLive: async () => scene.isLive },
     findIssued: async () => undefined,
     clock: { nowMs: () => scene.nowSeconds * 1000 },
   })

@@ -39,6 +39,8 @@ export interface PasswordLimits {
    * attempts all pass the first call, and a right one among them must not stand out.
    */
   requireAllowed(guess: Guess): void
+  /** Whether it would not throw. */
+  isAllowed(guess: Guess): boolean
   countFailure(guess: Guess): void
   countSuccess(guess: Guess): void
   /** Whether its peers have no failures that still count. Such checks are preferred. */
@@ -124,6 +126,7 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
       if (wait.limit === 'lockout') throw new Refusal('account_locked')
       throw new Refusal('too_many_requests', { retryAfterSeconds: toSeconds(wait) })
     },
+    isAllowed: (guess) => findWait(counters, known, guess) === undefined,
     countFailure(guess) {
       const { name, peer } = guess
       known.forget(name, joinPeers(guess))

@@ -32,7 +32,7 @@ export interface AccountSessionDeps {
   readonly purpose?: string
   readonly directory: Pick<
     Directory,
-    'findAccount' | 'createSession' | 'findPasswordTime' | 'isSessionEnded' | 'isForeignTokenLive'
+    'findAccount' | 'peekAccount' | 'createSession' | 'findPasswordTime' | 'isSessionEnded' | 'isForeignTokenLive'
   >
   readonly clock: Clock
 }
@@ -41,6 +41,8 @@ export interface AccountSessions {
   open(account: Account, opening: SessionOpening): OpenedCookie
   /** `undefined`: wrong signature, expired or revoked. */
   find(cookie: ReadCookie): Promise<AcceptedCredential | undefined>
+  /** The same if the account is in the cache; `undefined`: ask `find`. */
+  peek(cookie: ReadCookie): AcceptedCredential | undefined
   /** Whether the signature of a cookie that was not found is wrong. An expired or revoked cookie is not forged. */
   isForged(cookie: ReadCookie): Promise<boolean>
 }
@@ -51,6 +53,11 @@ export function createAccountSessions(deps: AccountSessionDeps): AccountSessions
     (cookie, account) => verify(cookie, account, deps),
     () => ({ secrets: deps.secrets.accepted(), timeouts: deps.timeouts.accepted(), settings: deps.settings() }),
   )
+  const findLive = (cookie: ReadCookie, account: Account): FoundSession | undefined => {
+    const session = verifyRemembered(cookie, account)
+    if (!session || directory.isSessionEnded(session.id)) return undefined
+    return nowSeconds(clock) < Math.min(session.validUntil, findEnd(account, session, deps)) ? session : undefined
+  }
   return {
     open(account, opening) {
       const { id } = directory.createSession(account, opening)
@@ -58,11 +65,14 @@ export function createAccountSessions(deps: AccountSessionDeps): AccountSessions
     },
     async find(cookie) {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined
-      const session = account && verifyRemembered(cookie, account)
-      if (!session || directory.isSessionEnded(session.id)) return undefined
-      if (nowSeconds(clock) >= Math.min(session.validUntil, findEnd(account, session, deps))) return undefined
-      if (session.isClassic && !(await isAfterEpoch(session, account.name, deps))) return undefined
+      const session = account && findLive(cookie, account)
+      if (!session || (session.isClassic && !(await isAfterEpoch(session, account.name, deps)))) return undefined
       return toCredential(account, session, deps)
+    },
+    peek(cookie) {
+      const account = directory.peekAccount(cookie.name)
+      const session = account && findLive(cookie, account)
+      return session && !session.isClassic ? toCredential(account, session, deps) : undefined
     },
     async isForged(cookie) {
       const account = isName(cookie.name) ? await directory.findAccount(cookie.name) : undefined

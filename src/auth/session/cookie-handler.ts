@@ -34,19 +34,20 @@ const MAX_REMEMBERED = 16_384
 export function createCookieHandler(sessions: CookieSessions): CredentialHandler {
   const accepted = createLruCache<ReadCookie>(MAX_REMEMBERED)
   const check = async (value: string): Promise<Verdict> => {
-    const known = accepted.get(value)
-    const cookie = known ?? readCookie(value)
+    const cookie = accepted.get(value) ?? readCookie(value)
     if (!cookie) return { kind: 'refused', error: new Refusal('credential_malformed', { about: MALFORMED }) }
     const credential = await find(cookie, sessions)
     if (!credential) return (await isForged(cookie, sessions)) ? FORGED : ABSENT
-    if (!known) accepted.set(value, cookie)
+    accepted.set(value, cookie)
     return credential
   }
   return {
     name: COOKIE_HANDLER,
     read(source) {
       const value = findValue(source, sessions)
-      return value === undefined || value === '' ? ABSENT : check(value)
+      if (value === undefined || value === '') return ABSENT
+      const known = accepted.get(value)
+      return (known && peek(known, sessions)) ?? check(value)
     },
   }
 }
@@ -72,6 +73,10 @@ export async function findSession(
 
 const find = (cookie: ReadCookie, { accounts, tokens }: CookieSessions): Promise<AcceptedCredential | undefined> =>
   isTokenCookie(cookie) ? tokens.find(cookie) : accounts.find(cookie)
+
+/** A session opened with a token is always looked up. */
+const peek = (cookie: ReadCookie, { accounts }: CookieSessions): AcceptedCredential | undefined =>
+  isTokenCookie(cookie) ? undefined : accounts.peek(cookie)
 
 const isForged = async (cookie: ReadCookie, { accounts, tokens }: CookieSessions): Promise<boolean> =>
   isTokenCookie(cookie) ? tokens.isForged(cookie) : accounts.isForged(cookie)

@@ -16,7 +16,7 @@ export interface DocumentDeps extends Omit<SessionDeps, 'settings'> {
   settings(): DocumentSettings
   /** Whether the user data is fresh enough to authenticate requests. */
   isServing(): Promise<boolean>
-  authenticate(context: RequestContext): Promise<Authenticated>
+  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   readonly node: NodeDeps
   readonly users: UsersDeps
   /** Left out: there is no gateway. */

@@ -16,7 +16,7 @@ import { isDeadPath } from './users/routes.ts'
 
 export interface StepsDeps {
   settings(): DocumentSettings
-  authenticate(context: RequestContext): Promise<Authenticated>
+  authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   readonly users: Pick<UsersDeps, 'database' | 'prefix' | 'settings'>
 }
 
@@ -30,13 +30,7 @@ export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readon
     // reading the path throws if it is ambiguous
     { name: 'path', run: (context) => void context.path },
     { name: 'preflight', run: (context) => answerPreflight(context, settings().cors) },
-    {
-      name: 'authenticate',
-      run: async (context) => {
-        context.authenticated = await authenticate(context)
-        return undefined
-      },
-    },
+    { name: 'authenticate', run: (context) => setIdentity(context, authenticate(context)) },
     { name: 'token scope', run: requireScope },
     { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
     { name: 'password change', run: (context) => rejectBeforePasswordChange(context, users) },
@@ -44,6 +38,16 @@ export function documentSteps(deps: StepsDeps, routes: readonly Route[]): readon
     { name: 'authorize', checksRights: true, run: (context) => void authorize(context, deps) },
     { name: 'users database', run: (context) => rejectDeadPath(context, users.database, routes) },
   ]
+}
+
+/** Waits only if there is something to wait for. */
+function setIdentity(
+  context: RequestContext,
+  found: Authenticated | Promise<Authenticated>,
+): undefined | Promise<undefined> {
+  if (found instanceof Promise) return found.then((authenticated) => setIdentity(context, authenticated))
+  context.authenticated = found
+  return undefined
 }
 
 /** Paths without data of a database or a user. */
