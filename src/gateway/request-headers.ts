@@ -99,8 +99,12 @@ export function createRequestFilter(rules: RequestHeaderRules): HeaderFilter {
 export function listConnectionNames(raw: readonly string[]): ReadonlySet<string> {
   const values: string[] = []
   for (let i = 0; i + 1 < raw.length; i += 2) if (isConnection(raw[i] as string)) values.push(raw[i + 1] as string)
-  return USUAL_NAMES.get(values.join(',')) ?? readNames(values)
+  return toHopNames(values)
 }
+
+/** The same from the values of `Connection`. */
+export const toHopNames = (values: readonly string[]): ReadonlySet<string> =>
+  USUAL_NAMES.get(values.join(',')) ?? readNames(values)
 
 const isConnection = createHeaderMemo((name) => name.toLowerCase() === 'connection')
 

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
-import { createHeaderMemo } from '../base/header-memo.ts'
 import type { Log } from '../base/log.ts'
 import type { Dialect, Feed, HeaderPair, Reply, RequestContext, ResponseStream, Sink } from './request-context.ts'
 import { resetSocket } from './slow-clients.ts'
@@ -136,7 +135,7 @@ function mayHaveTrailers({ status, headers }: Reply, request: IncomingMessage | 
   return hasBody && isChunked
 }
 
-const isTrailer = createHeaderMemo((name) => name.toLowerCase() === 'trailer')
+const isTrailer = (name: string): boolean => name.length === 'trailer'.length && name.toLowerCase() === 'trailer'
 const CONTENT_LENGTH = /^content-length$/i
 
 const isFeed = (body: Reply['body']): body is Feed => typeof body === 'object' && Symbol.asyncIterator in body

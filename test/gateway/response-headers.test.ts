@@ -114,3 +114,19 @@ test('X-Content-Type-Options is forwarded only as nosniff, and Clear-Site-Data n
   const raw = ['X-Content-Type-Options', 'sniff', 'Clear-Site-Data', '"cookies"', 'x-content-type-options', ' NoSniff']
   assert.deepEqual(filterResponseHeaders(raw, 200, RULES), [['x-content-type-options', ' NoSniff']])
 })
+
+test('a name keeps the spelling of each response, also after another one', () => {
+  for (const name of ['ETag', 'etag', 'ETAG', 'ETag'])
+    assert.deepEqual(filterResponseHeaders(bytes(name, '1'), 200, { ...RULES, parsed: { etag: '1' } }), [[name, '1']])
+})
+
+test('headers are read by their own names when the parsed ones have another order', () => {
+  const raw = bytes('Vary', 'a', '7', 'b', 'Connection', 'x-hop', 'X-Hop', 'c')
+  // V8 lists names that are numbers first
+  const parsed = { vary: 'a', 7: 'b', connection: 'x-hop', 'x-hop': 'c' }
+  for (let count = 0; count < 2; count += 1)
+    assert.deepEqual(filterResponseHeaders(raw, 200, { ...RULES, parsed }), [
+      ['Vary', 'a'],
+      ['7', 'b'],
+    ])
+})

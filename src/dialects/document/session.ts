@@ -103,7 +103,7 @@ const NO_HEADERS: readonly HeaderPair[] = Object.freeze([])
 
 /** The `Set-Cookie` header that renews the session of a request. It is added to every reply, errors included. */
 export function renewingHeaders(context: RequestContext, reply: Reply, deps: CookieDeps): readonly HeaderPair[] {
-  const renew = context.authenticated?.session?.renew
-  const renewed = renew === undefined || setsSessionCookie(reply.headers) ? undefined : renew()
-  return renewed ? [renderSessionCookie(renewed, toCookieContext(context, deps))] : NO_HEADERS
+  const renewed = context.authenticated?.session?.renew?.()
+  if (!renewed || setsSessionCookie(reply.headers)) return NO_HEADERS
+  return [renderSessionCookie(renewed, toCookieContext(context, deps))]
 }
