@@ -123,8 +123,8 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
       const wait = findWait(counters, known, guess)
       if (!wait) return
       report(guess, wait)
-      if (wait.limit === 'lockout') throw new Refusal('account_locked')
-      throw new Refusal('too_many_requests', { retryAfterSeconds: toSeconds(wait) })
+      const code = wait.limit === 'lockout' ? 'account_locked' : 'too_many_requests'
+      throw new Refusal(code, { retryAfterSeconds: toSeconds(wait) })
     },
     isAllowed: (guess) => findWait(counters, known, guess) === undefined,
     countFailure(guess) {

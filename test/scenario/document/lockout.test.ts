@@ -33,8 +33,9 @@ for (const way of ['Basic', 'POST /_session'] as const) {
     const name = way === 'Basic' ? 'bea' : 'pat'
     await enforcing.add(name)
     assert.deepEqual(await fail(enforcing, way, name, 4), [401, 401, 401, 403])
-    const { status, json } = await WAYS[way](enforcing, name, `${name}-pw`)
+    const { status, json, headers } = await WAYS[way](enforcing, name, `${name}-pw`)
     assert.deepEqual([status, json], [403, LOCKED])
+    assert.match(String(headers['retry-after']), /^[1-9]\d{0,2}$/)
   })
 
   test(`${way}: an unknown name is locked too`, async () => {
