@@ -19,3 +19,13 @@ export function createSteadyClock(wall: Clock = SYSTEM_CLOCK, elapsed: Clock = M
 }
 
 export const nowSeconds = (clock: Clock): number => Math.floor(clock.nowMs() / 1000)
+
+const UTC = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/
+
+/** Reads a day or a time in UTC, as `2030-12-31T18:00:00Z`, in seconds since the epoch. */
+export function readUtcTime(text: string): number | undefined {
+  const ms = UTC.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000)
+}
+
+export const renderUtcTime = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')

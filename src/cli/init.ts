@@ -1,3 +1,5 @@
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { Command } from 'commander'
 import { type Context, ExitError } from './context.ts'
 import { createFolder, isFolderMade, type MadeFolder } from './folder.ts'
@@ -30,9 +32,26 @@ export async function makeFolder(folder: string): ReturnType<typeof createFolder
   try {
     return await createFolder(folder)
   } catch (error) {
-    throw new ExitError(1, `${folder} cannot be made: ${error instanceof Error ? error.message : String(error)}`)
+    const reason = isReadOnly(folder)
+      ? 'the file system is read-only. Remount it for writing, or choose another folder.'
+      : toMessage(error)
+    throw new ExitError(1, `${folder} cannot be made: ${reason}`)
   }
 }
+
+/** Asks for the nearest folder that exists: Node's `mkdir` reports ENOENT where it cannot create a parent folder. */
+function isReadOnly(folder: string): boolean {
+  const path = resolve(folder)
+  if (!existsSync(path) && dirname(path) !== path) return isReadOnly(dirname(path))
+  try {
+    accessSync(path, constants.W_OK)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EROFS'
+  }
+}
+
+const toMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** The only place where the password is shown. */
 export const renderMade = ({ folder, administrator, password }: MadeFolder): string =>

@@ -7,6 +7,7 @@ import { createLog } from '../observe/log.ts'
 import { type App, ConfigError, createApp, StartError } from '../wiring/app.ts'
 import { checkStartFiles } from './check-referenced-files.ts'
 import { type Context, ExitError } from './context.ts'
+import { EXIT } from './exit-codes.ts'
 import { notifySystemd } from './notify-systemd.ts'
 import { catchSignals } from './signals.ts'
 
@@ -14,7 +15,12 @@ import { catchSignals } from './signals.ts'
 export function serveCommand(context: Context): Command {
   return new Command('serve')
     .description('start the server with this configuration')
-    .action(() => serve(context, context.flags.configs))
+    .allowExcessArguments()
+    .action((_options: unknown, { args: [given] }: Command) => {
+      if (given !== undefined)
+        throw new ExitError(EXIT.usage, `serve takes no argument: did you mean --config ${given}?`)
+      return serve(context, context.flags.configs)
+    })
 }
 
 /** Serves until a signal stops it. `greet` is printed when both doors are open. */

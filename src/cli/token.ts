@@ -1,4 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { nowSeconds, readUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
 import { SecretProblem } from '../keys/new-secret.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -29,7 +30,10 @@ export function tokenCommand(context: Context): Command {
       .option('--superuser', 'a token above all users')
       .addOption(new Option('--server-id <text>', 'what a superuser token calls its holder').default('cardea'))
       .addOption(
-        new Option('--expires <time>', 'how long it lives: 90s, 15m, 1h, 30d, or never')
+        new Option(
+          '--expires <time>',
+          'how long it is valid (90s, 15m, 1h, 30d), or until when (a day or a time in UTC), or never',
+        )
           .argParser(readLifetime)
           .default(3600, '1h'),
       )
@@ -60,12 +64,20 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400],
 ])
 
-/** Infinite: never expires. */
+/** In seconds from now. Infinite: never expires. */
 function readLifetime(text: string): number {
   if (text === 'never') return Number.POSITIVE_INFINITY
+  const until = readUtcTime(text)
+  if (until !== undefined) return requireFuture(until - nowSeconds(SYSTEM_CLOCK))
   const [, digits = '', unit = ''] = /^([1-9]\d{0,8})([smhd]?)$/.exec(text) ?? []
-  if (digits === '') throw new InvalidArgumentError('A time such as 90s, 15m, 1h or 30d, or never.')
+  if (digits === '')
+    throw new InvalidArgumentError('A duration such as 90s, 15m, 1h or 30d, a time such as 2030-12-31, or never.')
   return Number(digits) * (UNITS.get(unit) ?? 1)
+}
+
+function requireFuture(seconds: number): number {
+  if (seconds <= 0) throw new InvalidArgumentError('This time has passed.')
+  return seconds
 }
 
 function readPaths(text: string): readonly string[] {
@@ -74,15 +86,13 @@ function readPaths(text: string): readonly string[] {
   throw new InvalidArgumentError('Paths begin with a slash.')
 }
 
-const nowSeconds = (): number => Math.floor(Date.now() / 1000)
-
 async function create(context: Context, options: CreateOptions, render: (token: string) => string): Promise<void> {
   const { user, superuser = false, serverId, expires, paths = [] } = options
   if (user === undefined && !superuser) throw new ExitError(EXIT.usage, 'Whose token? Give --user NAME or --superuser.')
   const { values } = loadSettingsOf(context)
   const isEndless = expires === Number.POSITIVE_INFINITY
   const lifetimeSeconds = isEndless ? undefined : expires
-  const token = { user, serverId, lifetimeSeconds, paths, nowSeconds: nowSeconds() }
+  const token = { user, serverId, lifetimeSeconds, paths, nowSeconds: nowSeconds(SYSTEM_CLOCK) }
   context.print(render(await createToken(values, token)))
   if (isEndless) context.printError('warning: this token never ends, except with the secret that signed it')
 }
@@ -93,7 +103,11 @@ async function show(context: Context, given: string | undefined, { json }: ShowO
     ? await readSecret({ what: 'Token', fromInput: true, flag: 'standard input', isNew: false })
     : given
   // a whole header is accepted too
-  const shown = await showToken(loadSettingsOf(context).values, text.trim().replace(PREFIX, ''), nowSeconds())
+  const shown = await showToken(
+    loadSettingsOf(context).values,
+    text.trim().replace(PREFIX, ''),
+    nowSeconds(SYSTEM_CLOCK),
+  )
   context.print(json ? JSON.stringify(toJson(shown), undefined, 2) : render(shown))
   if (shown.problem !== undefined) throw new ExitError(EXIT.failed, json ? '' : `Not good: ${shown.problem}.`)
 }

@@ -1,4 +1,5 @@
 // What each command of `cardea user` does.
+import { renderUtcTime } from '../base/clock.ts'
 import type { Control } from './client.ts'
 import { type Context, ExitError } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -35,9 +36,11 @@ export interface Grant {
   readonly level: string
 }
 
+const noSuchUser = (name: string): string => `There is no user ${name}.`
+
 export const explain = (name: string): Explanations =>
   new Map([
-    ['not_found', `There is no user ${name}.`],
+    ['not_found', noSuchUser(name)],
     ['conflict', `The name ${name} is taken, by a user or an administrator.`],
   ])
 
@@ -93,6 +96,15 @@ export async function setPassword(context: Context, name: string, options: Passw
       return `${name} has this password already; ${options.mustChange ? 'it must be changed' : 'nothing was changed'}.`
     },
   )
+}
+
+/** A conflict has its own explanation: without a URL of the server there is no link. */
+export async function createPasswordLink(context: Context, name: string, options: ManageOptions): Promise<void> {
+  const explanations = new Map([['not_found', noSuchUser(name)]])
+  const create = (control: Control) => control.call('user.create-password-link', { params: { name } })
+  const link = await manage(context, options, create, { explanations })
+  report(context, options, link, () => link.url)
+  if (!options.json) context.printError(`Valid once, until ${renderUtcTime(link.expiresAt)}. Treat it as a password.`)
 }
 
 export const setPasswordChange = (

@@ -4,6 +4,7 @@ import { collect, type ManageOptions, readLimit, readName, withExitCodes, withMa
 import {
   type AddOptions,
   add,
+  createPasswordLink,
   explain,
   type Grant,
   type GrantOptions,
@@ -56,6 +57,7 @@ export function userCommand(context: Context): Command {
   )
     .addOption(STDIN)
     .addOption(MUST_CHANGE)
+  simple('password-link', 'print a one-time link with which the user sets a password', createPasswordLink)
   addPasswordChange(sub, context)
   addExpire(sub, context)
   addRoles(sub, context)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { mountDisk } from '../scenario/faults/disk.ts'
 import { runCommand } from '../support/commands.ts'
 import { FREE_PORTS, get, ROOT, run, signsIn, start, stop } from '../support/process.ts'
 import { makeFolder } from '../support/scope.ts'
@@ -129,6 +130,20 @@ describe('start', () => {
 })
 
 describe('init', () => {
+  it('says that the file system is read-only, and what to do', async (t) => {
+    const disk = mountDisk(t)
+    if (!disk) return
+    disk.makeReadOnly()
+    for (const folder of [disk.folder, join(disk.folder, 'new', 'folder')]) {
+      const { code, stderr } = await runCommand(['init', folder])
+      assert.equal(code, 1)
+      assert.equal(
+        stderr,
+        `${folder} cannot be made: the file system is read-only. Remount it for writing, or choose another folder.\n`,
+      )
+    }
+  })
+
   it('creates a folder for serve, once', async (t) => {
     const folder = join(makeFolder(t), 'data')
     const made = await runCommand(['init', folder])

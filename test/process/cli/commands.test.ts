@@ -145,6 +145,7 @@ const MISUSE: readonly Row[] = [
   { args: ['config', 'set', 'timeout', '1'], code: 2 },
   { args: ['config', 'set', 'chttpd_auth.timeout'], code: 2, says: /is missing/ },
   { args: ['user'], code: 2 },
+  { args: ['serve', 'data'], code: 2, says: 'serve takes no argument: did you mean --config data?\n' },
   { args: ['user', 'add', '--help'], code: 0, says: /Exit codes:\n {2}0 {2}success/ },
 ]
 
@@ -185,6 +186,25 @@ for (const [word, rows] of Map.groupBy(ROWS, ({ args }) => args[0] ?? '')) {
     }
   })
 }
+
+it('cardea user password-link prints a link, with and without a running server', async (t) => {
+  const managed = makeManaged(t)
+  const says = /^https:\/\/db\.example\.com\/_cardea\/#\/password-link\/\S{43}\n$/
+  const rows: readonly Row[] = [
+    { args: ['user', 'password-link', 'lea'], code: 0, says },
+    { args: ['user', 'password-link', 'lea', '--json'], code: 0, says: /"expiresAt": \d{10}/ },
+    { args: ['user', 'password-link', 'unknown'], code: 5, says: 'There is no user unknown.\n' },
+  ]
+  await runRows(managed, [
+    { args: ['user', 'add', 'lea', '--no-password'], code: 0 },
+    { args: ['user', 'password-link', 'lea'], code: 7, says: /^Set console\.public-url/ },
+    { args: ['config', 'set', 'console.public-url', 'https://db.example.com'], code: 0 },
+    ...rows,
+  ])
+  const server = await managed.serve()
+  await runRows(managed, rows)
+  await stop(server)
+})
 
 it('invalid usage exits with 2, an unknown option with 3, help with 0', async (t) => {
   const managed = makeManaged(t)

@@ -236,6 +236,9 @@ describe('cardea token', () => {
     assert.equal(await status('/_api/version', await make('--user', 'admin')), 200)
     assert.equal(await status('/_admin/server/jwt', await make('--user', 'admin')), 403)
     assert.equal(await status('/_admin/server/jwt', await make('--superuser', '--expires', 'never')), 200)
+    const dated = await make('--superuser', '--expires', '2099-12-31T18:00:00Z')
+    assert.equal(await status('/_admin/server/jwt', dated), 200)
+    assert.equal(JSON.parse(String(Buffer.from(dated.split('.')[1] ?? '', 'base64url'))).exp, 4102423200)
     const narrow = await make('--superuser', '--paths', '/_api/version')
     assert.deepEqual([await status('/_api/version', narrow), await status('/_admin/version', narrow)], [200, 401])
     assert.equal(await status('/_api/version', await make('--user', 'unknown')), 401)
@@ -246,8 +249,19 @@ describe('cardea token', () => {
     { name: 'whose', args: ['create'], code: 2, says: /Give --user NAME or --superuser/ },
     { name: 'both', args: ['create', '--user', 'a', '--superuser'], code: 2, says: /cannot be used with/ },
     { name: 'an empty name', args: ['create', '--user', ''], code: 2, says: /must not be empty/ },
-    { name: 'an unknown time', args: ['create', '--superuser', '--expires', '1y'], code: 2, says: /30d, or never/ },
-    { name: 'a missing time', args: ['create', '--superuser', '--expires', '0'], code: 2, says: /30d, or never/ },
+    {
+      name: 'an unknown time',
+      args: ['create', '--superuser', '--expires', '1y'],
+      code: 2,
+      says: /30d, a time such as 2030-12-31, or never/,
+    },
+    {
+      name: 'a missing time',
+      args: ['create', '--superuser', '--expires', '0'],
+      code: 2,
+      says: /30d, a time such as 2030-12-31, or never/,
+    },
+    { name: 'a past day', args: ['create', '--superuser', '--expires', '2001-01-01'], code: 2, says: /has passed/ },
     { name: 'a missing path', args: ['create', '--superuser', '--paths', 'x'], code: 2, says: /begin with a slash/ },
     {
       name: 'rubbish',

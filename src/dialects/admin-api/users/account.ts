@@ -1,11 +1,11 @@
 // The account of the signed-in user: what it may do, and the rules for its password.
+import { renderUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import type { Account } from '../../../directory/account.ts'
 import { listPasswordProblems, listRuleTexts } from '../../../passwords/password-rules.ts'
 import { readMembers, requireText } from '../json.ts'
 import { type Call, type Operation, type OperationDeps, requireAccountName } from '../operation.ts'
 import { type ShownRights, showRights } from '../rights.ts'
-import { renderExpiry } from './user-input.ts'
 
 export interface ShownAccount {
   readonly name: string
@@ -60,7 +60,7 @@ const showAccount = (
   rights: showRights(account, userAdminRole()),
   roles: account.roles,
   mustChangePassword: account.mustChangePassword === true,
-  ...(account.expiresAt !== undefined && { expires: renderExpiry(account.expiresAt) }),
+  ...(account.expiresAt !== undefined && { expires: renderUtcTime(account.expiresAt) }),
   totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
   passwordRules: listRuleTexts(passwordRules()),
 })

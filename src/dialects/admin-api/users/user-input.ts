@@ -1,4 +1,5 @@
 // Reads users, grants and roles from the bodies of requests.
+import { readUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import type { UserDraft } from '../../../directory/directory.ts'
@@ -27,19 +28,15 @@ export function readDraft(body: unknown): UserDraft {
 export const EXPIRES = 'expires'
 export const MUST_CHANGE = 'mustChangePassword'
 
-const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/
-
 /** A day or a time in UTC, in seconds since the epoch; `null` and a missing member: never. */
 export function readExpiry(members: Members): number | undefined {
   const text = findMember(members, EXPIRES) ?? null
   if (text === null) return undefined
-  const ms = typeof text === 'string' && TIME.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(ms))
+  const seconds = typeof text === 'string' ? readUtcTime(text) : undefined
+  if (seconds === undefined)
     throw new Refusal('bad_request', { about: 'expires must be a day or a time in UTC, as 2030-12-31T18:00:00Z.' })
-  return Math.floor(ms / 1000)
+  return seconds
 }
-
-export const renderExpiry = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
 function readGrants(list: readonly unknown[]): ReadonlyMap<string, Grant> {
   let grants: ReadonlyMap<string, Grant> = new Map()

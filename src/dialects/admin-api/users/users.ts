@@ -1,3 +1,4 @@
+import { renderUtcTime } from '../../../base/clock.ts'
 import type { UserReader } from '../../../directory/directory.ts'
 import { withGrant } from '../../../directory/grants.ts'
 import { type Grant, type GrantLevel, type User, withExpiry, withPasswordChange } from '../../../directory/user.ts'
@@ -5,7 +6,7 @@ import { describePassword } from '../../../passwords/schemes.ts'
 import { FLAG, findArgument, findText, readCount, readMembers, requireArgument, requireText } from '../json.ts'
 import { type Call, CURRENT_PASSWORD, type Operation, type OperationDeps, requireOwnPassword } from '../operation.ts'
 import { checkManaged, requireManaged, requireManagedName, toManaged, toManagedChange } from './delegation.ts'
-import { EXPIRES, MUST_CHANGE, readDraft, readExpiry, readGrant, readRoleChange, renderExpiry } from './user-input.ts'
+import { EXPIRES, MUST_CHANGE, readDraft, readExpiry, readGrant, readRoleChange } from './user-input.ts'
 import { isSearch, search } from './user-search.ts'
 
 export interface UserPage {
@@ -185,7 +186,7 @@ export interface ShownGrant {
 export const showUser = (user: User): ShownUser => ({
   name: user.name,
   active: user.isActive,
-  ...(user.expiresAt !== undefined && { expires: renderExpiry(user.expiresAt) }),
+  ...(user.expiresAt !== undefined && { expires: renderUtcTime(user.expiresAt) }),
   ...(user.mustChangePassword && { mustChangePassword: true }),
   roles: user.document.roles,
   grants: Object.fromEntries([...user.multiModel.grants].map(([database, grant]) => [database, showGrant(grant)])),
