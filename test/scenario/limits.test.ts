@@ -95,7 +95,10 @@ describe('limit of an account', () => {
     it(`${name}: 429 with Retry-After after too many failures, for the right password too`, async (t) => {
       const { ask } = await open(t, FEW_OF_ACCOUNT)
       for (let turn = 0; turn < 3; turn += 1) assert.equal((await ask(door, sent('ada', 'wrong'))).status, wrong)
-      assert.deepEqual(toLimited(await ask(door, sent('ada', 'ada-pw'))), [429, '60', said])
+      const [status, seconds, body] = toLimited(await ask(door, sent('ada', 'ada-pw')))
+      assert.deepEqual([status, body], [429, said])
+      // a minute since the last failure, on a busy machine some of it over
+      assert.ok(Number(seconds) > 30 && Number(seconds) <= 60, seconds)
     })
   }
 

@@ -69,7 +69,9 @@ describe('the disk is full', () => {
     assert.equal(await findSessionName(server, cookie), 'ada', 'a sign-out that failed has no effect')
     assert.equal((await signIn(server, 'ada')).status, 200)
     assert.equal((await signIn(server, 'ada', 'wrong')).status, 401)
-    assert.deepEqual(listReasons(server), ['the disk is full: free some space'])
+    // one line for a while, not one for each request
+    assert.deepEqual([...new Set(listReasons(server))], ['the disk is full: free some space'])
+    assert.ok(listReasons(server).length <= 3)
     disk.free()
     assert.equal((await send(server.document, signOut)).status, 200)
     assert.equal(await findSessionName(server, cookie), null)
