@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { NO_BROWSER } from '../support/chromium.ts'
 
 const FOLDER = new URL('../../scripts/bench/', import.meta.url)
 
@@ -13,11 +14,12 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['gateway', [200, 4, 0], 6],
   ['gateway-cpu', [40, 4, 0], 5],
   ['gateway-stream', [64], 2],
+  ['console', [], 4],
 ]
 
 describe('a bench run with small sizes returns a table', () => {
   for (const [name, sizes, rows] of SIZES) {
-    it(name, async () => {
+    it(name, { skip: name === 'console' && NO_BROWSER }, async () => {
       const { bench } = await import(new URL(`${name}.mjs`, FOLDER).href)
       const result = await bench.run(1, sizes)
       assert.equal(result.rows.length, rows)
