@@ -49,7 +49,9 @@ async function open(page, url, fragment) {
   await page.goto(`${url}/_cardea/${fragment}`)
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
   await page
-    .waitForFunction('!document.querySelector(".skeleton")', undefined, { timeout: 1500 })
+    .locator('.skeleton')
+    .first()
+    .waitFor({ state: 'detached', timeout: 1500 })
     .catch(() => undefined)
   // charts are drawn with the next frames
   await page.waitForTimeout(150)

@@ -4,6 +4,7 @@ import { before, describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
+import { addTraffic } from '../support/console-demo.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -23,6 +24,7 @@ describe('the overview', { skip: NO_BROWSER }, () => {
   before(async () => {
     const body = { name: 'lea', password: PASSWORD }
     await send(server.document, { method: 'POST', path: '/_cardea/api/users', as: AS_ADMIN, body })
+    await addTraffic(storeUrl)
     window = await openAsAdmin(scope, browser, { url: server.document })
   })
 
@@ -40,6 +42,10 @@ describe('the overview', { skip: NO_BROWSER }, () => {
     await page.keyboard.press('t')
     await page.getByRole('table', { name: 'Sign-ins', exact: true }).waitFor()
     assert.match(page.url(), /view=table/)
+    const rows = page.getByRole('table', { name: 'Sign-ins', exact: true }).locator('tbody tr')
+    const [running = '', last = ''] = await rows.allInnerTexts()
+    assert.match(running, /–\s+–$/, 'a minute that is not over is no fall')
+    assert.match(last, /\d+\s+\d+$/)
     await page.keyboard.press('t')
     await page.locator('.plot canvas').first().waitFor()
     await page.getByRole('navigation', { name: 'Time range' }).getByRole('link', { name: '24 h' }).click()

@@ -1,4 +1,7 @@
 // Every page of the console, and a server with something to show on each.
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { MINUTE } from '../../src/observe/totals.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { AS_ADMIN, send } from './request.ts'
 import type { Scope } from './scope.ts'
 import { type AnyOptions, type Server, startServer } from './server.ts'
@@ -34,11 +37,24 @@ const GRANTS = [
   { database: 'stats', level: 'ro' },
 ]
 
+const AGENTS = [
+  'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.6 Safari/605.1.15',
+  'PouchDB/9.0.0',
+]
+
+/** As if it came through a proxy, from a client of its own. */
+const describeClient = (at: number) => ({
+  'X-Forwarded-For': `10.4.${at % 3}.${20 + at * 7}`,
+  'User-Agent': AGENTS[at % AGENTS.length] ?? '',
+})
+
 /** Active, disabled, expired and locked users with roles and grants, sessions and failed sign-ins. */
 export async function startDemo(scope: Scope, options: AnyOptions = {}): Promise<Server> {
   const server = await startServer(scope, options)
+  const headers = describeClient(0)
   const ask = (method: string, path: string, body: object) =>
-    send(server.document, { method, path: `/_cardea/api${path}`, as: AS_ADMIN, body })
+    send(server.document, { method, path: `/_cardea/api${path}`, as: AS_ADMIN, headers, body })
   for (const [at, name] of NAMES.entries())
     await ask('POST', '/users', {
       name,
@@ -50,11 +66,57 @@ export async function startDemo(scope: Scope, options: AnyOptions = {}): Promise
       ...(at % 7 === 3 && { expires: '2025-01-01' }),
     })
   await ask('POST', '/administrators', { name: 'ops', password: DEMO_PASSWORD })
-  const signIn = (name: string, password: string) =>
-    send(server.document, { method: 'POST', path: '/_session', body: { name, password } })
-  for (const name of ['ada', 'ada', 'alan', 'grace', 'radia']) await signIn(name, DEMO_PASSWORD)
-  for (const name of ['alan', 'tim', 'mallory']) await signIn(name, 'a-wrong-password')
+  const signIn = (at: number, name: string, password: string) =>
+    send(server.document, {
+      method: 'POST',
+      path: '/_session',
+      headers: describeClient(at),
+      body: { name, password },
+    })
+  for (const [at, name] of ['ada', 'ada', 'alan', 'grace', 'radia'].entries()) await signIn(at + 1, name, DEMO_PASSWORD)
+  for (const [at, name] of ['alan', 'tim', 'mallory'].entries()) await signIn(at + 6, name, 'a-wrong-password')
   const body = { username: 'ada', password: DEMO_PASSWORD }
   await send(server.multiModel, { method: 'POST', path: '/_open/auth', body })
   return server
+}
+
+const MINUTES = 60
+
+/** An hour of traffic that rises and falls, the same in every run, for the charts of the overview. */
+export async function addTraffic(storeUrl: string): Promise<void> {
+  const store = await openStore(storeUrl, { log: SILENT_LOG })
+  const now = Math.floor(Date.now() / 1000)
+  const start = now - (now % MINUTE) - MINUTES * MINUTE
+  const minutes = Array.from({ length: MINUTES }, (_, minute) => ({
+    step: MINUTE as typeof MINUTE,
+    at: start + minute * MINUTE,
+    instance: 'demo',
+    counts: toCounts(minute),
+  }))
+  await store.putTotals(minutes)
+  await store.close()
+}
+
+function toCounts(minute: number) {
+  const wave = (period: number, base: number, height: number) =>
+    Math.max(Math.round(base + height * Math.sin(minute / period) + ((minute * 7) % 5)), 0)
+  const isAttack = minute >= 38 && minute <= 41
+  return {
+    'signIns/document/cookie': wave(9, 40, 18),
+    'signIns/document/default': wave(5, 12, 6),
+    'signIns/multi-model/bearer': wave(7, 24, 9),
+    'refusals/document/default': isAttack ? 31 : wave(3, 1, 1),
+    'refusals/multi-model/bearer': wave(6, 0, 1),
+    'requests/document/2xx': wave(9, 620, 260),
+    'requests/document/4xx': wave(4, 14, 8),
+    'requests/multi-model/2xx': wave(7, 340, 120),
+    'decision/0.0005': wave(9, 480, 190),
+    'decision/0.001': wave(9, 320, 120),
+    'decision/0.005': wave(5, 40, 22),
+    'decision/0.01': isAttack ? 90 : wave(4, 6, 5),
+    'upstream/0.005': wave(9, 520, 220),
+    'upstream/0.01': wave(7, 280, 110),
+    'upstream/0.05': wave(5, 30, 20),
+    revocations: minute % 11 === 0 ? 1 : 0,
+  }
 }

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks'
 import { api } from '../../api/client.ts'
-import type { Overview } from '../../api/types.ts'
+import type { Line, Overview } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
@@ -77,12 +77,17 @@ const Ranges = ({ current }: { readonly current: Range }) => (
   </nav>
 )
 
+/** The last step is still running: its low counts would look like a fall. It is shown only if it is all there is. */
+const withoutRunning = (line: Line): Line =>
+  line.slice(0, -1).some((value) => value !== null) ? [...line.slice(0, -1), null] : line
+
 function Charts({ overview, isTable }: { readonly overview: Overview; readonly isTable: boolean }) {
   const { from, stepSeconds, series } = overview
   const common = { from, stepSeconds, isTable }
   const perStep = texts.chart.perStep(stepSeconds)
-  const doorLines = (lines: Readonly<Record<string, readonly (number | null)[]>>) =>
-    Object.entries(lines).map(([door, values]) => ({ label: texts.doors[door] ?? door, values }))
+  const toLine = (label: string, values: Line) => ({ label, values: withoutRunning(values) })
+  const doorLines = (lines: Readonly<Record<string, Line>>) =>
+    Object.entries(lines).map(([door, values]) => toLine(texts.doors[door] ?? door, values))
   return (
     <div class="charts">
       <Chart {...common} title={texts.overview.signIns} unit={perStep} lines={doorLines(series.signIns)} />
@@ -91,16 +96,16 @@ function Charts({ overview, isTable }: { readonly overview: Overview; readonly i
         {...common}
         title={texts.overview.requests}
         unit={perStep}
-        lines={[...doorLines(series.requests), { label: texts.overview.serverErrors, values: series.serverErrors }]}
+        lines={[...doorLines(series.requests), toLine(texts.overview.serverErrors, series.serverErrors)]}
       />
       <Chart
         {...common}
         title={texts.overview.latency}
         unit={texts.chart.milliseconds}
         lines={[
-          { label: texts.overview.median, values: series.latencyMs.p50 },
-          { label: texts.overview.slow, values: series.latencyMs.p95 },
-          { label: texts.overview.slowUpstream, values: series.upstreamMs.p95 },
+          toLine(texts.overview.median, series.latencyMs.p50),
+          toLine(texts.overview.slow, series.latencyMs.p95),
+          toLine(texts.overview.slowUpstream, series.upstreamMs.p95),
         ]}
       />
     </div>
