@@ -12,7 +12,7 @@ import { createLiveConfig, type LiveConfigOptions } from '../live-config/live-co
 import { StartError } from '../live-config/start-error.ts'
 import { findStoreFile } from '../store/store-url.ts'
 import { createOperationDeps } from '../wiring/admin-door.ts'
-import { openDirectory, openLimits } from '../wiring/opened-parts.ts'
+import { openConfiguredLimits, openDirectory } from '../wiring/opened-parts.ts'
 import { registerNamedSecrets } from './check-referenced-files.ts'
 
 /** The result of an operation, as a server would return it. */
@@ -62,7 +62,7 @@ export async function openOffline(options: Pick<LiveConfigOptions, 'load' | 'log
     await liveConfig.close()
     throw error
   })
-  const limits = openLimits(liveConfig, options.log)
+  const limits = openConfiguredLimits(liveConfig, options.log)
   const deps = createOperationDeps({
     liveConfig,
     directory,

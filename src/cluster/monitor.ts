@@ -40,16 +40,13 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
     clock,
     instance,
     name: deps.nodeName,
-    async describe() {
-      const problems = [...(await checkParts())].flatMap(([name, problem]) => (problem ? [`${name}: ${problem}`] : []))
-      return {
-        version: PRODUCT.version,
-        startedAt,
-        lagMs: Math.round(deps.stalenessMs()),
-        keysHash: deps.keysHash(),
-        problems,
-      }
-    },
+    describe: async () => ({
+      version: PRODUCT.version,
+      startedAt,
+      lagMs: Math.round(deps.stalenessMs()),
+      keysHash: deps.keysHash(),
+      problems: [...(await checkParts())].flatMap(([name, problem]) => (problem ? [`${name}: ${problem}`] : [])),
+    }),
   })
   return {
     instance,
@@ -65,8 +62,7 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
     beat: () => registry.beat().catch(() => {}),
     async listDifferingNodes() {
       await registry.beat()
-      const nodes = (await store.listNodes()).filter(({ seenAt }) => !isLost(seenAt, nowSeconds(clock)))
-      return nodes.filter(({ state }) => state.keysHash !== deps.keysHash()).map(({ name }) => name)
+      return findDifferingNodes(deps)
     },
     checkParts,
     listCertificates: () => toCertificates(metrics),
@@ -76,6 +72,11 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
       await recorder.stop()
     },
   }
+}
+
+async function findDifferingNodes({ store, clock, keysHash }: MonitorDeps): Promise<readonly string[]> {
+  const nodes = (await store.listNodes()).filter(({ seenAt }) => !isLost(seenAt, nowSeconds(clock)))
+  return nodes.filter(({ state }) => state.keysHash !== keysHash()).map(({ name }) => name)
 }
 
 const toCertificates = (metrics: Metrics) =>

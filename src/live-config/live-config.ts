@@ -134,41 +134,12 @@ interface FirstReading {
 }
 
 async function startLiveConfig(options: LiveConfigOptions, store: Store, first: FirstReading): Promise<LiveConfig> {
-  const { log, observer, mayLackAdministrator = false } = options
-  const { reader } = first
   const secrets = createSharedSecrets()
-  let queue = () => first.queue
-  let maxStrength = () => DEFAULT_MAX_STRENGTH
-  const deps: SnapshotDeps = {
-    runtime: createStoredLayer(store, SYSTEM_CLOCK),
-    hasher: createHasher({
-      queue: () => queue(),
-      maxStrength: () => maxStrength(),
-      onWaited: observer?.onWaited,
-    }),
-    log,
-    mayLackAdministrator,
-    checkSecrets: secrets.check,
-  }
-  const snapshot = createLive((await buildSnapshot(reader, deps, undefined)).next)
-  queue = () => snapshot.get().settings.values.hashing.queue
-  maxStrength = () => toMaxStrength(toHashParameters(snapshot.get().settings.values))
-  const events = createSecurityEvents({
-    node: () => snapshot.get().settings.values.node.name,
-    sinks: [toLogSink(log), (record) => audit.append(record)],
-    requireRecording: () => audit.requireRecording(),
-    ...(observer?.onEvent && { onEvent: observer.onEvent }),
-  })
-  const audit = openAudit({
-    config: () => snapshot.get().settings.values,
-    store,
-    events,
-    log,
-    isCommand: options.isCommand ?? false,
-  })
+  const { deps, snapshot } = await createFirstSnapshot(options, { store, first, checkSecrets: secrets.check })
+  const { audit, events } = openEvents(options, store, snapshot)
   const state: ReloadState = {
     load: options.load,
-    reader,
+    reader: first.reader,
     snapshot,
     deps,
     events,
@@ -194,4 +165,46 @@ async function startLiveConfig(options: LiveConfigOptions, store: Store, first: 
       await store.close()
     },
   }
+}
+
+interface SnapshotSources {
+  readonly store: Store
+  readonly first: FirstReading
+  readonly checkSecrets: SnapshotDeps['checkSecrets']
+}
+
+/** The first snapshot needs the hasher, whose settings come from the snapshot as soon as there is one. */
+async function createFirstSnapshot(options: LiveConfigOptions, { store, first, checkSecrets }: SnapshotSources) {
+  const { log, observer, mayLackAdministrator = false } = options
+  let queue = () => first.queue
+  let maxStrength = () => DEFAULT_MAX_STRENGTH
+  const deps: SnapshotDeps = {
+    runtime: createStoredLayer(store, SYSTEM_CLOCK),
+    hasher: createHasher({
+      queue: () => queue(),
+      maxStrength: () => maxStrength(),
+      onWaited: observer?.onWaited,
+    }),
+    log,
+    mayLackAdministrator,
+    checkSecrets,
+  }
+  const snapshot = createLive((await buildSnapshot(first.reader, deps, undefined)).next)
+  queue = () => snapshot.get().settings.values.hashing.queue
+  maxStrength = () => toMaxStrength(toHashParameters(snapshot.get().settings.values))
+  return { deps, snapshot }
+}
+
+/** Events are written to the audit trail, and the audit trail reports its failures as events. */
+function openEvents(options: LiveConfigOptions, store: Store, snapshot: ReloadState['snapshot']) {
+  const { log, observer, isCommand = false } = options
+  const config = () => snapshot.get().settings.values
+  const events = createSecurityEvents({
+    node: () => config().node.name,
+    sinks: [toLogSink(log), (record) => audit.append(record)],
+    requireRecording: () => audit.requireRecording(),
+    ...(observer?.onEvent && { onEvent: observer.onEvent }),
+  })
+  const audit = openAudit({ config, store, events, log, isCommand })
+  return { audit, events }
 }

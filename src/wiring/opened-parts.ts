@@ -1,7 +1,7 @@
 // What is opened before the doors and closed after them: the directory, the gateway, the limits on password checks.
 import { createHmac } from 'node:crypto'
-import { createLimits, type PasswordLimits } from '../auth/limits/limits.ts'
-import { createSharedLimits, shareFailures } from '../auth/limits/share.ts'
+import type { PasswordLimits } from '../auth/limits/limits.ts'
+import { openLimits } from '../auth/limits/open-limits.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { createSteadyClock, MONOTONIC_CLOCK, nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live, type LiveCell } from '../base/live.ts'
@@ -14,10 +14,8 @@ import { type Component, listComponents } from '../dialects/admin-api/system/pro
 import type { SecretsEditor } from '../dialects/admin-api/system/secrets-editor.ts'
 import { createDirectory } from '../directory/create-directory.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { ServerFigures } from '../gateway/connections.ts'
 import { createOpenStreams, type OpenStreams } from '../gateway/open-streams.ts'
-import { createReadiness, type InspectedUpstream, type UpstreamReadiness } from '../gateway/readiness.ts'
-import type { Upstream } from '../gateway/upstream.ts'
+import { createUpstreamRegistry, type UpstreamRegistry } from '../gateway/upstream-registry.ts'
 import { type AccessLog, createAccessLog } from '../http/access-log.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { LiveRing } from '../keys/live-ring.ts'
@@ -79,43 +77,20 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
     beforeStore?.()
     await liveConfig.close()
   }
+  const closing = <T extends { close(): unknown }>(part: T): T => {
+    closers.push(() => part.close())
+    return part
+  }
   try {
-    const tracing = await openTracing(liveConfig, log)
-    closers.push(() => tracing?.close())
-    const tokenSecrets = await openTokenSecrets(liveConfig, log)
-    closers.push(() => tokenSecrets.ring.stop())
-    const cacheCounts = new CacheCounts()
-    addCacheMetrics(metrics, 'users', cacheCounts)
-    const directory = await openDirectory(liveConfig, log, cacheCounts)
-    closers.push(() => directory.close())
-    const gateway = await openGateway({ liveConfig, directory, tokenSecrets, log })
-    closers.push(() => gateway.close())
-    const limits = openLimits(liveConfig, log)
-    closers.push(() => limits.close())
+    const base = await openBase({ liveConfig, log, metrics, closing })
     closers.push(addProcessMetrics(metrics))
-    const listening = createLive<readonly string[]>([])
-    const { guesses, accounts } = limits
-    const accessLog = createAccessLog(log, () => liveConfig.get().settings.values.log.access)
-    const opened = { liveConfig, directory, tokenSecrets, gateway, listening, metrics, accessLog, log }
-    const monitor = openMonitor(opened)
-    closers.push(() => monitor.close())
+    const { guesses, accounts } = closing(openConfiguredLimits(liveConfig, log))
+    const monitor = closing(openMonitor(base))
     // the others compare secrets before a rotation goes on
-    tokenSecrets.onReload(() => void monitor.beat())
-    const secrets = createSecretsEditor({
-      liveConfig,
-      tokens: tokenSecrets.ring,
-      upstream: gateway.ring,
-      listDifferingNodes: monitor.listDifferingNodes,
-    })
-    const live = createLiveEvents({
-      readCounts: monitor.readCounts,
-      countLocked: accounts.countLocked,
-      countFailingUpstreams: () => gateway.readiness.list().filter(({ isReady }) => !isReady).length,
-      onRecord: liveConfig.audit.onRecord,
-      onRevoked: directory.onRevoked,
-    })
-    closers.push(() => live.close())
-    const parts = { ...opened, guesses, limits: accounts, monitor, secrets, tracing, live }
+    base.tokenSecrets.onReload(() => void monitor.beat())
+    const secrets = openSecretsEditor(base, monitor)
+    const live = closing(openLiveEvents(base, monitor, accounts))
+    const parts = { ...base, guesses, limits: accounts, monitor, secrets, live }
     addMetrics(parts)
     return { ...parts, close }
   } catch (error) {
@@ -123,6 +98,48 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
     throw error
   }
 }
+
+interface BaseDeps {
+  readonly liveConfig: LiveConfig
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Returns the part, which is closed with all others. */
+  closing<T extends { close(): unknown }>(part: T): T
+}
+
+/** The parts that the others are built from. */
+async function openBase({ liveConfig, log, metrics, closing }: BaseDeps) {
+  const tracing = await openTracing(liveConfig, log)
+  if (tracing) closing(tracing)
+  const tokenSecrets = await openTokenSecrets(liveConfig, log)
+  closing({ close: () => tokenSecrets.ring.stop() })
+  const cacheCounts = new CacheCounts()
+  addCacheMetrics(metrics, 'users', cacheCounts)
+  const directory = closing(await openDirectory(liveConfig, log, cacheCounts))
+  const gateway = closing(await openGateway({ liveConfig, directory, tokenSecrets, log }))
+  const listening = createLive<readonly string[]>([])
+  const accessLog = createAccessLog(log, () => liveConfig.get().settings.values.log.access)
+  return { liveConfig, directory, tokenSecrets, gateway, listening, metrics, accessLog, tracing, log }
+}
+
+type BaseParts = Awaited<ReturnType<typeof openBase>>
+
+const openSecretsEditor = ({ liveConfig, tokenSecrets, gateway }: BaseParts, monitor: RunningMonitor): SecretsEditor =>
+  createSecretsEditor({
+    liveConfig,
+    tokens: tokenSecrets.ring,
+    upstream: gateway.ring,
+    listDifferingNodes: monitor.listDifferingNodes,
+  })
+
+const openLiveEvents = (base: BaseParts, monitor: RunningMonitor, limits: LimitEditor): LiveEvents =>
+  createLiveEvents({
+    readCounts: monitor.readCounts,
+    countLocked: limits.countLocked,
+    countFailingUpstreams: () => base.gateway.readiness.list().filter(({ isReady }) => !isReady).length,
+    onRecord: base.liveConfig.audit.onRecord,
+    onRevoked: base.directory.onRevoked,
+  })
 
 type MonitoredParts = Pick<OpenedParts, 'liveConfig' | 'directory' | 'tokenSecrets' | 'gateway' | 'metrics'>
 
@@ -216,45 +233,14 @@ export function openDirectory(liveConfig: LiveConfig, log: Log, cacheCounts = ne
   })
 }
 
-export interface Limits {
-  readonly guesses: PasswordLimits
-  /** For the administrator. */
-  readonly accounts: LimitEditor
-  close(): Promise<void>
-}
-
-/** The limits on password checks, shared with other nodes through the store. */
-export function openLimits(liveConfig: LiveConfig, log: Log): Limits {
+/** The limits on password checks, with the options of this configuration. */
+export function openConfiguredLimits(liveConfig: LiveConfig, log: Log) {
+  const { store, events } = liveConfig
   const settings = deriveLive(liveConfig, (snapshot) => toLimitSettings(snapshot.settings.values))
-  const limits = createLimits({
-    settings: settings.get,
-    clock: SYSTEM_CLOCK,
-    log,
-    onReached: ({ limit, name, seconds }) =>
-      liveConfig.events.record('limit.started', { limit, subject: name, seconds }),
-    onEnded: ({ name, peer }) =>
-      liveConfig.events.record('limit.ended', { limit: 'lockout', subject: name, peer: peer || undefined }),
-  })
-  const timer = setInterval(limits.reportEnded, LOCK_ENDS_MS).unref()
-  const sharing = shareFailures({
-    counters: limits,
-    store: liveConfig.store,
-    settings: settings.get,
-    clock: SYSTEM_CLOCK,
-  })
-  return {
-    guesses: limits,
-    accounts: createSharedLimits(limits, sharing, liveConfig.events),
-    async close() {
-      clearInterval(timer)
-      await sharing.stop()
-    },
-  }
+  return openLimits({ settings: settings.get, store, events, log })
 }
 
-const LOCK_ENDS_MS = 1000
-
-export interface Gateway {
+export interface Gateway extends UpstreamRegistry {
   readonly streams: OpenStreams
   /** Signs for ArangoDB; `undefined` where no secret is configured. */
   readonly ring: LiveRing | undefined
@@ -262,12 +248,6 @@ export interface Gateway {
   readonly serviceKey: ServiceKey
   /** Wraps `identify` so that the request records the stream epoch before it is authenticated. */
   withStreamEpoch<T>(identify: (context: RequestContext) => T): (context: RequestContext) => T
-  /** Registers an upstream, to be closed with the gateway; with a door, its readiness is known. */
-  register(upstream: Upstream, inspection?: Omit<InspectedUpstream, 'upstream'>): Upstream
-  readonly readiness: UpstreamReadiness
-  /** The figures of all upstream servers now; those of services under the door `service`. */
-  listServers(): readonly (ServerFigures & { readonly door: string })[]
-  close(): Promise<void>
 }
 
 interface GatewayDeps {
@@ -285,11 +265,10 @@ async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const streams = createOpenStreams()
   const ring = await openUpstreamSecrets(liveConfig, log)
   const serviceKey = openServiceKey(liveConfig)
-  const upstreams: Upstream[] = []
-  const inspected: InspectedUpstream[] = []
-  const readiness = createReadiness({ upstreams: inspected, log })
+  const registry = createUpstreamRegistry(log)
   const stopWatching = watchStreams(streams, deps)
   return {
+    ...registry,
     streams,
     ring,
     serviceKey,
@@ -297,22 +276,10 @@ async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       context.authenticatedAt ??= streams.epoch
       return identify(context)
     },
-    readiness,
-    register(upstream, inspection) {
-      upstreams.push(upstream)
-      if (inspection) inspected.push({ ...inspection, upstream })
-      return upstream
-    },
-    listServers: () =>
-      upstreams.flatMap((upstream) => {
-        const door = inspected.find((each) => each.upstream === upstream)?.door ?? 'service'
-        return upstream.listServers().map((server) => ({ ...server, door }))
-      }),
     async close() {
-      readiness.stop()
       stopWatching()
       ring?.stop()
-      await Promise.all(upstreams.map((upstream) => upstream.close()))
+      await registry.close()
     },
   }
 }

@@ -46,23 +46,6 @@ export function createLiveEvents(deps: LiveEventsDeps): LiveEvents {
   const confirmAll = () => {
     for (const stream of streams) void stream.confirm()
   }
-  const tick = () => {
-    sendAll('overview', sampler.overview())
-    sendAll('counts', sampler.counts())
-    confirmAll()
-  }
-  const start = () => {
-    sampler.restart()
-    const timer = setInterval(tick, deps.everyMs ?? EVERY_MS).unref()
-    const stops = [
-      deps.onRecord((record) => sendAll('audit', toShownRecord(record))),
-      deps.onRevoked(confirmAll),
-      () => clearInterval(timer),
-    ]
-    return () => {
-      for (const each of stops) each()
-    }
-  }
   const remove = (stream: EventStream) => {
     streams.delete(stream)
     if (streams.size > 0) return
@@ -72,7 +55,7 @@ export function createLiveEvents(deps: LiveEventsDeps): LiveEvents {
   return {
     open(follower) {
       if (streams.size >= MAX_STREAMS) throw new Refusal('overloaded')
-      stop ??= start()
+      stop ??= startSending(deps, { sampler, sendAll, confirmAll })
       const stream = new EventStream(follower)
       streams.add(stream)
       follower.onGone(() => {
@@ -85,6 +68,31 @@ export function createLiveEvents(deps: LiveEventsDeps): LiveEvents {
     close() {
       for (const stream of streams) stream.end()
     },
+  }
+}
+
+interface Sending {
+  readonly sampler: ReturnType<typeof createSampler>
+  sendAll(event: string, value: unknown): void
+  confirmAll(): void
+}
+
+/** Sends figures and audit records until the returned function is called. */
+function startSending(deps: LiveEventsDeps, { sampler, sendAll, confirmAll }: Sending): () => void {
+  sampler.restart()
+  const tick = () => {
+    sendAll('overview', sampler.overview())
+    sendAll('counts', sampler.counts())
+    confirmAll()
+  }
+  const timer = setInterval(tick, deps.everyMs ?? EVERY_MS).unref()
+  const stops = [
+    deps.onRecord((record) => sendAll('audit', toShownRecord(record))),
+    deps.onRevoked(confirmAll),
+    () => clearInterval(timer),
+  ]
+  return () => {
+    for (const each of stops) each()
   }
 }
 
