@@ -64,7 +64,9 @@ export const texts = {
   states: {
     loading: 'Loading',
     failed: (what: string) => `${what} could not be loaded`,
-    stillWorks: 'The server keeps serving; only this view is affected.',
+    onlyThis: 'Only this view is affected.',
+    storeDown:
+      'Users that this node has read recently can still sign in, for as long as store.max-staleness says. Everything else fails until the store is back: other sign-ins, changes, and these pages.',
     shownOnce: 'Shown once. Copy it now; it does not come back.',
   },
   errors: {
@@ -185,6 +187,10 @@ export const texts = {
     locked: (count: number) => ({
       title: plural(count, 'account is locked', 'accounts are locked'),
       text: 'Too many wrong passwords. They unlock by themselves after some minutes.',
+    }),
+    unknownNames: (count: number) => ({
+      title: plural(count, 'name without an account is refused', 'names without an account are refused'),
+      text: 'Too many attempts from one address. The audit trail has the addresses.',
     }),
     restart: 'Changed options wait for a restart',
     warning: 'Warning about the configuration',
@@ -335,13 +341,24 @@ export const texts = {
     locked: 'locked',
     noPassword: 'no password',
     mustChange: 'must change password',
-    mustChangeLabel: 'The user must change it at the next sign-in',
+    mustChangeLabel: 'Must change this password at the next sign-in',
     count: (count: number) => plural(count, 'user', 'users'),
     firstOf: (count: number) => `The first ${plural(count, 'user', 'users')}`,
     narrow: 'Type more of a name to see the others.',
     none: 'No users yet',
     noneText:
       'A user signs in at both doors with one password. Add the first one here, or import users of CouchDB or ArangoDB with cardea import.',
+    noneFoundIn: {
+      locked: 'No user is locked now',
+      disabled: 'No user is disabled',
+      expired: 'No user has expired',
+    } as Readonly<Record<string, string>>,
+    noneFoundInText: {
+      locked: 'Names that no user has can be refused, too. The audit trail has every lockout.',
+    } as Readonly<Record<string, string>>,
+    showLockouts: 'Show lockouts in the audit trail',
+    notFound: (name: string) => `There is no user ${name}`,
+    notFoundText: 'It may have been deleted, or the name is mistyped. Names are case-sensitive.',
     noneFound: 'No user matches',
     noneFoundText: 'The search looks for names and roles that begin with the text.',
     showAll: 'Show all users',
@@ -350,10 +367,12 @@ export const texts = {
     noSignIn: 'none is known',
     from: 'from',
     lockout: 'Locked',
-    lockedFor: (addresses: number) =>
-      addresses === 0
-        ? 'for clients of every address, until'
-        : `for ${plural(addresses, 'address', 'addresses')}, until`,
+    lockedFrom: ({ addresses, peers }: { readonly addresses: number; readonly peers: readonly string[] }) => {
+      if (addresses === 0) return 'from every address'
+      const others = addresses - peers.length
+      return `from ${peers.join(', ')}${others > 0 ? ` and ${plural(others, 'other address', 'other addresses')}` : ''}`
+    },
+    lockedFor: (duration: string) => `for ${duration} more`,
     expires: 'Expires',
     secondFactor: 'Second factor',
     totpOn: 'one-time codes',
@@ -371,10 +390,11 @@ export const texts = {
     linkExpires: 'Works once. Expires',
     setExpiry: 'Set expiry',
     expiryOf: (name: string) => `Expiry of ${name}`,
-    expiryDay: 'Last day',
-    expiryHint: 'From this day on (UTC) the user cannot sign in. Leave it empty for no expiry.',
+    saveExpiry: (name: string) => `Set expiry of ${name}`,
+    expiryDay: 'First day without access (UTC)',
+    expiryHint: 'Leave it empty for no expiry.',
     neverExpires: (name: string) => `${name} does not expire.`,
-    expiresOn: (name: string, day: string) => `${name} expires on ${day}.`,
+    expiresOn: (name: string, day: string) => `${name} cannot sign in from ${day} on.`,
     noRoles: 'No roles.',
     addRole: 'Add a role',
     removeRole: (role: string) => `Remove the role ${role}`,

@@ -27,6 +27,12 @@ export class ApiError extends Error {
 
 export const toMessage = (error: unknown): string => (error instanceof Error ? error.message : texts.errors.unknown)
 
+const hasCode = (error: unknown, code: string): boolean => error instanceof ApiError && error.code === code
+
+export const isNotFound = (error: unknown): boolean => hasCode(error, 'not_found')
+export const isStoreDown = (error: unknown): boolean => hasCode(error, 'store_unavailable')
+export const isUnreachable = (error: unknown): boolean => hasCode(error, 'unreachable')
+
 /** Joins path segments that may contain any character. */
 export const toPath = (...segments: readonly string[]): string =>
   segments.map((segment) => `/${encodeURIComponent(segment)}`).join('')

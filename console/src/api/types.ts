@@ -28,6 +28,8 @@ export interface User {
   readonly grants: Readonly<Record<string, Grant>>
   readonly password: string | null
   readonly accessTokens: number
+  /** Whether too many failures keep some client from signing in. */
+  readonly isLocked: boolean
 }
 
 export interface UserPage {
@@ -39,9 +41,17 @@ export interface UserDetails extends User {
   readonly totp: boolean
   readonly sessions: number
   readonly lastSignIn: { readonly at: string; readonly peer: string } | null
-  readonly lockout: { readonly addresses: number; readonly until: string } | null
+  readonly lockout: Lockout | null
   /** Whether the caller may change this user. */
   readonly canEdit?: boolean
+}
+
+export interface Lockout {
+  /** 0: clients of every address have to wait. */
+  readonly addresses: number
+  /** The first of them. */
+  readonly peers: readonly string[]
+  readonly until: string
 }
 
 export interface UserSession {
@@ -124,6 +134,7 @@ export interface Overview {
     Record<'signIns' | 'refusals' | 'requests' | 'serverErrors' | 'lockouts' | 'revokedSessions', number>
   >
   readonly lockedAccounts: number
+  readonly refusedUnknownNames: number
   readonly health: OverviewHealth
 }
 

@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api } from '../api/client.ts'
+import type { Account } from '../api/types.ts'
+import { useResource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
 import { Button } from './button.tsx'
 import { Field } from './field.tsx'
@@ -9,19 +11,24 @@ interface NewPasswordProps {
   readonly label: string
   readonly value: string
   readonly onValue: (value: string) => void
+  /** In words. Without them, those of the signed-in user's server are loaded. */
   readonly rules?: readonly string[]
+  /** Called with whether the server would refuse the password. */
+  readonly onRefused?: (isRefused: boolean) => void
 }
 
 /** A field for a new password. The server checks its rules while the user types. */
-export function NewPassword({ label, value, onValue, rules = [] }: NewPasswordProps) {
+export function NewPassword({ label, value, onValue, rules, onRefused }: NewPasswordProps) {
   const [isShown, setShown] = useState(false)
   const problems = usePasswordProblems(value)
+  const shownRules = useRules(rules)
+  useEffect(() => onRefused?.(problems.length > 0), [problems])
   const suggest = () => {
     onValue(suggestPassword())
     setShown(true)
   }
   return (
-    <Field label={label} hint={rules.join(' ')} problem={problems.join(' ')}>
+    <Field label={label} hint={problems.length > 0 ? undefined : shownRules.join(' ')} problem={problems.join(' ')}>
       {(control) => (
         <div class="input-row">
           <input
@@ -39,6 +46,13 @@ export function NewPassword({ label, value, onValue, rules = [] }: NewPasswordPr
       )}
     </Field>
   )
+}
+
+function useRules(rules: readonly string[] | undefined): readonly string[] {
+  const { data } = useResource('password rules', async (signal) =>
+    rules === undefined ? api.get<Account>('/account', {}, signal) : undefined,
+  )
+  return rules ?? data?.passwordRules ?? []
 }
 
 /** The types of Preact accept no choice of two types. */

@@ -1,13 +1,13 @@
 // What a list, a form or a chart shows instead of data.
 import type { ComponentChildren } from 'preact'
-import { toMessage } from '../api/client.ts'
+import { isStoreDown, isUnreachable, toMessage } from '../api/client.ts'
 import type { Resource } from '../api/use-resource.ts'
 import { texts } from '../texts.ts'
 import { Button } from './button.tsx'
 
 interface EmptyProps {
   readonly title: string
-  readonly text: string
+  readonly text?: string | undefined
   readonly children?: ComponentChildren
 }
 
@@ -15,7 +15,7 @@ interface EmptyProps {
 export const Empty = ({ title, text, children }: EmptyProps) => (
   <div class="state">
     <h2>{title}</h2>
-    <p>{text}</p>
+    {text && <p>{text}</p>}
     {children}
   </div>
 )
@@ -41,10 +41,16 @@ export const Failure = ({ what, error, onRetry }: FailureProps) => (
   <div class="state" role="alert">
     <h2>{texts.states.failed(what)}</h2>
     <p>{toMessage(error)}</p>
-    <p>{texts.states.stillWorks}</p>
+    <Scope error={error} />
     <Button onClick={onRetry}>{texts.actions.retry}</Button>
   </div>
 )
+
+/** How far the failure reaches. Hidden in a panel where the list beside it says so already. */
+function Scope({ error }: { readonly error: unknown }) {
+  if (isUnreachable(error)) return null
+  return <p class="scope">{isStoreDown(error) ? texts.states.storeDown : texts.states.onlyThis}</p>
+}
 
 interface LoadedProps<T> {
   readonly resource: Resource<T>

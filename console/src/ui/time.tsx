@@ -31,6 +31,19 @@ const DURATIONS: readonly (readonly [number, string])[] = [
   [60, texts.time.minutes],
 ]
 
+const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+const isToday = (date: Date): boolean => date.toDateString() === new Date().toDateString()
+
+/** To the second, with the day unless it is today. For lists that are compared with other logs. */
+export function ExactTime({ at }: { readonly at: number }) {
+  const date = new Date(at * 1000)
+  return (
+    <time class="exact" dateTime={date.toISOString()} title={toRelative(at, nowSeconds())}>
+      {isToday(date) ? CLOCK.format(date) : EXACT.format(date)}
+    </time>
+  )
+}
+
 const nowSeconds = () => Date.now() / 1000
 
 /** Relative, with the exact time on hover. Accepts seconds since the epoch or ISO 8601. */

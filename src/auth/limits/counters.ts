@@ -50,10 +50,10 @@ export interface FailureCounter {
   isEmpty(): boolean
   /** `atMs` may be in the past, for failures at another node. */
   addFailures(key: string, count: number, atMs: number): void
-  /** The longest wait of all keys with this beginning, and how many have to wait. */
-  findWaits(prefix: string): { readonly count: number; readonly ms: number }
-  /** How many have to wait, of the keys that are different after `reduce`. */
-  countWaiting(reduce: (key: string) => string): number
+  /** The keys with this beginning that have to wait, and the longest wait. */
+  findWaits(prefix: string): { readonly keys: readonly string[]; readonly ms: number }
+  /** All keys that have to wait. */
+  listWaiting(): readonly string[]
   /** Forgets all failures of the keys with this beginning. */
   forget(prefix: string): void
 }
@@ -63,17 +63,10 @@ type Table = Pick<ReturnType<typeof createTable>, 'keysWith' | 'delete'>
 /** What locks and buckets do with all keys that begin alike. */
 const createPrefixOperations = (table: Table, waitMs: FailureCounter['waitMs']) => ({
   findWaits(prefix: string) {
-    const waits = table.keysWith(prefix).map(waitMs)
-    const waiting = waits.filter((ms) => ms > 0)
-    return { count: waiting.length, ms: Math.max(0, ...waiting) }
+    const keys = table.keysWith(prefix).filter((key) => waitMs(key) > 0)
+    return { keys, ms: keys.reduce((longest, key) => Math.max(longest, waitMs(key)), 0) }
   },
-  countWaiting: (reduce: (key: string) => string): number =>
-    new Set(
-      table
-        .keysWith('')
-        .filter((key) => waitMs(key) > 0)
-        .map(reduce),
-    ).size,
+  listWaiting: (): readonly string[] => table.keysWith('').filter((key) => waitMs(key) > 0),
   forget(prefix: string): void {
     for (const key of table.keysWith(prefix)) table.delete(key)
   },

@@ -51,9 +51,9 @@ export interface PasswordLimits {
 export interface AccountLimits {
   /** `undefined`: nothing keeps clients from signing in. */
   findLimit(account: LimitedAccount): AccountLimit | undefined
-  /** How many accounts some client cannot sign in to now, as far as this node knows. */
+  /** How many names some client cannot sign in with now, also names that no account has, as far as this node knows. */
   countLocked(): number
-  /** The names of those accounts; of many, the last to fail. */
+  /** Those that accounts have; of many, the last to fail. */
   listLocked(): readonly string[]
   /** Forgets the failures of the account. Failures of addresses stay. */
   lift(account: LimitedAccount): void
@@ -62,6 +62,8 @@ export interface AccountLimits {
 export interface AccountLimit {
   /** How many addresses are locked out. 0: clients of every address have to wait. */
   readonly lockedPeers: number
+  /** Some of these addresses; of IPv6, the network. */
+  readonly peers: readonly string[]
   readonly untilMs: number
 }
 
@@ -175,12 +177,13 @@ function createAccountLimits(
 ): AccountLimits {
   return {
     findLimit(limited) {
-      const locked = lock.findWaits(toLockPrefix(limited))
-      const ms = Math.max(locked.ms, account.waitMs(toAccountKey(limited)))
-      return ms === 0 ? undefined : { lockedPeers: locked.count, untilMs: clock.nowMs() + ms }
+      const { keys, ms: lockedMs } = lock.findWaits(toLockPrefix(limited))
+      const ms = Math.max(lockedMs, account.waitMs(toAccountKey(limited)))
+      const peers = keys.slice(0, MAX_PEERS).map(toPeerPart)
+      return ms === 0 ? undefined : { lockedPeers: keys.length, peers, untilMs: clock.nowMs() + ms }
     },
     listLocked: () => listLocked({ lock, account }, failed),
-    countLocked: () => Math.max(lock.countWaiting(toAccountPart), account.countWaiting(toAccountPart)),
+    countLocked: () => Math.max(listLockedParts(lock).size, account.listWaiting().length),
     lift(limited) {
       ends.forget(limited.name)
       for (const [counter, table, key] of [
@@ -194,12 +197,18 @@ function createAccountLimits(
   }
 }
 
-/** Of a lock, without the address. */
-const toAccountPart = (key: string): string => key.split(' ', 1)[0] ?? ''
+const MAX_PEERS = 3
+
+/** The address of a lock. */
+const toPeerPart = (key: string): string => key.slice(key.indexOf(' ') + 1)
+
+/** The beginnings of the keys of all locks, which have no address. */
+const listLockedParts = (lock: AllCounters['lock']): ReadonlySet<string> =>
+  new Set(lock.listWaiting().map((key) => key.slice(0, key.indexOf(' ') + 1)))
 
 function listLocked({ lock, account }: Pick<AllCounters, 'lock' | 'account'>, failed: FailedNames): readonly string[] {
-  const isLocked = (prefix: string, name: string) =>
-    account.waitMs(toAccountKey({ name })) > 0 || lock.findWaits(prefix).ms > 0
+  const locked = listLockedParts(lock)
+  const isLocked = (prefix: string, name: string) => locked.has(prefix) || account.waitMs(toAccountKey({ name })) > 0
   const names = [...failed.entries()].flatMap(([prefix, name]) => (isLocked(prefix, name) ? [name] : []))
   return [...new Set(names)]
 }

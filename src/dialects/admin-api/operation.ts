@@ -80,11 +80,19 @@ export interface AuditReader {
   erase(name: string): Promise<AuditErased>
 }
 
+export interface AccountLimit {
+  /** How many client addresses are locked out. 0: clients of every address have to wait. */
+  readonly lockedPeers: number
+  /** Some of them. */
+  readonly peers: readonly string[]
+  readonly untilMs: number
+}
+
 /** The limits on password checks of one account. */
 export interface LimitEditor {
   /** `undefined`: too many failures keep no client from signing in. */
-  find(account: LimitedAccount): Promise<{ readonly lockedPeers: number; readonly untilMs: number } | undefined>
-  /** How many accounts some client cannot sign in to now, as far as this node knows. */
+  find(account: LimitedAccount): Promise<AccountLimit | undefined>
+  /** How many names some client cannot sign in with now, also names that no account has, as far as this node knows. */
   countLocked(): number
   /** Names of accounts that some client cannot sign in to now, as far as this node knows. */
   listNames(): readonly string[]

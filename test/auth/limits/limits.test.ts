@@ -344,14 +344,14 @@ describe('limits of one account', () => {
     limits.fail(5, fromPeer(1))
     limits.fail(4, fromPeer(2))
     limits.fail(5, { ...BOB, name: 'eve' })
-    assert.deepEqual(limits.findLimit(BOB), { lockedPeers: 2, untilMs: 1_300_000 })
+    assert.deepEqual(limits.findLimit(BOB), { lockedPeers: 2, peers: [BOB.peer, fromPeer(1).peer], untilMs: 1_300_000 })
     assert.equal(limits.findLimit({ name: 'bob', salt: 'of a new password' }), undefined)
   })
 
   it('are found if all addresses have to wait', () => {
     const limits = setUp()
     for (let at = 0; at < 20; at += 1) limits.countFailure(fromPeer(at))
-    assert.deepEqual(limits.findLimit(BOB), { lockedPeers: 0, untilMs: 1_060_000 })
+    assert.deepEqual(limits.findLimit(BOB), { lockedPeers: 0, peers: [], untilMs: 1_060_000 })
   })
 
   it('can be lifted, and those of others stay', () => {

@@ -14,6 +14,7 @@ const close = () => changeQuery({ do: undefined })
 export function AddAdministrator({ onAdded }: { readonly onAdded: () => void }) {
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
+  const [isRefused, setRefused] = useState(false)
   const add = async () => {
     await api.post('/administrators', { name, password })
     notify(texts.administrators.added(name))
@@ -24,7 +25,7 @@ export function AddAdministrator({ onAdded }: { readonly onAdded: () => void }) 
     <FormDialog
       title={texts.administrators.add}
       action={texts.administrators.add}
-      isReady={name !== '' && password !== ''}
+      isReady={name !== '' && password !== '' && !isRefused}
       onClose={close}
       onSubmit={add}
     >
@@ -39,7 +40,7 @@ export function AddAdministrator({ onAdded }: { readonly onAdded: () => void }) 
         value={name}
         onValue={setName}
       />
-      <NewPassword label={texts.users.password} value={password} onValue={setPassword} />
+      <NewPassword label={texts.users.password} value={password} onValue={setPassword} onRefused={setRefused} />
     </FormDialog>
   )
 }
@@ -53,6 +54,7 @@ interface EditProps {
 export function SetAdministratorPassword({ name, onChange }: EditProps) {
   const own = useSession().name
   const [password, setPassword] = useState('')
+  const [isRefused, setRefused] = useState(false)
   const save = async () => {
     await withPassword((proof) => api.put(toPath('administrators', name), { password, ...proof }))
     if (name === own) {
@@ -68,11 +70,11 @@ export function SetAdministratorPassword({ name, onChange }: EditProps) {
     <FormDialog
       title={texts.users.setPasswordOf(name)}
       action={texts.users.setPassword}
-      isReady={password !== ''}
+      isReady={password !== '' && !isRefused}
       onClose={close}
       onSubmit={save}
     >
-      <NewPassword label={texts.users.newPassword} value={password} onValue={setPassword} />
+      <NewPassword label={texts.users.newPassword} value={password} onValue={setPassword} onRefused={setRefused} />
       <p class="quiet">{texts.administrators.sessionsEnd(name)}</p>
     </FormDialog>
   )

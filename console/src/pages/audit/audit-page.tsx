@@ -10,7 +10,7 @@ import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Badge, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
+import { ExactTime } from '../../ui/time.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 import { ExportAudit } from './export-audit.tsx'
 import { type AuditFilter, matches, readFilter, toQuery } from './filter.ts'
@@ -116,7 +116,7 @@ function Records({ records, current, query, hasMore, onMore }: RecordsProps) {
         keyOf={({ id }) => id}
         current={current}
         columns={[
-          { label: texts.audit.time, render: ({ time }) => <Time at={time / 1000} /> },
+          { label: texts.audit.time, render: ({ time }) => <ExactTime at={time / 1000} /> },
           {
             label: texts.audit.happened,
             render: (record) => (

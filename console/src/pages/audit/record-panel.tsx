@@ -4,7 +4,7 @@ import { texts } from '../../texts.ts'
 import { Badge, Facts, Section } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loading } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
+import { ExactTime, Time } from '../../ui/time.tsx'
 import { Sentence } from './sentence.tsx'
 
 interface RecordPanelProps {
@@ -27,6 +27,15 @@ export function RecordPanel({ id, records, list, back }: RecordPanelProps) {
   )
 }
 
+const Moment = ({ at }: { readonly at: number }) => (
+  <>
+    <ExactTime at={at} />{' '}
+    <span class="quiet">
+      (<Time at={at} />)
+    </span>
+  </>
+)
+
 const Details = ({ record }: { readonly record: AuditRecord }) => (
   <>
     <p>
@@ -34,7 +43,7 @@ const Details = ({ record }: { readonly record: AuditRecord }) => (
     </p>
     <Facts
       facts={[
-        [texts.audit.time, <Time key="time" at={record.time / 1000} />],
+        [texts.audit.time, <Moment key="time" at={record.time / 1000} />],
         [
           texts.audit.event,
           <span key="event" class="mono">

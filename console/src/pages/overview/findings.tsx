@@ -12,6 +12,7 @@ interface Finding {
 
 const WARN_DAYS = 14
 const DAY = 86_400
+const LOCKOUTS = toHref(['audit'], { event: 'limit.started' })
 
 /** What needs attention, most urgent first; otherwise one line that says that all is well. */
 export function Findings({ overview }: { readonly overview: Overview }) {
@@ -33,12 +34,15 @@ export function Findings({ overview }: { readonly overview: Overview }) {
   )
 }
 
-function listFindings({ health, lockedAccounts, now }: Overview): readonly Finding[] {
+function listFindings({ health, lockedAccounts, refusedUnknownNames, now }: Overview): readonly Finding[] {
   return [
     ...listFailures(health),
     ...listCertificates(health, now),
     ...(lockedAccounts > 0
       ? [{ isFailure: false, ...texts.overview.locked(lockedAccounts), href: toHref(['users'], { status: 'locked' }) }]
+      : []),
+    ...(refusedUnknownNames > 0
+      ? [{ isFailure: false, ...texts.overview.unknownNames(refusedUnknownNames), href: LOCKOUTS }]
       : []),
     ...(health.needRestart.length > 0
       ? [{ isFailure: false, title: texts.overview.restart, text: health.needRestart.join(', ') }]

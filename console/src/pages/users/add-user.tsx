@@ -20,9 +20,15 @@ export function AddUser({ onClose, onAdded }: AddUserProps) {
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
   const [roles, setRoles] = useState('')
-  const [mustChange, setMustChange] = useState(false)
+  const [isRefused, setRefused] = useState(false)
+  const [mustChange, setMustChange] = useState(true)
   const add = async () => {
-    const draft = { name, roles: readRoles(roles), ...(password && { password }), mustChangePassword: mustChange }
+    const draft = {
+      name,
+      roles: readRoles(roles),
+      ...(password && { password }),
+      mustChangePassword: mustChange && password !== '',
+    }
     const user = await api.post<User>('/users', draft)
     notify(texts.users.added(user.name))
     onAdded()
@@ -32,7 +38,7 @@ export function AddUser({ onClose, onAdded }: AddUserProps) {
     <FormDialog
       title={texts.users.add}
       action={texts.users.addAction}
-      isReady={name !== ''}
+      isReady={name !== '' && !isRefused}
       onClose={onClose}
       onSubmit={add}
     >
@@ -47,9 +53,9 @@ export function AddUser({ onClose, onAdded }: AddUserProps) {
         value={name}
         onValue={setName}
       />
-      <NewPassword label={texts.users.password} value={password} onValue={setPassword} />
-      <TextField label={texts.users.roles} hint={texts.users.rolesHint} isMono value={roles} onValue={setRoles} />
+      <NewPassword label={texts.users.password} value={password} onValue={setPassword} onRefused={setRefused} />
       <CheckField label={texts.users.mustChangeLabel} isChecked={mustChange} onChange={setMustChange} />
+      <TextField label={texts.users.roles} hint={texts.users.rolesHint} isMono value={roles} onValue={setRoles} />
     </FormDialog>
   )
 }

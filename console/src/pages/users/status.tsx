@@ -1,4 +1,4 @@
-import type { User, UserDetails } from '../../api/types.ts'
+import type { User } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
 import { Badge, type Tone } from '../../ui/parts.tsx'
 
@@ -10,22 +10,27 @@ interface Status {
 const isExpired = ({ expires }: User): boolean => expires !== undefined && Date.parse(expires) <= Date.now()
 
 /** What keeps a user from signing in, or needs attention. */
-function listStatuses(user: User & Partial<Pick<UserDetails, 'lockout'>>): readonly Status[] {
+function listStatuses(user: User): readonly Status[] {
   const found: Status[] = []
   if (!user.active) found.push({ text: texts.users.disabled, tone: 'danger' })
   if (isExpired(user)) found.push({ text: texts.users.expired, tone: 'danger' })
-  if (user.lockout) found.push({ text: texts.users.locked, tone: 'warning' })
+  if (user.isLocked) found.push({ text: texts.users.locked, tone: 'warning' })
   if (user.password === null) found.push({ text: texts.users.noPassword, tone: 'warning' })
   if (user.mustChangePassword) found.push({ text: texts.users.mustChange, tone: 'warning' })
-  return found.length > 0 ? found : [{ text: texts.users.active }]
+  return found
 }
 
-export const UserStatus = ({ user }: { readonly user: User & Partial<Pick<UserDetails, 'lockout'>> }) => (
-  <span class="chips">
-    {listStatuses(user).map(({ text, tone }) => (
-      <Badge key={text} tone={tone}>
-        {text}
-      </Badge>
-    ))}
-  </span>
-)
+/** Only what differs from an active user is a badge. */
+export function UserStatus({ user }: { readonly user: User }) {
+  const statuses = listStatuses(user)
+  if (statuses.length === 0) return <span class="quiet">{texts.users.active}</span>
+  return (
+    <span class="chips">
+      {statuses.map(({ text, tone }) => (
+        <Badge key={text} tone={tone}>
+          {text}
+        </Badge>
+      ))}
+    </span>
+  )
+}

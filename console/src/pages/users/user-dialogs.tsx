@@ -65,6 +65,7 @@ interface EditProps {
 
 function SetPassword({ user: { name, sessions }, onChange }: EditProps) {
   const [password, setPassword] = useState('')
+  const [isRefused, setRefused] = useState(false)
   const [mustChange, setMustChange] = useState(true)
   const save = async () => {
     const body = { password, mustChangePassword: mustChange }
@@ -77,11 +78,11 @@ function SetPassword({ user: { name, sessions }, onChange }: EditProps) {
     <FormDialog
       title={texts.users.setPasswordOf(name)}
       action={texts.users.setPassword}
-      isReady={password !== ''}
+      isReady={password !== '' && !isRefused}
       onClose={close}
       onSubmit={save}
     >
-      <NewPassword label={texts.users.newPassword} value={password} onValue={setPassword} />
+      <NewPassword label={texts.users.newPassword} value={password} onValue={setPassword} onRefused={setRefused} />
       <CheckField label={texts.users.mustChangeLabel} isChecked={mustChange} onChange={setMustChange} />
       <p class="quiet">{texts.users.sessionsEnd(sessions)}</p>
     </FormDialog>
@@ -121,7 +122,12 @@ function SetExpiry({ user: { name, expires }, onChange }: EditProps) {
     close()
   }
   return (
-    <FormDialog title={texts.users.expiryOf(name)} action={texts.actions.save} onClose={close} onSubmit={save}>
+    <FormDialog
+      title={texts.users.expiryOf(name)}
+      action={texts.users.saveExpiry(name)}
+      onClose={close}
+      onSubmit={save}
+    >
       <TextField label={texts.users.expiryDay} hint={texts.users.expiryHint} type="date" value={day} onValue={setDay} />
     </FormDialog>
   )

@@ -1,14 +1,14 @@
-import { api, toPath } from '../../api/client.ts'
-import type { UserDetails } from '../../api/types.ts'
+import { api, isNotFound, toPath } from '../../api/client.ts'
+import type { Lockout, UserDetails } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
-import { changeQuery, useRoute } from '../../router.ts'
+import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, ButtonLink } from '../../ui/button.tsx'
 import { type Fact, Facts, Section } from '../../ui/parts.tsx'
 import { SessionTable } from '../../ui/session-table.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
-import { Loaded } from '../../ui/states.tsx'
-import { Time } from '../../ui/time.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { Time, toDuration } from '../../ui/time.tsx'
 import { AccessSection } from './access-section.tsx'
 import { GrantSection } from './grant-section.tsx'
 import { RoleSection } from './role-section.tsx'
@@ -30,6 +30,7 @@ export function UserPanel({ name, back, onChange }: UserPanelProps) {
     user.reload()
     onChange()
   }
+  if (isNotFound(user.error)) return <NoSuchUser name={name} back={back} />
   return (
     <SidePanel title={name} badges={user.data && <UserStatus user={user.data} />} back={back}>
       <Loaded resource={user} what={texts.users.whatOne(name)}>
@@ -43,6 +44,17 @@ export function UserPanel({ name, back, onChange }: UserPanelProps) {
     </SidePanel>
   )
 }
+
+const NoSuchUser = ({ name, back }: Pick<UserPanelProps, 'name' | 'back'>) => (
+  <SidePanel title={name} back={back}>
+    <Empty title={texts.users.notFound(name)} text={texts.users.notFoundText}>
+      <div class="row">
+        <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
+        <ButtonLink href={toHref(['users'], { do: 'add' })}>{texts.users.add}</ButtonLink>
+      </div>
+    </Empty>
+  </SidePanel>
+)
 
 interface DetailsProps {
   readonly user: UserDetails
@@ -74,7 +86,7 @@ function Details({ user, onChange }: DetailsProps) {
 
 const toFacts = (user: UserDetails): readonly Fact[] => [
   [texts.users.lastSignIn, user.lastSignIn ? <LastSignIn {...user.lastSignIn} /> : texts.users.noSignIn],
-  ...(user.lockout ? [[texts.users.lockout, <Lockout key="lockout" {...user.lockout} />] as const] : []),
+  ...(user.lockout ? [[texts.users.lockout, <LockoutText key="lockout" lockout={user.lockout} />] as const] : []),
   [texts.users.expires, user.expires ? <Time at={user.expires} /> : texts.time.never],
   [texts.users.secondFactor, user.totp ? texts.users.totpOn : texts.users.totpOff],
   [texts.users.password, user.password ?? texts.users.noPassword],
@@ -87,19 +99,28 @@ const LastSignIn = ({ at, peer }: { readonly at: string; readonly peer: string }
   </>
 )
 
-const Lockout = ({ addresses, until }: { readonly addresses: number; readonly until: string }) => (
-  <>
-    {texts.users.lockedFor(addresses)} <Time at={until} />
-  </>
-)
+function LockoutText({ lockout }: { readonly lockout: Lockout }) {
+  const seconds = Math.max((Date.parse(lockout.until) - Date.now()) / 1000, 0)
+  return (
+    <>
+      {texts.users.lockedFrom(lockout)}, <span title={lockout.until}>{texts.users.lockedFor(toDuration(seconds))}</span>
+    </>
+  )
+}
 
 const FORMS = { password: texts.users.setPassword, link: texts.users.createLink, expire: texts.users.setExpiry }
 
 function Actions({ user }: { readonly user: UserDetails }) {
   const open = (action: string) => changeQuery({ do: action }, { replaces: false })
-  const offered = Object.entries(CONFIRMED_ACTIONS).filter(([, action]) => action.isOffered(user))
+  const { unlock, ...others } = CONFIRMED_ACTIONS
+  const offered = Object.entries(others).filter(([, action]) => action.isOffered(user))
   return (
     <div class="row">
+      {unlock?.isOffered(user) && (
+        <Button kind="primary" onClick={() => open('unlock')}>
+          {unlock.short}
+        </Button>
+      )}
       {Object.entries(FORMS).map(([action, label]) => (
         <Button key={action} onClick={() => open(action)}>
           {label}

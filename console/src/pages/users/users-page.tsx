@@ -50,7 +50,7 @@ export function UsersPage() {
         <Loaded resource={list} what={texts.users.what}>
           {(found) =>
             found.users.length === 0 ? (
-              <NoUsers isFiltered={prefix !== '' || status !== ''} />
+              <NoUsers prefix={prefix} status={status} />
             ) : (
               <>
                 <Table
@@ -157,11 +157,19 @@ const ListEnd = ({ text, hasMore, shown }: ListEndProps) => (
   </p>
 )
 
-const NoUsers = ({ isFiltered }: { readonly isFiltered: boolean }) =>
-  isFiltered ? (
+interface NoUsersProps {
+  readonly prefix: string
+  readonly status: string
+}
+
+const NoUsers = ({ prefix, status }: NoUsersProps) =>
+  prefix !== '' || status !== '' ? (
     <div class="card">
-      <Empty title={texts.users.noneFound} text={texts.users.noneFoundText}>
-        <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
+      <Empty {...describeNone(prefix, status)}>
+        <div class="row">
+          <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
+          {status === 'locked' && <LockoutLink />}
+        </div>
       </Empty>
     </div>
   ) : (
@@ -173,6 +181,18 @@ const NoUsers = ({ isFiltered }: { readonly isFiltered: boolean }) =>
       </Empty>
     </div>
   )
+
+/** A filter alone has no text that could be mistyped. */
+const describeNone = (prefix: string, status: string) =>
+  prefix === ''
+    ? { title: texts.users.noneFoundIn[status] ?? texts.users.noneFound, text: texts.users.noneFoundInText[status] }
+    : { title: texts.users.noneFound, text: texts.users.noneFoundText }
+
+/** Only administrators read the audit trail. */
+const LockoutLink = () =>
+  useIsAdministrator() ? (
+    <ButtonLink href={toHref(['audit'], { event: 'limit.started' })}>{texts.users.showLockouts}</ButtonLink>
+  ) : null
 
 /** Only administrators see password hashes, so only they import and export. */
 function TransferLinks() {

@@ -83,6 +83,7 @@ export const OVERVIEW_DESCRIPTIONS = {
       series: SERIES,
       totals: SUMS,
       lockedAccounts: whole('Accounts that some client cannot sign in to now.'),
+      refusedUnknownNames: whole('Names without an account that some client cannot try any more now.'),
       health: HEALTH,
     }),
   },

@@ -34,6 +34,7 @@ const LOCKOUT = named(
   'Lockout',
   object({
     addresses: whole('Client addresses that are locked out. 0: clients of every address have to wait.'),
+    peers: listOf(text(), 'The first three of these addresses; of IPv6, the network.'),
     until: text('ISO 8601.'),
   }),
 )
@@ -41,6 +42,7 @@ const LOCKOUT = named(
 const LISTED_MEMBERS = {
   ...USER_MEMBERS,
   canEdit: flag('Whether the caller may change the user.'),
+  isLocked: flag('Whether too many failures keep some client from signing in.'),
 } as const satisfies Members
 
 const DETAIL_MEMBERS = {

@@ -21,12 +21,18 @@ export const OVERVIEW_OPERATIONS = {
         stepSeconds: range.stepSeconds,
         series: toTotalSeries(steps),
         totals: toSums(steps.reduce<Counts>((sum, counts) => addCounts(sum, counts ?? {}), {})),
-        lockedAccounts: deps.limits.countLocked(),
+        ...countLocked(deps),
         health: await showHealth(deps),
       }
     },
   },
 } as const satisfies Record<string, Operation<unknown>>
+
+/** A name that no account has is counted apart: no user has to be unlocked. */
+function countLocked({ limits }: OperationDeps) {
+  const lockedAccounts = limits.listNames().length
+  return { lockedAccounts, refusedUnknownNames: Math.max(limits.countLocked() - lockedAccounts, 0) }
+}
 
 const isRange = (name: string): name is RangeName => Object.hasOwn(RANGES, name)
 

@@ -20,6 +20,8 @@ export interface UserDetails extends ListedUser {
 export interface ShownLockout {
   /** How many client addresses are locked out. 0: clients of every address have to wait. */
   readonly addresses: number
+  /** The first of them. */
+  readonly peers: readonly string[]
   readonly until: string
 }
 
@@ -69,12 +71,14 @@ async function requireUser({ directory }: OperationDeps, call: Call): Promise<Us
 async function showDetails(deps: OperationDeps, call: Call, user: User): Promise<UserDetails> {
   const { name } = user
   const signIn = await deps.directory.findLastSignIn(name)
+  const limit = await deps.limits.find({ name, salt: saltOf(user) })
   return {
     ...showListed(deps, call, user),
     totp: hasTotp(user),
     sessions: await countSessions(deps, name),
     lastSignIn: signIn ? { at: toIso(signIn.at * 1000), peer: signIn.peer } : null,
-    lockout: showLockout(await deps.limits.find({ name, salt: saltOf(user) })),
+    isLocked: limit !== undefined,
+    lockout: showLockout(limit),
   }
 }
 
@@ -83,7 +87,7 @@ const toIso = (ms: number): string => new Date(ms).toISOString()
 const saltOf = ({ password }: Pick<User, 'password'>): string => ('salt' in password ? password.salt : '')
 
 const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): ShownLockout | null =>
-  limit ? { addresses: limit.lockedPeers, until: toIso(limit.untilMs) } : null
+  limit ? { addresses: limit.lockedPeers, peers: limit.peers, until: toIso(limit.untilMs) } : null
 
 const hasTotp = ({ document }: User): boolean => document.members.some(([member]) => member === TOTP_MEMBER)
 

@@ -24,7 +24,9 @@ export const USER_OPERATIONS = {
       const { page, next } = isSearch(call.query)
         ? await search(deps, call)
         : await readPage(deps.directory, call.query)
-      return { users: page.map((user) => showListed(deps, call, user)), ...(next !== undefined && { next }) }
+      const locked = new Set(deps.limits.listNames())
+      const users = page.map((user) => ({ ...showListed(deps, call, user), isLocked: locked.has(user.name) }))
+      return { users, ...(next !== undefined && { next }) }
     },
   },
   'user.add': {
@@ -134,9 +136,11 @@ const changeManaged = async (deps: OperationDeps, call: Call, change: (user: Use
 /** A user in a list, and whether the caller may change it. */
 export interface ListedUser extends ShownUser {
   readonly canEdit: boolean
+  /** Whether too many failures keep some client from signing in. */
+  readonly isLocked: boolean
 }
 
-export const showListed = (deps: OperationDeps, call: Call, user: User): ListedUser => ({
+export const showListed = (deps: OperationDeps, call: Call, user: User): Omit<ListedUser, 'isLocked'> => ({
   ...showUser(user),
   canEdit: checkManaged(deps, call, toManaged(user)) === undefined,
 })
