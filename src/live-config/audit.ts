@@ -75,15 +75,9 @@ export function openAudit(deps: AuditDeps): Audit {
     flush: () => trail.flush(),
     listDestinations,
     requireRecording() {
-      if (config().audit['on-failure'] === 'continue') return
-      if (listDestinations().some(({ problem }) => problem !== undefined))
-        throw new Refusal('audit_unavailable', { retryAfterSeconds: RETRY_SECONDS })
+      if (config().audit['on-failure'] === 'refuse') requireWorking(listDestinations())
     },
-    async list(range) {
-      // while the store cannot be written, it may still be read
-      await trail.flush().catch(() => {})
-      return store.listAuditRecords(range)
-    },
+    list: (range) => list(store, trail, range),
     erase: (name) => erase(name, deps, trail),
     startPurging: purging.start,
     reopen() {
@@ -96,6 +90,17 @@ export function openAudit(deps: AuditDeps): Audit {
       await checkpoints.settled()
     },
   }
+}
+
+function requireWorking(destinations: ReturnType<Audit['listDestinations']>): void {
+  if (destinations.some(({ problem }) => problem !== undefined))
+    throw new Refusal('audit_unavailable', { retryAfterSeconds: RETRY_SECONDS })
+}
+
+async function list(store: AuditStore, trail: AuditTrail, range: Parameters<Audit['list']>[0]) {
+  // while the store cannot be written, it may still be read
+  await trail.flush().catch(() => {})
+  return store.listAuditRecords(range)
 }
 
 const PSEUDONYM_BYTES = 6

@@ -113,11 +113,7 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
   const counters = createAllCounters(options)
   const known = createKnownPeers(() => settings().maxCounters, clock)
   const outbox = createOutbox()
-  const ends = createLockEnds({
-    lockedMs: (guess) => counters.lock.waitMs(toLockKey(guess)),
-    onEnded: (guess) => options.onEnded?.({ name: toLoggedName(guess), peer: guess.peer }),
-    clock,
-  })
+  const ends = createEnds(options, counters)
   const failed = createFailedNames()
   const report = createReporter(options, ends)
   return {
@@ -130,15 +126,13 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
     },
     isAllowed: (guess) => findWait(counters, known, guess) === undefined,
     countFailure(guess) {
-      const { name, peer } = guess
-      known.forget(name, joinPeers(guess))
+      known.forget(guess.name, joinPeers(guess))
       for (const failure of toKeys(guess)) {
         outbox.add({ ...failure, count: 1 })
         failed.note(failure)
         counters[failure.counter].addFailures(failure.key, 1, clock.nowMs())
       }
-      const isOverlooked = counters.lock.isOverlooked(toLockKey(guess))
-      if (isOverlooked) log.warn('account would be locked after too many failures', { name: toLoggedName(guess), peer })
+      warnOfOverlooked(counters, guess, log)
       report(guess, findWait(counters, known, guess))
     },
     countSuccess(guess) {
@@ -154,6 +148,19 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
     take: outbox.take,
     putBack: outbox.putBack,
   }
+}
+
+const createEnds = ({ onEnded, clock }: LimitsOptions, { lock }: AllCounters) =>
+  createLockEnds({
+    lockedMs: (guess) => lock.waitMs(toLockKey(guess)),
+    onEnded: (guess) => onEnded?.({ name: toLoggedName(guess), peer: guess.peer }),
+    clock,
+  })
+
+/** For `chttpd_auth_lockout.mode = warn`. */
+function warnOfOverlooked({ lock }: AllCounters, guess: Guess, log: Log): void {
+  if (!lock.isOverlooked(toLockKey(guess))) return
+  log.warn('account would be locked after too many failures', { name: toLoggedName(guess), peer: guess.peer })
 }
 
 function addShared(counters: AllCounters, failures: readonly Failure[], atMs: number): void {
