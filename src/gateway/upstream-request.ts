@@ -11,6 +11,7 @@ import type { OpenStream, OpenStreams } from './open-streams.ts'
 import { filterTrailers, type HeaderFilter } from './request-headers.ts'
 import { filterResponseHeaders } from './response-headers.ts'
 import { type ResponseHead, ResponsePipe } from './response-pipe.ts'
+import { varyByWorker } from './worker-scripts.ts'
 
 /** A request as it is sent to an upstream server. */
 export interface UpstreamRequest {
@@ -112,7 +113,7 @@ function toReply(
   const rules = { ownsCors: deps.settings().ownsCors, ownCookies: deps.ownCookies, parsed }
   const kept = filterResponseHeaders(headers, status, rules)
   if (kept === undefined) throw new Refusal('upstream_failed', { detail: 'transfer coding' })
-  const sent = deps.isolates(context) ? isolate(kept, status) : kept
+  const sent = deps.isolates(context) ? varyByWorker(isolate(kept, status), status, context) : kept
   return { status, reason, headers: sent, body: pipe, isForwarded: true }
 }
 

@@ -23,6 +23,7 @@ import { createSpool, readWholeResponse, type SpoolLimits } from './spool.ts'
 import { sendTraced } from './trace-upstream.ts'
 import { checkUpstreamServer, type UpstreamCheckDeps, type UpstreamFinding } from './upstream-check.ts'
 import type { SendSettings, UpstreamRequest } from './upstream-request.ts'
+import { requireNarrowWorker } from './worker-scripts.ts'
 
 export interface UpstreamSettings extends ConnectionSettings, Pick<SendSettings, 'idleTimeoutMs' | 'ownsCors'> {
   /** Limits for spooling chunked bodies, for a server that does not accept them. `undefined`: the server accepts them. */
@@ -64,14 +65,14 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
   return {
     isSet: () => deps.settings().urls.length > 0,
     forward(context) {
-      requirePath(context)
+      requireForwardable(context, deps)
       context.forwardedAtMs ??= performance.now()
       const { spool } = deps.settings()
       const isSpooled = spool !== undefined && context.header('transfer-encoding') !== undefined
       return isSpooled ? sendSpooled(context, spool) : send(context)
     },
     async forwardWhole(context, maxBytes, wholeBody) {
-      requirePath(context)
+      requireForwardable(context, deps)
       context.forwardedAtMs ??= performance.now()
       return readWholeResponse(await send(context, { wholeBody, isSelectionDropped: true }), maxBytes)
     },
@@ -113,8 +114,9 @@ function createSenders(getBalancer: () => UpstreamBalancer, deps: UpstreamDeps) 
   return { send, sendSpooled }
 }
 
-function requirePath({ target }: RequestContext): void {
-  if (!target.startsWith('/')) throw new Refusal('invalid_target')
+function requireForwardable(context: RequestContext, { isolates }: UpstreamDeps): void {
+  if (!context.target.startsWith('/')) throw new Refusal('invalid_target')
+  if (isolates(context)) requireNarrowWorker(context)
 }
 
 interface SendOptions {

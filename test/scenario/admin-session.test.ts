@@ -191,6 +191,17 @@ test('a prefetched page carries no page token', async () => {
       assert.equal(tokenOf(await browser.openPage({ ...NAVIGATION, [name]: purpose })), '', `${name}: ${purpose}`)
 })
 
+test('a page that a service worker preloads carries no page token', async () => {
+  for (const url of Object.values(DOORS)) {
+    const { browser } = await openSignedIn(url)
+    for (const value of ['true', 'any value', '']) {
+      const page = await browser.openPage({ ...NAVIGATION, 'Service-Worker-Navigation-Preload': value })
+      assert.equal(tokenOf(page), '', value)
+      assert.match(String(page.headers['vary']), /\bService-Worker-Navigation-Preload\b/)
+    }
+  }
+})
+
 test('over plain HTTP to another host a browser cannot sign in, and the error says what to do', async () => {
   for (const url of Object.values(DOORS)) {
     const browser = createBrowser(url, { Host: 'db.example:5984' })

@@ -26,6 +26,12 @@ export const PURPOSE_HEADERS: readonly string[] = ['Sec-Purpose', 'Purpose', 'X-
 export const isPrefetch = (sent: Sent): boolean =>
   PURPOSE_HEADERS.some((name) => /\b(?:prefetch|preview)\b/i.test(sent.header(name) ?? ''))
 
+/** Sent with the request that a browser makes for a service worker while it starts: the worker can read the response. */
+export const PRELOAD_HEADER = 'Service-Worker-Navigation-Preload'
+
+/** Whether a service worker gets the response. A script cannot leave the header out, but chooses its value. */
+export const isPreload = (sent: Sent): boolean => sent.header(PRELOAD_HEADER) !== undefined
+
 /** Whether browsers send `Sec-Fetch-*` to this address. */
 export const isTrustworthy = ({ client }: Pick<RequestContext, 'client'>): boolean =>
   client.scheme === 'https' || LOOPBACK_HOST.test(client.host)

@@ -2,7 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import type { Handler, HeaderPair, Reply, RequestContext, Route } from '../../http/request-context.ts'
-import { isPrefetch, isTopLevelNavigation, isTrustworthy, PURPOSE_HEADERS } from './browser.ts'
+import {
+  isPrefetch,
+  isPreload,
+  isTopLevelNavigation,
+  isTrustworthy,
+  PRELOAD_HEADER,
+  PURPOSE_HEADERS,
+} from './browser.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
 import type { AdminSessions } from './session.ts'
 
@@ -64,7 +71,7 @@ async function showPage(context: RequestContext, options: PageOptions): Promise<
     headers: [
       ['Content-Type', 'text/html; charset=utf-8'],
       toPolicy(nonce),
-      ['Vary', ['Cookie', 'Sec-Fetch-Dest', 'Sec-Fetch-Mode', ...PURPOSE_HEADERS].join(', ')],
+      ['Vary', ['Cookie', 'Sec-Fetch-Dest', 'Sec-Fetch-Mode', PRELOAD_HEADER, ...PURPOSE_HEADERS].join(', ')],
     ],
     body: fill(options.files.page, values),
   }
@@ -74,12 +81,12 @@ const isOpen = (context: RequestContext, { isOwnOrigin }: PageOptions): boolean 
 
 /**
  * The page token for a navigation of the user; otherwise empty. A script of this origin could read the response to its
- * own request, and another page could have caused a prefetch.
+ * own request, a service worker that to a preload, and another page could have caused a prefetch.
  */
 async function findToken(context: RequestContext, { sessions, isOwnOrigin }: PageOptions): Promise<string> {
   // over plain HTTP browsers send no Sec-Fetch headers; here no other page shares the origin
   const isUnlabelled = isOwnOrigin && context.header('sec-fetch-dest') === undefined
-  if ((!isTopLevelNavigation(context) && !isUnlabelled) || isPrefetch(context)) return ''
+  if ((!isTopLevelNavigation(context) && !isUnlabelled) || isPrefetch(context) || isPreload(context)) return ''
   const found = await sessions.find(context)
   return (found && sessions.pageTokenOf(found)) ?? ''
 }
