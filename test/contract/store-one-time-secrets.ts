@@ -88,6 +88,20 @@ export const PASSWORD_LINK_TESTS: StoreTests = {
     assert.equal(await store.findPasswordLink('a'), undefined)
   },
 
+  async 'every write of a user ends its link, and no other'({ store }) {
+    await createIn(store, 'alice')
+    await store.putPasswordLink(link('alice', 'a'), 1)
+    await store.putPasswordLink(link('bob', 'b'), 1)
+    const stored = await store.findUser('alice')
+    assert.ok(stored)
+    const refused = await store.writeUser({ expected: 'absent', record: stored.record })
+    assert.equal(refused.kind, 'conflict')
+    assert.ok(await store.findPasswordLink('a'), 'a refused write changes nothing')
+    await store.writeUser({ expected: stored.sequence, record: stored.record })
+    assert.equal(await store.findPasswordLink('a'), undefined)
+    assert.ok(await store.findPasswordLink('b'))
+  },
+
   async 'a deleted user takes its link along'({ store }) {
     await createIn(store, 'alice')
     await store.putPasswordLink(link('alice', 'a'), 1)

@@ -85,6 +85,34 @@ describe('a link to set a password', () => {
       await assertInvalid(token)
     })
 
+  for (const [change, path, bodies] of [
+    ['disabled and enabled', 'active', [{ active: false }, { active: true }]],
+    ['expired and not', 'expiry', [{ expires: '2001-01-01' }, { expires: '2040-01-01' }]],
+    ['given a role that is taken again', 'roles', [{ add: ['writer'] }, { remove: ['writer'] }]],
+    [
+      'given a grant that is taken again',
+      'grants',
+      [
+        { database: 'sales', level: 'rw' },
+        { database: 'sales', level: null },
+      ],
+    ],
+  ] as const)
+    it(`ends although the user is as before: ${change}`, async () => {
+      const name = `again-${path}`
+      await addUser(name, { expires: '2040-01-01' })
+      const token = await createLink(name)
+      for (const body of bodies) assert.equal((await ask(AS_ADMIN, 'PUT', `/users/${name}/${path}`, body)).status, 200)
+      await assertInvalid(token)
+    })
+
+  it('ends with a later expiry: its creator may have to expire before', async () => {
+    await addUser('late', { expires: '2040-01-01' })
+    const token = await createLink('late')
+    assert.equal((await ask(AS_ADMIN, 'PUT', '/users/late/expiry', { expires: '2041-01-01' })).status, 200)
+    await assertInvalid(token)
+  })
+
   it('does not set the password of a user who has become an administrator', async () => {
     await addUser('ute')
     const token = await createLink('ute')

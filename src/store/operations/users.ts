@@ -98,7 +98,17 @@ function* writeUsers(writes: readonly UserWrite[]): Operation<readonly WriteOutc
   )
   const decision = decideWrites(counters, new Map(rows.map(readVersion)), writes)
   if (decision.accepted.size > 0) yield* putUsers(decision)
+  yield* endPasswordLinks(rows.map((row) => textOf(row, 'name')).filter((name) => decision.accepted.has(name)))
   return decision.outcomes
+}
+
+/** A link is for the user as it was: who created it may not be allowed to manage the user after the change. */
+function* endPasswordLinks(names: readonly string[]): Operation<void> {
+  if (names.length === 0) return
+  yield many(
+    STATEMENTS.removePasswordLinkOf,
+    names.map((name) => [name]),
+  )
 }
 
 export interface Version {
@@ -149,7 +159,7 @@ function* putUsers({ accepted, counters }: WriteDecision): Operation<void> {
   const deleted = [...accepted.values()].filter(({ record }) => record.kind === 'tombstone')
   // they must not become those of a later user of the same name
   if (deleted.length > 0)
-    for (const statement of [STATEMENTS.removeSignIn, STATEMENTS.removeRecoveryCodes, STATEMENTS.removePasswordLinkOf])
+    for (const statement of [STATEMENTS.removeSignIn, STATEMENTS.removeRecoveryCodes])
       yield many(
         statement,
         deleted.map(({ record }) => [record.name]),

@@ -1,7 +1,8 @@
 /**
  * One-time links with which a user sets a password. The secret in a link is stored as a digest and never part of a path:
  * paths are logged. A link ends with its use, after an hour, with the next link of the user, and with every change of the
- * password, the roles or the grants: who creates a link may not be allowed to manage the user any more.
+ * user: who creates a link may not be allowed to manage the user any more. The store ends it with the change; the version
+ * does so for a change between the look at the user and the write.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
@@ -106,9 +107,9 @@ async function setPassword(deps: OperationDeps, call: Call, { link, password }: 
   await deps.passwordLinks.removePasswordLink(link.digest)
 }
 
-function toVersion({ password, document, multiModel }: User): string {
+function toVersion({ password, sessionEpoch, expiresAt, document, multiModel }: User): string {
   const grants = [...multiModel.grants].map(([name, { level, collections }]) => [name, level ?? null, [...collections]])
   return createHash('sha256')
-    .update(JSON.stringify([password, document.roles, grants]))
+    .update(JSON.stringify([password, document.roles, grants, expiresAt ?? null, sessionEpoch.generation]))
     .digest('hex')
 }
