@@ -4,12 +4,15 @@ import { describe, it } from 'node:test'
 import type { Operation } from '../../src/dialects/admin-api/operation.ts'
 import { OPERATIONS } from '../../src/dialects/admin-api/operations.ts'
 import type { Right } from '../../src/dialects/admin-api/rights.ts'
+import { superuser } from '../support/multi-model.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 
 const API = '/_cardea/api'
-const { document: url } = await startServer(createSharedScope(), { admin: { 'user-admin-role': 'helpdesk' } })
+const { document: url, multiModel } = await startServer(createSharedScope(), {
+  admin: { 'user-admin-role': 'helpdesk' },
+})
 
 const ask = (as: string | undefined, method: string, path: string, body?: unknown) =>
   send(url, { method, path: `${API}${path}`, ...(as && { as }), ...(body !== undefined && { body }) })
@@ -24,11 +27,23 @@ await addUser('plain')
 await addUser('helper', { roles: ['helpdesk', 'reader'], grants: RO })
 await addUser('starter', { roles: ['helpdesk'], mustChangePassword: true })
 
-const CALLERS: Readonly<Record<Right, string | undefined>> = {
-  anonymous: undefined,
-  self: 'plain:pw',
-  userAdmin: 'helper:pw',
-  administrator: AS_ADMIN,
+interface Caller {
+  readonly right: Right
+  readonly as?: string
+  readonly door?: string
+}
+
+const CALLERS: Readonly<Record<string, Caller>> = {
+  anonymous: { right: 'anonymous' },
+  self: { right: 'self', as: 'plain:pw' },
+  userAdmin: { right: 'userAdmin', as: 'helper:pw' },
+  administrator: { right: 'administrator', as: AS_ADMIN },
+  'a superuser token': { right: 'administrator', as: superuser(), door: multiModel },
+  'a superuser token for some paths': {
+    right: 'anonymous',
+    as: superuser({ allowed_paths: ['/_api/version'] }),
+    door: multiModel,
+  },
 }
 
 /** The operations that are not for administrators alone. */
@@ -75,12 +90,13 @@ const toPath = (path: string) => path.replaceAll(/\{\w+\}/g, 'unknown')
 
 describe('operation and caller', () => {
   for (const [name, operation] of Object.entries<Operation<unknown>>(OPERATIONS))
-    for (const [caller, as] of Object.entries(CALLERS) as [Right, string | undefined][]) {
-      const isAllowed = ORDER.indexOf(caller) >= ORDER.indexOf(ALLOWED[name] ?? 'administrator')
+    for (const [caller, { right, as, door = url }] of Object.entries(CALLERS)) {
+      const isAllowed = ORDER.indexOf(right) >= ORDER.indexOf(ALLOWED[name] ?? 'administrator')
       it(`${name}: ${caller} ${isAllowed ? 'may' : 'may not'}`, async () => {
         const { method, path } = operation
-        const reply = await ask(as, method, toPath(path), toBody(method))
-        const rejected = caller === 'anonymous' ? 'authentication_required' : 'admin_required'
+        const sent = { method, path: `${API}${toPath(path)}`, body: toBody(method) }
+        const reply = await send(door, { ...sent, ...(as && { as }) })
+        const rejected = right === 'anonymous' ? 'authentication_required' : 'admin_required'
         if (isAllowed) assert.ok(!['authentication_required', 'admin_required'].includes(reply.json.error), reply.body)
         else assert.equal(reply.json.error, rejected)
       })
@@ -101,6 +117,17 @@ it('an empty role names no user administrator', async () => {
   const body = { name: 'helper', password: 'pw', roles: ['helpdesk'] }
   await send(other, { method: 'POST', path: `${API}/users`, as: AS_ADMIN, body })
   assert.equal((await send(other, { path: `${API}/users`, as: 'helper:pw' })).status, 403)
+})
+
+it('a superuser token manages users and administrators', async () => {
+  const as = superuser()
+  const call = (method: string, path: string, body?: unknown) =>
+    send(multiModel, { as, method, path: `${API}${path}`, ...(body !== undefined && { body }) })
+  assert.equal((await call('GET', '/session')).json.isAdministrator, true)
+  assert.equal((await call('POST', '/users', { name: 'of-token', password: 'pw', roles: ['writer'] })).status, 200)
+  assert.equal((await call('PUT', '/users/of-token/password', { password: 'other' })).status, 200)
+  assert.equal((await call('POST', '/administrators', { name: 'root', password: 'pw' })).status, 200)
+  assert.equal((await call('DELETE', '/administrators/root')).status, 200)
 })
 
 it('paths of no operation are for administrators', async () => {

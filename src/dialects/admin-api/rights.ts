@@ -15,9 +15,12 @@ export type Right = 'anonymous' | 'self' | 'userAdmin' | 'administrator'
 
 const ORDER: readonly Right[] = ['anonymous', 'self', 'userAdmin', 'administrator']
 
+/** Whether it is an administrator or a superuser token. */
+export const hasAllRights = ({ isAdmin, isSuperuser = false }: Identity): boolean => isAdmin || isSuperuser
+
 /** What an identity may do. `role` is that of user administrators; empty: there are none. */
 export function findRight(identity: Identity, role: string): Right {
-  if (identity.isAdmin) return 'administrator'
+  if (hasAllRights(identity)) return 'administrator'
   if (identity.name === null) return 'anonymous'
   return role !== '' && identity.roles.includes(role) ? 'userAdmin' : 'self'
 }

@@ -6,7 +6,7 @@ import { ANONYMOUS, type Authenticated, type Identity } from '../../directory/id
 import type { Reply, RequestContext, Route } from '../../http/request-context.ts'
 import { isTrustworthy, renderAdminCookie, renderClearedCookie } from './browser.ts'
 import { findText, readJsonBody, readMembers, requireText, toJsonReply } from './json.ts'
-import { showRights } from './rights.ts'
+import { hasAllRights, showRights } from './rights.ts'
 
 /** The handler name of an identity that comes from the admin cookie. */
 export const ADMIN_SESSION = 'admin-session'
@@ -55,7 +55,7 @@ const describe = (
   { product, userAdminRole }: SessionRouteOptions,
 ): object => ({
   name: identity.name,
-  isAdministrator: identity.isAdmin,
+  isAdministrator: hasAllRights(identity),
   ...(identity.name !== null && {
     roles: identity.roles,
     rights: showRights(identity, userAdminRole()),

@@ -3,6 +3,7 @@ import { requireNoPasswordChange } from '../../../auth/password-change.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { isAnonymous } from '../../../directory/identity.ts'
 import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
+import { hasAllRights } from '../rights.ts'
 
 /** The role that may read metrics and nothing else, as in CouchDB. */
 const METRICS_ROLE = '_metrics'
@@ -40,6 +41,5 @@ function requireMetricsReader(context: RequestContext): void {
   if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
   const { identity } = context.authenticated
   requireNoPasswordChange(identity)
-  const { isAdmin, isSuperuser, roles } = identity
-  if (!isAdmin && !isSuperuser && !roles.includes(METRICS_ROLE)) throw new Refusal('metrics_required')
+  if (!hasAllRights(identity) && !identity.roles.includes(METRICS_ROLE)) throw new Refusal('metrics_required')
 }

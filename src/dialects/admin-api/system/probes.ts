@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../../../base/errors.ts'
 import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
 import { toJsonReply } from '../json.ts'
+import { hasAllRights } from '../rights.ts'
 
 /** A part that Cardea cannot work without. */
 export interface Component {
@@ -39,7 +40,9 @@ function describeReadiness({ authenticated }: RequestContext, problems: Problems
   return toJsonReply(failed.length === 0 ? 200 : 503, {
     status: failed.length === 0 ? 'ok' : 'failed',
     components: Object.fromEntries(components),
-    ...(authenticated?.identity.isAdmin && failed.length > 0 && { reasons: Object.fromEntries(failed) }),
+    ...(authenticated &&
+      hasAllRights(authenticated.identity) &&
+      failed.length > 0 && { reasons: Object.fromEntries(failed) }),
   })
 }
 
