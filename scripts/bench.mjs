@@ -1,8 +1,8 @@
 // Measures Cardea and a baseline: node scripts/bench.mjs [names…] [--runs=N] [--sizes=N,…] [--write] [--against=DIR]
 // A bench is a file scripts/bench/<name>.mjs that exports `bench`: { title, about, runs, run(runs, sizes, checkouts) }.
 // `run` returns { columns, rows, isGoalMet }; each bench defines its sizes. `checkouts` are those of --against, which
-// gateway-cpu compares with this one. With --write its table goes to docs/background/benchmarks.md, between comments with
-// its name.
+// gateway-cpu and gateway-handler compare with this one. With --write its table goes to docs/background/benchmarks.md,
+// between comments with its name.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -9,7 +9,7 @@ import { startServer } from './child.mjs'
 import { withCores } from './cores.mjs'
 import { ADMIN, withFolder, writeConfig } from './folder.mjs'
 
-const TOKEN_SECRET = 'a-secret-of-foreign-tokens-for-benches-only'
+export const TOKEN_SECRET = 'a-secret-of-foreign-tokens-for-benches-only'
 
 /** Starts a script of this folder that prints its port. */
 async function startScript(name, ...args) {
