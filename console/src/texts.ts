@@ -107,7 +107,7 @@ export const texts = {
     option: 'Option',
     command: 'Command',
     auditOf: (name: string) => `Audit records of ${name}`,
-    rotate: 'Rotate a secret',
+    rotate: 'Rotate the token secret',
     addAdministrator: 'Add an administrator',
     verbs: {
       disable: 'Disable',
@@ -540,7 +540,7 @@ export const texts = {
         action: 'Remove the old one',
       },
     },
-    until: 'No valid token is rejected',
+    until: 'The last token of the old secret expires',
     done: {
       added: (file: string) => `${file} is added and verifies.`,
       activated: (file: string) => `${file} signs from now on.`,

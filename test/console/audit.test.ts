@@ -43,6 +43,18 @@ describe('the page of the audit trail', { skip: NO_BROWSER }, () => {
     await first.getByText('grace signed in at the document door with a password from 127.0.0.1').waitFor()
   })
 
+  it('shows what was recorded while it was not connected', async () => {
+    const { page, open } = window
+    await page.route('**/_cardea/api/events', (route) => route.abort())
+    await open('#/audit?follow=1')
+    await page.reload()
+    await page.getByRole('link', { name: 'grace signed in' }).first().waitFor()
+    const count = await page.getByRole('link', { name: 'grace signed in' }).count()
+    await signIn('grace', PASSWORD)
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('link', { name: 'grace signed in' }).nth(count).waitFor()
+  })
+
   it('filters by user and outcome, shows the reason, and the whole record', async () => {
     const { page, open } = window
     await open('#/audit')

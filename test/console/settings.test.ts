@@ -35,6 +35,14 @@ describe('the page of settings', { skip: NO_BROWSER }, () => {
     return window.page.getByRole('complementary', { name })
   }
 
+  it('leads to the first user where there is none', async () => {
+    const { page, open } = window
+    await open('#/users')
+    await page.getByRole('heading', { name: 'No users yet' }).waitFor()
+    await page.getByRole('main').getByRole('link', { name: 'Add user' }).last().click()
+    await page.getByRole('dialog', { name: 'Add user' }).waitFor()
+  })
+
   it('shows what a change does, makes it, and undoes it', async () => {
     const { page } = window
     const panel = await openOption('chttpd_auth.timeout')

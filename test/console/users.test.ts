@@ -100,6 +100,7 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await page.getByRole('searchbox').pressSequentially('RAD')
     await page.getByRole('link', { name: 'grace' }).waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'hedy' }).waitFor()
+    await page.getByRole('search').getByRole('status').getByText('1 user', { exact: true }).waitFor()
   })
 
   it('changes several users at once, and says which were refused', async () => {

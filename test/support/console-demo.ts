@@ -17,7 +17,9 @@ export const CONSOLE_PAGES: Readonly<Record<string, string>> = {
   administrator: '#/administrators/admin',
   secrets: '#/secrets',
   settings: '#/settings',
+  option: '#/settings/chttpd_auth.timeout?search=session',
   audit: '#/audit',
+  record: '#/audit/cardea%40127.0.0.1%3A2',
   nodes: '#/nodes',
   account: '#/account',
 }

@@ -80,8 +80,11 @@ function findFixed(pages: readonly PageRow[], wanted: string): readonly Entry[] 
     ...pages.map(({ name }) => toEntry('page', texts.pages[name], [name])),
     ...commands.map(({ page, text, query }) => ({ kind: texts.palette.command, text, href: toHref([page], query) })),
   ]
-  return all.filter(({ text }) => text.toLowerCase().includes(wanted))
+  return all.filter(({ text }) => hasWords(text.toLowerCase(), wanted))
 }
+
+/** `rotate token secret` finds "Rotate the token secret". */
+const hasWords = (text: string, wanted: string): boolean => wanted.split(/\s+/).every((word) => text.includes(word))
 
 const MAX_NAMES = 6
 

@@ -33,7 +33,10 @@ export function SidePanel({ title, badges, back, children }: SidePanelProps) {
           <Icon name="close" />
         </a>
       </header>
-      <div class="content">{children}</div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <div class="content" tabIndex={0}>
+        {children}
+      </div>
     </aside>
   )
 }
