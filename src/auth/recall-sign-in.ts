@@ -16,8 +16,8 @@ export interface RecallDeps extends Pick<SignInDeps, 'memory' | 'limits' | 'iter
 export type Recall = (attempt: Pick<Attempt, 'name' | 'password' | 'peer' | 'directPeer'>) => Account | undefined
 
 /**
- * Clients with Basic send the password with every request. With a promise for each step of the sign-in, a request took
- * 3 µs more of CPU time (`npm run bench -- gateway-handler`).
+ * Clients with Basic send the password with every request. With a promise for each step of the sign-in, a request takes
+ * 1 to 2 µs more (`npm run bench -- gateway-handler`).
  */
 export const createRecall =
   (deps: RecallDeps): Recall =>
