@@ -47,15 +47,9 @@ const refuse = (reason: string): Verdict => ({
   error: new Refusal('certificate_refused', { detail: `client certificate: ${reason}` }),
 })
 
-const FORWARDED_HEADERS: readonly string[] = [
-  'forwarded',
-  'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-]
+const PROXY_HEADER = /^(?:forwarded|via|x-real-ip|x-forwarded(?:-.*)?)$/i
 
 /** Whether the peer is a proxy. Then the certificate is that of the proxy, and the client's TLS ended there. */
 const isForwarded = (source: CredentialSource): boolean =>
   source.client.address !== source.client.directAddress ||
-  FORWARDED_HEADERS.some((name) => source.header(name) !== undefined)
+  source.rawHeaders.some((name, index) => index % 2 === 0 && PROXY_HEADER.test(name))

@@ -9,6 +9,8 @@ export interface CredentialSource {
   readonly client: SourceClient
   /** The certificate that the client connected with, if the listener asks for one. */
   readonly certificate?: PresentedCertificate | undefined
+  /** Names and values in turn, unchanged. */
+  readonly rawHeaders: readonly string[]
   header(name: string): string | undefined
   /** Whether the request has a header more than once. */
   isRepeated(name: string): boolean

@@ -19,6 +19,7 @@ const SOURCE: CredentialSource = {
   signal: new AbortController().signal,
   client: { address: '192.0.2.1', directAddress: '192.0.2.1', scheme: 'https', isTrusted: false },
   certificate: CERTIFICATE,
+  rawHeaders: [],
   header: () => undefined,
   isRepeated: () => false,
   cookie: () => undefined,

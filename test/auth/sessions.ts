@@ -11,6 +11,7 @@ import type { Scope } from '../support/scope.ts'
 export const sourceOf = (cookie: string): CredentialSource => ({
   signal: new AbortController().signal,
   client: { address: '127.0.0.1', directAddress: '127.0.0.1', scheme: 'http', isTrusted: false },
+  rawHeaders: [],
   header: () => undefined,
   isRepeated: () => false,
   addToUnauthorized: () => {},
