@@ -81,7 +81,10 @@ export function createDoor(options: DoorOptions): Door {
       if (error.code === 'HPE_CLOSED_CONNECTION') return
       if (connectionOf(socket).breakOff()) return
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-      else writeRawReply(socket, dialect, toErrorReply(toParserRefusal(error), { dialect, log }))
+      else {
+        const reply = toErrorReply(toParserRefusal(error), { dialect, log })
+        writeRawReply(socket, { dialect, reply, hsts: options.hsts?.get() ?? '' })
+      }
     },
     countConnections: () => connections.size,
     admit(socket) {

@@ -4,8 +4,18 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ErrorCode, Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Dialect, Feed, HeaderPair, Reply, RequestContext, ResponseStream, Sink } from './request-context.ts'
+import type {
+  Client,
+  Dialect,
+  Feed,
+  HeaderPair,
+  Reply,
+  RequestContext,
+  ResponseStream,
+  Sink,
+} from './request-context.ts'
 import { resetSocket } from './slow-clients.ts'
+import { schemeOf } from './trust.ts'
 import { drainSlowly, hasUnreadBody, limitDrainTime } from './unread-body.ts'
 
 export interface Delivery {
@@ -56,8 +66,7 @@ export function writeReply(request: IncomingMessage, response: ServerResponse, d
 function writeHead(request: IncomingMessage, response: ServerResponse, delivery: Delivery) {
   const { dialect, context, reply, hsts, isLast } = delivery
   const all = headersOf(reply, dialect, { context, request })
-  // RFC 6797: only over TLS
-  const headers = hsts !== '' && context.client.scheme === 'https' ? withTransportSecurity(all, hsts) : all
+  const headers = withTransportSecurity(all, hsts, context.client.scheme)
   if (isLast) headers.push('Connection', 'close')
   const reason = reasonOf(reply)
   if (reason === undefined) response.writeHead(reply.status, headers)
@@ -65,10 +74,12 @@ function writeHead(request: IncomingMessage, response: ServerResponse, delivery:
 }
 
 /** Replaces the header of an upstream, which is about another host, and that of the dialect. */
-const withTransportSecurity = (headers: readonly string[], hsts: string): string[] => [
-  ...headers.filter((_, i) => headers[i - (i % 2)]?.toLowerCase() !== HSTS),
-  ...['Strict-Transport-Security', hsts],
-]
+function withTransportSecurity(headers: string[], hsts: string, scheme: Client['scheme']): string[] {
+  // RFC 6797: only over TLS
+  if (hsts === '' || scheme !== 'https') return headers
+  const others = headers.filter((_, i) => headers[i - (i % 2)]?.toLowerCase() !== HSTS)
+  return [...others, 'Strict-Transport-Security', hsts]
+}
 
 const HSTS = 'strict-transport-security'
 
@@ -162,10 +173,12 @@ function breakOff(sink: Sink): void {
   else sink.destroy()
 }
 
+type RawDelivery = Pick<Delivery, 'dialect' | 'reply' | 'hsts'>
+
 /** Writes a reply to bytes that could not be parsed as a request, and ends the connection. */
-export function writeRawReply(socket: Socket, dialect: Dialect, reply: Reply): void {
+export function writeRawReply(socket: Socket, { dialect, reply, hsts }: RawDelivery): void {
   const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status] ?? ''}`, `Date: ${new Date().toUTCString()}`]
-  const headers = headersOf(reply, dialect, {})
+  const headers = withTransportSecurity(headersOf(reply, dialect, {}), hsts, schemeOf(socket))
   for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`)
   socket.end(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n${typeof reply.body === 'string' ? reply.body : ''}`)
 }

@@ -4,8 +4,10 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { describe, it, test } from 'node:test'
+import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { createTestCardea, TEST_ADMINISTRATOR } from '../../../src/index.ts'
+import { sendRaw } from '../../support/raw.ts'
 import { createSharedScope } from '../../support/scope.ts'
 import { openBackend, UPSTREAM_SECRET } from '../../support/upstream.ts'
 
@@ -23,6 +25,14 @@ async function send(url: string, { method = 'GET', headers = {}, body }: Sent = 
   const response: IncomingMessage = (await once(sent, 'response'))[0]
   const text: string = await response.setEncoding('utf8').reduce((all: string, part: string) => all + part, '')
   return { status: response.statusCode, headers: response.headers, text }
+}
+
+/** Everything that the server sends until it closes the connection. */
+async function sendBytes(url: string, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port), ca })
+  socket.write(bytes)
+  return socket.setEncoding('utf8').reduce((all: string, part: string) => all + part, '')
 }
 
 const signOut = async (url: string): Promise<string> =>
@@ -90,6 +100,17 @@ describe('with cookie_host_prefix and hsts', async () => {
     assert.equal(backend.seen.at(-1)?.header('cookie'), 'theirs=1')
     assert.deepEqual(headers['set-cookie'], ['theirs=1'])
     assert.equal(headers['strict-transport-security'], 'max-age=600; includeSubDomains')
+  })
+
+  it('the response to bytes that are not HTTP has the HSTS header over TLS', async () => {
+    for (const url of [secure, multiModel[0] ?? '']) {
+      const text = await sendBytes(url, 'not HTTP\r\n\r\n')
+      assert.match(text, /^HTTP\/1\.1 400 /)
+      assert.deepEqual(text.match(/^strict-transport-security: .*$/gim), [
+        'Strict-Transport-Security: max-age=600; includeSubDomains',
+      ])
+    }
+    assert.doesNotMatch((await sendRaw(Number(new URL(plain).port), 'not HTTP\r\n\r\n')).text, /strict-transport/i)
   })
 
   it('every response over TLS has the HSTS header, errors too, and none without TLS', async () => {
