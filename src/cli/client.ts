@@ -16,6 +16,7 @@ import { EXIT } from './exit-codes.ts'
 import { readControlError, type Server, sendControl } from './http-control.ts'
 import type { Offline, Outcome } from './offline.ts'
 import { type RemoteOptions, readRemote } from './remote.ts'
+import { toPrintable } from './table.ts'
 
 export interface CallInput {
   readonly params?: Readonly<Record<string, string>>
@@ -48,12 +49,17 @@ export async function openControl(context: Context, options: RemoteOptions): Pro
 export async function openServer(context: Context, options: RemoteOptions): Promise<Control> {
   const remote = await readRemote(context, options)
   if (remote) return createRemoteControl(remote)
-  const { seed, requireValid } = readPlace(context)
+  const { seed, requireValid, empty } = readPlace(context)
   const server = await findServer(seed)
   if (server) return createRemoteControl(server)
   requireValid()
-  throw new ExitError(EXIT.failed, NOT_RUNNING)
+  const [emptied] = empty
+  throw new ExitError(EXIT.failed, emptied === undefined ? NOT_RUNNING : describeEmptied(emptied))
 }
+
+/** The place of the store leads to the server, and an emptied file no longer names it. */
+const describeEmptied = (path: string): string =>
+  `The configuration file ${toPrintable(path)} is empty, so this command cannot find the server that was started with its former content. Restore the file, or name the server with --url.`
 
 const NOT_RUNNING = 'No server is running with this configuration. Name another one with --config or --url.'
 
@@ -88,14 +94,15 @@ Nothing was changed. Try again, stop that process, or name a server with --url.`
 
 function readPlace(context: Context) {
   const { env, cwd } = context
-  const input = { flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd, pipes: new Map() }
+  const empty = new Set<string>()
+  const input = { flags: { ...context.flags, configs: chooseConfigs(context) }, env, cwd, pipes: new Map(), empty }
   const load = () => openConfiguration(input)
   const { settings, problems } = load()([])
   const requireValid = () => {
     if (problems.length > 0) throw toExit(new ConfigError(problems))
   }
   const seed: SocketSeed = { storeUrl: settings.values.store.url, folder: findConfigFolder(input) }
-  return { load, seed, requireValid }
+  return { load, seed, requireValid, empty }
 }
 
 const toExit = (error: StartError): ExitError =>

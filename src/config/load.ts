@@ -19,6 +19,8 @@ export interface LoadInput {
   readonly pipes?: Map<string, IniFile>
   /** The files that had content when they were read before. */
   readonly filled?: Set<string>
+  /** Gets the paths of the files without content. */
+  readonly empty?: Set<string>
 }
 
 /** Combines files, environment and flags with the run-time settings of the store. */
@@ -26,13 +28,13 @@ export type SettingsReader = (runtime: readonly RuntimeEntry[]) => Reading
 
 /** Reads every file once: later calls of the reader see no later edit of a file. `--config` replaces `CARDEA_CONFIG`. */
 export function openSettings(input: LoadInput): SettingsReader {
-  const { flags, env, cwd, rules = [], pipes = new Map(), filled = new Set() } = input
+  const { flags, env, cwd, rules = [], pipes = new Map(), filled = new Set(), empty = new Set() } = input
   const report: Report = { problems: [...flags.problems], warnings: [] }
   const named =
     flags.configs.length > 0 ? flags.configs : (env['CARDEA_CONFIG'] ?? '').split(':').filter((path) => path !== '')
   const files = named.flatMap((name) =>
     listFiles(name, cwd, report).flatMap((path) =>
-      loadFile(path, { cwd, report, pipes, filled, isNamed: path === name }),
+      loadFile(path, { cwd, report, pipes, filled, empty, isNamed: path === name }),
     ),
   )
   const around = { files, environment: env, flags: flags.flags, cwd, rules, readSecret: once(readSecret) }
@@ -79,11 +81,12 @@ interface Loading {
   readonly report: Report
   readonly pipes: Map<string, IniFile>
   readonly filled: Set<string>
+  readonly empty: Set<string>
   /** Whether it was named itself, not found in a folder. */
   readonly isNamed: boolean
 }
 
-function loadFile(path: string, { cwd, report, pipes, filled, isNamed }: Loading): readonly IniFile[] {
+function loadFile(path: string, { cwd, report, pipes, filled, empty, isNamed }: Loading): readonly IniFile[] {
   const known = isNamed ? pipes.get(path) : undefined
   if (known) return [known]
   const place = resolve(cwd, path)
@@ -91,6 +94,7 @@ function loadFile(path: string, { cwd, report, pipes, filled, isNamed }: Loading
     const { bytes, mode, isPipe } = readBounded(place, { maxBytes: MAX_INI_BYTES, mayBePipe: isNamed })
     const text = readUtf8(bytes)
     if (text !== undefined && isCutOff(place, text, filled)) throw new Error(CUT_OFF)
+    if (text?.trim() === '') empty.add(path)
     if (text !== undefined && isPipe) pipes.set(path, { path, text })
     if (text !== undefined)
       return [isPipe ? { path, text } : { path, text, mode, reread: () => rereadFile(place) ?? text }]

@@ -52,6 +52,15 @@ it('reload applies changed files, or keeps the configuration and says why', asyn
   writeFileSync(credentials, `admin:${ADMIN_PASSWORD}`)
   const remote = await managed.cardea(['reload', '--url', server.document, '--credentials', credentials, '--json'])
   assert.deepEqual(JSON.parse(remote.stdout).changed, ['chttpd.require_valid_user'])
+  writeFileSync(file, '')
+  const emptied = await managed.cardea(['reload'])
+  assert.equal(emptied.code, 1)
+  assert.match(
+    emptied.stderr,
+    /^The configuration file \S+local\.ini is empty, .* Restore the file, or name the server/,
+  )
+  writeFileSync(file, ini)
+  assert.equal((await managed.cardea(['reload'])).stdout, 'No option has changed.\n')
   await stop(server)
 })
 
