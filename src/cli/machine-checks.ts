@@ -1,22 +1,15 @@
 // What `cardea check` finds beside the configuration: file modes, the store, certificates, upstream servers, the clock.
 import { X509Certificate } from 'node:crypto'
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
 import { checkCertificateDates, renderDay } from '../http/certificate-dates.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
-import { findDamage } from '../store/sqlite/database.ts'
 import { findStoreFile } from '../store/store-url.ts'
+import { checkStore } from './check-store.ts'
+import type { Finding, Found } from './finding.ts'
 import { type Probe, probeUpstreams } from './probe-upstreams.ts'
-
-export interface Finding {
-  readonly level: 'ok' | 'warning' | 'problem'
-  readonly area: string
-  readonly message: string
-  /** What to do about it. */
-  readonly advice?: string
-}
 
 export interface Machine {
   readonly settings: Settings
@@ -30,11 +23,9 @@ interface Examined extends Machine {
   readonly nowMs: number
 }
 
-type Found = readonly Omit<Finding, 'area'>[]
-
 interface Area {
   readonly name: string
-  find(examined: Examined): Found
+  find(examined: Examined): Found | Promise<Found>
   /** What to print without a finding. */
   readonly ok: string
 }
@@ -49,10 +40,13 @@ const AREAS: readonly Area[] = [
 
 export async function checkMachine(machine: Machine, nowMs = Date.now()): Promise<readonly Finding[]> {
   const examined = { ...machine, probes: await probeUpstreams(machine.settings), nowMs }
-  return AREAS.flatMap(({ name: area, find, ok }): readonly Finding[] => {
-    const found = find(examined)
-    return found.length > 0 ? found.map((finding) => ({ ...finding, area })) : [{ level: 'ok', area, message: ok }]
-  })
+  const findings: Finding[] = []
+  for (const { name: area, find, ok } of AREAS) {
+    const found = await find(examined)
+    if (found.length === 0) findings.push({ level: 'ok', area, message: ok })
+    else findings.push(...found.map((finding) => ({ ...finding, area })))
+  }
+  return findings
 }
 
 interface NamedFile {
@@ -99,43 +93,6 @@ function listSecretFiles(
 
 const listFolder = ({ name, path }: NamedFile): readonly NamedFile[] =>
   path === '' ? [] : readdirSync(path).map((file) => ({ name, path: join(path, file) }))
-
-const LITTLE_SPACE_BYTES = 100_000_000
-const AS_OWNER = 'Run this as the user of the server, or change the owner of the folder.'
-
-function checkStore({ settings, storeProblem }: Examined): Found {
-  const { url } = settings.values.store
-  const file = findStoreFile(url)
-  if (storeProblem !== undefined) {
-    if (file !== undefined) return [{ level: 'problem', message: storeProblem }]
-    return [{ level: 'problem', message: storeProblem, advice: 'Start the database server, or correct store.url.' }]
-  }
-  return file === undefined ? [] : [...checkStoreFile(file), ...checkStoreFolder(dirname(file))]
-}
-
-/** A start checks only files that are small. */
-function checkStoreFile(file: string): Found {
-  const damage = existsSync(file) ? findDamage(file) : undefined
-  return damage === undefined ? [] : [{ level: 'problem', message: damage }]
-}
-
-function checkStoreFolder(folder: string): Found {
-  if (!isWritable(folder)) return [{ level: 'problem', message: `${folder} cannot be written`, advice: AS_OWNER }]
-  const { bavail, bsize } = statfsSync(folder)
-  const freeBytes = bavail * bsize
-  if (freeBytes > LITTLE_SPACE_BYTES) return []
-  const message = `${folder} has ${Math.floor(freeBytes / 1_000_000)} MB of free space`
-  return [{ level: 'warning', message, advice: 'Free some space, or move the store.' }]
-}
-
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
-}
 
 function checkCertificates({ settings: { values }, nowMs }: Examined): Found {
   return listTlsSources(values).flatMap(({ cert: { option, path } }) =>

@@ -17,9 +17,15 @@ const FLAWS: Readonly<Record<NameFlaw | RoleFlaw, string>> = {
   leading_underscore: 'must not begin with an underscore',
 }
 
-export function requireName(name: string): void {
+/** The rule that a name breaks, in words that follow "the name"; `undefined`: none. */
+export function describeNameFlaw(name: string): string | undefined {
   const flaw = checkName(name)
-  if (flaw) throw refuse(`The name ${FLAWS[flaw]}.`)
+  return flaw && FLAWS[flaw]
+}
+
+export function requireName(name: string): void {
+  const flaw = describeNameFlaw(name)
+  if (flaw) throw refuse(`The name ${flaw}.`)
 }
 
 const NOT_NORMALIZED = 'The name must be in Unicode normalization form C (NFC).'

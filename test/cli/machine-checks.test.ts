@@ -6,8 +6,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { checkMachine, type Finding } from '../../src/cli/machine-checks.ts'
+import type { Finding } from '../../src/cli/finding.ts'
+import { checkMachine } from '../../src/cli/machine-checks.ts'
 import { read } from '../config/given.ts'
+import { withStore } from '../contract/store-backup.ts'
+import { createIn } from '../contract/store-values.ts'
+import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
+import { connectPostgres } from '../store/postgres-server.ts'
 import { makeFolder } from '../support/scope.ts'
 
 const TLS = fileURLToPath(new URL('../fixtures/tls', import.meta.url))
@@ -127,4 +132,22 @@ test('reports a clock that is behind the store', async (t) => {
   utimesSync(file, future, future)
   const [clock] = inArea(await check(['--store.url', `sqlite:${file}`]), 'clock')
   assert.deepEqual([clock?.level, clock?.advice], ['problem', 'Set the clock of this machine.'])
+})
+
+test('names the users whose records are damaged, of either engine', async (t) => {
+  const postgres = await connectPostgres()
+  t.after(() => postgres.stop())
+  for (const createPlace of [createSqlitePlace, () => createPostgresPlace(postgres)]) {
+    const place = await createPlace()
+    const find = async () => inArea(await check(['--store.url', place.url]), 'store')
+    await withStore(place, async (store) => {
+      for (const name of ['ada', 'bob', 'eve']) await createIn(store, name)
+    })
+    assert.equal((await find())[0]?.level, 'ok')
+    await place.execute(`UPDATE cardea_users SET record = '{"isActive":tr' WHERE name <> 'bob'`)
+    const [finding] = await find()
+    assert.deepEqual([finding?.level, finding?.message], ['problem', 'records of users are damaged: "ada", "eve"'])
+    assert.match(finding?.advice ?? '', /restore an earlier backup/)
+    await place.remove()
+  }
 })

@@ -73,9 +73,27 @@ export const restore = ({ url }: StorePlace, file: string, more: Partial<Restore
   restoreBackup(file, { url, mayReplace: false, log: SILENT_LOG, ...more })
 
 /** Writes the file again with other lines. */
-function rewrite(file: string, change: (lines: string[]) => readonly string[]): void {
+export function rewrite(file: string, change: (lines: string[]) => readonly string[]): void {
   const lines = gunzipSync(readFileSync(file)).toString().split('\n')
   writeFileSync(file, gzipSync(change(lines).join('\n')))
+}
+
+type ForgeRow = (table: string, row: readonly unknown[]) => readonly (readonly unknown[])[]
+
+/** Writes the file again with other rows, and with the counts and the SHA-256 that belong to them. */
+export function forge(file: string, change: ForgeRow): void {
+  rewrite(file, ([header = '', second = '', ...rest]) => {
+    const content = JSON.parse(second)
+    const tables: object[] = []
+    const rows: unknown[] = []
+    for (const table of content.tables) {
+      const changed = rest.splice(0, table.rows).flatMap((line) => change(table.name, JSON.parse(line)))
+      tables.push({ ...table, rows: changed.length })
+      rows.push(...changed)
+    }
+    const hashed = [{ ...content, tables }, ...rows].map((line) => `${JSON.stringify(line)}\n`).join('')
+    return [header, `${hashed}${JSON.stringify({ sha256: createHash('sha256').update(hashed).digest('hex') })}`, '']
+  })
 }
 
 const truncate = (file: string): void => {
@@ -116,6 +134,17 @@ const DAMAGES: readonly Damage[] = [
   ],
   ['is no backup', (file) => writeFileSync(file, '{"docs":[]}\n'), /^The file is not a backup of Cardea/],
   ['is another gzip file', (file) => writeFileSync(file, gzipSync('hello\n')), /^The file is not a backup of Cardea/],
+  [
+    'has a user twice',
+    (file) => forge(file, (table, row) => (table === 'cardea_users' && row.includes('ada') ? [row, row] : [row])),
+    /^The backup is damaged: two rows of cardea_users have the same key\. Nothing was changed/,
+  ],
+  [
+    'has text in place of a number',
+    (file) =>
+      forge(file, (table, row) => [row.map((cell) => (table === 'cardea_sign_ins' && cell === NOW ? 'now' : cell))]),
+    /^The backup is damaged: a row of cardea_sign_ins has a value of the wrong kind\. Nothing was changed/,
+  ],
   ['is empty', (file) => writeFileSync(file, ''), /The backup is damaged: it ends early|not a backup/],
 ]
 

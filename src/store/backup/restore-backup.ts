@@ -2,10 +2,11 @@ import type { Log } from '../../base/log.ts'
 import { lockStore, type StoreLock } from '../lock.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { BackupError } from './backup-error.ts'
+import { checkRecord, createCounterCheck } from './check-records.ts'
 import { countRows, digestContent, type TableShape } from './content.ts'
 import { openTarget } from './engines.ts'
 import { type BackupSummary, damaged } from './format.ts'
-import { type BackupReader, checkBackup, openBackup } from './read-backup.ts'
+import { type BackupPage, type BackupReader, checkBackup, openBackup } from './read-backup.ts'
 import type { RestoreTarget } from './restore-target.ts'
 import type { BackupProgress } from './write-backup.ts'
 
@@ -18,13 +19,32 @@ export interface RestoreOptions {
 
 /** Reads the whole file without changing anything. Throws a `BackupError` if this version cannot restore it. */
 export async function checkRestorable(file: string): Promise<BackupSummary> {
-  const summary = await checkBackup(file)
+  const counters = createCounterCheck()
+  const summary = await checkBackup(file, (page, backup) => {
+    // the reader of this version need not know the records of a newer one
+    requireKnownSchema(backup)
+    requireReadable(page)
+    counters.add(page.table, page.rows)
+  })
+  requireKnownSchema(summary)
+  const problem = counters.findProblem(summary.tables)
+  if (problem !== undefined) throw damaged(problem)
+  return summary
+}
+
+function requireKnownSchema({ schema, header: { cardea } }: Omit<BackupSummary, 'sha256'>): void {
   const newest = MIGRATIONS.at(-1)?.number ?? 0
-  if (summary.schema <= newest) return summary
-  const { cardea } = summary.header
+  if (schema <= newest) return
   throw new BackupError(
-    `The backup has schema ${summary.schema}, written by Cardea ${cardea}; this one knows schema ${newest}. Nothing was changed. Restore it with Cardea ${cardea} or newer.`,
+    `The backup has schema ${schema}, written by Cardea ${cardea}; this one knows schema ${newest}. Nothing was changed. Restore it with Cardea ${cardea} or newer.`,
   )
+}
+
+function requireReadable({ table, rows, line }: BackupPage): void {
+  for (const [index, cells] of rows.entries()) {
+    const problem = checkRecord(table, cells)
+    if (problem !== undefined) throw damaged(`line ${line + index}, a row of ${table.name}: ${problem}`)
+  }
 }
 
 /**
@@ -69,12 +89,16 @@ async function copyRows(backup: BackupReader, target: RestoreTarget, { onProgres
   requireSameTables(backup.tables, target.tables)
   const total = countRows(backup.tables)
   const pages = backup.readPages()
-  for (let done = 0; ; ) {
-    const page = await pages.next()
-    if (page.done) return page.value
-    await target.insert(page.value.table, page.value.rows)
-    done += page.value.rows.length
-    onProgress?.({ done, total })
+  try {
+    for (let done = 0; ; ) {
+      const page = await pages.next()
+      if (page.done) return page.value
+      await target.insert(page.value.table, page.value.rows)
+      done += page.value.rows.length
+      onProgress?.({ done, total })
+    }
+  } finally {
+    await pages.return('')
   }
 }
 

@@ -2,6 +2,7 @@ import type { Log } from '../../base/log.ts'
 import { MIGRATIONS, type Migration } from '../migrations.ts'
 import { BackupError } from './backup-error.ts'
 import type { Cells, StoreSnapshot, TableShape } from './content.ts'
+import { damaged } from './format.ts'
 
 export interface TargetOptions {
   /** The schema of the backup. The target starts with it and is migrated when the rows are in place. */
@@ -27,6 +28,10 @@ export type OpenTarget = (url: string, options: TargetOptions) => Promise<Restor
 
 export const migrationsUpTo = (schema: number): readonly Migration[] =>
   MIGRATIONS.filter(({ number }) => number <= schema)
+
+/** The database refused a row of a backup. */
+export const refusedRow = (table: string, isDuplicate: boolean): BackupError =>
+  damaged(isDuplicate ? `two rows of ${table} have the same key` : `a row of ${table} has a value of the wrong kind`)
 
 export const notEmpty = (): BackupError =>
   new BackupError(

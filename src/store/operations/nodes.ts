@@ -26,7 +26,7 @@ function* putNode({ instance, name, seenAt, state }: NodeRecord): Operation<void
   yield one(STATEMENTS.removeLostNodes, instance, name, seenAt - LOST_SECONDS, seenAt - FORGOTTEN_SECONDS)
 }
 
-const readNode = (row: Row): NodeRecord => ({
+export const readNode = (row: Row): NodeRecord => ({
   instance: textOf(row, 'instance'),
   name: textOf(row, 'name'),
   seenAt: numberOf(row, 'seen_at'),

@@ -45,7 +45,7 @@ const readSettings = (rows: readonly Row[]): SettingList => ({
   sequence: numberOf(rows[0], 'complete_to'),
 })
 
-const readSetting = (row: Row): Setting => ({
+export const readSetting = (row: Row): Setting => ({
   section: textOf(row, 'section'),
   key: textOf(row, 'key'),
   text: row['value'] === null ? undefined : textOf(row, 'value'),

@@ -73,7 +73,7 @@ const readFailures = (rows: readonly Row[]): FailureList => ({
   sequence: numberOf(rows[0], 'latest'),
 })
 
-const readBatch = (row: Row): FailureList['batches'][number] => ({
+export const readBatch = (row: Row): FailureList['batches'][number] => ({
   sequence: numberOf(row, 'sequence'),
   node: textOf(row, 'node'),
   atMs: numberOf(row, 'at_ms'),

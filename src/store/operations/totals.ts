@@ -22,7 +22,7 @@ function* putTotals(totals: readonly Totals[]): Operation<void> {
   )
 }
 
-const readTotals = (row: Row, step: Totals['step']): Totals => ({
+export const readTotals = (row: Row, step: Totals['step']): Totals => ({
   step,
   at: numberOf(row, 'at'),
   instance: textOf(row, 'instance'),

@@ -17,6 +17,17 @@ const UNAVAILABLE = new Set(['08', '25', '28', '3D', '53', '55', '57', '58'])
 
 const stateOf = (error: unknown): string | undefined => (error instanceof DatabaseError ? error.code : undefined)
 
+const UNIQUE_VIOLATION = '23505'
+/** SQLSTATE classes about the values of a row: wrong type or range, and constraints of the schema. */
+const ABOUT_VALUES = new Set(['22', '23'])
+
+/** Whether the schema does not allow a row, and then, whether because of another row with the same key. */
+export function findConflict(error: unknown): 'duplicate' | 'value' | undefined {
+  const state = stateOf(error) ?? ''
+  if (state === UNIQUE_VIOLATION) return 'duplicate'
+  return ABOUT_VALUES.has(state.slice(0, 2)) ? 'value' : undefined
+}
+
 /** Nothing was changed, and a second attempt may succeed. */
 export function isRolledBack(error: unknown): boolean {
   const state = stateOf(error) ?? ''

@@ -1,8 +1,8 @@
 import type { Client } from 'pg'
-import { migrationsUpTo, notEmpty, type OpenTarget, type RestoreTarget } from '../backup/restore-target.ts'
+import { migrationsUpTo, notEmpty, type OpenTarget, type RestoreTarget, refusedRow } from '../backup/restore-target.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { applyPending, checkServer, createClient } from './database.ts'
-import { toStoreError } from './errors.ts'
+import { findConflict, toStoreError } from './errors.ts'
 import { listTables, readPostgres } from './snapshot.ts'
 
 const ignore = () => {}
@@ -36,7 +36,12 @@ async function createTarget(client: Client): Promise<RestoreTarget> {
       const list = columns.join(', ')
       const objects = rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])))
       const text = `INSERT INTO ${name} (${list}) SELECT ${list} FROM json_populate_recordset(NULL::${name}, $1)`
-      await explain(() => client.query(text, [JSON.stringify(objects)]))
+      try {
+        await client.query(text, [JSON.stringify(objects)])
+      } catch (error) {
+        const conflict = findConflict(error)
+        throw conflict ? refusedRow(name, conflict === 'duplicate') : toStoreError(error)
+      }
     },
     readBack: () => explain(() => readPostgres(client)),
     commit: () =>

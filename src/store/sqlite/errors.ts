@@ -26,6 +26,15 @@ function codeOf(error: unknown): number | undefined {
   return error.errcode & 0xff
 }
 
+const CONSTRAINT = 19
+const DUPLICATES: ReadonlySet<unknown> = new Set([1555, 2067])
+
+/** Whether the schema does not allow a row, and then, whether because of another row with the same key. */
+export function findConflict(error: unknown): 'duplicate' | 'value' | undefined {
+  if (codeOf(error) !== CONSTRAINT) return undefined
+  return error instanceof Error && 'errcode' in error && DUPLICATES.has(error.errcode) ? 'duplicate' : 'value'
+}
+
 /** Another process is writing, and nothing was changed. */
 export const isBusy = (error: unknown): boolean => BUSY.has(codeOf(error) ?? 0)
 

@@ -4,11 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { giveToOwner, syncFolder } from '../../base/files.ts'
 import { SILENT_LOG } from '../../base/log.ts'
 import { BackupError } from '../backup/backup-error.ts'
-import { migrationsUpTo, notEmpty, type OpenTarget, type RestoreTarget } from '../backup/restore-target.ts'
+import { migrationsUpTo, notEmpty, type OpenTarget, type RestoreTarget, refusedRow } from '../backup/restore-target.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { findStoreFile } from '../store-url.ts'
 import { migrateSqlite } from './database.ts'
-import { toStoreError } from './errors.ts'
+import { findConflict, toStoreError } from './errors.ts'
 import { listTables, readSqlite } from './snapshot.ts'
 
 /** Builds a new file beside the existing one and renames it at the end. The caller holds the lock of the store. */
@@ -53,7 +53,8 @@ function createTarget(database: DatabaseSync, { commit, discard }: Ends): Restor
       try {
         for (const row of rows) statement.run(...row)
       } catch (error) {
-        throw toStoreError(error)
+        const conflict = findConflict(error)
+        throw conflict ? refusedRow(name, conflict === 'duplicate') : toStoreError(error)
       }
     },
     async readBack() {

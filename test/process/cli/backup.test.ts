@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
@@ -145,11 +146,14 @@ describe('cardea restore', () => {
     assert.match((await other.cardea(['user', 'list', '--json'])).stdout, /^\[\]$/m)
   })
 
-  it('of a missing or foreign file says so', async (t) => {
+  it('of a missing or foreign file or a pipe says so', async (t) => {
     const managed = await makeSqlite(t)
     const missing = await managed.cardea(['restore', 'missing.gz'])
     assert.match(missing.stderr, /^The backup cannot be read: ENOENT/)
     writeFileSync(join(managed.folder, 'users.json'), '{}\n')
+    execFileSync('mkfifo', [join(managed.folder, 'pipe')])
+    const pipe = await managed.cardea(['restore', '--check', 'pipe'])
+    assert.deepEqual([pipe.code, pipe.stderr], [1, 'The backup cannot be read: it is not a file.\n'])
     const foreign = await managed.cardea(['restore', 'users.json'])
     assert.deepEqual([foreign.code, /is not a backup of Cardea/.test(foreign.stderr)], [1, true])
   })

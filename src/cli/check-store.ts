@@ -1,0 +1,74 @@
+// What `cardea check` finds out about the store: its file and folder, and the records in it.
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Settings } from '../config/settings.ts'
+import { reasonOf } from '../live-config/start-error.ts'
+import { listUnreadableUsers } from '../store/backup/check-records.ts'
+import { openSnapshot } from '../store/backup/engines.ts'
+import { findDamage } from '../store/sqlite/database.ts'
+import { findStoreFile } from '../store/store-url.ts'
+import type { Found } from './finding.ts'
+
+interface ExaminedStore {
+  readonly settings: Settings
+  /** Why the store could not be read. */
+  readonly storeProblem: string | undefined
+}
+
+const LITTLE_SPACE_BYTES = 100_000_000
+const AS_OWNER = 'Run this as the user of the server, or change the owner of the folder.'
+
+export async function checkStore({ settings, storeProblem }: ExaminedStore): Promise<Found> {
+  const { url } = settings.values.store
+  const file = findStoreFile(url)
+  if (storeProblem !== undefined) {
+    if (file !== undefined) return [{ level: 'problem', message: storeProblem }]
+    return [{ level: 'problem', message: storeProblem, advice: 'Start the database server, or correct store.url.' }]
+  }
+  if (file === undefined) return url.startsWith('sqlite:') ? [] : checkRecords(url)
+  return [...(existsSync(file) ? await checkStoreFile(file, url) : []), ...checkStoreFolder(dirname(file))]
+}
+
+/** A start checks only files that are small. */
+async function checkStoreFile(file: string, url: string): Promise<Found> {
+  const damage = findDamage(file)
+  return damage === undefined ? checkRecords(url) : [{ level: 'problem', message: damage }]
+}
+
+const MAX_NAMED = 20
+const RESTORE = 'Stop the server and restore an earlier backup with "cardea restore FILE --replace".'
+
+/** The database does not notice damage to the text of a record, and requests of other users do not read it. */
+async function checkRecords(url: string): Promise<Found> {
+  try {
+    const snapshot = await openSnapshot(url)
+    const names = await listUnreadableUsers(snapshot).finally(() => snapshot.close())
+    return names.length === 0 ? [] : [{ level: 'problem', message: describeDamaged(names), advice: RESTORE }]
+  } catch (error) {
+    return [{ level: 'problem', message: reasonOf(error) }]
+  }
+}
+
+function describeDamaged(names: readonly string[]): string {
+  const named = names.slice(0, MAX_NAMED).map((name) => JSON.stringify(name))
+  const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : ''
+  return `records of users are damaged: ${named.join(', ')}${more}`
+}
+
+function checkStoreFolder(folder: string): Found {
+  if (!isWritable(folder)) return [{ level: 'problem', message: `${folder} cannot be written`, advice: AS_OWNER }]
+  const { bavail, bsize } = statfsSync(folder)
+  const freeBytes = bavail * bsize
+  if (freeBytes > LITTLE_SPACE_BYTES) return []
+  const message = `${folder} has ${Math.floor(freeBytes / 1_000_000)} MB of free space`
+  return [{ level: 'warning', message, advice: 'Free some space, or move the store.' }]
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,92 @@
+import { describeNameFlaw } from '../../directory/check-user.ts'
+import { numberOf, type Row, textOf } from '../engine.ts'
+import { readAuditChain, readAuditRecord } from '../operations/audit.ts'
+import { readNode } from '../operations/nodes.ts'
+import { readSetting } from '../operations/settings.ts'
+import { readBatch } from '../operations/sign-ins.ts'
+import { readTotals } from '../operations/totals.ts'
+import { readRecord } from '../record.ts'
+import type { Cells, CountedTable, StoreSnapshot, TableShape } from './content.ts'
+
+type CheckRow = (row: Row) => string | undefined
+
+const USERS = 'cardea_users'
+
+/** For the tables that hold more than the schema of the database checks. */
+const CHECKS: Readonly<Record<string, CheckRow>> = {
+  [USERS]: checkUser,
+  cardea_settings: readableBy(readSetting),
+  cardea_audit: readableBy(readAuditRecord),
+  cardea_audit_chains: readableBy(readAuditChain),
+  cardea_failures: readableBy(readBatch),
+  cardea_nodes: readableBy(readNode),
+  cardea_totals: readableBy((row) => readTotals(row, 60)),
+}
+
+/** Why Cardea could not use this row; `undefined`: it could. */
+export function checkRecord({ name, columns }: TableShape, cells: Cells): string | undefined {
+  const check = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined
+  return check?.(Object.fromEntries(columns.map((column, index) => [column, cells[index]])))
+}
+
+function checkUser(row: Row): string | undefined {
+  const flaw = describeNameFlaw(String(row['name']))
+  return flaw ? `its name ${flaw}` : checkUserRecord(row)
+}
+
+const checkUserRecord = readableBy((row) =>
+  readRecord(textOf(row, 'name'), numberOf(row, 'is_live') === 1, textOf(row, 'record')),
+)
+
+/** The reader is that of the store. It throws if it cannot read the row. */
+function readableBy(read: (row: Row) => unknown): CheckRow {
+  return (row) => {
+    try {
+      read(row)
+      return undefined
+    } catch {
+      return 'it cannot be read'
+    }
+  }
+}
+
+/** The tables whose rows are numbered by the counter in `cardea_state`. */
+const NUMBERED: ReadonlySet<string> = new Set([USERS, 'cardea_settings', 'cardea_ended_sessions'])
+
+/** Tables of one row, which every write relies on. The schema allows no second one. */
+const COUNTERS: ReadonlySet<string> = new Set(['cardea_state', 'cardea_failure_state'])
+
+export interface CounterCheck {
+  add(table: TableShape, rows: readonly Cells[]): void
+  /** Why the next write would fail; `undefined`: it would not. To be called after all rows. */
+  findProblem(tables: readonly CountedTable[]): string | undefined
+}
+
+export function createCounterCheck(): CounterCheck {
+  let counter = 0
+  let highest = 0
+  return {
+    add({ name, columns }, rows) {
+      const place = columns.indexOf('sequence')
+      const sequences = rows.map((cells) => Number(cells[place]))
+      if (name === 'cardea_state') counter = Math.max(counter, ...sequences)
+      else if (NUMBERED.has(name)) highest = Math.max(highest, ...sequences)
+    },
+    findProblem(tables) {
+      const empty = tables.find(({ name, rows }) => COUNTERS.has(name) && rows === 0)
+      if (empty) return `${empty.name} is empty`
+      return highest > counter ? 'the counter in cardea_state is lower than the number of a row' : undefined
+    },
+  }
+}
+
+/** The names of the users whose records a server could not read. */
+export async function listUnreadableUsers(snapshot: StoreSnapshot): Promise<readonly string[]> {
+  const table = snapshot.tables.find(({ name }) => name === USERS)
+  if (!table) return []
+  const place = table.columns.indexOf('name')
+  const unreadable: string[] = []
+  for await (const rows of snapshot.readPages(table))
+    for (const cells of rows) if (checkRecord(table, cells) !== undefined) unreadable.push(String(cells[place]))
+  return unreadable
+}
