@@ -26,29 +26,37 @@ export const createRequirePassword =
       return typeof given === 'object' && isCurrentPassword(request, given, deps)
     })
 
-/** The current password is a member of the request's body. */
+/**
+ * The current password is a member of the request's body. If it was sent it must be right, even where the session alone
+ * would be enough.
+ */
 export const createRequirePasswordInBody =
   (deps: RequirePasswordDeps) =>
-  (request: AuthenticatedRequest, password: string | undefined): Promise<void> => {
-    const who = request.authenticated ?? ANONYMOUS
-    const { name } = who.identity
-    return requirePassword(who, deps, async () => {
-      return name !== null && password !== undefined && isCurrentPassword(request, { name, password }, deps)
-    })
-  }
+  (request: AuthenticatedRequest, password: string | undefined): Promise<void> =>
+    password === undefined
+      ? requirePassword(request.authenticated ?? ANONYMOUS, deps)
+      : requireSentPassword(request, password, deps)
 
 /** The same for a request that needs the current password even if the session has just proved it. */
 export const createRequireCurrentPassword =
   (deps: RequirePasswordDeps) =>
   async (request: AuthenticatedRequest, password: string | undefined): Promise<void> => {
-    const who = request.authenticated ?? ANONYMOUS
-    const { name } = who.identity
-    // any age: whether the session was opened with the password is enough here
-    await requirePassword(who, { ...deps, maxAgeSeconds: () => 0 })
-    if (who.hasPassword) return
-    if (name !== null && password !== undefined && (await isCurrentPassword(request, { name, password }, deps))) return
-    throw new Refusal('password_required', { about: 'The current password is missing or wrong.' })
+    if (password === undefined && request.authenticated?.hasPassword) return
+    await requireSentPassword(request, password, deps)
   }
+
+async function requireSentPassword(
+  request: AuthenticatedRequest,
+  password: string | undefined,
+  deps: RequirePasswordDeps,
+): Promise<void> {
+  const who = request.authenticated ?? ANONYMOUS
+  const { name } = who.identity
+  // any age: whether the session was opened with the password is enough here
+  await requirePassword(who, { ...deps, maxAgeSeconds: () => 0 })
+  if (name !== null && password !== undefined && (await isCurrentPassword(request, { name, password }, deps))) return
+  throw new Refusal('password_required', { about: 'The current password is missing or wrong.' })
+}
 
 /** A wrong password counts for the lockout. No code is needed: the session was opened with one. */
 async function isCurrentPassword(

@@ -34,6 +34,7 @@ async function openBrowser(name: string, { password = PASSWORD, code = '' } = {}
   return { browser, call, answer }
 }
 
+const NEEDS_PASSWORD = [403, 'password_required']
 const errorOf = ({ status, body }: Reply) => [status, JSON.parse(body).error]
 
 async function openDoorSession(name: string): Promise<string> {
@@ -170,6 +171,35 @@ describe('password', () => {
     }
     const short = await call('PUT', '/account/password', { password: 'short', current_password: PASSWORD })
     assert.deepEqual(errorOf(short), [400, 'password_refused'])
+  })
+
+  it('a wrong current one is refused and counted, even where a new session needs none', async () => {
+    await addUser('pru')
+    const { call } = await openBrowser('pru')
+    const token = { name: 'backup', expires: '2040-01-01' }
+    for (const [method, path, body] of [
+      ['POST', '/account/tokens', token],
+      ['POST', '/account/totp/confirm', { secret: 'A'.repeat(32), code: '000000' }],
+      ['POST', '/account/recovery-codes', {}],
+    ] as const)
+      assert.deepEqual(errorOf(await call(method, path, { ...body, current_password: 'wrong' })), NEEDS_PASSWORD, path)
+    const wrong = { password: 'another password', current_password: 'wrong' }
+    assert.deepEqual(errorOf(await ask(`pru:${PASSWORD}`, 'PUT', '/account/password', wrong)), NEEDS_PASSWORD)
+    assert.equal((await call('POST', '/account/tokens', { ...token, current_password: PASSWORD })).status, 200)
+    assert.equal((await call('POST', '/account/tokens', { ...token, name: 'other' })).status, 200)
+    for (let index = 0; index < 20; index += 1)
+      await call('POST', '/account/tokens', { ...token, current_password: `wrong ${index}` })
+    assert.ok((await ask(AS_ADMIN, 'GET', '/users/pru')).json.lockout, 'wrong ones lock the account')
+  })
+
+  it('of an administrator needs the current one at /administrators too', async () => {
+    assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', { name: 'abe', password: PASSWORD })).status, 200)
+    const { call } = await openBrowser('abe')
+    const set = (more: object) => call('PUT', '/administrators/abe', { password: 'another password', ...more })
+    for (const current of [{}, { current_password: 'wrong' }])
+      assert.deepEqual(errorOf(await set(current)), NEEDS_PASSWORD)
+    assert.equal((await set({ current_password: PASSWORD })).status, 200)
+    assert.equal((await ask(AS_ADMIN, 'DELETE', '/administrators/abe')).status, 200)
   })
 
   it('a user who must change it can, and then do everything else', async () => {

@@ -127,7 +127,7 @@ export interface Caller {
   readonly sessionId: string | undefined
   /** Whether it is the owner of the process, at its socket. */
   readonly isOwner: boolean
-  /** Throws unless the credential has proved the password, or `current` is that password. */
+  /** Throws unless the credential has proved the password recently and `current`, if it was sent, is that password. */
   requirePassword(current: string | undefined): Promise<void>
   /** The same, but a session needs `current` even if it has proved the password a moment ago. */
   requireCurrentPassword(current: string | undefined): Promise<void>

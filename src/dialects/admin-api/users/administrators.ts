@@ -39,7 +39,7 @@ export const ADMINISTRATOR_OPERATIONS = {
       const name = nameOf(call)
       const members = readMembers(call.body, ['password', 'stored', CURRENT_PASSWORD])
       const password = readPassword(members)
-      await requireOwnPassword(call, name, findText(members, CURRENT_PASSWORD))
+      if (call.caller?.name === name) await call.caller.requireCurrentPassword(findText(members, CURRENT_PASSWORD))
       const { signal } = call
       const text = await directory.setAdministrator(name, password, { ...(signal && { signal }) })
       return showAdministrator(withTotp(directory, { name, text }))
