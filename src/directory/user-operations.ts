@@ -130,7 +130,11 @@ async function createUser(parts: UserParts, draft: UserDraft, caller: Caller | u
   requireFree(await parts.store.findUser(name))
   const password = await parts.passwords.toStored(draft.password, caller)
   await confirmChange(parts.events)
-  const user = await parts.writer.write(name, (stored) => toNewUser(draft, password, requireFree(stored)))
+  const user = await parts.writer.write(name, (stored) => {
+    // while the password was hashed, an administrator of the name may have been created
+    requireNoAdministrator(parts, name)
+    return toNewUser(draft, password, requireFree(stored))
+  })
   parts.revocations.notify({ kind: 'account', name })
   recordUserChange(parts.events, undefined, user)
   return user
@@ -144,5 +148,9 @@ export function requireDraft(
   requireName(name)
   requireRoles(roles)
   requireGrants(multiModel?.grants ?? new Map())
+  requireNoAdministrator({ administration }, name)
+}
+
+function requireNoAdministrator({ administration }: Pick<UserParts, 'administration'>, name: string): void {
   if (administration.accounts().has(name)) throw new Refusal('conflict', { about: 'An administrator has this name.' })
 }

@@ -93,10 +93,14 @@ interface LinkUse {
   readonly password: string
 }
 
-/** Of two uses at the same time, the second finds another password than the link was made for. */
+/**
+ * Of two uses at the same time, the second finds another password than the link was made for. While the password was
+ * hashed, the user may have become an administrator.
+ */
 async function setPassword(deps: OperationDeps, call: Call, { link, password }: LinkUse): Promise<void> {
   const requireUnchanged = (user: User): User => {
-    if (!isCurrent(link, user)) throw new Refusal('not_found', { about: INVALID })
+    if (deps.directory.isAdministrator(user.name) || !isCurrent(link, user))
+      throw new Refusal('not_found', { about: INVALID })
     return user
   }
   await deps.directory.changeUser(link.name, requireUnchanged, {
