@@ -103,7 +103,7 @@ export const SECURITY_EVENTS = {
     level: 'warn',
     outcome: 'failure',
     sentence: 'limit on password checks reached',
-    story: 'Sign-ins of {subject} reached the limit {limit}',
+    story: 'Sign-ins of {subject} are refused for some time after too many failures',
     scope: 'request',
     fields: {
       limit: text('Which limit, for example `lockout`, `account` or `peer`.'),

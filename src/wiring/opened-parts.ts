@@ -135,7 +135,7 @@ const openSecretsEditor = ({ liveConfig, tokenSecrets, gateway }: BaseParts, mon
 const openLiveEvents = (base: BaseParts, monitor: RunningMonitor, limits: LimitEditor): LiveEvents =>
   createLiveEvents({
     readCounts: monitor.readCounts,
-    countLocked: limits.countLocked,
+    countLocked: () => limits.listNames().length,
     countFailingUpstreams: () => base.gateway.readiness.list().filter(({ isReady }) => !isReady).length,
     onRecord: base.liveConfig.audit.onRecord,
     onRevoked: base.directory.onRevoked,

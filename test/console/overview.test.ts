@@ -58,9 +58,19 @@ describe('the overview', { skip: NO_BROWSER }, () => {
     await page.getByText('Everything works. Nothing needs attention.').waitFor()
     for (let at = 0; at < 25 && (await signIn('wrong')).status === 401; at += 1);
     await page.getByRole('link', { name: '1 account is locked' }).click({ timeout: 20_000 })
-    await page.getByRole('link', { name: 'lea' }).waitFor()
+    await page.getByRole('row', { name: 'lea' }).getByText('locked', { exact: true }).waitFor()
     const pages = page.getByRole('navigation', { name: 'Pages' })
     await pages.getByText('1 locked account').waitFor({ state: 'attached' })
+  })
+
+  it('says who was refused most and from where, and leads to the records', async () => {
+    const { page, open } = window
+    await open('#/overview?range=24h')
+    const refused = page.getByRole('region', { name: 'Most refused' })
+    await refused.getByRole('row', { name: 'lea 127.0.0.1' }).waitFor()
+    await page.locator('.tile').filter({ hasText: 'Refused sign-ins' }).getByRole('link').click()
+    await page.getByRole('table', { name: 'Audit' }).getByText('Sign-in of lea was refused').first().waitFor()
+    assert.match(page.url(), /event=sign-in.refused&range=24h$/)
   })
 })
 

@@ -74,7 +74,7 @@ describe('the page of secrets', { skip: NO_BROWSER }, () => {
     const rows = page.getByRole('table', { name: 'session cookies' }).locator('tbody tr')
     await rows.first().waitFor()
     const replace = async (isImmediate: boolean) => {
-      await page.getByRole('button', { name: 'Replace', exact: true }).click()
+      await page.getByRole('button', { name: 'Replace the cookie secret' }).click()
       const dialog = page.getByRole('dialog', { name: 'Replace the cookie secret' })
       if (isImmediate) {
         await dialog.getByLabel('Reject cookies of the old secret at once').check()

@@ -59,6 +59,14 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     assert.equal(await dialog.getByLabel('Name').inputValue(), 'grace')
   })
 
+  it('says that a user does not exist, and offers no retry', async () => {
+    await open('#/users/nix')
+    await page.getByRole('heading', { name: 'There is no user nix' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
+    await open('#/users?status=locked')
+    await page.getByRole('heading', { name: 'No user is locked now' }).waitFor()
+  })
+
   it('disables, enables and deletes a user after one question that names it', async () => {
     await addUser('bob')
     await open('#/users/bob')

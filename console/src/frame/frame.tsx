@@ -40,7 +40,7 @@ export function Frame() {
         onFind={find}
         onHelp={() => setHelpOpen(true)}
       />
-      <Navigation pages={pages} current={page?.name} />
+      <Navigation pages={pages} current={page?.name} onHelp={() => setHelpOpen(true)} />
       {page ? <page.Component /> : <NotFound />}
       {isFinding && <Palette pages={pages} onClose={() => setFinding(false)} />}
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
@@ -127,7 +127,7 @@ function NotFound() {
         {rights === 'user' ? (
           <ButtonLink href={toHref(['account'])}>{texts.frame.toAccount}</ButtonLink>
         ) : (
-          <ButtonLink href={toHref(['users'])}>{texts.frame.toUsers}</ButtonLink>
+          <ButtonLink href="#/">{rights === 'administrator' ? texts.frame.toOverview : texts.frame.toUsers}</ButtonLink>
         )}
       </Empty>
     </Page>

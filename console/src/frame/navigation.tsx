@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { toHref } from '../router.ts'
 import { texts } from '../texts.ts'
+import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Badge } from '../ui/parts.tsx'
@@ -21,11 +22,12 @@ const NOTICES: Readonly<Record<string, (counts: LiveCounts) => Notice>> = {
 interface NavigationProps {
   readonly pages: readonly PageRow[]
   readonly current: string | undefined
+  readonly onHelp: () => void
 }
 
 const MAX_PRIMARY = 4
 
-export function Navigation({ pages, current }: NavigationProps) {
+export function Navigation({ pages, current, onHelp }: NavigationProps) {
   const counts = useLiveCounts()
   const [isMoreOpen, setMoreOpen] = useState(false)
   const primary = new Set(pages.filter((page) => page.isPrimary || pages.length <= MAX_PRIMARY + 1))
@@ -42,12 +44,17 @@ export function Navigation({ pages, current }: NavigationProps) {
         />
       ))}
       {rest.length > 0 && (
-        <button class="only-narrow" type="button" onClick={() => setMoreOpen(true)}>
+        <button
+          class="only-narrow"
+          type="button"
+          aria-current={rest.some(({ name }) => name === current) ? 'page' : undefined}
+          onClick={() => setMoreOpen(true)}
+        >
           <Icon name="more" />
           {texts.frame.more}
         </button>
       )}
-      {isMoreOpen && <MorePages pages={rest} onClose={() => setMoreOpen(false)} />}
+      {isMoreOpen && <MorePages pages={rest} current={current} onHelp={onHelp} onClose={() => setMoreOpen(false)} />}
     </nav>
   )
 }
@@ -77,21 +84,34 @@ const NavigationLink = ({ page, isCurrent, isPrimary, notice }: NavigationLinkPr
   </a>
 )
 
-interface MorePagesProps {
-  readonly pages: readonly PageRow[]
+interface MorePagesProps extends NavigationProps {
   readonly onClose: () => void
 }
 
-const MorePages = ({ pages, onClose }: MorePagesProps) => (
-  <Dialog title={texts.frame.more} onClose={onClose}>
-    <ul class="stack">
+const MorePages = ({ pages, current, onHelp, onClose }: MorePagesProps) => (
+  <Dialog title={texts.frame.more} kind="sheet" onClose={onClose}>
+    <ul>
       {pages.map((page) => (
         <li key={page.name}>
-          <a href={toHref([page.name])} onClick={onClose}>
+          <a href={toHref([page.name])} aria-current={page.name === current ? 'page' : undefined} onClick={onClose}>
+            <Icon name={page.name} />
             {texts.pages[page.name]}
           </a>
         </li>
       ))}
+      <li>
+        <button
+          type="button"
+          onClick={() => {
+            onClose()
+            onHelp()
+          }}
+        >
+          <Icon name="help" />
+          {texts.frame.help}
+        </button>
+      </li>
     </ul>
+    <Button onClick={onClose}>{texts.actions.close}</Button>
   </Dialog>
 )

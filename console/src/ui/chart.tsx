@@ -27,7 +27,10 @@ export interface ChartProps {
 export function Chart(props: ChartProps) {
   const { title, unit, lines, isTable } = props
   return (
-    <Card title={title} actions={<Legend lines={lines} unit={unit} />}>
+    <Card
+      title={title}
+      actions={isTable ? <span class="quiet small">{unit}</span> : <Legend lines={lines} unit={unit} />}
+    >
       {isTable ? <ChartTable {...props} /> : <Plot {...props} />}
     </Card>
   )
@@ -46,6 +49,8 @@ const Legend = ({ lines, unit }: Pick<ChartProps, 'lines' | 'unit'>) => (
 )
 
 const HEIGHT = 180
+/** Between two lines of the grid: counts and milliseconds have no parts. */
+const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]]
 
 function Plot(props: ChartProps) {
@@ -83,13 +88,13 @@ function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
   return {
     width,
     height: HEIGHT,
-    padding: [12, 12, 0, 0],
+    padding: [12, 24, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: 'cardea' }, drag: { x: false, y: false }, points: { size: 6 } },
     scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
     axes: [
       { ...axis, size: 32, values: (_, times) => times.map(toTick) },
-      { ...axis, size: 52, values: number },
+      { ...axis, size: 52, values: number, incrs: WHOLE_STEPS },
     ],
     series: [
       {},
@@ -98,7 +103,7 @@ function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
         stroke: token(`--series-${index + 1}`),
         width: 1.5,
         dash: DASHES[index] ?? [],
-        points: { size: 4, show: true, filter: findIsolated },
+        points: { size: 6, show: true, filter: findIsolated },
       })),
     ],
     plugins: [tooltip(lines)],
@@ -108,8 +113,17 @@ function toOptions(lines: readonly ChartLine[], width: number): uPlot.Options {
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 export const toShort = (value: number): string => SHORT.format(value)
 
+const FULL = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+export const toCount = (value: number): string => FULL.format(value)
+
 const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+
+/** The time of day, with the day unless it is today. */
+export const toClock = (atSeconds: number): string =>
+  new Date(atSeconds * 1000).toDateString() === new Date().toDateString()
+    ? CLOCK.format(new Date(atSeconds * 1000))
+    : toMoment(atSeconds)
 
 /** The time of day, and at midnight the day. */
 function toTick(atSeconds: number): string {
@@ -143,12 +157,15 @@ function tooltip(lines: readonly ChartLine[]): uPlot.Plugin {
 }
 
 const toValue = (value: number | null | undefined): string =>
-  value === null || value === undefined ? texts.chart.noValue : toShort(value)
+  value === null || value === undefined ? texts.chart.noValue : toCount(value)
 
 function ChartTable({ title, from, stepSeconds, lines }: ChartProps) {
   const rows = (lines[0]?.values ?? []).map((_, index) => index).reverse()
   const columns = [
-    { label: texts.chart.time, render: (index: number) => toMoment(from + index * stepSeconds) },
+    {
+      label: texts.chart.time,
+      render: (index: number) => <span class="exact">{toMoment(from + index * stepSeconds)}</span>,
+    },
     ...lines.map(({ label, values }) => ({
       label,
       kind: 'number' as const,

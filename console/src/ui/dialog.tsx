@@ -6,13 +6,13 @@ import { Button } from './button.tsx'
 
 interface DialogProps {
   readonly title: string
-  readonly isLarge?: boolean
+  readonly kind?: 'large' | 'sheet'
   readonly onClose: () => void
   readonly children: ComponentChildren
 }
 
 /** A modal dialog. The browser keeps the focus inside and gives it back; Escape closes it. */
-export function Dialog({ title, isLarge = false, onClose, children }: DialogProps) {
+export function Dialog({ title, kind, onClose, children }: DialogProps) {
   const id = useId()
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
@@ -25,7 +25,7 @@ export function Dialog({ title, isLarge = false, onClose, children }: DialogProp
     onClose()
   }
   return (
-    <dialog ref={element} aria-labelledby={id} class={isLarge ? 'large' : ''} onCancel={close}>
+    <dialog ref={element} aria-labelledby={id} class={kind ?? ''} onCancel={close}>
       <div class="dialog-body">
         <h2 id={id}>{title}</h2>
         {children}

@@ -56,7 +56,7 @@ export const Card = ({ title, actions, children }: SectionProps) => (
 
 interface HeadingProps {
   /** What the page is for. Its name is in the bar on top. */
-  readonly text?: string
+  readonly text?: string | undefined
   readonly children?: ComponentChildren
 }
 

@@ -2,7 +2,7 @@ import { api } from '../../api/client.ts'
 import type { Account } from '../../api/types.ts'
 import { type Resource, useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
-import { useSession } from '../../frame/session.ts'
+import { useIsAdministrator, useSession } from '../../frame/session.ts'
 import { changeQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -17,9 +17,10 @@ import { TokenCard } from './tokens.tsx'
 
 export function AccountPage() {
   const account = useResource('account', (signal) => api.get<Account>('/account', {}, signal))
+  const isAdministrator = useIsAdministrator()
   return (
     <Page>
-      <Heading text={texts.account.intro} />
+      <Heading text={isAdministrator ? texts.account.introAdministrator : texts.account.intro} />
       <Loaded resource={account} what={texts.account.what}>
         {(data) => <Cards account={data} resource={account} />}
       </Loaded>

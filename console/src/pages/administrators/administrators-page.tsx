@@ -35,7 +35,7 @@ export function AdministratorsPage() {
             <Table
               caption={texts.pages.administrators}
               columns={toColumns(own)}
-              rows={administrators}
+              rows={administrators.toSorted((one, other) => one.name.localeCompare(other.name))}
               keyOf={(each) => each.name}
               current={name}
             />
@@ -59,9 +59,8 @@ const toColumns = (own: string): readonly Column<Administrator>[] => [
       </>
     ),
   },
-  { label: texts.users.password, render: ({ password }) => password ?? texts.users.noPassword },
   {
     label: texts.users.secondFactor,
-    render: ({ totp }) => (totp ? <Badge tone="success">{texts.users.totpOn}</Badge> : texts.users.totpOff),
+    render: ({ totp }) => (totp ? texts.users.totpOn : <Badge tone="warning">{texts.users.totpOff}</Badge>),
   },
 ]

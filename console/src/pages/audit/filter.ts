@@ -13,6 +13,7 @@ export const RANGES: Readonly<Record<string, number>> = {
   '1h': HOUR,
   '24h': 24 * HOUR,
   '7d': 7 * 24 * HOUR,
+  '30d': 30 * 24 * HOUR,
 }
 
 export const readFilter = ({ user = '', event = '', outcome = '', range = '' }: Readonly<Record<string, string>>) => ({

@@ -13,8 +13,9 @@ export function Sentence({ record }: { readonly record: AuditRecord }) {
   return (
     <>
       {fill(template, record)}
-      {listCircumstances(record, template)}
-      {record.reason !== undefined && <span class="quiet">: {record.reason}</span>}
+      <Actor record={record} template={template} />
+      {listCircumstances(record)}
+      {record.reason !== undefined && <span class="quiet">: {toPhrase(record.reason)}</span>}
     </>
   )
 }
@@ -33,19 +34,33 @@ function fill(template: string, record: AuditRecord): ComponentChildren {
   })
 }
 
-const toText = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : String(value ?? ''))
+const LEVELS: Readonly<Record<string, string>> = texts.users.levels
 
-/** Who did it, where and how, unless the sentence says so already. */
-function listCircumstances({ actor, subject, door, handler, peer, count }: AuditRecord, template: string): string {
+const toText = (value: unknown): string =>
+  Array.isArray(value) ? value.join(', ') : (LEVELS[String(value)] ?? String(value ?? ''))
+
+/** "The account is locked." after a colon: "the account is locked". */
+const toPhrase = (reason: string): string =>
+  reason.replace(/^[A-Z](?=[a-z]* )/, (first) => first.toLowerCase()).replace(/\.$/, '')
+
+/** Who did it, unless the sentence says so already. */
+function Actor({ record: { actor, subject }, template }: { readonly record: AuditRecord; readonly template: string }) {
+  if (actor === undefined || actor === subject || template.includes('{actor}')) return null
+  return (
+    <>
+      {' '}
+      {texts.audit.by} <strong>{actor}</strong>
+    </>
+  )
+}
+
+/** Where and how. */
+function listCircumstances({ door, handler, peer, count }: AuditRecord): string {
   const { audit, doors } = texts
-  return [
-    actor !== undefined && actor !== subject && !template.includes('{actor}') && audit.by(actor),
+  const words = [
     door !== undefined && audit.at(doors[door] ?? door),
     handler !== undefined && audit.with(audit.handlers[handler] ?? handler),
     peer !== undefined && audit.from(peer),
-    count !== undefined && audit.times(count),
-  ]
-    .filter((words) => words !== false)
-    .map((words) => ` ${words}`)
-    .join('')
+  ].filter((each) => each !== false)
+  return `${words.map((each) => ` ${each}`).join('')}${count === undefined ? '' : audit.times(count)}`
 }

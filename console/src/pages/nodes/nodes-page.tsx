@@ -24,6 +24,7 @@ export function NodesPage() {
         {({ nodes }) => (
           <div class="wide">
             <NodeTable nodes={nodes} />
+            <p class="quiet after-table">{texts.nodes.keysText}</p>
             {nodes.length === 1 && <p class="quiet after-table">{texts.nodes.single}</p>}
           </div>
         )}
@@ -53,7 +54,7 @@ function NodeTable({ nodes }: NodeList) {
         { label: texts.nodes.version, render: ({ version }) => version },
         { label: texts.nodes.started, render: ({ startedAt }) => <Time at={startedAt} /> },
         { label: texts.nodes.seen, render: ({ seenAt }) => <Time at={seenAt} /> },
-        { label: texts.nodes.lag, kind: 'number', render: ({ lagMs }) => texts.chart.ms(lagMs) },
+        { label: texts.nodes.lag, render: ({ lagMs }) => texts.chart.ms(lagMs) },
         {
           label: texts.nodes.keys,
           render: ({ keysHash }) => (

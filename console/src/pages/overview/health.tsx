@@ -1,7 +1,7 @@
 import type { Line, Overview, OverviewHealth } from '../../api/types.ts'
 import { texts } from '../../texts.ts'
-import { toShort } from '../../ui/chart.tsx'
-import { Badge, Card, type Fact, Facts } from '../../ui/parts.tsx'
+import { toCount } from '../../ui/chart.tsx'
+import { Badge, Card, type Fact } from '../../ui/parts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time, toDuration } from '../../ui/time.tsx'
@@ -31,8 +31,8 @@ export function Handlers({ overview: { series }, range }: { readonly overview: O
           keyOf={({ name }) => name}
           columns={[
             { label: overview.handler, render: ({ name }) => <span class="mono">{name}</span> },
-            { label: overview.signIns, kind: 'number', render: ({ accepted }) => toShort(accepted) },
-            { label: overview.refusals, kind: 'number', render: ({ refused }) => toShort(refused) },
+            { label: overview.signIns, kind: 'number', render: ({ accepted }) => toCount(accepted) },
+            { label: overview.refusals, kind: 'number', render: ({ refused }) => toCount(refused) },
           ]}
         />
       )}
@@ -46,9 +46,7 @@ export function HealthFacts({ health }: { readonly health: OverviewHealth }) {
     ...health.parts.map(
       ({ name, isWorking }): Fact => [
         overview.parts[name] ?? name,
-        <Badge key={name} tone={isWorking ? 'success' : 'danger'}>
-          {isWorking ? overview.works : overview.failing}
-        </Badge>,
+        isWorking ? overview.works : <Badge tone="danger">{overview.failing}</Badge>,
       ],
     ),
     [overview.engine, health.store],
@@ -71,10 +69,16 @@ export function HealthFacts({ health }: { readonly health: OverviewHealth }) {
     ),
   ]
   return (
-    <Card title={overview.health}>
-      <div class="inside">
-        <Facts facts={facts} />
-      </div>
-    </Card>
+    <section class="card health" aria-label={overview.health}>
+      <h2>{overview.health}</h2>
+      <dl>
+        {facts.map(([label, value], index) => (
+          <div key={`${label} ${index}`}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
   )
 }

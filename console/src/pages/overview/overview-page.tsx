@@ -8,11 +8,12 @@ import { useShortcuts } from '../../frame/shortcuts.ts'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Chart } from '../../ui/chart.tsx'
+import { Chart, toClock } from '../../ui/chart.tsx'
 import { Heading } from '../../ui/parts.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Findings } from './findings.tsx'
 import { Handlers, HealthFacts } from './health.tsx'
+import { MostRefused } from './most-refused.tsx'
 import { Tiles } from './tiles.tsx'
 
 const RANGES = ['1h', '24h', '7d', '30d'] as const
@@ -33,7 +34,7 @@ export function OverviewPage() {
   useShortcuts({ t: toggle })
   return (
     <Page>
-      <Heading>
+      <Heading text={resource.data && describeStart(resource.data)}>
         <Ranges current={range} />
         <Button onClick={toggle} aria-keyshortcuts="t">
           {isTable ? texts.overview.asCharts : texts.overview.asTables}
@@ -44,16 +45,24 @@ export function OverviewPage() {
           <div class="wide">
             <Findings overview={overview} />
             <Tiles overview={overview} range={texts.overview.ranges[range]} />
+            <HealthFacts health={overview.health} />
             <Charts overview={overview} isTable={isTable} />
             <div class="pair">
+              <MostRefused overview={overview} range={texts.overview.ranges[range]} />
               <Handlers overview={overview} range={texts.overview.ranges[range]} />
-              <HealthFacts health={overview.health} />
             </div>
           </div>
         )}
       </Loaded>
     </Page>
   )
+}
+
+/** Where the first totals are younger than the range. */
+function describeStart({ from, stepSeconds, series }: Overview): string {
+  const lines = Object.values(series.requests)
+  const first = Math.min(...lines.map((line) => line.findIndex((value) => value !== null)).filter((at) => at >= 0))
+  return first > 0 && Number.isFinite(first) ? texts.overview.since(toClock(from + first * stepSeconds)) : ''
 }
 
 /** The server reports every few seconds; a long range changes only with each of its steps. */
@@ -96,7 +105,7 @@ function Charts({ overview, isTable }: { readonly overview: Overview; readonly i
         {...common}
         title={texts.overview.requests}
         unit={perStep}
-        lines={[...doorLines(series.requests), toLine(texts.overview.serverErrors, series.serverErrors)]}
+        lines={[...doorLines(series.requests), toLine(texts.overview.serverErrorLine, series.serverErrors)]}
       />
       <Chart
         {...common}

@@ -26,12 +26,16 @@ export function Tiles({ overview, range }: { readonly overview: Overview; readon
   )
 }
 
-function listTiles({ totals, lockedAccounts, series }: Overview, range: string): readonly Tile[] {
+function listTiles(
+  { totals, lockedAccounts, series, stepSeconds, range: name }: Overview,
+  range: string,
+): readonly Tile[] {
   const { overview } = texts
+  const toAudit = (event: string) => toHref(['audit'], { event, range: name })
   const slow = findLast(series.latencyMs.p95)
   return [
-    { label: overview.signIns, value: toShort(totals.signIns), note: range },
-    { label: overview.refusals, value: toShort(totals.refusals), note: range },
+    { label: overview.signIns, value: toShort(totals.signIns), note: range, href: toAudit('sign-in.accepted') },
+    { label: overview.refusals, value: toShort(totals.refusals), note: range, href: toAudit('sign-in.refused') },
     { label: overview.requests, value: toShort(totals.requests), note: range },
     {
       label: overview.serverErrors,
@@ -42,7 +46,7 @@ function listTiles({ totals, lockedAccounts, series }: Overview, range: string):
     {
       label: overview.latency,
       value: slow === undefined ? texts.chart.noValue : texts.chart.ms(slow),
-      note: overview.latencyNote,
+      note: overview.latencyNote(stepSeconds),
     },
     {
       label: overview.lockedAccounts,
@@ -51,7 +55,7 @@ function listTiles({ totals, lockedAccounts, series }: Overview, range: string):
       isAlarming: lockedAccounts > 0,
       href: toHref(['users'], { status: 'locked' }),
     },
-    { label: overview.revoked, value: toShort(totals.revokedSessions), note: range },
+    { label: overview.revoked, value: toShort(totals.revokedSessions), note: range, href: toAudit('session.revoked') },
   ]
 }
 

@@ -17,7 +17,7 @@ export function ReplaceCookieSecret({ onDone }: { readonly onDone: () => void })
   }
   return (
     <>
-      <Button onClick={() => setOpen(true)}>{texts.secrets.replace}</Button>
+      <Button onClick={() => setOpen(true)}>{texts.secrets.replaceTitle}</Button>
       {isOpen && (
         <FormDialog
           title={texts.secrets.replaceTitle}

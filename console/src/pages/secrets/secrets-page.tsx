@@ -4,6 +4,7 @@ import { api } from '../../api/client.ts'
 import type { KeyRing, SecretList } from '../../api/types.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { Page } from '../../frame/page.tsx'
+import { toHref } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Badge, Card, Heading } from '../../ui/parts.tsx'
@@ -15,6 +16,7 @@ import { ReplaceCookieSecret } from './replace-cookie-secret.tsx'
 import { Rotation } from './rotation.tsx'
 
 const COOKIE_SECRET = 'chttpd_auth.secret'
+const TOKEN_SECRET = 'server.jwt-secret'
 const TOKEN_SECRETS = 'server.jwt-secret-folder'
 
 /** The secrets that sign and verify, by their hashes. */
@@ -78,8 +80,19 @@ function Ring({ ring, onChange, children }: RingProps) {
   return (
     <Card title={use.charAt(0).toUpperCase() + use.slice(1)} actions={actions}>
       <p class="inside quiet">
-        <span class="mono">{option}</span> {texts.secrets.from} <span class="mono">{source}</span>
+        {texts.secrets.setBy} <span class="mono">{option}</span>
+        {source !== option && (
+          <>
+            {' '}
+            {texts.secrets.from} <span class="mono">{source}</span>
+          </>
+        )}
       </p>
+      {option === TOKEN_SECRET && (
+        <p class="inside quiet">
+          {texts.secrets.rotateHere} <a href={toHref(['settings', TOKEN_SECRETS])}>{TOKEN_SECRETS}</a>.
+        </p>
+      )}
       {problem !== null && (
         <p class="notice danger" role="alert">
           {texts.secrets.failed} {problem}

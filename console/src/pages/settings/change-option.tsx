@@ -92,7 +92,8 @@ interface ValueFieldProps {
 }
 
 function ValueField({ option, value, problem, onValue }: ValueFieldProps) {
-  const common = { label: texts.settings.newValue, hint: option.expects, problem: problem || undefined, value, onValue }
+  const hint = option.type === 'boolean' ? undefined : option.expects
+  const common = { label: texts.settings.newValue, hint, problem: problem || undefined, value, onValue }
   const choices = option.type === 'boolean' ? ['true', 'false'] : option.choices
   if (choices)
     return <SelectField {...common} options={choices.map((choice) => [choice, choice || texts.settings.empty])} />

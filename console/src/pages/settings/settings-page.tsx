@@ -98,16 +98,17 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Ser
     label: texts.settings.source,
     render: ({ source }) =>
       source.kind === 'default' ? (
-        <span class="quiet">{texts.settings.default}</span>
+        <span class="quiet usual">{texts.settings.default}</span>
       ) : (
         <span class="mono">{source.text}</span>
       ),
   },
   {
     label: texts.settings.effect,
+    isMinor: true,
     render: ({ effect, running }) =>
       running === undefined && effect === 'live' ? (
-        <span class="quiet">{texts.settings.effects.live}</span>
+        <span class="quiet usual">{texts.settings.effects.live}</span>
       ) : (
         <Badge tone={running === undefined ? undefined : 'warning'}>
           {running === undefined ? texts.settings.effects.restart : texts.settings.waits}

@@ -38,15 +38,19 @@ export function AccessSection({ name }: { readonly name: string }) {
   )
 }
 
+type Rule = AccessReport['doors'][number]['rules'][number]
+
+const allowedFirst = (one: Rule, other: Rule): number => Number(other.isAllowed) - Number(one.isAllowed)
+
 const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
   <div class="rules">
     <h4>{texts.doors[door] ?? door}</h4>
     <ul>
-      {rules.map(({ what, isAllowed, because }) => (
+      {rules.toSorted(allowedFirst).map(({ what, isAllowed, because }) => (
         <li key={what}>
           <Verdict isAllowed={isAllowed} />
           <span>
-            {what} <span class="quiet">{because}</span>
+            {what} <span class="quiet small reason">{because}</span>
           </span>
         </li>
       ))}
@@ -56,5 +60,5 @@ const DoorRules = ({ door, rules }: AccessReport['doors'][number]) => (
 
 function Verdict({ isAllowed }: { readonly isAllowed: boolean | null }) {
   if (isAllowed === null) return <Badge>{texts.users.undecided}</Badge>
-  return <Badge tone={isAllowed ? 'success' : 'danger'}>{isAllowed ? texts.users.allowed : texts.users.refused}</Badge>
+  return <Badge tone={isAllowed ? 'success' : undefined}>{isAllowed ? texts.users.allowed : texts.users.refused}</Badge>
 }

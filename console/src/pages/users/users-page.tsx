@@ -43,9 +43,10 @@ export function UsersPage() {
         </ButtonLink>
       </Heading>
       <div class="wide">
-        <Filters prefix={prefix} status={status} found={list.data && describeCount(list.data)} />
-        {selected.size > 0 && (
+        {selected.size > 0 ? (
           <BatchBar names={[...selected]} onClear={() => setSelected(new Set())} onDone={list.reload} />
+        ) : (
+          <Filters prefix={prefix} status={status} found={list.data && describeCount(list.data)} />
         )}
         <Loaded resource={list} what={texts.users.what}>
           {(found) =>
@@ -98,7 +99,6 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Use
     isMinor: true,
     render: ({ grants }) => Object.keys(grants).length > 0 && <Chips items={Object.keys(grants)} />,
   },
-  { label: texts.users.tokens, kind: 'number', isMinor: true, render: ({ accessTokens }) => accessTokens || '' },
 ]
 
 const describeCount = ({ users, next }: UserPage): string =>
