@@ -22,10 +22,11 @@ export interface AuditVerifyOptions {
 /** Reads the store itself, so that a server that was tampered with cannot hide anything. */
 export function verifyAudit(context: Context, { key: files = [], json = false }: AuditVerifyOptions): Promise<void> {
   return withBackupErrors(json, async () => {
-    const { store, audit } = loadSettingsOf(context).values
-    const own = loadOwnKey(audit['key-file'])
-    const keys = [...(own ? [own] : []), ...files.map((file) => loadKey(resolve(context.cwd, file)))]
-    const local = own && loadCheckpoint(toCheckpointPath(audit['key-file']))
+    const { store, audit, node } = loadSettingsOf(context).values
+    const keyFile = audit['key-file']
+    const own = files.length === 0 ? loadOwnKey(keyFile) : undefined
+    const keys = own ? [own] : files.map((file) => loadKey(resolve(context.cwd, file)))
+    const local = keyFile === '' ? undefined : { node: node.name, ...loadCheckpoint(toCheckpointPath(keyFile)) }
     const snapshot = await openSnapshot(store.url)
     try {
       const verified = await verifyTrail(await readAuditContent(snapshot), { keys, local })

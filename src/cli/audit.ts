@@ -30,7 +30,7 @@ function listCommand(context: Context): Command {
 function verifyCommand(context: Context): Command {
   const command = new Command('verify')
     .description('find altered, missing and reordered records, and a truncated end; a server may be running')
-    .option('--key <file>', 'a further key that signed checkpoints, public or private; may be repeated', collect)
+    .option('--key <file>', 'trust this key, public or private, instead of audit.key-file; may be repeated', collect)
     .option('--json', 'print JSON')
   return withExitCodes(command).action(async (options: AuditVerifyOptions) => {
     const { verifyAudit } = await import('./audit-verify.ts')

@@ -6,26 +6,19 @@ import { Refusal } from '../base/errors.ts'
 import { readBounded } from '../base/files.ts'
 import type { Log } from '../base/log.ts'
 import { confirmChange } from '../directory/confirm-change.ts'
-import type { AuditRecord, ChainPlace } from '../observe/audit/audit-record.ts'
-import type { AuditRange, AuditStore, SignChain } from '../observe/audit/audit-store.ts'
-import {
-  type AuditFigures,
-  type AuditReporter,
-  type AuditTrail,
-  createAuditTrail,
-} from '../observe/audit/audit-trail.ts'
-import { readSigningKey, type SigningKey, signCheckpoint } from '../observe/audit/checkpoint.ts'
-import {
-  type CheckpointFile,
-  createCheckpointFile,
-  loadCheckpoint,
-  toCheckpointPath,
-} from '../observe/audit/checkpoint-file.ts'
-import type { RecordGuard } from '../observe/security-events.ts'
+import type { AuditRecord } from '../observe/audit/audit-record.ts'
+import type { AuditRange, AuditStore } from '../observe/audit/audit-store.ts'
+import { type AuditReporter, type AuditTrail, createAuditTrail } from '../observe/audit/audit-trail.ts'
+import { readSigningKey, type SigningKey } from '../observe/audit/checkpoint.ts'
+import { createCheckpointFile, toCheckpointPath } from '../observe/audit/checkpoint-file.ts'
+import { Checkpoints } from '../observe/audit/checkpoints.ts'
+import { type AuditErasure, createErasureSigner } from '../observe/audit/erasure.ts'
+import type { AuditFigures } from '../observe/audit/failure-reporter.ts'
+import type { RecordGuard, SecurityEvents } from '../observe/security-events.ts'
 import { createFailureReporter, type DestinationDeps, openDestinations } from './audit-destinations.ts'
 import { reasonOf, StartError } from './start-error.ts'
 
-export interface Audit extends Omit<AuditTrail, 'figures'>, RecordGuard {
+export interface Audit extends Omit<AuditTrail, 'figures' | 'purge'>, RecordGuard {
   /** The figures of the store and of every other destination. */
   listDestinations(): readonly (AuditFigures & { readonly destination: string })[]
   /** One page of the store, with the records that were not written yet when it was called. */
@@ -48,25 +41,17 @@ export interface AuditDeps extends DestinationDeps {
 
 /** Throws a `StartError` if the key cannot be used. */
 export function openAudit(deps: AuditDeps): Audit {
-  const { config, store, log } = deps
-  const node = config().node.name
-  const keyFile = config().audit['key-file']
-  const checkpoints = createCheckpoints(loadAuditKey(keyFile), createFile(keyFile, log))
-  const trail = createAuditTrail({
-    node,
-    store,
-    sign: checkpoints.sign,
-    reporter: createReporter(deps, { keyFile, onStored: checkpoints.save }),
-    clock: SYSTEM_CLOCK,
-    log,
-  })
-  const purging = createPurging(deps, checkpoints)
+  const { config, store } = deps
+  const key = loadAuditKey(config().audit['key-file'])
+  const { trail, file } = openTrail(deps, key)
+  const purging = createPurging(deps, trail)
   const copies = openDestinations(deps)
   trail.onRecord((record) => {
     for (const { queue } of copies) queue.add(record)
   })
   const listDestinations = () => [
-    { ...STORE, ...trail.figures() },
+    { destination: STORE, ...trail.figures() },
+    { destination: CHECKPOINT, ...file.figures() },
     ...copies.map(({ destination, queue }) => ({ destination, ...queue.figures() })),
   ]
   return {
@@ -78,7 +63,7 @@ export function openAudit(deps: AuditDeps): Audit {
       if (config().audit['on-failure'] === 'refuse') requireWorking(listDestinations())
     },
     list: (range) => list(store, trail, range),
-    erase: (name) => erase(name, deps, trail),
+    erase: (name) => erase(name, { ...deps, trail, sign: createErasureSigner(key) }),
     startPurging: purging.start,
     reopen() {
       for (const { queue } of copies) queue.reopen()
@@ -87,9 +72,19 @@ export function openAudit(deps: AuditDeps): Audit {
       await purging.stop()
       await trail.close()
       await Promise.all(copies.map(({ queue }) => queue.close()))
-      await checkpoints.settled()
+      await file.close()
     },
   }
+}
+
+function openTrail({ config, store, events, log }: AuditDeps, key: SigningKey | undefined) {
+  const node = config().node.name
+  const path = toCheckpointPath(config().audit['key-file'])
+  const file = createCheckpointFile(path, createFailureReporter(events, CHECKPOINT))
+  const onUnchecked = (reason: string) => events.record('audit.unchecked', { reason })
+  const checkpoints = new Checkpoints({ node, store, key, file, clock: SYSTEM_CLOCK, onUnchecked })
+  const reporter = createReporter(events)
+  return { trail: createAuditTrail({ node, store, checkpoints, reporter, clock: SYSTEM_CLOCK, log }), file }
 }
 
 function requireWorking(destinations: ReturnType<Audit['listDestinations']>): void {
@@ -103,14 +98,18 @@ async function list(store: AuditStore, trail: AuditTrail, range: Parameters<Audi
   return store.listAuditRecords(range)
 }
 
+interface ErasingParts extends Pick<AuditDeps, 'store' | 'events'>, Pick<AuditErasure, 'sign'> {
+  readonly trail: AuditTrail
+}
+
 const PSEUDONYM_BYTES = 6
 
 /** The erasure is recorded, so that `verify` can tell it from a name that an attacker has removed. */
-async function erase(name: string, { store, events }: AuditDeps, trail: AuditTrail) {
+async function erase(name: string, { store, events, trail, sign }: ErasingParts) {
   await confirmChange(events)
   await trail.flush()
   const pseudonym = `erased-${randomBytes(PSEUDONYM_BYTES).toString('hex')}`
-  const records = await store.eraseAudit({ name, pseudonym })
+  const records = await store.eraseAudit({ name, pseudonym, sign })
   if (records > 0) events.record('user.erased', { subject: pseudonym, records })
   await trail.flush()
   return { pseudonym, records }
@@ -130,55 +129,26 @@ export function loadAuditKey(file: string): SigningKey | undefined {
   }
 }
 
-const createFile = (keyFile: string, log: Log): CheckpointFile =>
-  createCheckpointFile(toCheckpointPath(keyFile), (error) => {
-    log.error('the checkpoint of the audit trail cannot be written beside its key', { error })
-  })
+const STORE = 'store'
+/** The file beside the key. */
+const CHECKPOINT = 'checkpoint'
 
-/** Signs in the transaction that changes the chain; the file is written once the change is in the store. */
-function createCheckpoints(key: SigningKey | undefined, file: CheckpointFile) {
-  let newest: string | undefined
-  const sign: SignChain = (chain) => {
-    newest = key && signCheckpoint({ ...chain, time: SYSTEM_CLOCK.nowMs() }, key)
-    return newest
-  }
-  const save = () => {
-    if (newest !== undefined) file.save(newest)
-  }
-  return { sign, save, settled: file.settled }
-}
-
-type Checkpoints = ReturnType<typeof createCheckpoints>
-
-const STORE = { destination: 'store' } as const
-
-function createReporter(
-  { config, events }: AuditDeps,
-  { keyFile, onStored }: { readonly keyFile: string; onStored(): void },
-): AuditReporter {
-  return {
-    onOpened({ sequence }: ChainPlace) {
-      const known = keyFile === '' ? undefined : loadCheckpoint(toCheckpointPath(keyFile))
-      if (known?.node !== config().node.name || known.sequence <= sequence) return
-      events.record('audit.truncated', { expected: known.sequence, found: sequence })
-    },
-    onStored,
-    ...createFailureReporter(events, STORE.destination),
-  }
-}
+const createReporter = (events: SecurityEvents): AuditReporter => ({
+  onBroken: ({ reason, expected, found }) => events.record('audit.broken', { reason, expected, found }),
+  ...createFailureReporter(events, STORE),
+})
 
 const PURGE_EVERY_MS = 3_600_000
 const DAY_MS = 86_400_000
 
-function createPurging({ config, store, log }: AuditDeps, { sign, save }: Checkpoints) {
+function createPurging({ config, store, log }: AuditDeps, trail: AuditTrail) {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
   const purge = async () => {
     const { audit, node } = config()
     if (audit.keep === 0) return
     const beforeMs = SYSTEM_CLOCK.nowMs() - audit.keep * DAY_MS
-    const deleted = await store.purgeAudit({ node: node.name, beforeMs, sign })
-    if (deleted > 0) save()
+    await trail.purge(beforeMs)
     await store.forgetAuditNodes(beforeMs, node.name)
   }
   const run = () => {

@@ -429,16 +429,25 @@ export const SECURITY_EVENTS = {
     scope: 'server',
     fields: { ...DESTINATION, count: number('How many.') },
   },
-  'audit.truncated': {
+  'audit.broken': {
     level: 'error',
     outcome: 'failure',
-    sentence: 'the audit trail in the store ends before its last checkpoint',
-    story: 'The audit trail ends at record {found}; its last checkpoint is {expected}',
+    sentence: 'the audit trail in the store does not continue the last checkpoint',
+    story: 'The audit trail in the store does not continue the last checkpoint',
     scope: 'server',
     fields: {
-      expected: number('Sequence of the last checkpoint, in the file beside the key.'),
+      ...REASON,
+      expected: number('Sequence of the last checkpoint.'),
       found: number('Sequence of the last record in the store. A restored backup has an earlier one.'),
     },
+  },
+  'audit.unchecked': {
+    level: 'error',
+    outcome: 'failure',
+    sentence: 'the audit trail in the store could not be compared with the last checkpoint',
+    story: 'The audit trail in the store could not be compared with the last checkpoint',
+    scope: 'server',
+    fields: REASON,
   },
   'upstream.token-rejected': {
     level: 'error',

@@ -142,7 +142,9 @@ const TEXTS = {
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   findFirstAudit: `SELECT sequence FROM cardea_audit WHERE node = $1 AND time_ms >= $2 ORDER BY sequence LIMIT 1`,
   purgeAudit: `DELETE FROM cardea_audit WHERE node = $1 AND sequence IN (SELECT sequence FROM cardea_audit
-    WHERE node = $1 AND sequence < $2 ORDER BY sequence LIMIT 1000) RETURNING sequence, hash`,
+    WHERE node = $1 AND sequence < $2 ORDER BY sequence LIMIT 1000) RETURNING ${AUDIT_COLUMNS}`,
+  findNextAudit: `SELECT ${AUDIT_COLUMNS} FROM cardea_audit WHERE node = $1 AND sequence > $2 ORDER BY sequence LIMIT 1`,
+  findAuditHash: 'SELECT hash FROM cardea_audit WHERE node = $1 AND sequence = $2',
   listQuietAuditChains: `SELECT ${AUDIT_CHAIN_COLUMNS} FROM cardea_audit_chains
     WHERE written_ms < $1 AND node <> $2 ORDER BY node LIMIT 100`,
   removeAuditChain: 'DELETE FROM cardea_audit_chains WHERE node = $1 AND written_ms < $2',

@@ -113,7 +113,10 @@ export const AUDIT_TESTS: StoreTests = {
     const records = seal([...EVENTS, ['server.started', -1000, {}]])
     await append(store, records)
     const sign = (chain: object) => JSON.stringify(chain)
-    const purge = (time: number) => store.purgeAudit({ node: NODE, beforeMs: START_MS + time, sign })
+    const { sequence, hash } = records.at(-1) as AuditRecord
+    const purge = (time: number, after: ChainPlace = { sequence, hash }) =>
+      store.purgeAudit({ node: NODE, beforeMs: START_MS + time, after, sign })
+    assert.equal(await purge(2, { sequence, hash: 'another end' }), 0)
     assert.equal(await purge(2), 2)
     const [, second, third] = records
     const chain = await store.findAuditChain(NODE)
@@ -124,6 +127,20 @@ export const AUDIT_TESTS: StoreTests = {
     assert.equal(await purge(4), 3)
     assert.equal((await store.findAuditChain(NODE))?.purged.sequence, 5)
     assert.equal(await append(store, seal(EVENTS, records.at(-1)), records.at(-1)), true)
+  },
+
+  async 'keeps old records that the next one does not continue'({ store }) {
+    const [first, ...others] = seal(EVENTS)
+    // an attacker makes records old, and puts their hashes right
+    const forged = seal([['sign-in.accepted', -1000, { subject: 'eve' }]])
+    await append(store, [...forged, ...others])
+    const { sequence, hash } = others.at(-1) as AuditRecord
+    const sign = () => undefined
+    await assert.rejects(store.purgeAudit({ node: NODE, beforeMs: START_MS, after: { sequence, hash }, sign }))
+    assert.equal((await list(store)).length, EVENTS.length)
+    assert.equal(await store.findAuditHash(NODE, 1), forged[0]?.hash)
+    assert.equal(await store.findAuditHash(NODE, 5), undefined)
+    assert.notEqual(first?.hash, forged[0]?.hash)
   },
 
   async 'forgets nodes that have written nothing for long'({ store }) {
@@ -142,8 +159,10 @@ export const AUDIT_TESTS: StoreTests = {
       store,
       seal([...EVENTS, ['access-token.created', 9, { subject: 'ada', actor: 'bob', token: 'laptop' }]]),
     )
-    assert.equal(await store.eraseAudit({ name: 'ada', pseudonym: 'erased-1' }), 3)
-    assert.equal(await store.eraseAudit({ name: 'ada', pseudonym: 'erased-1' }), 0)
+    const mark = { key: 'k', signature: 's' }
+    const erasure = { name: 'ada', pseudonym: 'erased-1', sign: () => mark }
+    assert.equal(await store.eraseAudit(erasure), 3)
+    assert.equal(await store.eraseAudit(erasure), 0)
     const records = await list(store)
     assert.ok(!/"ada"|192\.0\.2\.1"|laptop/.test(JSON.stringify(records)), JSON.stringify(records))
     for (const record of records) assert.equal(hashRecord(record), record.hash)
@@ -154,12 +173,13 @@ export const AUDIT_TESTS: StoreTests = {
     ])
     assert.equal(records[1]?.fields['subject'], 'bob')
     assert.deepEqual(Object.keys(records[1]?.salts ?? {}), ['subject'])
+    assert.deepEqual(records[0]?.erased['peer']?.mark, mark)
   },
 
   async 'erases more records than one page'({ store }) {
     const many = Array.from({ length: 450 }, (_, at): Given => ['sign-out', at, { subject: 'ada', actor: 'ada' }])
     await append(store, seal(many))
-    assert.equal(await store.eraseAudit({ name: 'ada', pseudonym: 'erased-1' }), 450)
+    assert.equal(await store.eraseAudit({ name: 'ada', pseudonym: 'erased-1', sign: () => undefined }), 450)
     assert.deepEqual(await list(store, { user: 'ada' }), [])
   },
 

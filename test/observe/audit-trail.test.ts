@@ -7,6 +7,8 @@ import { type AuditRecord, CHAIN_START, hashRecord, sealAll } from '../../src/ob
 import type { AuditChain } from '../../src/observe/audit/audit-store.ts'
 import { type AuditReporter, createAuditTrail } from '../../src/observe/audit/audit-trail.ts'
 import { makeAuditKey, readCheckpoint, readSigningKey, signCheckpoint } from '../../src/observe/audit/checkpoint.ts'
+import type { CheckpointFile } from '../../src/observe/audit/checkpoint-file.ts'
+import { Checkpoints, type CheckpointsDeps } from '../../src/observe/audit/checkpoints.ts'
 import { ChainVerifier, type VerifyOptions } from '../../src/observe/audit/verify-chain.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { openStore } from '../../src/store/create-store.ts'
@@ -22,8 +24,7 @@ const toRecord = (subject: string, time = 1): SecurityRecord => ({
 })
 
 const SILENT: AuditReporter = {
-  onOpened: () => {},
-  onStored: () => {},
+  onBroken: () => {},
   onLost: () => {},
   onFailed: () => {},
   onRecovered: () => {},
@@ -40,11 +41,29 @@ interface TrailOptions {
   readonly maxWaiting?: number
 }
 
+const NO_FILE: CheckpointFile = {
+  load: () => ({ checkpoint: undefined, problem: undefined }),
+  save: () => {},
+  figures: () => ({ waiting: 0, lost: 0, problem: undefined }),
+  close: async () => {},
+}
+
+const toCheckpoints = (store: Store, deps: Partial<CheckpointsDeps> = {}) =>
+  new Checkpoints({
+    node: NODE,
+    store,
+    key: undefined,
+    file: NO_FILE,
+    clock: SYSTEM_CLOCK,
+    onUnchecked: () => {},
+    ...deps,
+  })
+
 const openTrail = (store: Store, { reporter, ...options }: TrailOptions = {}) =>
   createAuditTrail({
     node: NODE,
     store,
-    sign: () => undefined,
+    checkpoints: toCheckpoints(store),
     reporter: { ...SILENT, ...reporter },
     clock: SYSTEM_CLOCK,
     log: SILENT_LOG,
@@ -250,7 +269,8 @@ describe('verification of the audit trail', () => {
     const records = RECORDS.slice(0, 3)
     const chain = toChain(at(2))
     assert.deepEqual(verify(records, chain, { keys: [KEY] }).findings, [])
-    const local = readCheckpoint(toChain().checkpoint ?? '')
+    const checkpoint = readCheckpoint(toChain().checkpoint ?? '')
+    const local = { node: NODE, checkpoint, problem: undefined }
     const { findings } = verify(records, chain, { keys: [KEY], local })
     assert.deepEqual(
       findings.map(({ message }) => message),

@@ -81,8 +81,9 @@ test('the chain continues after kill -9 and a restart, and verify finds what is 
   )
   assert.ok(checkpoint.length > 0)
   const third = await managed.serve()
-  const [found] = await list(managed, '--event', 'audit.truncated')
+  const [found] = await list(managed, '--event', 'audit.broken')
   assert.equal(found?.['found'], 3)
+  assert.equal(found?.['reason'], 'the store ends before the last checkpoint')
   third.child.kill('SIGTERM')
   await third.ended
 })
@@ -152,7 +153,7 @@ test('user remove --erase replaces the name in the audit trail, and the chain st
   // a name that was removed without a record of it is found
   change(
     managed,
-    `UPDATE cardea_audit SET subject = 'erased-000000000000', salts = '{}', erased = json_object('subject', 'x') WHERE subject = 'mo'`,
+    `UPDATE cardea_audit SET subject = 'erased-000000000000', salts = '{}', erased = '{"subject":{"digest":"x"}}' WHERE subject = 'mo'`,
   )
   const tampered = await managed.cardea(['audit', 'verify'])
   assert.equal(tampered.code, 1)

@@ -15,8 +15,21 @@ export interface AuditRecord extends Omit<SecurityRecord, 'event'> {
   readonly hash: string
   /** One random value for each personal field that is not erased. */
   readonly salts: Readonly<Record<string, string>>
-  /** The digests of personal fields whose values were erased. */
-  readonly erased: Readonly<Record<string, string>>
+  /** Personal fields whose values were erased. */
+  readonly erased: Readonly<Record<string, ErasedField>>
+}
+
+export interface ErasedField {
+  /** Of the value that the field had. */
+  readonly digest: string
+  /** Signs the value that the field has now. `undefined`: the node that erased it has no key. */
+  readonly mark?: ErasureMark
+}
+
+export interface ErasureMark {
+  /** Identifies the key. */
+  readonly key: string
+  readonly signature: string
 }
 
 /** The last record of a chain, or of a part of it. */
@@ -54,10 +67,13 @@ export function sealAll(records: readonly Pick<AuditRecord, keyof SecurityRecord
 
 const VERSION = 1
 
-/** SHA-256 over a canonical encoding: a JSON array in a fixed order, with the fields sorted by name. */
+/**
+ * SHA-256 over a canonical encoding: a JSON array in a fixed order, with the fields sorted by name. It covers every
+ * field: by its value, or by its digest.
+ */
 export function hashRecord(record: Omit<AuditRecord, 'hash'>): string {
-  const { node, sequence, time, event, outcome, previous, fields } = record
-  const open = Object.entries(fields).filter(([name]) => !PERSONAL_FIELDS.has(name))
+  const { node, sequence, time, event, outcome, previous, fields, salts, erased } = record
+  const open = Object.entries(fields).filter(([name]) => !Object.hasOwn(salts, name) && !Object.hasOwn(erased, name))
   const content = [VERSION, node, sequence, time, event, outcome, previous, sorted(open), sorted(listDigests(record))]
   return createHash('sha256').update(JSON.stringify(content)).digest('hex')
 }
@@ -65,49 +81,14 @@ export function hashRecord(record: Omit<AuditRecord, 'hash'>): string {
 const sorted = <T>(entries: readonly (readonly [string, T])[]) => entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
 
 const listDigests = ({ fields, salts, erased }: Omit<AuditRecord, 'hash'>): readonly (readonly [string, string])[] => [
-  ...Object.entries(erased),
+  ...Object.entries(erased).map(([name, { digest }]) => [name, digest] as const),
   ...Object.entries(salts).map(([name, salt]) => [name, digestField(salt, name, fields[name])] as const),
 ]
 
-const digestField = (salt: string, name: string, value: unknown): string =>
+export const digestField = (salt: string, name: string, value: unknown): string =>
   createHmac('sha256', salt)
     .update(JSON.stringify([name, value]))
     .digest('hex')
-
-/** In place of an address, which identifies a person too. */
-const ERASED_VALUE = '(erased)'
-
-/**
- * Replaces the name of a person in a record, and the address that person used. The digests stay, so the hash of the
- * record stays the same; without the salts they cannot be compared with guessed names. `undefined`: nothing to erase.
- */
-export function erasePerson(record: AuditRecord, name: string, pseudonym: string): AuditRecord | undefined {
-  const { fields, salts, erased } = record
-  const values = Object.entries(listErasable(fields, name, pseudonym)).filter(([field]) => Object.hasOwn(salts, field))
-  if (values.length === 0) return undefined
-  const digests = values.map(([field]) => [field, digestField(salts[field] ?? '', field, fields[field])])
-  const kept = Object.entries(salts).filter(([field]) => !values.some(([erasing]) => erasing === field))
-  return {
-    ...record,
-    fields: { ...fields, ...Object.fromEntries(values) },
-    salts: Object.fromEntries(kept),
-    erased: { ...erased, ...Object.fromEntries(digests) },
-  }
-}
-
-/** The address belongs to the actor; where there is no actor, to the user who tried to sign in. */
-function listErasable(
-  { actor, subject, peer, token }: AuditRecord['fields'],
-  name: string,
-  pseudonym: string,
-): Readonly<Record<string, string>> {
-  return {
-    ...(actor === name && { actor: pseudonym }),
-    ...(subject === name && { subject: pseudonym }),
-    ...(token !== undefined && subject === name && { token: ERASED_VALUE }),
-    ...(peer !== undefined && (actor ?? subject) === name && { peer: ERASED_VALUE }),
-  }
-}
 
 /** A record as the admin API, the command line and the destinations show it. */
 export function toShownRecord({ fields, salts: _salts, erased: _erased, ...record }: AuditRecord) {

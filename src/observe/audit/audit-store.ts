@@ -1,5 +1,6 @@
 /** The audit trail as it is kept in the store. */
 import type { AuditRecord, ChainPlace } from './audit-record.ts'
+import type { AuditErasure } from './erasure.ts'
 
 /** The chain of one node. */
 export interface AuditChain extends ChainPlace {
@@ -25,6 +26,8 @@ export interface AuditAppend {
 export interface AuditPurge {
   readonly node: string
   readonly beforeMs: number
+  /** The end of the chain. If it is another one, nothing is deleted and nothing signed. */
+  readonly after: ChainPlace
   readonly sign: SignChain
 }
 
@@ -50,18 +53,18 @@ export interface AuditRange {
   readonly limit: number
 }
 
-export interface AuditErasure {
-  readonly name: string
-  readonly pseudonym: string
-}
-
 export interface AuditStore {
   findAuditChain(node: string): Promise<AuditChain | undefined>
   listAuditChains(): Promise<readonly AuditChain[]>
+  /** The hash of one record; `undefined`: there is none. */
+  findAuditHash(node: string, sequence: number): Promise<string | undefined>
   /** `false`: another process has continued the chain meanwhile; nothing was written. */
   appendAudit(append: AuditAppend): Promise<boolean>
   listAuditRecords(range: AuditRange): Promise<readonly AuditRecord[]>
-  /** Deletes the oldest records of a chain up to the first that is not older. Returns how many. */
+  /**
+   * Deletes the oldest records of a chain up to the first that is not older, if that one follows them. Otherwise an
+   * attacker who changes their time could have them deleted. Returns how many.
+   */
   purgeAudit(purge: AuditPurge): Promise<number>
   /** Deletes the chains of other nodes that have written nothing since then. Returns how many records it deleted. */
   forgetAuditNodes(beforeMs: number, ownNode: string): Promise<number>

@@ -8,7 +8,9 @@ import type { Log } from '../../base/log.ts'
 import { createNotifier, type Notifier } from '../../base/notifier.ts'
 import type { SecurityRecord } from '../security-record.ts'
 import { type AuditRecord, CHAIN_START, type ChainPlace, sealAll } from './audit-record.ts'
-import type { AuditStore, SignChain } from './audit-store.ts'
+import type { AuditStore } from './audit-store.ts'
+import type { ChainBreak, Checkpoints } from './checkpoints.ts'
+import type { AuditFigures, FailureReporter } from './failure-reporter.ts'
 
 export interface AuditTrail {
   /** Takes the record over. Never waits and never throws. */
@@ -17,24 +19,17 @@ export interface AuditTrail {
   onRecord(listener: (record: AuditRecord) => void): () => void
   /** Resolves when all records so far are in the store. Throws if the store cannot be written. */
   flush(): Promise<void>
+  /** Deletes records that are older. Returns how many. */
+  purge(beforeMs: number): Promise<number>
   figures(): AuditFigures
   /** Writes what is left, unless the store cannot be written. */
   close(): Promise<void>
 }
 
-export interface AuditFigures {
-  /** Records that are not in the store yet. */
-  readonly waiting: number
-  /** Records that were lost because the queue was full, since the start. */
-  readonly lost: number
-  /** Why the last attempt to write failed; `undefined`: it succeeded. */
-  readonly problem: string | undefined
-}
-
 export interface AuditTrailDeps {
   readonly node: string
   readonly store: AuditStore
-  readonly sign: SignChain
+  readonly checkpoints: Pick<Checkpoints, 'sign' | 'onStored' | 'findBreak'>
   readonly reporter: AuditReporter
   readonly clock: Clock
   readonly log: Log
@@ -44,15 +39,9 @@ export interface AuditTrailDeps {
 }
 
 /** Records events about the trail itself. */
-export interface AuditReporter {
-  /** The chain is loaded: it ends here. */
-  onOpened(end: ChainPlace): void
-  /** The checkpoint that was signed last is in the store. */
-  onStored(): void
-  /** Records were lost, and now there is room again. */
-  onLost(count: number): void
-  onFailed(reason: string): void
-  onRecovered(seconds: number): void
+export interface AuditReporter extends FailureReporter {
+  /** The chain in the store is not the one that this node has written. */
+  onBroken(found: ChainBreak): void
 }
 
 const LINGER_MS = 100
@@ -114,6 +103,15 @@ class ChainOwner implements AuditTrail {
     return this.#writing
   }
 
+  purge(beforeMs: number): Promise<number> {
+    const purging = this.#writing.catch(() => {}).then(() => this.#purge(beforeMs))
+    this.#writing = purging.then(
+      () => {},
+      () => {},
+    )
+    return purging
+  }
+
   figures(): AuditFigures {
     const waiting = this.#waiting.length + this.#sealed.length
     return { waiting, lost: this.#lost, problem: this.#failure?.reason }
@@ -158,16 +156,7 @@ class ChainOwner implements AuditTrail {
 
   /** Continues the chain where it ended, also after the process was killed. */
   async #load(): Promise<void> {
-    if (this.#end) return
-    const end = await this.#findEnd()
-    this.#end = end
-    this.#stored = end
-    this.#deps.reporter.onOpened(end)
-  }
-
-  async #findEnd(): Promise<ChainPlace> {
-    const chain = await this.#deps.store.findAuditChain(this.#deps.node)
-    return chain ? { sequence: chain.sequence, hash: chain.hash } : CHAIN_START
+    if (!this.#end) await this.#continueFromStore()
   }
 
   #sealWaiting(): void {
@@ -179,7 +168,8 @@ class ChainOwner implements AuditTrail {
   }
 
   async #writeBatch(): Promise<void> {
-    const { node, store, sign, reporter, clock } = this.#deps
+    const { node, store, checkpoints, clock } = this.#deps
+    const { sign } = checkpoints
     const [first, ...others] = this.#sealed.slice(0, BATCH_SIZE)
     if (!first) return
     const append = { node, after: this.#stored, records: [first, ...others], nowMs: clock.nowMs(), sign } as const
@@ -187,15 +177,28 @@ class ChainOwner implements AuditTrail {
     const { sequence, hash } = others.at(-1) ?? first
     this.#stored = { sequence, hash }
     this.#noteSuccess()
-    reporter.onStored()
+    checkpoints.onStored()
     this.#deliver(this.#sealed.splice(0, others.length + 1))
   }
 
-  /** Another process with the same node name has continued the chain: its records come first. */
+  /** Another process with the same node name may have continued the chain: its records come first. */
   async #continueFromStore(): Promise<void> {
-    this.#stored = await this.#findEnd()
-    this.#sealed = sealAll(this.#sealed, this.#stored)
-    this.#end = this.#sealed.at(-1) ?? this.#stored
+    const { node, store, checkpoints, reporter } = this.#deps
+    const chain = await store.findAuditChain(node)
+    const found = await checkpoints.findBreak(chain)
+    this.#stored = chain ? { sequence: chain.sequence, hash: chain.hash } : CHAIN_START
+    const end = found?.end ?? this.#stored
+    this.#sealed = sealAll(this.#sealed, end)
+    this.#end = this.#sealed.at(-1) ?? end
+    if (found) reporter.onBroken(found)
+  }
+
+  async #purge(beforeMs: number): Promise<number> {
+    const { node, store, checkpoints } = this.#deps
+    await this.#load()
+    const deleted = await store.purgeAudit({ node, beforeMs, after: this.#stored, sign: checkpoints.sign })
+    if (deleted > 0) checkpoints.onStored()
+    return deleted
   }
 
   #deliver(records: readonly AuditRecord[]): void {

@@ -1,44 +1,107 @@
 import { readFileSync } from 'node:fs'
 import { chmod, rename, writeFile } from 'node:fs/promises'
 import { readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import type { AuditFigures, FailureReporter } from './failure-reporter.ts'
 
 /** The newest checkpoint outside the store, so that an attacker who can write to the store cannot replace both. */
 export interface CheckpointFile {
-  /** Replaces the content soon. Never throws. */
+  load(): LoadedCheckpoint
+  /** Replaces the content soon, and again after a failure. Never throws. */
   save(checkpoint: string): void
-  /** Resolves when the last content is written. */
-  settled(): Promise<void>
+  figures(): AuditFigures
+  /** Resolves when the last content is written, or cannot be written. */
+  close(): Promise<void>
+}
+
+export interface LoadedCheckpoint {
+  readonly checkpoint: SignedCheckpoint | undefined
+  /** Why there is none. */
+  readonly problem: string | undefined
 }
 
 export const toCheckpointPath = (keyFile: string): string => `${keyFile}.checkpoint`
 
-/** `undefined`: there is none, or it cannot be read. */
-export function loadCheckpoint(path: string): SignedCheckpoint | undefined {
+export function loadCheckpoint(path: string): LoadedCheckpoint {
   try {
-    return readCheckpoint(readFileSync(path, 'utf8'))
+    const checkpoint = readCheckpoint(readFileSync(path, 'utf8'))
+    return { checkpoint, problem: checkpoint ? undefined : `${path} is damaged` }
   } catch {
-    return undefined
+    return { checkpoint: undefined, problem: `${path} is missing or cannot be read` }
   }
 }
 
+const RETRY_MS = 5000
+
+export const createCheckpointFile = (path: string, reporter: Omit<FailureReporter, 'onLost'>): CheckpointFile =>
+  new ReplacedFile(path, reporter)
+
 /** One write at a time; of several checkpoints that wait, only the newest is written. */
-export function createCheckpointFile(path: string, onProblem: (error: unknown) => void): CheckpointFile {
-  let next: string | undefined
-  let writing: Promise<void> | undefined
-  const writeAll = async () => {
-    while (next !== undefined) {
-      const content = next
-      next = undefined
-      await replace(path, content).catch(onProblem)
-    }
-    writing = undefined
+class ReplacedFile implements CheckpointFile {
+  readonly #path: string
+  readonly #reporter: Omit<FailureReporter, 'onLost'>
+  #next: string | undefined
+  #writing: Promise<void> | undefined
+  #failure: { readonly sinceMs: number; readonly reason: string } | undefined
+  #retry: NodeJS.Timeout | undefined
+
+  constructor(path: string, reporter: Omit<FailureReporter, 'onLost'>) {
+    this.#path = path
+    this.#reporter = reporter
   }
-  return {
-    save(checkpoint) {
-      next = checkpoint
-      writing ??= writeAll()
-    },
-    settled: async () => writing,
+
+  load(): LoadedCheckpoint {
+    return loadCheckpoint(this.#path)
+  }
+
+  save(checkpoint: string): void {
+    this.#next = checkpoint
+    this.#start()
+  }
+
+  figures(): AuditFigures {
+    return { waiting: Number(this.#next !== undefined), lost: 0, problem: this.#failure?.reason }
+  }
+
+  async close(): Promise<void> {
+    await this.#writing
+    clearTimeout(this.#retry)
+    if (this.#next !== undefined) await this.#writeNext()
+  }
+
+  #start(): void {
+    this.#writing ??= this.#writeAll()
+  }
+
+  async #writeAll(): Promise<void> {
+    clearTimeout(this.#retry)
+    do await this.#writeNext()
+    while (this.#next !== undefined && !this.#failure)
+    this.#writing = undefined
+    if (this.#failure) this.#retry = setTimeout(() => this.#start(), RETRY_MS).unref()
+  }
+
+  async #writeNext(): Promise<void> {
+    const content = this.#next ?? ''
+    this.#next = undefined
+    try {
+      await replace(this.#path, content)
+      this.#noteSuccess()
+    } catch (error) {
+      this.#next ??= content
+      this.#noteFailure(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  #noteSuccess(): void {
+    const failure = this.#failure
+    this.#failure = undefined
+    if (failure) this.#reporter.onRecovered(Math.round((performance.now() - failure.sinceMs) / 1000))
+  }
+
+  #noteFailure(reason: string): void {
+    if (this.#failure) return
+    this.#failure = { sinceMs: performance.now(), reason }
+    this.#reporter.onFailed(reason)
   }
 }
 

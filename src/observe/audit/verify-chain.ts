@@ -5,8 +5,9 @@
 import { type AuditRecord, type ChainPlace, hashRecord } from './audit-record.ts'
 import type { AuditChain } from './audit-store.ts'
 import { checkSignature, readCheckpoint, type SignedCheckpoint, type VerifyingKey } from './checkpoint.ts'
+import type { LoadedCheckpoint } from './checkpoint-file.ts'
 
-export type FindingKind = 'altered' | 'missing' | 'reordered' | 'truncated' | 'checkpoint' | 'erased'
+export type FindingKind = 'altered' | 'missing' | 'reordered' | 'truncated' | 'checkpoint' | 'erased' | 'broken'
 
 export interface Finding {
   readonly node: string
@@ -17,8 +18,12 @@ export interface Finding {
 
 export interface VerifyOptions {
   readonly keys: readonly VerifyingKey[]
-  /** The checkpoint beside the key of this node. */
-  readonly local?: SignedCheckpoint | undefined
+  /** The checkpoint beside the key of this node. `undefined`: this node has no key. */
+  readonly local?: LocalCheckpoint | undefined
+}
+
+export interface LocalCheckpoint extends LoadedCheckpoint {
+  readonly node: string
 }
 
 export interface VerifiedChain {
@@ -49,7 +54,9 @@ export class ChainVerifier {
     this.#chain = chain
     const stored = chain.checkpoint === undefined ? undefined : readCheckpoint(chain.checkpoint)
     if (chain.checkpoint !== undefined && !stored) this.#find('checkpoint', 'the checkpoint in the store is damaged')
-    const own = local?.node === chain.node ? local : undefined
+    if (chain.checkpoint === undefined && keys.length > 0) this.#find('checkpoint', 'the store has no checkpoint')
+    if (local?.problem !== undefined && local.node === chain.node) this.#find('checkpoint', local.problem)
+    const own = local?.checkpoint?.node === chain.node ? local.checkpoint : undefined
     this.#checkpoints = [stored, own]
       .filter((found) => found !== undefined)
       .filter((found) => this.#isTrusted(found, keys))

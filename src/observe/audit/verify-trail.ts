@@ -1,6 +1,14 @@
-import type { AuditRecord } from './audit-record.ts'
+import { type AuditRecord, CHAIN_START } from './audit-record.ts'
 import type { AuditChain } from './audit-store.ts'
-import { ChainVerifier, type Finding, type VerifiedChain, type VerifyOptions } from './verify-chain.ts'
+import type { VerifyingKey } from './checkpoint.ts'
+import { checkErasures } from './erasure.ts'
+import {
+  ChainVerifier,
+  type Finding,
+  type FindingKind,
+  type VerifiedChain,
+  type VerifyOptions,
+} from './verify-chain.ts'
 
 export interface VerifiedTrail {
   readonly chains: readonly VerifiedChain[]
@@ -14,8 +22,9 @@ export interface TrailContent {
 }
 
 export async function verifyTrail({ chains, records }: TrailContent, options: VerifyOptions): Promise<VerifiedTrail> {
-  const verifiers = new Map(chains.map((chain) => [chain.node, new ChainVerifier(chain, options)]))
-  const evidence = new Evidence()
+  const expected = [...chains, ...listRemoved(chains, options)]
+  const verifiers = new Map(expected.map((chain) => [chain.node, new ChainVerifier(chain, options)]))
+  const evidence = new Evidence(options.keys)
   for await (const record of records) {
     evidence.add(record)
     const verifier = verifiers.get(record.node)
@@ -26,8 +35,16 @@ export async function verifyTrail({ chains, records }: TrailContent, options: Ve
   return { chains: verified, findings: [...verified.flatMap(({ findings }) => findings), ...evidence.list()] }
 }
 
+/** A chain of which only the checkpoint beside the key is left. */
+function listRemoved(chains: readonly AuditChain[], { local }: VerifyOptions): readonly AuditChain[] {
+  const known = local?.checkpoint
+  if (!known || chains.some(({ node }) => node === known.node)) return []
+  return [{ node: known.node, ...CHAIN_START, purged: known.purged, checkpoint: undefined }]
+}
+
 /** What the records themselves say about the trail. */
 class Evidence {
+  readonly #keys: readonly VerifyingKey[]
   readonly #findings: Finding[] = []
   readonly #orphans = new Set<string>()
   /** How many records an erasure may have changed, by pseudonym. */
@@ -35,14 +52,15 @@ class Evidence {
   /** How many it has changed. */
   readonly #erased = new Map<string, { readonly node: string; readonly sequence: number; count: number }>()
 
+  constructor(keys: readonly VerifyingKey[]) {
+    this.#keys = keys
+  }
+
   add(record: AuditRecord): void {
     const { node, sequence, event, fields, erased } = record
     if (event === 'user.erased') this.#announced.set(String(fields['subject']), Number(fields['records']))
-    if (event === 'audit.truncated')
-      this.#find(
-        node,
-        `record ${sequence}: at a start, the store ended before the last checkpoint (a restored backup, or removed records)`,
-      )
+    if (event === 'audit.broken') this.#find(record, 'broken', String(fields['reason']))
+    for (const problem of checkErasures(record, this.#keys)) this.#find(record, 'erased', problem)
     const pseudonyms = ['actor', 'subject'].filter((name) => Object.hasOwn(erased, name)).map((name) => fields[name])
     for (const pseudonym of new Set(pseudonyms.map(String))) {
       const known = this.#erased.get(pseudonym) ?? { node, sequence, count: 0 }
@@ -66,7 +84,10 @@ class Evidence {
     return this.#findings
   }
 
-  #find(node: string, message: string): void {
-    this.#findings.push({ node, kind: 'truncated', message })
+  #find({ node, sequence }: AuditRecord, kind: FindingKind, problem: string): void {
+    if (this.#findings.length < MAX_FINDINGS)
+      this.#findings.push({ node, kind, message: `record ${sequence}: ${problem}` })
   }
 }
+
+const MAX_FINDINGS = 100

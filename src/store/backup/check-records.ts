@@ -1,6 +1,6 @@
 import { describeNameFlaw } from '../../directory/check-user.ts'
 import { numberOf, type Row, textOf } from '../engine.ts'
-import { readAuditChain, readAuditRecord } from '../operations/audit.ts'
+import { findAuditRecord, readAuditChain } from '../operations/audit-row.ts'
 import { readNode } from '../operations/nodes.ts'
 import { readSetting } from '../operations/settings.ts'
 import { readBatch } from '../operations/sign-ins.ts'
@@ -11,12 +11,13 @@ import type { Cells, CountedTable, StoreSnapshot, TableShape } from './content.t
 type CheckRow = (row: Row) => string | undefined
 
 const USERS = 'cardea_users'
+const UNREADABLE = 'it cannot be read'
 
 /** For the tables that hold more than the schema of the database checks. */
 const CHECKS: Readonly<Record<string, CheckRow>> = {
   [USERS]: checkUser,
   cardea_settings: readableBy(readSetting),
-  cardea_audit: readableBy(readAuditRecord),
+  cardea_audit: (row) => (findAuditRecord(row) ? undefined : UNREADABLE),
   cardea_audit_chains: readableBy(readAuditChain),
   cardea_failures: readableBy(readBatch),
   cardea_nodes: readableBy(readNode),
@@ -45,7 +46,7 @@ function readableBy(read: (row: Row) => unknown): CheckRow {
       read(row)
       return undefined
     } catch {
-      return 'it cannot be read'
+      return UNREADABLE
     }
   }
 }

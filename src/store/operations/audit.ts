@@ -1,25 +1,10 @@
-import { type AuditRecord, type ChainPlace, erasePerson } from '../../observe/audit/audit-record.ts'
-import type {
-  AuditAppend,
-  AuditChain,
-  AuditErasure,
-  AuditPurge,
-  AuditRange,
-  AuditStore,
-} from '../../observe/audit/audit-store.ts'
-import {
-  type Engine,
-  many,
-  numberOf,
-  type OneStep,
-  type Operation,
-  one,
-  type Row,
-  textOf,
-  type Value,
-} from '../engine.ts'
+import { type AuditRecord, hashRecord } from '../../observe/audit/audit-record.ts'
+import type { AuditAppend, AuditPurge, AuditRange, AuditStore } from '../../observe/audit/audit-store.ts'
+import { type AuditErasure, erasePerson } from '../../observe/audit/erasure.ts'
+import { type Engine, many, numberOf, type OneStep, type Operation, one, textOf, type Value } from '../engine.ts'
 import { requireLimit } from '../limits.ts'
 import { AUDIT_COLUMNS, STATEMENTS } from '../statements.ts'
+import { readAuditChain, readAuditRecord, toRow } from './audit-row.ts'
 
 export const createAuditStore = (engine: Engine): AuditStore => ({
   async findAuditChain(node) {
@@ -27,6 +12,10 @@ export const createAuditStore = (engine: Engine): AuditStore => ({
     return row && readAuditChain(row)
   },
   listAuditChains: async () => (await engine.ask(one(STATEMENTS.listAuditChains))).map(readAuditChain),
+  async findAuditHash(node, sequence) {
+    const [row] = await engine.ask(one(STATEMENTS.findAuditHash, node, sequence))
+    return row && textOf(row, 'hash')
+  },
   appendAudit: (append) => engine.transact(() => appendAudit(append)),
   listAuditRecords: (range) => listRecords(engine, range),
   purgeAudit: (purge) => repeat(() => engine.transact(() => purgePage(purge))),
@@ -46,53 +35,6 @@ function* appendAudit({ node, after, records, nowMs, sign }: AuditAppend): Opera
   yield one(STATEMENTS.endAuditChain, node, sequence, hash, checkpoint, nowMs)
   return true
 }
-
-const toRow = ({ fields, ...record }: AuditRecord): readonly Value[] => {
-  const { actor, subject, ...others } = fields
-  return [
-    record.node,
-    record.sequence,
-    record.time,
-    record.event,
-    record.outcome,
-    toColumn(actor),
-    toColumn(subject),
-    JSON.stringify(others),
-    JSON.stringify(record.salts),
-    JSON.stringify(record.erased),
-    record.previous,
-    record.hash,
-  ]
-}
-
-const toColumn = (value: AuditRecord['fields'][string] | undefined): string | null =>
-  typeof value === 'string' ? value : null
-
-export const readAuditChain = (row: Row | undefined): AuditChain => ({
-  node: textOf(row, 'node'),
-  sequence: numberOf(row, 'sequence'),
-  hash: textOf(row, 'hash'),
-  purged: { sequence: numberOf(row, 'purged_sequence'), hash: textOf(row, 'purged_hash') },
-  checkpoint: row?.['checkpoint'] === null ? undefined : textOf(row, 'checkpoint'),
-})
-
-export const readAuditRecord = (row: Row): AuditRecord => ({
-  node: textOf(row, 'node'),
-  sequence: numberOf(row, 'sequence'),
-  time: numberOf(row, 'time_ms'),
-  event: textOf(row, 'event'),
-  outcome: textOf(row, 'outcome') === 'failure' ? 'failure' : 'success',
-  fields: {
-    ...(row['actor'] !== null && { actor: textOf(row, 'actor') }),
-    ...(row['subject'] !== null && { subject: textOf(row, 'subject') }),
-    // only `toRow` writes these columns
-    ...(JSON.parse(textOf(row, 'fields')) as AuditRecord['fields']),
-  },
-  salts: JSON.parse(textOf(row, 'salts')) as AuditRecord['salts'],
-  erased: JSON.parse(textOf(row, 'erased')) as AuditRecord['erased'],
-  previous: textOf(row, 'previous'),
-  hash: textOf(row, 'hash'),
-})
 
 async function listRecords(engine: Engine, range: AuditRange): Promise<readonly AuditRecord[]> {
   requireLimit(range.limit)
@@ -171,22 +113,33 @@ async function repeat(work: () => Promise<number>): Promise<number> {
  * Deletes from the beginning of the chain only: after a jump of the clock, an old time can follow a newer one. The last
  * deleted record is remembered, because the first that stays contains its hash.
  */
-function* purgePage({ node, beforeMs, sign }: AuditPurge): Operation<number> {
+function* purgePage({ node, beforeMs, after, sign }: AuditPurge): Operation<number> {
   const [row] = yield one(STATEMENTS.lockAuditChain, node)
   if (!row) return 0
-  const chain = readAuditChain(row)
+  const { sequence, hash } = readAuditChain(row)
+  if (sequence !== after.sequence || hash !== after.hash) return 0
   const [first] = yield one(STATEMENTS.findFirstAudit, node, beforeMs)
-  const end = first ? numberOf(first, 'sequence') : chain.sequence + 1
+  const end = first ? numberOf(first, 'sequence') : sequence + 1
   const deleted = yield one(STATEMENTS.purgeAudit, node, end)
-  if (deleted.length === 0) return 0
-  const purged = deleted.map(readPlace).reduce((last, place) => (place.sequence > last.sequence ? place : last))
-  const { sequence, hash } = chain
+  const last = deleted
+    .map(readAuditRecord)
+    .toSorted((a, b) => a.sequence - b.sequence)
+    .at(-1)
+  if (!last) return 0
+  const [next] = yield one(STATEMENTS.findNextAudit, node, last.sequence)
+  requireLink(last, next ? readAuditRecord(next) : undefined, hash)
+  const purged = { sequence: last.sequence, hash: last.hash }
   const checkpoint = sign({ node, sequence, hash, purged }) ?? null
   yield one(STATEMENTS.markAuditPurged, node, purged.sequence, purged.hash, checkpoint)
   return deleted.length
 }
 
-const readPlace = (row: Row): ChainPlace => ({ sequence: numberOf(row, 'sequence'), hash: textOf(row, 'hash') })
+/** Throws, so that nothing is deleted, unless the record after the last deleted one contains its hash. */
+function requireLink(last: AuditRecord, next: AuditRecord | undefined, endHash: string): void {
+  const isNextIntact = next === undefined || hashRecord(next) === next.hash
+  if (isNextIntact && hashRecord(last) === (next?.previous ?? endHash)) return
+  throw new Error(`the records after record ${last.sequence} do not continue it`)
+}
 
 async function forgetNodes(engine: Engine, beforeMs: number, ownNode: string): Promise<number> {
   const quiet = (await engine.ask(one(STATEMENTS.listQuietAuditChains, beforeMs, ownNode))).map(readAuditChain)
@@ -202,12 +155,12 @@ async function forgetNodes(engine: Engine, beforeMs: number, ownNode: string): P
 const ERASE_PAGE = 200
 
 /** Page by page, so that other writers do not wait long. */
-async function eraseRecords(engine: Engine, { name, pseudonym }: AuditErasure): Promise<number> {
+async function eraseRecords(engine: Engine, erasure: AuditErasure): Promise<number> {
   let after: AuditRange['after']
   let total = 0
   for (;;) {
-    const page = await listRecords(engine, { user: name, order: 'oldest', after, limit: ERASE_PAGE })
-    const erased = page.flatMap((record) => erasePerson(record, name, pseudonym) ?? [])
+    const page = await listRecords(engine, { user: erasure.name, order: 'oldest', after, limit: ERASE_PAGE })
+    const erased = page.flatMap((record) => erasePerson(record, erasure) ?? [])
     await engine.transact(() => writeErased(erased))
     total += erased.length
     after = page.at(-1)

@@ -1,11 +1,11 @@
 import { createWakeableSleep } from '../../../base/sleep.ts'
 import type { AuditRecord } from '../audit-record.ts'
-import type { AuditFigures, AuditReporter } from '../audit-trail.ts'
+import type { AuditFigures, FailureReporter } from '../failure-reporter.ts'
 import type { Destination } from './destination.ts'
 
 export interface QueuedDestinationDeps {
   readonly destination: Destination
-  readonly reporter: Pick<AuditReporter, 'onFailed' | 'onRecovered' | 'onLost'>
+  readonly reporter: FailureReporter
   readonly maxWaiting?: number
   readonly firstRetryMs?: number
 }
