@@ -37,33 +37,52 @@ export async function runCommand(argv: readonly string[], signals?: Signals): Pr
 
 type CreateCommand = (context: Context) => Command
 
-/** In the order of the help. Only the command that runs is loaded: all of them take 0.3 s, `hash` alone 0.1 s. */
-const COMMANDS: Readonly<Record<string, () => Promise<CreateCommand>>> = {
-  start: async () => (await import('./start.ts')).startCommand,
-  serve: async () => (await import('./serve.ts')).serveCommand,
-  init: async () => (await import('./init.ts')).initCommand,
-  user: async () => (await import('./user.ts')).userCommand,
-  admin: async () => (await import('./admin.ts')).adminCommand,
-  import: async () => (await import('./import.ts')).importCommand,
-  export: async () => (await import('./export.ts')).exportCommand,
-  backup: async () => (await import('./backup.ts')).backupCommand,
-  restore: async () => (await import('./restore.ts')).restoreCommand,
-  audit: async () => (await import('./audit.ts')).auditCommand,
-  hash: async () => (await import('./hash.ts')).hashCommand,
-  secret: async () => (await import('./secret.ts')).secretCommand,
-  token: async () => (await import('./token.ts')).tokenCommand,
-  config: async () => (await import('./config.ts')).configCommand,
-  check: async () => (await import('./check.ts')).checkCommand,
-  status: async () => (await import('./status.ts')).statusCommand,
-  reload: async () => (await import('./reload.ts')).reloadCommand,
+interface CommandRow {
+  /** The heading in the help. */
+  readonly group: string
+  /** Only the command that runs is loaded: all of them take 0.3 s, `hash` alone 0.1 s. */
+  readonly load: () => Promise<CreateCommand>
+}
+
+const SERVER = 'Server:'
+const CONFIGURATION = 'Configuration and checks:'
+const USERS = 'Users and administrators:'
+const STORE = 'Store and audit trail:'
+const SECRETS = 'Secrets and tokens:'
+
+/** In the order of the help. */
+const COMMANDS: Readonly<Record<string, CommandRow>> = {
+  start: { group: SERVER, load: async () => (await import('./start.ts')).startCommand },
+  serve: { group: SERVER, load: async () => (await import('./serve.ts')).serveCommand },
+  init: { group: SERVER, load: async () => (await import('./init.ts')).initCommand },
+  status: { group: SERVER, load: async () => (await import('./status.ts')).statusCommand },
+  reload: { group: SERVER, load: async () => (await import('./reload.ts')).reloadCommand },
+  config: { group: CONFIGURATION, load: async () => (await import('./config.ts')).configCommand },
+  check: { group: CONFIGURATION, load: async () => (await import('./check.ts')).checkCommand },
+  user: { group: USERS, load: async () => (await import('./user.ts')).userCommand },
+  admin: { group: USERS, load: async () => (await import('./admin.ts')).adminCommand },
+  import: { group: USERS, load: async () => (await import('./import.ts')).importCommand },
+  export: { group: USERS, load: async () => (await import('./export.ts')).exportCommand },
+  backup: { group: STORE, load: async () => (await import('./backup.ts')).backupCommand },
+  restore: { group: STORE, load: async () => (await import('./restore.ts')).restoreCommand },
+  audit: { group: STORE, load: async () => (await import('./audit.ts')).auditCommand },
+  secret: { group: SECRETS, load: async () => (await import('./secret.ts')).secretCommand },
+  token: { group: SECRETS, load: async () => (await import('./token.ts')).tokenCommand },
+  hash: { group: SECRETS, load: async () => (await import('./hash.ts')).hashCommand },
+}
+
+interface LoadedCommand {
+  readonly group: string
+  readonly create: CreateCommand
 }
 
 /** The command that these words name; otherwise all, for the help and for a hint at a similar name. */
-async function loadCommands(words: readonly string[]): Promise<readonly CreateCommand[]> {
+async function loadCommands(words: readonly string[]): Promise<readonly LoadedCommand[]> {
   const name = findCommandName(words)
   if (name === undefined && words.includes('--version')) return []
-  const load = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  return Promise.all((load ? [load] : Object.values(COMMANDS)).map((loadOne) => loadOne()))
+  const row = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  const rows = row ? [row] : Object.values(COMMANDS)
+  return Promise.all(rows.map(async ({ group, load }) => ({ group, create: await load() })))
 }
 
 const findCommandName = (words: readonly string[]): string | undefined => words.find((word) => !word.startsWith('-'))
@@ -72,13 +91,15 @@ const findCommandName = (words: readonly string[]): string | undefined => words.
  * Flags of the configuration are parsed by `splitFlags` only. In a spelling that `splitFlags` does not know, they are
  * unknown options here and are reported.
  */
-function createProgram(context: Context, commands: readonly CreateCommand[]): Command {
+function createProgram(context: Context, commands: readonly LoadedCommand[]): Command {
   const program = new Command('cardea')
     .description('Authentication server and gateway for CouchDB and ArangoDB.')
     .version(`${PRODUCT.name} ${PRODUCT.version}`, '--version')
     .addHelpText('after', HELP_TAIL)
+    .commandsGroup('Help:')
+    .helpCommand(true)
     .exitOverride()
-  for (const create of commands) program.addCommand(create(context).exitOverride())
+  for (const { group, create } of commands) program.addCommand(create(context).helpGroup(group).exitOverride())
   return program
 }
 
@@ -89,7 +110,7 @@ function exitCodeOfUse({ code, exitCode }: CommanderError): number {
 }
 
 const HELP_TAIL = `
-Configuration:
+Options of the configuration:
   -c, --config <path>  read this file, or the *.ini files of this folder; may be repeated
 
 Every option of the configuration is a flag as well: [section] option in a file is --section.option here and
