@@ -30,13 +30,20 @@ function backup(context: Context, file: string, { json = false }: BackupOptions)
     const report = createBackupReport(context, 'saving', json)
     const snapshot = await openSnapshot(url)
     try {
-      const summary = await writeBackup(snapshot, path, { nowMs: Date.now(), onProgress: report.onProgress })
+      const { problems, ...summary } = await writeBackup(snapshot, path, {
+        nowMs: Date.now(),
+        onProgress: report.onProgress,
+      })
       report.end('Saved', file, summary)
+      if (problems.length > 0) context.printError(renderDamage(problems))
     } finally {
       await snapshot.close()
     }
   })
 }
+
+const renderDamage = ([first = '', ...others]: readonly string[]): string =>
+  `Warning: the store has damaged records (${first}${others.length > 0 ? `; ${others.length} more` : ''}). "cardea restore" refuses this file. "cardea check" names the users. Keep the last good backup.`
 
 /** The backup would take the place of the store. */
 function requireOtherFile(path: string, url: string): void {

@@ -66,7 +66,11 @@ export async function withStore<T>({ url }: StorePlace, work: (store: Store) => 
 
 export async function save({ url }: StorePlace, file: string): Promise<BackupSummary> {
   const snapshot = await openSnapshot(url)
-  return writeBackup(snapshot, file, { nowMs: NOW * 1000 }).finally(() => snapshot.close())
+  const { problems, ...summary } = await writeBackup(snapshot, file, { nowMs: NOW * 1000 }).finally(() =>
+    snapshot.close(),
+  )
+  assert.deepEqual(problems, [])
+  return summary
 }
 
 export const restore = ({ url }: StorePlace, file: string, more: Partial<RestoreOptions> = {}) =>

@@ -7,6 +7,7 @@ import { readBatch } from '../operations/sign-ins.ts'
 import { readTotals } from '../operations/totals.ts'
 import { readRecord } from '../record.ts'
 import type { Cells, CountedTable, StoreSnapshot, TableShape } from './content.ts'
+import type { BackupPage } from './read-backup.ts'
 
 type CheckRow = (row: Row) => string | undefined
 
@@ -29,6 +30,13 @@ export function checkRecord({ name, columns }: TableShape, cells: Cells): string
   const check = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined
   return check?.(Object.fromEntries(columns.map((column, index) => [column, cells[index]])))
 }
+
+/** What is wrong with the rows, each with its line. `line` is that of the first row. */
+export const listProblems = ({ table, rows, line }: BackupPage): readonly string[] =>
+  rows.flatMap((cells, index) => {
+    const problem = checkRecord(table, cells)
+    return problem === undefined ? [] : [`line ${line + index}, a row of ${table.name}: ${problem}`]
+  })
 
 function checkUser(row: Row): string | undefined {
   const flaw = describeNameFlaw(String(row['name']))

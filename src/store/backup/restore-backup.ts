@@ -2,7 +2,7 @@ import type { Log } from '../../base/log.ts'
 import { lockStore, type StoreLock } from '../lock.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { BackupError } from './backup-error.ts'
-import { checkRecord, createCounterCheck } from './check-records.ts'
+import { createCounterCheck, listProblems } from './check-records.ts'
 import { countRows, digestContent, type TableShape } from './content.ts'
 import { openTarget } from './engines.ts'
 import { type BackupSummary, damaged } from './format.ts'
@@ -40,11 +40,9 @@ function requireKnownSchema({ schema, header: { cardea } }: Omit<BackupSummary, 
   )
 }
 
-function requireReadable({ table, rows, line }: BackupPage): void {
-  for (const [index, cells] of rows.entries()) {
-    const problem = checkRecord(table, cells)
-    if (problem !== undefined) throw damaged(`line ${line + index}, a row of ${table.name}: ${problem}`)
-  }
+function requireReadable(page: BackupPage): void {
+  const [problem] = listProblems(page)
+  if (problem !== undefined) throw damaged(problem)
 }
 
 /**

@@ -7,6 +7,7 @@ import { createGzip } from 'node:zlib'
 import { syncFolder } from '../../base/files.ts'
 import { PRODUCT } from '../../base/product.ts'
 import { BackupError } from './backup-error.ts'
+import { listProblems } from './check-records.ts'
 import { countRows, renderContent, type StoreSnapshot } from './content.ts'
 import { BACKUP_FORMAT, type BackupHeader, type BackupSummary, FORMAT_VERSION } from './format.ts'
 import { checkBackup } from './read-backup.ts'
@@ -21,6 +22,11 @@ export interface WriteOptions {
   onProgress?(progress: BackupProgress): void
 }
 
+export interface WrittenBackup extends BackupSummary {
+  /** Records that were damaged in the store already. The file has them as they are and cannot be restored. */
+  readonly problems: readonly string[]
+}
+
 /**
  * Writes a file that only its owner can read. It is written under another name, read back and compared, and only then
  * renamed: a file under the given name is always complete.
@@ -29,16 +35,17 @@ export async function writeBackup(
   snapshot: StoreSnapshot,
   file: string,
   options: WriteOptions,
-): Promise<BackupSummary> {
+): Promise<WrittenBackup> {
   const path = requireTarget(file)
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
   try {
     const target = createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true })
     await pipeline(Readable.from(renderFile(snapshot, options)), createGzip(), target)
-    const summary = await checkBackup(temporary)
+    const problems: string[] = []
+    const summary = await checkBackup(temporary, (page) => problems.push(...listProblems(page)))
     renameSync(temporary, path)
     syncFolder(dirname(path))
-    return summary
+    return { ...summary, problems }
   } catch (error) {
     rmSync(temporary, { force: true })
     throw isSystemError(error) ? new BackupError(`${file} cannot be written: ${error.message}`) : error

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
 import { connectPostgres } from '../../store/postgres-server.ts'
 import { type Managed, makeManaged } from '../../support/managed.ts'
@@ -96,6 +97,23 @@ describe('cardea backup', () => {
     )
     assert.match(stdout, /^sha256 {3}[0-9a-f]{64}$/m)
     assert.equal(statSync(join(managed.folder, 'saved.gz')).mode & 0o777, 0o600)
+  })
+
+  it('warns if a restore would refuse the file', async (t) => {
+    const managed = await makeSaved(t, makeSqlite)
+    const database = new DatabaseSync(join(managed.folder, 'cardea.db'))
+    database.exec(`UPDATE cardea_users SET record = '{' WHERE name = 'ann'`)
+    database.close()
+    const saved = await managed.cardea(['backup', 'saved.gz'])
+    assert.equal(saved.code, 0)
+    assert.match(
+      saved.stderr,
+      /^Warning: the store has damaged records \(line \d+, a row of cardea_users: it cannot be read\)\. /,
+    )
+    const restored = await managed.cardea(['restore', 'saved.gz', '--replace'])
+    assert.deepEqual([restored.code, /a row of cardea_users: it cannot be read/.test(restored.stderr)], [1, true])
+    const checked = await managed.cardea(['check'])
+    assert.match(checked.stdout, /^problem {2}store {10}records of users are damaged: "ann"$/m)
   })
 
   it('refuses to replace the store itself', async (t) => {
