@@ -209,7 +209,7 @@ it('a port in use is reported with exit code 1', async (t) => {
 it('help and version exit with 0', async () => {
   for (const [args, pattern] of [
     [['--version'], /^Cardea \d+\.\d+\.\d+\n$/],
-    [['--help'], /^Usage: cardea[^]*\n\nUsers and administrators:\n {2}user /],
+    [['--help'], /^Usage: cardea[\s\S]*\n\nUsers and administrators:\n {2}user /],
     [['--help-chttpd'], /--chttpd\.port/],
     [['config', 'check', '--admins.root', 'a password'], /no problems/],
   ] as const) {
