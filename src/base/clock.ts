@@ -25,7 +25,11 @@ const UTC = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/
 /** Reads a day or a time in UTC, as `2030-12-31T18:00:00Z`, in seconds since the epoch. */
 export function readUtcTime(text: string): number | undefined {
   const ms = UTC.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000)
+  // a day that does not exist, such as 2030-02-31, is parsed as a later one
+  const isExact = ms >= 0 && new Date(ms).toISOString().startsWith(text.slice(0, DAY_LENGTH))
+  return isExact ? Math.floor(ms / 1000) : undefined
 }
+
+const DAY_LENGTH = '2030-12-31'.length
 
 export const renderUtcTime = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')

@@ -208,3 +208,14 @@ export const auditDestinations: Codec<readonly string[]> = {
       .join(', '),
   carriesSecret: (value) => value.includes('?'),
 }
+
+const PUBLIC_URL = 'an http or https URL without a user, a query or a fragment'
+
+/** The URL at which browsers reach this server; empty: not configured. */
+export const publicUrl: Codec<string> = {
+  expects: PUBLIC_URL,
+  parse: (value) => (value === '' || isPublicUrl(value) ? value : refuse(PUBLIC_URL)),
+  print: (value) => value,
+}
+
+const isPublicUrl = (value: string): boolean => /^https?:\/\/[^\s@?#\\]+$/i.test(value) && URL.canParse(value)

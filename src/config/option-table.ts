@@ -9,6 +9,7 @@ import {
   origins,
   peers,
   port,
+  publicUrl,
   serverUrls,
   storeUrl,
   trustedOrigins,
@@ -797,7 +798,7 @@ export const OPTIONS = {
 
   console: {
     'public-url': option({
-      codec: text,
+      codec: publicUrl,
       initial: '',
       reload: 'live',
       help: 'URL at which users reach the console, without /_cardea/.',

@@ -28,6 +28,12 @@ const FATES: ReadonlyMap<string, Fate> = new Map([
   ['upgrade', 'drop'],
   // it would delete Cardea's cookies
   ['clear-site-data', 'drop'],
+  // they apply to all paths of the origin, including Cardea's own
+  ['alt-svc', 'drop'],
+  ['nel', 'drop'],
+  ['report-to', 'drop'],
+  ['reporting-endpoints', 'drop'],
+  ['strict-transport-security', 'drop'],
   ['x-content-type-options', 'sniffing'],
   ['transfer-encoding', 'coding'],
   ['set-cookie', 'cookie'],

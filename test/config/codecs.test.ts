@@ -8,6 +8,7 @@ import {
   origins,
   peers,
   port,
+  publicUrl,
   serverUrls,
   storeUrl,
   trustedOrigins,
@@ -37,6 +38,24 @@ interface Rows {
 const level = oneOf(['', 'none', 'lax'], { nothing: 'none' })
 
 const CODECS: Readonly<Record<string, Rows>> = {
+  'the public URL': {
+    codec: publicUrl,
+    good: ['', 'https://db.example.com', 'http://[::1]:5984/', 'https://db.example.com/base'].map((url) => [url, url]),
+    bad: [
+      'javascript:alert(1)',
+      'http://a@b/',
+      'http://a:b@c',
+      '//db.example.com',
+      'db.example.com',
+      'ftp://x',
+      'https://',
+      'https://x/?q',
+      'https://x/#f',
+      'https://x y',
+      'https:\\\\x',
+      'https://[x',
+    ],
+  },
   boolean: {
     codec: boolean,
     good: [

@@ -130,3 +130,7 @@ test('headers are read by their own names when the parsed ones have another orde
       ['7', 'b'],
     ])
 })
+
+for (const name of ['Alt-Svc', 'NEL', 'Report-To', 'reporting-endpoints', 'Strict-Transport-Security'])
+  test(`removes a header that applies to the whole origin: ${name}`, () =>
+    assert.deepEqual(filterResponseHeaders([name, 'x'], 200, RULES), []))

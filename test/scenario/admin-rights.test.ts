@@ -130,6 +130,25 @@ it('a superuser token manages users and administrators', async () => {
   assert.equal((await call('DELETE', '/administrators/root')).status, 200)
 })
 
+it('a query parameter that is unknown or repeated is refused', async () => {
+  for (const path of [
+    '/users?limit=1&limit=2',
+    '/users?Limit=1',
+    '/users/plain?x',
+    '/health?range=1h',
+    '/audit?users=x',
+  ])
+    assert.deepEqual([path, (await ask(AS_ADMIN, 'GET', path)).json.error], [path, 'bad_request'])
+  assert.equal((await ask('plain:pw', 'GET', '/users?x')).json.error, 'admin_required', 'rights come first')
+  assert.equal((await ask(AS_ADMIN, 'GET', '/users?limit=1&role=reader')).status, 200)
+})
+
+it('an expiry on a day that does not exist is refused', async () => {
+  for (const expires of ['2030-02-31', '2030-13-01', '0000-01-01', '1969-12-31', '2030-01-01T24:00:00Z'])
+    assert.equal((await ask(AS_ADMIN, 'PUT', '/users/plain/expiry', { expires })).status, 400, expires)
+  assert.equal((await ask(AS_ADMIN, 'PUT', '/users/plain/expiry', { expires: '2032-02-29' })).status, 200)
+})
+
 it('paths of no operation are for administrators', async () => {
   for (const path of ['', '/unknown', '/openapi.json'])
     assert.equal((await ask('helper:pw', 'GET', path)).json.error, 'admin_required', path)

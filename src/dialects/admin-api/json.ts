@@ -67,6 +67,15 @@ export const findText = (members: Members, name: string): string | undefined => 
 
 export const requireText = (members: Members, name: string): string => requireArgument(members, name, TEXT)
 
+/** Throws unless every parameter is known and given once. */
+export function requireKnownQuery(query: URLSearchParams, known: readonly string[]): void {
+  const names = [...query.keys()]
+  if (names.some((name) => !known.includes(name)))
+    throw refuse(`The query has an unknown parameter; known are ${known.join(', ') || 'none'}.`)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (repeated !== undefined) throw refuse(`${repeated} must be given once.`)
+}
+
 /** A whole number from 1 to `max` in the query; `max` if it is missing. */
 export function readCount(query: URLSearchParams, name: string, max: number): number {
   const text = query.get(name)

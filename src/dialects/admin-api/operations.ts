@@ -5,7 +5,7 @@
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
 import { renderAdminCookie } from './browser.ts'
-import { readJsonBody, toJsonReply } from './json.ts'
+import { readJsonBody, requireKnownQuery, toJsonReply } from './json.ts'
 import type { Caller, Operation, OperationDeps } from './operation.ts'
 import { findLowest, findRight, type Right, requireRight } from './rights.ts'
 import { ADMIN_SESSION, type AdminSessions } from './session.ts'
@@ -75,18 +75,24 @@ export interface OperationRoutesDeps extends OperationDeps {
   readonly sessions?: Pick<AdminSessions, 'reopen'>
 }
 
-export function operationRoutes(deps: OperationRoutesDeps): readonly Route[] {
+/** The query parameters of an operation. */
+export type ListQueryNames = (operation: Pick<Operation<unknown>, 'method' | 'path'>) => readonly string[]
+
+export function operationRoutes(deps: OperationRoutesDeps, listQueryNames: ListQueryNames): readonly Route[] {
   const operations: readonly Operation<unknown>[] = Object.values(OPERATIONS)
   return [...Map.groupBy(operations, ({ path }) => path)].map(([path, rows]) => ({
     path: `${API_PREFIX}${path}`,
-    methods: Object.fromEntries(rows.map((operation) => [operation.method, toHandler(operation, deps)])),
+    methods: Object.fromEntries(
+      rows.map((operation) => [operation.method, toHandler(operation, deps, listQueryNames(operation))]),
+    ),
   }))
 }
 
 const toHandler =
-  (operation: Operation<unknown>, deps: OperationRoutesDeps): Handler =>
+  (operation: Operation<unknown>, deps: OperationRoutesDeps, queryNames: readonly string[]): Handler =>
   async (context, params) => {
     requireRight(context, operation, deps.userAdminRole())
+    requireKnownQuery(context.query, queryNames)
     const body = operation.method === 'GET' ? undefined : await readJsonBody(context)
     const { query, signal } = context
     const headers: HeaderPair[] = []

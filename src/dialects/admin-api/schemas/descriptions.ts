@@ -1,9 +1,9 @@
-import { OPERATIONS, type OperationName } from '../operations.ts'
+import { type ListQueryNames, OPERATIONS, type OperationName } from '../operations.ts'
 import { ACCOUNT_DESCRIPTIONS } from './account.ts'
 import { ADMINISTRATOR_DESCRIPTIONS } from './administrators.ts'
 import { AUDIT_DESCRIPTIONS } from './audit.ts'
 import { OVERVIEW_DESCRIPTIONS } from './overview.ts'
-import { type Description, object } from './schema.ts'
+import { type Description, listMemberNames, object } from './schema.ts'
 import { SECRET_DESCRIPTIONS } from './secrets.ts'
 import { SERVER_DESCRIPTIONS } from './server.ts'
 import { SESSION_DESCRIPTIONS } from './session.ts'
@@ -69,6 +69,13 @@ export const DESCRIBED: readonly DescribedOperation[] = [
   OWN_DOCUMENT,
   EVENTS,
 ]
+
+const QUERY_NAMES: ReadonlyMap<string, readonly string[]> = new Map(
+  DESCRIBED.map(({ method, path, query = {} }) => [`${method} ${path}`, listMemberNames(query)]),
+)
+
+/** The query parameters of the operation at this place. */
+export const listQueryNames: ListQueryNames = ({ method, path }) => QUERY_NAMES.get(`${method} ${path}`) ?? []
 
 export const ERROR = object({
   error: { type: 'string', description: 'The code.' },

@@ -50,6 +50,9 @@ export const nullable = (schema: Schema, description?: string): Schema => ({
 
 const OPTIONAL = /\?$/
 
+export const listMemberNames = (members: Members): readonly string[] =>
+  Object.keys(members).map((name) => name.replace(OPTIONAL, ''))
+
 /** An object with exactly these members. */
 export function object(members: Members, description?: string): Schema {
   const names = Object.keys(members)
