@@ -327,6 +327,7 @@ export const texts = {
     sessionsEnd: (name: string) => `All sessions of ${name} will end.`,
     remove: (name: string) => `Remove ${name}`,
     removeText: (name: string) => `${name} loses every right, and all its sessions end at once.`,
+    removeOwnText: 'This is your own account: you lose every right, and are signed out at once.',
     removed: (name: string) => `${name} is no longer an administrator.`,
   },
   users: {
@@ -390,6 +391,7 @@ export const texts = {
     totpOn: 'one-time codes',
     totpOff: 'none',
     password: 'Password',
+    rounds: (count: number) => plural(count, 'round', 'rounds'),
     newPassword: 'New password',
     setPassword: 'Set password',
     setPasswordOf: (name: string) => `Set the password of ${name}`,

@@ -6,7 +6,6 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Icon, Logo } from '../ui/icons.tsx'
 import { Badge } from '../ui/parts.tsx'
 import { PasswordProof } from '../ui/password-proof.tsx'
-import { Empty } from '../ui/states.tsx'
 import { notifyProblem, Toasts } from '../ui/toast.tsx'
 import { Help } from './help.tsx'
 import { useLiveStream } from './live.ts'
@@ -123,13 +122,14 @@ function NotFound() {
   const { rights } = useSession()
   return (
     <Page>
-      <Empty title={texts.frame.notFound} text={texts.frame.notFoundText}>
+      <div class="state">
+        <p>{texts.frame.notFoundText}</p>
         {rights === 'user' ? (
           <ButtonLink href={toHref(['account'])}>{texts.frame.toAccount}</ButtonLink>
         ) : (
           <ButtonLink href="#/">{rights === 'administrator' ? texts.frame.toOverview : texts.frame.toUsers}</ButtonLink>
         )}
-      </Empty>
+      </div>
     </Page>
   )
 }

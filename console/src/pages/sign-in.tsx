@@ -74,7 +74,7 @@ export function SignIn({ isEnded }: { readonly isEnded: boolean }) {
             {...CODE_INPUT}
           />
         ) : (
-          <div>
+          <div class="flush">
             <Button kind="quiet" onClick={() => setHasCode(true)}>
               {texts.signIn.haveCode}
             </Button>

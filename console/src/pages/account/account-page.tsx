@@ -35,7 +35,7 @@ interface CardsProps {
 
 /** Before a required change of the password, nothing else can be done. */
 const Cards = ({ account, resource }: CardsProps) => (
-  <div class="stack">
+  <div class="stack wide">
     {account.mustChangePassword && (
       <p class="notice warning" role="status">
         {texts.account.mustChange}

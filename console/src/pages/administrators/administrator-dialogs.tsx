@@ -106,10 +106,11 @@ export function RemoveAdministrator({ name, back, onChange }: RemoveProps) {
     onChange()
     navigate(back)
   }
+  const isOwn = useSession().name === name
   const label = texts.administrators.remove(name)
   return (
     <FormDialog title={label} action={label} isDanger onClose={close} onSubmit={run}>
-      <p>{texts.administrators.removeText(name)}</p>
+      <p>{isOwn ? texts.administrators.removeOwnText : texts.administrators.removeText(name)}</p>
     </FormDialog>
   )
 }

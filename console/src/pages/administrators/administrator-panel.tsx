@@ -4,6 +4,7 @@ import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Facts, Section } from '../../ui/parts.tsx'
+import { showScheme } from '../../ui/password-scheme.ts'
 import { SessionTable } from '../../ui/session-table.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { RemoveAdministrator, ResetSecondFactor, SetAdministratorPassword } from './administrator-dialogs.tsx'
@@ -25,7 +26,7 @@ export function AdministratorPanel({ administrator, isLast, onChange }: Administ
     <SidePanel title={name} back={BACK}>
       <Facts
         facts={[
-          [texts.users.password, password ?? texts.users.noPassword],
+          [texts.users.password, password === null ? texts.users.noPassword : showScheme(password)],
           [texts.users.secondFactor, totp ? texts.users.totpOn : texts.users.totpOff],
         ]}
       />

@@ -41,7 +41,7 @@ interface ChoiceProps {
 
 const Choice = ({ name, value, options }: ChoiceProps) => (
   <select
-    class="input"
+    class={`input ${name}`}
     aria-label={texts.audit[name]}
     value={value}
     onChange={(event) => changeQuery({ [name]: event.currentTarget.value, show: undefined })}

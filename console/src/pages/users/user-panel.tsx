@@ -5,6 +5,7 @@ import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { type Fact, Facts, Section } from '../../ui/parts.tsx'
+import { showScheme } from '../../ui/password-scheme.ts'
 import { SessionTable } from '../../ui/session-table.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
@@ -89,7 +90,7 @@ const toFacts = (user: UserDetails): readonly Fact[] => [
   ...(user.lockout ? [[texts.users.lockout, <LockoutText key="lockout" lockout={user.lockout} />] as const] : []),
   [texts.users.expires, user.expires ? <Time at={user.expires} /> : texts.time.never],
   [texts.users.secondFactor, user.totp ? texts.users.totpOn : texts.users.totpOff],
-  [texts.users.password, user.password ?? texts.users.noPassword],
+  [texts.users.password, user.password === null ? texts.users.noPassword : showScheme(user.password)],
   [texts.users.tokens, String(user.accessTokens)],
 ]
 
