@@ -144,7 +144,7 @@ async function startLiveConfig(options: LiveConfigOptions, store: Store, first: 
     deps,
     events,
     parts: [],
-    listeners: [audit.reopen],
+    listeners: [],
   }
   const inTurn = createTurns()
   return {
@@ -155,7 +155,11 @@ async function startLiveConfig(options: LiveConfigOptions, store: Store, first: 
     secrets,
     events,
     audit,
-    reload: () => inTurn(() => reload(state)),
+    reload() {
+      // another program has renamed the file, whether or not the configuration is valid
+      audit.reopen()
+      return inTurn(() => reload(state))
+    },
     refresh: () => inTurn(() => refresh(state)),
     onChange: (listener) => void state.listeners.push(listener),
     joinReload: (part) => void state.parts.push(part),

@@ -167,8 +167,12 @@ test('copies records to a file and standard output, and opens the file again on 
   await server.says(/^\{"id":"cardea@127\.0\.0\.1:1",.*"event":"server\.started".*"hash":"[0-9a-f]{64}"\}$/m)
   const file = join(managed.folder, 'audit.log')
   renameSync(file, `${file}.old`)
+  // the file is opened again even if the configuration is not valid
+  const options = readFileSync(join(managed.folder, 'local.ini'), 'utf8')
+  appendFileSync(join(managed.folder, 'local.ini'), 'keep = x\n')
   server.child.kill('SIGHUP')
-  await server.says(/^\{"id":.*"event":"configuration\.reloaded"/m)
+  await server.says(/^\{"id":.*"event":"reload\.failed"/m)
+  writeFileSync(join(managed.folder, 'local.ini'), options)
   // a command goes through the server, and prints nothing of its own trail
   const { stdout } = await managed.cardea(['user', 'add', 'jo', '--password-stdin'], 'a password\n')
   assert.doesNotMatch(stdout, /"hash"/)

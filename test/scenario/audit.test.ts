@@ -172,6 +172,9 @@ test('with audit.on-failure = refuse, changes and new sign-ins are refused while
   assert.match(metrics.body, /^cardea_audit_failing\{destination="store"\} 1$/m)
   assert.equal((await send(document, { method: 'DELETE', path: '/_session', headers: { Cookie } })).status, 200)
 
+  const signedOut = await send(document, { ...asAdmin('/_cardea/api/users/jo/sign-out'), method: 'POST' })
+  assert.equal(signedOut.status, 200, signedOut.body)
+
   repair()
   assert.equal((await waitForStatus(document, signIn('jo', 'right'), 200)).status, 200)
   const { json } = await send(document, asAdmin(`${AUDIT}?order=oldest`))
