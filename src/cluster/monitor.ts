@@ -4,11 +4,11 @@ import { PRODUCT } from '../base/product.ts'
 import type { Monitor } from '../dialects/admin-api/system/monitor.ts'
 import { isLost } from '../dialects/admin-api/system/nodes.ts'
 import { type Component, findProblems, shareBriefly } from '../dialects/admin-api/system/probes.ts'
-import type { NodeStore } from '../directory/store-port.ts'
+import type { NodeState, NodeStore } from '../directory/store-port.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { createTotalsRecorder } from '../observe/record-totals.ts'
 import { readCounts, type TotalsStore } from '../observe/totals.ts'
-import { joinNodes } from './node-registry.ts'
+import { createNodeRegistry } from './node-registry.ts'
 
 export interface MonitorDeps {
   readonly store: TotalsStore & NodeStore
@@ -22,9 +22,9 @@ export interface MonitorDeps {
 }
 
 export interface RunningMonitor extends Monitor {
-  /** Describes this node to the others now, if the store can be written. */
-  beat(): Promise<void>
-  /** Names of the other running nodes that have other secrets. */
+  /** Writes the state of this node to the store now. Does nothing if the store cannot be written. */
+  heartbeat(): Promise<void>
+  /** Names of the running nodes whose secrets differ from those of this node. */
   listDifferingNodes(): Promise<readonly string[]>
   close(): Promise<void>
 }
@@ -35,19 +35,8 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
   const recorder = createTotalsRecorder({ metrics, store, clock, instance })
   const checkParts = shareBriefly(() => findProblems(deps.components()))
   const startedAt = Math.floor(nowSeconds(clock) - process.uptime())
-  const registry = joinNodes({
-    store,
-    clock,
-    instance,
-    name: deps.nodeName,
-    describe: async () => ({
-      version: PRODUCT.version,
-      startedAt,
-      lagMs: Math.round(deps.stalenessMs()),
-      keysHash: deps.keysHash(),
-      problems: [...(await checkParts())].flatMap(([name, problem]) => (problem ? [`${name}: ${problem}`] : [])),
-    }),
-  })
+  const describe = async () => describeNode(deps, startedAt, await checkParts())
+  const registry = createNodeRegistry({ store, clock, instance, name: deps.nodeName, describe })
   return {
     instance,
     async listTotals(step, from) {
@@ -56,12 +45,12 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
     },
     readCounts: () => readCounts(metrics),
     async listNodes() {
-      await registry.beat()
+      await registry.heartbeat()
       return store.listNodes()
     },
-    beat: () => registry.beat().catch(() => {}),
+    heartbeat: () => registry.heartbeat().catch(() => {}),
     async listDifferingNodes() {
-      await registry.beat()
+      await registry.heartbeat()
       return findDifferingNodes(deps)
     },
     checkParts,
@@ -73,6 +62,18 @@ export function createMonitor(deps: MonitorDeps): RunningMonitor {
     },
   }
 }
+
+const describeNode = (
+  { stalenessMs, keysHash }: MonitorDeps,
+  startedAt: number,
+  checked: ReadonlyMap<string, string | undefined>,
+): NodeState => ({
+  version: PRODUCT.version,
+  startedAt,
+  lagMs: Math.round(stalenessMs()),
+  keysHash: keysHash(),
+  problems: [...checked].flatMap(([name, problem]) => (problem ? [`${name}: ${problem}`] : [])),
+})
 
 async function findDifferingNodes({ store, clock, keysHash }: MonitorDeps): Promise<readonly string[]> {
   const nodes = (await store.listNodes()).filter(({ seenAt }) => !isLost(seenAt, nowSeconds(clock)))

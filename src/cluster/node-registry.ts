@@ -13,14 +13,14 @@ export interface NodeRegistryDeps {
 }
 
 export interface NodeRegistry {
-  /** Writes the state of this node now, in addition to the regular turns. */
-  beat(): Promise<void>
+  /** Writes the state of this node now, in addition to the regular heartbeats. */
+  heartbeat(): Promise<void>
   stop(): Promise<void>
 }
 
-const EVERY_MS = 15_000
+const HEARTBEAT_MS = 15_000
 
-export function joinNodes(deps: NodeRegistryDeps): NodeRegistry {
+export function createNodeRegistry(deps: NodeRegistryDeps): NodeRegistry {
   const { store, clock, instance } = deps
   const stopping = new AbortController()
   const inTurn = createTurns()
@@ -29,21 +29,22 @@ export function joinNodes(deps: NodeRegistryDeps): NodeRegistry {
     const state = await deps.describe()
     await store.putNode({ instance, name: deps.name(), seenAt: nowSeconds(clock), state })
   }
-  const beat = () => inTurn(write)
+  const heartbeat = () => inTurn(write)
   const run = async () => {
     while (!stopping.signal.aborted) {
       // the store logs that it is unreachable
-      await beat().catch(() => {})
-      await pause(EVERY_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+      await heartbeat().catch(() => {})
+      await pause(HEARTBEAT_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
     }
   }
   const running = run()
   return {
-    beat,
+    heartbeat,
     async stop() {
       stopping.abort()
       await running
-      await inTurn(async () => {}) // a beat that has begun would add this node again
+      // wait for a heartbeat in progress: it would add this node again
+      await inTurn(async () => {})
       await store.removeNode(instance).catch(() => {})
     },
   }

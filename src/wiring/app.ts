@@ -129,7 +129,7 @@ class RunningApp implements App {
     this.#options = options
     const doorParts = createDoorParts(parts)
     this.#doors = createDoors(doorParts)
-    // streams may rest on a client certificate whose authority was replaced
+    // a stream may have been authenticated by a client certificate whose authority was replaced
     this.#certificates = followCertificates(parts.liveConfig, () => parts.gateway.streams.revalidateAll())
     addListenerMetrics(parts.metrics, { doors: this.#doors, listeners: this.#listeners })
     this.signIn = createProgramSignIn({

@@ -1,4 +1,4 @@
-// What is opened before the doors and closed after them: the directory, the gateway, the limits on password checks.
+// What is opened before the doors and closed after them: directory, gateway, limits on password checks, monitor.
 import { createHmac } from 'node:crypto'
 import type { PasswordLimits } from '../auth/limits/limits.ts'
 import { openLimits } from '../auth/limits/open-limits.ts'
@@ -86,8 +86,8 @@ export async function openParts(liveConfig: LiveConfig, log: Log, metrics: Metri
     closers.push(addProcessMetrics(metrics))
     const { guesses, accounts } = closing(openConfiguredLimits(liveConfig, log))
     const monitor = closing(openMonitor(base))
-    // the others compare secrets before a rotation goes on
-    base.tokenSecrets.onReload(() => void monitor.beat())
+    // other nodes compare the hash of these secrets before a rotation continues
+    base.tokenSecrets.onReload(() => void monitor.heartbeat())
     const secrets = openSecretsEditor(base, monitor)
     const live = closing(openLiveEvents(base, monitor, accounts))
     const parts = { ...base, guesses, limits: accounts, monitor, secrets, live }
