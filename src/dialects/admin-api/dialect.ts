@@ -1,6 +1,6 @@
 /**
- * The admin API: JSON requests of administrators, from the command line and the console. No reply contains a password,
- * and only the operations in `transfer.ts` return password hashes.
+ * The admin API: JSON requests from the command line and the console, of administrators, user administrators, and users
+ * for their own account. No reply contains a password, and only `users/transfer.ts` returns password hashes.
  */
 import { decodePercent } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -82,11 +82,11 @@ const REQUEST_ID = 'X-Request-Id'
 
 const CHALLENGE: HeaderPair = ['WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"']
 
-/** Browsers would remember the password, and programs that send the intent header ask for no challenge. */
+/** No challenge for a browser, which would remember the password, nor for a program that sends the intent header. */
 const isChallenged = (context: RequestContext | undefined): boolean =>
   context === undefined || (context.header(INTENT_HEADER) === undefined && !isFromBrowser(context))
 
-/** Unless a reply has its own. */
+/** Each is added unless the reply sets it. */
 const SECURITY_HEADERS: readonly HeaderPair[] = [
   ['Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'"],
   ['Cache-Control', 'no-store'],

@@ -6,9 +6,9 @@ import { DESCRIBED, type DescribedOperation, ERROR } from './schemas/description
 import type { Members, Schema } from './schemas/schema.ts'
 import { named } from './schemas/schema.ts'
 
-/** For administrators, as the operations it describes. */
+/** For administrators only. */
 export function openApiRoute(product: { readonly version: string }): Route {
-  // made when it is first asked for: it takes 5 ms, and each door has one
+  // created on the first request: this takes 5 ms, and each door has a document of its own
   let document: OpenApiDocument | undefined
   const read = () => {
     document ??= describeApi(DESCRIBED, product.version)

@@ -69,7 +69,7 @@ export interface OperationDeps {
 export interface AuditErased {
   /** What the records show in place of the name. */
   readonly pseudonym: string
-  /** In how many records. */
+  /** How many records were changed. */
   readonly records: number
 }
 
@@ -90,11 +90,11 @@ export interface AccountLimit {
 
 /** The limits on password checks of one account. */
 export interface LimitEditor {
-  /** `undefined`: too many failures keep no client from signing in. */
+  /** `undefined`: no client is locked out. */
   find(account: LimitedAccount): Promise<AccountLimit | undefined>
-  /** How many names some client cannot sign in with now, also names that no account has, as far as this node knows. */
+  /** How many names are locked for at least one client, including names that no account has, as far as this node knows. */
   countLocked(): number
-  /** Names of accounts that some client cannot sign in to now, as far as this node knows. */
+  /** Names of accounts that are locked for at least one client, as far as this node knows. */
   listNames(): readonly string[]
   /** Forgets the failures of the account on every node. */
   lift(account: LimitedAccount): Promise<void>
@@ -129,7 +129,7 @@ export interface Caller {
   readonly isOwner: boolean
   /** Throws unless the credential has proved the password recently and `current`, if it was sent, is that password. */
   requirePassword(current: string | undefined): Promise<void>
-  /** The same, but a session needs `current` even if it has proved the password a moment ago. */
+  /** The same, but a session needs `current` even if it proved the password recently. */
   requireCurrentPassword(current: string | undefined): Promise<void>
   /** Gives a browser a new session, after its own has ended with a new password. */
   reopenSession(): Promise<void>
@@ -240,7 +240,7 @@ export interface SettingChange {
   /** Secrets are masked; empty: there was none. */
   readonly previous: string
   readonly value: string
-  /** How to return to the value before: set `previous`, or remove the new value. `null`: a secret, which is not shown. */
+  /** How to undo the change: set `previous`, or remove the new value. `null`: `previous` is a masked secret. */
   readonly undo: 'set' | 'unset' | null
   readonly needsRestart: boolean
   /** Warnings about the new value. */
@@ -253,7 +253,7 @@ export interface Health {
   readonly version: string
   readonly pid: number
   readonly store: string
-  /** The age of the last known change that another node made. */
+  /** The age of this node's knowledge of changes that other nodes made. */
   readonly stalenessMs: number
   /** Empty where no upstream is configured. */
   readonly upstreams: readonly UpstreamStatus[]

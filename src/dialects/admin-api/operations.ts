@@ -50,7 +50,7 @@ export const OPERATIONS = {
 export type OperationName = keyof typeof OPERATIONS
 export type OperationResult<N extends OperationName> = Awaited<ReturnType<(typeof OPERATIONS)[N]['run']>>
 
-/** What authenticates the owner of the process, at its socket. */
+/** The handler name of the owner of the process, who connects to the control socket. */
 export const OWNER_HANDLER = 'socket'
 
 /** The first segment of all paths of Cardea itself. */
@@ -62,14 +62,14 @@ const BY_SEGMENT: ReadonlyMap<string | undefined, readonly Operation<unknown>[]>
   ({ path }) => path.split('/')[1],
 )
 
-/** The right that every path with this first segment needs at least. Paths of no operation are for administrators. */
+/** The lowest right of all operations with this first path segment. Without any, the path is for administrators. */
 export const findSegmentRight = (segment: string | undefined): Right =>
   findLowest((BY_SEGMENT.get(segment) ?? []).map(({ allowed = 'administrator' }) => allowed))
 
 export interface OperationRoutesDeps extends OperationDeps {
   /** Throws unless the credential of the request has proved the password of its user, or `current` is that password. */
   requirePassword(context: RequestContext, current: string | undefined): Promise<void>
-  /** The same, but a session needs `current` in any case. */
+  /** The same, but a session always needs `current`. */
   requireCurrentPassword(context: RequestContext, current: string | undefined): Promise<void>
   /** For browsers; left out where none can connect. */
   readonly sessions?: Pick<AdminSessions, 'reopen'>

@@ -57,7 +57,7 @@ function chooseCoding(accepted: string): keyof Asset['bodies'] {
 
 const REFUSED = /;\s*q=0(?:\.0*)?$/
 
-/** The cookie is not sent to the path without the slash at its end. */
+/** Redirects a path without the trailing slash, because browsers do not send the cookie to it. */
 async function showPage(context: RequestContext, options: PageOptions): Promise<Reply> {
   if (!context.path.raw.endsWith('/')) return { status: 308, headers: [['Location', '/_cardea/']] }
   const nonce = randomBytes(16).toString('base64url')

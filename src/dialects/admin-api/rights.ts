@@ -8,14 +8,14 @@ import { type Identity, isAnonymous } from '../../directory/identity.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 
 /**
- * `anonymous`: every client. `self`: every signed-in user, for the own account. `userAdmin`: a user with the role of
- * `admin.user-admin-role`, for users who have no more rights. `administrator`: for everything.
+ * `anonymous`: every client. `self`: a signed-in user, for the own account. `userAdmin`: a user with the role that
+ * `admin.user-admin-role` names, for users who have no more rights than that user. `administrator`: everything.
  */
 export type Right = 'anonymous' | 'self' | 'userAdmin' | 'administrator'
 
 const ORDER: readonly Right[] = ['anonymous', 'self', 'userAdmin', 'administrator']
 
-/** Whether it is an administrator or a superuser token. */
+/** Whether the identity is an administrator or a superuser token. */
 export const hasAllRights = ({ isAdmin, isSuperuser = false }: Identity): boolean => isAdmin || isSuperuser
 
 /** What an identity may do. `role` is that of user administrators; empty: there are none. */
@@ -49,7 +49,7 @@ export function requireRight({ authenticated }: RequestContext, operation: Guard
   if (!isBeforePasswordChange) requireNoPasswordChange(identity)
 }
 
-/** The one that most callers have; `administrator` if there is none. */
+/** The lowest of these rights; `administrator` if the list is empty. */
 export const findLowest = (rights: readonly Right[]): Right =>
   ORDER.find((right) => rights.includes(right)) ?? 'administrator'
 

@@ -87,7 +87,10 @@ async function authenticate(
   return undefined
 }
 
-/** An `Authorization` header of an unknown kind does not make a browser a program. */
+/**
+ * Handlers whose credential a browser or a proxy adds by itself. A browser that sends an `Authorization` header of an
+ * unknown kind gets this far, and must not be accepted by one of them.
+ */
 const AMBIENT_HANDLERS: ReadonlySet<string | null> = new Set([PROXY_HANDLER, CERTIFICATE_HANDLER])
 
 /** No cookie counts: a script of a page on this origin could use it. */
@@ -105,7 +108,7 @@ function requireOwnOrigin(context: RequestContext): undefined {
   if (isCrossOrigin(context)) throw new Refusal('cross_origin')
 }
 
-/** For every request with the session, except showing it, and sign-in, which has its own password. */
+/** For every request with the session, except `GET /session` and sign-in, which sends a password. */
 function requirePageToken(context: RequestContext, { sessions, events }: StepsDeps): undefined {
   const { authenticated, method } = context
   if (authenticated?.by !== ADMIN_SESSION || (isSession(context) && method !== 'DELETE')) return
@@ -117,7 +120,7 @@ function requirePageToken(context: RequestContext, { sessions, events }: StepsDe
   throw new Refusal('page_token_required')
 }
 
-/** An operation may need more, which is checked with the operation. */
+/** The operation itself may require a higher right, which its handler checks. */
 function requireLowestRight(context: RequestContext, { userAdminRole }: StepsDeps): undefined {
   requireRight(context, { allowed: rightOf(context), isBeforePasswordChange: true }, userAdminRole())
 }

@@ -1,6 +1,17 @@
 import type { OperationName } from '../operations.ts'
 import { BATCH_ACTIONS } from '../users/user-batch.ts'
-import { type Description, flag, listOf, type Members, named, nullable, object, oneOf, text, whole } from './schema.ts'
+import {
+  type Description,
+  flag,
+  integer,
+  listOf,
+  type Members,
+  named,
+  nullable,
+  object,
+  oneOf,
+  text,
+} from './schema.ts'
 import { CURRENT_PASSWORD_MEMBER } from './users.ts'
 
 export const RIGHTS = oneOf(['administrator', 'userAdmin', 'user'])
@@ -14,7 +25,7 @@ const ACCOUNT = named(
     roles: listOf(text()),
     mustChangePassword: flag(),
     'expires?': text('From then on the user cannot sign in; absent: never.'),
-    totp: object({ isEnabled: flag(), recoveryCodesLeft: whole() }),
+    totp: object({ isEnabled: flag(), recoveryCodesLeft: integer() }),
     passwordRules: listOf(text(), 'What a new password must satisfy.'),
   }),
 )
@@ -24,9 +35,9 @@ const SESSION_RECORD = named(
   object({
     id: text(),
     door: text('The door or listener that opened it.'),
-    createdAt: whole('Seconds since the epoch, like the next two.'),
-    seenAt: whole('Exact to the minute.'),
-    expiresAt: whole('Unless it is used before.'),
+    createdAt: integer('Seconds since the epoch, like the next two.'),
+    seenAt: integer('Exact to the minute.'),
+    expiresAt: integer('When it ends, unless it is used before.'),
     peer: text('Address of the client that used it last. Empty on a Unix socket.'),
     userAgent: text(),
     isCurrent: flag('Whether the request was sent with it.'),
@@ -37,9 +48,9 @@ const RECOVERY_CODES = object({ recoveryCodes: listOf(text(), 'Shown only once.'
 
 const TOKEN_MEMBERS = {
   name: text(),
-  createdAt: whole('Seconds since the epoch, like the other times.'),
-  expiresAt: whole(),
-  'usedAt?': whole('Exact to the minute; absent: it was not used yet.'),
+  createdAt: integer('Seconds since the epoch, like the other times.'),
+  expiresAt: integer(),
+  'usedAt?': integer('Exact to the minute; absent: it was not used yet.'),
   fingerprint: text(),
   isActive: flag(),
   'databases?': listOf(text()),
@@ -70,12 +81,12 @@ export const ACCOUNT_DESCRIPTIONS = {
   'account.end-session': { summary: 'End one of your sessions', reply: SESSION_RECORD },
   'account.end-other-sessions': {
     summary: 'End all your sessions except the current one',
-    reply: object({ endedSessions: whole() }),
+    reply: object({ endedSessions: integer() }),
   },
   'account.set-password': {
     summary: 'Change your password',
     body: object({ password: text(), 'current_password?': text('Required for a session.') }),
-    reply: object({ endedSessions: whole('0: it was this password already.') }),
+    reply: object({ endedSessions: integer('0: it was this password already.') }),
   },
   'account.create-totp': {
     summary: 'Create a secret for an authenticator app, which takes effect when it is confirmed',
@@ -115,7 +126,7 @@ export const ACCOUNT_DESCRIPTIONS = {
   },
   'user.create-password-link': {
     summary: 'Create a link with which the user sets a password once, within an hour',
-    reply: object({ url: text(), expiresAt: whole('Seconds since the epoch.') }),
+    reply: object({ url: text(), expiresAt: integer('Seconds since the epoch.') }),
   },
   'password-link.find': {
     summary: 'Show the user of a password link',

@@ -12,8 +12,8 @@ const ADMINISTRATOR = named(
 )
 
 const NEW_PASSWORD = {
-  'password?': text('Is hashed before it is stored.'),
-  'stored?': text('A hash as [admins] has it, instead of the password.'),
+  'password?': text('It is hashed before it is stored.'),
+  'stored?': text('A password hash in the form of [admins], instead of the password.'),
 } as const satisfies Members
 
 export const ADMINISTRATOR_DESCRIPTIONS = {

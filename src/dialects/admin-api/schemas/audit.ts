@@ -1,13 +1,13 @@
 import type { OperationName } from '../operations.ts'
-import { type Description, listOf, named, object, oneOf, text, whole } from './schema.ts'
+import { type Description, integer, listOf, named, object, oneOf, text } from './schema.ts'
 
 const OUTCOME = oneOf(['success', 'failure'])
 
 const RECORD = named('AuditRecord', {
   ...object({
     id: text('Node and sequence.'),
-    time: whole('Milliseconds since the epoch.'),
-    sequence: whole('From 1, without a gap, for each node.'),
+    time: integer('Milliseconds since the epoch.'),
+    sequence: integer('From 1, without a gap, for each node.'),
     node: text(),
     event: text('Kind of the event.'),
     outcome: OUTCOME,
@@ -36,7 +36,7 @@ export const AUDIT_DESCRIPTIONS = {
       'until?': text('Before this time.'),
       'order?': oneOf(['newest', 'oldest'], 'Which records come first; by default the newest.'),
       'after?': text('The value of `next` in the previous page.'),
-      'limit?': whole('1 to 1000, which is the default.'),
+      'limit?': integer('1 to 1000, which is the default.'),
     },
     reply: object({ records: listOf(RECORD), 'next?': text('The value of `after` for the next page.') }),
   },
@@ -45,7 +45,7 @@ export const AUDIT_DESCRIPTIONS = {
     body: object({ name: text() }),
     reply: object({
       pseudonym: text('What the records show in place of the name.'),
-      records: whole('In how many records.'),
+      records: integer('How many records were changed.'),
     }),
   },
   'audit.events': {

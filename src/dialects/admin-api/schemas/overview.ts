@@ -1,6 +1,18 @@
 import { RANGES } from '../../../observe/total-series.ts'
 import type { OperationName } from '../operations.ts'
-import { type Description, flag, listOf, mapOf, named, nullable, number, object, oneOf, text, whole } from './schema.ts'
+import {
+  type Description,
+  flag,
+  integer,
+  listOf,
+  mapOf,
+  named,
+  nullable,
+  number,
+  object,
+  oneOf,
+  text,
+} from './schema.ts'
 import { UPSTREAM } from './server.ts'
 
 const LINE = named('Line', listOf(nullable(number()), 'One value for each step; null: no node has written any.'))
@@ -26,13 +38,13 @@ const SERIES = named(
 const SUMS = named(
   'Sums',
   object({
-    signIns: whole(),
-    refusals: whole('Refused sign-ins.'),
-    requests: whole('At both doors.'),
-    serverErrors: whole('Responses with a status of 5xx.'),
-    lockouts: whole('Limits on password checks that were reached.'),
-    revokedSessions: whole('Revocations by administrators and by changes of accounts.'),
-    signOuts: whole(),
+    signIns: integer(),
+    refusals: integer('Refused sign-ins.'),
+    requests: integer('At both doors.'),
+    serverErrors: integer('Responses with a status of 5xx.'),
+    lockouts: integer('How often a limit on password checks was reached.'),
+    revokedSessions: integer('Revocations by administrators and by changes of accounts.'),
+    signOuts: integer(),
   }),
 )
 
@@ -46,8 +58,8 @@ const HEALTH = named(
       'What Cardea cannot work without: the store, its keys, the upstream servers.',
     ),
     upstreams: listOf(UPSTREAM),
-    nodes: nullable(object({ total: whole(), ready: whole() }), 'null: the store cannot be read.'),
-    certificates: listOf(object({ listener: text(), expiresAt: whole() })),
+    nodes: nullable(object({ total: integer(), ready: integer() }), 'null: the store cannot be read.'),
+    certificates: listOf(object({ listener: text(), expiresAt: integer() })),
     secrets: listOf(object({ option: text(), ageSeconds: number('Since the newest file was changed.') })),
     warnings: listOf(text()),
     needRestart: listOf(text()),
@@ -60,9 +72,9 @@ const NODE = named(
     name: text(),
     instance: text('Identifies one start of the process.'),
     version: text(),
-    startedAt: whole('Seconds since the epoch.'),
-    seenAt: whole('When it last wrote its state; seconds since the epoch.'),
-    lagMs: number('The age of what it knows of changes that other nodes made.'),
+    startedAt: integer('Seconds since the epoch.'),
+    seenAt: integer('When it last wrote its state; seconds since the epoch.'),
+    lagMs: number('The age of its knowledge of changes that other nodes made.'),
     keysHash: text('Equal on nodes that have the same secrets in the same order.'),
     isReady: flag(),
     isLost: flag('It does not run, or cannot reach the store.'),
@@ -74,21 +86,21 @@ const NODE = named(
 export const OVERVIEW_DESCRIPTIONS = {
   overview: {
     summary: 'Show sign-ins, requests and health',
-    query: { 'range?': oneOf(Object.keys(RANGES), 'How far back; 1h unless given.') },
+    query: { 'range?': oneOf(Object.keys(RANGES), 'The time range; by default 1h.') },
     reply: object({
       range: oneOf(Object.keys(RANGES)),
-      from: whole('The beginning of the first step, in seconds since the epoch.'),
-      now: whole('The last step may not be over.'),
-      stepSeconds: whole('The time from one value of a line to the next.'),
+      from: integer('The beginning of the first step, in seconds since the epoch.'),
+      now: integer('Seconds since the epoch. The last step may be incomplete.'),
+      stepSeconds: integer('The time from one value of a line to the next.'),
       series: SERIES,
       totals: SUMS,
-      lockedAccounts: whole('Accounts that some client cannot sign in to now.'),
-      refusedUnknownNames: whole('Names without an account that some client cannot try any more now.'),
+      lockedAccounts: integer('Accounts that are locked for at least one client.'),
+      refusedUnknownNames: integer('Names that no account has and that are locked for at least one client.'),
       health: HEALTH,
     }),
   },
   'node.list': {
     summary: 'List the nodes that use this store',
-    reply: object({ now: whole(), nodes: listOf(NODE) }),
+    reply: object({ now: integer(), nodes: listOf(NODE) }),
   },
 } as const satisfies Partial<Record<OperationName, Description>>

@@ -20,7 +20,7 @@ export interface Description {
 const describe = (description: string | undefined): object => (description === undefined ? {} : { description })
 
 export const text = (description?: string): Schema => ({ type: 'string', ...describe(description) })
-export const whole = (description?: string): Schema => ({ type: 'integer', ...describe(description) })
+export const integer = (description?: string): Schema => ({ type: 'integer', ...describe(description) })
 export const number = (description?: string): Schema => ({ type: 'number', ...describe(description) })
 export const flag = (description?: string): Schema => ({ type: 'boolean', ...describe(description) })
 

@@ -1,5 +1,5 @@
 import type { OperationName } from '../operations.ts'
-import { type Description, flag, listOf, named, nullable, object, oneOf, text, whole } from './schema.ts'
+import { type Description, flag, integer, listOf, named, nullable, object, oneOf, text } from './schema.ts'
 import { CHANGE } from './settings.ts'
 
 const KEY = object({
@@ -7,7 +7,7 @@ const KEY = object({
   isActive: flag('Whether it signs. The others only verify.'),
   algorithm: text(),
   'file?': text('Name of the file.'),
-  'ageSeconds?': whole('Since the file or the setting was changed; absent: not known.'),
+  'ageSeconds?': integer('Since the file or the setting was changed; absent: not known.'),
 })
 
 const RING = named(
@@ -18,7 +18,7 @@ const RING = named(
     source: text('The file or folder, or where the option is set.'),
     reloadable: flag('Whether a reload reads them again.'),
     problem: nullable(text(), 'Why the last reload failed; the previous secrets are in use then.'),
-    keys: listOf(KEY, 'The one that signs first.'),
+    keys: listOf(KEY, 'The secret that signs comes first.'),
   }),
 )
 
@@ -28,7 +28,7 @@ const ROTATION = named(
   'Rotation',
   object({
     'next?': STEP,
-    'until?': whole('From when on the step `retire` rejects no valid token; seconds since the epoch.'),
+    'until?': integer('The time from which the step `retire` rejects no valid token, in seconds since the epoch.'),
     'problem?': text('Why no step can be taken; absent: one can.'),
   }),
 )
@@ -44,12 +44,15 @@ export const SECRET_DESCRIPTIONS = {
   },
   'secret.rotate': {
     summary: 'Take the next step of replacing the token secret that signs',
-    body: object({ step: STEP, 'force?': flag('Of `retire`: although tokens of the old secret may be valid.') }),
+    body: object({
+      step: STEP,
+      'force?': flag('For `retire`: remove the old secret even if tokens signed with it may be valid.'),
+    }),
     reply: object({
       done: object({
         kind: oneOf(['added', 'activated', 'removed', 'waiting'], '`waiting`: nothing was changed.'),
         file: text('Name of the file.'),
-        'until?': whole('Of `waiting`, in seconds since the epoch.'),
+        'until?': integer('For `waiting`: the time from which the step can be taken, in seconds since the epoch.'),
       }),
       rotation: ROTATION,
     }),

@@ -1,5 +1,5 @@
 import type { OperationName } from '../operations.ts'
-import { type Description, flag, listOf, named, number, object, text, whole } from './schema.ts'
+import { type Description, flag, integer, listOf, named, number, object, text } from './schema.ts'
 
 export const UPSTREAM = named(
   'Upstream',
@@ -16,12 +16,12 @@ export const SERVER_DESCRIPTIONS = {
     reply: object({
       product: text(),
       version: text(),
-      pid: whole(),
+      pid: integer(),
       store: text(),
-      stalenessMs: number('The age of the last known change that another node made.'),
+      stalenessMs: number('The age of its knowledge of changes that other nodes made.'),
       upstreams: listOf(UPSTREAM, 'Empty where no upstream is configured.'),
       node: text(),
-      startedAt: whole('Seconds since the epoch.'),
+      startedAt: integer('Seconds since the epoch.'),
       listening: listOf(text(), 'The URLs of all listeners.'),
       needRestart: listOf(text(), 'Changed options that take effect at the next start.'),
       warnings: listOf(text(), 'Warnings about the configuration.'),

@@ -1,5 +1,5 @@
 import type { OperationName } from '../operations.ts'
-import { type Description, flag, listOf, named, nullable, object, oneOf, text, whole } from './schema.ts'
+import { type Description, flag, integer, listOf, named, nullable, object, oneOf, text } from './schema.ts'
 
 const SETTING = named(
   'Setting',
@@ -20,7 +20,7 @@ export const CHANGE = named(
     value: text('Secrets are masked.'),
     undo: nullable(
       oneOf(['set', 'unset']),
-      'How to return to the value before: set `previous`, or remove the new value. null: a secret, which is not shown.',
+      'How to undo the change: set `previous`, or remove the new value. null: `previous` is a masked secret.',
     ),
     needsRestart: flag(),
     warnings: listOf(text(), 'New warnings about the configuration.'),
@@ -37,14 +37,14 @@ const OPTION = named(
     'details?': text(),
     expects: text('What is accepted, in words.'),
     type: oneOf(['boolean', 'list', 'choice', 'text']),
-    'choices?': listOf(text(), 'Of the type `choice`.'),
+    'choices?': listOf(text(), 'For the type `choice`.'),
     default: text(),
     value: text('The configured value; secrets are masked.'),
     source: object({
       kind: oneOf(['default', 'file', 'run time', 'environment', 'flag']),
       text: text('File and line, variable, flag, `run time` or `default`.'),
     }),
-    'changedAt?': whole('When it was set at run time, in seconds since the epoch.'),
+    'changedAt?': integer('When it was set at run time, in seconds since the epoch.'),
     'changedBy?': text('Who set it at run time, if the audit trail knows.'),
     isSecret: flag(),
     effect: oneOf(['live', 'restart'], 'When a change takes effect.'),

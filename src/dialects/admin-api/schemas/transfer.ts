@@ -1,6 +1,6 @@
 import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
 import type { OperationName } from '../operations.ts'
-import { type Description, flag, listOf, object, oneOf, text, whole } from './schema.ts'
+import { type Description, flag, integer, listOf, object, oneOf, text } from './schema.ts'
 import { CURRENT_PASSWORD_MEMBER, NEXT, PAGE_QUERY } from './users.ts'
 
 const OUTCOME = {
@@ -47,9 +47,9 @@ export const TRANSFER_DESCRIPTIONS = {
     summary: 'Export the settings made at run time',
     reply: object({
       settings: listOf(
-        object({ section: text(), key: text(), 'text?': text('Of a secret only at the control socket.') }),
+        object({ section: text(), key: text(), 'text?': text('Present for a secret only at the control socket.') }),
       ),
     }),
   },
-  'transfer.count': { summary: 'Count the users', reply: object({ users: whole() }) },
+  'transfer.count': { summary: 'Count the users', reply: object({ users: integer() }) },
 } as const satisfies Partial<Record<OperationName, Description>>

@@ -2,6 +2,7 @@ import type { OperationName } from '../operations.ts'
 import {
   type Description,
   flag,
+  integer,
   listOf,
   type Members,
   mapOf,
@@ -10,7 +11,6 @@ import {
   object,
   oneOf,
   text,
-  whole,
 } from './schema.ts'
 
 const LEVEL = oneOf(['rw', 'ro', 'none'])
@@ -27,13 +27,13 @@ const USER_MEMBERS = {
   grants: mapOf(GRANT, 'By name of the database.'),
   password: nullable(text(), 'The scheme of the stored password, in words; null: there is none.'),
   revision: text(),
-  accessTokens: whole('How many access tokens the user has.'),
+  accessTokens: integer('How many access tokens the user has.'),
 } as const satisfies Members
 
 const LOCKOUT = named(
   'Lockout',
   object({
-    addresses: whole('Client addresses that are locked out. 0: clients of every address have to wait.'),
+    addresses: integer('Client addresses that are locked out. 0: clients of every address have to wait.'),
     peers: listOf(text(), 'The first three of these addresses; of IPv6, the network.'),
     until: text('ISO 8601.'),
   }),
@@ -42,15 +42,15 @@ const LOCKOUT = named(
 const LISTED_MEMBERS = {
   ...USER_MEMBERS,
   canEdit: flag('Whether the caller may change the user.'),
-  isLocked: flag('Whether too many failures keep some client from signing in.'),
+  isLocked: flag('Whether at least one client is locked out after too many failures.'),
 } as const satisfies Members
 
 const DETAIL_MEMBERS = {
   ...LISTED_MEMBERS,
   totp: flag('Whether the user needs a one-time code.'),
-  sessions: whole('Live sessions; at most 10000 are counted.'),
+  sessions: integer('Live sessions; at most 10000 are counted.'),
   lastSignIn: nullable(object({ at: text('ISO 8601.'), peer: text() }), 'The last sign-in with the password.'),
-  lockout: nullable(LOCKOUT, 'null: too many failures keep no client from signing in.'),
+  lockout: nullable(LOCKOUT, 'null: no client is locked out.'),
 } as const satisfies Members
 
 const USER = named('User', object(USER_MEMBERS))
@@ -64,7 +64,7 @@ const NEW_GRANT = named(
 
 export const PAGE_QUERY = {
   'after?': text('The name after which the page begins: `next` of the previous page.'),
-  'limit?': whole('Users on the page, at most 1000.'),
+  'limit?': integer('Users on the page, at most 1000.'),
 } as const satisfies Members
 
 export const NEXT = text('The value of `after` for the next page; absent on the last one.')
@@ -78,8 +78,8 @@ export const USER_DESCRIPTIONS = {
   'user.list': {
     summary: 'List users in the order of their names, or search them',
     query: {
-      'prefix?': text('The beginning of the name or of a role, in any case.'),
-      'role?': text('A role, in any case.'),
+      'prefix?': text('The beginning of the name or of a role. Case does not matter.'),
+      'role?': text('A role. Case does not matter.'),
       'status?': oneOf(['locked', 'disabled', 'expired']),
       ...PAGE_QUERY,
     },

@@ -155,7 +155,7 @@ class EventStream {
     this.#sleep.wake()
   }
 
-  /** Nothing is read ahead: each piece is taken when the client has read the one before. */
+  /** Yields a piece only when the client has read the one before, so that events wait in the bounded list. */
   async *read(): AsyncGenerator<string> {
     yield ': open\n\n'
     while (!this.#isEnded) {

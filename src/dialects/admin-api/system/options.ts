@@ -59,7 +59,7 @@ function readOption({ params }: Call): { readonly section: string; readonly key:
 
 const MAX_CHANGES = 1000
 
-/** Who changed each option last, as far as the newest records of the audit trail tell. */
+/** Who changed each option last, as far as the newest records of the audit trail show. */
 async function listAuthors(audit: OperationDeps['audit']): Promise<ReadonlyMap<string, string>> {
   const range = { event: 'option.changed', order: 'newest', limit: MAX_CHANGES } as const
   // the options are shown even if the trail cannot be read

@@ -28,7 +28,7 @@ export const OVERVIEW_OPERATIONS = {
   },
 } as const satisfies Record<string, Operation<unknown>>
 
-/** A name that no account has is counted apart: no user has to be unlocked. */
+/** Locked names that no account has are counted separately, because there is no user to unlock. */
 function countLocked({ limits }: OperationDeps) {
   const lockedAccounts = limits.listNames().length
   return { lockedAccounts, refusedUnknownNames: Math.max(limits.countLocked() - lockedAccounts, 0) }

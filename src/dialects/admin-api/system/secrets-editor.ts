@@ -1,6 +1,6 @@
 import type { Rotation, RotationStep, StepName } from '../../../keys/rotate-secret.ts'
 
-/** The secrets of one use. */
+/** The secrets that serve one purpose. */
 export interface ShownRing {
   /** The option that names them. */
   readonly option: string
@@ -12,7 +12,7 @@ export interface ShownRing {
   readonly reloadable: boolean
   /** Why the last reload failed; the previous secrets are in use then. */
   readonly problem: string | null
-  /** The one that signs first. */
+  /** The secret that signs comes first. */
   readonly keys: readonly ShownKey[]
 }
 

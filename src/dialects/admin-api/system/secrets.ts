@@ -1,4 +1,4 @@
-// The secrets that sign and verify, by their hashes. No operation shows one.
+// The secrets that sign and verify, by their hashes. No operation returns a secret.
 import { Refusal } from '../../../base/errors.ts'
 import { createSecretText } from '../../../keys/new-secret.ts'
 import type { StepName } from '../../../keys/rotate-secret.ts'

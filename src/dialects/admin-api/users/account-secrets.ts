@@ -61,7 +61,7 @@ export const ACCOUNT_SECRET_OPERATIONS = {
   },
 } as const satisfies Record<string, Operation<unknown>>
 
-/** Another password than the current one ends all sessions; a browser gets a new one. */
+/** If the password differs from the current one, all sessions end, and a browser gets a new session. */
 async function setPassword(deps: OperationDeps, call: Call, password: string): Promise<{ endedSessions: number }> {
   const { name, isAdmin, sessionEpoch } = await requireAccount(deps, call)
   const { sessions } = await showSessions(deps, call, name)
@@ -74,7 +74,7 @@ async function setPassword(deps: OperationDeps, call: Call, password: string): P
   return { endedSessions: sessions.length }
 }
 
-/** As authenticator apps read it from a QR code. */
+/** The URI that authenticator apps read from a QR code. */
 function toUri(name: string, secret: string): string {
   const label = encodeURIComponent(`${PRODUCT.name}:${name}`)
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(PRODUCT.name)}`

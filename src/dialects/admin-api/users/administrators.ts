@@ -69,7 +69,7 @@ export const ADMINISTRATOR_OPERATIONS = {
   },
 } as const satisfies Record<string, Operation<unknown>>
 
-/** One that has just been changed. */
+/** Adds whether the administrator has a second factor. */
 const withTotp = (directory: Pick<AdministratorDirectory, 'listAdministrators'>, changed: Administrator) => {
   const hasTotp = directory.listAdministrators().some(({ name, hasTotp }) => hasTotp && name === changed.name)
   return { ...changed, ...(hasTotp && { hasTotp }) }

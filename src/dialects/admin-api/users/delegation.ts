@@ -1,7 +1,7 @@
 /**
  * What a user administrator may do with a user: everything, if the user is not an administrator, not the user
  * administrator itself and has no more rights, before the change and after it. Otherwise a user administrator could set
- * the password of a more powerful user, or give itself a right by way of another user.
+ * the password of a more powerful user, or gain a right through another user.
  */
 import { Refusal } from '../../../base/errors.ts'
 import { coversGrants } from '../../../directory/grants.ts'
@@ -27,7 +27,7 @@ export const toManaged = ({ name, document, multiModel, expiresAt }: User): Mana
 /** Why the caller may not manage the user; `undefined`: it may. */
 export function checkManaged(deps: OperationDeps, { caller }: Call, user: ManagedUser): string | undefined {
   if (!caller || caller.right === 'administrator') return undefined
-  if (caller.right !== 'userAdmin') return 'Only administrators manage users.'
+  if (caller.right !== 'userAdmin') return 'Only administrators and user administrators manage users.'
   if (deps.directory.isAdministrator(user.name)) return `${user.name} is an administrator.`
   if (caller.name === user.name) return 'Your own account is managed at /account.'
   return checkRights(deps, caller, user)

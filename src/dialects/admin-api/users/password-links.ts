@@ -1,8 +1,8 @@
 /**
  * One-time links with which a user sets a password. The secret in a link is stored as a digest and never part of a path:
- * paths are logged. A link ends with its use, after an hour, with the next link of the user, and with every change of the
- * user: who creates a link may not be allowed to manage the user any more. The store ends it with the change; the version
- * does so for a change between the look at the user and the write.
+ * paths are logged. A link ends when it is used, after an hour, with the next link of the user, and with every change of
+ * the user, because its creator may not be allowed to manage the changed user. The store removes the link together with
+ * the change. The `version` of a link detects a change between reading the user and storing the link.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
@@ -94,7 +94,7 @@ interface LinkUse {
 }
 
 /**
- * Of two uses at the same time, the second finds another password than the link was made for. While the password was
+ * If two requests use a link at the same time, the second finds a changed user and is rejected. While the password was
  * hashed, the user may have become an administrator.
  */
 async function setPassword(deps: OperationDeps, call: Call, { link, password }: LinkUse): Promise<void> {

@@ -70,7 +70,7 @@ async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<v
   throw new Refusal('not_found')
 }
 
-/** The store keeps no more sessions of a name than one page has. */
+/** One page has all of them: the store keeps at most `MAX_SESSION_RECORDS` sessions of a name. */
 export async function showSessions({ directory }: OperationDeps, call: Call, name: string): Promise<ShownSessions> {
   const { sessions } = await directory.listSessions({ name, limit: MAX_SESSION_RECORDS })
   return { sessions: sessions.map((record) => showSession(record, call)) }

@@ -64,7 +64,7 @@ export const TRANSFER_OPERATIONS = {
     method: 'GET',
     path: '/exchange/settings',
     async run({ settings, events }, { caller }) {
-      // secrets do not leave the machine: only its owner sees them
+      // secrets do not leave the machine: only the owner of the process sees them
       const isShown = caller?.isOwner ?? true
       const stored = await settings.listStored()
       events.record('settings.exported', { count: stored.length })
@@ -95,7 +95,7 @@ function readWriter(query: URLSearchParams): RecordWriter {
   return FORMATS[format].createWriter({ idPrefix: query.get('id-prefix') ?? '', administrators: [] })
 }
 
-/** All of them occupy the store at once. */
+/** The store handles all users of a request at once, so their number is limited. */
 const MAX_USERS = 1000
 
 interface ImportRules {

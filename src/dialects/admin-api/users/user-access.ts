@@ -9,7 +9,7 @@ import { nameOf } from './users.ts'
 
 export interface ShownAccess {
   readonly name: string
-  /** First of all, whether the user can sign in. */
+  /** Whether the user can sign in at all. */
   readonly signIn: AccessRule
   /** Empty if the user cannot sign in. */
   readonly doors: readonly DoorAccess[]

@@ -13,7 +13,7 @@ export interface UserDetails extends ListedUser {
   readonly sessions: number
   /** The last sign-in with the password; `null`: none is known. */
   readonly lastSignIn: { readonly at: string; readonly peer: string } | null
-  /** `null`: too many failures keep no client from signing in. */
+  /** `null`: no client is locked out. */
   readonly lockout: ShownLockout | null
 }
 

@@ -136,7 +136,7 @@ const changeManaged = async (deps: OperationDeps, call: Call, change: (user: Use
 /** A user in a list, and whether the caller may change it. */
 export interface ListedUser extends ShownUser {
   readonly canEdit: boolean
-  /** Whether too many failures keep some client from signing in. */
+  /** Whether at least one client is locked out after too many failures. */
   readonly isLocked: boolean
 }
 
