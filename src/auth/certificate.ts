@@ -12,7 +12,7 @@ export interface CertificateDeps {
 }
 
 /**
- * Asked last: a credential in the request itself decides before that of the connection. TLS verified the certificate
+ * Used last: a credential in the request itself takes precedence over that of the connection. TLS verified the certificate
  * when the client connected, but it may have expired since, and a resumed TLS session is not verified again.
  */
 export function createCertificateHandler(deps: CertificateDeps): CredentialHandler {
@@ -27,13 +27,14 @@ export function createCertificateHandler(deps: CertificateDeps): CredentialHandl
       if (nowMs < validFromMs) return refuse('it is not valid yet')
       if (nowMs >= validToMs) return refuse('it has expired')
       const [name = '', ...others] = commonNames
-      if (others.length > 0 || !isName(name)) return refuse('its subject has not one common name that is a user name')
+      if (others.length > 0 || !isName(name))
+        return refuse('its subject must have exactly one common name, which must be a user name')
       return checkUser(name, validToMs, deps)
     },
   }
 }
 
-/** `[admins]` names people with passwords, and a second factor is asked for with the password: neither is given up. */
+/** A certificate replaces neither the password of an administrator nor the second factor of a user. */
 async function checkUser(name: string, validToMs: number, { directory }: CertificateDeps): Promise<Verdict> {
   const account = await directory.findAccount(name)
   if (!account) return refuse('there is no active user of its common name')

@@ -33,7 +33,7 @@ export const createRecall =
     return account
   }
 
-/** Whether the right password needs no code, no new hash and no refusal. */
+/** Whether a right password is sufficient: no second factor, no upgrade of the hash, iterations within the limits. */
 const isPasswordEnough = (account: Account, { directory, iterationLimits }: RecallDeps): boolean =>
   account.totp === undefined &&
   !directory.isUpgradeDue(account) &&

@@ -52,7 +52,7 @@ async function requireSentPassword(
 ): Promise<void> {
   const who = request.authenticated ?? ANONYMOUS
   const { name } = who.identity
-  // any age: whether the session was opened with the password is enough here
+  // requires only that the session was opened with the password, however long ago
   await requirePassword(who, { ...deps, maxAgeSeconds: () => 0 })
   if (name !== null && password !== undefined && (await isCurrentPassword(request, { name, password }, deps))) return
   throw new Refusal('password_required', { about: 'The current password is missing or wrong.' })

@@ -1,6 +1,6 @@
 import type { Failure } from '../../directory/store-port.ts'
 
-/** The names behind the newest failures of existing accounts: counters have only digests of names. */
+/** Names of existing accounts with the newest failures. The counters store only digests of names. */
 export interface FailedNames {
   note(failure: Pick<Failure, 'key' | 'name'>): void
   /** The beginning of the lock keys of each account, and its name. */

@@ -51,9 +51,9 @@ export interface PasswordLimits {
 export interface AccountLimits {
   /** `undefined`: nothing keeps clients from signing in. */
   findLimit(account: LimitedAccount): AccountLimit | undefined
-  /** How many names some client cannot sign in with now, also names that no account has, as far as this node knows. */
+  /** How many names are locked for at least one client, including names that no account has, as far as this node knows. */
   countLocked(): number
-  /** Those that accounts have; of many, the last to fail. */
+  /** Those of them that accounts have; of many, the names with the newest failures. */
   listLocked(): readonly string[]
   /** Forgets the failures of the account. Failures of addresses stay. */
   lift(account: LimitedAccount): void
@@ -102,7 +102,7 @@ export interface EndedLock {
   readonly peer: string
 }
 
-/** What does not happen on behalf of a request. */
+/** Work that is not part of a request. */
 export interface LimitReports {
   /** Reports the locks that are over by now. To be called every few seconds. */
   reportEnded(): void
@@ -121,8 +121,7 @@ export function createLimits(options: LimitsOptions): PasswordLimits & SharedCou
       const wait = findWait(counters, known, guess)
       if (!wait) return
       report(guess, wait)
-      const code = wait.limit === 'lockout' ? 'account_locked' : 'too_many_requests'
-      throw new Refusal(code, { retryAfterSeconds: toSeconds(wait) })
+      throw toRefusal(wait)
     },
     isAllowed: (guess) => findWait(counters, known, guess) === undefined,
     countFailure(guess) {
@@ -239,6 +238,11 @@ interface Wait {
 }
 
 const toSeconds = ({ ms }: Wait): number => Math.ceil(ms / 1000)
+
+const toRefusal = (wait: Wait): Refusal =>
+  new Refusal(wait.limit === 'lockout' ? 'account_locked' : 'too_many_requests', {
+    retryAfterSeconds: toSeconds(wait),
+  })
 
 /** The lock, else the longest wait. While a table is empty no digest is made, because every Basic request asks. */
 function findWait({ lock, account, peer }: AllCounters, known: KnownPeers, guess: Guess): Wait | undefined {

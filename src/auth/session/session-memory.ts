@@ -8,7 +8,7 @@ export interface FoundSession {
   readonly issuedAt: number
   /** Seconds since the epoch: from then on the cookie is not accepted. */
   readonly validUntil: number
-  /** A cookie in CouchDB's form. */
+  /** Whether the cookie has CouchDB's form. */
   readonly isClassic: boolean
 }
 
@@ -31,8 +31,8 @@ interface Remembered extends SigningState {
 /**
  * Remembers the sessions of verified cookies: browsers send the same cookie with every request. A cookie is verified
  * again if the account has another password or session epoch, or if secrets, timeouts or settings were replaced.
- * Whether it has expired or was revoked is not remembered. The cookie handler keeps the cookies, so the entries go with
- * them.
+ * Expiry and revocation are not remembered: the caller checks them each time. The cookie handler holds the cookies, so
+ * an entry is dropped together with its cookie.
  */
 export function rememberSessions(verify: VerifySession, getState: () => SigningState): VerifySession {
   const known = new WeakMap<ReadCookie, Remembered>()
