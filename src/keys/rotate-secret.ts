@@ -18,7 +18,7 @@ export type StepName = 'add' | 'activate' | 'retire'
 
 export interface Rotation {
   readonly next: StepName
-  /** Of `retire`, in seconds since the epoch. */
+  /** For `retire`: the time from which it rejects no valid token, in seconds since the epoch. */
   readonly until?: number
 }
 
@@ -30,105 +30,121 @@ export interface RotationOptions {
   readonly isForced: boolean
 }
 
-interface Note {
+/** The content of the progress file. */
+interface Progress {
   /** The secret to be removed. */
   readonly old: string
-  /** File names of the new secret: while it only verifies, and when it signs. */
+  /** File name of the new secret while it only verifies. */
   readonly next: string
+  /** File name of the new secret when it signs. */
   readonly first: string
-  /** When it began to sign. */
+  /** When the new secret began to sign, in seconds since the epoch. */
   readonly activatedAt?: number
 }
 
-const NOTE = '.rotation.json'
+const PROGRESS_FILE = '.rotation.json'
 
 export async function stepRotation(folder: string, options: RotationOptions): Promise<RotationStep> {
   const listed = await listFolder(folder)
   const [active] = listed
-  if (!active) throw new SecretProblem(`${folder} holds no secret.`)
-  const note = readNote(folder) ?? begin(listed, active, options.nowSeconds)
-  const next = findStep(folder, note)
-  if (next === 'add') return add(folder, note, active)
-  if (next === 'retire') return remove(folder, note, options)
-  const isRenamed = !existsSync(join(folder, note.next))
-  return isRenamed ? finishActivation(folder, note, options) : activate(folder, note, listed, options)
+  if (!active)
+    throw new SecretProblem(
+      `${folder} contains no secret. Create one with "cardea secret create ${join(folder, 'NAME')}".`,
+    )
+  const progress = readProgress(folder) ?? createProgress(listed, active, options.nowSeconds)
+  const next = findStep(folder, progress)
+  if (next === 'add') return add(folder, progress, active)
+  if (next === 'retire') return remove(folder, progress, options)
+  const isRenamed = !existsSync(join(folder, progress.next))
+  return isRenamed ? finishActivation(folder, progress, options) : activate(folder, progress, listed, options)
 }
 
-function findStep(folder: string, note: Note): StepName {
+function findStep(folder: string, progress: Progress): StepName {
   const has = (name: string) => existsSync(join(folder, name))
-  if (has(note.next)) return 'activate'
-  if (!has(note.first)) return 'add'
-  return note.activatedAt === undefined ? 'activate' : 'retire'
+  if (has(progress.next)) return 'activate'
+  if (!has(progress.first)) return 'add'
+  return progress.activatedAt === undefined ? 'activate' : 'retire'
 }
 
-/** Where a rotation is: its next step, and from when on that one rejects no valid token. */
+/** The next step of a rotation, and the time from which that step rejects no valid token. */
 export function findRotation(folder: string, lifetimeSeconds: number): Rotation {
-  const note = readNote(folder)
-  const next = note ? findStep(folder, note) : 'add'
-  return next === 'retire' && note ? { next, until: endOf(note, lifetimeSeconds) } : { next }
+  const progress = readProgress(folder)
+  const next = progress ? findStep(folder, progress) : 'add'
+  return next === 'retire' && progress ? { next, until: endOf(progress, lifetimeSeconds) } : { next }
 }
 
-function begin(listed: readonly ListedSecret[], active: ListedSecret, nowSeconds: number): Note {
+function createProgress(listed: readonly ListedSecret[], active: ListedSecret, nowSeconds: number): Progress {
   return { old: active.name, next: `${active.name}.next`, first: chooseFirst(listed, nowSeconds) }
 }
 
-/** Later ones sort before earlier ones, and all before letters and other figures. */
+/** A file name that sorts before all others, because the first file signs. Names of later rotations sort first. */
 function chooseFirst(listed: readonly ListedSecret[], nowSeconds: number): string {
   const stamp = 9_999_999_999 - nowSeconds
   // for a second rotation within a second, or after the clock was set back a little
   const stamps = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((less) => String(stamp - less).padStart(10, '0'))
-  const names = ['0', '+', '!'].flatMap((sign) => stamps.map((figures) => `${sign}${figures}.key`))
+  const names = ['0', '+', '!'].flatMap((sign) => stamps.map((digits) => `${sign}${digits}.key`))
   const first = names.find((name) => isBefore(name, listed))
   if (first) return first
-  throw new SecretProblem(`No name sorts before ${listed[0]?.name}: rename that file first.`)
+  throw new SecretProblem(
+    `No new file name sorts before ${listed[0]?.name}. Rename that file, and run this step again.`,
+  )
 }
 
 const isBefore = (name: string, listed: readonly ListedSecret[]): boolean =>
   listed.every((other) => Buffer.compare(Buffer.from(name), Buffer.from(other.name)) < 0)
 
-function add(folder: string, note: Note, { kind }: ListedSecret): RotationStep {
-  writeNote(folder, note)
-  replaceFile(join(folder, note.next), createSecretText(kind ?? 'HS256'))
-  return { kind: 'added', file: note.next }
+function add(folder: string, progress: Progress, { kind }: ListedSecret): RotationStep {
+  writeProgress(folder, progress)
+  replaceFile(join(folder, progress.next), createSecretText(kind ?? 'HS256'))
+  return { kind: 'added', file: progress.next }
 }
 
-function activate(folder: string, note: Note, listed: readonly ListedSecret[], options: RotationOptions): RotationStep {
-  const first = isBefore(note.first, listed) ? note.first : chooseFirst(listed, options.nowSeconds)
-  writeNote(folder, { ...note, first })
-  renameSync(join(folder, note.next), join(folder, first))
+function activate(
+  folder: string,
+  progress: Progress,
+  listed: readonly ListedSecret[],
+  options: RotationOptions,
+): RotationStep {
+  const first = isBefore(progress.first, listed) ? progress.first : chooseFirst(listed, options.nowSeconds)
+  writeProgress(folder, { ...progress, first })
+  renameSync(join(folder, progress.next), join(folder, first))
   syncFolder(folder)
-  return finishActivation(folder, { ...note, first }, options)
+  return finishActivation(folder, { ...progress, first }, options)
 }
 
-function finishActivation(folder: string, note: Note, { nowSeconds }: RotationOptions): RotationStep {
-  writeNote(folder, { ...note, activatedAt: nowSeconds })
-  return { kind: 'activated', file: note.first }
+function finishActivation(folder: string, progress: Progress, { nowSeconds }: RotationOptions): RotationStep {
+  writeProgress(folder, { ...progress, activatedAt: nowSeconds })
+  return { kind: 'activated', file: progress.first }
 }
 
 /** When the last token expires that the old secret has signed. */
-const endOf = ({ activatedAt = 0 }: Note, lifetimeSeconds: number): number => Math.ceil(activatedAt + lifetimeSeconds)
+const endOf = ({ activatedAt = 0 }: Progress, lifetimeSeconds: number): number =>
+  Math.ceil(activatedAt + lifetimeSeconds)
 
-function remove(folder: string, note: Note, options: RotationOptions): RotationStep {
-  const { old } = note
-  const until = endOf(note, options.lifetimeSeconds)
+function remove(folder: string, progress: Progress, options: RotationOptions): RotationStep {
+  const { old } = progress
+  const until = endOf(progress, options.lifetimeSeconds)
   if (options.nowSeconds < until && !options.isForced) return { kind: 'waiting', file: old, until }
   rmSync(join(folder, old), { force: true })
-  rmSync(join(folder, NOTE), { force: true })
+  rmSync(join(folder, PROGRESS_FILE), { force: true })
   syncFolder(folder)
   return { kind: 'removed', file: old }
 }
 
-const writeNote = (folder: string, note: Note): void => replaceFile(join(folder, NOTE), JSON.stringify(note))
+const writeProgress = (folder: string, progress: Progress): void =>
+  replaceFile(join(folder, PROGRESS_FILE), JSON.stringify(progress))
 
-function readNote(folder: string): Note | undefined {
-  const path = join(folder, NOTE)
+function readProgress(folder: string): Progress | undefined {
+  const path = join(folder, PROGRESS_FILE)
   if (!existsSync(path)) return undefined
   const reading = readJson(readFileSync(path, 'utf8'))
-  const note = reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
-  const [old, next, first] = ['old', 'next', 'first'].map((name) => findMember(note, name))
-  const activatedAt = findMember(note, 'activatedAt')
+  const progress = reading.kind === 'json' && isJsonObject(reading.value) ? reading.value : {}
+  const [old, next, first] = ['old', 'next', 'first'].map((name) => findMember(progress, name))
+  const activatedAt = findMember(progress, 'activatedAt')
   if (!isFileName(old) || !isFileName(next) || !isFileName(first)) {
-    throw new SecretProblem(`${path} cannot be read. Remove it, see which files are there, and begin again.`)
+    throw new SecretProblem(
+      `${path} is not valid. Remove it, check which secrets are in the folder, and start the rotation again.`,
+    )
   }
   return { old, next, first, ...(typeof activatedAt === 'number' ? { activatedAt } : {}) }
 }
