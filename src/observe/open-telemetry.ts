@@ -38,7 +38,7 @@ import type {
 export interface OpenTelemetryOptions {
   /** Where traces are sent: OTLP over HTTP, as JSON. */
   readonly url: string
-  /** From 0 to 1: which part of the traces that begin here is recorded. */
+  /** The fraction, from 0 to 1, of the traces that start at Cardea to record. */
   readonly sampleRatio: number
   readonly node: string
   /** The name of the store's engine. */
@@ -116,7 +116,7 @@ const GETTER = {
   keys: () => PROPAGATOR.fields(),
 }
 
-/** A client may send any word as the method. Others are not named, so that there are few different spans. */
+/** A client may send any word as the method. Other methods become `_OTHER`, to limit the number of span names. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'COPY'])
 
 const toMethod = (method: string): string => (METHODS.has(method) ? method : '_OTHER')

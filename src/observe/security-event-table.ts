@@ -121,7 +121,6 @@ export const SECURITY_EVENTS = {
     scope: 'server',
     fields: { limit: text('`lockout`.'), subject: text('Account that was locked, or `(unknown name)`.') },
   },
-  // users, administrators, grants, access tokens
   'limit.lifted': {
     level: 'info',
     outcome: 'success',
@@ -130,6 +129,7 @@ export const SECURITY_EVENTS = {
     scope: 'request',
     fields: { subject: text('Account whose failures are forgotten.') },
   },
+  // users, administrators, grants, access tokens
   'user.created': {
     level: 'info',
     outcome: 'success',
@@ -343,8 +343,8 @@ export const SECURITY_EVENTS = {
   'secrets.rotated': {
     level: 'info',
     outcome: 'success',
-    sentence: 'took a step of a rotation of secrets',
-    story: 'Step {step} of a rotation of secrets was taken with {file}',
+    sentence: 'secret rotation advanced by one step',
+    story: 'Secret rotation: {file} was {step}',
     scope: 'request',
     fields: { step: text('`added`, `activated` or `removed`.'), file: text('Name of the file with the secret.') },
   },

@@ -48,7 +48,7 @@ export interface TotalSeries {
   readonly latencyMs: Percentiles<Line>
   /** The time until an upstream server replied. */
   readonly upstreamMs: Percentiles<Line>
-  /** Limits on password checks that were reached. */
+  /** How often a limit on password checks was reached. */
   readonly lockouts: Line
   /** Revocations of sessions, without sign-outs. */
   readonly revokedSessions: Line
@@ -108,14 +108,14 @@ const listHandlers = (steps: readonly (Counts | undefined)[], prefix: string): r
 }
 
 /**
- * The value that this part of the observations does not exceed, in milliseconds; `null`: there are none. Values are taken
- * to be spread evenly in their bucket, as Prometheus does. Those above all bounds count as the last bound.
+ * The value that this fraction of the observations does not exceed, in milliseconds; `null`: there are none. As in
+ * Prometheus, values are assumed to be spread evenly in their bucket. Those above all bounds count as the last bound.
  */
-export function toPercentileMs(counts: Counts, timing: Timing, part: number): number | null {
+export function toPercentileMs(counts: Counts, timing: Timing, fraction: number): number | null {
   const buckets = listBuckets(counts, timing)
   const total = buckets.reduce((sum, { count }) => sum + count, 0)
   if (total === 0) return null
-  let rank = part * total
+  let rank = fraction * total
   let lower = 0
   for (const { bound, count } of buckets) {
     if (count >= rank) return toMs(Number.isFinite(bound) ? lower + (bound - lower) * (rank / count) : lower)

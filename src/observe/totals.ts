@@ -15,14 +15,14 @@ export interface Totals {
   readonly counts: Counts
 }
 
-/** By series; what is zero is left out. */
+/** Counts by series, without those that are zero. */
 export type Counts = Readonly<Record<string, number>>
 
-/** More are not read: then the oldest are missing. */
+/** At most this many are read. If there are more, the oldest are left out. */
 export const MAX_LISTED_TOTALS = 20_000
 
 export interface TotalsStore {
-  /** Replaces what was written for the same step, time and instance. Is no change of the directory. */
+  /** Replaces what was written for the same step, time and instance. Does not count as a change of the directory. */
   putTotals(totals: readonly Totals[]): Promise<void>
   /** Of all processes, from this time on, the oldest first. */
   listTotals(step: Totals['step'], from: number): Promise<readonly Totals[]>

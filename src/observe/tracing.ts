@@ -57,7 +57,7 @@ export interface UpstreamSpan {
   readonly headers: readonly string[]
   /** Called with each server that the request is sent to. */
   setServer(url: string): void
-  /** Exactly one of them, when the response is complete or has failed. */
+  /** Called once, when the response is complete or has failed. A response of 5xx has both. */
   end(result: { readonly status?: number; readonly error?: string }): void
 }
 
